@@ -1,0 +1,1 @@
+"""fusionq: user-driven kernel fusion for SYCL queues."""

@@ -1,0 +1,121 @@
+"""What every backend offers: memory, programs, prepared launches, events."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from fusionq.ir.nodes import Kernel
+
+FloatMode = Literal["strict", "fast"]
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceInfo:
+    """What the compiler and the user need to know of a device; sizes in bytes."""
+
+    name: str
+    vendor: str
+    driver: str
+    filter_string: str
+    kind: Literal["cpu", "gpu", "accelerator", "reference"]
+    compute_units: int
+    max_work_group_size: int
+    local_memory_bytes: int
+    has_fp16: bool
+    has_fp64: bool
+    host_memory: bool
+    """True where kernels can reach ordinary host memory, such as a NumPy array's."""
+
+
+class Allocation(Protocol):
+    """Device memory that the host can read and write too; freed when it is garbage."""
+
+    @property
+    def address(self) -> int: ...
+    @property
+    def nbytes(self) -> int: ...
+    @property
+    def handle(self) -> Any:
+        """The object that owns the memory (dpctl's for SYCL, NumPy's for the reference)."""
+
+    def host_view(self) -> npt.NDArray[np.uint8]:
+        """The bytes, shared, not copied."""
+
+
+@dataclass(frozen=True, slots=True)
+class ArrayBinding:
+    """Where an array parameter's memory is: the address of element [0, …], extents, and
+    strides in elements (negative strides allowed)."""
+
+    address: int
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+
+
+Binding = ArrayBinding | bool | int | float | np.generic
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchShape:
+    """Launched work-items (SYCL order), a multiple of the local range; the kernel itself
+    guards what exceeds the user's range."""
+
+    global_range: tuple[int, ...]
+    local_range: tuple[int, ...]
+
+
+class DeviceEvent(Protocol):
+    def wait(self) -> None: ...
+    @property
+    def complete(self) -> bool: ...
+    @property
+    def native(self) -> Any:
+        """dpctl's SyclEvent, or None."""
+
+
+class Program(Protocol):
+    """A built kernel."""
+
+    @property
+    def source(self) -> str: ...
+    @property
+    def build_seconds(self) -> float: ...
+
+
+class PreparedLaunch(Protocol):
+    """A program with arguments in the device's form, ready to launch many times."""
+
+    def set_scalar(self, name: str, value: bool | int | float | np.generic) -> None:
+        """Give scalar parameter ``name`` another value for the launches that follow."""
+
+    def launch(self, depends: Sequence[DeviceEvent] = ()) -> DeviceEvent:
+        """Enqueue; returns at once.  The caller keeps the memory alive until the event."""
+
+
+class Backend(Protocol):
+    """One in-order queue on one device."""
+
+    info: DeviceInfo
+
+    def allocate(self, nbytes: int) -> Allocation:
+        """New memory, contents undefined; DeviceError if there is not enough."""
+
+    def build(self, kernel: Kernel, fp: FloatMode) -> Program:
+        """Compile; DeviceError with the compiler's log and the source if that fails."""
+
+    def prepare(
+        self, program: Program, arguments: Sequence[Binding], shape: LaunchShape
+    ) -> PreparedLaunch:
+        """Arguments in the order of ``kernel.params``."""
+
+    def wait(self) -> None:
+        """Block until all that was launched has run."""
+
+    def adopt(self, interface: dict[str, Any]) -> None:
+        """Check that this queue can reach memory described by ``__sycl_usm_array_interface__``;
+        DeviceError (which device or context, and what to do) if not."""

@@ -1,0 +1,32 @@
+"""The scalar functions that ``ir.Call`` may name, by NumPy's names.
+
+``FLOAT_FUNCTIONS`` take and return one floating type.  ``PREDICATES`` take a floating type
+and return bool.  ``SAME_TYPE_FUNCTIONS`` keep any numeric type.
+"""
+
+from __future__ import annotations
+
+FLOAT_FUNCTIONS: dict[str, int] = {
+    # name: number of arguments, all of the result's floating type
+    "sqrt": 1, "cbrt": 1, "exp": 1, "exp2": 1, "expm1": 1,
+    "log": 1, "log2": 1, "log10": 1, "log1p": 1,
+    "sin": 1, "cos": 1, "tan": 1, "arcsin": 1, "arccos": 1, "arctan": 1,
+    "sinh": 1, "cosh": 1, "tanh": 1, "arcsinh": 1, "arccosh": 1, "arctanh": 1,
+    "erf": 1, "erfc": 1, "gamma": 1, "lgamma": 1,
+    "floor": 1, "ceil": 1, "trunc": 1, "rint": 1,
+    "arctan2": 2, "hypot": 2, "fmod": 2, "copysign": 2, "nextafter": 2,
+}  # fmt: skip
+"""``gamma`` and ``lgamma``, ``erf`` and ``erfc`` are Python's ``math`` functions."""
+
+PREDICATES: dict[str, int] = {"isnan": 1, "isinf": 1, "isfinite": 1, "signbit": 1}
+
+SAME_TYPE_FUNCTIONS: dict[str, int] = {
+    "abs": 1,      # |x|; wraps for the most negative integer
+    "sign": 1,     # -1, 0, 1; NaN stays NaN
+    "minimum": 2,  # NaN wins (NumPy)
+    "maximum": 2,
+    "fmin": 2,     # NaN loses (NumPy, C)
+    "fmax": 2,
+    "pymin": 2,    # b if b < a else a (Python's min)
+    "pymax": 2,    # b if b > a else a (Python's max)
+}  # fmt: skip

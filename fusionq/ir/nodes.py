@@ -1,0 +1,299 @@
+"""The typed kernel IR: frozen dataclasses, one kernel a tree.
+
+Semantics are NumPy's scalar semantics on concrete types: integers wrap, ``floordiv``
+and ``mod`` are Python's (0 for an integer divisor of 0), a shift by the width or more
+gives 0 (or -1), floating to integer casts truncate, saturate, and give 0 for NaN.
+Evaluation order is left to right; ``Logical`` and ``Select`` evaluate lazily.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+
+from fusionq.ir.types import BOOL, INT64, ScalarType
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Where a node comes from: a file, a 1-based line, and that line's text."""
+
+    file: str
+    line: int
+    text: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}"
+
+
+NO_SPAN = Span("<generated>", 0)
+
+Query: TypeAlias = Literal[
+    "global_id", "global_range", "local_id", "local_range", "group_id", "group_range"
+]
+UnaryOp: TypeAlias = Literal["neg", "pos", "not", "invert"]
+BinaryOp: TypeAlias = Literal[
+    "add", "sub", "mul", "truediv", "floordiv", "mod", "pow",
+    "and", "or", "xor", "shl", "shr",
+]  # fmt: skip
+CompareOp: TypeAlias = Literal["lt", "le", "gt", "ge", "eq", "ne"]
+LogicalOp: TypeAlias = Literal["and", "or"]
+Space: TypeAlias = Literal["global", "local", "private"]
+
+
+# ------------------------------------------------------------------ expressions
+@dataclass(frozen=True, slots=True)
+class Const:
+    """A literal of a concrete type; ``value`` is a Python bool, int or float."""
+
+    type: ScalarType
+    value: bool | int | float
+
+
+@dataclass(frozen=True, slots=True)
+class Var:
+    """A local variable, declared in ``Kernel.variables``, or a ``For`` loop's variable."""
+
+    type: ScalarType
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Param:
+    """The value of a scalar parameter."""
+
+    type: ScalarType
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """``array.shape[dim]`` of an array parameter."""
+
+    array: str
+    dim: int
+    type: ScalarType = INT64
+
+
+@dataclass(frozen=True, slots=True)
+class ItemQuery:
+    """A work-item's id or range in one dimension (SYCL order: the last is fastest)."""
+
+    query: Query
+    dim: int
+    type: ScalarType = INT64
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """``array[indices]``; one int64 index for each dimension, never negative."""
+
+    type: ScalarType
+    array: str
+    indices: tuple[Expr, ...]
+    span: Span = field(default=NO_SPAN, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Unary:
+    type: ScalarType
+    op: UnaryOp
+    operand: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Binary:
+    """Both operands have ``type`` (``truediv`` and ``pow``: floating, or ``pow`` of integers
+    with a non-negative constant or unsigned exponent)."""
+
+    type: ScalarType
+    op: BinaryOp
+    lhs: Expr
+    rhs: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Compare:
+    """Both operands have one and the same type; the result is bool."""
+
+    op: CompareOp
+    lhs: Expr
+    rhs: Expr
+    type: ScalarType = BOOL
+
+
+@dataclass(frozen=True, slots=True)
+class Logical:
+    """Short-circuit ``and`` / ``or`` of bools."""
+
+    op: LogicalOp
+    lhs: Expr
+    rhs: Expr
+    type: ScalarType = BOOL
+
+
+@dataclass(frozen=True, slots=True)
+class Select:
+    """``then if cond else orelse``; only the chosen side is evaluated."""
+
+    type: ScalarType
+    cond: Expr
+    then: Expr
+    orelse: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Cast:
+    type: ScalarType
+    operand: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A scalar function by its canonical NumPy name, see ``ir.functions``."""
+
+    type: ScalarType
+    function: str
+    args: tuple[Expr, ...]
+
+
+Expr: TypeAlias = (
+    Const | Var | Param | Extent | ItemQuery | Load | Unary | Binary | Compare | Logical
+    | Select | Cast | Call
+)  # fmt: skip
+
+
+# ------------------------------------------------------------------- statements
+@dataclass(frozen=True, slots=True)
+class Assign:
+    """``name = value``; the variable has the value's type."""
+
+    name: str
+    value: Expr
+    span: Span = field(default=NO_SPAN, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Store:
+    """``array[indices] = value``; the value has the array's dtype."""
+
+    array: str
+    indices: tuple[Expr, ...]
+    value: Expr
+    span: Span = field(default=NO_SPAN, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class If:
+    cond: Expr
+    then: tuple[Stmt, ...]
+    orelse: tuple[Stmt, ...] = ()
+    span: Span = field(default=NO_SPAN, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class For:
+    """``for var in range(start, stop, step)``; bounds are int64 and evaluated once, before
+    the loop; ``var`` is visible in the body only and never assigned there.  A ``step`` of 0
+    runs no iteration."""
+
+    var: str
+    start: Expr
+    stop: Expr
+    step: Expr
+    body: tuple[Stmt, ...]
+    span: Span = field(default=NO_SPAN, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class While:
+    cond: Expr
+    body: tuple[Stmt, ...]
+    span: Span = field(default=NO_SPAN, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Break:
+    span: Span = field(default=NO_SPAN, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Continue:
+    span: Span = field(default=NO_SPAN, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Statements under a heading, e.g. one submission's part of a fused kernel."""
+
+    label: str
+    body: tuple[Stmt, ...]
+
+
+Stmt: TypeAlias = Assign | Store | If | For | While | Break | Continue | Block
+
+
+# ---------------------------------------------------------------------- kernels
+@dataclass(frozen=True, slots=True)
+class ArrayParam:
+    """An array in global memory.
+
+    ``contiguous``: C-contiguous, so that strides follow from the extents.
+    ``restrict``: no other array of the kernel shares memory with it.
+    """
+
+    name: str
+    dtype: ScalarType
+    ndim: int
+    contiguous: bool = True
+    restrict: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ScalarParam:
+    """A scalar passed by value; ``type`` is concrete.
+
+    ``bounds``: for a Python ``int`` argument that the kernel converts to a narrower
+    integer, the inclusive range of values for which that conversion is exact.
+    """
+
+    name: str
+    type: ScalarType
+    bounds: tuple[int, int] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ArrayDecl:
+    """A fixed-size array in private or local memory."""
+
+    name: str
+    dtype: ScalarType
+    shape: tuple[int, ...]
+    space: Space
+
+
+KernelParam: TypeAlias = ArrayParam | ScalarParam
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """One kernel over an ``ndim``-dimensional range; there is no ``return``: the front end
+    turns early returns into conditions.
+
+    ``variables``: each local variable's type (loop variables are int64 and not listed).
+    """
+
+    name: str
+    ndim: int
+    params: tuple[KernelParam, ...]
+    variables: tuple[tuple[str, ScalarType], ...]
+    body: tuple[Stmt, ...]
+    arrays: tuple[ArrayDecl, ...] = ()
+    span: Span = field(default=NO_SPAN, compare=False)
+
+    def param(self, name: str) -> KernelParam:
+        """The parameter of that name; KeyError if there is none."""
+        for p in self.params:
+            if p.name == name:
+                return p
+        raise KeyError(name)

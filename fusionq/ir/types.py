@@ -1,0 +1,112 @@
+"""Scalar types of the kernel language and NumPy's promotion rules (NEP 50)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+
+@dataclass(frozen=True, slots=True)
+class ScalarType:
+    """One of NumPy's bool, integer and floating scalar types.
+
+    ``weak`` marks the type of a Python ``int`` or ``float`` (a literal, a loop
+    variable, ``len(a)``, a Python scalar argument): it takes the other
+    operand's type (NEP 50) and is held as int64 or float64.  Weak types exist
+    in the front end and in kernel signatures; every IR node is concrete.
+    """
+
+    name: str
+    weak: bool = False
+
+    @property
+    def dtype(self) -> np.dtype[np.generic]:
+        """The NumPy dtype that holds a value of this type."""
+        return np.dtype(self.name)
+
+    @property
+    def kind(self) -> str:
+        """NumPy's kind letter: ``b`` bool, ``i`` signed, ``u`` unsigned, ``f`` floating."""
+        return self.dtype.kind
+
+    @property
+    def bits(self) -> int:
+        """Width in bits (8 for bool)."""
+        return self.dtype.itemsize * 8
+
+    @property
+    def nbytes(self) -> int:
+        """Width in bytes."""
+        return self.dtype.itemsize
+
+    @property
+    def is_float(self) -> bool:
+        return self.kind == "f"
+
+    @property
+    def is_integer(self) -> bool:
+        return self.kind in "iu"
+
+    @property
+    def is_bool(self) -> bool:
+        return self.kind == "b"
+
+    @property
+    def strong(self) -> ScalarType:
+        """The concrete type that holds a weak value."""
+        return ScalarType(self.name) if self.weak else self
+
+    def __str__(self) -> str:
+        if self.weak:
+            return "int" if self.kind == "i" else "float"
+        return self.name
+
+
+BOOL = ScalarType("bool")
+INT8, INT16, INT32, INT64 = (ScalarType(f"int{b}") for b in (8, 16, 32, 64))
+UINT8, UINT16, UINT32, UINT64 = (ScalarType(f"uint{b}") for b in (8, 16, 32, 64))
+FLOAT16, FLOAT32, FLOAT64 = (ScalarType(f"float{b}") for b in (16, 32, 64))
+WEAK_INT = ScalarType("int64", weak=True)
+WEAK_FLOAT = ScalarType("float64", weak=True)
+
+SCALAR_TYPES: dict[str, ScalarType] = {
+    t.name: t
+    for t in (
+        BOOL, INT8, INT16, INT32, INT64, UINT8, UINT16, UINT32, UINT64,
+        FLOAT16, FLOAT32, FLOAT64,
+    )
+}  # fmt: skip
+
+
+def scalar_type(dtype: np.dtype[np.generic]) -> ScalarType | None:
+    """The scalar type for a NumPy dtype in native byte order, or None if the language has none."""
+    if not dtype.isnative:
+        return None
+    return SCALAR_TYPES.get(dtype.name)
+
+
+def type_of_scalar(value: object) -> ScalarType | None:
+    """The type of a Python or NumPy scalar argument; Python numbers are weak."""
+    if isinstance(value, (bool, np.bool_)):
+        return BOOL
+    if isinstance(value, np.generic):
+        return scalar_type(value.dtype)
+    if isinstance(value, int):
+        return WEAK_INT
+    if isinstance(value, float):
+        return WEAK_FLOAT
+    return None
+
+
+def promote(a: ScalarType, b: ScalarType) -> ScalarType:
+    """The type of an arithmetic operation on ``a`` and ``b`` (NEP 50)."""
+    if a == b:
+        return a
+    if a.weak and b.weak:
+        return WEAK_FLOAT
+    if a.weak or b.weak:
+        weak, strong = (a, b) if a.weak else (b, a)
+        literal = 0 if weak.kind == "i" else 0.0
+        return SCALAR_TYPES[np.result_type(strong.dtype, literal).name]
+    return SCALAR_TYPES[np.result_type(a.dtype, b.dtype).name]

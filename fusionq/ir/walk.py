@@ -1,0 +1,152 @@
+"""Traversal and rewriting of the IR."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+
+from fusionq.ir.nodes import (
+    Assign,
+    Binary,
+    Block,
+    Call,
+    Cast,
+    Compare,
+    Expr,
+    For,
+    If,
+    Load,
+    Logical,
+    Select,
+    Stmt,
+    Store,
+    Unary,
+    While,
+)
+
+
+def operands(expr: Expr) -> tuple[Expr, ...]:
+    """The direct sub-expressions, in evaluation order."""
+    match expr:
+        case Unary() | Cast():
+            return (expr.operand,)
+        case Binary() | Compare() | Logical():
+            return (expr.lhs, expr.rhs)
+        case Select():
+            return (expr.cond, expr.then, expr.orelse)
+        case Call():
+            return expr.args
+        case Load():
+            return expr.indices
+        case _:
+            return ()
+
+
+def subexpressions(expr: Expr) -> Iterator[Expr]:
+    """``expr`` and all below it, outermost first."""
+    yield expr
+    for operand in operands(expr):
+        yield from subexpressions(operand)
+
+
+def statement_expressions(stmt: Stmt) -> tuple[Expr, ...]:
+    """The expressions that a statement evaluates itself (not those of nested statements)."""
+    match stmt:
+        case Assign():
+            return (stmt.value,)
+        case Store():
+            return (*stmt.indices, stmt.value)
+        case If() | While():
+            return (stmt.cond,)
+        case For():
+            return (stmt.start, stmt.stop, stmt.step)
+        case _:
+            return ()
+
+
+def nested_bodies(stmt: Stmt) -> tuple[tuple[Stmt, ...], ...]:
+    """The statement lists inside a statement."""
+    match stmt:
+        case If():
+            return (stmt.then, stmt.orelse)
+        case For() | While() | Block():
+            return (stmt.body,)
+        case _:
+            return ()
+
+
+def statements(body: Iterable[Stmt]) -> Iterator[Stmt]:
+    """All statements, outermost first, in program order."""
+    for stmt in body:
+        yield stmt
+        for nested in nested_bodies(stmt):
+            yield from statements(nested)
+
+
+def expressions(body: Iterable[Stmt]) -> Iterator[Expr]:
+    """All expressions of all statements."""
+    for stmt in statements(body):
+        for expr in statement_expressions(stmt):
+            yield from subexpressions(expr)
+
+
+def map_operands(expr: Expr, f: Callable[[Expr], Expr]) -> Expr:
+    """``expr`` with ``f`` applied to its direct sub-expressions."""
+    match expr:
+        case Unary() | Cast():
+            return replace(expr, operand=f(expr.operand))
+        case Binary() | Compare() | Logical():
+            return replace(expr, lhs=f(expr.lhs), rhs=f(expr.rhs))
+        case Select():
+            return replace(expr, cond=f(expr.cond), then=f(expr.then), orelse=f(expr.orelse))
+        case Call():
+            return replace(expr, args=tuple(f(a) for a in expr.args))
+        case Load():
+            return replace(expr, indices=tuple(f(i) for i in expr.indices))
+        case _:
+            return expr
+
+
+def rewrite(expr: Expr, f: Callable[[Expr], Expr]) -> Expr:
+    """``expr`` with ``f`` applied to every node, innermost first."""
+    return f(map_operands(expr, lambda e: rewrite(e, f)))
+
+
+def rewrite_body(
+    body: Iterable[Stmt],
+    expr: Callable[[Expr], Expr] = lambda e: e,
+    stmt: Callable[[Stmt], tuple[Stmt, ...]] = lambda s: (s,),
+) -> tuple[Stmt, ...]:
+    """``body`` with ``expr`` applied to every expression node and then ``stmt`` to every
+    statement, both innermost first; ``stmt`` returns the statements to put in its place."""
+
+    def one(s: Stmt) -> tuple[Stmt, ...]:
+        match s:
+            case Assign():
+                s = replace(s, value=rewrite(s.value, expr))
+            case Store():
+                s = replace(
+                    s,
+                    indices=tuple(rewrite(i, expr) for i in s.indices),
+                    value=rewrite(s.value, expr),
+                )
+            case If():
+                s = replace(s, cond=rewrite(s.cond, expr), then=many(s.then), orelse=many(s.orelse))
+            case For():
+                s = replace(
+                    s,
+                    start=rewrite(s.start, expr),
+                    stop=rewrite(s.stop, expr),
+                    step=rewrite(s.step, expr),
+                    body=many(s.body),
+                )
+            case While():
+                s = replace(s, cond=rewrite(s.cond, expr), body=many(s.body))
+            case Block():
+                s = replace(s, body=many(s.body))
+        return stmt(s)
+
+    def many(stmts: Iterable[Stmt]) -> tuple[Stmt, ...]:
+        return tuple(new for s in stmts for new in one(s))
+
+    return many(body)

@@ -1,0 +1,107 @@
+"""Range and NdRange: the index space of a submission."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+
+from fusionq.errors import ArgumentError
+
+
+def _extents(values: Sequence[int], what: str) -> tuple[int, ...]:
+    if not 1 <= len(values) <= 3:
+        raise ArgumentError(f"a {what} has 1 to 3 dimensions, not {len(values)}: {values!r}")
+    extents = []
+    for value in values:
+        try:
+            extent = value.__index__()
+        except AttributeError:
+            raise ArgumentError(
+                f"a {what} takes integers, not {type(value).__name__}: {value!r}"
+            ) from None
+        if extent < 0:
+            raise ArgumentError(f"a {what} cannot be negative: {tuple(values)!r}")
+        extents.append(extent)
+    return tuple(extents)
+
+
+class Range(tuple[int, ...]):
+    """The global range of a submission: 1 to 3 extents, the last is fastest.
+
+    ``Range(n)``, ``Range(rows, columns)``; raises ArgumentError for anything else.
+    Source: SYCL 2020, section 4.9.1.1.
+    """
+
+    __slots__ = ()
+
+    def __new__(cls, *extents: int) -> Range:
+        return super().__new__(cls, _extents(extents, "range"))
+
+    def __repr__(self) -> str:
+        return f"Range({', '.join(map(str, self))})"
+
+    @property
+    def ndim(self) -> int:
+        """Number of dimensions."""
+        return len(self)
+
+    @property
+    def size(self) -> int:
+        """Number of work-items."""
+        return prod(self)
+
+
+class NdRange:
+    """A global range divided into work-groups of an explicit local range.
+
+    ``NdRange(Range(n), Range(64))``: same dimensions, each global extent a multiple of its
+    local extent; raises ArgumentError otherwise.  Source: SYCL 2020, section 4.9.1.2.
+    """
+
+    __slots__ = ("global_range", "local_range")
+
+    def __init__(
+        self, global_range: Range | Sequence[int] | int, local_range: Range | Sequence[int] | int
+    ) -> None:
+        self.global_range = as_range(global_range)
+        self.local_range = as_range(local_range)
+        if len(self.global_range) != len(self.local_range):
+            raise ArgumentError(
+                f"an NdRange's global and local range need the same dimensions: {self!r}"
+            )
+        for whole, part in zip(self.global_range, self.local_range, strict=True):
+            if part < 1 or whole % part:
+                raise ArgumentError(
+                    f"the local range must divide the global range in each dimension: {self!r}; "
+                    "round the global range up and guard the extra work-items"
+                )
+
+    def __repr__(self) -> str:
+        return f"NdRange({self.global_range!r}, {self.local_range!r})"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, NdRange) and (
+            (self.global_range, self.local_range) == (other.global_range, other.local_range)
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.global_range, self.local_range))
+
+    @property
+    def ndim(self) -> int:
+        """Number of dimensions."""
+        return len(self.global_range)
+
+    @property
+    def size(self) -> int:
+        """Number of work-items."""
+        return prod(self.global_range)
+
+
+def as_range(value: Range | Sequence[int] | int) -> Range:
+    """``value`` as a Range: an int or a tuple stands for one."""
+    if isinstance(value, Range):
+        return value
+    if isinstance(value, (tuple, list)):
+        return Range(*value)
+    return Range(value)  # type: ignore[arg-type]

@@ -1,0 +1,65 @@
+"""A submission as the planner sees it: a typed kernel, where its memory lies, its range."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from fusionq.frontend.signature import Signature
+from fusionq.ir.nodes import Kernel, Span
+from fusionq.ir.types import ScalarType
+from fusionq.language.ranges import NdRange, Range
+
+Promotion = Literal["private", "local"]
+
+
+@dataclass(frozen=True, slots=True)
+class ArrayArgument:
+    """An array argument: extents in elements, strides and offset in bytes.
+
+    ``storage`` identifies the allocation; ``address`` is the address of element [0, …] where
+    memory is allocated already, else None; ``offset`` is that element's distance from the
+    allocation's start.  Two arguments can share memory if their storage is one and the same,
+    or if both have addresses whose extents overlap.
+    """
+
+    name: str
+    label: str
+    dtype: ScalarType
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    storage: int
+    offset: int
+    address: int | None
+    owned: bool
+    """False for adopted memory (NumPy, dpctl, dpnp): never promoted."""
+    buffer_flag: Promotion | None = None
+    access_flag: Promotion | None = None
+    internal: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ScalarArgument:
+    name: str
+    label: str
+    type: ScalarType
+    value: bool | int | float | np.generic
+
+
+Argument = ArrayArgument | ScalarArgument
+
+
+@dataclass(frozen=True, slots=True)
+class Submission:
+    """One ``queue.submit``; ``ir`` is the kernel specialised for ``signature``."""
+
+    index: int
+    ir: Kernel
+    signature: Signature
+    fingerprint: str
+    """Of the kernel's source text and constants."""
+    range: Range | NdRange
+    arguments: tuple[Argument, ...]
+    span: Span
