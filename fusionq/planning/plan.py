@@ -2,17 +2,35 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
+from fusionq.analysis.dependence import DependenceKind, Scope
+from fusionq.analysis.item_space import Mode
+from fusionq.analysis.submission import Submission
 from fusionq.ir.nodes import Kernel, Span
-from fusionq.planning.submission import ArrayArgument, Submission
+from fusionq.passes.sources import ArgumentSource, ExtentSource, ParamSource, RangeSource
+from fusionq.planning.validity import Validity
+
+__all__ = [
+    "ArgumentSource",
+    "Barriers",
+    "Dependence",
+    "ExtentSource",
+    "FusionOptions",
+    "ParamSource",
+    "Plan",
+    "Promote",
+    "PromotionDecision",
+    "RangeSource",
+    "StagePlan",
+    "Strategy",
+]
 
 Strategy = Literal["auto", "fused", "megakernel", "sequence", "unfused"]
 Barriers = Literal["auto", "all", "none"]
 Promote = Literal["flagged", "internal", "none"]
-Scope = Literal["NONE", "ITEM", "GROUP", "GLOBAL", "UNKNOWN"]
-DependenceKind = Literal["RAW", "WAR", "WAW"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,11 +46,15 @@ class FusionOptions:
 
 @dataclass(frozen=True, slots=True)
 class Dependence:
-    """An ordered pair of submissions that touch the same memory."""
+    """An ordered pair of submissions that touch the same memory.
+
+    ``buffer`` is the consumer's name for it; ``argument`` its position there.
+    """
 
     producer: int
     consumer: int
     buffer: str
+    argument: int
     kind: DependenceKind
     scope: Scope
     reason: str
@@ -42,30 +64,16 @@ class Dependence:
 
 @dataclass(frozen=True, slots=True)
 class PromotionDecision:
-    """Where a buffer that the user flagged lives in the fused kernel, and why."""
+    """Where a buffer that the user flagged lives in the fused kernel, and why.
+
+    ``buffer`` is its name in the first submission that uses it, argument ``argument`` there.
+    """
 
     buffer: str
-    scope: Literal["private", "local", "global"]
-    reason: str
-
-
-@dataclass(frozen=True, slots=True)
-class ArgumentSource:
-    """A kernel parameter takes its value from an argument of a submission."""
-
     submission: int
     argument: int
-
-
-@dataclass(frozen=True, slots=True)
-class RangeSource:
-    """A kernel parameter takes its value from one extent of a submission's global range."""
-
-    submission: int
-    dim: int
-
-
-ParamSource = ArgumentSource | RangeSource
+    scope: Literal["private", "local", "global"]
+    reason: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,36 +81,46 @@ class StagePlan:
     """Submissions that run as one launch.
 
     ``sources`` has one entry for each of ``kernel.params``; promoted buffers have none and so
-    are never allocated.  ``geometry`` is the submission whose range the launch covers.
-    ``boundary`` says why this stage does not join the one before it (None for the first).
+    are never allocated.  ``geometry`` is the submission whose range the launch covers,
+    in ``mode`` (one linear dimension, or the range's own), with work-groups of ``local_range``
+    if the user fixed them.  ``boundary`` says why this stage does not join the one before it (None for the first).
     """
 
     submissions: tuple[int, ...]
     kernel: Kernel
     sources: tuple[ParamSource, ...]
     geometry: int
+    mode: Mode = "ids"
+    local_range: tuple[int, ...] | None = None
     boundary: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """A list of submissions turned into launches; holds for every list with the same
-    structure whose sizes satisfy ``validity``."""
+    """A list of submissions turned into launches; it serves every list of the same structure
+    whose sizes and integer scalars satisfy ``validity``."""
 
     strategy: Literal["fused", "sequence", "unfused"]
     stages: tuple[StagePlan, ...]
     dependences: tuple[Dependence, ...]
     promotions: tuple[PromotionDecision, ...]
     fallback: str | None
+    validity: Validity
     timings: dict[str, float] = field(compare=False)
     """Seconds by phase: ``analysis``, ``passes``."""
 
+    def named_for(self, submissions: Sequence[Submission]) -> Plan:
+        """The plan with the buffer names of ``submissions``, another list that it serves."""
 
-def promotion_of(argument: ArrayArgument) -> str | None:
-    """The promotion that buffer and access flags together ask for, if any."""
-    return argument.access_flag or argument.buffer_flag
+        def label(submission: int, argument: int) -> str:
+            return submissions[submission].arguments[argument].label
 
-
-def label_of(submission: Submission, argument: int) -> str:
-    """How reports name an argument."""
-    return submission.arguments[argument].label
+        return replace(
+            self,
+            dependences=tuple(
+                replace(d, buffer=label(d.consumer, d.argument)) for d in self.dependences
+            ),
+            promotions=tuple(
+                replace(p, buffer=label(p.submission, p.argument)) for p in self.promotions
+            ),
+        )

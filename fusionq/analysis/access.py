@@ -1,0 +1,343 @@
+"""Access relations of one kernel: which element each work-item reads and writes, and when.
+
+A kernel is executed symbolically over *instances*: a work-item's global ids followed by one
+dimension for each loop.  Everything that decides whether an access happens counts: guards,
+loop bounds, conditions, ``break`` and ``continue``.  What is not affine makes an access
+inexact (it may happen, so it counts as happening) or unknown (it may touch any element).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+import islpy as isl
+
+from fusionq.analysis.affine import Affine, AffineReader, Truth, Value, isl_val
+from fusionq.analysis.symbols import Symbols
+from fusionq.ir.nodes import (
+    Assign,
+    Block,
+    Break,
+    Continue,
+    Expr,
+    For,
+    If,
+    ItemQuery,
+    Kernel,
+    Load,
+    Logical,
+    Select,
+    Span,
+    Stmt,
+    Store,
+    While,
+)
+from fusionq.ir.walk import operands, statements
+
+
+@dataclass(frozen=True, eq=False)
+class Access:
+    """One load or store.
+
+    ``instances``: where it happens; every one of them does if ``exact``.
+    ``indices``: the element, one affine function of the instance for each dimension, or
+    None if unknown.  ``moment``: its place in program order, positions and loop dimensions
+    alternating (a loop that counts down has its dimension negated).
+    """
+
+    array: str
+    kind: Literal["read", "write"]
+    instances: isl.Set
+    exact: bool
+    indices: tuple[isl.PwAff, ...] | None
+    moment: tuple[int | str, ...]
+    span: Span
+    node: Load | Store
+
+
+@dataclass(frozen=True)
+class KernelShape:
+    """A kernel's index space in symbols: the name of each extent of its global range, and the
+    explicit work-group size, if any; the symbols of its arrays' extents and integer scalars."""
+
+    global_range: tuple[str, ...]
+    local_range: tuple[int, ...] | None
+    extents: Mapping[tuple[str, int], str]
+    params: Mapping[str, str]
+
+
+@dataclass(frozen=True, eq=False)
+class KernelAccesses:
+    """All accesses of a kernel in program order, and the symbols whose values they rest on."""
+
+    ndim: int
+    accesses: tuple[Access, ...]
+    pinned: frozenset[str]
+
+
+def item_dims(ndim: int) -> list[str]:
+    """Names of the id dimensions."""
+    return [f"i{d}" for d in range(ndim)]
+
+
+def read_accesses(kernel: Kernel, shape: KernelShape, symbols: Symbols) -> KernelAccesses:
+    """The accesses of ``kernel`` over ``shape``."""
+    loops = [s.var for s in statements(kernel.body) if isinstance(s, For)]
+    space = symbols.space(item_dims(kernel.ndim) + [f"k{n}" for n in range(len(loops))])
+    walker = _Walker(kernel, shape, symbols, space)
+    walker.run()
+    return KernelAccesses(kernel.ndim, tuple(walker.found), frozenset(walker.reader.pinned))
+
+
+@dataclass
+class _Live:
+    """Instances that reach a point of the program; ``exact`` if all of them do."""
+
+    instances: isl.Set
+    exact: bool
+
+
+@dataclass
+class _Walker:
+    kernel: Kernel
+    shape: KernelShape
+    symbols: Symbols
+    space: isl.Space
+    found: list[Access] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.reader = AffineReader(
+            self.symbols, self.space, self._query, self.shape.extents, self.shape.params, set()
+        )
+        self.env: dict[str, Value] = {}
+        self.clock = 0
+        self.prefix: tuple[int | str, ...] = ()
+        self.next_loop = self.kernel.ndim
+
+    def run(self) -> None:
+        start = self.reader.everywhere().intersect_params(self.symbols.context)
+        for d, name in enumerate(self.shape.global_range):
+            i, n = self._dimension(d, self.symbols.bound(name)), self._size(name)
+            start = start.intersect(i.value.ge_set(self._zero())).intersect(i.value.lt_set(n.value))
+        self.body(self.kernel.body, _Live(start, True))
+
+    # ------------------------------------------------------------------------- values
+    def _dimension(self, position: int, bound: int) -> Affine:
+        value = self.reader.dimension(position, bound)
+        assert value is not None
+        return value
+
+    def _size(self, name: str) -> Affine:
+        value = self.reader.symbol(name)
+        assert value is not None, f"size {name} is beyond int64"
+        return value
+
+    def _zero(self) -> isl.PwAff:
+        zero = self.reader.constant(0)
+        assert zero is not None
+        return zero.value
+
+    def _query(self, query: ItemQuery) -> Value:
+        d = query.dim
+        whole = self.shape.global_range[d]
+        i = self._dimension(d, self.symbols.bound(whole))
+        if query.query == "global_id":
+            return i
+        if query.query == "global_range":
+            return self._size(whole)
+        if self.shape.local_range is None:
+            return None
+        size = self.reader.constant(self.shape.local_range[d])
+        assert size is not None
+        match query.query:
+            case "local_range":
+                return size
+            case "local_id":
+                return self.reader.arithmetic("mod", i, size)
+            case "group_id":
+                return self.reader.arithmetic("floordiv", i, size)
+            case _:
+                return self.reader.arithmetic("floordiv", self._size(whole), size)
+
+    # --------------------------------------------------------------------- expressions
+    def evaluate(self, expr: Expr, live: _Live) -> Value:
+        """Record the loads of ``expr`` and return its value."""
+        self._record(expr, live)
+        return self.reader.read(expr, self.env)
+
+    def _record(self, expr: Expr, live: _Live) -> None:
+        """Record the loads of ``expr`` in evaluation order, each where it is evaluated."""
+        match expr:
+            case Select(_, cond, then, orelse):
+                yes, no = self._split(live, self.evaluate(cond, live))
+                self._record(then, yes)
+                self._record(orelse, no)
+            case Logical(op, lhs, rhs):
+                yes, no = self._split(live, self.evaluate(lhs, live))
+                self._record(rhs, yes if op == "and" else no)
+            case _:
+                for operand in operands(expr):
+                    self._record(operand, live)
+                if isinstance(expr, Load):
+                    self._access(expr, "read", live)
+
+    def _split(self, live: _Live, cond: Value) -> tuple[_Live, _Live]:
+        if isinstance(cond, Truth):
+            return (
+                _Live(live.instances.intersect(cond.true), live.exact),
+                _Live(live.instances.subtract(cond.true), live.exact),
+            )
+        return _Live(live.instances, False), _Live(live.instances, False)
+
+    def _tick(self) -> int:
+        self.clock += 1
+        return self.clock
+
+    def _access(self, node: Load | Store, kind: Literal["read", "write"], live: _Live) -> None:
+        values = [self.reader.read(index, self.env) for index in node.indices]
+        known = tuple(v.value for v in values if isinstance(v, Affine))
+        self.found.append(
+            Access(
+                array=node.array,
+                kind=kind,
+                instances=live.instances,
+                exact=live.exact,
+                indices=known if len(known) == len(values) else None,
+                moment=(*self.prefix, self._tick()),
+                span=node.span,
+                node=node,
+            )
+        )
+
+    # ---------------------------------------------------------------------- statements
+    def body(self, stmts: Iterable[Stmt], live: _Live) -> _Live:
+        """Run ``stmts``; the result is what reaches their end."""
+        for stmt in stmts:
+            live = self._statement(stmt, live)
+        return live
+
+    def _statement(self, stmt: Stmt, live: _Live) -> _Live:
+        match stmt:
+            case Assign(name, value):
+                self.env[name] = self.evaluate(value, live)
+            case Store(_, indices, value):
+                for expr in (*indices, value):
+                    self._record(expr, live)
+                self._access(stmt, "write", live)
+            case If():
+                return self._if(stmt, live)
+            case For():
+                self._for(stmt, live)
+            case While():
+                self._while(stmt, live)
+            case Break() | Continue():
+                return _Live(self.reader.nowhere(), live.exact)
+            case Block(_, body):
+                return self.body(body, live)
+        return live
+
+    def _if(self, stmt: If, live: _Live) -> _Live:
+        cond = self.evaluate(stmt.cond, live)
+        yes, no = self._split(live, cond)
+        before = dict(self.env)
+        after_yes = self.body(stmt.then, yes)
+        env_yes, self.env = self.env, dict(before)
+        after_no = self.body(stmt.orelse, no)
+        for name in env_yes.keys() | self.env.keys():
+            # A variable that only one side assigns is read only where that side ran.
+            a = env_yes[name] if name in env_yes else self.env[name]
+            b = self.env.get(name, a)
+            if a is not b:
+                a = self.reader.choose(cond.true, a, b) if isinstance(cond, Truth) else None
+            self.env[name] = a
+        if not _leaves(stmt.then) and not _leaves(stmt.orelse):
+            return live
+        return _Live(
+            after_yes.instances.union(after_no.instances).coalesce(),
+            after_yes.exact and after_no.exact,
+        )
+
+    def _for(self, stmt: For, live: _Live) -> None:
+        start, stop, step = (self.evaluate(e, live) for e in (stmt.start, stmt.stop, stmt.step))
+        position = self.next_loop
+        self.next_loop += 1
+        stride = None
+        if isinstance(step, Affine):
+            stride = self.reader.as_constant(step)
+        if isinstance(start, Affine) and isinstance(stop, Affine) and stride:
+            var = self.reader.dimension(position, max(start.bound, stop.bound))
+            assert var is not None
+            offset, zero = var.value.sub(start.value), self._zero()
+            inside = (
+                offset.ge_set(zero).intersect(var.value.lt_set(stop.value))
+                if stride > 0
+                else offset.le_set(zero).intersect(var.value.gt_set(stop.value))
+            )
+            if abs(stride) > 1:
+                inside = inside.intersect(offset.mod_val(isl_val(abs(stride))).eq_set(zero))
+            iterations = _Live(live.instances.intersect(inside), live.exact)
+            self._loop(stmt.body, iterations, position, {stmt.var: var}, backwards=stride < 0)
+        else:
+            self._loop(stmt.body, _Live(live.instances, False), position, {stmt.var: None})
+
+    def _while(self, stmt: While, live: _Live) -> None:
+        """The trip count is unknown: every access of the loop may happen, at any value of what
+        the loop assigns."""
+        body = (If(stmt.cond, stmt.body, (), stmt.span),)
+        self._loop(body, _Live(live.instances, False), None, {})
+
+    def _loop(
+        self,
+        body: tuple[Stmt, ...],
+        live: _Live,
+        position: int | None,
+        variables: dict[str, Value],
+        backwards: bool = False,
+    ) -> None:
+        assigned = {s.name for s in statements(body) if isinstance(s, Assign)}
+        if _can_break(body):
+            live = _Live(live.instances, False)
+        prefix = self.prefix
+        if position is not None:
+            iteration = f"{'-' if backwards else ''}k{position - self.kernel.ndim}"
+            self.prefix = (*prefix, self._tick(), iteration)
+        self.env.update(dict.fromkeys(assigned))
+        self.env.update(variables)
+        self.body(body, live)
+        self.prefix = prefix
+        for name in variables:
+            self.env.pop(name, None)
+        self.env.update(dict.fromkeys(assigned))
+
+
+def _can_break(body: Iterable[Stmt]) -> bool:
+    """Whether a ``break`` in ``body`` leaves the loop around it."""
+    for stmt in body:
+        match stmt:
+            case Break():
+                return True
+            case If(_, then, orelse):
+                if _can_break(then) or _can_break(orelse):
+                    return True
+            case Block(_, inner):
+                if _can_break(inner):
+                    return True
+    return False
+
+
+def _leaves(body: Iterable[Stmt]) -> bool:
+    """Whether ``body`` may end its iteration by ``break`` or ``continue``."""
+    return any(
+        isinstance(s, (Break, Continue))
+        or (isinstance(s, If) and (_leaves(s.then) or _leaves(s.orelse)))
+        or (isinstance(s, Block) and _leaves(s.body))
+        for s in body
+    )
+
+
+def stores_to(kernel: Kernel) -> frozenset[str]:
+    """The array parameters that a kernel may write."""
+    return frozenset(s.array for s in statements(kernel.body) if isinstance(s, Store))
+

@@ -1,0 +1,232 @@
+"""IR expressions as quasi-affine functions and sets over work-item ids and loop variables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import islpy as isl
+
+from fusionq.analysis.symbols import Symbols
+from fusionq.ir.nodes import (
+    Binary,
+    Call,
+    Cast,
+    Compare,
+    Const,
+    Expr,
+    Extent,
+    ItemQuery,
+    Logical,
+    Param,
+    Select,
+    Unary,
+    Var,
+)
+from fusionq.ir.types import BOOL, INT64
+
+INT64_LIMIT = 1 << 63
+
+
+@dataclass(frozen=True)
+class Affine:
+    """An integer value: exact wherever ``bound``, the largest possible magnitude, is below
+    2**63; larger ones are never built, since int64 arithmetic would wrap."""
+
+    value: isl.PwAff
+    bound: int
+
+
+@dataclass(frozen=True)
+class Truth:
+    """A bool value: the set of instances where it is true."""
+
+    true: isl.Set
+
+
+Value = Affine | Truth | None
+"""None: not analysable."""
+
+
+@dataclass
+class AffineReader:
+    """Reads expressions over a fixed instance space (ids first, then loop variables).
+
+    ``queries`` gives the value of each item query, ``extents`` and ``params`` the symbol of
+    each array extent and integer scalar.  A product or quotient of unknowns is made affine by
+    putting in a symbol's present value, which ``pinned`` then names.
+    """
+
+    symbols: Symbols
+    space: isl.Space
+    queries: Callable[[ItemQuery], Value]
+    extents: Mapping[tuple[str, int], str]
+    params: Mapping[str, str]
+    pinned: set[str]
+
+    def read(self, expr: Expr, env: Mapping[str, Value]) -> Value:
+        """The value of ``expr``, or None if it is not analysable."""
+        match expr:
+            case Const(type, literal):
+                if type == BOOL:
+                    return Truth(self.everywhere() if literal else self.nowhere())
+                return self.constant(int(literal)) if type.is_integer else None
+            case Var(_, name):
+                return env.get(name)
+            case Param(_, name):
+                symbol = self.params.get(name)
+                return None if symbol is None else self.symbol(symbol)
+            case Extent(array, dim):
+                return self.symbol(self.extents[array, dim])
+            case ItemQuery():
+                return self.queries(expr)
+            case Unary(_, "not", operand):
+                inner = self.read(operand, env)
+                return (
+                    Truth(self.everywhere().subtract(inner.true))
+                    if isinstance(inner, Truth)
+                    else None
+                )
+            case Unary(type, op, operand) if type == INT64 and op in ("neg", "pos"):
+                value = self.read(operand, env)
+                if not isinstance(value, Affine):
+                    return None
+                return value if op == "pos" else affine(value.value.neg(), value.bound)
+            case Cast(type, operand) if type == INT64 and operand.type.is_integer:
+                # Only parameters and constants of another integer type have a value here.
+                return self.read(operand, env)
+            case Binary(type, op, lhs, rhs) if type == INT64:
+                a, b = self.read(lhs, env), self.read(rhs, env)
+                if isinstance(a, Affine) and isinstance(b, Affine):
+                    return self.arithmetic(op, a, b)
+                return None
+            case Binary(type, op, lhs, rhs) if type == BOOL:
+                return self._combine(op, self.read(lhs, env), self.read(rhs, env))
+            case Logical(op, lhs, rhs):
+                return self._combine(op, self.read(lhs, env), self.read(rhs, env))
+            case Compare(op, lhs, rhs):
+                a, b = self.read(lhs, env), self.read(rhs, env)
+                if isinstance(a, Affine) and isinstance(b, Affine):
+                    return Truth(COMPARISONS[op](a.value, b.value))
+                return None
+            case Select(_, cond, then, orelse):
+                chosen = self.read(cond, env)
+                if not isinstance(chosen, Truth):
+                    return None
+                return self.choose(chosen.true, self.read(then, env), self.read(orelse, env))
+            case Call(type, "pymin" | "minimum" | "fmin", (lhs, rhs)) if type == INT64:
+                return self._extremum(isl.PwAff.min, self.read(lhs, env), self.read(rhs, env))
+            case Call(type, "pymax" | "maximum" | "fmax", (lhs, rhs)) if type == INT64:
+                return self._extremum(isl.PwAff.max, self.read(lhs, env), self.read(rhs, env))
+            case _:
+                return None
+
+    # ------------------------------------------------------------------ building values
+    def everywhere(self) -> isl.Set:
+        return isl.Set.universe(self.space)
+
+    def nowhere(self) -> isl.Set:
+        return isl.Set.empty(self.space)
+
+    def constant(self, value: int) -> Affine | None:
+        pw = isl.PwAff.val_on_domain(self.everywhere(), isl_val(value))
+        return affine(pw, abs(value))
+
+    def symbol(self, name: str) -> Affine | None:
+        position = self.space.find_dim_by_name(isl.dim_type.param, name)
+        local = isl.LocalSpace.from_space(self.space)
+        pw = isl.PwAff.var_on_domain(local, isl.dim_type.param, position)
+        return affine(pw, self.symbols.bound(name))
+
+    def dimension(self, position: int, bound: int) -> Affine | None:
+        """The value of one instance dimension (a work-item id or a loop variable)."""
+        local = isl.LocalSpace.from_space(self.space)
+        return affine(isl.PwAff.var_on_domain(local, isl.dim_type.set, position), bound)
+
+    def choose(self, where: isl.Set, then: Value, orelse: Value) -> Value:
+        """``then`` inside ``where``, ``orelse`` outside."""
+        elsewhere = self.everywhere().subtract(where)
+        if isinstance(then, Affine) and isinstance(orelse, Affine):
+            value = then.value.intersect_domain(where).union_add(
+                orelse.value.intersect_domain(elsewhere)
+            )
+            return affine(value, max(then.bound, orelse.bound))
+        if isinstance(then, Truth) and isinstance(orelse, Truth):
+            return Truth(then.true.intersect(where).union(orelse.true.intersect(elsewhere)))
+        return None
+
+    def _combine(self, op: str, a: Value, b: Value) -> Value:
+        if not (isinstance(a, Truth) and isinstance(b, Truth)):
+            return None
+        if op == "and":
+            return Truth(a.true.intersect(b.true))
+        if op == "or":
+            return Truth(a.true.union(b.true))
+        return None
+
+    def _extremum(
+        self, pick: Callable[[isl.PwAff, isl.PwAff], isl.PwAff], a: Value, b: Value
+    ) -> Value:
+        if isinstance(a, Affine) and isinstance(b, Affine):
+            return affine(pick(a.value, b.value), max(a.bound, b.bound))
+        return None
+
+    def arithmetic(self, op: str, a: Affine, b: Affine) -> Value:
+        """``a op b`` in int64, or None where that is not affine or might wrap."""
+        if op == "add":
+            return affine(a.value.add(b.value), a.bound + b.bound)
+        if op == "sub":
+            return affine(a.value.sub(b.value), a.bound + b.bound)
+        if op == "mul":
+            constant = self.as_constant(b)
+            if constant is None:
+                a, constant = b, self.as_constant(a)
+            if constant is None:
+                return None
+            return affine(a.value.scale_val(isl_val(constant)), a.bound * abs(constant))
+        if op in ("floordiv", "mod"):
+            divisor = self.as_constant(b)
+            if divisor is None or divisor == 0:
+                return None
+            value = a.value if divisor > 0 else a.value.neg()
+            quotient = value.scale_down_val(isl_val(abs(divisor))).floor()
+            if op == "floordiv":
+                return affine(quotient, a.bound)
+            return affine(a.value.sub(quotient.scale_val(isl_val(divisor))), abs(divisor))
+        return None
+
+    def as_constant(self, a: Affine) -> int | None:
+        """The value of ``a`` if it depends on symbols only, which are then pinned."""
+        if a.value.involves_dims(isl.dim_type.in_, 0, self.space.dim(isl.dim_type.set)):
+            return None
+        here = a.value.intersect_params(self.symbols.point)
+        value = here.max_val()
+        if not value.is_int() or not here.min_val().eq(value):
+            return None
+        if not a.value.is_cst():
+            self.pinned.update(
+                name
+                for position, name in enumerate(self.symbols.names)
+                if a.value.involves_dims(isl.dim_type.param, position, 1)
+            )
+        return int(value.to_python())
+
+
+COMPARISONS: dict[str, Callable[[isl.PwAff, isl.PwAff], isl.Set]] = {
+    "lt": isl.PwAff.lt_set,
+    "le": isl.PwAff.le_set,
+    "gt": isl.PwAff.gt_set,
+    "ge": isl.PwAff.ge_set,
+    "eq": isl.PwAff.eq_set,
+    "ne": isl.PwAff.ne_set,
+}
+
+
+def affine(value: isl.PwAff, bound: int) -> Affine | None:
+    """An affine value, or None if int64 could not hold it."""
+    return Affine(value, bound) if bound < INT64_LIMIT else None
+
+
+def isl_val(value: int) -> isl.Val:
+    """A Python int as an isl value."""
+    return isl.Val(str(value))

@@ -1,0 +1,55 @@
+"""Indices that provably leave their array."""
+
+from __future__ import annotations
+
+import islpy as isl
+
+from fusionq.analysis.list_analysis import analyse, bounds_box
+from fusionq.analysis.submission import ArrayArgument, Submission
+from fusionq.errors import ArgumentError
+
+
+def check_bounds(submission: Submission) -> None:
+    """Raise ArgumentError if an access that certainly happens is outside its array.
+
+    What cannot be decided passes: as in SYCL, it is the kernel's own responsibility.
+    """
+    analysis = analyse([submission])
+    symbols = analysis.symbols
+    for access in analysis.accesses[0].accesses:
+        if not access.exact or access.indices is None:
+            continue
+        position = analysis.argument_index(0, access.array)
+        argument = submission.arguments[position]
+        assert isinstance(argument, ArrayArgument)
+        touched = isl.Map.from_domain(access.instances)
+        for index in access.indices:
+            touched = touched.flat_range_product(isl.Map.from_pw_aff(index))
+        touched = touched.intersect_params(symbols.point)
+        box = bounds_box([symbols.size(n) for n in argument.shape], symbols)
+        outside = touched.subtract_range(box)
+        if outside.is_empty():
+            continue
+        ndim = analysis.accesses[0].ndim
+        item, element = _example(outside, ndim)
+        raise ArgumentError(
+            f"{submission.ir.name}: {access.kind} outside array {argument.name!r} "
+            f"(argument `{argument.label}`, shape {argument.shape}): work-item {item} "
+            f"{access.kind}s element {element}\n"
+            f"  in the kernel at {access.span}: {access.span.text}\n"
+            f"  submitted at {submission.span}: {submission.span.text}\n"
+            "  Submit a smaller range, pass a larger array, or guard the access with an `if`."
+        )
+
+
+def _example(outside: isl.Map, ndim: int) -> tuple[str, str]:
+    """One work-item and the element it touches."""
+    inputs, outputs = outside.dim(isl.dim_type.in_), outside.dim(isl.dim_type.out)
+    point = outside.wrap().sample_point()
+
+    def coordinate(position: int) -> str:
+        return str(point.get_coordinate_val(isl.dim_type.set, position))
+
+    item = ", ".join(coordinate(d) for d in range(ndim))
+    element = ", ".join(coordinate(inputs + d) for d in range(outputs))
+    return f"({item})", f"[{element}]"

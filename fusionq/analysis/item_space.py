@@ -1,0 +1,91 @@
+"""When work-items of two submissions are one and the same work-item of a fused kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import Literal
+
+import islpy as isl
+
+from fusionq.analysis.access import item_dims
+from fusionq.analysis.submission import Submission
+from fusionq.analysis.symbols import Symbols
+from fusionq.language.ranges import NdRange, Range
+
+
+def global_range(submission: Submission) -> Range:
+    """The submission's global extents."""
+    r = submission.range
+    return r.global_range if isinstance(r, NdRange) else r
+
+
+def local_range(submission: Submission) -> tuple[int, ...] | None:
+    """The submission's explicit work-group size, or None for a plain Range."""
+    r = submission.range
+    return tuple(r.local_range) if isinstance(r, NdRange) else None
+
+
+Mode = Literal["ids", "linear"]
+
+
+@dataclass(frozen=True, slots=True)
+class ItemSpace:
+    """The fused kernel's index space for some submissions.
+
+    ``ids``: equal ids are one work-item; all ranges agree but for the first dimension.
+    ``linear``: equal linear ids are one work-item; the fused kernel is one-dimensional.
+    """
+
+    mode: Mode
+    ndim: int
+    local_range: tuple[int, ...] | None
+
+
+def common_space(submissions: Sequence[Submission]) -> ItemSpace | str:
+    """The index space that holds all ``submissions``, or the reason why there is none."""
+    ranges = [global_range(s) for s in submissions]
+    locals_ = {local for s in submissions if (local := local_range(s)) is not None}
+    if len(locals_) > 1:
+        sizes = " and ".join(str(size) for size in sorted(locals_))
+        return f"explicit work-group sizes differ ({sizes})"
+    local = next(iter(locals_), None)
+    if len({(len(r), r[1:]) for r in ranges}) == 1:
+        return ItemSpace("ids", len(ranges[0]), local)
+    if local is None:
+        return ItemSpace("linear", 1, None)
+    return (
+        f"ranges {', '.join(dict.fromkeys(str(tuple(r)) for r in ranges))} have no common index "
+        f"space that keeps the explicit work-group size {local}"
+    )
+
+
+def to_space(
+    submission: Submission, symbols: Symbols, mode: Mode
+) -> tuple[isl.Map, frozenset[str]]:
+    """The map from a submission's ids to the fused work-item, and the symbols it pins."""
+    extents = global_range(submission)
+    names = item_dims(len(extents))
+    parameters = ", ".join(symbols.names)
+    source = ", ".join(names)
+    if mode == "ids":
+        return isl.Map(f"[{parameters}] -> {{ [{source}] -> [{source}] }}"), frozenset()
+    weights = [prod(extents[d + 1 :]) for d in range(len(extents))]
+    linear = " + ".join(f"{w}{name}" for w, name in zip(weights, names, strict=True))
+    pinned = frozenset(symbols.size(extent) for extent in extents[1:])
+    return isl.Map(f"[{parameters}] -> {{ [{source}] -> [{linear}] }}"), pinned
+
+
+def same_group(symbols: Symbols, local: tuple[int, ...]) -> isl.Map:
+    """The relation between work-items of one work-group of extents ``local``."""
+    names = item_dims(len(local))
+    others = [f"j{d}" for d in range(len(local))]
+    same = " and ".join(
+        f"floor({a}/{size}) = floor({b}/{size})"
+        for a, b, size in zip(names, others, local, strict=True)
+    )
+    parameters = ", ".join(symbols.names)
+    return isl.Map(
+        f"[{parameters}] -> {{ [{', '.join(names)}] -> [{', '.join(others)}] : {same} }}"
+    )

@@ -1,0 +1,35 @@
+"""Decisions that hold for today's sizes, and for which others they hold too."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import islpy as isl
+
+from fusionq.analysis.symbols import Symbols
+
+
+@dataclass
+class Proofs:
+    """Collects, for every question that was asked, the parameter values with the same answer.
+
+    ``conditions``: parameter sets, each with whether the values have to lie inside.
+    """
+
+    symbols: Symbols
+    conditions: list[tuple[isl.Set, bool]] = field(default_factory=list)
+
+    def is_empty(self, relation: isl.Set | isl.Map) -> bool:
+        """Whether ``relation`` has no element for today's values."""
+        if relation.is_empty():
+            return True
+        nonempty = relation.params()
+        here = not nonempty.intersect(self.symbols.point).is_empty()
+        if not self.symbols.context.is_subset(nonempty):
+            self._remember(nonempty, here)
+        return not here
+
+    def _remember(self, values: isl.Set, inside: bool) -> None:
+        values = values.gist_params(self.symbols.context).coalesce()
+        if not any(inside == i and values.is_equal(v) for v, i in self.conditions):
+            self.conditions.append((values, inside))

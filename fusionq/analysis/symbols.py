@@ -1,0 +1,73 @@
+"""The unknowns of an analysis: sizes and integer scalars, with the values they have now.
+
+Equal sizes share a symbol, as do equal scalars.  Which sources share one, and which
+symbols the analysis looked at, is kept: a proof holds for another list of submissions
+only if the same sources are equal there (``planning.validity``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import islpy as isl
+
+HEADROOM_BITS = 4
+"""A proof may serve values this many bits longer than today's without a new overflow check."""
+
+
+@dataclass
+class Symbols:
+    """Symbols by value; ``values`` maps each name to its value in today's submissions."""
+
+    values: dict[str, int] = field(default_factory=dict)
+    _sizes: dict[int, str] = field(default_factory=dict)
+    _scalars: dict[int, str] = field(default_factory=dict)
+
+    def size(self, value: int) -> str:
+        """The symbol of a size (range extent or array extent)."""
+        return self._named(self._sizes, "n", value)
+
+    def scalar(self, value: int) -> str:
+        """The symbol of an integer scalar argument."""
+        return self._named(self._scalars, "s", value)
+
+    def _named(self, known: dict[int, str], prefix: str, value: int) -> str:
+        name = known.get(value)
+        if name is None:
+            name = known[value] = f"{prefix}{len(known)}"
+            self.values[name] = value
+        return name
+
+    def bound(self, name: str) -> int:
+        """The largest magnitude for which proofs about ``name`` are made."""
+        return 1 << max(32, abs(self.values[name]).bit_length() + HEADROOM_BITS)
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """All names, in order; the symbols are complete from the first use on."""
+        return tuple(self.values)
+
+    @cached_property
+    def context(self) -> isl.Set:
+        """What always holds: sizes are at least 1 (lists with empty ranges or arrays take
+        their own plans)."""
+        parameters = ", ".join(self.names)
+        sizes = [n for n in self._sizes.values() if self.values[n] >= 1]
+        empty = [n for n in self._sizes.values() if self.values[n] == 0]
+        constraints = [f"{n} >= 1" for n in sizes] + [f"{n} = 0" for n in empty]
+        return isl.Set(f"[{parameters}] -> {{ : {' and '.join(constraints) or '1 = 1'} }}")
+
+    @cached_property
+    def point(self) -> isl.Set:
+        """Today's values as a parameter set with one point."""
+        parameters = ", ".join(self.names)
+        constraints = [f"{n} = {v}" for n, v in self.values.items()]
+        return isl.Set(f"[{parameters}] -> {{ : {' and '.join(constraints) or '1 = 1'} }}")
+
+    def space(self, dims: Sequence[str]) -> isl.Space:
+        """A set space over ``dims`` with all symbols as parameters."""
+        return isl.Space.create_from_names(
+            isl.DEFAULT_CONTEXT, set=list(dims), params=list(self.names)
+        )

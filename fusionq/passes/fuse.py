@@ -1,0 +1,265 @@
+"""Fuse submissions into one kernel.
+
+    mul(a, b, out): out[i] = a[i] * b[i]          fused(a, b, out, b_1, out_1, range_0):
+    sub(a, b, out): out[i] = a[i] - b[i]    →         if i < range_0:
+                                                          out[i] = a[i] * b[i]
+                                                          out_1[i] = a[i] - b_1[i]
+
+Arguments that are one and the same view become one parameter; variables are renamed; ids are
+those of the common index space; each submission's statements are guarded by its own range,
+and neighbours with the same range share a guard.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import reduce
+
+from fusionq.analysis.aliasing import overlaps_itself
+from fusionq.analysis.item_space import ItemSpace, global_range, local_range
+from fusionq.analysis.list_analysis import ListAnalysis
+from fusionq.analysis.submission import ArrayArgument
+from fusionq.ir.nodes import (
+    ArrayParam,
+    Assign,
+    Binary,
+    Block,
+    Compare,
+    Const,
+    Expr,
+    Extent,
+    For,
+    If,
+    ItemQuery,
+    Kernel,
+    KernelParam,
+    Load,
+    Logical,
+    Param,
+    ScalarParam,
+    Stmt,
+    Store,
+    Var,
+)
+from fusionq.ir.types import INT64, ScalarType
+from fusionq.ir.walk import rewrite_body, statements
+from fusionq.passes.names import Names
+from fusionq.passes.sources import ArgumentSource, ParamSource, RangeSource
+
+
+@dataclass
+class FusedKernel:
+    """A fused kernel under construction: where each parameter's value comes from, and the
+    parameter that stands for each (alias group, view)."""
+
+    kernel: Kernel
+    sources: dict[str, ParamSource]
+    views: dict[tuple[int, int], str]
+
+
+def fuse(analysis: ListAnalysis, members: Sequence[int], space: ItemSpace) -> FusedKernel:
+    """One kernel that does what the submissions ``members`` do, in their order."""
+    return _Fuser(analysis, tuple(members), space).run()
+
+
+def is_contiguous(argument: ArrayArgument) -> bool:
+    """Whether strides follow from extents (C order; extents of 1 have any stride)."""
+    expected = argument.dtype.nbytes
+    for stride, extent in zip(reversed(argument.strides), reversed(argument.shape), strict=True):
+        if extent > 1 and stride != expected:
+            return False
+        expected *= extent
+    return True
+
+
+@dataclass
+class _Fuser:
+    analysis: ListAnalysis
+    members: tuple[int, ...]
+    space: ItemSpace
+    names: Names = field(default_factory=Names)
+    params: list[KernelParam] = field(default_factory=list)
+    sources: dict[str, ParamSource] = field(default_factory=dict)
+    views: dict[tuple[int, int], str] = field(default_factory=dict)
+    variables: list[tuple[str, ScalarType]] = field(default_factory=list)
+    ranges: dict[int, Param] = field(default_factory=dict)
+
+    def run(self) -> FusedKernel:
+        submissions = self.analysis.submissions
+        parts: list[tuple[tuple[int, ...], list[Stmt]]] = []
+        for s in self.members:
+            block = self._submission(s)
+            extents = tuple(global_range(submissions[s]))
+            if parts and parts[-1][0] == extents:
+                parts[-1][1].append(block)
+            else:
+                parts.append((extents, [block]))
+        body: list[Stmt] = []
+        for extents, blocks in parts:
+            guard = self._guard(extents)
+            body.extend(blocks if guard is None else [If(guard, tuple(blocks))])
+        names = [submissions[s].ir.name for s in self.members]
+        kernel = Kernel(
+            name=names[0] if len(names) == 1 else _fused_name(names),
+            ndim=self.space.ndim,
+            params=tuple(self.params),
+            variables=tuple(self.variables),
+            body=tuple(body),
+            span=submissions[self.members[0]].ir.span,
+        )
+        return FusedKernel(kernel, self.sources, self.views)
+
+    # --------------------------------------------------------------------- parameters
+    def _array(self, s: int, k: int, param: ArrayParam) -> str:
+        place = self.analysis.place[s, k]
+        key = (place.group, place.view)
+        if key not in self.views:
+            argument = self.analysis.submissions[s].arguments[k]
+            assert isinstance(argument, ArrayArgument)
+            name = self.views[key] = self.names.fresh(param.name)
+            alone = self._views_in_group(place.group) == 1 and not overlaps_itself(argument)
+            self.params.append(
+                replace(param, name=name, contiguous=is_contiguous(argument), restrict=alone)
+            )
+            self.sources[name] = ArgumentSource(s, k)
+        return self.views[key]
+
+    def _views_in_group(self, group: int) -> int:
+        return len(
+            {
+                place.view
+                for (s, _), place in self.analysis.place.items()
+                if s in self.members and place.group == group
+            }
+        )
+
+    def _extent(self, value: int, s: int, dim: int) -> Param:
+        """The parameter that holds an extent of a range; equal extents share one."""
+        if value not in self.ranges:
+            name = self.names.fresh(f"range_{len(self.ranges)}")
+            self.params.append(ScalarParam(name, INT64))
+            self.sources[name] = RangeSource(s, dim)
+            self.ranges[value] = Param(INT64, name)
+        return self.ranges[value]
+
+    def _global_range(self, s: int, dim: int) -> Param:
+        return self._extent(global_range(self.analysis.submissions[s])[dim], s, dim)
+
+    # --------------------------------------------------------------------- submissions
+    def _submission(self, s: int) -> Block:
+        submission = self.analysis.submissions[s]
+        kernel = submission.ir
+        arrays: dict[str, str] = {}
+        scalars: dict[str, str] = {}
+        for k, param in enumerate(kernel.params):
+            if isinstance(param, ArrayParam):
+                arrays[param.name] = self._array(s, k, param)
+            else:
+                scalars[param.name] = name = self.names.fresh(param.name)
+                self.params.append(replace(param, name=name))
+                self.sources[name] = ArgumentSource(s, k)
+        locals_: dict[str, str] = {}
+        for variable, kind in kernel.variables:
+            locals_[variable] = name = self.names.fresh(variable)
+            self.variables.append((name, kind))
+        prologue, ids = self._ids(s)
+
+        def expr(e: Expr) -> Expr:
+            match e:
+                case Var(type, name):
+                    return Var(type, locals_.setdefault(name, name))
+                case Param(type, name):
+                    return Param(type, scalars[name])
+                case Extent(array, dim):
+                    return Extent(arrays[array], dim)
+                case Load():
+                    return replace(e, array=arrays[e.array])
+                case ItemQuery():
+                    return self._query(s, e, ids)
+                case _:
+                    return e
+
+        def stmt(st: Stmt) -> tuple[Stmt, ...]:
+            match st:
+                case Assign():
+                    return (replace(st, name=locals_[st.name]),)
+                case Store():
+                    return (replace(st, array=arrays[st.array]),)
+                case For():
+                    return (replace(st, var=locals_[st.var]),)
+                case _:
+                    return (st,)
+
+        for loop in _loop_variables(kernel.body):
+            locals_[loop] = self.names.fresh(loop)
+        body = rewrite_body(kernel.body, expr, stmt)
+        return Block(f"{s}: {kernel.name}", (*prologue, *body))
+
+    def _ids(self, s: int) -> tuple[tuple[Stmt, ...], Callable[[int], Expr]]:
+        """A submission's ids in the fused kernel, and the statements that compute them."""
+        submission = self.analysis.submissions[s]
+        ndim = len(global_range(submission))
+        if self.space.mode == "ids" or ndim == 1:
+            return (), lambda d: ItemQuery("global_id", d)
+        rest: Expr = ItemQuery("global_id", 0)
+        statements: list[Stmt] = []
+        ids: dict[int, Expr] = {}
+        for d in reversed(range(ndim)):
+            name = self.names.fresh(f"id_{d}")
+            self.variables.append((name, INT64))
+            extent = self._global_range(s, d)
+            value = rest if d == 0 else Binary(INT64, "mod", rest, extent)
+            statements.append(Assign(name, value))
+            ids[d] = Var(INT64, name)
+            rest = Binary(INT64, "floordiv", rest, extent)
+        return tuple(statements), ids.__getitem__
+
+    def _query(self, s: int, query: ItemQuery, ids: Callable[[int], Expr]) -> Expr:
+        submission = self.analysis.submissions[s]
+        match query.query:
+            case "global_id":
+                return ids(query.dim)
+            case "global_range":
+                return self._global_range(s, query.dim)
+            case "local_id" | "group_id":
+                return query
+        local = local_range(submission)
+        assert local is not None, "work-group queries need an explicit NdRange"
+        size = Const(INT64, local[query.dim])
+        if query.query == "local_range":
+            return size
+        return Binary(INT64, "floordiv", self._global_range(s, query.dim), size)
+
+    # -------------------------------------------------------------------------- guards
+    def _guard(self, extents: tuple[int, ...]) -> Expr | None:
+        """The condition under which a work-item of the launch belongs to a range."""
+        submissions = self.analysis.submissions
+        owner = next(s for s in self.members if tuple(global_range(submissions[s])) == extents)
+        if self.space.mode == "linear":
+            total: Expr = self._global_range(owner, 0)
+            for d in range(1, len(extents)):
+                total = Binary(INT64, "mul", total, self._global_range(owner, d))
+            return Compare("lt", ItemQuery("global_id", 0), total)
+        dims = range(len(extents))
+        if self.space.local_range is not None:
+            # The launch covers whole work-groups of the largest range, which the explicit
+            # work-group size divides but perhaps for the first dimension.
+            same = all(tuple(global_range(submissions[s])) == extents for s in self.members)
+            exact = any(local_range(submissions[s]) is not None for s in self.members)
+            dims = range(0 if same and exact else 1)
+        inside: list[Expr] = [
+            Compare("lt", ItemQuery("global_id", d), self._global_range(owner, d)) for d in dims
+        ]
+        return reduce(lambda a, b: Logical("and", a, b), inside) if inside else None
+
+
+def _loop_variables(body: Sequence[Stmt]) -> list[str]:
+    return list(dict.fromkeys(s.var for s in statements(body) if isinstance(s, For)))
+
+
+def _fused_name(names: Sequence[str]) -> str:
+    """A readable name: the kernels in order, repeated ones and long lists shortened."""
+    joined = "_".join(dict.fromkeys(names))
+    return f"fused{len(names)}_{joined[:48].rstrip('_')}"
+

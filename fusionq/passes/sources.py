@@ -1,0 +1,33 @@
+"""Where the value of a fused kernel's parameter comes from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class ArgumentSource:
+    """A kernel parameter takes its value from an argument of a submission."""
+
+    submission: int
+    argument: int
+
+
+@dataclass(frozen=True, slots=True)
+class RangeSource:
+    """A kernel parameter takes its value from one extent of a submission's global range."""
+
+    submission: int
+    dim: int
+
+
+@dataclass(frozen=True, slots=True)
+class ExtentSource:
+    """A kernel parameter takes its value from one extent of an array argument."""
+
+    submission: int
+    argument: int
+    dim: int
+
+
+ParamSource = ArgumentSource | RangeSource | ExtentSource

@@ -1,0 +1,227 @@
+"""From a list of submissions to a plan: what runs together, what is promoted, and why."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Hashable, Sequence
+from math import prod
+from typing import Literal
+
+from fusionq.analysis.aliasing import places
+from fusionq.analysis.bounds import check_bounds
+from fusionq.analysis.dependence import Found, dependences
+from fusionq.analysis.item_space import global_range, local_range
+from fusionq.analysis.list_analysis import ListAnalysis, analyse
+from fusionq.analysis.private_footprint import PrivateFootprint
+from fusionq.analysis.submission import ArrayArgument, Submission
+from fusionq.analysis.symbols import Symbols
+from fusionq.backends.base import DeviceInfo, LaunchShape
+from fusionq.codegen.launch_shape import launch_shape
+from fusionq.errors import ArgumentError, FusionRefused
+from fusionq.passes.fuse import is_contiguous
+from fusionq.passes.pipeline import fused_kernel
+from fusionq.passes.sources import ArgumentSource, ExtentSource, ParamSource, RangeSource
+from fusionq.planning.plan import Dependence, FusionOptions, Plan, PromotionDecision, StagePlan
+from fusionq.planning.promotion import check_flags, promotions
+from fusionq.planning.stages import Stage, split
+from fusionq.planning.validity import validity_of
+
+_lock = threading.RLock()
+"""isl's context serves one thread at a time."""
+
+
+def check_submission(submission: Submission) -> None:
+    """Raise ArgumentError if an index provably exceeds an extent, PromotionConflict if flags
+    contradict each other."""
+    check_flags(submission)
+    with _lock:
+        check_bounds(submission)
+
+
+def structure_key(
+    submissions: Sequence[Submission], options: FusionOptions, info: DeviceInfo
+) -> Hashable:
+    """What a plan depends on beside its validity: kernels, types, aliasing, flags, the order
+    of all sizes, options and device; not the sizes themselves."""
+    symbols = Symbols()
+    arrays: list[ArrayArgument] = []
+    parts: list[Hashable] = []
+    for submission in submissions:
+        sizes = tuple(symbols.size(n) for n in global_range(submission))
+        arguments: list[Hashable] = []
+        for argument in submission.arguments:
+            if isinstance(argument, ArrayArgument):
+                arrays.append(argument)
+                arguments.append(
+                    (
+                        tuple(symbols.size(n) for n in argument.shape),
+                        is_contiguous(argument),
+                        argument.buffer_flag,
+                        argument.access_flag,
+                        argument.internal,
+                    )
+                )
+        parts.append(
+            (
+                submission.fingerprint,
+                submission.signature,
+                sizes,
+                local_range(submission),
+                tuple(arguments),
+            )
+        )
+    order = tuple(sorted(symbols.values, key=symbols.values.__getitem__))
+    empty = tuple(name for name, value in symbols.values.items() if value == 0)
+    return (tuple(parts), places(arrays), order, empty, options, info)
+
+
+def make_plan(
+    submissions: Sequence[Submission], options: FusionOptions, info: DeviceInfo
+) -> Plan:
+    """Analyse the list and turn it into launches.
+
+    Raises FusionRefused if ``options.require`` and something that was asked for cannot be had,
+    PromotionConflict for contradictory flags, ArgumentError for options that are not there.
+    """
+    if options.barriers == "all":
+        raise ArgumentError(
+            "barriers='all' needs work-group barriers, which this version does not have; "
+            "use barriers='auto', which fuses only where no barrier is needed"
+        )
+    for submission in submissions:
+        check_flags(submission)
+    with _lock:
+        return _make_plan(submissions, options)
+
+
+def _make_plan(submissions: Sequence[Submission], options: FusionOptions) -> Plan:
+    started = time.perf_counter()
+    analysis = analyse(submissions)
+    found = dependences(analysis)
+    stages = split(submissions, found, fuse=options.strategy != "unfused")
+    promoted = promotions(analysis, stages, options)
+    strategy = _strategy(stages, options)
+    fallback = _fallback(strategy, stages, options)
+    if options.require:
+        _require(fallback, promoted.decisions)
+    analysed = time.perf_counter()
+    plans = tuple(
+        _stage_plan(analysis, stage, private)
+        for stage, private in zip(stages, promoted.private, strict=True)
+    )
+    return Plan(
+        strategy=strategy,
+        stages=plans,
+        dependences=tuple(_dependence(analysis, f) for f in found),
+        promotions=promoted.decisions,
+        fallback=fallback,
+        validity=validity_of(analysis),
+        timings={"analysis": analysed - started, "passes": time.perf_counter() - analysed},
+    )
+
+
+def _strategy(
+    stages: Sequence[Stage], options: FusionOptions
+) -> Literal["fused", "sequence", "unfused"]:
+    if options.strategy == "unfused":
+        return "unfused"
+    if len(stages) == 1:
+        return "sequence" if options.strategy == "sequence" else "fused"
+    return "sequence" if any(len(stage.members) > 1 for stage in stages) else "unfused"
+
+
+def _fallback(strategy: str, stages: Sequence[Stage], options: FusionOptions) -> str | None:
+    """Why the list did not become what was asked for."""
+    if options.strategy == "unfused" or (options.strategy == "sequence" and strategy == "sequence"):
+        return None
+    boundaries = [stage.boundary for stage in stages if stage.boundary is not None]
+    if options.strategy == "megakernel":
+        return "; ".join(["megakernels are not in this version", *boundaries[:1]])
+    return boundaries[0] if boundaries else None
+
+
+def _require(fallback: str | None, decisions: Sequence[PromotionDecision]) -> None:
+    if fallback is not None:
+        raise FusionRefused(
+            f"require=True, but the list does not become one kernel: {fallback}. "
+            "Leave require out to run it as several launches."
+        )
+    for decision in decisions:
+        if decision.scope == "global":
+            raise FusionRefused(
+                f"require=True, but `{decision.buffer}` stays in global memory: "
+                f"{decision.reason}. Leave require or the flag out."
+            )
+
+
+def _stage_plan(
+    analysis: ListAnalysis, stage: Stage, private: dict[tuple[int, int], PrivateFootprint]
+) -> StagePlan:
+    fused = fused_kernel(
+        analysis, stage.members, stage.space, private, lambda s: _symbol_source(analysis, s)
+    )
+    largest = max(
+        stage.members,
+        key=lambda s: global_range(analysis.submissions[s]).size,
+    )
+    return StagePlan(
+        submissions=stage.members,
+        kernel=fused.kernel,
+        sources=tuple(fused.sources[p.name] for p in fused.kernel.params),
+        geometry=largest,
+        mode=stage.space.mode,
+        local_range=stage.space.local_range,
+        boundary=stage.boundary,
+    )
+
+
+def _symbol_source(analysis: ListAnalysis, symbol: str) -> ParamSource:
+    """An argument or range that has the value of ``symbol``."""
+    symbols = analysis.symbols
+    for s, submission in enumerate(analysis.submissions):
+        for dim, extent in enumerate(global_range(submission)):
+            if symbols.size(extent) == symbol:
+                return RangeSource(s, dim)
+        for k, argument in enumerate(submission.arguments):
+            if isinstance(argument, ArrayArgument):
+                for dim, extent in enumerate(argument.shape):
+                    if symbols.size(extent) == symbol:
+                        return ExtentSource(s, k, dim)
+            elif analysis.shapes[s].params.get(argument.name) == symbol:
+                return ArgumentSource(s, k)
+    raise KeyError(symbol)
+
+
+def _dependence(analysis: ListAnalysis, f: Found) -> Dependence:
+    label = analysis.submissions[f.consumer].arguments[f.consumer_argument].label
+    return Dependence(
+        f.producer, f.consumer, label, f.consumer_argument, f.kind, f.scope, f.reason,
+        f.producer_span, f.consumer_span,
+    )  # fmt: skip
+
+
+def holds_for(plan: Plan, submissions: Sequence[Submission]) -> bool:
+    """Whether ``plan`` serves ``submissions``, which have the structure it was made for."""
+    return plan.validity.holds(submissions)
+
+
+def launch_shape_of(
+    stage: StagePlan, submissions: Sequence[Submission], info: DeviceInfo
+) -> LaunchShape | None:
+    """The work-items to launch for ``stage``, or None if there are none."""
+    extents = global_range(submissions[stage.geometry])
+    if extents.size == 0:
+        return None
+    if stage.local_range is None:
+        return launch_shape((extents.size,) if stage.mode == "linear" else tuple(extents), info)
+    if (size := prod(stage.local_range)) > info.max_work_group_size:
+        raise ArgumentError(
+            f"work-groups of {stage.local_range} have {size} work-items; {info.name} takes at "
+            f"most {info.max_work_group_size}"
+        )
+    whole = tuple(
+        -(-extent // local) * local
+        for extent, local in zip(extents, stage.local_range, strict=True)
+    )
+    return LaunchShape(whole, stage.local_range)

@@ -1,0 +1,126 @@
+"""For which sizes and integer scalars a plan holds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, cast
+
+import islpy as isl
+
+from fusionq.analysis.item_space import global_range
+from fusionq.analysis.list_analysis import ListAnalysis
+from fusionq.analysis.submission import ArrayArgument, ScalarArgument, Submission
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where a symbol's value is found: an extent of a submission's range (``argument`` None)
+    or of an array argument, or the value of a scalar argument (``dim`` None)."""
+
+    submission: int
+    argument: int | None
+    dim: int | None
+
+    def value(self, submissions: Sequence[Submission]) -> int:
+        """The value in ``submissions``."""
+        submission = submissions[self.submission]
+        if self.argument is None:
+            assert self.dim is not None
+            return global_range(submission)[self.dim]
+        argument = submission.arguments[self.argument]
+        if isinstance(argument, ArrayArgument):
+            assert self.dim is not None
+            return argument.shape[self.dim]
+        return int(argument.value)
+
+
+@dataclass(frozen=True, slots=True)
+class Validity:
+    """What the proofs behind a plan rest on.
+
+    ``sources``: the places that each symbol stands for, all equal.  ``pinned``: symbols that
+    must keep their value.  ``limits``: the largest magnitude without overflow.
+    ``condition``: a Python expression over the symbols.
+    """
+
+    sources: tuple[tuple[str, tuple[Source, ...]], ...]
+    pinned: tuple[tuple[str, int], ...]
+    limits: tuple[tuple[str, int], ...]
+    condition: str
+
+    def holds(self, submissions: Sequence[Submission]) -> bool:
+        """Whether the plan serves ``submissions`` (of the same structure)."""
+        values: dict[str, int] = {}
+        for name, sources in self.sources:
+            value = values[name] = sources[0].value(submissions)
+            if any(s.value(submissions) != value for s in sources[1:]):
+                return False
+        return (
+            all(values[name] == value for name, value in self.pinned)
+            and all(abs(values[name]) <= limit for name, limit in self.limits)
+            and bool(_compiled(self.condition)(values))
+        )
+
+
+def validity_of(analysis: ListAnalysis) -> Validity:
+    """The validity of all that was proved in ``analysis`` so far."""
+    symbols = analysis.symbols
+    sources = _sources(analysis)
+    used = tuple(name for name in symbols.names if name in sources)
+    return Validity(
+        sources=tuple((name, sources[name]) for name in used),
+        pinned=tuple((n, symbols.values[n]) for n in used if n in analysis.pinned),
+        limits=tuple((n, symbols.bound(n)) for n in used),
+        condition=" and ".join(
+            f"({python_condition(values)})" if inside else f"not ({python_condition(values)})"
+            for values, inside in analysis.proofs.conditions
+        )
+        or "True",
+    )
+
+
+def _sources(analysis: ListAnalysis) -> dict[str, tuple[Source, ...]]:
+    """Sizes with their first source (the structure key says which are equal); integer scalars
+    that an access depends on with all of theirs."""
+    symbols = analysis.symbols
+    sources: dict[str, tuple[Source, ...]] = {}
+    for s, submission in enumerate(analysis.submissions):
+        for dim, extent in enumerate(global_range(submission)):
+            sources.setdefault(symbols.size(extent), (Source(s, None, dim),))
+        for k, argument in enumerate(submission.arguments):
+            if isinstance(argument, ArrayArgument):
+                for dim, extent in enumerate(argument.shape):
+                    sources.setdefault(symbols.size(extent), (Source(s, k, dim),))
+            elif isinstance(argument, ScalarArgument):
+                name = analysis.shapes[s].params.get(argument.name)
+                if name is not None and name in analysis.used_symbols(s):
+                    sources[name] = (*sources.get(name, ()), Source(s, k, None))
+    return sources
+
+
+def python_condition(values: isl.Set) -> str:
+    """A parameter set as a Python expression over its parameters."""
+    build = isl.AstBuild.from_context(isl.Set("{ : }"))
+    text = str(build.expr_from_set(values).to_C_str())
+    if "?" in text:
+        raise AssertionError(f"isl printed a conditional expression: {text}")
+    # isl prints division by a positive constant of what is known to be divisible or
+    # non-negative as /, and of anything else as floord.
+    return text.replace("&&", "and").replace("||", "or").replace("/", "//").replace("!(", "not (")
+
+
+def _floord(numerator: int, denominator: int) -> int:
+    return numerator // denominator
+
+
+@lru_cache(maxsize=1024)
+def _compiled(condition: str) -> Callable[[Mapping[str, int]], bool]:
+    code = compile(condition, "<validity>", "eval")
+    names: dict[str, Any] = {"floord": _floord, "min": min, "max": max}
+
+    def holds(values: Mapping[str, int]) -> bool:
+        return cast(bool, eval(code, names, dict(values)))
+
+    return holds
