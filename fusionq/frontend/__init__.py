@@ -1,0 +1,5 @@
+"""From Python functions to the typed kernel IR."""
+
+from fusionq.frontend.kernel import KernelFunction, kernel
+
+__all__ = ["KernelFunction", "kernel"]

@@ -15,6 +15,7 @@ from fusionq.ir.verifier import verify
 from fusionq.passes.dead_stores import eliminate_dead_stores
 from fusionq.passes.fuse import FusedKernel, fuse
 from fusionq.passes.promote_private import SymbolSource, promote_private
+from fusionq.passes.propagate_ids import propagate_ids
 from fusionq.passes.unused_params import drop_unused_params
 
 
@@ -29,6 +30,7 @@ def fused_kernel(
     view) in private memory."""
     fused = fuse(analysis, members, space)
     _check("fuse", None, fused.kernel)
+    fused = _run("propagate_ids", _on_kernel(propagate_ids), fused)
     for view, footprint in private.items():
         array = fused.views[view]
         fused = _run(

@@ -1,0 +1,6 @@
+"""The oracle: interprets kernels in pure Python and NumPy, one work-item at a time."""
+
+from fusionq.backends.reference.backend import ReferenceBackend
+from fusionq.backends.reference.memory import OutOfBounds
+
+__all__ = ["OutOfBounds", "ReferenceBackend"]

@@ -1,0 +1,1 @@
+"""SYCL devices through dpctl."""

@@ -1,0 +1,1 @@
+"""The benchmarks behind ``fusionq bench``: cases, baselines and the runner."""

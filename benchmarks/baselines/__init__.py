@@ -1,0 +1,1 @@
+"""Other ways to compute a case: what fusionq is measured against."""

@@ -1,0 +1,59 @@
+"""Raw dpctl launches of hand-written OpenCL C kernels, on the same queue and memory."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+from typing import Any
+
+from fusionq.benchmarks.case import Baseline, Traffic, Unavailable, Workload
+
+HEADER = "#pragma OPENCL FP_CONTRACT OFF\n"
+LOCAL_SIZE = 1024
+
+Launch = tuple[str, tuple[str, ...]]
+"""A kernel's name and the arrays it takes; the number of work-items is its last argument."""
+
+
+def raw_launches(workload: Workload, source: str, launches: tuple[Launch, ...]) -> list[Any]:
+    """Build ``source`` and prepare each launch: calls that enqueue and return an event."""
+    queue = workload.queue.sycl_queue
+    if queue is None:
+        raise Unavailable("raw dpctl launches need a SYCL device")
+    from dpctl.memory import as_usm_memory
+    from dpctl.program import create_program_from_source
+
+    program = create_program_from_source(queue, HEADER + source, "-cl-std=CL3.0")
+    *outer, last = workload.extents
+    global_size = [-(-last // LOCAL_SIZE) * LOCAL_SIZE, *reversed(outer)]
+    local_size = [LOCAL_SIZE, *(1 for _ in outer)]
+
+    def prepare(name: str, arrays: tuple[str, ...]) -> Callable[[], Any]:
+        kernel = program.get_sycl_kernel(name)
+        arguments = [as_usm_memory(workload.buffers[array]) for array in arrays]
+        arguments.append(ctypes.c_longlong(last))
+        return lambda: queue.submit_async(kernel, arguments, global_size, local_size)
+
+    return [prepare(name, arrays) for name, arrays in launches]
+
+
+def opencl_baseline(
+    name: str, traffic: Traffic, source: str, launches: tuple[Launch, ...]
+) -> Baseline:
+    """Hand-written kernels, one launch each, in order; one wait at the end.
+
+    A kernel takes its arrays and ``long n``, the extent of the last axis, which it guards; the
+    global size is rounded up to whole work-groups of 1024.
+    """
+
+    def prepare(workload: Workload) -> Callable[[], object]:
+        *first, last = raw_launches(workload, source, launches)
+
+        def run() -> None:
+            for launch in first:
+                launch()
+            last().wait()
+
+        return run
+
+    return Baseline(name, traffic, prepare)

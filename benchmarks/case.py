@@ -1,0 +1,187 @@
+"""What a benchmark case is: a chain of kernels, its arrays, its NumPy form, its baselines."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from math import prod
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+import fusionq as fq
+
+Role = Literal["input", "temporary", "output"]
+Traffic = Literal["unfused", "fused", "promoted"]
+HostArrays: TypeAlias = Mapping[str, npt.NDArray[Any]]
+CHUNK_ELEMENTS = 1 << 22
+
+
+class Unavailable(Exception):
+    """A baseline cannot run here; the message says what is missing."""
+
+
+@dataclass(frozen=True)
+class ArraySpec:
+    """An array of a case: float32, with the given axes of the case's range (None: all)."""
+
+    name: str
+    role: Role
+    axes: tuple[int, ...] | None = None
+
+    def shape(self, extents: tuple[int, ...]) -> tuple[int, ...]:
+        """Its shape for a range of ``extents``."""
+        return extents if self.axes is None else tuple(extents[axis] for axis in self.axes)
+
+
+@dataclass(frozen=True)
+class Step:
+    """One submission: array names and scalars in the kernel's order, the written array last."""
+
+    kernel: Any
+    arguments: tuple[str | float, ...]
+
+    @property
+    def arrays(self) -> tuple[str, ...]:
+        """The array names among the arguments."""
+        return tuple(a for a in self.arguments if isinstance(a, str))
+
+
+@dataclass(frozen=True)
+class Baseline:
+    """Another way to compute the case's output.
+
+    ``prepare`` returns a callable that runs once and returns when the output is there; it
+    raises Unavailable where a package, compiler or device is missing.
+    """
+
+    name: str
+    traffic: Traffic
+    prepare: Callable[[Workload], Callable[[], object]]
+
+
+@dataclass(frozen=True)
+class Case:
+    """A chain of kernels over float32 arrays."""
+
+    name: str
+    description: str
+    sizes: tuple[int, ...]
+    """Default sizes, in elements of the output."""
+    extents: Callable[[int], tuple[int, ...]]
+    """The range for a size."""
+    arrays: tuple[ArraySpec, ...]
+    steps: tuple[Step, ...]
+    numpy: Callable[[HostArrays], object]
+    """The NumPy form, with preallocated results; the reference that results are checked by."""
+    baselines: tuple[Baseline, ...]
+    tolerance: float = 0.0
+    """Allowed difference from NumPy, relative to max(1, |expected|); 0 means the same bits."""
+
+    def names(self, role: Role) -> tuple[str, ...]:
+        """The names of the arrays with that role."""
+        return tuple(spec.name for spec in self.arrays if spec.role == role)
+
+    @property
+    def output(self) -> str:
+        """The name of the output."""
+        return self.names("output")[0]
+
+    def stated_bytes(self, traffic: Traffic, size: int) -> int:
+        """Bytes that the algorithm has to move between memory and the cores.
+
+        ``unfused``: every submission reads its inputs and writes its result.  ``fused``: every
+        input is read once, every temporary and the output written once.  ``promoted``: inputs
+        and output only.  What hardware moves besides, such as the read of a line before it is
+        overwritten, is not counted.
+        """
+        extents = self.extents(size)
+        nbytes = {spec.name: 4 * prod(spec.shape(extents)) for spec in self.arrays}
+        if traffic == "unfused":
+            return sum(nbytes[name] for step in self.steps for name in step.arrays)
+        total = sum(nbytes[name] for name in (*self.names("input"), self.output))
+        if traffic == "fused":
+            total += sum(nbytes[step.arrays[-1]] for step in self.steps[:-1])
+        return total
+
+
+class Workload:
+    """A case's arrays at one size, shared by all variants, and the queue they run on.
+
+    Memory: every input, temporary and output once; the expected result; and for a case with a
+    tolerance the bits of the unfused run.
+    """
+
+    def __init__(self, case: Case, size: int, queue: fq.FusionQueue, seed: int = 0) -> None:
+        self.case, self.size, self.queue = case, size, queue
+        self.extents = case.extents(size)
+        self.range: int | tuple[int, ...] = (
+            self.extents[0] if len(self.extents) == 1 else self.extents
+        )
+        self.buffers: dict[str, fq.Buffer] = {}
+        self.host: dict[str, npt.NDArray[Any]] = {}
+        rng = np.random.default_rng(seed)
+        for spec in case.arrays:
+            buffer = fq.Buffer(spec.shape(self.extents), np.float32)
+            host = buffer.numpy()
+            if spec.role == "input":
+                _fill_random(host, rng)
+            self.buffers[spec.name], self.host[spec.name] = buffer, host
+        self.out = self.host[case.output]
+        case.numpy(self.host)
+        self.expected = self.out.copy()
+        self.bits: npt.NDArray[Any] | None = None if case.tolerance else self.expected
+
+    def promoted_buffers(self) -> dict[str, fq.Buffer]:
+        """The arrays, with temporaries that are flagged for promotion and so need no memory."""
+        flagged = {
+            name: fq.Buffer(self.buffers[name].shape, np.float32, promote_private=True)
+            for name in self.case.names("temporary")
+        }
+        return {**self.buffers, **flagged}
+
+    def spoil(self) -> None:
+        """Overwrite the output, so that an old result cannot pass as a new one."""
+        self.out.fill(np.nan)
+
+    def check(self, bit_for_bit: bool) -> str:
+        """Compare the output with the expected result, and with the bits of the unfused run
+        (the first to be checked) where ``bit_for_bit``; returns how well they agree.
+
+        Raises AssertionError, with the first wrong element, where they do not.
+        """
+        if self.bits is None and bit_for_bit:
+            self.bits = self.out.copy()
+        if self.bits is not None and bit_for_bit:
+            _compare(self.out, self.bits, 0.0, self.case.name)
+        _compare(self.out, self.expected, self.case.tolerance, self.case.name)
+        if not self.case.tolerance:
+            return "bit for bit NumPy"
+        agreement = f"NumPy within {self.case.tolerance:.0e}"
+        return f"bit for bit unfused, {agreement}" if bit_for_bit else agreement
+
+
+def _fill_random(array: npt.NDArray[Any], rng: np.random.Generator) -> None:
+    flat = array.reshape(-1)
+    for start in range(0, flat.size, CHUNK_ELEMENTS):
+        part = flat[start : start + CHUNK_ELEMENTS]
+        part[...] = rng.random(part.size, dtype=np.float32)
+
+
+def _compare(
+    found: npt.NDArray[Any], expected: npt.NDArray[Any], tolerance: float, case: str
+) -> None:
+    a, b = found.reshape(-1), expected.reshape(-1)
+    for start in range(0, a.size, CHUNK_ELEMENTS):
+        x, y = a[start : start + CHUNK_ELEMENTS], b[start : start + CHUNK_ELEMENTS]
+        if tolerance:
+            right = np.abs(x - y) <= tolerance * np.maximum(1.0, np.abs(y))
+        else:
+            right = x.view(np.uint32) == y.view(np.uint32)
+        if not right.all():
+            at = int(np.argmin(right))
+            raise AssertionError(
+                f"{case}: {int((~right).sum())} wrong elements from element {start + at} on: "
+                f"{x[at]!r} where {y[at]!r} was expected"
+            )

@@ -1,0 +1,146 @@
+"""The results of a benchmark run, as frozen data and as JSON."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+import fusionq
+from fusionq.backends.base import DeviceInfo
+from fusionq.benchmarks.timing import Timing
+
+
+@dataclass(frozen=True)
+class VariantResult:
+    """One variant of a case at one size; ``unavailable`` says why there is no timing."""
+
+    name: str
+    group: Literal["fusionq", "baseline"]
+    stated_bytes: int | None = None
+    timing: Timing | None = None
+    launches: int | None = None
+    """Kernel launches a run, where fusionq's report tells."""
+    verified: str | None = None
+    unavailable: str | None = None
+
+    @property
+    def gigabytes_per_second(self) -> float | None:
+        """Stated bytes over the median time."""
+        if self.timing is None or self.stated_bytes is None:
+            return None
+        return self.stated_bytes / self.timing.median / 1e9
+
+
+@dataclass(frozen=True)
+class CaseResult:
+    """All variants of a case at one size; the first is the one that speed-ups refer to."""
+
+    case: str
+    description: str
+    size: int
+    variants: tuple[VariantResult, ...]
+
+    def median(self, name: str) -> float | None:
+        """Median seconds of a variant, or None if it did not run."""
+        for variant in self.variants:
+            if variant.name == name and variant.timing is not None:
+                return variant.timing.median
+        return None
+
+    def ratio(self, variant: VariantResult, base: str) -> float | None:
+        """Median time of ``base`` over that of ``variant``."""
+        seconds = self.median(base)
+        if seconds is None or variant.timing is None:
+            return None
+        return seconds / variant.timing.median
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """One number of a benchmark that is no race of variants, with its unit in its name."""
+
+    name: str
+    value: float
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class SpecialResult:
+    """The measurements of one of the benchmarks beside the cases."""
+
+    case: str
+    description: str
+    measurements: tuple[Measurement, ...]
+    unavailable: str | None = None
+
+
+Result = CaseResult | SpecialResult
+
+
+def machine() -> dict[str, Any]:
+    """What the results depend on besides the device."""
+    return {
+        "platform": platform.platform(),
+        "processor": _processor(),
+        "cores": os.cpu_count(),
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+        "fusionq": fusionq.__version__,
+    }
+
+
+def to_json(results: Sequence[Result], device: DeviceInfo) -> str:
+    """The results as JSON text; every number's unit is in its name."""
+    document = {
+        "machine": machine(),
+        "device": asdict(device),
+        "results": [_result(result) for result in results],
+    }
+    return json.dumps(document, indent=2) + "\n"
+
+
+def _result(result: Result) -> dict[str, Any]:
+    if isinstance(result, SpecialResult):
+        return asdict(result)
+    return {
+        "case": result.case,
+        "description": result.description,
+        "size_elements": result.size,
+        "variants": [_variant(result, variant) for variant in result.variants],
+    }
+
+
+def _variant(result: CaseResult, variant: VariantResult) -> dict[str, Any]:
+    timing = variant.timing
+    fields: dict[str, Any] = {"name": variant.name, "group": variant.group}
+    if timing is None:
+        return {**fields, "unavailable": variant.unavailable}
+    return {
+        **fields,
+        "median_seconds": timing.median,
+        "first_decile_seconds": timing.quantile(0.1),
+        "last_decile_seconds": timing.quantile(0.9),
+        "samples_seconds": list(timing.seconds),
+        "calls_per_sample": timing.repetitions,
+        "stated_bytes": variant.stated_bytes,
+        "stated_gigabytes_per_second": variant.gigabytes_per_second,
+        "speed_up_over_unfused": result.ratio(variant, result.variants[0].name),
+        "launches": variant.launches,
+        "verified": variant.verified,
+    }
+
+
+def _processor() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        return platform.processor()
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.processor()

@@ -1,0 +1,216 @@
+"""The reference backend: executes the IR at once, strictly checked, in a chosen order."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from fusionq.backends.base import (
+    ArrayBinding,
+    Binding,
+    DeviceEvent,
+    DeviceInfo,
+    FloatMode,
+    LaunchShape,
+)
+from fusionq.backends.reference.compile import Bind, Ids, compile_kernel
+from fusionq.backends.reference.memory import CheckedArray, HostAllocation, array_at
+from fusionq.backends.reference.order import Order, work_items
+from fusionq.backends.reference.scalars import Scalar, as_scalar
+from fusionq.errors import DeviceError
+from fusionq.ir.nodes import ArrayParam, Kernel, KernelParam, ScalarParam
+from fusionq.ir.printer import print_kernel
+from fusionq.ir.verifier import verify
+
+REFERENCE_DEVICE = DeviceInfo(
+    name="reference interpreter",
+    vendor="fusionq",
+    driver=f"NumPy {np.__version__}",
+    filter_string="reference",
+    kind="reference",
+    compute_units=1,
+    max_work_group_size=8192,
+    local_memory_bytes=256 * 1024,
+    has_fp16=True,
+    has_fp64=True,
+    host_memory=True,
+)
+
+
+class ReferenceEvent:
+    """The event of a launch, which has run when it returns."""
+
+    native = None
+    complete = True
+
+    def wait(self) -> None:
+        """Nothing to wait for."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReferenceProgram:
+    """A kernel as a Python function; ``source`` is the kernel, not that function."""
+
+    kernel: Kernel
+    bind: Bind
+    source: str
+    build_seconds: float
+
+
+class ReferenceBackend:
+    """Runs kernels in pure Python.
+
+    ``order`` is the order of work-groups, and of work-items inside a group; ``seed``
+    determines the shuffled one.  Raises DeviceError where a kernel leaves an array's extents
+    or reads a variable that it has not assigned.
+    """
+
+    info = REFERENCE_DEVICE
+
+    def __init__(self, order: Order = "shuffled", seed: int = 0) -> None:
+        self._order: Order = order
+        self._seed = seed
+
+    def allocate(self, nbytes: int) -> HostAllocation:
+        """Page-aligned host memory, contents undefined; DeviceError if there is not enough."""
+        return HostAllocation(nbytes)
+
+    def build(self, kernel: Kernel, fp: FloatMode) -> ReferenceProgram:
+        """Compile ``kernel`` to Python.  Its arithmetic is NumPy's in either ``fp`` mode."""
+        start = time.perf_counter()
+        verify(kernel)
+        bind = compile_kernel(kernel)
+        source = print_kernel(kernel)
+        return ReferenceProgram(kernel, bind, source, time.perf_counter() - start)
+
+    def prepare(
+        self, program: ReferenceProgram, arguments: Sequence[Binding], shape: LaunchShape
+    ) -> ReferenceLaunch:
+        """Arguments in the order of ``kernel.params``; DeviceError where they do not fit."""
+        return ReferenceLaunch(program, arguments, shape, self._order, self._seed)
+
+    def wait(self) -> None:
+        """Everything that was launched has run already."""
+
+    def adopt(self, interface: dict[str, Any]) -> None:
+        """DeviceError unless the memory is SYCL memory that the host can reach."""
+        try:
+            from dpctl.memory import as_usm_memory
+        except ImportError as error:
+            raise DeviceError(
+                "the reference device cannot tell where an argument's SYCL memory lies, because "
+                f"dpctl cannot be imported ({error}); pass a NumPy array or a fusionq Buffer"
+            ) from error
+        usm_type = as_usm_memory(_Adopted(interface)).get_usm_type()
+        if usm_type not in ("shared", "host"):
+            raise DeviceError(
+                f"an argument lies in USM {usm_type} memory, and the reference device runs on "
+                "the host; copy it to a NumPy array or a fusionq Buffer first"
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class _Adopted:
+    __sycl_usm_array_interface__: dict[str, Any]
+
+
+class ReferenceLaunch:
+    """A program with its arguments as NumPy objects."""
+
+    def __init__(
+        self,
+        program: ReferenceProgram,
+        arguments: Sequence[Binding],
+        shape: LaunchShape,
+        order: Order,
+        seed: int,
+    ) -> None:
+        self._kernel = program.kernel
+        self._bind = program.bind
+        self._order: Order = order
+        self._seed = seed
+        self._global_range, self._local_range = shape.global_range, shape.local_range
+        self._check_shape()
+        params = self._kernel.params
+        if len(arguments) != len(params):
+            raise DeviceError(
+                f"kernel '{self._kernel.name}' takes {len(params)} arguments and got "
+                f"{len(arguments)}: {', '.join(p.name for p in params)}"
+            )
+        self._arguments: dict[str, CheckedArray | Scalar] = {
+            param.name: self._argument(param, value)
+            for param, value in zip(params, arguments, strict=True)
+        }
+
+    def set_scalar(self, name: str, value: bool | int | float | np.generic) -> None:
+        """Give scalar parameter ``name`` another value for the launches that follow."""
+        self._arguments[name] = self._argument(self._kernel.param(name), value)
+
+    def launch(self, depends: Sequence[DeviceEvent] = ()) -> ReferenceEvent:
+        """Run every work-item, after the events in ``depends``."""
+        for event in depends:
+            event.wait()
+        try:
+            with np.errstate(all="ignore"):
+                self._run()
+        except NameError as error:
+            raise DeviceError(
+                f"kernel '{self._kernel.name}' ({self._kernel.span}) reads a variable that the "
+                f"work-item has not assigned: {error}; assign it on every path"
+            ) from error
+        return ReferenceEvent()
+
+    def _run(self) -> None:
+        work_group = self._bind(*self._arguments.values())
+        groups = tuple(
+            n // local for n, local in zip(self._global_range, self._local_range, strict=True)
+        )
+        global_range, local_range = _int64(self._global_range), _int64(self._local_range)
+        group_range = _int64(groups)
+        for group, members in work_items(groups, self._local_range, self._order, self._seed):
+            work_item = work_group()
+            group_id = _int64(group)
+            base = [g * n for g, n in zip(group, self._local_range, strict=True)]
+            for local in members:
+                global_id = _int64(tuple(b + i for b, i in zip(base, local, strict=True)))
+                local_id = _int64(local)
+                work_item(global_id, global_range, local_id, local_range, group_id, group_range)
+
+    def _check_shape(self) -> None:
+        whole, part = self._global_range, self._local_range
+        fits = len(whole) == len(part) == self._kernel.ndim and all(
+            p >= 1 and w >= 0 and w % p == 0 for w, p in zip(whole, part, strict=True)
+        )
+        if not fits:
+            raise DeviceError(
+                f"kernel '{self._kernel.name}' has {self._kernel.ndim} dimensions and cannot "
+                f"run over the global range {whole} in work-groups of {part}"
+            )
+
+    def _argument(self, param: KernelParam, value: Binding) -> CheckedArray | Scalar:
+        if isinstance(param, ScalarParam) and not isinstance(value, ArrayBinding):
+            try:
+                return as_scalar(value, param.type)
+            except (TypeError, OverflowError) as error:
+                raise DeviceError(
+                    f"argument '{param.name}' of kernel '{self._kernel.name}': {error}"
+                ) from error
+        if (
+            isinstance(param, ArrayParam)
+            and isinstance(value, ArrayBinding)
+            and param.ndim == len(value.shape) == len(value.strides)
+        ):
+            data = array_at(value, param.dtype.dtype)
+            return CheckedArray(self._kernel.name, param.name, data)
+        raise DeviceError(
+            f"argument '{param.name}' of kernel '{self._kernel.name}' is {value!r}, "
+            f"which does not fit {param!r}"
+        )
+
+
+def _int64(index: tuple[int, ...]) -> Ids:
+    return tuple(map(np.int64, index))

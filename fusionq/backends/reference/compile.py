@@ -1,0 +1,181 @@
+"""Turns the IR into a Python function that works on NumPy scalars with the IR's semantics.
+
+The generated source is::
+
+    def bind(a, b, n):                  # once a launch
+        def work_group():               # once a work-group: declares local arrays
+            def work_item(global_id, global_range, local_id, local_range, group_id, group_range):
+                ...
+            return work_item
+        return work_group
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import numpy as np
+
+from fusionq.backends.reference.memory import declared_array
+from fusionq.backends.reference.scalars import FUNCTIONS, int64_range
+from fusionq.ir.nodes import (
+    ArrayDecl,
+    Assign,
+    Binary,
+    Block,
+    Break,
+    Call,
+    Cast,
+    Compare,
+    Const,
+    Continue,
+    Expr,
+    Extent,
+    For,
+    If,
+    ItemQuery,
+    Kernel,
+    Load,
+    Logical,
+    Param,
+    Select,
+    Stmt,
+    Store,
+    Unary,
+    Var,
+    While,
+)
+from fusionq.language.casts import cast
+
+Ids = tuple[Any, ...]
+WorkItem = Callable[[Ids, Ids, Ids, Ids, Ids, Ids], None]
+WorkGroup = Callable[[], WorkItem]
+Bind = Callable[..., WorkGroup]
+
+_QUERIES = "global_id, global_range, local_id, local_range, group_id, group_range"
+_BINARY = {
+    "add": "+", "sub": "-", "mul": "*", "truediv": "/", "floordiv": "//", "mod": "%",
+    "pow": "**", "and": "&", "or": "|", "xor": "^", "shl": "<<", "shr": ">>",
+}  # fmt: skip
+_COMPARISON = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}
+_UNARY = {"neg": "-", "pos": "+", "not": "~", "invert": "~"}
+
+
+def compile_kernel(kernel: Kernel) -> Bind:
+    """The kernel's function of its arguments (CheckedArray or NumPy scalar), see above."""
+    compiler = _Compiler(kernel.name)
+    source = "\n".join(compiler.kernel(kernel))
+    exec(compile(source, f"<reference {kernel.name}>", "exec"), compiler.namespace)
+    bind: Bind = compiler.namespace["bind"]
+    return bind
+
+
+def _name(name: str) -> str:
+    """The IR's names live beside the helpers, under a prefix."""
+    return "u_" + name
+
+
+class _Compiler:
+    def __init__(self, kernel: str) -> None:
+        self._kernel = kernel
+        self.namespace: dict[str, Any] = {
+            "int64_range": int64_range,
+            "cast": cast,
+            "declared_array": declared_array,
+            **{f"call_{name}": function for name, function in FUNCTIONS.items()},
+        }
+
+    def _object(self, value: object) -> str:
+        """A name for ``value`` in the generated source."""
+        name = f"object_{len(self.namespace)}"
+        self.namespace[name] = value
+        return name
+
+    # ----------------------------------------------------------------- statements
+    def kernel(self, kernel: Kernel) -> Iterator[str]:
+        yield f"def bind({', '.join(_name(p.name) for p in kernel.params)}):"
+        yield "    def work_group():"
+        yield from (f"        {self._declare(a)}" for a in kernel.arrays if a.space == "local")
+        yield f"        def work_item({_QUERIES}):"
+        yield from (f"            {self._declare(a)}" for a in kernel.arrays if a.space != "local")
+        yield from self._body(kernel.body, "            ")
+        yield "        return work_item"
+        yield "    return work_group"
+
+    def _declare(self, array: ArrayDecl) -> str:
+        dtype = self._object(array.dtype)
+        arguments = f"{self._kernel!r}, {array.name!r}, {array.shape!r}, {dtype}"
+        return f"{_name(array.name)} = declared_array({arguments})"
+
+    def _body(self, body: Iterable[Stmt], pad: str) -> Iterator[str]:
+        yield f"{pad}pass"
+        for stmt in body:
+            yield from self._stmt(stmt, pad)
+
+    def _stmt(self, stmt: Stmt, pad: str) -> Iterator[str]:
+        inner = pad + "    "
+        match stmt:
+            case Assign():
+                yield f"{pad}{_name(stmt.name)} = {self._expr(stmt.value)}"
+            case Store():
+                arguments = ", ".join(map(self._expr, (stmt.value, *stmt.indices)))
+                yield f"{pad}{_name(stmt.array)}.store({self._object(stmt.span)}, {arguments})"
+            case If():
+                yield f"{pad}if {self._expr(stmt.cond)}:"
+                yield from self._body(stmt.then, inner)
+                yield f"{pad}else:"
+                yield from self._body(stmt.orelse, inner)
+            case For():
+                bounds = ", ".join(map(self._expr, (stmt.start, stmt.stop, stmt.step)))
+                yield f"{pad}for {_name(stmt.var)} in int64_range({bounds}):"
+                yield from self._body(stmt.body, inner)
+            case While():
+                yield f"{pad}while {self._expr(stmt.cond)}:"
+                yield from self._body(stmt.body, inner)
+            case Break():
+                yield f"{pad}break"
+            case Continue():
+                yield f"{pad}continue"
+            case Block():
+                yield from self._body(stmt.body, pad)
+
+    # ---------------------------------------------------------------- expressions
+    def _expr(self, expr: Expr) -> str:
+        match expr:
+            case Const():
+                with np.errstate(all="ignore"):
+                    return self._object(expr.type.dtype.type(expr.value))
+            case Var() | Param():
+                return _name(expr.name)
+            case Extent():
+                return f"{_name(expr.array)}.extents[{expr.dim}]"
+            case ItemQuery():
+                return f"{expr.query}[{expr.dim}]"
+            case Load():
+                indices = "".join(f", {self._expr(i)}" for i in expr.indices)
+                return f"{_name(expr.array)}.load({self._object(expr.span)}{indices})"
+            case Unary():
+                return f"({_UNARY[expr.op]}{self._expr(expr.operand)})"
+            case Binary():
+                return f"({self._expr(expr.lhs)} {_BINARY[expr.op]} {self._expr(expr.rhs)})"
+            case Compare():
+                return f"({self._expr(expr.lhs)} {_COMPARISON[expr.op]} {self._expr(expr.rhs)})"
+            case Logical():
+                return f"({self._expr(expr.lhs)} {expr.op} {self._expr(expr.rhs)})"
+            case Select():
+                then, orelse = self._expr(expr.then), self._expr(expr.orelse)
+                return f"({then} if {self._expr(expr.cond)} else {orelse})"
+            case Cast():
+                return self._cast(expr)
+            case Call():
+                return f"call_{expr.function}({', '.join(map(self._expr, expr.args))})"
+
+    def _cast(self, expr: Cast) -> str:
+        operand = self._expr(expr.operand)
+        if expr.type == expr.operand.type:
+            return operand
+        dtype = self._object(expr.type.dtype)
+        if expr.operand.type.is_float and expr.type.is_integer:
+            return f"cast({operand}, {dtype})"
+        return f"{operand}.astype({dtype})"

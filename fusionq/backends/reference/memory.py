@@ -1,0 +1,111 @@
+"""The reference device's memory: host memory, and arrays over it that check every access."""
+
+from __future__ import annotations
+
+import ctypes
+import mmap
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from fusionq.backends.base import ArrayBinding
+from fusionq.backends.reference.scalars import Scalar
+from fusionq.errors import DeviceError
+from fusionq.ir.nodes import Span
+from fusionq.ir.types import ScalarType
+from fusionq.language.casts import integer_limits
+
+
+class OutOfBounds(DeviceError, IndexError):
+    """A kernel accesses an array outside its extents."""
+
+
+class HostAllocation:
+    """Page-aligned host memory, which the system provides page by page on first touch."""
+
+    def __init__(self, nbytes: int) -> None:
+        try:
+            pages = mmap.mmap(-1, max(nbytes, 1))
+        except (OSError, OverflowError, ValueError) as error:
+            raise DeviceError(
+                f"the reference device cannot allocate {nbytes} bytes: {error}; "
+                "use smaller buffers or free some"
+            ) from error
+        self._bytes: npt.NDArray[np.uint8] = np.frombuffer(pages, np.uint8)[:nbytes]
+
+    @property
+    def address(self) -> int:
+        """Where the memory starts."""
+        return int(self._bytes.ctypes.data)
+
+    @property
+    def nbytes(self) -> int:
+        """Size as asked for."""
+        return int(self._bytes.size)
+
+    @property
+    def handle(self) -> npt.NDArray[np.uint8]:
+        """The NumPy array that owns the memory."""
+        return self._bytes
+
+    def host_view(self) -> npt.NDArray[np.uint8]:
+        """The bytes, shared, not copied."""
+        return self._bytes
+
+
+def array_at(binding: ArrayBinding, dtype: np.dtype[Any]) -> npt.NDArray[Any]:
+    """A NumPy array over the memory that ``binding`` describes; the caller keeps it alive."""
+    if 0 in binding.shape:
+        return np.empty(binding.shape, dtype)
+    strides = tuple(stride * dtype.itemsize for stride in binding.strides)
+    reach = [stride * (n - 1) for stride, n in zip(strides, binding.shape, strict=True)]
+    below = -sum(r for r in reach if r < 0)
+    span = below + sum(r for r in reach if r > 0) + dtype.itemsize
+    block = (ctypes.c_char * span).from_address(binding.address - below)
+    memory = np.frombuffer(memoryview(block), np.uint8)
+    array: npt.NDArray[Any] = np.ndarray(binding.shape, dtype, memory, below, strides)
+    return array
+
+
+class CheckedArray:
+    """An array that a kernel may only access inside its extents."""
+
+    __slots__ = ("data", "extents", "kernel", "name")
+
+    def __init__(self, kernel: str, name: str, data: npt.NDArray[Any]) -> None:
+        self.kernel = kernel
+        self.name = name
+        self.data = data
+        self.extents = tuple(map(np.int64, data.shape))
+
+    def load(self, span: Span, *indices: Scalar) -> Scalar:
+        """The element; OutOfBounds if there is none."""
+        self._check(span, indices)
+        return self.data[indices]
+
+    def store(self, span: Span, value: Scalar, *indices: Scalar) -> None:
+        """Replace the element; OutOfBounds if there is none."""
+        self._check(span, indices)
+        self.data[indices] = value
+
+    def _check(self, span: Span, indices: tuple[Scalar, ...]) -> None:
+        for index, extent in zip(indices, self.data.shape, strict=True):
+            if not 0 <= index < extent:
+                text = f": {span.text.strip()}" if span.text else ""
+                raise OutOfBounds(
+                    f"kernel '{self.kernel}' accesses {self.name}{[int(i) for i in indices]}, "
+                    f"which has the extents {self.data.shape}, at {span}{text}; "
+                    "guard the access with a condition, or submit a smaller range"
+                )
+
+
+def declared_array(
+    kernel: str, name: str, shape: tuple[int, ...], dtype: ScalarType
+) -> CheckedArray:
+    """New private or local memory, filled with what no kernel should rely on."""
+    if dtype.is_float:
+        poison: float = np.nan
+    else:
+        poison = True if dtype.is_bool else integer_limits(dtype.dtype)[1]
+    return CheckedArray(kernel, name, np.full(shape, poison, dtype.dtype))

@@ -1,0 +1,46 @@
+"""Which backend a queue runs on."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+from fusionq.backends.base import Backend, DeviceInfo
+from fusionq.errors import DeviceError
+
+
+def backend_for(target: Any, profiling: bool = False) -> Backend:
+    """A new backend for ``target``: None (the default SYCL device), a SYCL filter string, a
+    ``dpctl.SyclQueue``, or ``"reference"``.
+
+    DeviceError where there is no such device, ArgumentError for another type of target.
+    """
+    if isinstance(target, str) and target == "reference":
+        from fusionq.backends.reference import ReferenceBackend
+
+        return ReferenceBackend()
+    from fusionq.backends.sycl.backend import SyclBackend
+
+    return SyclBackend(target, profiling)
+
+
+@functools.cache
+def default_backend() -> Backend:
+    """The backend that holds memory which no queue has asked for: the default SYCL device's,
+    or the reference backend's where there is no device."""
+    try:
+        return backend_for(None)
+    except DeviceError:
+        return backend_for("reference")
+
+
+def list_devices() -> list[DeviceInfo]:
+    """The devices that ``backend_for`` takes: SYCL's, its favourite first, then the reference
+    interpreter, which is always there."""
+    from fusionq.backends.sycl.devices import device_info, opencl_devices
+
+    try:
+        devices = [device_info(device) for device in opencl_devices()]
+    except DeviceError:
+        devices = []
+    return [*devices, backend_for("reference").info]

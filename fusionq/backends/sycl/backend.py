@@ -1,0 +1,56 @@
+"""The SYCL backend: one dpctl queue."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from typing import Any
+
+from fusionq.backends.base import Binding, FloatMode, LaunchShape, Program
+from fusionq.backends.sycl.devices import device_info, queue_for
+from fusionq.backends.sycl.launch import LaunchOrder, SyclLaunch
+from fusionq.backends.sycl.memory import SyclAllocation, allocate, check_adopted
+from fusionq.backends.sycl.program import SyclProgram, build
+from fusionq.ir.nodes import Kernel
+
+
+class SyclBackend:
+    """Runs kernels on a SYCL device of the OpenCL backend.
+
+    ``target`` is None, a SYCL filter string or a ``dpctl.SyclQueue``; ``profiling`` makes
+    events record when they ran.  Launches run in order, on a queue that is not in-order too.
+    Raises DeviceError where there is no such device.
+    """
+
+    def __init__(self, target: Any = None, profiling: bool = False) -> None:
+        self.sycl_queue = queue_for(target, profiling)
+        self.info = device_info(self.sycl_queue.sycl_device)
+        self._order = LaunchOrder(self.sycl_queue.is_in_order)
+
+    @property
+    def program_domain(self) -> Hashable:
+        """Equal for backends that can run each other's programs: those of one SYCL context."""
+        return ("sycl", self.sycl_queue.sycl_context, self.info.filter_string)
+
+    def allocate(self, nbytes: int) -> SyclAllocation:
+        """USM shared memory, contents undefined; DeviceError if there is not enough."""
+        return allocate(self.sycl_queue, nbytes)
+
+    def build(self, kernel: Kernel, fp: FloatMode) -> SyclProgram:
+        """Compile; DeviceError with the compiler's log and the source if that fails."""
+        return build(self.sycl_queue, kernel, fp)
+
+    def prepare(
+        self, program: Program, arguments: Sequence[Binding], shape: LaunchShape
+    ) -> SyclLaunch:
+        """Arguments in the order of ``kernel.params``; ArgumentError where they do not fit."""
+        assert isinstance(program, SyclProgram), "a program built by a SyclBackend"
+        return SyclLaunch(self.sycl_queue, self._order, program, arguments, shape)
+
+    def wait(self) -> None:
+        """Block until all that was launched has run."""
+        self.sycl_queue.wait()
+
+    def adopt(self, interface: dict[str, Any]) -> None:
+        """DeviceError unless kernels can reach memory described by
+        ``__sycl_usm_array_interface__``."""
+        check_adopted(self.sycl_queue, interface)

@@ -1,0 +1,161 @@
+"""Kernels with their arguments in the device's form, and the events of their launches."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from fusionq.backends.base import ArrayBinding, Binding, DeviceEvent, LaunchShape
+from fusionq.backends.sycl.program import SyclProgram
+from fusionq.backends.sycl.runtime import load_dpctl
+from fusionq.codegen import Extent, Pointer, Scalar, Slot, Stride
+from fusionq.errors import ArgumentError
+from fusionq.ir.nodes import ScalarParam
+
+_C_TYPES: dict[str, Any] = {
+    "bool": ctypes.c_uint8, "int8": ctypes.c_int8, "int16": ctypes.c_int16,
+    "int32": ctypes.c_int32, "int64": ctypes.c_int64, "uint8": ctypes.c_uint8,
+    "uint16": ctypes.c_uint16, "uint32": ctypes.c_uint32, "uint64": ctypes.c_uint64,
+    "float16": ctypes.c_uint16, "float32": ctypes.c_float, "float64": ctypes.c_double,
+}  # fmt: skip
+"""float16 travels as its bits."""
+
+
+class SyclEvent:
+    """The event of one launch."""
+
+    __slots__ = ("native",)
+
+    def __init__(self, native: Any) -> None:
+        self.native = native
+        """The ``dpctl.SyclEvent``."""
+
+    def wait(self) -> None:
+        """Block until the launch has run; other Python threads go on meanwhile."""
+        self.native.wait()
+
+    @property
+    def complete(self) -> bool:
+        """Whether the launch has run."""
+        return bool(self.native.execution_status.name == "complete")
+
+    @property
+    def device_seconds(self) -> float:
+        """Time the launch took on the device; the queue must have been made with profiling."""
+        self.native.wait()
+        return float(self.native.profiling_info_end - self.native.profiling_info_start) * 1e-9
+
+
+class LaunchOrder:
+    """What keeps the launches of one queue in order.
+
+    An in-order queue does that itself; on any other, each launch depends on the one before.
+    """
+
+    __slots__ = ("in_order", "last")
+
+    def __init__(self, in_order: bool) -> None:
+        self.in_order = in_order
+        self.last: Any = None
+        """The last launch's ``dpctl.SyclEvent``, where launches have to wait for it."""
+
+
+class SyclLaunch:
+    """A program bound to arguments and a launch shape."""
+
+    __slots__ = ("_arguments", "_global", "_kernel", "_local", "_order", "_scalars", "_submit")
+
+    def __init__(
+        self,
+        queue: Any,
+        order: LaunchOrder,
+        program: SyclProgram,
+        bindings: Sequence[Binding],
+        shape: LaunchShape,
+    ) -> None:
+        params = program.kernel.params
+        if len(params) != len(bindings):
+            raise ArgumentError(
+                f"kernel {program.kernel.name!r} has {len(params)} parameters, and "
+                f"{len(bindings)} arguments were bound"
+            )
+        by_name = {param.name: binding for param, binding in zip(params, bindings, strict=True)}
+        self._submit = queue.submit_async
+        self._order = order
+        self._kernel = program.native
+        self._global = list(shape.global_range)
+        self._local = list(shape.local_range)
+        self._scalars: dict[str, tuple[ScalarParam, Any]] = {}
+        self._arguments = [self._argument(slot, program, by_name) for slot in program.slots]
+
+    def _argument(self, slot: Slot, program: SyclProgram, bindings: Mapping[str, Binding]) -> Any:
+        binding = bindings[slot.param]
+        match slot, binding:
+            case Pointer(), ArrayBinding():
+                return ctypes.c_uint64(binding.address)
+            case Extent(), ArrayBinding():
+                return ctypes.c_int64(binding.shape[slot.dim])
+            case Stride(), ArrayBinding():
+                return ctypes.c_int64(binding.strides[slot.dim])
+            case Scalar(), bool() | int() | float() | np.generic():
+                param = program.kernel.param(slot.param)
+                assert isinstance(param, ScalarParam)
+                argument = _C_TYPES[param.type.name]()
+                self._scalars[slot.param] = (param, argument)
+                self.set_scalar(slot.param, binding)
+                return argument
+        raise ArgumentError(
+            f"parameter {slot.param!r} of kernel {program.kernel.name!r} takes "
+            f"{'a scalar' if isinstance(slot, Scalar) else 'an array'}, not {binding!r}"
+        )
+
+    def set_scalar(self, name: str, value: bool | int | float | np.generic) -> None:
+        """Give scalar parameter ``name`` another value for the launches that follow.
+
+        ArgumentError if an integer does not fit the parameter's type.
+        """
+        if name not in self._scalars:  # the kernel does not use it
+            return
+        param, argument = self._scalars[name]
+        type = param.type
+        plain = value.item() if isinstance(value, np.generic) else value
+        if type.kind in "iu":
+            number = int(plain)
+            argument.value = number
+            low, high = param.bounds or (number, number)
+            if argument.value != number or not low <= number <= high:
+                raise ArgumentError(
+                    f"{param.name}={number} does not fit its type in the kernel "
+                    f"({type}{f', used as {low} to {high}' if param.bounds else ''})"
+                )
+        elif type.name == "float16":
+            with np.errstate(over="ignore"):
+                argument.value = int(np.float16(plain).view(np.uint16))
+        else:
+            argument.value = plain
+
+    def launch(self, depends: Sequence[DeviceEvent] = ()) -> SyclEvent:
+        """Enqueue; returns at once.  Events of other kinds of devices are waited for."""
+        order = self._order
+        if not depends and order.in_order:
+            return SyclEvent(self._submit(self._kernel, self._arguments, self._global, self._local))
+        events = self._native_events(depends)
+        if order.last is not None:
+            events.append(order.last)
+        event = self._submit(self._kernel, self._arguments, self._global, self._local, events)
+        if not order.in_order:
+            order.last = event
+        return SyclEvent(event)
+
+    def _native_events(self, depends: Sequence[DeviceEvent]) -> list[Any]:
+        native = load_dpctl().SyclEvent
+        events = []
+        for event in depends:
+            if isinstance(event.native, native):
+                events.append(event.native)
+            else:
+                event.wait()
+        return events

@@ -1,0 +1,56 @@
+"""What code generation hands to a backend: the source text and its argument list."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from fusionq.ir.types import ScalarType
+
+
+@dataclass(frozen=True, slots=True)
+class Pointer:
+    """The address of element [0, …] of array parameter ``param``, as an unsigned 64-bit integer."""
+
+    param: str
+
+
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """``param.shape[dim]``, int64."""
+
+    param: str
+    dim: int
+
+
+@dataclass(frozen=True, slots=True)
+class Stride:
+    """The stride of dimension ``dim`` of array ``param``, in elements, int64."""
+
+    param: str
+    dim: int
+
+
+@dataclass(frozen=True, slots=True)
+class Scalar:
+    """The value of scalar parameter ``param``, of its type (bool: one byte, 0 or 1)."""
+
+    param: str
+
+
+Slot: TypeAlias = Pointer | Extent | Stride | Scalar
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceSource:
+    """A kernel as device source text.
+
+    ``slots`` is the calling convention: one entry for each argument of ``entry_point``, in
+    order; what the kernel does not use is not passed.  ``types`` are the scalar types that
+    occur, for a backend to check what its device supports.
+    """
+
+    text: str
+    entry_point: str
+    slots: tuple[Slot, ...]
+    types: frozenset[ScalarType]

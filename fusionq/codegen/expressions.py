@@ -1,0 +1,303 @@
+"""Expressions as C text, with no more parentheses than C's precedences need."""
+
+from __future__ import annotations
+
+from fusionq.codegen.dialect import Dialect
+from fusionq.codegen.helpers import Helpers, ring_type
+from fusionq.codegen.intervals import Intervals
+from fusionq.codegen.literals import literal
+from fusionq.codegen.memory import Memory
+from fusionq.codegen.names import Names
+from fusionq.codegen.text import (
+    AND,
+    BIT_AND,
+    BIT_OR,
+    BIT_XOR,
+    CONDITIONAL,
+    EQUALITY,
+    OR,
+    ORDER,
+    PRIMARY,
+    PRODUCT,
+    SHIFT,
+    SUM,
+    UNARY,
+    Text,
+)
+from fusionq.ir.functions import FLOAT_FUNCTIONS, PREDICATES
+from fusionq.ir.nodes import (
+    Binary,
+    Call,
+    Cast,
+    Compare,
+    Const,
+    Expr,
+    Extent,
+    ItemQuery,
+    Load,
+    Logical,
+    Param,
+    Select,
+    Unary,
+    Var,
+)
+from fusionq.ir.types import FLOAT32, ScalarType
+
+_OPERATORS = {
+    "add": ("+", SUM), "sub": ("-", SUM), "mul": ("*", PRODUCT), "truediv": ("/", PRODUCT),
+    "floordiv": ("/", PRODUCT), "mod": ("%", PRODUCT), "shl": ("<<", SHIFT), "shr": (">>", SHIFT),
+    "and": ("&", BIT_AND), "or": ("|", BIT_OR), "xor": ("^", BIT_XOR),
+    "lt": ("<", ORDER), "le": ("<=", ORDER), "gt": (">", ORDER), "ge": (">=", ORDER),
+    "eq": ("==", EQUALITY), "ne": ("!=", EQUALITY),
+}  # fmt: skip
+_LOGICAL_OPERATORS = {"and": ("&&", AND), "or": ("||", OR)}
+_UNFAMILIAR = frozenset({SHIFT, BIT_AND, BIT_XOR, BIT_OR})
+"""Precedences that few know by heart: their operands are parenthesised."""
+
+_RING_OPERATIONS = frozenset({"add", "sub", "mul"})
+_NATIVE_IN_FLOAT16 = frozenset({"floor", "ceil", "trunc", "rint", "copysign", "nextafter"})
+
+
+class ExpressionPrinter:
+    """Prints expressions.
+
+    The text has the expression's value, and its type or, for integers below 32 bits and
+    bool, a type that C promotes to int.  Signed arithmetic that may wrap is done in the
+    unsigned type of the same width; ``Intervals`` tells where it cannot.
+    """
+
+    def __init__(
+        self, dialect: Dialect, names: Names, memory: Memory, helpers: Helpers, intervals: Intervals
+    ) -> None:
+        self._dialect = dialect
+        self._names = names
+        self._memory = memory
+        self._helpers = helpers
+        self._intervals = intervals
+        self.types: set[ScalarType] = set()
+        """All types printed so far."""
+
+    def value(self, expr: Expr) -> str:
+        """A whole right-hand side, condition or argument."""
+        return self._untyped(expr).text
+
+    def compared(self, expr: Expr) -> str:
+        """The right operand of ``<`` or ``>``."""
+        return self._untyped(expr).at(ORDER + 1)
+
+    def subscript(self, array: str, indices: tuple[Expr, ...]) -> str:
+        """``array[…]`` as an lvalue or, but for bool, a value."""
+        term = self._index if self._memory.is_linear(array) else self._text
+        offset = self._memory.offset(array, [term(index) for index in indices])
+        return f"{self._names.of(array)}[{offset.text}]"
+
+    def type_name(self, type: ScalarType) -> str:
+        """The type's name in the device language."""
+        self.types.add(type)
+        return self._dialect.type_name(type)
+
+    # ------------------------------------------------------------------ dispatch
+    def _text(self, expr: Expr) -> Text:
+        self.types.add(expr.type)
+        match expr:
+            case Const():
+                text = literal(expr, self._dialect)
+                cast = text[0] == "(" and text[-1] != ")"
+                return Text(text, UNARY if cast or text[0] == "-" else PRIMARY)
+            case Var():
+                return Text(self._names.of(expr.name), PRIMARY)
+            case Param():
+                name = self._memory.scalar(expr.name)
+                return Text(f"{name} != 0", EQUALITY) if expr.type.is_bool else Text(name, PRIMARY)
+            case Extent():
+                return self._memory.extent(expr.array, expr.dim)
+            case ItemQuery():
+                query = self._dialect.work_item_query(expr.query, expr.dim, self._memory.ndim)
+                return Text(f"({self.type_name(expr.type)}){query}", UNARY)
+            case Load():
+                element = self.subscript(expr.array, expr.indices)
+                if expr.type.is_bool:
+                    return Text(f"{element} != 0", EQUALITY)
+                return Text(element, PRIMARY)
+            case Unary():
+                return self._unary(expr)
+            case Binary():
+                return self._binary(expr)
+            case Compare():
+                return self._infix(expr.op, expr.lhs, expr.rhs)
+            case Logical():
+                operator, precedence = _LOGICAL_OPERATORS[expr.op]
+                lhs, rhs = self._text(expr.lhs), self._text(expr.rhs)
+                return Text(f"{lhs.at(precedence)} {operator} {rhs.at(precedence)}", precedence)
+            case Select():
+                cond, then = self._text(expr.cond), self._text(expr.then)
+                orelse = self._text(expr.orelse)
+                text = f"{cond.at(OR)} ? {then.at(OR)} : {orelse.at(CONDITIONAL)}"
+                return Text(text, CONDITIONAL)
+            case Cast():
+                return self._cast(expr)
+            case Call():
+                return self._call(expr)
+
+    def _beside(self, expr: Expr, sibling: Expr) -> Text:
+        """An operand: a constant beside another kind of operand takes that one's type."""
+        return self._text(expr) if isinstance(sibling, Const) else self._untyped(expr)
+
+    def _untyped(self, expr: Expr) -> Text:
+        """``expr`` where its context gives the type: a small integer constant has no suffix."""
+        if isinstance(expr, Const) and expr.type.is_integer:
+            value = int(expr.value)
+            if abs(value) < 1 << 31 and not (value < 0 and expr.type.kind == "u"):
+                return Text(str(value), UNARY if value < 0 else PRIMARY)
+        return self._text(expr)
+
+    def _infix(self, op: str, lhs: Expr, rhs: Expr) -> Text:
+        operator, precedence = _OPERATORS[op]
+        left, right = self._beside(lhs, rhs), self._beside(rhs, lhs)
+        if precedence in _UNFAMILIAR and left.precedence != precedence:
+            return Text(f"{left.at(UNARY)} {operator} {right.at(UNARY)}", precedence)
+        return Text(f"{left.at(precedence)} {operator} {right.at(precedence + 1)}", precedence)
+
+    # ---------------------------------------------------------------- operations
+    def _unary(self, expr: Unary) -> Text:
+        type = expr.type
+        match expr.op:
+            case "pos":
+                return self._text(expr.operand)
+            case "not":
+                return Text(f"!{self._text(expr.operand).at(UNARY)}", UNARY)
+            case "invert" if type.is_bool:
+                return Text(f"!{self._text(expr.operand).at(UNARY)}", UNARY)
+            case "neg" if type.is_integer and self._intervals.wraps(expr):
+                return self._wrapped(expr)
+        sign = "-" if expr.op == "neg" else "~"
+        operand = self._text(expr.operand).at(UNARY)
+        text = Text(f"{sign}({operand})" if operand[0] == sign else f"{sign}{operand}", UNARY)
+        return self._narrowed(text, type) if expr.op == "invert" else text
+
+    def _binary(self, expr: Binary) -> Text:
+        type, op = expr.type, expr.op
+        if type.is_bool and op in ("add", "mul"):
+            return self._infix("or" if op == "add" else "and", expr.lhs, expr.rhs)
+        if op in _RING_OPERATIONS and type.is_integer:
+            return self._wrapped(expr) if self._intervals.wraps(expr) else self._plain(expr)
+        if op in ("floordiv", "mod") and not self._division_is_plain(expr):
+            return self._helper(op, type, expr.lhs, expr.rhs)
+        if op in ("shl", "shr"):
+            if not self._shift_is_plain(expr):
+                return self._helper(op, type, expr.lhs, expr.rhs)
+            return self._wrapped(expr) if op == "shl" else self._plain(expr)
+        if op == "pow":
+            return self._power(expr)
+        return self._plain(expr)
+
+    def _plain(self, expr: Binary) -> Text:
+        return self._infix(expr.op, expr.lhs, expr.rhs)
+
+    def _power(self, expr: Binary) -> Text:
+        if not expr.type.is_float:
+            return self._helper("pow", expr.type, expr.lhs, expr.rhs)
+        if isinstance(expr.rhs, Const) and expr.rhs.value == 2:
+            return self._helper("square", expr.type, expr.lhs)
+        return self._function("pow", expr.type, (expr.lhs, expr.rhs))
+
+    def _division_is_plain(self, expr: Binary) -> bool:
+        """C's division is Python's where both sides are ≥ 0, and defined where rhs > 0."""
+        if expr.type.is_float:
+            return False
+        return self._intervals.of(expr.lhs)[0] >= 0 and self._intervals.of(expr.rhs)[0] > 0
+
+    def _shift_is_plain(self, expr: Binary) -> bool:
+        low, high = self._intervals.of(expr.rhs)
+        return low >= 0 and high < expr.type.bits
+
+    # --------------------------------------------------------- wrapping arithmetic
+    def _wrapped(self, expr: Binary | Unary) -> Text:
+        """Integer arithmetic modulo two to the type's width."""
+        text = self._ring(expr, explicit=True)
+        if expr.type == ring_type(expr.type):
+            return text
+        return Text(f"({self.type_name(expr.type)}){text.at(UNARY)}", UNARY)
+
+    def _narrowed(self, text: Text, type: ScalarType) -> Text:
+        """Cuts what C computed in int back to a narrower unsigned type."""
+        if type.kind == "u" and type.bits < 32:
+            return Text(f"({self.type_name(type)}){text.at(UNARY)}", UNARY)
+        return text
+
+    def _ring(self, expr: Expr, explicit: bool) -> Text:
+        """A text congruent to ``expr`` modulo the ring; of the ring's type if ``explicit``."""
+        ring = ring_type(expr.type)
+        match expr:
+            case Unary(op="neg") if self._intervals.wraps(expr):
+                operand = self._ring(expr.operand, explicit=True).at(UNARY)
+                return Text(f"-({operand})" if operand[0] == "-" else f"-{operand}", UNARY)
+            case Binary(op="add" | "sub" | "mul") if self._intervals.wraps(expr):
+                operator, precedence = _OPERATORS[expr.op]
+                cast_right = isinstance(expr.lhs, Const) and not isinstance(expr.rhs, Const)
+                lhs = self._ring(expr.lhs, explicit=not cast_right)
+                rhs = self._ring(expr.rhs, explicit=cast_right)
+                text = f"{lhs.at(precedence)} {operator} {rhs.at(precedence + 1)}"
+                return Text(text, precedence)
+            case Binary(op="shl") if self._shift_is_plain(expr):
+                lhs = self._ring(expr.lhs, explicit=True)
+                rhs = self._beside(expr.rhs, expr.lhs)
+                return Text(f"{lhs.at(SHIFT)} << {rhs.at(SHIFT + 1)}", SHIFT)
+            case Const() if 0 <= expr.value < 1 << 31:
+                text = literal(Const(ring, expr.value), self._dialect)
+                return Text(text if explicit else str(int(expr.value)), PRIMARY)
+        if not explicit or expr.type == ring:
+            return self._text(expr)
+        return Text(f"({self.type_name(ring)}){self._text(expr).at(UNARY)}", UNARY)
+
+    def _index(self, index: Expr) -> Text:
+        """An index of linear memory; it is never negative, so its ring form is its value."""
+        match index:
+            case Const():
+                return Text(str(int(index.value)), PRIMARY)
+            case Binary(op="add" | "sub" | "mul") if self._intervals.wraps(index):
+                return self._ring(index, explicit=True)
+        return self._text(index)
+
+    # ---------------------------------------------------------- casts and functions
+    def _cast(self, expr: Cast) -> Text:
+        target, source = expr.type, expr.operand.type
+        operand = self._text(expr.operand)
+        if target == source:
+            return operand
+        if target.is_bool:
+            return Text(f"{operand.at(EQUALITY)} != 0", EQUALITY)
+        if source.is_float and not target.is_float:
+            return Text(f"{self._dialect.saturating_cast(target, source)}({operand.text})", PRIMARY)
+        return Text(f"({self.type_name(target)}){operand.at(UNARY)}", UNARY)
+
+    def _call(self, expr: Call) -> Text:
+        name, type = expr.function, expr.args[0].type
+        if name in FLOAT_FUNCTIONS:
+            return self._function(name, type, expr.args)
+        if name in PREDICATES:
+            argument = self._text(expr.args[0]).text
+            return Text(f"{self._dialect.function_name(name, type)}({argument})", PRIMARY)
+        if name == "abs" and type.is_float:
+            return Text(
+                f"{self._dialect.function_name('fabs', type)}({self._text(expr.args[0]).text})",
+                PRIMARY,
+            )
+        if name == "abs" and type.kind != "i":
+            return self._text(expr.args[0])
+        return self._helper(name, type, *expr.args)
+
+    def _function(self, name: str, type: ScalarType, args: tuple[Expr, ...]) -> Text:
+        """A math function; float16 goes through float32 and rounds, as NumPy's does."""
+        texts = [self._text(argument) for argument in args]
+        if type.name != "float16" or name in _NATIVE_IN_FLOAT16:
+            call = self._dialect.function_name(name, type)
+            return Text(f"{call}({', '.join(t.text for t in texts)})", PRIMARY)
+        wide = self.type_name(FLOAT32)
+        call = self._dialect.function_name(name, FLOAT32)
+        arguments = ", ".join(f"({wide}){t.at(UNARY)}" for t in texts)
+        return Text(f"({self.type_name(type)}){call}({arguments})", UNARY)
+
+    def _helper(self, operation: str, type: ScalarType, *args: Expr) -> Text:
+        name = self._helpers.operation(operation, type)
+        return Text(f"{name}({', '.join(self.value(argument) for argument in args)})", PRIMARY)

@@ -1,0 +1,152 @@
+"""Device functions for what C's operators do differently from NumPy's.
+
+Sources: numpy/_core/src/npymath/npy_math_internal.h.src (npy_divmod) and
+numpy/_core/src/umath/loops.c.src, NumPy 2.
+"""
+
+from __future__ import annotations
+
+from fusionq.codegen.dialect import Dialect
+from fusionq.ir.types import FLOAT32, INT64, UINT32, UINT64, ScalarType
+
+_COMMON = {
+    "square": "return a * a;",
+    "pymin": "return b < a ? b : a;",
+    "pymax": "return b > a ? b : a;",
+}
+
+_FLOATING = _COMMON | {
+    # A tie of 0.0 and -0.0 gives the second operand, as NumPy's x86 loops do.
+    "minimum": "return a < b || a != a ? a : b;",
+    "maximum": "return a > b || a != a ? a : b;",
+    "fmin": "return a < b || b != b ? a : b;",
+    "fmax": "return a > b || b != b ? a : b;",
+    "sign": "return a > 0 ? 1 : a < 0 ? -1 : a == 0 ? 0 : a;",
+    "floordiv": """\
+        if (b == 0) return a / b;
+        const $T remainder = fmod(a, b);
+        $T quotient = (a - remainder) / b;
+        if (remainder != 0 && (b < 0) != (remainder < 0)) quotient -= 1;
+        if (quotient == 0) return copysign(($T)0, a / b);
+        const $T whole = floor(quotient);
+        return quotient - whole > ($T)0.5 ? whole + 1 : whole;""",
+    "mod": """\
+        const $T remainder = fmod(a, b);
+        if (b == 0) return remainder;
+        if (remainder == 0) return copysign(($T)0, b);
+        return (b < 0) != (remainder < 0) ? remainder + b : remainder;""",
+}
+
+_INTEGER = _COMMON | {
+    "minimum": _COMMON["pymin"],
+    "maximum": _COMMON["pymax"],
+    "fmin": _COMMON["pymin"],
+    "fmax": _COMMON["pymax"],
+    "shl": "return ($U)b < $BITS ? ($T)(($U)a << b) : 0;",
+    "pow": """\
+        $U result = 1;
+        $U square = a;
+        for ($U rest = b; rest != 0; rest >>= 1) {
+            if (rest & 1) result *= square;
+            square *= square;
+        }
+        return ($T)result;""",
+}
+
+_SIGNED = _INTEGER | {
+    "abs": "return a < 0 ? ($T)(0 - ($U)a) : a;",
+    "sign": "return (a > 0) - (a < 0);",
+    "shr": "return ($U)b < $BITS ? a >> b : (a < 0 ? -1 : 0);",
+    "floordiv": """\
+        if (b == 0) return 0;
+        if (b == -1) return ($T)(0 - ($U)a);
+        return a / b - (a % b != 0 && (a < 0) != (b < 0));""",
+    "mod": """\
+        if (b == 0 || b == -1) return 0;
+        const $T remainder = a % b;
+        return remainder != 0 && (remainder < 0) != (b < 0) ? remainder + b : remainder;""",
+}
+
+_UNSIGNED = _INTEGER | {
+    "sign": "return a > 0;",
+    "shr": "return b < $BITS ? a >> b : 0;",
+    "floordiv": "return b == 0 ? 0 : a / b;",
+    "mod": "return b == 0 ? 0 : a % b;",
+}
+
+_BODIES = {"f": _FLOATING, "i": _SIGNED, "u": _UNSIGNED, "b": _INTEGER}
+_ONE_OPERAND = frozenset({"square", "sign", "abs"})
+_COMPUTED_IN_FLOAT32 = frozenset({"floordiv", "mod"})
+"""NumPy's float16 does these in float32 and rounds the result."""
+
+_RANGE_LENGTH = """\
+        if (step > 0 && start < stop) {
+            return (($U)stop - ($U)start - 1) / ($U)step + 1;
+        }
+        if (step < 0 && start > stop) {
+            return (($U)start - ($U)stop - 1) / (0 - ($U)step) + 1;
+        }
+        return 0;"""
+
+
+def ring_type(type: ScalarType) -> ScalarType:
+    """The unsigned type whose arithmetic, cut to ``type``, is ``type``'s wrapping arithmetic
+    without C's promotion to int getting in the way."""
+    return UINT64 if type.bits == 64 else UINT32
+
+
+def suffix(type: ScalarType) -> str:
+    """How a type is named in a helper's name: ``i32``, ``f64``, ``b8``."""
+    return f"{type.kind}{type.bits}"
+
+
+class Helpers:
+    """The helper functions that a kernel turned out to need, in the order of first need."""
+
+    def __init__(self, dialect: Dialect) -> None:
+        self._dialect = dialect
+        self._texts: dict[str, str] = {}
+
+    @property
+    def texts(self) -> list[str]:
+        """Their definitions, callees first."""
+        return list(self._texts.values())
+
+    def operation(self, operation: str, type: ScalarType) -> str:
+        """The name of the helper for ``operation`` on operands of ``type``."""
+        name = f"fq_{operation}_{suffix(type)}"
+        if name in self._texts:
+            return name
+        parameters = ("a",) if operation in _ONE_OPERAND else ("a", "b")
+        if type.name == "float16" and operation in _COMPUTED_IN_FLOAT32:
+            wide = self.operation(operation, FLOAT32)
+            body = f"return ($T){wide}({', '.join(parameters)});"
+        else:
+            body = _BODIES[type.kind][operation]
+        self._define(name, type, type, parameters, body)
+        return name
+
+    def range_length(self) -> str:
+        """The name of the helper that counts ``range(start, stop, step)``; 0 for a step of 0."""
+        if "fq_range_length" not in self._texts:
+            parameters = ("start", "stop", "step")
+            self._define("fq_range_length", UINT64, INT64, parameters, _RANGE_LENGTH)
+        return "fq_range_length"
+
+    def _define(
+        self,
+        name: str,
+        result: ScalarType,
+        type: ScalarType,
+        parameters: tuple[str, ...],
+        body: str,
+    ) -> None:
+        text = self._dialect.type_name
+        head = ", ".join(f"{text(type)} {p}" for p in parameters)
+        lines = (line.removeprefix("        ") for line in body.splitlines())
+        inner = "\n".join(f"    {line}" for line in lines)
+        if "$U" in inner:
+            inner = inner.replace("$U", text(ring_type(type)))
+        inner = inner.replace("$T", text(type)).replace("$BITS", str(type.bits))
+        qualifier = self._dialect.function_qualifier
+        self._texts[name] = f"{qualifier} {text(result)} {name}({head}) {{\n{inner}\n}}"

@@ -1,0 +1,143 @@
+"""Value ranges of integer expressions: which arithmetic cannot wrap, which division is plain."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TypeAlias
+
+from fusionq.ir.nodes import (
+    Assign,
+    Binary,
+    Call,
+    Cast,
+    Const,
+    Expr,
+    Extent,
+    For,
+    ItemQuery,
+    Kernel,
+    Param,
+    ScalarParam,
+    Select,
+    Unary,
+    Var,
+)
+from fusionq.ir.types import ScalarType
+from fusionq.ir.walk import statements
+
+Interval: TypeAlias = tuple[int, int]
+"""Smallest and largest possible value, inclusive."""
+
+WORK_ITEMS = (0, 1 << 48)
+"""Bounds of ids and ranges: more work-items than any device can run in a day."""
+
+
+def of_type(type: ScalarType) -> Interval:
+    """All values of an integer type; bool is 0 to 1."""
+    if type.is_bool:
+        return (0, 1)
+    if type.kind == "u":
+        return (0, (1 << type.bits) - 1)
+    return (-(1 << (type.bits - 1)), (1 << (type.bits - 1)) - 1)
+
+
+def within(inner: Interval, outer: Interval) -> bool:
+    """Whether ``inner`` is part of ``outer``."""
+    return outer[0] <= inner[0] and inner[1] <= outer[1]
+
+
+def arithmetic(op: str, lhs: Interval, rhs: Interval) -> Interval | None:
+    """The exact, unwrapped result of an operation; None where this module knows no bound."""
+    match op:
+        case "add":
+            return (lhs[0] + rhs[0], lhs[1] + rhs[1])
+        case "sub":
+            return (lhs[0] - rhs[1], lhs[1] - rhs[0])
+        case "mul":
+            products = [a * b for a in lhs for b in rhs]
+            return (min(products), max(products))
+        case "floordiv" if rhs[0] > 0:
+            quotients = [a // b for a in lhs for b in rhs]
+            return (min(quotients), max(quotients))
+        case "mod" if rhs[0] > 0:
+            return lhs if lhs[0] >= 0 and lhs[1] < rhs[0] else (0, rhs[1] - 1)
+        case "and" if lhs[0] >= 0 and rhs[0] >= 0:
+            return (0, min(lhs[1], rhs[1]))
+        case "shr" if rhs[0] >= 0 and rhs[1] < 64:
+            shifted = [a >> b for a in lhs for b in rhs]
+            return (min(shifted), max(shifted))
+    return None
+
+
+class Intervals:
+    """The intervals of a kernel's integer expressions, filled while walking in program order.
+
+    A variable with one assignment has its value's interval, a loop variable that of its
+    bounds; what is assigned more than once, or not yet, has its type's.
+    """
+
+    def __init__(self, kernel: Kernel) -> None:
+        self._known: dict[str, Interval] = {
+            param.name: param.bounds
+            for param in kernel.params
+            if isinstance(param, ScalarParam) and param.bounds is not None
+        }
+        self._assignments = Counter(
+            s.name for s in statements(kernel.body) if isinstance(s, Assign)
+        )
+
+    def assigned(self, stmt: Assign) -> None:
+        """The walk passes an assignment."""
+        if self._assignments[stmt.name] == 1 and stmt.value.type.is_integer:
+            self._known[stmt.name] = self.of(stmt.value)
+
+    def entered(self, loop: For) -> None:
+        """The walk enters a loop's body."""
+        start, stop, step = self.of(loop.start), self.of(loop.stop), self.of(loop.step)
+        if step[0] > 0:
+            self._known[loop.var] = (start[0], max(start[0], stop[1] - 1))
+        elif step[1] < 0:
+            self._known[loop.var] = (min(start[1], stop[0] + 1), start[1])
+        else:
+            self._known.pop(loop.var, None)
+
+    def of(self, expr: Expr) -> Interval:
+        """The interval of an integer or bool expression."""
+        whole = of_type(expr.type)
+        exact = self._exact(expr)
+        return exact if exact is not None and within(exact, whole) else whole
+
+    def wraps(self, expr: Binary | Unary) -> bool:
+        """Whether the operation's exact result may lie outside its type."""
+        exact = self._exact(expr)
+        return exact is None or not within(exact, of_type(expr.type))
+
+    def _exact(self, expr: Expr) -> Interval | None:
+        match expr:
+            case Const():
+                return (int(expr.value), int(expr.value))
+            case Var() | Param():
+                return self._known.get(expr.name)
+            case ItemQuery():
+                return WORK_ITEMS
+            case Extent():
+                return (0, of_type(expr.type)[1])
+            case Unary(op="neg"):
+                low, high = self.of(expr.operand)
+                return (-high, -low)
+            case Unary(op="pos"):
+                return self.of(expr.operand)
+            case Binary():
+                return arithmetic(expr.op, self.of(expr.lhs), self.of(expr.rhs))
+            case Select():
+                then, orelse = self.of(expr.then), self.of(expr.orelse)
+                return (min(then[0], orelse[0]), max(then[1], orelse[1]))
+            case Cast() if not expr.operand.type.is_float:
+                return self.of(expr.operand)
+            case Call(function="minimum" | "pymin" | "fmin"):
+                a, b = (self.of(argument) for argument in expr.args)
+                return (min(a[0], b[0]), min(a[1], b[1]))
+            case Call(function="maximum" | "pymax" | "fmax"):
+                a, b = (self.of(argument) for argument in expr.args)
+                return (max(a[0], b[0]), max(a[1], b[1]))
+        return None

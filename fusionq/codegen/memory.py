@@ -1,0 +1,94 @@
+"""How a kernel's arrays and scalars are reached, and which arguments that takes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from fusionq.codegen.device_source import Extent, Pointer, Scalar, Slot, Stride
+from fusionq.codegen.names import Names
+from fusionq.codegen.text import PRIMARY, PRODUCT, SUM, Text
+from fusionq.ir.nodes import ArrayDecl, ArrayParam, Kernel, ScalarParam
+
+
+class Memory:
+    """Index arithmetic; records what it uses, so that only that is passed."""
+
+    def __init__(self, kernel: Kernel, names: Names) -> None:
+        self.ndim = kernel.ndim
+        self._kernel = kernel
+        self._names = names
+        self._arrays: dict[str, ArrayParam | ArrayDecl] = {
+            p.name: p for p in kernel.params if isinstance(p, ArrayParam)
+        }
+        self._arrays.update((a.name, a) for a in kernel.arrays)
+        self._identifiers: dict[Slot, str] = {}
+        for name in self._arrays:
+            names.of(name)
+
+    def array(self, name: str) -> ArrayParam | ArrayDecl:
+        """The declaration of array ``name``."""
+        return self._arrays[name]
+
+    def is_linear(self, name: str) -> bool:
+        """Whether an element's offset grows with its indices, as in C-contiguous memory."""
+        array = self._arrays[name]
+        return isinstance(array, ArrayDecl) or array.contiguous
+
+    def extent(self, name: str, dim: int) -> Text:
+        """``name.shape[dim]``."""
+        array = self._arrays[name]
+        if isinstance(array, ArrayDecl):
+            return Text(str(array.shape[dim]), PRIMARY)
+        return Text(self.identifier(Extent(name, dim)), PRIMARY)
+
+    def scalar(self, name: str) -> str:
+        """The identifier of a scalar parameter."""
+        return self.identifier(Scalar(name))
+
+    def offset(self, name: str, indices: Sequence[Text]) -> Text:
+        """The offset of an element, in elements from the first."""
+        array = self._arrays[name]
+        if isinstance(array, ArrayParam):
+            self.identifier(Pointer(name))
+        if not indices:
+            return Text("0", PRIMARY)
+        if self.is_linear(name):
+            offset = indices[0]
+            for dim, index in enumerate(indices[1:], 1):
+                row = f"{offset.at(PRODUCT)} * {self.extent(name, dim).text}"
+                offset = Text(f"{row} + {index.at(SUM)}", SUM)
+            return offset
+        terms = [
+            f"{index.at(PRODUCT)} * {self.identifier(Stride(name, dim))}"
+            for dim, index in enumerate(indices)
+        ]
+        return Text(" + ".join(terms), PRODUCT if len(terms) == 1 else SUM)
+
+    def identifier(self, slot: Slot) -> str:
+        """The identifier of an argument, which is passed from now on."""
+        if slot not in self._identifiers:
+            match slot:
+                case Pointer():
+                    identifier = self._names.fresh(f"{slot.param}_address")
+                case Extent():
+                    identifier = self._names.fresh(f"{slot.param}_shape{slot.dim}")
+                case Stride():
+                    identifier = self._names.fresh(f"{slot.param}_stride{slot.dim}")
+                case Scalar():
+                    identifier = self._names.of(slot.param)
+            self._identifiers[slot] = identifier
+        return self._identifiers[slot]
+
+    def slots(self) -> tuple[Slot, ...]:
+        """What was used: pointer, extents, strides of each array, and scalars, in parameter
+        order."""
+        candidates: list[Slot] = []
+        for param in self._kernel.params:
+            if isinstance(param, ScalarParam):
+                candidates.append(Scalar(param.name))
+            else:
+                dims = range(param.ndim)
+                candidates.append(Pointer(param.name))
+                candidates += [Extent(param.name, dim) for dim in dims]
+                candidates += [Stride(param.name, dim) for dim in dims]
+        return tuple(slot for slot in candidates if slot in self._identifiers)

@@ -1,0 +1,33 @@
+"""User names as identifiers of the device language."""
+
+from __future__ import annotations
+
+import re
+
+from fusionq.codegen.dialect import Dialect
+
+
+class Names:
+    """Hands out identifiers: each is legal, unique, and as close to the wanted name as can be."""
+
+    def __init__(self, dialect: Dialect) -> None:
+        self._dialect = dialect
+        self._taken: set[str] = set()
+        self._of: dict[str, str] = {}
+
+    def fresh(self, wanted: str) -> str:
+        """A new identifier like ``wanted``."""
+        stem = re.sub(r"[^A-Za-z0-9_]", "_", wanted)
+        if not stem or stem[0].isdigit() or self._dialect.is_reserved(stem):
+            stem = f"v_{stem.lstrip('_')}"
+        identifier, number = stem, 2
+        while identifier in self._taken:
+            identifier, number = f"{stem}_{number}", number + 1
+        self._taken.add(identifier)
+        return identifier
+
+    def of(self, name: str) -> str:
+        """The identifier for the kernel's name ``name``: one and the same at each call."""
+        if name not in self._of:
+            self._of[name] = self.fresh(name)
+        return self._of[name]

@@ -1,0 +1,115 @@
+"""Where a variable can be declared: as close to its first assignment as C's scopes allow."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from fusionq.ir.nodes import (
+    Assign,
+    Block,
+    Break,
+    Continue,
+    Expr,
+    For,
+    If,
+    Stmt,
+    Var,
+    While,
+)
+from fusionq.ir.walk import (
+    expressions,
+    nested_bodies,
+    statement_expressions,
+    statements,
+    subexpressions,
+)
+
+Body = tuple[Stmt, ...]
+
+
+def flatten_blocks(body: Iterable[Stmt]) -> Body:
+    """``body`` with each block at any depth replaced by its heading (the block without its
+    statements) followed by its statements: a block is no scope."""
+    flat: list[Stmt] = []
+    for stmt in body:
+        match stmt:
+            case Block():
+                flat.append(Block(stmt.label, ()))
+                flat.extend(flatten_blocks(stmt.body))
+            case If():
+                then, orelse = flatten_blocks(stmt.then), flatten_blocks(stmt.orelse)
+                flat.append(If(stmt.cond, then, orelse, stmt.span))
+            case For():
+                body = flatten_blocks(stmt.body)
+                flat.append(For(stmt.var, stmt.start, stmt.stop, stmt.step, body, stmt.span))
+            case While():
+                flat.append(While(stmt.cond, flatten_blocks(stmt.body), stmt.span))
+            case _:
+                flat.append(stmt)
+    return tuple(flat)
+
+
+def _reads(expr: Expr, name: str) -> bool:
+    return any(isinstance(e, Var) and e.name == name for e in subexpressions(expr))
+
+
+def _reads_itself(stmt: Stmt, name: str) -> bool:
+    return any(_reads(e, name) for e in statement_expressions(stmt))
+
+
+def mentioned(stmt: Stmt) -> set[str]:
+    """The variables that ``stmt`` or a statement inside it reads or assigns."""
+    names = {s.name for s in statements((stmt,)) if isinstance(s, Assign)}
+    return names | {e.name for e in expressions((stmt,)) if isinstance(e, Var)}
+
+
+def assignments(body: Iterable[Stmt], name: str) -> int:
+    """The number of assignments to the variable, at any depth."""
+    return sum(isinstance(s, Assign) and s.name == name for s in statements(body))
+
+
+def _assigned_before_read(body: Body, name: str, assigned: bool) -> tuple[bool, bool]:
+    """(no read comes before an assignment, assigned at the end)."""
+    for stmt in body:
+        if not assigned and _reads_itself(stmt, name):
+            return False, False
+        match stmt:
+            case Assign() if stmt.name == name:
+                assigned = True
+            case Break() | Continue():
+                return True, True
+            case If():
+                flows = [_assigned_before_read(b, name, assigned) for b in nested_bodies(stmt)]
+                if not all(safe for safe, _ in flows):
+                    return False, False
+                assigned = all(after for _, after in flows)
+            case For() | While():
+                if not _assigned_before_read(stmt.body, name, assigned)[0]:
+                    return False, False
+    return True, assigned
+
+
+def declarations(body: Body, names: Iterable[str]) -> dict[int, list[str]]:
+    """The variables of ``names`` to declare in ``body`` itself, by the index of the statement
+    at or before which that is; the others belong into nested bodies or are not mentioned."""
+    mentions = [mentioned(stmt) for stmt in body]
+    places: dict[int, list[str]] = {}
+    for name in names:
+        indices = [i for i, found in enumerate(mentions) if name in found]
+        if indices and not (len(indices) == 1 and _belongs_inside(body[indices[0]], name)):
+            places.setdefault(indices[0], []).append(name)
+    return places
+
+
+def _belongs_inside(stmt: Stmt, name: str) -> bool:
+    """Whether nothing is lost when each nested body has the variable to itself."""
+    if not nested_bodies(stmt) or _reads_itself(stmt, name):
+        return False
+    if isinstance(stmt, If):
+        return True
+    return all(_assigned_before_read(b, name, False)[0] for b in nested_bodies(stmt))
+
+
+def is_declaring_assignment(stmt: Stmt, name: str) -> bool:
+    """Whether the variable's declaration and this statement can be one."""
+    return isinstance(stmt, Assign) and stmt.name == name and not _reads_itself(stmt, name)

@@ -1,0 +1,169 @@
+"""Statements as C text, one a line."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from fusionq.codegen.expressions import ExpressionPrinter
+from fusionq.codegen.helpers import Helpers
+from fusionq.codegen.intervals import Intervals, arithmetic, of_type, within
+from fusionq.codegen.names import Names
+from fusionq.codegen.scoping import (
+    Body,
+    assignments,
+    declarations,
+    is_declaring_assignment,
+)
+from fusionq.ir.nodes import (
+    Assign,
+    Block,
+    Break,
+    Const,
+    Continue,
+    Expr,
+    For,
+    If,
+    Load,
+    Stmt,
+    Store,
+    Var,
+    While,
+)
+from fusionq.ir.types import INT64, UINT64, ScalarType
+from fusionq.ir.walk import statements, subexpressions
+
+
+class StatementPrinter:
+    """Prints statement lists and places the variables' declarations."""
+
+    def __init__(
+        self,
+        expressions: ExpressionPrinter,
+        names: Names,
+        helpers: Helpers,
+        intervals: Intervals,
+        variables: Mapping[str, ScalarType],
+    ) -> None:
+        self._expressions = expressions
+        self._names = names
+        self._helpers = helpers
+        self._intervals = intervals
+        self._variables = variables
+
+    def body(self, body: Body, declared: frozenset[str], indent: int) -> list[str]:
+        """The lines of a statement list; ``declared`` are the variables in scope."""
+        places = declarations(body, [name for name in self._variables if name not in declared])
+        declared |= {name for names in places.values() for name in names}
+        lines: list[str] = []
+        for index, stmt in enumerate(body):
+            prefix = ""
+            for name in places.get(index, ()):
+                type = self._expressions.type_name(self._variables[name])
+                if is_declaring_assignment(stmt, name):
+                    constant = assignments(body[index:], name) == 1
+                    prefix = f"const {type} " if constant else f"{type} "
+                else:
+                    lines.append(f"{type} {self._names.of(name)};")
+            lines += self._statement(stmt, declared, prefix)
+        return [f"{'    ' * indent}{line}" if line else line for line in lines]
+
+    def _statement(self, stmt: Stmt, declared: frozenset[str], prefix: str) -> list[str]:
+        value = self._expressions.value
+        match stmt:
+            case Assign():
+                line = f"{prefix}{self._names.of(stmt.name)} = {value(stmt.value)};"
+                self._intervals.assigned(stmt)
+                return [line]
+            case Store():
+                target = self._expressions.subscript(stmt.array, stmt.indices)
+                return [f"{target} = {value(stmt.value)};"]
+            case If():
+                return self._if(stmt, declared)
+            case For():
+                return self._for(stmt, declared)
+            case While():
+                return [
+                    f"while ({value(stmt.cond)}) {{",
+                    *self.body(stmt.body, declared, 1),
+                    "}",
+                ]
+            case Break():
+                return ["break;"]
+            case Continue():
+                return ["continue;"]
+            case Block():
+                return [f"// {line}" for line in stmt.label.splitlines()]
+
+    def _if(self, stmt: If, declared: frozenset[str]) -> list[str]:
+        lines = [
+            f"if ({self._expressions.value(stmt.cond)}) {{",
+            *self.body(stmt.then, declared, 1),
+        ]
+        match stmt.orelse:
+            case ():
+                return [*lines, "}"]
+            case (If() as other,):
+                head, *rest = self._if(other, declared)
+                return [*lines, f"}} else {head}", *rest]
+        return [*lines, "} else {", *self.body(stmt.orelse, declared, 1), "}"]
+
+    # ---------------------------------------------------------------------- loops
+    def _for(self, loop: For, declared: frozenset[str]) -> list[str]:
+        var = self._names.of(loop.var)
+        step = self._plain_step(loop)
+        if step is None:
+            lines, body = self._counted_loop(loop, var)
+        else:
+            lines, stop = self._evaluated_once(loop.stop, loop, f"{var}_stop")
+            start = self._expressions.value(loop.start)
+            type = self._expressions.type_name(INT64)
+            order = "<" if step > 0 else ">"
+            advance = {1: f"{var}++", -1: f"{var}--"}.get(
+                step, f"{var} {'+' if step > 0 else '-'}= {abs(step)}"
+            )
+            lines.append(f"for ({type} {var} = {start}; {var} {order} {stop}; {advance}) {{")
+            body = []
+        self._intervals.entered(loop)
+        return [*lines, *body, *self.body(loop.body, declared, 1), "}"]
+
+    def _plain_step(self, loop: For) -> int | None:
+        """The step, if it is a constant and the counter cannot run over int64's end."""
+        if not isinstance(loop.step, Const) or loop.step.value == 0:
+            return None
+        step = int(loop.step.value)
+        last = self._intervals.of(loop.stop)
+        beyond = arithmetic("add", last, (step, step))
+        unit = abs(step) == 1
+        safe = unit or (beyond is not None and within(beyond, of_type(INT64)))
+        return step if safe else None
+
+    def _evaluated_once(self, expr: Expr, loop: For, name: str) -> tuple[list[str], str]:
+        """``expr`` as text that has one value throughout the loop, and the lines it takes."""
+        assigned = {s.name for s in statements(loop.body) if isinstance(s, Assign)}
+        varies = any(
+            isinstance(e, Load) or (isinstance(e, Var) and e.name in assigned)
+            for e in subexpressions(expr)
+        )
+        if not varies:
+            return [], self._expressions.compared(expr)
+        identifier = self._names.fresh(name)
+        type = self._expressions.type_name(INT64)
+        return [f"const {type} {identifier} = {self._expressions.value(expr)};"], identifier
+
+    def _counted_loop(self, loop: For, var: str) -> tuple[list[str], list[str]]:
+        """The loop over a count of iterations: any step, and no counter that overflows."""
+        signed = self._expressions.type_name(INT64)
+        unsigned = self._expressions.type_name(UINT64)
+        start, step, count, turn = (
+            self._names.fresh(f"{var}_{what}") for what in ("start", "step", "count", "turn")
+        )
+        value = self._expressions.value
+        length = f"{self._helpers.range_length()}({start}, {value(loop.stop)}, {step})"
+        before = [
+            f"const {signed} {start} = {value(loop.start)};",
+            f"const {signed} {step} = {value(loop.step)};",
+            f"const {unsigned} {count} = {length};",
+            f"for ({unsigned} {turn} = 0; {turn} < {count}; {turn}++) {{",
+        ]
+        inside = f"    const {signed} {var} = ({signed})({start} + {turn} * ({unsigned}){step});"
+        return before, [inside]

@@ -1,0 +1,332 @@
+"""From a list of submissions to launches: plan, build, prepare; and the report of it."""
+
+from __future__ import annotations
+
+import sys
+import time
+import weakref
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import replace
+
+from fusionq.analysis.submission import ArrayArgument, ScalarArgument, Submission
+from fusionq.backends.base import (
+    ArrayBinding,
+    Backend,
+    Binding,
+    DeviceEvent,
+    PreparedLaunch,
+    Program,
+)
+from fusionq.cache.memory import PLANS, BuiltPlan
+from fusionq.call_site import user_span, warn_aborted
+from fusionq.config import debug_level
+from fusionq.errors import DeviceError, FusionRefused, FusionStateError
+from fusionq.options import UNFUSED, OptionValues
+from fusionq.planning.plan import (
+    ArgumentSource,
+    ExtentSource,
+    FusionOptions,
+    ParamSource,
+    Plan,
+    RangeSource,
+    StagePlan,
+)
+from fusionq.report import CacheOutcome, Report
+from fusionq.storage import Storage
+from fusionq.submission_list import ScalarValue, SubmissionList
+
+
+class PreparedRun:
+    """Launches for one list of submissions on one queue, ready to be repeated.
+
+    It keeps no memory alive: whoever launches holds the arguments' storages.
+    """
+
+    __slots__ = (
+        "bound_memory",
+        "bound_values",
+        "built",
+        "cache",
+        "last_use",
+        "launches",
+        "memory",
+        "plan_depends_on_scalars",
+        "setters",
+        "stage_of",
+        "storages",
+        "submissions",
+        "timings",
+        "tokens",
+    )
+
+    def __init__(
+        self,
+        built: BuiltPlan,
+        submissions: tuple[Submission, ...],
+        cache: CacheOutcome,
+        timings: dict[str, float],
+    ) -> None:
+        self.built = built
+        self.submissions = submissions
+        self.cache = cache
+        self.timings = timings
+        self.last_use = 0
+        self.launches: list[PreparedLaunch | None] = []
+        """One for each stage; None where there is nothing to launch."""
+        self.stage_of = tuple(
+            next(k for k, stage in enumerate(built.plan.stages) if s in stage.submissions)
+            for s in range(len(submissions))
+        )
+        self.memory: tuple[weakref.ref[Storage] | None, ...] = ()
+        """The list's array arguments; None for a foreign array."""
+        self.bound_memory: tuple[int, ...] = ()
+        """Which of the list's array arguments the launches use, one for each storage."""
+        self.bound_values: list[ScalarValue] = []
+        """The scalar arguments' values in the launches."""
+        self.setters: list[list[tuple[PreparedLaunch, str]]] = []
+        """For each scalar argument, the launches and their parameters that have its value."""
+        self.storages: list[weakref.ref[Storage]] = []
+        """Those of ``bound_memory``."""
+        self.tokens: frozenset[int] = frozenset()
+        """The storages that the list names."""
+        self.plan_depends_on_scalars = any(
+            source.dim is None for _, sources in built.plan.validity.sources for source in sources
+        )
+
+    def used(self, memory: Sequence[object]) -> list[Storage]:
+        """The storages that the launches use, of ``memory``, the list's."""
+        return [memory[i] for i in self.bound_memory]  # type: ignore[misc]  # none is foreign
+
+    def used_again(self) -> list[Storage]:
+        """The storages that the launches use, if all are still there; else FusionStateError."""
+        storages = [reference() for reference in self.storages]
+        if None in storages:
+            raise FusionStateError(
+                f"{user_span()}: a Buffer of the list was deleted, so it cannot be replayed; keep "
+                "the Buffers, or submit the list again"
+            )
+        return storages  # type: ignore[return-value]  # None was excluded
+
+    def memory_again(self, foreign: Sequence[object]) -> list[object]:
+        """The list's memory, with ``foreign`` arrays in their places; None for storages that
+        are gone."""
+        arrays = iter(foreign)
+        return [next(arrays) if ref is None else ref() for ref in self.memory]
+
+    def rebind(
+        self, values: Sequence[ScalarValue], submissions: Callable[[], tuple[Submission, ...]]
+    ) -> bool:
+        """Give the launches other scalar values.  False, and nothing done, where the plan does
+        not hold for them."""
+        bound = self.bound_values
+        # Identity, since equality mixes up 0.0 and -0.0, and 1 and True.
+        changed = [k for k, value in enumerate(values) if value is not bound[k]]
+        if not changed:
+            return True
+        if self.plan_depends_on_scalars and not holds_for(self.built.plan, submissions()):
+            return False
+        for k in changed:
+            for launch, name in self.setters[k]:
+                launch.set_scalar(name, values[k])
+            bound[k] = values[k]
+        return True
+
+    def launch(self, depends: Sequence[DeviceEvent]) -> list[DeviceEvent | None]:
+        """Enqueue all stages; the events, one for each stage."""
+        events: list[DeviceEvent | None] = []
+        for launch in self.launches:
+            if launch is None:
+                events.append(None)
+            else:
+                events.append(launch.launch(depends))
+                depends = ()
+        for event in depends:  # nothing was launched that could wait for them
+            event.wait()
+        return events
+
+
+def empty_run() -> PreparedRun:
+    """What a fusion without submissions becomes."""
+    from fusionq.planning.validity import Validity
+
+    plan = Plan("unfused", (), (), (), "nothing was submitted", Validity((), (), (), "True"), {})
+    return PreparedRun(BuiltPlan(plan, ()), (), "memory", {})
+
+
+def report_of(run: PreparedRun, cache: CacheOutcome, fallback: str | None) -> Report:
+    """The report of one time that ``run`` was launched; ``fallback`` says why it is not what
+    the user asked for, where the plan does not."""
+    plan = run.built.plan.named_for(run.submissions)
+    if fallback is not None:
+        plan = replace(plan, fallback=fallback)
+    sources = tuple(program.source for program in run.built.programs)
+    timings = run.timings if cache == run.cache else {}
+    return Report.from_run(plan, run.submissions, sources, cache, timings)
+
+
+def holds_for(plan: Plan, submissions: Sequence[Submission]) -> bool:
+    """Whether ``plan`` serves the sizes and scalar values of ``submissions``."""
+    from fusionq.planning import planner
+
+    return planner.holds_for(plan, submissions)
+
+
+def prepare(backend: Backend, pending: SubmissionList, values: OptionValues) -> PreparedRun:
+    """Plan, build and prepare a list, as far as the caches do not have it.
+
+    Raises FusionRefused, PromotionConflict and ArgumentError from planning, DeviceError where a
+    kernel cannot be built or memory not be had or reached.
+    """
+    options = FusionOptions(*values)
+    submissions = pending.submissions()
+    timings: dict[str, float] = {}
+    if pending.frontend_seconds:
+        timings["frontend"] = pending.frontend_seconds
+    built, cache = _built_plan(backend, submissions, options, timings)
+    started = time.perf_counter()
+    run = PreparedRun(built, submissions, cache, timings)
+    _bind(backend, run, pending)
+    timings["prepare"] = time.perf_counter() - started
+    if cache == "miss" and len(submissions) > 1 and debug_level() >= 1:
+        print(report_of(run, cache, None), file=sys.stderr)
+    return run
+
+
+# --------------------------------------------------------------------- plan and programs
+def _built_plan(
+    backend: Backend,
+    submissions: tuple[Submission, ...],
+    options: FusionOptions,
+    timings: dict[str, float],
+) -> tuple[BuiltPlan, CacheOutcome]:
+    """The plan and its programs, and ``memory`` or ``miss``."""
+    from fusionq.planning import planner
+
+    key = (
+        program_domain(backend),
+        planner.structure_key(submissions, options, backend.info),
+    )
+    for built in PLANS.plans(key):
+        if planner.holds_for(built.plan, submissions):
+            return built, "memory"
+    plan = planner.make_plan(submissions, options, backend.info)
+    timings.update(plan.timings)
+    try:
+        built = BuiltPlan(plan, _build(backend, plan, options, timings))
+    except DeviceError as error:
+        if plan.strategy == "unfused":
+            raise
+        reason = f"the fused kernel could not be built: {error}"
+        if options.require:
+            raise FusionRefused(f"require=True, but {reason}") from error
+        unfused = planner.make_plan(submissions, FusionOptions(*UNFUSED), backend.info)
+        plan = replace(unfused, fallback=reason)
+        built = BuiltPlan(plan, _build(backend, plan, options, timings))
+        warn_aborted(f"the list runs unfused: {reason}")
+    PLANS.add_plan(key, built)
+    return built, "miss"
+
+
+def program_domain(backend: Backend) -> Hashable:
+    """What must be equal for two backends to run each other's programs."""
+    domain: Hashable = getattr(backend, "program_domain", backend.info)
+    return domain
+
+
+def _build(
+    backend: Backend, plan: Plan, options: FusionOptions, timings: dict[str, float]
+) -> tuple[Program, ...]:
+    programs = []
+    started = time.perf_counter()
+    build_seconds = 0.0
+    for stage in plan.stages:
+        key = (program_domain(backend), stage.kernel, options.fp)
+        program = PLANS.program(key)
+        if program is None:
+            program = backend.build(stage.kernel, options.fp)
+            PLANS.add_program(key, program)
+            build_seconds += program.build_seconds
+        programs.append(program)
+    timings["build"] = timings.get("build", 0.0) + build_seconds
+    generation = max(time.perf_counter() - started - build_seconds, 0.0)
+    timings["codegen"] = timings.get("codegen", 0.0) + generation
+    return tuple(programs)
+
+
+# ------------------------------------------------------------------------------ binding
+def _bind(backend: Backend, run: PreparedRun, pending: SubmissionList) -> None:
+    """Allocate what the launches need, and prepare them."""
+    from fusionq.planning.planner import launch_shape_of
+
+    submissions = run.submissions
+    arrays, scalars = _positions(submissions)
+    run.bound_values = list(pending.values)
+    run.setters = [[] for _ in pending.values]
+    used: dict[object, int] = {}
+
+    def array_binding(argument: ArrayArgument, held: object) -> ArrayBinding:
+        address = argument.address
+        if isinstance(held, Storage):
+            address = held.make_reachable(backend) + argument.offset
+        assert address is not None
+        itemsize = argument.dtype.nbytes
+        return ArrayBinding(
+            address, argument.shape, tuple(stride // itemsize for stride in argument.strides)
+        )
+
+    def binding(source: ParamSource) -> Binding:
+        if isinstance(source, RangeSource):
+            return _global_range(submissions[source.submission])[source.dim]
+        argument = submissions[source.submission].arguments[source.argument]
+        if isinstance(source, ExtentSource):
+            assert isinstance(argument, ArrayArgument)
+            return argument.shape[source.dim]
+        if isinstance(argument, ScalarArgument):
+            return argument.value
+        position = arrays[source.submission, source.argument]
+        held = pending.memory[position]
+        if isinstance(held, Storage):
+            used.setdefault(held.token, position)
+        return array_binding(argument, held)
+
+    for stage, program in zip(run.built.plan.stages, run.built.programs, strict=True):
+        shape = launch_shape_of(stage, submissions, backend.info)
+        if shape is None:
+            run.launches.append(None)
+            continue
+        launch = backend.prepare(program, [binding(s) for s in stage.sources], shape)
+        run.launches.append(launch)
+        for position, name in _scalar_params(stage, scalars):
+            run.setters[position].append((launch, name))
+    run.bound_memory = tuple(used.values())
+    run.storages = [weakref.ref(s) for s in run.used(pending.memory)]
+    run.memory = tuple(weakref.ref(m) if isinstance(m, Storage) else None for m in pending.memory)
+    run.tokens = frozenset(m.token for m in pending.memory if isinstance(m, Storage))
+
+
+def _scalar_params(stage: StagePlan, scalars: dict[tuple[int, int], int]) -> list[tuple[int, str]]:
+    """Each parameter of the stage's kernel that has a scalar argument's value: the argument's
+    place among the list's scalars, the parameter's name."""
+    return [
+        (scalars[source.submission, source.argument], param.name)
+        for param, source in zip(stage.kernel.params, stage.sources, strict=True)
+        if isinstance(source, ArgumentSource) and (source.submission, source.argument) in scalars
+    ]
+
+
+def _positions(
+    submissions: Sequence[Submission],
+) -> tuple[dict[tuple[int, int], int], dict[tuple[int, int], int]]:
+    """Where (submission, argument) lies among the list's array arguments and its scalars."""
+    arrays: dict[tuple[int, int], int] = {}
+    scalars: dict[tuple[int, int], int] = {}
+    for s, submission in enumerate(submissions):
+        for a, argument in enumerate(submission.arguments):
+            places = arrays if isinstance(argument, ArrayArgument) else scalars
+            places[s, a] = len(places)
+    return arrays, scalars
+
+
+def _global_range(submission: Submission) -> tuple[int, ...]:
+    space = submission.range
+    return space if isinstance(space, tuple) else space.global_range

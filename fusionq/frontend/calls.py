@@ -1,0 +1,150 @@
+"""Calls: of scalar functions, types, item methods, and of Python functions, inlined."""
+
+from __future__ import annotations
+
+import ast
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from types import FunctionType
+
+import numpy as np
+
+from fusionq.frontend.captures import is_inlinable
+from fusionq.frontend.expressions import Expressions
+from fusionq.frontend.function_table import call_scalar_function, convert_number
+from fusionq.frontend.item_queries import (
+    COMPONENT_METHODS,
+    LINEAR_ID_METHODS,
+    LINEAR_RANGE_METHODS,
+    linear_id,
+    linear_range,
+)
+from fusionq.frontend.refused import REFUSED_BUILTINS
+from fusionq.frontend.typing_rules import from_dtype_like
+from fusionq.frontend.values import (
+    ArrayValue,
+    Constant,
+    ItemValue,
+    MethodValue,
+    ObjectValue,
+    Runtime,
+    TupleValue,
+    Value,
+    describe,
+)
+from fusionq.ir.nodes import Extent, ItemQuery
+from fusionq.ir.types import INT64, WEAK_INT
+
+
+class Calls(Expressions):
+    """Lowers calls."""
+
+    @abstractmethod
+    def inline(
+        self,
+        function: FunctionType,
+        arguments: Sequence[Value],
+        keywords: Mapping[str, Value],
+        node: ast.Call,
+    ) -> Value:
+        """The value of a call of a plain Python function."""
+
+    def call(self, node: ast.Call) -> Value:
+        callee = self.value(node.func)
+        for argument in node.args:
+            if isinstance(argument, ast.Starred):
+                self.refuse(argument)
+        if any(keyword.arg is None for keyword in node.keywords):
+            self.fail(node, "** is not supported in calls", "Write the arguments out.")
+        keywords = [(keyword.arg or "", keyword.value) for keyword in node.keywords]
+        values = self.in_order([*node.args, *(value for _, value in keywords)], self.value)
+        positional = values[: len(node.args)]
+        named = {name: v for (name, _), v in zip(keywords, values[len(positional) :], strict=True)}
+        if isinstance(callee, ObjectValue) and is_inlinable(callee.object):
+            assert isinstance(callee.object, FunctionType)
+            return self.inline(callee.object, positional, named, node)
+        if named:
+            self.fail(
+                node,
+                f"{ast.unparse(node.func)} takes no keyword arguments in a kernel",
+                "Pass the arguments by position.",
+            )
+        if isinstance(callee, MethodValue):
+            return self.item_method(callee.owner, callee.name, positional, node)
+        if not isinstance(callee, ObjectValue):
+            self.fail(node, f"{describe(callee)} cannot be called", "Call functions.")
+        return self.object_call(callee.object, positional, node)
+
+    def object_call(self, obj: object, arguments: Sequence[Value], node: ast.Call) -> Value:
+        """A call of a type, of a function of the table, or an error."""
+        name = ast.unparse(node.func)
+        scalar = from_dtype_like(obj)
+        if scalar is not None:
+            if len(arguments) != 1:
+                self.fail(node, f"{name} takes one number", "Write the number to convert.")
+            return convert_number(self, scalar, self.scalar(arguments[0], node.args[0]), node)
+        if obj is len and len(arguments) == 1:
+            return self.length(arguments[0], node)
+        if (obj is np.finfo or obj is np.iinfo) and len(arguments) == 1:
+            return self.type_limits(obj, arguments[0], node)
+        value = call_scalar_function(self, obj, arguments, node)
+        if value is not None:
+            return value
+        hint = REFUSED_BUILTINS.get(
+            name, "Kernels call math and NumPy scalar functions, and plain Python functions."
+        )
+        if hasattr(obj, "specialise"):
+            self.fail(
+                node,
+                f"{name} is a kernel; only plain functions can be called",
+                "Move what both need into a function without the decorator.",
+            )
+        self.fail(node, f"{name} cannot be called in a kernel", hint)
+
+    def length(self, value: Value, node: ast.Call) -> Value:
+        """``len`` of an array or a tuple."""
+        if isinstance(value, TupleValue):
+            return Constant(WEAK_INT, len(value.items))
+        if isinstance(value, ArrayValue) and not value.indices:
+            return Runtime(WEAK_INT, Extent(value.name, 0))
+        self.fail(node, f"len of {describe(value)}", "len takes an array or a tuple.")
+
+    def type_limits(self, info: object, value: Value, node: ast.Call) -> Value:
+        """``np.finfo(np.float32)`` and ``np.iinfo(np.int8)``, at compile time."""
+        dtype = value.object if isinstance(value, ObjectValue) else None
+        try:
+            return ObjectValue(info(dtype))  # type: ignore[operator]  # finfo or iinfo
+        except (TypeError, ValueError):
+            self.fail(node, f"{ast.unparse(node)} has no limits", "Give it a NumPy type.")
+
+    def item_method(
+        self, item: ItemValue, name: str, arguments: Sequence[Value], node: ast.Call
+    ) -> Value:
+        """A query of the Item, the NdItem or the Group."""
+        ndim = self.kernel.signature.ndim
+        query = COMPONENT_METHODS[item.kind].get(name)
+        if query is not None:
+            return Runtime(INT64, ItemQuery(query, self.dimension(name, arguments, node)))
+        if arguments:
+            self.fail(node, f"{name} takes no arguments", f"Write {name}().")
+        if name == "get_group":
+            return ItemValue("group")
+        if name in LINEAR_ID_METHODS[item.kind]:
+            return linear_id(*LINEAR_ID_METHODS[item.kind][name], ndim)
+        return linear_range(LINEAR_RANGE_METHODS[item.kind][name], ndim)
+
+    def dimension(self, name: str, arguments: Sequence[Value], node: ast.Call) -> int:
+        """The dimension that a query asks for; it may be left out in one dimension."""
+        ndim = self.kernel.signature.ndim
+        if not arguments and ndim == 1:
+            return 0
+        if len(arguments) != 1:
+            self.fail(node, f"{name} takes one dimension", f"Write {name}(0) … {name}({ndim - 1}).")
+        dim = self.integer_constant(arguments[0], node.args[0], "the dimension")
+        if not 0 <= dim < ndim:
+            self.fail(
+                node,
+                f"dimension {dim} of a range that has {ndim}",
+                f"Dimensions count from 0 to {ndim - 1}; or submit a range with more dimensions.",
+            )
+        return dim

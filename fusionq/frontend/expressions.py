@@ -1,0 +1,337 @@
+"""Expressions: from syntax to typed values."""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+from abc import abstractmethod
+from collections.abc import Callable
+from functools import partial
+from types import ModuleType
+from typing import NoReturn
+
+import numpy as np
+
+from fusionq.frontend.captures import MISSING, is_inlinable
+from fusionq.frontend.draft import Draft, DraftIf, negated
+from fusionq.frontend.item_queries import ITEM_MEMBERS, item_property
+from fusionq.frontend.operators import (
+    BINARY_OPERATORS,
+    COMPARE_OPERATORS,
+    UNARY_OPERATORS,
+    Operators,
+    as_number,
+)
+from fusionq.frontend.refused import LATER_FEATURES, REFUSED_SYNTAX
+from fusionq.frontend.typing_rules import WEAK_BOOL, from_dtype_like, number_type
+from fusionq.frontend.values import (
+    ArrayValue,
+    Constant,
+    ItemValue,
+    MethodValue,
+    ObjectValue,
+    Runtime,
+    Scalar,
+    TupleValue,
+    Unusable,
+    Value,
+    describe,
+    same,
+)
+from fusionq.ir.nodes import Assign, Const, Extent, Load, Logical, LogicalOp, Var
+from fusionq.ir.types import BOOL, WEAK_INT
+
+
+class Expressions(Operators):
+    """Lowers expressions; what needs statements emits them before."""
+
+    @abstractmethod
+    def call(self, node: ast.Call) -> Value:
+        """The value of a call."""
+
+    def value(self, node: ast.expr) -> Value:
+        """The value of any expression."""
+        match node:
+            case ast.Constant():
+                return self.literal(node)
+            case ast.Name():
+                return self.name(node)
+            case ast.Attribute():
+                return self.attribute(node)
+            case ast.Subscript():
+                return self.subscript(node)
+            case ast.BinOp():
+                return self.operation(node)
+            case ast.UnaryOp(op=ast.Not()):
+                return self.unary("not", self.condition(node.operand), node)
+            case ast.UnaryOp():
+                return self.unary(UNARY_OPERATORS[type(node.op)], self.number(node.operand), node)
+            case ast.Compare():
+                return self.comparison(node)
+            case ast.BoolOp():
+                return self.logical_operation(node, self.bool_operand)
+            case ast.IfExp():
+                return self.conditional(node)
+            case ast.Tuple():
+                return TupleValue(tuple(self.in_order(node.elts, self.value)))
+            case ast.Call():
+                return self.call(node)
+        self.refuse(node)
+
+    def refuse(self, node: ast.AST) -> NoReturn:
+        """Raise the error for syntax outside the language."""
+        name = type(node).__name__
+        default = (f"{name} is not supported", "See the kernel language in the documentation.")
+        self.fail(node, *REFUSED_SYNTAX.get(type(node), default))
+
+    def number(self, node: ast.expr) -> Scalar:
+        """The value of an expression that must be a number."""
+        return self.scalar(self.value(node), node)
+
+    def numbers(self, *nodes: ast.expr) -> list[Scalar]:
+        """The values of expressions that must be numbers, evaluated from left to right."""
+        values = self.in_order(nodes, self.value)
+        return [self.scalar(v, n) for v, n in zip(values, nodes, strict=True)]
+
+    # --------------------------------------------------------------------- names
+    def literal(self, node: ast.Constant) -> Value:
+        scalar = number_type(node.value)
+        if scalar is not None:
+            return Constant(scalar, as_number(node.value))
+        if node.value is None:
+            return ObjectValue(None)
+        self.fail(
+            node,
+            f"a {type(node.value).__name__} literal",
+            "Kernels compute with bool, integers and floating point.",
+        )
+
+    def name(self, node: ast.Name) -> Value:
+        if node.id not in self.local_names:
+            return self.captured(
+                self.kernel.captures.name(self.source.function, node.id), node.id, node
+            )
+        bound = (self.env or {}).get(node.id)
+        if bound is None:
+            self.fail(node, f"{node.id!r} is read before it is assigned", "Assign it first.")
+        if isinstance(bound, Unusable):
+            self.fail(node, bound.message, bound.hint)
+        return bound.value
+
+    def captured(self, obj: object, name: str, node: ast.AST) -> Value:
+        """What a global, a closure variable or a module's attribute stands for."""
+        if name.rpartition(".")[2] in LATER_FEATURES and not is_inlinable(obj):
+            self.fail(
+                node,
+                f"{name} is not supported in this version",
+                "Kernels compute with their own item's elements; see the kernel language.",
+            )
+        if obj is MISSING:
+            self.fail(node, f"the name {name!r} is not defined", "Define or import it.")
+        scalar = number_type(obj)
+        if scalar is not None:
+            return Constant(scalar, as_number(obj))
+        if isinstance(obj, tuple):
+            return TupleValue(tuple(self.captured(item, name, node) for item in obj))
+        if isinstance(obj, np.ndarray):
+            self.fail(node, f"{name} is a global array", "Pass it as an argument.")
+        if isinstance(obj, (str, bytes, list, dict, set, np.generic, complex)):
+            self.fail(
+                node,
+                f"{name} is a {type(obj).__name__}",
+                "Constants are bool, int, float, NumPy scalars and tuples of these; pass "
+                "anything else as an argument.",
+            )
+        return ObjectValue(obj)
+
+    # ---------------------------------------------------------------- attributes
+    def attribute(self, node: ast.Attribute) -> Value:
+        owner = self.value(node.value)
+        match owner:
+            case ArrayValue(indices=()):
+                return self.array_attribute(owner, node)
+            case ItemValue():
+                if node.attr not in ITEM_MEMBERS[owner.kind]:
+                    self.fail(
+                        node,
+                        f"{describe(owner)} has no {node.attr!r}",
+                        f"It has {', '.join(ITEM_MEMBERS[owner.kind])}.",
+                    )
+                found = item_property(owner, node.attr, self.kernel.signature.ndim)
+                return found if found is not None else MethodValue(owner, node.attr)
+            case ObjectValue(object=ModuleType() | np.finfo() | np.iinfo() | np.dtype() as obj):
+                name = f"{ast.unparse(node.value)}.{node.attr}"
+                return self.captured(self.kernel.captures.attribute(obj, node.attr), name, node)
+            case _:
+                self.fail(
+                    node,
+                    f"{describe(owner)} has no attribute {node.attr!r} in a kernel",
+                    "Attributes: of modules; of arrays shape, ndim, size and dtype.",
+                )
+
+    def array_attribute(self, array: ArrayValue, node: ast.Attribute) -> Value:
+        extents = [Runtime(WEAK_INT, Extent(array.name, d)) for d in range(array.type.ndim)]
+        match node.attr:
+            case "shape":
+                return TupleValue(tuple(extents))
+            case "ndim":
+                return Constant(WEAK_INT, array.type.ndim)
+            case "size":
+                size: Scalar = extents[0]
+                for extent in extents[1:]:
+                    size = self.binary("mul", size, extent, node)
+                return size
+            case "dtype":
+                return ObjectValue(array.type.dtype.dtype)
+        self.fail(
+            node,
+            f"arrays have no {node.attr!r} in a kernel",
+            "They have shape, ndim, size, dtype and elements.",
+        )
+
+    # ------------------------------------------------------------------ elements
+    def subscript(self, node: ast.Subscript) -> Value:
+        owner = self.value(node.value)
+        if isinstance(owner, TupleValue):
+            position = self.integer_constant(self.value(node.slice), node.slice, "a tuple's index")
+            if not -len(owner.items) <= position < len(owner.items):
+                self.fail(node, f"the tuple has {len(owner.items)} elements", "Index within it.")
+            return owner.items[position]
+        array = self.element(owner, node)
+        if len(array.indices) < array.type.ndim:
+            return array
+        dtype = array.type.dtype
+        return Runtime(dtype, Load(dtype, array.name, array.indices, self.span(node)))
+
+    def element(self, owner: Value, node: ast.Subscript) -> ArrayValue:
+        """The part of an array that a subscript denotes."""
+        if not isinstance(owner, ArrayValue):
+            self.fail(node, f"{describe(owner)} cannot be indexed", "Index arrays and tuples.")
+        nodes = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+        values = self.in_order(nodes, self.value)
+        if len(values) == 1 and isinstance(values[0], TupleValue):
+            nodes, values = nodes * len(values[0].items), list(values[0].items)
+        indices = tuple(
+            self.index(self.scalar(v, n), n) for v, n in zip(values, nodes, strict=True)
+        )
+        array = dataclasses.replace(owner, indices=owner.indices + indices)
+        if len(array.indices) > array.type.ndim:
+            self.fail(
+                node,
+                f"{len(array.indices)} indices for the {array.type.ndim}-d array {array.name!r}",
+                "Give one index for each dimension.",
+            )
+        return array
+
+    # ----------------------------------------------------------------- operators
+    def operation(self, node: ast.BinOp) -> Scalar:
+        if type(node.op) not in BINARY_OPERATORS:
+            self.fail(node, "@ is not supported", "Write the loops out.")
+        a, b = self.numbers(node.left, node.right)
+        return self.binary(BINARY_OPERATORS[type(node.op)], a, b, node)
+
+    def comparison(self, node: ast.Compare) -> Scalar:
+        for op in node.ops:
+            if type(op) not in COMPARE_OPERATORS:
+                self.fail(node, "'is' and 'in' are not supported", "Compare with == or !=.")
+        left, right = self.in_order([node.left, node.comparators[0]], self.value)
+        if len(node.ops) == 1 and isinstance(left, ObjectValue) and isinstance(right, ObjectValue):
+            return self.object_comparison(node, left.object, right.object)
+        a = self.scalar(left, node.left)
+        b = self.scalar(right, node.comparators[0])
+        return self.comparison_chain(node, 0, a, b)
+
+    def comparison_chain(self, node: ast.Compare, position: int, a: Scalar, b: Scalar) -> Scalar:
+        """``a op b`` and, if that holds, the rest of the chain; each operand evaluated once."""
+        last = position == len(node.ops) - 1
+        if not last:
+            b = self.spilled(b, "middle", node.comparators[position])
+        first = self.compare(COMPARE_OPERATORS[type(node.ops[position])], a, b, node)
+        if last:
+            return first
+
+        def rest() -> Scalar:
+            c = self.number(node.comparators[position + 1])
+            return self.comparison_chain(node, position + 1, b, c)
+
+        return self.logical("and", first, rest, node)
+
+    def object_comparison(self, node: ast.Compare, a: object, b: object) -> Scalar:
+        """``a.dtype == np.float32`` and its like, at compile time."""
+        types = [from_dtype_like(obj.type if isinstance(obj, np.dtype) else obj) for obj in (a, b)]
+        if None in types or not isinstance(node.ops[0], (ast.Eq, ast.NotEq)):
+            self.fail(node, "these objects cannot be compared", "Compare numbers or dtypes.")
+        strong = [t.strong for t in types if t is not None]
+        return Constant(WEAK_BOOL, (strong[0] == strong[1]) == isinstance(node.ops[0], ast.Eq))
+
+    # ---------------------------------------------------------------- conditions
+    def condition(self, node: ast.expr) -> Scalar:
+        """The truth of an expression, as a bool."""
+        match node:
+            case ast.BoolOp():
+                return self.logical_operation(node, self.condition)
+            case _:
+                return self.truth(self.number(node), node)
+
+    def bool_operand(self, node: ast.expr) -> Scalar:
+        """An operand of 'and' or 'or' whose value is used, not just its truth."""
+        operand = self.number(node)
+        if not operand.type.is_bool:
+            self.fail(
+                node,
+                f"'and' and 'or' give one of their operands; this one has type {operand.type}",
+                "Compare it first, e.g. x != 0, or use 'b if a else a'.",
+            )
+        return operand
+
+    def logical_operation(self, node: ast.BoolOp, operand: Callable[[ast.expr], Scalar]) -> Scalar:
+        op: LogicalOp = "and" if isinstance(node.op, ast.And) else "or"
+        result = operand(node.values[0])
+        for following in node.values[1:]:
+            result = self.logical(op, result, partial(operand, following), node)
+        return result
+
+    def logical(
+        self, op: LogicalOp, lhs: Scalar, evaluate: Callable[[], Scalar], node: ast.AST
+    ) -> Scalar:
+        """``lhs op rhs`` of bools; the second is evaluated only if it decides."""
+        decides = op == "or"
+        if isinstance(lhs, Constant):
+            return lhs if bool(lhs.value) == decides else evaluate()
+        with self.nested() as block:
+            rhs = evaluate()
+        result = WEAK_BOOL if lhs.type.weak and rhs.type.weak else BOOL
+        value = self.convert(rhs, BOOL, node)
+        if block:
+            variable = Var(BOOL, self.fresh("condition"))
+            self.block.append(Assign(variable.name, lhs.expr, self.span(node)))
+            cond = variable if op == "and" else negated(variable)
+            block.append(Assign(variable.name, value, self.span(node)))
+            self.block.append(DraftIf(cond, block, [], self.span(node)))
+            return Runtime(result, variable)
+        if isinstance(value, Const):
+            return rhs if bool(value.value) == decides else Runtime(result, lhs.expr)
+        return Runtime(result, Logical(op, lhs.expr, value))
+
+    # ------------------------------------------------------------------- choices
+    def conditional(self, node: ast.IfExp) -> Value:
+        cond = self.condition(node.test)
+        if isinstance(cond, Constant):
+            return self.value(node.body if cond.value else node.orelse)
+        branches: list[tuple[Value, list[Draft]]] = []
+        for side in (node.body, node.orelse):
+            with self.nested() as block:
+                branches.append((self.value(side), block))
+        (then, then_block), (orelse, orelse_block) = branches
+        if same(then, orelse) and not isinstance(then, Runtime):
+            return then
+        a, b = self.scalar(then, node.body), self.scalar(orelse, node.orelse)
+        common = self.joined(a, b, node, "this conditional expression")
+        if not then_block and not orelse_block:
+            return self.select(cond, a, b, common, node)
+        variable = Var(common.strong, self.fresh("choice"))
+        span = self.span(node)
+        then_block.append(Assign(variable.name, self.convert(a, common.strong, node), span))
+        orelse_block.append(Assign(variable.name, self.convert(b, common.strong, node), span))
+        self.block.append(DraftIf(cond.expr, then_block, orelse_block, span))
+        return Runtime(common, variable)

@@ -1,0 +1,213 @@
+"""A kernel's syntax tree, specialised for argument types, as IR; inlining of its calls."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping, Sequence
+from types import FunctionType, ModuleType
+
+from fusionq.errors import KernelLanguageError
+from fusionq.frontend.captures import Captures, assigned_names
+from fusionq.frontend.control_flow import conflict
+from fusionq.frontend.draft import finish
+from fusionq.frontend.signature import ArrayType, Signature
+from fusionq.frontend.source import FunctionSource
+from fusionq.frontend.state import FunctionState, KernelState
+from fusionq.frontend.statements import Statements
+from fusionq.frontend.values import (
+    ArrayValue,
+    Binding,
+    Environment,
+    ItemValue,
+    ObjectValue,
+    Runtime,
+    TupleValue,
+    Value,
+    same,
+)
+from fusionq.ir.nodes import ArrayParam, Assign, Kernel, KernelParam, Param, ScalarParam, Stmt
+from fusionq.ir.types import ScalarType
+from fusionq.ir.walk import statements
+
+
+class FunctionLowering(Statements):
+    """Lowers a whole function: the kernel, or one that it calls."""
+
+    def inline(
+        self,
+        function: FunctionType,
+        arguments: Sequence[Value],
+        keywords: Mapping[str, Value],
+        node: ast.Call,
+    ) -> Value:
+        """Lower the called function's body in place, and give its result.
+
+        The body's variables are renamed; its returns become jumps to the end of the call.
+        """
+        self._refuse_recursion(function, node)
+        try:
+            source = self.kernel.captures.source(function)
+        except KernelLanguageError as error:
+            place = f"{self.span(node)}, in {self.source.name!r}"
+            raise KernelLanguageError(f"{error}\n  called at {place}") from None
+        bound = self._bind_arguments(source, arguments, keywords, node)
+        local = assigned_names(source.tree.body) | set(source.parameters)
+        callee = FunctionLowering(self.kernel, source, local, {}, (self, node))
+        assert callee.env is not None
+        for name, value in bound.items():
+            callee.env[name] = Binding(callee.parameter(name, value), source.span(source.tree))
+        callee.statements(source.tree.body)
+        result = callee.result(node)
+        self.block += finish(callee.block, lambda: callee.fresh("returned"))
+        return result
+
+    def _refuse_recursion(self, function: FunctionType, node: ast.Call) -> None:
+        frame: FunctionState | None = self
+        while frame is not None:
+            if frame.source.function is function:
+                self.fail(
+                    node,
+                    f"{function.__name__!r} calls itself; recursion is not supported",
+                    "Write it as a loop.",
+                )
+            frame = frame.caller[0] if frame.caller is not None else None
+
+    def _bind_arguments(
+        self,
+        source: FunctionSource,
+        arguments: Sequence[Value],
+        keywords: Mapping[str, Value],
+        node: ast.Call,
+    ) -> dict[str, Value]:
+        """Each parameter's value: by position, by keyword, or its default."""
+        spec = source.tree.args
+        if spec.vararg is not None or spec.kwarg is not None:
+            self.fail(
+                node,
+                f"{source.name!r} takes * or ** arguments",
+                "Functions that kernels call have named parameters only.",
+            )
+        positional = source.parameters
+        names = (*positional, *(a.arg for a in spec.kwonlyargs))
+        if len(arguments) > len(positional):
+            self.fail(
+                node,
+                f"{source.name!r} takes {len(positional)} arguments, not {len(arguments)}",
+                f"Its parameters are {', '.join(positional) or 'none'}.",
+            )
+        bound = dict(zip(positional, arguments, strict=False))
+        only_positional = {a.arg for a in spec.posonlyargs}
+        for name, value in keywords.items():
+            if name not in names or name in bound or name in only_positional:
+                self.fail(
+                    node,
+                    f"{source.name!r} cannot take the keyword argument {name!r}",
+                    f"Its parameters are {', '.join(names) or 'none'}; give each one once.",
+                )
+            bound[name] = value
+        defaults = dict(source.function.__kwdefaults__ or {})
+        values = source.function.__defaults__ or ()
+        defaults |= dict(zip(positional[len(positional) - len(values) :], values, strict=True))
+        for name in names:
+            if name not in bound:
+                if name not in defaults:
+                    self.fail(
+                        node,
+                        f"{source.name!r} needs the argument {name!r}",
+                        f"Its parameters are {', '.join(names)}.",
+                    )
+                bound[name] = self.captured(defaults[name], f"the default of {name}", node)
+        return bound
+
+    def parameter(self, name: str, value: Value) -> Value:
+        """An argument as the inlined body sees it; evaluated once."""
+        assert self.caller is not None
+        outer, node = self.caller
+        match value:
+            case Runtime():
+                return self.spilled(value, name, self.source.tree)
+            case TupleValue():
+                return TupleValue(
+                    tuple(self.parameter(f"{name}_{i}", v) for i, v in enumerate(value.items))
+                )
+            case ArrayValue() if value.indices:
+                indices = tuple(
+                    self.spilled_expr(i, f"{name}_index", self.source.tree) for i in value.indices
+                )
+                return ArrayValue(value.name, value.type, indices)
+            case ObjectValue(object=ModuleType()):
+                outer.fail(node, "a module cannot be an argument", "Use the module's own name.")
+            case _:
+                return value
+
+    def result(self, call: ast.Call) -> Value:
+        """What the inlined function returns, after its body was lowered."""
+        assert self.caller is not None
+        none = ObjectValue(None)
+        if not self.returns:
+            return none
+        last = self.block[-1] if self.block else None
+        if self.env is None and len(self.returns) == 1 and last is self.returns[0][0]:
+            self.block.pop()
+            return self.returns[0][1]
+        values = [value for _, value, _ in self.returns] + ([none] if self.env is not None else [])
+        if all(same(values[0], v) and not isinstance(v, Runtime) for v in values):
+            return values[0]
+        if any(isinstance(v, ObjectValue) and v.object is None for v in values):
+            _, _, node = self.returns[0]
+            self.fail(
+                node,
+                f"{self.source.name!r} returns a value on some paths only",
+                "Return a value at the end too.",
+            )
+        bindings = [Binding(v, self.span(n)) for _, v, n in self.returns]
+        target = self.meet("result", values)
+        if target is None:
+            problem = conflict(f"the result of {self.source.name}", bindings)
+            self.fail(self.returns[-1][2], problem.message, problem.hint)
+        for (jump, value, _), bound in zip(self.returns, bindings, strict=True):
+            self.copy(target, value, jump.before, bound)
+        return target
+
+
+def lower_kernel(source: FunctionSource, signature: Signature, captures: Captures) -> Kernel:
+    """The kernel for one signature; KernelLanguageError for what the language has not.
+
+    The arguments' count and types are checked already.
+    """
+    item, *names = source.parameters
+    params: list[KernelParam] = []
+    environment: Environment = {item: Binding(ItemValue(signature.item), source.span(source.tree))}
+    for name, argument in zip(names, signature.arguments, strict=True):
+        value: Value
+        if isinstance(argument, ArrayType):
+            params.append(ArrayParam(name, argument.dtype, argument.ndim))
+            value = ArrayValue(name, argument)
+        else:
+            params.append(ScalarParam(name, argument.strong))
+            value = Runtime(argument, Param(argument.strong, name))
+        environment[name] = Binding(value, source.span(source.tree))
+    state = KernelState(signature, captures, source.parameters)
+    local = assigned_names(source.tree.body) | set(source.parameters)
+    lowering = FunctionLowering(state, source, local, environment)
+    lowering.statements(source.tree.body)
+    body = tuple(finish(lowering.block, lambda: state.fresh("returned")))
+    return Kernel(
+        name=source.name,
+        ndim=signature.ndim,
+        params=tuple(_with_bounds(p, state.bounds) for p in params),
+        variables=tuple(_variables(body).items()),
+        body=body,
+        span=source.span(source.tree),
+    )
+
+
+def _with_bounds(param: KernelParam, bounds: Mapping[str, tuple[int, int]]) -> KernelParam:
+    if isinstance(param, ScalarParam) and param.name in bounds:
+        return ScalarParam(param.name, param.type, bounds[param.name])
+    return param
+
+
+def _variables(body: Sequence[Stmt]) -> dict[str, ScalarType]:
+    """Each assigned variable's type."""
+    return {s.name: s.value.type for s in statements(body) if isinstance(s, Assign)}

@@ -1,0 +1,269 @@
+"""Operators on numbers: their types, their conversions, and folding of constants."""
+
+from __future__ import annotations
+
+import ast
+import operator
+from collections.abc import Callable
+from typing import Any, cast
+
+import numpy as np
+
+from fusionq.frontend.draft import negated
+from fusionq.frontend.state import FunctionState
+from fusionq.frontend.typing_rules import (
+    WEAK_BOOL,
+    arithmetic_type,
+    comparison_type,
+    fits,
+    floating,
+    join,
+    number_type,
+    type_name,
+)
+from fusionq.frontend.values import Constant, Number, Runtime, Scalar
+from fusionq.ir.nodes import (
+    Binary,
+    BinaryOp,
+    Call,
+    Compare,
+    CompareOp,
+    Const,
+    Expr,
+    Select,
+    Unary,
+    UnaryOp,
+)
+from fusionq.ir.types import BOOL, INT64, ScalarType
+
+BINARY_OPERATORS: dict[type[ast.operator], BinaryOp] = {
+    ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "truediv",
+    ast.FloorDiv: "floordiv", ast.Mod: "mod", ast.Pow: "pow",
+    ast.BitAnd: "and", ast.BitOr: "or", ast.BitXor: "xor", ast.LShift: "shl", ast.RShift: "shr",
+}  # fmt: skip
+UNARY_OPERATORS: dict[type[ast.unaryop], UnaryOp] = {
+    ast.UAdd: "pos", ast.USub: "neg", ast.Not: "not", ast.Invert: "invert",
+}  # fmt: skip
+COMPARE_OPERATORS: dict[type[ast.cmpop], CompareOp] = {
+    ast.Lt: "lt", ast.LtE: "le", ast.Gt: "gt", ast.GtE: "ge", ast.Eq: "eq", ast.NotEq: "ne",
+}  # fmt: skip
+
+_SYMBOLS: dict[BinaryOp, str] = {
+    "add": "+", "sub": "-", "mul": "*", "truediv": "/", "floordiv": "//", "mod": "%",
+    "pow": "**", "and": "&", "or": "|", "xor": "^", "shl": "<<", "shr": ">>",
+}  # fmt: skip
+_FOLD: dict[str, Callable[..., Any]] = {
+    "add": operator.add, "sub": operator.sub, "mul": operator.mul,
+    "truediv": operator.truediv, "floordiv": operator.floordiv, "mod": operator.mod,
+    "pow": operator.pow, "and": operator.and_, "or": operator.or_, "xor": operator.xor,
+    "shl": operator.lshift, "shr": operator.rshift,
+    "lt": operator.lt, "le": operator.le, "gt": operator.gt, "ge": operator.ge,
+    "eq": operator.eq, "ne": operator.ne,
+    "neg": operator.neg, "pos": operator.pos, "invert": operator.invert,
+}  # fmt: skip
+_MAX_EXACT_BITS = 4096
+"""Limit for the exponent and the shift of Python ints that are computed at compile time."""
+
+
+class Operators(FunctionState):
+    """Lowers operators; operands are evaluated already."""
+
+    # ----------------------------------------------------------------- constants
+    def fold(self, function: Callable[..., Any], values: list[Number], node: ast.AST) -> Constant:
+        """The constant that Python (or NumPy) computes."""
+        try:
+            with np.errstate(all="ignore"):
+                result = function(*values)
+        except (ArithmeticError, ValueError, TypeError) as error:
+            self.fail(
+                node,
+                f"this constant expression cannot be computed: {error}",
+                "Change the constants, or compute it outside the kernel.",
+            )
+        scalar = number_type(result)
+        if scalar is None:
+            self.fail(
+                node,
+                f"this constant expression gives a {type(result).__name__}",
+                "Kernels compute with bool, integers and floating point.",
+            )
+        return Constant(scalar, result)
+
+    # ---------------------------------------------------------------- arithmetic
+    def binary(self, op: BinaryOp, a: Scalar, b: Scalar, node: ast.AST) -> Scalar:
+        """``a op b`` with NumPy's types."""
+        bitwise = op in ("and", "or", "xor")
+        if a.type.is_bool and b.type.is_bool and not bitwise:
+            self.fail(
+                node,
+                f"{_SYMBOLS[op]} of two bools",
+                "Use & | ^ or 'and', 'or', or convert them first: int(x).",
+            )
+        if isinstance(a, Constant) and isinstance(b, Constant):
+            if op in ("pow", "shl") and number_bits(b) > _MAX_EXACT_BITS:
+                self.fail(node, "this constant is too large", "Compute with floating point.")
+            return self.fold(_FOLD[op], [a.value, b.value], node)
+        common = arithmetic_type(a.type, b.type)
+        if bitwise or op in ("shl", "shr"):
+            self._require_integers(op, common, a, b, node)
+        elif op == "truediv":
+            common = floating(common)
+        elif op == "pow" and common.is_integer:
+            self._require_natural_exponent(b, node)
+        lhs = self.convert(a, common.strong, node)
+        rhs = self.convert(b, common.strong, node)
+        return Runtime(common, Binary(common.strong, op, lhs, rhs))
+
+    def _require_integers(
+        self, op: BinaryOp, common: ScalarType, a: Scalar, b: Scalar, node: ast.AST
+    ) -> None:
+        if not common.is_float:
+            return
+        message = f"{_SYMBOLS[op]} of {type_name(a.type)} and {type_name(b.type)}"
+        if a.type.is_float or b.type.is_float:
+            self.fail(node, message, "It needs integers: convert first, e.g. np.int64(x).")
+        self.fail(
+            node, f"{message}: no integer type holds both", "Convert one of them: np.int64(x)."
+        )
+
+    def _require_natural_exponent(self, exponent: Scalar, node: ast.AST) -> None:
+        if exponent.type.kind == "u" or exponent.type.is_bool:
+            return
+        if isinstance(exponent, Constant) and int(exponent.value) >= 0:
+            return
+        self.fail(
+            node,
+            "an integer to a power that may be negative",
+            "Make the base floating, e.g. float(x) ** n, or the exponent unsigned: "
+            "x ** np.uint32(n).",
+        )
+
+    def unary(self, op: UnaryOp, a: Scalar, node: ast.AST) -> Scalar:
+        """``op a``; ``not`` is True for 0."""
+        if op == "not":
+            truth = self.truth(a, node)
+            if isinstance(truth, Constant):
+                return Constant(WEAK_BOOL, not truth.value)
+            return Runtime(WEAK_BOOL, negated(truth.expr))
+        if a.type.is_bool:
+            symbol = {"neg": "-", "pos": "+", "invert": "~"}[op]
+            hint = "Use 'not x'." if op == "invert" else "Convert it first: int(x)."
+            self.fail(node, f"{symbol} of a bool", hint)
+        if op == "invert" and a.type.is_float:
+            self.fail(node, f"~ of {type_name(a.type)}", "It needs an integer.")
+        if isinstance(a, Constant):
+            return self.fold(_FOLD[op], [a.value], node)
+        return Runtime(a.type, Unary(a.type.strong, op, a.expr))
+
+    # --------------------------------------------------------------- comparisons
+    def compare(self, op: CompareOp, a: Scalar, b: Scalar, node: ast.AST) -> Scalar:
+        """``a op b``, exact for integers of different types."""
+        result = WEAK_BOOL if a.type.weak and b.type.weak else BOOL
+        if isinstance(a, Constant) and isinstance(b, Constant):
+            return self.fold(_FOLD[op], [a.value, b.value], node)
+        for constant, other in ((a, b), (b, a)):
+            if not isinstance(constant, Constant) or not other.type.is_integer:
+                continue
+            if constant.type.is_integer and (constant.type.weak or other.type.weak):
+                if fits(constant.value, other.type):
+                    lhs, rhs = (self.convert(s, other.type.strong, node) for s in (a, b))
+                    return Runtime(result, Compare(op, lhs, rhs))
+                # Out of range, so all of the type's values lie on one side.
+                order = [int(constant.value), 0] if constant is a else [0, int(constant.value)]
+                return Constant(result, result.dtype.type(_FOLD[op](*order)))
+        common = comparison_type(a.type, b.type)
+        if common is None:
+            self.fail(
+                node,
+                f"no type holds both {type_name(a.type)} and {type_name(b.type)}, so they "
+                "cannot be compared exactly",
+                "Convert one of them, e.g. np.int64(x) or np.uint64(k).",
+            )
+        lhs, rhs = self.convert(a, common, node), self.convert(b, common, node)
+        return Runtime(result, Compare(op, lhs, rhs))
+
+    def truth(self, a: Scalar, node: ast.AST) -> Scalar:
+        """Python's truth value: a bool is itself, a number is true unless 0."""
+        if a.type.is_bool:
+            return a
+        if isinstance(a, Constant):
+            return Constant(WEAK_BOOL, bool(a.value))
+        zero = self.convert(Constant(a.type, a.type.dtype.type(0)), a.type.strong, node)
+        return Runtime(WEAK_BOOL, Compare("ne", a.expr, zero))
+
+    # ------------------------------------------------------------------- choices
+    def joined(self, a: Scalar, b: Scalar, node: ast.AST, what: str) -> ScalarType:
+        """The type of a choice between two numbers."""
+        common = join(a.type, b.type)
+        if common is None:
+            self.fail(
+                node,
+                f"{what} has type {type_name(a.type)} or {type_name(b.type)}",
+                f"Convert one to the other's type, e.g. {example_cast(a.type)}.",
+            )
+        return common
+
+    def select(
+        self, cond: Scalar, a: Scalar, b: Scalar, common: ScalarType, node: ast.AST
+    ) -> Scalar:
+        """``a if cond else b`` as one expression."""
+        if isinstance(cond, Constant):
+            chosen = a if cond.value else b
+            return self.retyped(chosen, common, node)
+        then, orelse = self.convert(a, common.strong, node), self.convert(b, common.strong, node)
+        return Runtime(common, Select(common.strong, cond.expr, then, orelse))
+
+    def retyped(self, a: Scalar, target: ScalarType, node: ast.AST) -> Scalar:
+        """The number in another type, weak or not; a constant stays one."""
+        expr = self.convert(a, target.strong, node)
+        if not isinstance(expr, Const):
+            return Runtime(target, expr)
+        return Constant(target, expr.value if target.weak else target.dtype.type(expr.value))
+
+    def smaller(self, function: str, a: Scalar, b: Scalar, node: ast.AST) -> Scalar:
+        """Python's ``min`` and ``max`` (``pymin``, ``pymax``) of two numbers."""
+        if a.type.is_bool or b.type.is_bool:
+            self.fail(node, "min or max of a bool", "Use 'and' and 'or', or convert: int(x).")
+        common = self.joined(a, b, node, "the result")
+        weak = a if a.type.weak else b
+        same_form = common.is_float or a.type.strong == b.type.strong
+        if same_form or isinstance(weak, Constant):
+            arguments = tuple(self.convert(s, common.strong, node) for s in (a, b))
+            return Runtime(common, Call(common.strong, function, arguments))
+        a, b = self.spilled(a, "first", node), self.spilled(b, "second", node)
+        replaces = self.compare("lt" if function == "pymin" else "gt", b, a, node)
+        return self.select(replaces, b, a, common, node)
+
+    def index(self, a: Scalar, node: ast.AST) -> Expr:
+        """The number as an array index."""
+        if not a.type.is_integer:
+            self.fail(
+                node,
+                f"an index of type {type_name(a.type)}",
+                "Indices are integers: convert it, e.g. int(x).",
+            )
+        if isinstance(a, Constant) and int(a.value) < 0:
+            self.fail(
+                node,
+                f"the index {a.value} is negative; indices do not count from the end",
+                f"Write a.shape[0] - {-int(a.value)}.",
+            )
+        return self.convert(a, INT64, node)
+
+
+def number_bits(a: Constant) -> int:
+    """How large a Python int is as an exponent; 0 for other numbers."""
+    return abs(a.value) if isinstance(a.value, int) else 0
+
+
+def example_cast(scalar: ScalarType) -> str:
+    """How to convert to a type, for hints."""
+    name = "bool_" if scalar.is_bool else scalar.name
+    return f"np.{name}(…)"
+
+
+def as_number(value: object) -> Number:
+    """A Python number without its subclass (an IntEnum's member, say)."""
+    if isinstance(value, (np.generic, bool)):
+        return cast(Number, value)
+    return int(value) if isinstance(value, int) else cast(float, value)

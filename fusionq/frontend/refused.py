@@ -1,0 +1,63 @@
+"""What Python offers and kernels do not: why, and what to write instead."""
+
+from __future__ import annotations
+
+import ast
+
+REFUSED_SYNTAX: dict[type[ast.AST], tuple[str, str]] = {
+    ast.Assert: ("assert is not supported", "Check on the host, before the submission."),
+    ast.AsyncFor: ("async is not supported", "Use a plain for loop."),
+    ast.AsyncFunctionDef: ("async is not supported", "Define a plain function outside."),
+    ast.AsyncWith: ("async is not supported", "Kernels have no with."),
+    ast.Await: ("await is not supported", "Wait for events on the host."),
+    ast.ClassDef: ("a class cannot be defined in a kernel", "Pass plain arguments."),
+    ast.Delete: ("del is not supported", "Leave it out; variables end with the kernel."),
+    ast.Dict: ("dicts are not supported", "Use separate variables or arguments."),
+    ast.DictComp: ("comprehensions are not supported", "Use a for loop over range(…)."),
+    ast.FunctionDef: (
+        "a function cannot be defined inside a kernel",
+        "Define it outside; plain functions that a kernel calls are inlined.",
+    ),
+    ast.GeneratorExp: ("generators are not supported", "Use a for loop over range(…)."),
+    ast.Global: ("global is not supported", "Globals are constants; use an array argument."),
+    ast.Import: ("import inside a kernel is not supported", "Import at the top of the file."),
+    ast.ImportFrom: ("import inside a kernel is not supported", "Import at the top of the file."),
+    ast.JoinedStr: ("strings are not supported", "Kernels compute with numbers."),
+    ast.Lambda: ("lambda is not supported", "Define a function outside; calls are inlined."),
+    ast.List: ("lists are not supported", "Use a tuple, or an array argument."),
+    ast.ListComp: ("comprehensions are not supported", "Use a for loop over range(…)."),
+    ast.Match: ("match is not supported", "Use if and elif."),
+    ast.NamedExpr: (":= is not supported", "Assign in a statement of its own."),
+    ast.Nonlocal: ("nonlocal is not supported", "Closure variables are constants."),
+    ast.Raise: ("raise is not supported", "Write an error code to an array instead."),
+    ast.Set: ("sets are not supported", "Use a tuple."),
+    ast.SetComp: ("comprehensions are not supported", "Use a for loop over range(…)."),
+    ast.Slice: ("slices are not supported", "Index single elements, or pass a sliced Buffer."),
+    ast.Starred: ("* is not supported here", "Write the elements out."),
+    ast.Try: ("try is not supported", "Kernels raise no exceptions."),
+    ast.With: ("with is not supported", "Leave it out."),
+    ast.Yield: ("yield is not supported", "Kernels write their results to arrays."),
+    ast.YieldFrom: ("yield is not supported", "Kernels write their results to arrays."),
+}
+
+LATER_FEATURES = frozenset(
+    {
+        "LocalAccessor", "PrivateArray", "group_barrier", "AtomicRef", "atomic_fence",
+        "MemoryOrder", "MemoryScope", "AddressSpace", "reduce_over_group",
+        "inclusive_scan_over_group", "exclusive_scan_over_group", "group_broadcast",
+        "any_of_group", "all_of_group",
+    }
+)  # fmt: skip
+"""Names of the kernel language that this version does not support."""
+
+REFUSED_BUILTINS: dict[str, str] = {
+    "print": "Write values to an array and print them on the host.",
+    "range": "Use it as 'for k in range(…)'.",
+    "enumerate": "Use 'for k in range(…)' and index with k.",
+    "zip": "Use 'for k in range(…)' and index with k.",
+    "sum": "Add up in a for loop.",
+    "any": "Test in a for loop.",
+    "all": "Test in a for loop.",
+    "complex": "Keep the real and the imaginary part in separate variables.",
+    "divmod": "Write a // b and a % b.",
+}

@@ -1,0 +1,117 @@
+"""From a Python function to its syntax tree, with lines as in the user's file."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+from dataclasses import dataclass
+from types import FunctionType
+
+from fusionq.errors import KernelLanguageError
+from fusionq.ir.nodes import Span
+
+
+@dataclass(frozen=True)
+class FunctionSource:
+    """A function's syntax tree and where it stands.
+
+    ``tree``: without decorators; line numbers are those of ``file``.
+    ``lines``: the function's source lines, the first is line ``first_line`` of ``file``.
+    """
+
+    function: FunctionType
+    tree: ast.FunctionDef
+    file: str
+    lines: tuple[str, ...]
+    first_line: int
+
+    @property
+    def name(self) -> str:
+        return self.tree.name
+
+    @property
+    def parameters(self) -> tuple[str, ...]:
+        """Names of the positional parameters."""
+        arguments = self.tree.args
+        return tuple(a.arg for a in (*arguments.posonlyargs, *arguments.args))
+
+    @property
+    def normalised(self) -> str:
+        """The source without comments, layout, decorators and docstring."""
+        tree = ast.FunctionDef(**dict(ast.iter_fields(self.tree)))
+        if ast.get_docstring(tree, clean=False) is not None:
+            tree.body = tree.body[1:] or [ast.Pass()]
+        return ast.unparse(ast.fix_missing_locations(tree))
+
+    def line_text(self, line: int) -> str:
+        """The text of a line of the file, or '' for one outside the function."""
+        index = line - self.first_line
+        return self.lines[index].rstrip() if 0 <= index < len(self.lines) else ""
+
+    def span(self, node: ast.AST) -> Span:
+        """Where a node of ``tree`` stands."""
+        line = getattr(node, "lineno", self.tree.lineno)
+        return Span(self.file, line, self.line_text(line).strip())
+
+    def error(self, node: ast.AST, message: str, hint: str) -> KernelLanguageError:
+        """An error at a node: where, what and why, the source line with a caret, a way out."""
+        line = getattr(node, "lineno", self.tree.lineno)
+        text = self.line_text(line)
+        column = len(text.encode()[: getattr(node, "col_offset", 0)].decode(errors="replace"))
+        indent = len(text) - len(text.lstrip())
+        caret = " " * max(column - indent, 0) + "^"
+        return KernelLanguageError(
+            f"{self.file}:{line}: in {self.name!r}: {message}\n"
+            f"    {text.strip()}\n    {caret}\n  {hint}"
+        )
+
+
+def function_source(function: FunctionType) -> FunctionSource:
+    """The source of a plain Python function.
+
+    Works for functions from files, notebook cells, and ``exec`` with a ``linecache`` entry.
+    Raises KernelLanguageError for a lambda and where no source can be had.
+    """
+    code = function.__code__
+    where = f"{code.co_filename}:{code.co_firstlineno}"
+    if function.__name__ == "<lambda>" or code.co_name == "<lambda>":
+        raise KernelLanguageError(
+            f"{where}: a lambda cannot be compiled: its source cannot be told apart from the "
+            "expression around it\n  Write a function with def."
+        )
+    try:
+        # From the code object: a decorator's wrapper must not stand for what it wraps.
+        lines, first_line = inspect.getsourcelines(code)
+    except (OSError, TypeError, IndexError, SyntaxError) as error:
+        raise KernelLanguageError(
+            f"{where}: the source of {function.__name__!r} cannot be had ({error}), and kernels "
+            "are compiled from source\n  Define it in a file or a notebook cell; for code made "
+            "with exec, compile() it under a file name of its own and enter the text in "
+            "linecache.cache under that name."
+        ) from None
+    first_line = max(first_line, 1)
+    indented = lines[0][:1].isspace()
+    text = ("if True:\n" if indented else "") + "".join(lines)
+    try:
+        module = ast.parse(text, filename=code.co_filename)
+    except SyntaxError as error:
+        raise _changed(function, where) from error
+    ast.increment_lineno(module, first_line - (2 if indented else 1))
+    first = module.body[0]
+    tree = first.body[0] if indented and isinstance(first, ast.If) else first
+    if isinstance(tree, ast.AsyncFunctionDef):
+        raise KernelLanguageError(
+            f"{where}: {function.__name__!r} is an async function, which a kernel cannot be"
+            "\n  Write it with a plain def."
+        )
+    if not isinstance(tree, ast.FunctionDef) or tree.name != code.co_name:
+        raise _changed(function, where)
+    tree.decorator_list = []
+    return FunctionSource(function, tree, code.co_filename, tuple(lines), first_line)
+
+
+def _changed(function: FunctionType, where: str) -> KernelLanguageError:
+    return KernelLanguageError(
+        f"{where}: the source at this place is not that of {function.__name__!r}; the file "
+        "was probably changed after it was imported\n  Import it again, or start Python anew."
+    )

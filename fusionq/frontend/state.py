@@ -1,0 +1,285 @@
+"""What lowering a kernel keeps track of: names, scalar bounds, the statements so far."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import NoReturn
+
+from fusionq.errors import KernelLanguageError
+from fusionq.frontend.captures import Captures
+from fusionq.frontend.draft import Draft, Jump, stores
+from fusionq.frontend.signature import Signature
+from fusionq.frontend.source import FunctionSource
+from fusionq.frontend.typing_rules import constant
+from fusionq.frontend.values import (
+    ArrayValue,
+    Constant,
+    Environment,
+    ItemValue,
+    MethodValue,
+    Runtime,
+    Scalar,
+    TupleValue,
+    Value,
+    describe,
+)
+from fusionq.ir.nodes import (
+    Assign,
+    Cast,
+    Compare,
+    Const,
+    Expr,
+    Extent,
+    ItemQuery,
+    Load,
+    Param,
+    Span,
+    Var,
+)
+from fusionq.ir.types import WEAK_INT, ScalarType
+from fusionq.ir.walk import subexpressions
+from fusionq.language.casts import integer_limits
+
+ATOMS = (Const, Var, Param, Extent, ItemQuery)
+"""Expressions that cost nothing to evaluate again."""
+
+
+class KernelState:
+    """What the kernel and the functions inlined into it share."""
+
+    def __init__(self, signature: Signature, captures: Captures, reserved: Sequence[str]) -> None:
+        self.signature = signature
+        self.captures = captures
+        self.bounds: dict[str, tuple[int, int]] = {}
+        self._used = set(reserved)
+
+    def fresh(self, name: str) -> str:
+        """A variable name that is not used yet."""
+        candidate, count = name, 0
+        while candidate in self._used:
+            count += 1
+            candidate = f"{name}_{count}"
+        self._used.add(candidate)
+        return candidate
+
+    def narrow(self, parameter: str, target: ScalarType) -> None:
+        """Note that a Python int argument is converted to an integer type."""
+        low, high = integer_limits(target.dtype)
+        before = self.bounds.get(parameter, (-(2**63), 2**63 - 1))
+        self.bounds[parameter] = (max(low, before[0]), min(high, before[1]))
+
+    def snapshot(self) -> Callable[[], None]:
+        """A function that takes back the names and bounds given since."""
+        used, bounds = set(self._used), dict(self.bounds)
+
+        def restore() -> None:
+            self._used, self.bounds = set(used), dict(bounds)
+
+        return restore
+
+
+@dataclass(slots=True)
+class LoopContext:
+    """The jumps out of a loop's body, with what the names stood for there."""
+
+    breaks: list[tuple[Jump, Environment]] = field(default_factory=list)
+    continues: list[tuple[Jump, Environment]] = field(default_factory=list)
+
+
+class FunctionState:
+    """The lowering of one function: the kernel itself or a function inlined into it."""
+
+    def __init__(
+        self,
+        kernel: KernelState,
+        source: FunctionSource,
+        local_names: set[str],
+        environment: Environment,
+        caller: tuple[FunctionState, ast.AST] | None = None,
+    ) -> None:
+        self.kernel = kernel
+        self.source = source
+        self.local_names = local_names
+        self.env: Environment | None = environment
+        """What each local name stands for; None where no path leads."""
+        self.caller = caller
+        self.block: list[Draft] = []
+        self.loops: list[LoopContext] = []
+        self.returns: list[tuple[Jump, Value, ast.AST]] = []
+        self._variables: dict[tuple[str, ScalarType], str] = {}
+
+    # ------------------------------------------------------------------ messages
+    def error(self, node: ast.AST, message: str, hint: str) -> KernelLanguageError:
+        """An error at a node, with the calls that lead to it."""
+        error = self.source.error(node, message, hint)
+        if self.caller is None:
+            return error
+        frame: FunctionState | None = self
+        calls = []
+        while frame is not None and frame.caller is not None:
+            outer, call = frame.caller
+            calls.append(f"\n  called at {outer.source.span(call)}, in {outer.source.name!r}")
+            frame = outer
+        return KernelLanguageError(str(error) + "".join(calls))
+
+    def fail(self, node: ast.AST, message: str, hint: str) -> NoReturn:
+        raise self.error(node, message, hint)
+
+    def span(self, node: ast.AST) -> Span:
+        return self.source.span(node)
+
+    # ----------------------------------------------------------------- variables
+    def variable(self, name: str, scalar: ScalarType) -> Var:
+        """The variable that holds a local name's values of a type; the elements of a tuple
+        ``t`` are named ``t.0``, ``t.1``, …"""
+        key = (name, scalar.strong)
+        if key not in self._variables:
+            self._variables[key] = self.fresh(name.replace(".", "_"))
+        return Var(scalar.strong, self._variables[key])
+
+    def variables_of(self, name: str) -> list[str]:
+        """All variables that hold values of a local name."""
+        return [variable for (local, _), variable in self._variables.items() if local == name]
+
+    def fresh(self, name: str) -> str:
+        """A new variable name; inlined functions put their own name before it."""
+        return self.kernel.fresh(name if self.caller is None else f"{self.source.name}_{name}")
+
+    def snapshot(self) -> Callable[[], None]:
+        """A function that takes back all names given and statements emitted since."""
+        restore_kernel = self.kernel.snapshot()
+        variables, length, returns = dict(self._variables), len(self.block), len(self.returns)
+
+        def restore() -> None:
+            restore_kernel()
+            self._variables = dict(variables)
+            del self.block[length:]
+            del self.returns[returns:]
+
+        return restore
+
+    @contextmanager
+    def nested(self) -> Iterator[list[Draft]]:
+        """Collect the statements emitted inside in a block of their own."""
+        outer, self.block = self.block, []
+        try:
+            yield self.block
+        finally:
+            self.block = outer
+
+    # --------------------------------------------------------------- conversions
+    def convert(self, scalar: Scalar, target: ScalarType, node: ast.AST) -> Expr:
+        """The scalar's value in a concrete type; an error for a Python int out of range."""
+        if isinstance(scalar, Constant):
+            try:
+                return constant(scalar.value, target)
+            except OverflowError:
+                self.fail(
+                    node,
+                    f"the Python int {scalar.value} is out of the range of {target}",
+                    f"Convert the other operand to a wider type first, e.g. np.int64(…), or "
+                    f"write a constant that fits {target}.",
+                )
+        if scalar.expr.type == target:
+            return scalar.expr
+        if target.is_bool:
+            return Compare("ne", scalar.expr, constant(False, scalar.expr.type))
+        if scalar.type == WEAK_INT and target.is_integer and isinstance(scalar.expr, Param):
+            self.kernel.narrow(scalar.expr.name, target)
+        return Cast(target, scalar.expr)
+
+    # --------------------------------------------------------------- evaluation
+    def spilled(self, scalar: Scalar, name: str, node: ast.AST) -> Scalar:
+        """The scalar in a new variable, unless it costs nothing to evaluate again."""
+        if isinstance(scalar, Constant):
+            return scalar
+        return Runtime(scalar.type, self.spilled_expr(scalar.expr, name, node))
+
+    def spilled_expr(self, expr: Expr, name: str, node: ast.AST) -> Expr:
+        """The expression's value in a new variable, unless it is free to evaluate again."""
+        if isinstance(expr, ATOMS):
+            return expr
+        variable = Var(expr.type, self.fresh(name))
+        self.block.append(Assign(variable.name, expr, self.span(node)))
+        return variable
+
+    def in_order(
+        self, nodes: Sequence[ast.expr], evaluate: Callable[[ast.expr], Value]
+    ) -> list[Value]:
+        """The values of several expressions, evaluated from left to right.
+
+        If a later one writes to memory (a call that was inlined), what the earlier ones read
+        is put into variables before that.
+        """
+        values: list[Value] = []
+        for node in nodes:
+            position = len(self.block)
+            value = evaluate(node)
+            values = [
+                self.evaluated_before(position, v, n) for v, n in zip(values, nodes, strict=False)
+            ]
+            values.append(value)
+        return values
+
+    def evaluated_before(self, position: int, value: Value, node: ast.AST) -> Value:
+        """The value as it was before the statements from ``position`` on."""
+        if not stores(self.block[position:]):
+            return value
+        with self.nested() as block:
+            value = self._detached(value, node)
+        self.block[position:position] = block
+        return value
+
+    def _detached(self, value: Value, node: ast.AST) -> Value:
+        match value:
+            case Runtime() if reads_memory(value.expr):
+                return self.spilled(value, "value", node)
+            case TupleValue():
+                return TupleValue(tuple(self._detached(v, node) for v in value.items))
+            case ArrayValue():
+                indices = tuple(
+                    self.spilled_expr(i, "index", node) if reads_memory(i) else i
+                    for i in value.indices
+                )
+                return replace(value, indices=indices)
+            case _:
+                return value
+
+    # -------------------------------------------------------------- expectations
+    def scalar(self, value: Value, node: ast.AST) -> Scalar:
+        """The value if it is a number, else an error."""
+        if isinstance(value, (Runtime, Constant)):
+            return value
+        self.fail(node, f"a number is needed here, not {describe(value)}", _scalar_hint(value))
+
+    def integer_constant(self, value: Value, node: ast.AST, what: str) -> int:
+        """The value of a compile-time integer, else an error."""
+        if isinstance(value, Constant) and value.type.is_integer:
+            return int(value.value)
+        self.fail(
+            node,
+            f"{what} must be an integer constant",
+            "Write a literal, or a global or closure constant.",
+        )
+
+
+def reads_memory(expr: Expr) -> bool:
+    """Whether the expression loads from an array."""
+    return any(isinstance(e, Load) for e in subexpressions(expr))
+
+
+def _scalar_hint(value: Value) -> str:
+    match value:
+        case ArrayValue():
+            return "Give one index for each dimension, e.g. a[i] or a[i, j]."
+        case TupleValue():
+            return "Take one element, e.g. t[0], or unpack it: x, y = t."
+        case MethodValue():
+            return "Call it: put parentheses after it."
+        case ItemValue():
+            return "Ask it for an id, e.g. item.get_id(0)."
+        case _:
+            return "Kernels compute with numbers: bool, integers and floating point."

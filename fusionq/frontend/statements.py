@@ -1,0 +1,323 @@
+"""Statements: assignments, branches, loops, jumps."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from types import ModuleType
+
+from fusionq.frontend.captures import assigned_names
+from fusionq.frontend.control_flow import ControlFlow, LoopExit, State
+from fusionq.frontend.draft import Draft, DraftFor, DraftIf, DraftWhile, Jump, negated
+from fusionq.frontend.operators import BINARY_OPERATORS
+from fusionq.frontend.state import reads_memory
+from fusionq.frontend.typing_rules import type_name
+from fusionq.frontend.values import (
+    ArrayValue,
+    Binding,
+    Constant,
+    ObjectValue,
+    Runtime,
+    Scalar,
+    TupleValue,
+    Value,
+    describe,
+)
+from fusionq.ir.nodes import Assign, Const, Expr, Extent, ItemQuery, Load, Param, Store, Var
+from fusionq.ir.types import BOOL, INT64, WEAK_INT
+from fusionq.ir.walk import subexpressions
+
+_FIXED = (Const, Param, Extent, ItemQuery)
+"""Expressions whose value never changes within a work-item."""
+
+
+class Statements(ControlFlow):
+    """Lowers statements."""
+
+    def statements(self, nodes: Sequence[ast.stmt]) -> None:
+        """Lower a sequence of statements, as far as control reaches."""
+        for node in nodes:
+            if self.env is None:
+                return
+            self.statement(node)
+
+    def statement(self, node: ast.stmt) -> None:
+        match node:
+            case ast.Assign():
+                value = self.value(node.value)
+                if len(node.targets) > 1:
+                    value = self.fixed(value, node)
+                for target in node.targets:
+                    self.assign(target, value, node)
+            case ast.AnnAssign():
+                if node.value is not None:
+                    self.assign(node.target, self.value(node.value), node)
+            case ast.AugAssign():
+                self.augmented_assignment(node)
+            case ast.If():
+                self.branch(node)
+            case ast.For():
+                self.for_loop(node)
+            case ast.While():
+                self.while_loop(node)
+            case ast.Break():
+                self.jump(Jump("break", self.span(node)))
+            case ast.Continue():
+                self.jump(Jump("continue", self.span(node)))
+            case ast.Return():
+                self.return_(node)
+            case ast.Expr(value=ast.Constant()) | ast.Pass():
+                pass
+            case ast.Expr(value=ast.Call() as call):
+                self.call(call)
+            case ast.Expr():
+                self.refuse_expression(node)
+            case _:
+                self.refuse(node)
+
+    def refuse_expression(self, node: ast.Expr) -> None:
+        self.value(node.value)  # a more precise error, if there is one
+        self.fail(node, "this expression has no effect", "Assign its value, or leave it out.")
+
+    # --------------------------------------------------------------- assignments
+    def assign(self, target: ast.expr, value: Value, node: ast.stmt) -> None:
+        """Assign an evaluated value to a name, an element, or names of a tuple."""
+        match target:
+            case ast.Name():
+                self.bind(target.id, value, node)
+            case ast.Subscript():
+                self.store(target, self.scalar(value, node), node)
+            case ast.Tuple() | ast.List():
+                self.unpack(target, value, node)
+            case ast.Starred():
+                self.refuse(target)
+            case _:
+                self.fail(target, "attributes cannot be assigned", "Assign names or elements.")
+
+    def bind(self, name: str, value: Value, node: ast.AST) -> None:
+        """Let a name stand for a value; a number known at run time goes into a variable."""
+        assert self.env is not None
+        self.env[name] = Binding(self.held(name, value, node), self.span(node))
+
+    def held(self, name: str, value: Value, node: ast.AST) -> Value:
+        """The value as a name may hold it while other names change."""
+        match value:
+            case Runtime(expr=Param() | Extent()):
+                return value
+            case Runtime():
+                variable = self.variable(name, value.type)
+                if value.expr != variable:
+                    self.block.append(Assign(variable.name, value.expr, self.span(node)))
+                return Runtime(value.type, variable)
+            case TupleValue():
+                names = [f"{name}.{i}" for i in range(len(value.items))]
+                items = self.independent(names, value.items, False, node)
+                return TupleValue(
+                    tuple(self.held(n, v, node) for n, v in zip(names, items, strict=True))
+                )
+            case ArrayValue() if value.indices:
+                self.fail(
+                    node,
+                    f"{describe(value)} cannot be assigned to a name",
+                    "Index it fully: a[i, j].",
+                )
+            case ObjectValue(object=ModuleType()):
+                self.fail(
+                    node, "a module cannot be assigned to a name", "Use the module's own name."
+                )
+            case _:
+                return value
+
+    def fixed(self, value: Value, node: ast.AST) -> Value:
+        """The value, independent of variables and memory that change later."""
+        match value:
+            case Runtime() if not isinstance(value.expr, _FIXED):
+                variable = Var(value.expr.type, self.fresh("value"))
+                self.block.append(Assign(variable.name, value.expr, self.span(node)))
+                return Runtime(value.type, variable)
+            case TupleValue():
+                return TupleValue(tuple(self.fixed(v, node) for v in value.items))
+            case _:
+                return value
+
+    def independent(
+        self, names: Sequence[str], values: Sequence[Value], writes_memory: bool, node: ast.AST
+    ) -> list[Value]:
+        """Values that may be assigned one after the other: what reads a name assigned before
+        it (or memory, if elements are assigned) is put into a variable first."""
+        result = list(values[:1])
+        for position, value in enumerate(values[1:], 1):
+            earlier = {v for n in names[:position] for v in self.variables_of(n)}
+            fixed = isinstance(value, Runtime) and not (
+                any(isinstance(e, Var) and e.name in earlier for e in subexpressions(value.expr))
+                or (writes_memory and reads_memory(value.expr))
+            )
+            result.append(value if fixed else self.fixed(value, node))
+        return result
+
+    def unpack(self, target: ast.Tuple | ast.List, value: Value, node: ast.stmt) -> None:
+        count = len(target.elts)
+        if not isinstance(value, TupleValue) or len(value.items) != count:
+            self.fail(
+                node,
+                f"{describe(value)} cannot be unpacked into {count} names",
+                "Unpack tuples of the same length; index arrays.",
+            )
+        names = [t.id if isinstance(t, ast.Name) else "" for t in target.elts]
+        values = self.independent(names, value.items, not all(names), node)
+        for element, item in zip(target.elts, values, strict=True):
+            self.assign(element, item, node)
+
+    def full_element(self, target: ast.Subscript) -> ArrayValue:
+        """The element that a subscript denotes, with one index for each dimension."""
+        owner = self.value(target.value)
+        if isinstance(owner, TupleValue):
+            self.fail(target, "tuples cannot be changed", "Make a new tuple.")
+        array = self.element(owner, target)
+        if len(array.indices) < array.type.ndim:
+            self.fail(
+                target,
+                f"{len(array.indices)} indices for the {array.type.ndim}-d array {array.name!r}",
+                "Assign single elements: give one index for each dimension.",
+            )
+        return array
+
+    def store(self, target: ast.Subscript, value: Scalar, node: ast.stmt) -> None:
+        """``array[…] = value``; the value is evaluated already, before the indices."""
+        position = len(self.block)
+        array = self.full_element(target)
+        value = self.scalar(self.evaluated_before(position, value, node), node)
+        converted = self.convert(value, array.type.dtype, node)
+        self.block.append(Store(array.name, array.indices, converted, self.span(node)))
+
+    def augmented_assignment(self, node: ast.AugAssign) -> None:
+        if type(node.op) not in BINARY_OPERATORS:
+            self.fail(node, "@ is not supported", "Write the loops out.")
+        op = BINARY_OPERATORS[type(node.op)]
+        if isinstance(node.target, ast.Name):
+            name = ast.copy_location(ast.Name(node.target.id, ast.Load()), node.target)
+            a, b = self.numbers(name, node.value)
+            self.bind(node.target.id, self.binary(op, a, b, node), node)
+            return
+        if not isinstance(node.target, ast.Subscript):
+            self.fail(node, "attributes cannot be assigned", "Assign names or elements.")
+        array = self.full_element(node.target)
+        dtype = array.type.dtype
+        load: Value = Runtime(dtype, Load(dtype, array.name, array.indices, self.span(node)))
+        position = len(self.block)
+        b = self.number(node.value)
+        load = self.evaluated_before(position, load, node)
+        kept = self.evaluated_before(position, array, node)
+        assert isinstance(kept, ArrayValue)
+        result = self.binary(op, self.scalar(load, node), b, node)
+        self.block.append(
+            Store(kept.name, kept.indices, self.convert(result, dtype, node), self.span(node))
+        )
+
+    # ------------------------------------------------------------------ branches
+    def branch(self, node: ast.If) -> None:
+        assert self.env is not None
+        cond = self.condition(node.test)
+        if isinstance(cond, Constant):
+            self.statements(node.body if cond.value else node.orelse)
+            return
+        before = self.env
+        blocks: list[list[Draft]] = []
+        ends: list[State] = []
+        for body in (node.body, node.orelse):
+            self.env = dict(before)
+            with self.nested() as block:
+                self.statements(body)
+            blocks.append(block)
+            if self.env is not None:
+                ends.append((self.env, block))
+        self.env = self.merge(ends)
+        self.block.append(DraftIf(cond.expr, blocks[0], blocks[1], self.span(node)))
+
+    # --------------------------------------------------------------------- loops
+    def for_loop(self, node: ast.For) -> None:
+        if node.orelse:
+            self.fail(node.orelse[0], "for … else is not supported", "Set a flag before break.")
+        if not isinstance(node.target, ast.Name):
+            self.fail(node.target, "a loop has one variable", "Write 'for k in range(…)'.")
+        start, stop, step = self.range_bounds(node.iter)
+        name = node.target.id
+
+        def lower() -> LoopExit:
+            assert self.env is not None
+            variable = Var(INT64, self.fresh(name))
+            self.env[name] = Binding(Runtime(WEAK_INT, variable), self.span(node))
+            with self.nested() as body:
+                self.statements(node.body)
+            self.block.append(DraftFor(variable.name, start, stop, step, body, self.span(node)))
+            return LoopExit(body, can_end=True)
+
+        self.loop(assigned_names([*node.body, node.target]), lower)
+
+    def range_bounds(self, node: ast.expr) -> tuple[Expr, Expr, Expr]:
+        """Start, stop and step of ``range(…)``."""
+        call = node if isinstance(node, ast.Call) else None
+        callee = self.value(call.func) if call is not None else None
+        if call is None or not (isinstance(callee, ObjectValue) and callee.object is range):
+            self.fail(node, "a for loop goes over range(…) only", "Write 'for k in range(n)'.")
+        if call.keywords or not 1 <= len(call.args) <= 3:
+            self.fail(node, "range takes one to three integers", "Write range(start, stop, step).")
+        bounds = []
+        for argument, number in zip(call.args, self.numbers(*call.args), strict=True):
+            if not number.type.is_integer:
+                self.fail(
+                    argument,
+                    f"range of type {type_name(number.type)}",
+                    "range takes integers: convert it, e.g. int(x).",
+                )
+            bounds.append(self.convert(number, INT64, argument))
+        if len(bounds) == 1:
+            bounds.insert(0, Const(INT64, 0))
+        if len(bounds) == 2:
+            bounds.append(Const(INT64, 1))
+        if bounds[2] == Const(INT64, 0):
+            self.fail(node, "the step of range is 0", "Give a positive or a negative step.")
+        return bounds[0], bounds[1], bounds[2]
+
+    def while_loop(self, node: ast.While) -> None:
+        if node.orelse:
+            self.fail(node.orelse[0], "while … else is not supported", "Set a flag before break.")
+        span = self.span(node)
+
+        def lower() -> LoopExit | None:
+            with self.nested() as head:
+                cond = self.condition(node.test)
+            if isinstance(cond, Constant) and not cond.value:
+                return None
+            can_end = not isinstance(cond, Constant)
+            test = cond.expr if isinstance(cond, Runtime) else Const(BOOL, True)
+            with self.nested() as body:
+                self.statements(node.body)
+            if head:
+                # The condition needs statements: while True: …; if not cond: break; …
+                head.append(DraftIf(negated(test), [Jump("break", span)], [], span))
+                body[:0] = head
+                test = Const(BOOL, True)
+            self.block.append(DraftWhile(test, body, span))
+            return LoopExit(body, can_end)
+
+        self.loop(assigned_names(node.body), lower)
+
+    # --------------------------------------------------------------------- jumps
+    def jump(self, jump: Jump) -> None:
+        """Break or continue: the names' values are handed over when the loop is complete."""
+        assert self.env is not None
+        context = self.loops[-1]
+        jumps = context.breaks if jump.kind == "break" else context.continues
+        jumps.append((jump, self.env))
+        self.block.append(jump)
+        self.env = None
+
+    def return_(self, node: ast.Return) -> None:
+        value = self.value(node.value) if node.value is not None else ObjectValue(None)
+        if self.caller is None and not (isinstance(value, ObjectValue) and value.object is None):
+            self.fail(node, "a kernel returns nothing", "Write the result to an array.")
+        jump = Jump("return", self.span(node))
+        self.returns.append((jump, value, node))
+        self.block.append(jump)
+        self.env = None

@@ -1,0 +1,145 @@
+"""Typing: NumPy's promotion (NEP 50), joins where control flow meets, exact comparison."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from fusionq.frontend.values import Number
+from fusionq.ir.nodes import Const
+from fusionq.ir.types import (
+    BOOL,
+    FLOAT64,
+    INT64,
+    SCALAR_TYPES,
+    UINT64,
+    WEAK_FLOAT,
+    WEAK_INT,
+    ScalarType,
+    promote,
+    scalar_type,
+)
+from fusionq.language.casts import cast, integer_limits
+
+WEAK_BOOL = ScalarType("bool", weak=True)
+"""A Python bool: what ``not`` and comparisons of Python numbers give."""
+
+
+def type_name(scalar: ScalarType) -> str:
+    """The type's name for messages."""
+    return "bool" if scalar.is_bool else str(scalar)
+
+
+def number_type(value: object) -> ScalarType | None:
+    """The type of a compile-time number, or None if the language has none."""
+    if isinstance(value, np.generic):
+        return scalar_type(value.dtype)
+    if isinstance(value, bool):
+        return WEAK_BOOL
+    if isinstance(value, int):
+        return WEAK_INT
+    return WEAK_FLOAT if isinstance(value, float) else None
+
+
+def arithmetic_type(a: ScalarType, b: ScalarType) -> ScalarType:
+    """The type of arithmetic on ``a`` and ``b``; a Python bool is an int."""
+    if a.is_bool and b.is_bool:
+        return WEAK_BOOL if a.weak and b.weak else BOOL
+    for one, other in ((a, b), (b, a)):
+        if one == WEAK_BOOL:
+            return other if other.weak else promote(BOOL, other)
+    return promote(a, b)
+
+
+def join(a: ScalarType, b: ScalarType) -> ScalarType | None:
+    """The type of a value that is of type ``a`` on one path and ``b`` on another.
+
+    A weak number takes the type of the strong one; two strong types have no join.
+    """
+    if a == b:
+        return a
+    if a.strong == b.strong:
+        return a.strong
+    if a.is_bool or b.is_bool or not (a.weak or b.weak):
+        return None
+    if a.weak and b.weak:
+        return WEAK_FLOAT
+    weak, strong = (a, b) if a.weak else (b, a)
+    return None if weak.is_float and strong.is_integer else strong
+
+
+def comparison_type(a: ScalarType, b: ScalarType) -> ScalarType | None:
+    """A concrete type in which ``a`` and ``b`` compare exactly; None if there is none.
+
+    Comparisons with a floating operand are in the type of their arithmetic.
+    """
+    if a.is_bool and b.is_bool:
+        return BOOL
+    common = arithmetic_type(a, b).strong
+    if common.is_float:
+        exact = a.is_float or b.is_float
+        return common if exact else None
+    if a.weak == b.weak or a.is_bool or b.is_bool:
+        return common
+    strong = b if a.weak else a
+    return None if strong == UINT64 else INT64
+
+
+def fits(value: Number, target: ScalarType) -> bool:
+    """Whether a constant is in the range of an integer type."""
+    low, high = integer_limits(target.dtype)
+    return low <= int(value) <= high
+
+
+def constant(value: Number, target: ScalarType) -> Const:
+    """A constant converted to a concrete type; OverflowError for a Python int out of range."""
+    if target.is_bool:
+        return Const(target, bool(value))
+    if target.is_integer:
+        if isinstance(value, int) and not fits(value, target):
+            raise OverflowError(f"{value} is out of the range of {target}")
+        return Const(target, int(cast(value, target.dtype)))
+    return Const(target, float(cast(value, target.dtype)))
+
+
+def one_of(scalar: ScalarType) -> Any:
+    """The number 1 in a type, a Python number for a weak type."""
+    if scalar.weak:
+        return {"b": True, "i": 1, "f": 1.0}[scalar.kind]
+    return scalar.dtype.type(1)
+
+
+def result_type(function: Callable[..., Any], arguments: Sequence[ScalarType]) -> ScalarType | None:
+    """The type that a NumPy function gives for arguments of these types; None if it refuses
+    them or the language has no such type."""
+    try:
+        with np.errstate(all="ignore"):
+            result = function(*(one_of(a) for a in arguments))
+    except (TypeError, OverflowError):
+        return None
+    return scalar_type(np.asarray(result).dtype)
+
+
+def floating(scalar: ScalarType) -> ScalarType:
+    """The type of ``/`` and of Python's float conversion on a type: float64 for integers."""
+    if scalar.is_float:
+        return scalar
+    return WEAK_FLOAT if scalar.weak else FLOAT64
+
+
+def from_dtype_like(obj: object) -> ScalarType | None:
+    """The scalar type that ``np.float32``, ``int`` or ``np.dtype("float32")`` names."""
+    if obj is int:
+        return WEAK_INT
+    if obj is float:
+        return WEAK_FLOAT
+    if obj is bool:
+        return WEAK_BOOL
+    if isinstance(obj, type) and issubclass(obj, np.generic):
+        try:
+            return SCALAR_TYPES.get(np.dtype(obj).name)
+        except TypeError:
+            return None
+    return None

@@ -1,0 +1,129 @@
+"""What an expression of a kernel stands for while it is lowered."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+import numpy as np
+
+from fusionq.frontend.signature import ArrayType
+from fusionq.ir.nodes import Expr, Span
+from fusionq.ir.types import ScalarType
+
+Number: TypeAlias = bool | int | float | np.generic
+"""A compile-time constant: a Python number (weak) or a NumPy scalar."""
+
+
+@dataclass(frozen=True, slots=True)
+class Runtime:
+    """A number that is known when the kernel runs; ``expr`` has the type's concrete form."""
+
+    type: ScalarType
+    expr: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Constant:
+    """A number that is known at compile time."""
+
+    type: ScalarType
+    value: Number
+
+
+Scalar: TypeAlias = Runtime | Constant
+
+
+@dataclass(frozen=True, slots=True)
+class ArrayValue:
+    """An array argument, or (with ``indices``) a part of it: ``a[i]`` of a 2-d ``a``."""
+
+    name: str
+    type: ArrayType
+    indices: tuple[Expr, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ItemValue:
+    """The kernel's Item or NdItem, or its group."""
+
+    kind: Literal["item", "nd_item", "group"]
+
+
+@dataclass(frozen=True, slots=True)
+class MethodValue:
+    """``item.get_id`` and its like, before the call."""
+
+    owner: ItemValue
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class TupleValue:
+    """A tuple of fixed length."""
+
+    items: tuple[Value, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ObjectValue:
+    """A Python object that exists at compile time only: a module, a function, a type."""
+
+    object: object
+
+
+Value: TypeAlias = (
+    Runtime | Constant | ArrayValue | ItemValue | MethodValue | TupleValue | ObjectValue
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Binding:
+    """What a name stands for, and where it was assigned."""
+
+    value: Value
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Unusable:
+    """A name that cannot be read here: what is wrong, and what to do."""
+
+    message: str
+    hint: str
+
+
+Environment: TypeAlias = dict[str, Binding | Unusable]
+
+
+def same(a: Value, b: Value) -> bool:
+    """Whether two values are certainly one and the same."""
+    match a, b:
+        case Constant(), Constant():
+            return a.type == b.type and repr(a.value) == repr(b.value)
+        case TupleValue(), TupleValue():
+            return len(a.items) == len(b.items) and all(
+                same(x, y) for x, y in zip(a.items, b.items, strict=True)
+            )
+        case ObjectValue(), ObjectValue():
+            return a.object is b.object
+        case _:
+            return a == b
+
+
+def describe(value: Value) -> str:
+    """The value in words, for messages."""
+    match value:
+        case Runtime() | Constant():
+            return f"a number of type {value.type}"
+        case ArrayValue():
+            rest = value.type.ndim - len(value.indices)
+            return f"a {rest}-d array" if not value.indices else f"a {rest}-d part of an array"
+        case ItemValue():
+            return {"item": "the Item", "nd_item": "the NdItem", "group": "the Group"}[value.kind]
+        case MethodValue():
+            return f"the method {value.name}"
+        case TupleValue():
+            return f"a tuple of {len(value.items)}"
+        case ObjectValue():
+            return f"a Python {type(value.object).__name__}"

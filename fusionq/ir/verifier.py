@@ -1,0 +1,321 @@
+"""Checks that a kernel is well-formed IR: names, types, shapes, and where statements may stand.
+
+Every pass leaves a kernel that passes, so that code generation need not check anything.
+"""
+
+from __future__ import annotations
+
+import keyword
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import NoReturn
+
+from fusionq.errors import FusionqError
+from fusionq.ir.functions import FLOAT_FUNCTIONS, PREDICATES, SAME_TYPE_FUNCTIONS
+from fusionq.ir.nodes import (
+    NO_SPAN,
+    ArrayDecl,
+    ArrayParam,
+    Assign,
+    Binary,
+    Block,
+    Break,
+    Call,
+    Cast,
+    Compare,
+    Const,
+    Continue,
+    Expr,
+    Extent,
+    For,
+    If,
+    ItemQuery,
+    Kernel,
+    Load,
+    Logical,
+    Param,
+    ScalarParam,
+    Select,
+    Span,
+    Stmt,
+    Store,
+    Unary,
+    Var,
+    While,
+)
+from fusionq.ir.printer import print_expr
+from fusionq.ir.types import BOOL, INT64, SCALAR_TYPES, ScalarType
+
+_QUERIES = {"global_id", "global_range", "local_id", "local_range", "group_id", "group_range"}
+_BOOL_OPS = {"add", "mul", "and", "or", "xor"}
+_INTEGER_OPS = {"add", "sub", "mul", "floordiv", "mod", "pow", "and", "or", "xor", "shl", "shr"}
+_FLOAT_OPS = {"add", "sub", "mul", "truediv", "floordiv", "mod", "pow"}
+
+
+class VerificationError(FusionqError):
+    """A kernel is not well-formed IR: a defect of fusionq, not of the user's kernel."""
+
+
+def verify(kernel: Kernel) -> None:
+    """Raise VerificationError, saying what is wrong and where, if ``kernel`` is malformed."""
+    _Verifier(kernel).kernel()
+
+
+class _Verifier:
+    def __init__(self, kernel: Kernel) -> None:
+        self._kernel = kernel
+        self._span = kernel.span
+        self._variables: dict[str, ScalarType] = dict(kernel.variables)
+        self._scalars: dict[str, ScalarType] = {}
+        self._arrays: dict[str, ArrayParam | ArrayDecl] = {a.name: a for a in kernel.arrays}
+        for param in kernel.params:
+            if isinstance(param, ArrayParam):
+                self._arrays[param.name] = param
+            else:
+                self._scalars[param.name] = param.type
+        self._loops: list[str] = []
+        """The loops around the current statement: a ``For``'s variable, "" for a ``While``."""
+
+    def _fail(self, what: str) -> NoReturn:
+        where = "" if self._span == NO_SPAN else f" at {self._span}"
+        text = f": {self._span.text.strip()}" if self._span.text else ""
+        raise VerificationError(
+            f"kernel '{self._kernel.name}' is not well-formed IR{where}{text}\n  {what}\n"
+            "  This is a defect of fusionq; please report it with the kernel."
+        )
+
+    @contextmanager
+    def _at(self, span: Span) -> Iterator[None]:
+        outer = self._span
+        if span != NO_SPAN:
+            self._span = span
+        yield
+        self._span = outer
+
+    # --------------------------------------------------------------- declarations
+    def kernel(self) -> None:
+        kernel = self._kernel
+        if not 1 <= kernel.ndim <= 3:
+            self._fail(f"a kernel has 1 to 3 dimensions, not {kernel.ndim}")
+        seen: set[str] = set()
+        for name in (
+            *(p.name for p in kernel.params),
+            *(a.name for a in kernel.arrays),
+            *(name for name, _ in kernel.variables),
+        ):
+            self._new_name(name, seen)
+            seen.add(name)
+        for param in kernel.params:
+            self._concrete(
+                param.type if isinstance(param, ScalarParam) else param.dtype, param.name
+            )
+            if isinstance(param, ArrayParam) and param.ndim < 0:
+                self._fail(f"array '{param.name}' has {param.ndim} dimensions")
+        for array in kernel.arrays:
+            self._concrete(array.dtype, array.name)
+            if array.space not in ("private", "local"):
+                self._fail(f"array '{array.name}' is declared in {array.space} memory")
+            if any(extent < 1 for extent in array.shape):
+                self._fail(f"array '{array.name}' has extents {array.shape}")
+        for name, type_ in kernel.variables:
+            self._concrete(type_, name)
+        self._body(kernel.body)
+
+    def _new_name(self, name: str, taken: Iterable[str]) -> None:
+        if not name.isidentifier() or keyword.iskeyword(name):
+            self._fail(f"'{name}' is not a name")
+        if name in taken:
+            self._fail(f"the name '{name}' is declared twice")
+
+    def _concrete(self, type_: ScalarType, what: str) -> None:
+        if type_.weak or type_.name not in SCALAR_TYPES:
+            self._fail(f"'{what}' has the type {type_!r}, which is not concrete")
+
+    # ----------------------------------------------------------------- statements
+    def _body(self, body: Iterable[Stmt]) -> None:
+        for stmt in body:
+            with self._at(NO_SPAN if isinstance(stmt, Block) else stmt.span):
+                self._stmt(stmt)
+
+    def _stmt(self, stmt: Stmt) -> None:
+        match stmt:
+            case Assign():
+                self._assign(stmt)
+            case Store():
+                array = self._access(stmt.array, stmt.indices)
+                self._typed(stmt.value, array.dtype, f"the value stored to '{stmt.array}'")
+            case If():
+                self._typed(stmt.cond, BOOL, "the condition")
+                self._body(stmt.then)
+                self._body(stmt.orelse)
+            case For():
+                for bound in (stmt.start, stmt.stop, stmt.step):
+                    self._typed(bound, INT64, "a loop bound")
+                self._new_name(
+                    stmt.var, {*self._variables, *self._scalars, *self._arrays, *self._loops}
+                )
+                self._loop(stmt.var, stmt.body)
+            case While():
+                self._typed(stmt.cond, BOOL, "the condition")
+                self._loop("", stmt.body)
+            case Break() | Continue():
+                if not self._loops:
+                    self._fail(f"a {type(stmt).__name__.lower()} outside a loop")
+            case Block():
+                self._body(stmt.body)
+            case _:
+                self._fail(f"not a statement: {stmt!r}")
+
+    def _loop(self, var: str, body: tuple[Stmt, ...]) -> None:
+        self._loops.append(var)
+        self._body(body)
+        self._loops.pop()
+
+    def _assign(self, stmt: Assign) -> None:
+        if stmt.name in self._loops:
+            self._fail(f"the loop variable '{stmt.name}' is assigned inside its loop")
+        if stmt.name not in self._variables:
+            self._fail(f"'{stmt.name}' is assigned but not declared")
+        self._typed(stmt.value, self._variables[stmt.name], f"the value of '{stmt.name}'")
+
+    # ---------------------------------------------------------------- expressions
+    def _typed(self, expr: Expr, type_: ScalarType, what: str) -> None:
+        self._expr(expr)
+        if expr.type != type_:
+            self._fail(f"{what} is {expr.type}, not {type_}: {print_expr(expr)}")
+
+    def _access(self, name: str, indices: tuple[Expr, ...]) -> ArrayParam | ArrayDecl:
+        array = self._arrays.get(name)
+        if array is None:
+            self._fail(f"there is no array '{name}'")
+        ndim = array.ndim if isinstance(array, ArrayParam) else len(array.shape)
+        if len(indices) != ndim:
+            self._fail(f"'{name}' has {ndim} dimensions and gets {len(indices)} indices")
+        for index in indices:
+            self._typed(index, INT64, f"an index of '{name}'")
+        return array
+
+    def _expr(self, expr: Expr) -> None:
+        match expr:
+            case Const():
+                self._const(expr)
+            case Var():
+                self._var(expr)
+            case Param():
+                if self._scalars.get(expr.name) != expr.type:
+                    self._fail(f"there is no scalar parameter '{expr.name}' of type {expr.type}")
+            case Extent():
+                array = self._arrays.get(expr.array)
+                if not isinstance(array, ArrayParam) or not 0 <= expr.dim < array.ndim:
+                    self._fail(f"no array parameter has the extent {print_expr(expr)}")
+                self._result(expr, INT64)
+            case ItemQuery():
+                if expr.query not in _QUERIES or not 0 <= expr.dim < self._kernel.ndim:
+                    self._fail(
+                        f"no {expr.query} in dimension {expr.dim} "
+                        f"of a kernel of {self._kernel.ndim} dimensions"
+                    )
+                self._result(expr, INT64)
+            case Load():
+                self._result(expr, self._access(expr.array, expr.indices).dtype)
+            case Unary():
+                self._unary(expr)
+            case Binary():
+                self._binary(expr)
+            case Compare():
+                self._expr(expr.lhs)
+                self._typed(expr.rhs, expr.lhs.type, "the right side of a comparison")
+                self._result(expr, BOOL)
+            case Logical():
+                self._typed(expr.lhs, BOOL, f"the left side of '{expr.op}'")
+                self._typed(expr.rhs, BOOL, f"the right side of '{expr.op}'")
+                self._result(expr, BOOL)
+            case Select():
+                self._typed(expr.cond, BOOL, "the condition")
+                self._typed(expr.then, expr.type, "the first choice")
+                self._typed(expr.orelse, expr.type, "the second choice")
+            case Cast():
+                self._concrete(expr.type, print_expr(expr))
+                self._expr(expr.operand)
+            case Call():
+                self._call(expr)
+            case _:
+                self._fail(f"not an expression: {expr!r}")
+
+    def _result(self, expr: Expr, type_: ScalarType) -> None:
+        if expr.type != type_:
+            self._fail(f"{print_expr(expr)} is {type_}, but is marked as {expr.type}")
+
+    def _const(self, const: Const) -> None:
+        self._concrete(const.type, repr(const.value))
+        value = const.value
+        if const.type.is_bool:
+            fits = isinstance(value, bool)
+        elif const.type.is_float:
+            fits = isinstance(value, float)
+        else:
+            low = 0 if const.type.kind == "u" else -(1 << const.type.bits - 1)
+            fits = type(value) is int and low <= value < low + (1 << const.type.bits)
+        if not fits:
+            self._fail(f"{value!r} ({type(value).__name__}) is no constant of type {const.type}")
+
+    def _var(self, var: Var) -> None:
+        if var.name in self._loops:
+            self._result(var, INT64)
+        elif var.name in self._variables:
+            self._result(var, self._variables[var.name])
+        else:
+            self._fail(f"'{var.name}' is neither a declared variable nor a loop's around it")
+
+    def _unary(self, expr: Unary) -> None:
+        self._typed(expr.operand, expr.type, f"the operand of '{expr.op}'")
+        allowed = {
+            "neg": not expr.type.is_bool,
+            "pos": not expr.type.is_bool,
+            "not": expr.type.is_bool,
+            "invert": not expr.type.is_float,
+        }
+        if not allowed.get(expr.op, False):
+            self._fail(f"no '{expr.op}' of {expr.type}: {print_expr(expr)}")
+
+    def _binary(self, expr: Binary) -> None:
+        self._typed(expr.lhs, expr.type, f"the left side of '{expr.op}'")
+        self._typed(expr.rhs, expr.type, f"the right side of '{expr.op}'")
+        allowed = (
+            _BOOL_OPS if expr.type.is_bool else (_FLOAT_OPS if expr.type.is_float else _INTEGER_OPS)
+        )
+        if expr.op not in allowed:
+            self._fail(f"no '{expr.op}' of {expr.type}: {print_expr(expr)}")
+        if expr.op == "pow" and expr.type.kind == "i" and not _is_natural(expr.rhs):
+            self._fail(
+                "the exponent of a signed integer power is neither a constant that is not "
+                f"negative nor converted from an unsigned type: {print_expr(expr)}"
+            )
+
+    def _call(self, call: Call) -> None:
+        for arg in call.args:
+            self._expr(arg)
+        name = call.function
+        types = {arg.type for arg in call.args}
+        if name in FLOAT_FUNCTIONS:
+            arity, right = FLOAT_FUNCTIONS[name], types == {call.type} and call.type.is_float
+        elif name in PREDICATES:
+            floats = len(types) == 1 and all(t.is_float for t in types)
+            arity, right = PREDICATES[name], call.type == BOOL and floats
+        elif name in SAME_TYPE_FUNCTIONS:
+            numeric = name != "sign" or not call.type.is_bool
+            arity, right = SAME_TYPE_FUNCTIONS[name], types == {call.type} and numeric
+        else:
+            self._fail(f"there is no function '{name}'")
+        if len(call.args) != arity:
+            self._fail(f"'{name}' takes {arity} arguments, not {len(call.args)}")
+        if not right:
+            given = ", ".join(str(arg.type) for arg in call.args)
+            self._fail(f"no {name}({given}) -> {call.type}: {print_expr(call)}")
+
+
+def _is_natural(expr: Expr) -> bool:
+    """Whether an integer expression is known not to be negative."""
+    if isinstance(expr, Cast):
+        return expr.operand.type.kind in "ub"
+    return isinstance(expr, Const) and expr.value >= 0

@@ -1,0 +1,189 @@
+"""Runs a kernel's Python function as plain Python, one work-item at a time.
+
+``patched(function)`` is a copy that sees ``math``, NumPy and the built-in functions with their
+meaning in kernels, and so do the functions that it calls:
+
+* ``math.f`` means ``numpy.f`` on NumPy scalars (``language.scalar_functions``);
+* conversions to integers saturate and give 0 for NaN (``language.casts``);
+* array elements are NumPy scalars; an index that is negative or too large raises IndexError.
+
+With NumPy scalars for numbers the copy computes what the compiled kernel does, with one
+exception: where a Python number and a NumPy scalar meet on two paths (``y = 0.5`` in one branch
+and ``y = x[i]`` in the other), the compiled kernel gives both the NumPy type, and Python keeps
+them apart.
+"""
+
+from __future__ import annotations
+
+import builtins
+import math
+from collections.abc import Callable, Sequence
+from types import CellType, FunctionType, ModuleType
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from fusionq.language.casts import cast
+from fusionq.language.scalar_functions import (
+    BUILTIN_FUNCTIONS,
+    MATH_FUNCTIONS,
+    math_module,
+    where,
+)
+
+
+class ScalarConstructor:
+    """Stands for ``np.int32`` and its like, and for ``array.dtype``: converts as kernels do."""
+
+    def __init__(self, dtype: np.dtype[Any]) -> None:
+        self.dtype = dtype
+
+    @property
+    def type(self) -> ScalarConstructor:
+        """``array.dtype.type``."""
+        return self
+
+    def __call__(self, value: Any) -> np.generic:
+        return cast(value, self.dtype)
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, ScalarConstructor):
+            return self.dtype == other.dtype
+        return bool(self.dtype == other)
+
+    def __hash__(self) -> int:
+        return hash(self.dtype)
+
+
+class KernelArray:
+    """An array as a kernel sees it: single elements, never negative indices.
+
+    Wraps a NumPy array and shares its memory.  ``a[i][j]`` means ``a[i, j]``.
+    """
+
+    def __init__(self, array: npt.NDArray[Any]) -> None:
+        self._array = array
+        self.shape = array.shape
+        self.ndim = array.ndim
+        self.size = array.size
+        self.dtype = ScalarConstructor(array.dtype)
+
+    def __len__(self) -> int:
+        return len(self._array)
+
+    def __getitem__(self, index: Any) -> Any:
+        checked = self._checked(index)
+        element = self._array[checked]
+        return element if len(checked) == self.ndim else KernelArray(element)
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        checked = self._checked(index)
+        if len(checked) < self.ndim:
+            raise IndexError(f"{len(checked)} indices for a {self.ndim}-d array")
+        self._array[checked] = cast(value, self._array.dtype)
+
+    def _checked(self, index: Any) -> tuple[int, ...]:
+        indices = tuple(map(int, index if isinstance(index, tuple) else (index,)))
+        if len(indices) > self.ndim:
+            raise IndexError(f"{len(indices)} indices for a {self.ndim}-d array")
+        for i, extent in zip(indices, self.shape, strict=False):
+            if not 0 <= i < extent:
+                raise IndexError(f"the index {indices} is outside the shape {self.shape}")
+        return indices
+
+
+def _replacements() -> dict[object, object]:
+    table: dict[object, object] = {
+        getattr(math, name): function
+        for name, function in MATH_FUNCTIONS.items()
+        if hasattr(math, name)
+    }
+    table |= {getattr(builtins, name): function for name, function in BUILTIN_FUNCTIONS.items()}
+    table |= {np.dtype(code).type: ScalarConstructor(np.dtype(code)) for code in "bBhHiIqQlL"}
+    return table | {np.where: where, math: math_module}
+
+
+_REPLACEMENTS = _replacements()
+
+
+class _Patcher:
+    """Copies functions; each is copied once."""
+
+    def __init__(self) -> None:
+        self._copies: dict[FunctionType, FunctionType] = {}
+
+    def function(self, function: FunctionType) -> FunctionType:
+        if function in self._copies:
+            return self._copies[function]
+        names: dict[str, Any] = {"__builtins__": builtins, "__name__": function.__module__}
+        cells = tuple(CellType() for _ in function.__closure__ or ())
+        copy = FunctionType(
+            function.__code__,
+            names,
+            function.__name__,
+            self.value(function.__defaults__),
+            cells or None,
+        )
+        copy.__kwdefaults__ = function.__kwdefaults__
+        self._copies[function] = copy  # before its names, which may lead back to it
+        names.update(BUILTIN_FUNCTIONS)
+        for name in function.__code__.co_names:
+            if name in function.__globals__:
+                names[name] = self.value(function.__globals__[name])
+        for new, old in zip(cells, function.__closure__ or (), strict=True):
+            try:
+                new.cell_contents = self.value(old.cell_contents)
+            except ValueError:  # empty: assigned later, or never
+                continue
+        return copy
+
+    def value(self, value: Any) -> Any:
+        if isinstance(value, tuple):
+            return tuple(self.value(item) for item in value)
+        try:
+            if value in _REPLACEMENTS:
+                return _REPLACEMENTS[value]
+        except TypeError:  # not hashable
+            return value
+        if isinstance(value, ModuleType):
+            return _Module(value, self)
+        if isinstance(value, FunctionType) and (value.__module__ or "").split(".")[0] != "numpy":
+            return self.function(value)
+        return value
+
+
+class _Module:
+    """A module whose attributes have their meaning in kernels."""
+
+    def __init__(self, module: ModuleType, patcher: _Patcher) -> None:
+        self._module = module
+        self._patcher = patcher
+
+    def __getattr__(self, name: str) -> Any:
+        return self._patcher.value(getattr(self._module, name))
+
+
+def patched(function: FunctionType) -> Callable[..., Any]:
+    """A copy of the function that runs with the meaning of kernels; see the module.
+
+    Globals and closure variables are read now.  Call it inside ``np.errstate(all="ignore")``,
+    with arguments made by ``argument``.
+    """
+    return _Patcher().function(function)
+
+
+def argument(value: Any) -> Any:
+    """A kernel argument as the function must get it: arrays wrapped, bools as NumPy's."""
+    if isinstance(value, np.ndarray):
+        return KernelArray(value)
+    return np.bool_(value) if isinstance(value, bool) else value
+
+
+def run_function(function: FunctionType, item: object, arguments: Sequence[Any]) -> None:
+    """Run a kernel's function for one work-item; arrays are changed in place.
+
+    For many items, call ``patched`` and ``argument`` once.
+    """
+    with np.errstate(all="ignore"):
+        patched(function)(item, *map(argument, arguments))

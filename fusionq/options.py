@@ -1,0 +1,47 @@
+"""The options of a fusion, as the queue carries them."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any, Literal, TypeAlias
+
+from fusionq.errors import ArgumentError
+
+OptionValues: TypeAlias = tuple[Any, Any, bool, Any, Any]
+"""strategy, barriers, require, promote, fp; see ``fusion``."""
+
+Strategy: TypeAlias = Literal["auto", "fused", "megakernel", "sequence", "unfused"]
+Barriers: TypeAlias = Literal["auto", "all", "none"]
+Promote: TypeAlias = Literal["flagged", "internal", "none"]
+FloatMode: TypeAlias = Literal["strict", "fast"]
+
+_CHOICES: dict[str, tuple[object, ...]] = {
+    "strategy": ("auto", "fused", "megakernel", "sequence", "unfused"),
+    "barriers": ("auto", "all", "none"),
+    "require": (False, True),
+    "promote": ("flagged", "internal", "none"),
+    "fp": ("strict", "fast"),
+}
+
+
+@lru_cache(maxsize=256)
+def option_values(
+    strategy: Strategy = "auto",
+    barriers: Barriers = "auto",
+    require: bool = False,
+    promote: Promote = "flagged",
+    fp: FloatMode = "strict",
+) -> OptionValues:
+    """The options, checked: ArgumentError for a value that there is not."""
+    values = (strategy, barriers, bool(require), promote, fp)
+    for (name, allowed), value in zip(_CHOICES.items(), values, strict=True):
+        if value not in allowed:
+            raise ArgumentError(
+                f"the fusion option {name}={value!r} is not one of {', '.join(map(repr, allowed))}"
+            )
+    return values
+
+
+DEFAULT = option_values()
+UNFUSED = option_values(strategy="unfused")
+"""Each submission by itself, as outside fusion mode."""

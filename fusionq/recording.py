@@ -1,0 +1,233 @@
+"""The slow path of ``submit``: check a submission that has not been seen before."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from fusionq.analysis.submission import Argument, ArrayArgument, ScalarArgument, Submission
+from fusionq.backends.base import Backend
+from fusionq.call_site import argument_labels, user_span
+from fusionq.errors import ArgumentError, DeviceError
+from fusionq.foreign import ForeignArray, describe
+from fusionq.frontend.kernel import KernelFunction
+from fusionq.frontend.signature import ArrayType, Signature
+from fusionq.ir.nodes import ArrayParam, Kernel, ScalarParam, Span, Store
+from fusionq.ir.types import SCALAR_TYPES, ScalarType, scalar_type, type_of_scalar
+from fusionq.ir.walk import statements
+from fusionq.language.ranges import NdRange, Range, as_range
+from fusionq.memory import AccessorArgument, Buffer
+from fusionq.storage import check_reachable
+from fusionq.submission_list import KnownSubmission, ScalarValue, check_bounds
+
+INT64_BOUNDS = (-(2**63), 2**63 - 1)
+
+
+def admit(
+    backend: Backend, kernel: object, range: object, args: Sequence[object]
+) -> KnownSubmission:
+    """Check a submission and type its kernel.
+
+    Raises ArgumentError (kernel, range, argument count, types, layouts, read-only arrays,
+    indices that provably exceed an extent), DeviceError (memory that the device cannot reach)
+    and KernelLanguageError; each with file and line.
+    """
+    from fusionq.planning.planner import check_submission
+
+    span = user_span()
+    try:
+        function = _kernel_function(kernel)
+        index_space = _index_space(function, range)
+        names = tuple(function.parameter_names)
+        if len(args) != len(names):
+            raise ArgumentError(
+                f"kernel {function.name!r} takes {len(names)} arguments after its item "
+                f"({', '.join(names) or 'none'}), not {len(args)}"
+            )
+        labels = argument_labels(span, names)
+        arguments = tuple(
+            _argument(backend, name, label, value)
+            for name, label, value in zip(names, labels, args, strict=True)
+        )
+        signature = Signature(
+            "nd_item" if isinstance(index_space, NdRange) else "item",
+            index_space.ndim,
+            tuple(_argument_type(argument) for argument in arguments),
+        )
+        ir = function.specialise(signature)
+        if ir.ndim != index_space.ndim:
+            raise ArgumentError(
+                f"kernel {function.name!r} runs over {ir.ndim} dimensions, not over the "
+                f"{index_space.ndim} of {index_space!r}"
+            )
+        stored = {s.array for s in statements(ir.body) if isinstance(s, Store)}
+        _check_writable(ir, stored, arguments, args)
+        submission = Submission(
+            0, ir, signature, function.fingerprint, index_space, arguments, span
+        )
+        entry = KnownSubmission(
+            submission,
+            tuple(a.name in stored for a in arguments if isinstance(a, ArrayArgument)),
+            _integer_bounds(ir, arguments),
+        )
+        check_bounds(entry, [a.value for a in arguments if isinstance(a, ScalarArgument)])
+        check_submission(submission)
+    except (ArgumentError, DeviceError) as error:
+        raise type(error)(_located(span, str(error))) from None
+    return entry
+
+
+def _located(span: Span, message: str) -> str:
+    return message if message.startswith(str(span)) else f"{span}: {message}"
+
+
+def _kernel_function(kernel: object) -> KernelFunction:
+    if isinstance(kernel, KernelFunction):
+        return kernel
+    hint = (
+        "decorate the function with @fusionq.kernel"
+        if callable(kernel)
+        else ("the order is submit(kernel, range, *args)")
+    )
+    raise ArgumentError(f"submit takes a kernel first, not {type(kernel).__name__}; {hint}")
+
+
+def _index_space(function: KernelFunction, range: Any) -> Range | NdRange:
+    space = range if isinstance(range, NdRange) else as_range(range)
+    annotation = function.item_annotation
+    if annotation == "item" and isinstance(space, NdRange):
+        raise ArgumentError(
+            f"kernel {function.name!r} runs over an Item, which a Range gives, not {space!r}; "
+            "submit it with a Range, or annotate its first parameter as NdItem"
+        )
+    if annotation == "nd_item" and isinstance(space, Range):
+        raise ArgumentError(
+            f"kernel {function.name!r} runs over an NdItem, which an NdRange gives, not "
+            f"{space!r}; submit it with NdRange(global_range, local_range)"
+        )
+    return space
+
+
+# --------------------------------------------------------------------------- arguments
+def _argument(backend: Backend, name: str, label: str, value: object) -> Argument:
+    if isinstance(value, Buffer):
+        return _buffer_argument(name, label, value, None)
+    if isinstance(value, AccessorArgument):
+        return _buffer_argument(name, label, value.buffer, value)
+    if isinstance(value, (bool, int, float, np.generic)):
+        return _scalar_argument(name, label, value)
+    try:
+        foreign = describe(value)
+        if foreign is not None:
+            check_reachable(backend, foreign.usm_interface, "this array")
+            return _foreign_argument(name, label, foreign)
+    except (ArgumentError, DeviceError) as error:
+        raise type(error)(f"argument {name!r}: {error}") from None
+    raise ArgumentError(
+        f"argument {name!r} is of type {type(value).__name__}; a kernel takes Buffers, NumPy "
+        "arrays, objects with __sycl_usm_array_interface__, and numbers; wrap other arrays with "
+        "numpy.asarray or fusionq.Buffer"
+    )
+
+
+def _strong_scalar_type(dtype: np.dtype[Any]) -> ScalarType:
+    found = scalar_type(dtype)
+    assert found is not None
+    return found
+
+
+def _buffer_argument(
+    name: str, label: str, buffer: Buffer, accessor: AccessorArgument | None
+) -> ArrayArgument:
+    storage = buffer._storage
+    return ArrayArgument(
+        name=name,
+        label=label,
+        dtype=_strong_scalar_type(buffer.dtype),
+        shape=buffer.shape,
+        strides=buffer.strides,
+        storage=storage.token,
+        offset=buffer._offset,
+        address=None if storage.address is None else storage.address + buffer._offset,
+        owned=storage.owned,
+        buffer_flag=buffer._promotion,
+        access_flag=accessor.promote if accessor else None,
+        internal=buffer.internal,
+    )
+
+
+def _foreign_argument(name: str, label: str, array: ForeignArray) -> ArrayArgument:
+    return ArrayArgument(
+        name=name,
+        label=label,
+        dtype=_strong_scalar_type(array.dtype),
+        shape=array.shape,
+        strides=array.strides,
+        storage=-array.address,  # storages' tokens are positive
+        offset=0,
+        address=array.address,
+        owned=False,
+    )
+
+
+def _scalar_argument(name: str, label: str, value: ScalarValue) -> ScalarArgument:
+    found = type_of_scalar(value)
+    if found is None:
+        raise ArgumentError(
+            f"argument {name!r} is a {type(value).__name__}; scalars are Python's bool, int and "
+            f"float, and NumPy's {', '.join(SCALAR_TYPES)}"
+        )
+    return ScalarArgument(name, label, found, value)
+
+
+def _argument_type(argument: Argument) -> ArrayType | ScalarType:
+    if isinstance(argument, ArrayArgument):
+        return ArrayType(argument.dtype, len(argument.shape))
+    return argument.type
+
+
+# ------------------------------------------------------------------------------ checks
+def _check_writable(
+    ir: Kernel, stored: set[str], arguments: tuple[Argument, ...], args: Sequence[object]
+) -> None:
+    for argument, value in zip(arguments, args, strict=True):
+        if argument.name not in stored:
+            continue
+        if isinstance(value, AccessorArgument):
+            value = value.buffer
+        if isinstance(value, Buffer):
+            writable = value._storage.writable
+        else:
+            foreign = describe(value)
+            writable = foreign is None or foreign.writable
+        if not writable:
+            raise ArgumentError(
+                f"kernel {ir.name!r} stores to argument {argument.name!r} "
+                f"({argument.label}), which is a read-only array; pass a writable copy"
+            )
+
+
+def _integer_bounds(
+    ir: Kernel, arguments: tuple[Argument, ...]
+) -> tuple[tuple[int, int, int], ...]:
+    """Which scalars are Python ints that must fit an integer type: their place, the bounds."""
+    bounds = []
+    position = 0
+    for param, argument in zip(ir.params, arguments, strict=True):
+        if isinstance(param, ArrayParam) or isinstance(argument, ArrayArgument):
+            continue
+        if argument.type.weak and argument.type.is_integer:
+            bounds.append((position, *(_bounds_of(param))))
+        position += 1
+    return tuple(bounds)
+
+
+def _bounds_of(param: ScalarParam) -> tuple[int, int]:
+    if param.bounds is not None:
+        return param.bounds
+    if param.type.is_integer:
+        limits = np.iinfo(param.type.name)
+        return int(limits.min), int(limits.max)
+    return INT64_BOUNDS

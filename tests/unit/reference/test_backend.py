@@ -1,0 +1,305 @@
+"""The reference backend: memory, checked accesses, orders, control flow, arguments."""
+
+import mmap
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from fusionq.backends.base import ArrayBinding, Binding, LaunchShape
+from fusionq.backends.reference import OutOfBounds, ReferenceBackend
+from fusionq.errors import DeviceError
+from fusionq.ir.nodes import (
+    ArrayDecl,
+    ArrayParam,
+    Assign,
+    Binary,
+    Break,
+    Compare,
+    Const,
+    Continue,
+    Expr,
+    Extent,
+    For,
+    If,
+    ItemQuery,
+    Kernel,
+    Load,
+    Logical,
+    Param,
+    ScalarParam,
+    Span,
+    Stmt,
+    Store,
+    Var,
+    While,
+)
+from fusionq.ir.types import BOOL, FLOAT32, INT64, ScalarType
+from fusionq.ir.verifier import VerificationError
+
+ID = ItemQuery("global_id", 0)
+I64_ONE, I64_ZERO = Const(INT64, 1), Const(INT64, 0)
+
+
+def bind(array: npt.NDArray[Any]) -> ArrayBinding:
+    strides = tuple(s // array.itemsize for s in array.strides)
+    return ArrayBinding(array.__array_interface__["data"][0], array.shape, strides)
+
+
+def run(
+    kernel: Kernel,
+    arguments: list[npt.NDArray[Any] | bool | int | float],
+    global_range: tuple[int, ...],
+    local_range: tuple[int, ...] | None = None,
+    backend: ReferenceBackend | None = None,
+) -> None:
+    backend = backend or ReferenceBackend()
+    bindings: list[Binding] = [bind(a) if isinstance(a, np.ndarray) else a for a in arguments]
+    shape = LaunchShape(global_range, local_range or (1,) * len(global_range))
+    backend.prepare(backend.build(kernel, "strict"), bindings, shape).launch()
+
+
+def one_array(*body: Stmt, dtype: ScalarType = INT64, ndim: int = 1, **rest: Any) -> Kernel:
+    return Kernel("k", ndim, (ArrayParam("a", dtype, ndim),), body=body, **{"variables": (), **rest})
+
+
+def add(lhs: Expr, rhs: Expr) -> Binary:
+    return Binary(INT64, "add", lhs, rhs)
+
+
+# ------------------------------------------------------------------------- memory
+def test_memory_is_page_aligned_and_shared_with_its_host_view() -> None:
+    memory = ReferenceBackend().allocate(5000)
+    assert memory.address % mmap.PAGESIZE == 0
+    assert memory.nbytes == memory.host_view().nbytes == 5000
+    memory.host_view()[:] = 7
+    again = ArrayBinding(memory.address, (5000 // 8,), (1,))
+    kernel = one_array(Store("a", (ID,), add(Load(INT64, "a", (ID,)), I64_ONE)))
+    backend = ReferenceBackend()
+    backend.prepare(backend.build(kernel, "strict"), [again], LaunchShape((1,), (1,))).launch()
+    assert memory.host_view()[0] == 8
+    assert memory.host_view()[8] == 7
+
+
+def test_no_memory_at_all_is_memory_too() -> None:
+    assert ReferenceBackend().allocate(0).nbytes == 0
+
+
+def test_memory_that_the_system_lacks_is_a_device_error() -> None:
+    with pytest.raises(DeviceError, match=r"cannot allocate 1\d* bytes"):
+        ReferenceBackend().allocate(1 << 60)
+
+
+def test_strided_and_reversed_views_are_reached_through_their_strides() -> None:
+    base = np.zeros((6, 8), np.int64)
+    view = base[::-2, 1:7:3]
+    i, j = ID, ItemQuery("global_id", 1)
+    value = add(Binary(INT64, "mul", i, Const(INT64, 10)), j)
+    run(one_array(Store("a", (i, j), value), ndim=2), [view], view.shape)
+    expected = np.zeros((6, 8), np.int64)
+    expected[::-2, 1:7:3] = [[10 * r + c for c in range(2)] for r in range(3)]
+    assert np.array_equal(base, expected)
+
+
+def test_an_empty_array_and_an_empty_range_run_nothing() -> None:
+    run(one_array(Store("a", (ID,), ID)), [np.empty(0, np.int64)], (0,))
+
+
+# ----------------------------------------------------------------- checked accesses
+@pytest.mark.parametrize(("index", "shown"), [(5, "a[5]"), (-1, "a[-1]")])
+def test_an_access_outside_the_extents_names_kernel_array_index_and_line(
+    index: int, shown: str
+) -> None:
+    span = Span("user.py", 12, "    a[i] = 0")
+    kernel = one_array(Store("a", (Const(INT64, index),), I64_ZERO, span=span))
+    with pytest.raises(OutOfBounds) as error:
+        run(kernel, [np.zeros(5, np.int64)], (1,))
+    message = str(error.value)
+    assert isinstance(error.value, IndexError)
+    for part in ("kernel 'k'", shown, "(5,)", "user.py:12: a[i] = 0"):
+        assert part in message
+
+
+def test_a_load_outside_the_extents_is_refused_too() -> None:
+    kernel = one_array(Store("a", (I64_ZERO,), Load(INT64, "a", (Extent("a", 0),))))
+    with pytest.raises(OutOfBounds, match=r"a\[5\]"):
+        run(kernel, [np.zeros(5, np.int64)], (1,))
+
+
+def test_a_variable_read_before_it_is_assigned_is_a_device_error() -> None:
+    kernel = one_array(Store("a", (ID,), Var(INT64, "x")), variables=(("x", INT64),))
+    with pytest.raises(DeviceError, match="has not assigned"):
+        run(kernel, [np.zeros(1, np.int64)], (1,))
+
+
+def test_malformed_ir_is_not_built() -> None:
+    with pytest.raises(VerificationError):
+        ReferenceBackend().build(one_array(Break()), "strict")
+
+
+# ---------------------------------------------------------------------------- order
+def in_order_of_execution(backend: ReferenceBackend, n: int, local: int) -> list[int]:
+    """The global ids in the order in which a backend runs the work-items."""
+    counter, log = np.zeros(1, np.int64), np.zeros(n, np.int64)
+    next_ = Load(INT64, "counter", (I64_ZERO,))
+    kernel = Kernel(
+        "k",
+        1,
+        (ArrayParam("counter", INT64, 1), ArrayParam("log", INT64, 1)),
+        (),
+        (Store("log", (next_,), ID), Store("counter", (I64_ZERO,), add(next_, I64_ONE))),
+    )
+    run(kernel, [counter, log], (n,), (local,), backend)
+    return [int(i) for i in log]
+
+
+def test_orders() -> None:
+    assert in_order_of_execution(ReferenceBackend("natural"), 12, 3) == list(range(12))
+    assert in_order_of_execution(ReferenceBackend("reversed"), 12, 3) == list(range(11, -1, -1))
+    shuffled = in_order_of_execution(ReferenceBackend(), 12, 3)
+    assert shuffled != sorted(shuffled) == list(range(12))
+    groups = [i // 3 for i in shuffled]
+    assert all(len(set(groups[k : k + 3])) == 1 for k in range(0, 12, 3))
+    assert in_order_of_execution(ReferenceBackend(), 12, 3) == shuffled
+    assert in_order_of_execution(ReferenceBackend(seed=1), 12, 3) != shuffled
+
+
+def test_ids_and_ranges_in_two_dimensions() -> None:
+    queries = [
+        ItemQuery(q, d)
+        for q in ("global_id", "global_range", "local_id", "local_range", "group_id", "group_range")
+        for d in (0, 1)
+    ]
+    i, j = queries[:2]
+    kernel = Kernel(
+        "k",
+        2,
+        (ArrayParam("a", INT64, 3),),
+        (),
+        tuple(Store("a", (i, j, Const(INT64, n)), q) for n, q in enumerate(queries)),
+    )
+    out = np.zeros((4, 6, 12), np.int64)
+    run(kernel, [out], (4, 6), (2, 3))
+    for r in range(4):
+        for c in range(6):
+            assert list(out[r, c]) == [r, c, 4, 6, r % 2, c % 3, 2, 3, r // 2, c // 3, 2, 2]
+
+
+# --------------------------------------------------------------------- control flow
+def test_loops_break_and_continue() -> None:
+    k, total = Var(INT64, "k"), Var(INT64, "total")
+    body = (
+        If(Compare("eq", k, Const(INT64, 1)), (Continue(),)),
+        If(Compare("eq", k, Const(INT64, 4)), (Break(),)),
+        Assign("total", add(total, k)),
+    )
+    kernel = one_array(
+        Assign("total", I64_ZERO),
+        For("k", I64_ZERO, Const(INT64, 10), I64_ONE, body),
+        For("k", Const(INT64, 3), I64_ZERO, Const(INT64, -1), (Assign("total", add(total, k)),)),
+        For("k", I64_ZERO, Const(INT64, 3), I64_ZERO, (Assign("total", Const(INT64, -99)),)),
+        While(
+            Compare("lt", total, Const(INT64, 100)),
+            (Assign("total", Binary(INT64, "mul", total, Const(INT64, 2))),),
+        ),
+        Store("a", (ID,), total),
+        variables=(("total", INT64),),
+    )
+    out = np.zeros(1, np.int64)
+    run(kernel, [out], (1,))
+    assert out[0] == 176  # 0+2+3, +3+2+1, doubled until 100 is reached
+
+
+def test_loop_bounds_are_evaluated_once() -> None:
+    n = Var(INT64, "n")
+    kernel = one_array(
+        Assign("n", Const(INT64, 3)),
+        For("k", I64_ZERO, n, I64_ONE, (Assign("n", add(n, I64_ONE)),)),
+        Store("a", (ID,), n),
+        variables=(("n", INT64),),
+    )
+    out = np.zeros(1, np.int64)
+    run(kernel, [out], (1,))
+    assert out[0] == 6
+
+
+def test_and_does_not_evaluate_what_it_need_not() -> None:
+    inside = Compare("lt", ID, Extent("a", 0))
+    positive = Compare("gt", Load(INT64, "a", (ID,)), I64_ZERO)
+    kernel = one_array(If(Logical("and", inside, positive), (Store("a", (ID,), I64_ZERO),)))
+    array = np.array([3, -4], np.int64)
+    run(kernel, [array], (6,))
+    assert list(array) == [0, -4]
+
+
+def test_private_arrays_belong_to_the_item_and_hold_nothing_useful_at_first() -> None:
+    kernel = one_array(
+        If(
+            Compare("eq", ID, I64_ZERO),
+            (Store("own", (I64_ZERO,), Const(FLOAT32, 1.0)),),
+        ),
+        Store("a", (ID,), Load(FLOAT32, "own", (I64_ZERO,))),
+        dtype=FLOAT32,
+        arrays=(ArrayDecl("own", FLOAT32, (2,), "private"),),
+    )
+    out = np.zeros(3, np.float32)
+    run(kernel, [out], (3,), (3,))
+    assert out[0] == 1
+    assert np.isnan(out[1:]).all()
+
+
+# ------------------------------------------------------------------------ arguments
+SCALED = Kernel(
+    "scaled",
+    1,
+    (ArrayParam("a", FLOAT32, 1), ScalarParam("s", FLOAT32), ScalarParam("p", BOOL)),
+    (),
+    (
+        If(
+            Param(BOOL, "p"),
+            (Store("a", (ID,), Binary(FLOAT32, "mul", Load(FLOAT32, "a", (ID,)), Param(FLOAT32, "s"))),),
+        ),
+    ),
+)  # fmt: skip
+
+
+def test_a_prepared_launch_runs_again_with_another_scalar() -> None:
+    backend, array = ReferenceBackend(), np.ones(3, np.float32)
+    program = backend.build(SCALED, "strict")
+    launch = backend.prepare(program, [bind(array), 2.0, True], LaunchShape((3,), (1,)))
+    event = launch.launch()
+    assert event.complete
+    launch.set_scalar("s", np.float32(5))
+    launch.launch([event])
+    backend.wait()
+    assert list(array) == [10, 10, 10]
+    assert program.source.startswith("def scaled(item, a, s, p):")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["a", 2.0], "takes 3 arguments and got 2: a, s, p"),
+        (["a", np.float64(2), True], "'s' of kernel 'scaled': np.float64(2.0)"),
+        (["a", 2.0, 1], "'p' of kernel 'scaled': 1 (int) is no bool"),
+        (["a", True, True], "'s' of kernel 'scaled': True (bool) is no float32"),
+        (["a", "a", True], "'s' of kernel 'scaled' is ArrayBinding"),
+        ([1.0, 2.0, True], "'a' of kernel 'scaled' is 1.0"),
+    ],
+)
+def test_arguments_that_do_not_fit_are_refused(arguments: list[Any], message: str) -> None:
+    backend, array = ReferenceBackend(), np.ones((3,), np.float32)
+    bindings = [bind(array) if a == "a" else a for a in arguments]
+    program = backend.build(SCALED, "strict")
+    with pytest.raises(DeviceError) as error:
+        backend.prepare(program, bindings, LaunchShape((3,), (1,)))
+    assert message in str(error.value)
+
+
+@pytest.mark.parametrize("shape", [((4,), (3,)), ((4, 4), (2, 2)), ((4,), (0,))])
+def test_launch_shapes_that_do_not_fit_are_refused(shape: tuple[Any, Any]) -> None:
+    backend, array = ReferenceBackend(), np.ones((4,), np.float32)
+    program = backend.build(SCALED, "strict")
+    with pytest.raises(DeviceError, match="cannot run over the global range"):
+        backend.prepare(program, [bind(array), 1.0, True], LaunchShape(*shape))
