@@ -18,11 +18,14 @@ from fusionq.analysis.affine import Affine, AffineReader, Truth, Value, isl_val
 from fusionq.analysis.symbols import Symbols
 from fusionq.ir.nodes import (
     Assign,
+    Atomic,
+    Barrier,
     Block,
     Break,
     Continue,
     Expr,
     For,
+    GroupCall,
     If,
     ItemQuery,
     Kernel,
@@ -34,7 +37,7 @@ from fusionq.ir.nodes import (
     Store,
     While,
 )
-from fusionq.ir.walk import operands, statements
+from fusionq.ir.walk import assigned_variable, operands, statement_expressions, statements
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,7 +57,16 @@ class Access:
     indices: tuple[isl.PwAff, ...] | None
     moment: tuple[int | str, ...]
     span: Span
-    node: Load | Store
+    node: Load | Store | Atomic
+
+
+@dataclass(frozen=True, eq=False)
+class Meeting:
+    """A barrier or group function, and the instances that certainly or possibly reach it."""
+
+    instances: isl.Set
+    exact: bool
+    span: Span
 
 
 @dataclass(frozen=True)
@@ -70,10 +82,12 @@ class KernelShape:
 
 @dataclass(frozen=True, eq=False)
 class KernelAccesses:
-    """All accesses of a kernel in program order, and the symbols whose values they rest on."""
+    """All accesses to global memory of a kernel in program order, the places where the
+    work-items of a group meet, and the symbols whose values they rest on."""
 
     ndim: int
     accesses: tuple[Access, ...]
+    meetings: tuple[Meeting, ...]
     pinned: frozenset[str]
 
 
@@ -88,7 +102,12 @@ def read_accesses(kernel: Kernel, shape: KernelShape, symbols: Symbols) -> Kerne
     space = symbols.space(item_dims(kernel.ndim) + [f"k{n}" for n in range(len(loops))])
     walker = _Walker(kernel, shape, symbols, space)
     walker.run()
-    return KernelAccesses(kernel.ndim, tuple(walker.found), frozenset(walker.reader.pinned))
+    return KernelAccesses(
+        kernel.ndim,
+        tuple(walker.found),
+        tuple(walker.meetings),
+        frozenset(walker.reader.pinned),
+    )
 
 
 @dataclass
@@ -106,12 +125,14 @@ class _Walker:
     symbols: Symbols
     space: isl.Space
     found: list[Access] = field(default_factory=list)
+    meetings: list[Meeting] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.reader = AffineReader(
             self.symbols, self.space, self._query, self.shape.extents, self.shape.params, set()
         )
         self.env: dict[str, Value] = {}
+        self.own_arrays = {a.name for a in self.kernel.arrays}
         self.clock = 0
         self.prefix: tuple[int | str, ...] = ()
         self.next_loop = self.kernel.ndim
@@ -195,7 +216,11 @@ class _Walker:
         self.clock += 1
         return self.clock
 
-    def _access(self, node: Load | Store, kind: Literal["read", "write"], live: _Live) -> None:
+    def _access(
+        self, node: Load | Store | Atomic, kind: Literal["read", "write"], live: _Live
+    ) -> None:
+        if node.array in self.own_arrays:
+            return
         values = [self.reader.read(index, self.env) for index in node.indices]
         known = tuple(v.value for v in values if isinstance(v, Affine))
         self.found.append(
@@ -203,13 +228,16 @@ class _Walker:
                 array=node.array,
                 kind=kind,
                 instances=live.instances,
-                exact=live.exact,
+                exact=live.exact and not isinstance(node, Atomic),
                 indices=known if len(known) == len(values) else None,
                 moment=(*self.prefix, self._tick()),
                 span=node.span,
                 node=node,
             )
         )
+
+    def _meeting(self, span: Span, live: _Live) -> None:
+        self.meetings.append(Meeting(live.instances, live.exact, span))
 
     # ---------------------------------------------------------------------- statements
     def body(self, stmts: Iterable[Stmt], live: _Live) -> _Live:
@@ -226,6 +254,22 @@ class _Walker:
                 for expr in (*indices, value):
                     self._record(expr, live)
                 self._access(stmt, "write", live)
+            case Atomic(op):
+                for expr in statement_expressions(stmt):
+                    self._record(expr, live)
+                if op != "store":
+                    self._access(stmt, "read", live)
+                if op != "load":
+                    self._access(stmt, "write", live)
+                if stmt.result is not None:
+                    self.env[stmt.result] = None
+            case GroupCall():
+                for expr in statement_expressions(stmt):
+                    self._record(expr, live)
+                self.env[stmt.result] = None
+                self._meeting(stmt.span, live)
+            case Barrier():
+                self._meeting(stmt.span, live)
             case If():
                 return self._if(stmt, live)
             case For():
@@ -296,7 +340,7 @@ class _Walker:
         variables: dict[str, Value],
         backwards: bool = False,
     ) -> None:
-        assigned = {s.name for s in statements(body) if isinstance(s, Assign)}
+        assigned = {name for s in statements(body) if (name := assigned_variable(s)) is not None}
         if _can_break(body):
             live = _Live(live.instances, False)
         prefix = self.prefix
@@ -335,9 +379,3 @@ def _leaves(body: Iterable[Stmt]) -> bool:
         or (isinstance(s, Block) and _leaves(s.body))
         for s in body
     )
-
-
-def stores_to(kernel: Kernel) -> frozenset[str]:
-    """The array parameters that a kernel may write."""
-    return frozenset(s.array for s in statements(kernel.body) if isinstance(s, Store))
-

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import islpy as isl
 
-from fusionq.analysis.list_analysis import analyse, bounds_box
-from fusionq.analysis.submission import ArrayArgument, Submission
+from fusionq.analysis.list_analysis import ListAnalysis, bounds_box
+from fusionq.analysis.submission import ArrayArgument
 from fusionq.errors import ArgumentError
 
 
-def check_bounds(submission: Submission) -> None:
-    """Raise ArgumentError if an access that certainly happens is outside its array.
+def check_bounds(analysis: ListAnalysis) -> None:
+    """Raise ArgumentError if an access of the only submission that certainly happens is outside
+    its array.
 
     What cannot be decided passes: as in SYCL, it is the kernel's own responsibility.
     """
-    analysis = analyse([submission])
+    (submission,) = analysis.submissions
     symbols = analysis.symbols
     for access in analysis.accesses[0].accesses:
         if not access.exact or access.indices is None:

@@ -14,7 +14,7 @@ from typing import Literal
 import islpy as isl
 
 from fusionq.analysis.access import Access
-from fusionq.analysis.item_space import common_space, local_range, same_group, to_space
+from fusionq.analysis.item_space import common_space, same_group, to_space
 from fusionq.analysis.list_analysis import ListAnalysis
 from fusionq.ir.nodes import Span
 
@@ -46,6 +46,8 @@ class Found:
     reason: str
     producer_span: Span
     consumer_span: Span
+    items: isl.Map | None = None
+    """For ``GROUP`` and ``GLOBAL``: the producer's to the consumer's ids."""
 
 
 def dependences(analysis: ListAnalysis) -> tuple[Found, ...]:
@@ -84,7 +86,7 @@ class _Relations:
 
     def __init__(self, analysis: ListAnalysis) -> None:
         self.analysis = analysis
-        self.answers: dict[tuple[object, ...], tuple[Scope, str]] = {}
+        self.answers: dict[tuple[object, ...], tuple[Scope, str, isl.Map | None]] = {}
 
     def between(
         self, producer: int, a: Access, consumer: int, b: Access, kind: DependenceKind
@@ -97,7 +99,7 @@ class _Relations:
         )  # fmt: skip
         if key not in self.answers:
             self.answers[key] = self._scope(producer, a, consumer, b, kind)
-        scope, reason = self.answers[key]
+        scope, reason, items = self.answers[key]
         return Found(
             producer,
             consumer,
@@ -108,15 +110,16 @@ class _Relations:
             reason,
             a.span,
             b.span,
+            items,
         )
 
     def _scope(
         self, producer: int, a: Access, consumer: int, b: Access, kind: DependenceKind
-    ) -> tuple[Scope, str]:
+    ) -> tuple[Scope, str, isl.Map | None]:
         proofs, symbols = self.analysis.proofs, self.analysis.symbols
         for access in (a, b):
             if proofs.is_empty(access.instances):
-                return "NONE", "one of the two never happens"
+                return "NONE", "one of the two never happens", None
         from_a = self.analysis.item_elements(producer, a)
         from_b = self.analysis.item_elements(consumer, b)
         if from_a is None or from_b is None:
@@ -124,29 +127,32 @@ class _Relations:
             return "UNKNOWN", (
                 f"the index at {unknown.span} is not an affine function of ids, loop variables, "
                 "sizes and integer scalars, so it may touch any element"
-            )
+            ), None
         first, second = self.analysis.submissions[producer], self.analysis.submissions[consumer]
         items = from_a.apply_range(from_b.reverse())
         if proofs.is_empty(items):
-            return "NONE", "they touch different elements of the same memory"
+            return "NONE", "they touch different elements of the same memory", None
         space = common_space([first, second])
         if isinstance(space, str):
-            return "GLOBAL", space
+            return "GLOBAL", space, None
         to_a, pins_a = to_space(first, symbols, space.mode)
         to_b, pins_b = to_space(second, symbols, space.mode)
         self.analysis.pinned |= pins_a | pins_b
-        items = items.apply_domain(to_a).apply_range(to_b)
+        ids, items = items, items.apply_domain(to_a).apply_range(to_b)
         others = items.subtract(isl.Map.identity(items.get_space()))
         if proofs.is_empty(others):
-            return "ITEM", "each element is touched by one and the same work-item"
-        local = local_range(first)
-        if local is not None and local == local_range(second):
-            outside = items.subtract(same_group(symbols, local))
-            if proofs.is_empty(outside):
-                return "GROUP", "each element is touched inside one work-group only"
-        return "GLOBAL", (
-            f"different work-items touch the same element: {describe(others)}"
-        )
+            return "ITEM", "each element is touched by one and the same work-item", None
+        if space.local_range is not None and proofs.is_empty(
+            items.subtract(same_group(symbols, space.local_range))
+        ):
+            return "GROUP", inside_groups(space.local_range), ids
+        return "GLOBAL", f"different work-items touch the same element: {describe(others)}", ids
+
+
+def inside_groups(local: tuple[int, ...]) -> str:
+    """Why a dependence has scope ``GROUP``."""
+    size = " x ".join(map(str, local))
+    return f"each element is touched inside one work-group of {size} only"
 
 
 def describe(relation: isl.Map) -> str:

@@ -39,6 +39,15 @@ BinaryOp: TypeAlias = Literal[
 CompareOp: TypeAlias = Literal["lt", "le", "gt", "ge", "eq", "ne"]
 LogicalOp: TypeAlias = Literal["and", "or"]
 Space: TypeAlias = Literal["global", "local", "private"]
+AtomicOp: TypeAlias = Literal[
+    "add", "sub", "min", "max", "and", "or", "xor", "exchange", "load", "store",
+]  # fmt: skip
+MemoryOrderName: TypeAlias = Literal["relaxed", "acquire", "release", "acq_rel", "seq_cst"]
+MemoryScopeName: TypeAlias = Literal["work_item", "sub_group", "work_group", "device", "system"]
+GroupFunction: TypeAlias = Literal[
+    "reduce", "inclusive_scan", "exclusive_scan", "broadcast", "any", "all"
+]
+GroupOp: TypeAlias = Literal["add", "mul", "min", "max", "and", "or", "xor"]
 
 
 # ------------------------------------------------------------------ expressions
@@ -223,6 +232,55 @@ class Continue:
 
 
 @dataclass(frozen=True, slots=True)
+class Barrier:
+    """A work-group barrier that orders accesses to the named memories; every work-item of the
+    group reaches it, or none."""
+
+    global_memory: bool = True
+    local_memory: bool = True
+    span: Span = field(default=NO_SPAN, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Atomic:
+    """One atomic operation on ``array[indices]``; ``result``, if any, is the variable that takes
+    the value before it.  ``value`` has the array's dtype; None for ``load``."""
+
+    op: AtomicOp
+    array: str
+    indices: tuple[Expr, ...]
+    value: Expr | None
+    result: str | None
+    order: MemoryOrderName
+    scope: MemoryScopeName
+    span: Span = field(default=NO_SPAN, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Fence:
+    """``atomic_fence``."""
+
+    order: MemoryOrderName
+    scope: MemoryScopeName
+    span: Span = field(default=NO_SPAN, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class GroupCall:
+    """``result = function(value)`` over the work-group; every work-item of the group reaches it,
+    or none.  ``op`` for ``reduce`` and the scans, whose order is the linear local id; ``source``
+    is the linear local id that ``broadcast`` takes the value of.  ``any`` and ``all`` take and
+    give bool; the others keep the value's type."""
+
+    function: GroupFunction
+    op: GroupOp | None
+    value: Expr
+    source: Expr | None
+    result: str
+    span: Span = field(default=NO_SPAN, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
 class Block:
     """Statements under a heading, e.g. one submission's part of a fused kernel."""
 
@@ -230,7 +288,10 @@ class Block:
     body: tuple[Stmt, ...]
 
 
-Stmt: TypeAlias = Assign | Store | If | For | While | Break | Continue | Block
+Stmt: TypeAlias = (
+    Assign | Store | If | For | While | Break | Continue | Block
+    | Barrier | Atomic | Fence | GroupCall
+)  # fmt: skip
 
 
 # ---------------------------------------------------------------------- kernels
@@ -264,7 +325,7 @@ class ScalarParam:
 
 @dataclass(frozen=True, slots=True)
 class ArrayDecl:
-    """A fixed-size array in private or local memory."""
+    """A fixed-size array in private or local memory; contents undefined at first."""
 
     name: str
     dtype: ScalarType

@@ -7,6 +7,8 @@ from dataclasses import replace
 
 from fusionq.ir.nodes import (
     Assign,
+    Atomic,
+    Barrier,
     Binary,
     Block,
     Call,
@@ -14,6 +16,7 @@ from fusionq.ir.nodes import (
     Compare,
     Expr,
     For,
+    GroupCall,
     If,
     Load,
     Logical,
@@ -60,6 +63,10 @@ def statement_expressions(stmt: Stmt) -> tuple[Expr, ...]:
             return (stmt.cond,)
         case For():
             return (stmt.start, stmt.stop, stmt.step)
+        case Atomic():
+            return (*stmt.indices, *((stmt.value,) if stmt.value is not None else ()))
+        case GroupCall():
+            return (stmt.value, *((stmt.source,) if stmt.source is not None else ()))
         case _:
             return ()
 
@@ -142,6 +149,18 @@ def rewrite_body(
                 )
             case While():
                 s = replace(s, cond=rewrite(s.cond, expr), body=many(s.body))
+            case Atomic():
+                s = replace(
+                    s,
+                    indices=tuple(rewrite(i, expr) for i in s.indices),
+                    value=None if s.value is None else rewrite(s.value, expr),
+                )
+            case GroupCall():
+                s = replace(
+                    s,
+                    value=rewrite(s.value, expr),
+                    source=None if s.source is None else rewrite(s.source, expr),
+                )
             case Block():
                 s = replace(s, body=many(s.body))
         return stmt(s)
@@ -150,3 +169,19 @@ def rewrite_body(
         return tuple(new for s in stmts for new in one(s))
 
     return many(body)
+
+
+def assigned_variable(stmt: Stmt) -> str | None:
+    """The variable that a statement sets, if any."""
+    match stmt:
+        case Assign(name):
+            return name
+        case Atomic() | GroupCall():
+            return stmt.result
+        case _:
+            return None
+
+
+def has_barrier(body: Iterable[Stmt]) -> bool:
+    """Whether work-items of a group wait for each other somewhere in ``body``."""
+    return any(isinstance(s, (Barrier, GroupCall)) for s in statements(body))

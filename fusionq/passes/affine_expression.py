@@ -6,13 +6,15 @@ from collections.abc import Callable
 
 import islpy as isl
 
-from fusionq.ir.nodes import Binary, Const, Expr, ItemQuery
+from fusionq.ir.nodes import Binary, Const, Expr
 from fusionq.ir.types import INT64
 
 
-def affine_expression(aff: isl.Aff, symbol: Callable[[str], Expr]) -> Expr:
-    """``aff``, over the global ids, rounded down where it is no integer (as its divisions are);
-    ``symbol`` gives a parameter's value."""
+def affine_expression(
+    aff: isl.Aff, dimension: Callable[[int], Expr], symbol: Callable[[str], Expr]
+) -> Expr:
+    """``aff``, rounded down where it is no integer (as its divisions are); ``dimension`` gives
+    the value of an input, ``symbol`` a parameter's."""
     denominator = int(aff.get_denominator_val().to_python())
     terms: list[Expr] = []
 
@@ -24,7 +26,7 @@ def affine_expression(aff: isl.Aff, symbol: Callable[[str], Expr]) -> Expr:
             terms.append(Binary(INT64, "mul", Const(INT64, factor), value))
 
     for d in range(aff.dim(isl.dim_type.in_)):
-        add(aff.get_coefficient_val(isl.dim_type.in_, d), ItemQuery("global_id", d))
+        add(aff.get_coefficient_val(isl.dim_type.in_, d), dimension(d))
     for p in range(aff.dim(isl.dim_type.param)):
         coefficient = aff.get_coefficient_val(isl.dim_type.param, p)
         if not coefficient.is_zero():
@@ -34,7 +36,7 @@ def affine_expression(aff: isl.Aff, symbol: Callable[[str], Expr]) -> Expr:
     for d in range(aff.dim(isl.dim_type.div)):
         coefficient = aff.get_coefficient_val(isl.dim_type.div, d)
         if not coefficient.is_zero():
-            add(coefficient, affine_expression(aff.get_div(d), symbol))
+            add(coefficient, affine_expression(aff.get_div(d), dimension, symbol))
     constant = aff.get_constant_val().mul(aff.get_denominator_val())
     if not constant.is_zero() or not terms:
         terms.append(Const(INT64, int(constant.to_python())))

@@ -16,10 +16,13 @@ from dataclasses import replace
 from fusionq.ir.nodes import (
     ArrayParam,
     Assign,
+    Atomic,
     Block,
     Break,
     Continue,
+    Fence,
     For,
+    GroupCall,
     If,
     Kernel,
     Load,
@@ -28,7 +31,14 @@ from fusionq.ir.nodes import (
     Var,
     While,
 )
-from fusionq.ir.walk import expressions, rewrite_body, statements, subexpressions
+from fusionq.ir.walk import (
+    assigned_variable,
+    expressions,
+    has_barrier,
+    rewrite_body,
+    statements,
+    subexpressions,
+)
 
 
 def eliminate_dead_stores(kernel: Kernel) -> Kernel:
@@ -44,6 +54,11 @@ def _without_unread(kernel: Kernel) -> Kernel:
     """Drop variables and private arrays that are written but never read."""
     read = {e.name for e in expressions(kernel.body) if isinstance(e, Var)}
     loaded = {e.array for e in expressions(kernel.body) if isinstance(e, Load)}
+    for s in statements(kernel.body):
+        if isinstance(s, Atomic):
+            loaded.add(s.array)
+        if isinstance(s, (Atomic, GroupCall)) and s.result is not None:
+            read.add(s.result)
     private = {a.name for a in kernel.arrays}
 
     def stmt(s: Stmt) -> tuple[Stmt, ...]:
@@ -83,7 +98,7 @@ def _without_overwritten(kernel: Kernel) -> Kernel:
                     ):
                         dead.add(id(store))
                         break
-                    if _reads(later, store.array) or _assigns(later) & _variables(store):
+                    if _may_observe(later, store):
                         break
     return replace(kernel, body=_drop(kernel.body, dead)) if dead else kernel
 
@@ -107,12 +122,23 @@ def _straight_lines(body: Iterable[Stmt]) -> Iterator[list[Stmt]]:
         yield line
 
 
+def _may_observe(stmt: Stmt, store: Store) -> bool:
+    """Whether ``stmt`` may read what ``store`` wrote, let others read it, or change where it
+    points."""
+    return (
+        has_barrier((stmt,))
+        or any(isinstance(s, (Atomic, Fence)) for s in statements((stmt,)))
+        or _reads(stmt, store.array)
+        or bool(_assigns(stmt) & _variables(store))
+    )
+
+
 def _reads(stmt: Stmt, array: str) -> bool:
     return any(isinstance(e, Load) and e.array == array for e in expressions((stmt,)))
 
 
 def _assigns(stmt: Stmt) -> set[str]:
-    return {s.name for s in statements((stmt,)) if isinstance(s, Assign)}
+    return {name for s in statements((stmt,)) if (name := assigned_variable(s)) is not None}
 
 
 def _variables(store: Store) -> set[str]:

@@ -12,7 +12,7 @@ and neighbours with the same range share a guard.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
 
@@ -21,8 +21,11 @@ from fusionq.analysis.item_space import ItemSpace, global_range, local_range
 from fusionq.analysis.list_analysis import ListAnalysis
 from fusionq.analysis.submission import ArrayArgument
 from fusionq.ir.nodes import (
+    ArrayDecl,
     ArrayParam,
     Assign,
+    Atomic,
+    Barrier,
     Binary,
     Block,
     Compare,
@@ -30,7 +33,7 @@ from fusionq.ir.nodes import (
     Expr,
     Extent,
     For,
-    If,
+    GroupCall,
     ItemQuery,
     Kernel,
     KernelParam,
@@ -44,6 +47,7 @@ from fusionq.ir.nodes import (
 )
 from fusionq.ir.types import INT64, ScalarType
 from fusionq.ir.walk import rewrite_body, statements
+from fusionq.passes.guard import guarded
 from fusionq.passes.names import Names
 from fusionq.passes.sources import ArgumentSource, ParamSource, RangeSource
 
@@ -58,9 +62,15 @@ class FusedKernel:
     views: dict[tuple[int, int], str]
 
 
-def fuse(analysis: ListAnalysis, members: Sequence[int], space: ItemSpace) -> FusedKernel:
-    """One kernel that does what the submissions ``members`` do, in their order."""
-    return _Fuser(analysis, tuple(members), space).run()
+def fuse(
+    analysis: ListAnalysis,
+    members: Sequence[int],
+    space: ItemSpace,
+    barriers: Mapping[int, Barrier],
+) -> FusedKernel:
+    """One kernel that does what the submissions ``members`` do, in their order, with
+    ``barriers`` before some of them."""
+    return _Fuser(analysis, tuple(members), space, barriers).run()
 
 
 def is_contiguous(argument: ArrayArgument) -> bool:
@@ -78,27 +88,36 @@ class _Fuser:
     analysis: ListAnalysis
     members: tuple[int, ...]
     space: ItemSpace
+    barriers: Mapping[int, Barrier]
     names: Names = field(default_factory=Names)
     params: list[KernelParam] = field(default_factory=list)
     sources: dict[str, ParamSource] = field(default_factory=dict)
     views: dict[tuple[int, int], str] = field(default_factory=dict)
     variables: list[tuple[str, ScalarType]] = field(default_factory=list)
+    arrays: list[ArrayDecl] = field(default_factory=list)
     ranges: dict[int, Param] = field(default_factory=dict)
 
     def run(self) -> FusedKernel:
         submissions = self.analysis.submissions
-        parts: list[tuple[tuple[int, ...], list[Stmt]]] = []
-        for s in self.members:
-            block = self._submission(s)
-            extents = tuple(global_range(submissions[s]))
-            if parts and parts[-1][0] == extents:
-                parts[-1][1].append(block)
-            else:
-                parts.append((extents, [block]))
         body: list[Stmt] = []
-        for extents, blocks in parts:
-            guard = self._guard(extents)
-            body.extend(blocks if guard is None else [If(guard, tuple(blocks))])
+        together: list[Stmt] = []
+        last: tuple[int, ...] | None = None
+
+        def close() -> None:
+            if last is not None:
+                guard = self._guard(last)
+                body.extend(together if guard is None else guarded(together, guard))
+                together.clear()
+
+        for s in self.members:
+            extents = tuple(global_range(submissions[s]))
+            if extents != last or s in self.barriers:
+                close()
+            if s in self.barriers:
+                body.append(self.barriers[s])
+            last = extents
+            together.append(self._submission(s))
+        close()
         names = [submissions[s].ir.name for s in self.members]
         kernel = Kernel(
             name=names[0] if len(names) == 1 else _fused_name(names),
@@ -106,6 +125,7 @@ class _Fuser:
             params=tuple(self.params),
             variables=tuple(self.variables),
             body=tuple(body),
+            arrays=tuple(self.arrays),
             span=submissions[self.members[0]].ir.span,
         )
         return FusedKernel(kernel, self.sources, self.views)
@@ -152,7 +172,8 @@ class _Fuser:
         kernel = submission.ir
         arrays: dict[str, str] = {}
         scalars: dict[str, str] = {}
-        for k, param in enumerate(kernel.params):
+        for param in kernel.params:
+            k = self.analysis.argument_index(s, param.name)
             if isinstance(param, ArrayParam):
                 arrays[param.name] = self._array(s, k, param)
             else:
@@ -163,6 +184,9 @@ class _Fuser:
         for variable, kind in kernel.variables:
             locals_[variable] = name = self.names.fresh(variable)
             self.variables.append((name, kind))
+        for declared in kernel.arrays:
+            arrays[declared.name] = name = self.names.fresh(declared.name)
+            self.arrays.append(replace(declared, name=name))
         prologue, ids = self._ids(s)
 
         def expr(e: Expr) -> Expr:
@@ -188,6 +212,11 @@ class _Fuser:
                     return (replace(st, array=arrays[st.array]),)
                 case For():
                     return (replace(st, var=locals_[st.var]),)
+                case Atomic():
+                    result = None if st.result is None else locals_[st.result]
+                    return (replace(st, array=arrays[st.array], result=result),)
+                case GroupCall():
+                    return (replace(st, result=locals_[st.result]),)
                 case _:
                     return (st,)
 

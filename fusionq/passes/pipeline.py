@@ -4,55 +4,55 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from typing import Literal
 
+from fusionq.analysis.footprint import Footprint
 from fusionq.analysis.item_space import ItemSpace
 from fusionq.analysis.list_analysis import ListAnalysis
-from fusionq.analysis.private_footprint import PrivateFootprint
 from fusionq.config import debug_level
-from fusionq.ir.nodes import Kernel
+from fusionq.ir.nodes import Barrier, Kernel
 from fusionq.ir.printer import print_kernel
 from fusionq.ir.verifier import verify
 from fusionq.passes.dead_stores import eliminate_dead_stores
 from fusionq.passes.fuse import FusedKernel, fuse
-from fusionq.passes.promote_private import SymbolSource, promote_private
+from fusionq.passes.promote_local import promote_local
+from fusionq.passes.promote_private import promote_private
 from fusionq.passes.propagate_ids import propagate_ids
+from fusionq.passes.relocate import SymbolSource
 from fusionq.passes.unused_params import drop_unused_params
+
+Scope = Literal["private", "local"]
 
 
 def fused_kernel(
     analysis: ListAnalysis,
     members: Sequence[int],
     space: ItemSpace,
-    private: Mapping[tuple[int, int], PrivateFootprint],
+    barriers: Mapping[int, Barrier],
+    promoted: Mapping[tuple[int, int], tuple[Scope, Footprint]],
     symbol_source: SymbolSource,
 ) -> FusedKernel:
-    """The submissions ``members`` as one kernel, with the views ``private`` (alias group and
-    view) in private memory."""
-    fused = fuse(analysis, members, space)
+    """The submissions ``members`` as one kernel, with ``barriers`` before some of them and the
+    views ``promoted`` (alias group and view) in private or local memory."""
+    fused = fuse(analysis, members, space, barriers)
     _check("fuse", None, fused.kernel)
-    fused = _run("propagate_ids", _on_kernel(propagate_ids), fused)
-    for view, footprint in private.items():
-        array = fused.views[view]
-        fused = _run(
-            f"promote_private {array}",
-            lambda f, a=array, p=footprint: promote_private(f, a, p, symbol_source),  # type: ignore[misc]
-            fused,
-        )
-    fused = _run("eliminate_dead_stores", _on_kernel(eliminate_dead_stores), fused)
-    return _run("drop_unused_params", drop_unused_params, fused)
+    fused = _rewritten("propagate_ids", fused, propagate_ids)
+    for view, (scope, footprint) in promoted.items():
+        promote = promote_private if scope == "private" else promote_local
+        moved = promote(fused, fused.views[view], footprint, symbol_source)
+        fused = _checked(f"promote_{scope} {fused.views[view]}", fused, moved)
+    fused = _rewritten("eliminate_dead_stores", fused, eliminate_dead_stores)
+    return _checked("drop_unused_params", fused, drop_unused_params(fused))
 
 
-def _on_kernel(rewrite: Callable[[Kernel], Kernel]) -> Callable[[FusedKernel], FusedKernel]:
-    def run(fused: FusedKernel) -> FusedKernel:
-        return FusedKernel(rewrite(fused.kernel), fused.sources, fused.views)
-
-    return run
-
-
-def _run(
-    name: str, rewrite: Callable[[FusedKernel], FusedKernel], before: FusedKernel
+def _rewritten(
+    name: str, fused: FusedKernel, rewrite: Callable[[Kernel], Kernel]
 ) -> FusedKernel:
-    after = rewrite(before)
+    after = FusedKernel(rewrite(fused.kernel), fused.sources, fused.views)
+    return _checked(name, fused, after)
+
+
+def _checked(name: str, before: FusedKernel, after: FusedKernel) -> FusedKernel:
     _check(name, before.kernel, after.kernel)
     return after
 

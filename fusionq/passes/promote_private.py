@@ -10,104 +10,38 @@ With several elements an item, indices count from the first element that the ite
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 
-from fusionq.analysis.private_footprint import PrivateFootprint
-from fusionq.ir.nodes import (
-    ArrayDecl,
-    ArrayParam,
-    Assign,
-    Binary,
-    Expr,
-    Extent,
-    For,
-    Kernel,
-    Load,
-    Param,
-    ScalarParam,
-    Stmt,
-    Store,
-    Var,
-)
-from fusionq.ir.types import INT64
-from fusionq.ir.walk import expressions, rewrite_body, statements
-from fusionq.passes.affine_expression import affine_expression
+from fusionq.analysis.footprint import Footprint
+from fusionq.ir.nodes import ArrayParam, Assign, Expr, ItemQuery, Load, Stmt, Store, Var
+from fusionq.ir.walk import rewrite_body
 from fusionq.passes.fuse import FusedKernel
-from fusionq.passes.names import Names
-from fusionq.passes.sources import ArgumentSource, ExtentSource, ParamSource
-
-SymbolSource = Callable[[str], ParamSource]
-"""Where the value of an analysis symbol is found."""
+from fusionq.passes.relocate import Sizes, SymbolSource, relocate, without_param
 
 
 def promote_private(
-    fused: FusedKernel, array: str, footprint: PrivateFootprint, symbol_source: SymbolSource
+    fused: FusedKernel, array: str, footprint: Footprint, symbol_source: SymbolSource
 ) -> FusedKernel:
     """``fused`` with parameter ``array`` in private memory."""
+    if not footprint.is_scalar:
+        return relocate(
+            fused, array, footprint, "private", lambda d: ItemQuery("global_id", d), symbol_source
+        )
     kernel = fused.kernel
     param = kernel.param(array)
     assert isinstance(param, ArrayParam)
-    source = fused.sources[array]
-    assert isinstance(source, ArgumentSource)
-    names = Names(_names_in(kernel))
-    added: dict[ParamSource, str] = {}
-
-    def size(wanted: str, origin: ParamSource) -> Expr:
-        if origin not in added:
-            added[origin] = names.fresh(wanted)
-        return Param(INT64, added[origin])
-
-    base = [
-        affine_expression(aff, lambda symbol: size(f"{array}_{symbol}", symbol_source(symbol)))
-        for aff in footprint.base
-    ]
-
-    def offsets(indices: tuple[Expr, ...]) -> tuple[Expr, ...]:
-        return tuple(
-            Binary(INT64, "sub", index, first) for index, first in zip(indices, base, strict=True)
-        )
 
     def expr(e: Expr) -> Expr:
-        match e:
-            case Load(type, name, indices) if name == array:
-                if footprint.is_scalar:
-                    return Var(type, array)
-                return replace(e, indices=offsets(indices))
-            case Extent(name, dim) if name == array:
-                return size(
-                    f"{array}_extent_{dim}", ExtentSource(source.submission, source.argument, dim)
-                )
-            case _:
-                return e
+        return Var(e.type, array) if isinstance(e, Load) and e.array == array else e
 
     def stmt(s: Stmt) -> tuple[Stmt, ...]:
         if isinstance(s, Store) and s.array == array:
-            if footprint.is_scalar:
-                return (Assign(array, s.value, s.span),)
-            return (replace(s, indices=offsets(s.indices)),)
+            return (Assign(array, s.value, s.span),)
         return (s,)
 
-    body = rewrite_body(kernel.body, expr, stmt)
-    used = {e.name for e in expressions(body) if isinstance(e, Param)}
-    sizes: dict[str, ParamSource] = {n: origin for origin, n in added.items() if n in used}
-    params = tuple(p for p in kernel.params if p.name != array)
-    kernel = replace(
+    moved = replace(
         kernel,
-        params=params + tuple(ScalarParam(name, INT64) for name in sizes),
-        body=body,
-        variables=(*kernel.variables, (array, param.dtype))
-        if footprint.is_scalar
-        else kernel.variables,
-        arrays=kernel.arrays
-        if footprint.is_scalar
-        else (*kernel.arrays, ArrayDecl(array, param.dtype, footprint.extents, "private")),
+        body=rewrite_body(kernel.body, expr, stmt),
+        variables=(*kernel.variables, (array, param.dtype)),
     )
-    sources = {name: s for name, s in fused.sources.items() if name != array} | sizes
-    return FusedKernel(kernel, sources, fused.views)
-
-
-def _names_in(kernel: Kernel) -> list[str]:
-    loops = [s.var for s in statements(kernel.body) if isinstance(s, For)]
-    declared = [name for name, _ in kernel.variables] + [a.name for a in kernel.arrays]
-    return [p.name for p in kernel.params] + declared + loops
+    return without_param(fused, moved, array, Sizes(kernel))

@@ -1,7 +1,7 @@
 """Put work-item ids where variables hold nothing else, so that equal indices look equal.
 
-    i = item.get_id(0)
-    out[i] = a[i]         →    out[item.get_id(0)] = a[item.get_id(0)]
+i = item.get_id(0)
+out[i] = a[i]         →    out[item.get_id(0)] = a[item.get_id(0)]
 """
 
 from __future__ import annotations
@@ -10,13 +10,13 @@ from collections import Counter
 from dataclasses import replace
 
 from fusionq.ir.nodes import Assign, Expr, ItemQuery, Kernel, Stmt, Var
-from fusionq.ir.walk import rewrite_body, statements
+from fusionq.ir.walk import assigned_variable, rewrite_body, statements
 
 
 def propagate_ids(kernel: Kernel) -> Kernel:
     """``kernel`` without variables that only ever hold one id or range of the work-item."""
     assignments = [s for s in statements(kernel.body) if isinstance(s, Assign)]
-    times = Counter(s.name for s in assignments)
+    times = Counter(assigned_variable(s) for s in statements(kernel.body))
     ids = {
         s.name: s.value
         for s in assignments

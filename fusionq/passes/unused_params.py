@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from fusionq.ir.nodes import Extent, Load, Param, Store
+from fusionq.ir.nodes import Atomic, Extent, Load, Param, Store
 from fusionq.ir.walk import expressions, statements
 from fusionq.passes.fuse import FusedKernel
 
@@ -12,7 +12,7 @@ from fusionq.passes.fuse import FusedKernel
 def drop_unused_params(fused: FusedKernel) -> FusedKernel:
     """``fused`` with the parameters that its body uses, in the same order."""
     body = fused.kernel.body
-    used = {s.array for s in statements(body) if isinstance(s, Store)}
+    used = {s.array for s in statements(body) if isinstance(s, (Store, Atomic))}
     for e in expressions(body):
         match e:
             case Param(_, name):

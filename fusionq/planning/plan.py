@@ -83,7 +83,8 @@ class StagePlan:
     ``sources`` has one entry for each of ``kernel.params``; promoted buffers have none and so
     are never allocated.  ``geometry`` is the submission whose range the launch covers,
     in ``mode`` (one linear dimension, or the range's own), with work-groups of ``local_range``
-    if the user fixed them.  ``boundary`` says why this stage does not join the one before it (None for the first).
+    if the user fixed them.  ``boundary`` says why this stage does not join the one before it
+    (None for the first).
     """
 
     submissions: tuple[int, ...]

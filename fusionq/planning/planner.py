@@ -4,27 +4,29 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from math import prod
 from typing import Literal
 
 from fusionq.analysis.aliasing import places
 from fusionq.analysis.bounds import check_bounds
+from fusionq.analysis.convergence import check_convergence
 from fusionq.analysis.dependence import Found, dependences
+from fusionq.analysis.footprint import Footprint
 from fusionq.analysis.item_space import global_range, local_range
 from fusionq.analysis.list_analysis import ListAnalysis, analyse
-from fusionq.analysis.private_footprint import PrivateFootprint
-from fusionq.analysis.submission import ArrayArgument, Submission
+from fusionq.analysis.submission import ArrayArgument, Promotion, Submission
 from fusionq.analysis.symbols import Symbols
 from fusionq.backends.base import DeviceInfo, LaunchShape
 from fusionq.codegen.launch_shape import launch_shape
 from fusionq.errors import ArgumentError, FusionRefused
+from fusionq.ir.nodes import Barrier
 from fusionq.passes.fuse import is_contiguous
 from fusionq.passes.pipeline import fused_kernel
 from fusionq.passes.sources import ArgumentSource, ExtentSource, ParamSource, RangeSource
 from fusionq.planning.plan import Dependence, FusionOptions, Plan, PromotionDecision, StagePlan
-from fusionq.planning.promotion import check_flags, promotions
-from fusionq.planning.stages import Stage, split
+from fusionq.planning.promotion import View, check_flags, promotions
+from fusionq.planning.stages import WORK_GROUP_FUSION, Stage, barriers_of, settled, split
 from fusionq.planning.validity import validity_of
 
 _lock = threading.RLock()
@@ -36,7 +38,9 @@ def check_submission(submission: Submission) -> None:
     contradict each other."""
     check_flags(submission)
     with _lock:
-        check_bounds(submission)
+        analysis = analyse([submission])
+        check_bounds(analysis)
+        check_convergence(analysis, 0)
 
 
 def structure_key(
@@ -84,7 +88,7 @@ def make_plan(
     Raises FusionRefused if ``options.require`` and something that was asked for cannot be had,
     PromotionConflict for contradictory flags, ArgumentError for options that are not there.
     """
-    if options.barriers == "all":
+    if options.barriers == "all" and not WORK_GROUP_FUSION:
         raise ArgumentError(
             "barriers='all' needs work-group barriers, which this version does not have; "
             "use barriers='auto', which fuses only where no barrier is needed"
@@ -92,23 +96,33 @@ def make_plan(
     for submission in submissions:
         check_flags(submission)
     with _lock:
-        return _make_plan(submissions, options)
+        return _make_plan(submissions, options, info)
 
 
-def _make_plan(submissions: Sequence[Submission], options: FusionOptions) -> Plan:
+def _make_plan(
+    submissions: Sequence[Submission], options: FusionOptions, info: DeviceInfo
+) -> Plan:
     started = time.perf_counter()
     analysis = analyse(submissions)
     found = dependences(analysis)
-    stages = split(submissions, found, fuse=options.strategy != "unfused")
-    promoted = promotions(analysis, stages, options)
+    split_up = split(
+        analysis,
+        found,
+        fuse=options.strategy != "unfused",
+        barriers=options.barriers != "none",
+        max_work_group_size=info.max_work_group_size,
+    )
+    found = settled(found, split_up)
+    promoted = promotions(analysis, split_up, options, info)
+    stages = promoted.stages
     strategy = _strategy(stages, options)
     fallback = _fallback(strategy, stages, options)
     if options.require:
         _require(fallback, promoted.decisions)
     analysed = time.perf_counter()
     plans = tuple(
-        _stage_plan(analysis, stage, private)
-        for stage, private in zip(stages, promoted.private, strict=True)
+        _stage_plan(analysis, stage, moved, options)
+        for stage, moved in zip(stages, promoted.moved, strict=True)
     )
     return Plan(
         strategy=strategy,
@@ -156,10 +170,19 @@ def _require(fallback: str | None, decisions: Sequence[PromotionDecision]) -> No
 
 
 def _stage_plan(
-    analysis: ListAnalysis, stage: Stage, private: dict[tuple[int, int], PrivateFootprint]
+    analysis: ListAnalysis,
+    stage: Stage,
+    moved: Mapping[View, tuple[Promotion, Footprint]],
+    options: FusionOptions,
 ) -> StagePlan:
+    every = stage.members[1:] if options.barriers == "all" else barriers_of(stage)
     fused = fused_kernel(
-        analysis, stage.members, stage.space, private, lambda s: _symbol_source(analysis, s)
+        analysis,
+        stage.members,
+        stage.space,
+        dict.fromkeys(every, Barrier()),
+        moved,
+        lambda s: _symbol_source(analysis, s),
     )
     largest = max(
         stage.members,

@@ -3,27 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from math import prod
+from typing import Literal
 
+from fusionq.analysis.footprint import Footprint, Use
 from fusionq.analysis.list_analysis import ListAnalysis
-from fusionq.analysis.private_footprint import PrivateFootprint, Use, private_footprint
-from fusionq.analysis.submission import ArrayArgument, Submission
+from fusionq.analysis.local_footprint import local_footprint
+from fusionq.analysis.private_footprint import private_footprint
+from fusionq.analysis.submission import ArrayArgument, Promotion, Submission
+from fusionq.analysis.work_groups import candidates, keeps_inside, largest_extents
+from fusionq.backends.base import DeviceInfo
 from fusionq.errors import PromotionConflict
 from fusionq.planning.plan import FusionOptions, PromotionDecision
-from fusionq.planning.stages import Stage
+from fusionq.planning.stages import WORK_GROUP_FUSION, Stage
 
 Place = tuple[int, int]
 """A submission and the position of one of its arguments."""
 
-LOCAL_NOT_YET = "local promotion is not in this version"
+View = tuple[int, int]
+"""An alias group and a view in it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Promotions:
-    """The decisions, and for each stage the views (alias group, view) to make private."""
+    """The decisions; the stages, perhaps with a work-group size that local memory needed; and
+    for each stage the views to move, with scope and footprint."""
 
     decisions: tuple[PromotionDecision, ...]
-    private: tuple[dict[tuple[int, int], PrivateFootprint], ...]
+    stages: tuple[Stage, ...]
+    moved: tuple[dict[View, tuple[Promotion, Footprint]], ...]
 
 
 def check_flags(submission: Submission) -> None:
@@ -40,92 +49,161 @@ def check_flags(submission: Submission) -> None:
 
 
 def promotions(
-    analysis: ListAnalysis, stages: Sequence[Stage], options: FusionOptions
+    analysis: ListAnalysis, stages: Sequence[Stage], options: FusionOptions, info: DeviceInfo
 ) -> Promotions:
     """Decide for every flagged buffer of the list."""
-    decisions: list[PromotionDecision] = []
-    private: list[dict[tuple[int, int], PrivateFootprint]] = [{} for _ in stages]
-    for places in _flagged(analysis, options):
-        found = _decide(analysis, stages, options, places)
-        first, argument = places[0]
-        if isinstance(found, str):
-            scope, reason = "global", found
-        else:
-            index, footprint = found
-            place = analysis.place[places[0]]
-            private[index][place.group, place.view] = footprint
-            scope, reason = "private", _reason(footprint)
-        label = analysis.submissions[first].arguments[argument].label
-        decisions.append(PromotionDecision(label, first, argument, scope, reason))  # type: ignore[arg-type]
-    return Promotions(tuple(decisions), tuple(private))
+    return _Promoter(analysis, list(stages), options, info).run()
 
 
-def _flagged(analysis: ListAnalysis, options: FusionOptions) -> Iterator[list[Place]]:
-    """The uses of each alias group in which something is flagged."""
-    groups: dict[int, list[Place]] = {}
-    for position, place in analysis.place.items():
-        groups.setdefault(place.group, []).append(position)
-    for places in groups.values():
-        arguments = [_argument(analysis, p) for p in places]
-        if any(_flag(a) for a in arguments) or (
-            options.promote == "internal" and any(a.internal for a in arguments)
-        ):
-            yield places
+class _Promoter:
+    def __init__(
+        self,
+        analysis: ListAnalysis,
+        stages: list[Stage],
+        options: FusionOptions,
+        info: DeviceInfo,
+    ) -> None:
+        self.analysis = analysis
+        self.stages = stages
+        self.options = options
+        self.info = info
+        self.moved: list[dict[View, tuple[Promotion, Footprint]]] = [{} for _ in stages]
+        self.local_bytes = [_own_local_bytes(analysis, stage) for stage in stages]
 
+    def run(self) -> Promotions:
+        decisions = []
+        for places in self._flagged():
+            scope, reason = self._decide(places)
+            submission, argument = places[0]
+            label = self.analysis.submissions[submission].arguments[argument].label
+            decisions.append(PromotionDecision(label, submission, argument, scope, reason))
+        return Promotions(tuple(decisions), tuple(self.stages), tuple(self.moved))
 
-def _decide(
-    analysis: ListAnalysis,
-    stages: Sequence[Stage],
-    options: FusionOptions,
-    places: Sequence[Place],
-) -> tuple[int, PrivateFootprint] | str:
-    """The stage and footprint to promote, or the reason to stay in global memory."""
-    if options.promote == "none":
-        return "promote='none' was asked for"
-    if options.strategy == "unfused":
-        return "nothing is fused, so other kernels may read it"
-    arguments = [_argument(analysis, p) for p in places]
-    flags = {_flag(a) for a in arguments}
-    if flags == {None}:
-        if not all(a.internal for a in arguments):
-            return "only some of the arguments that share this memory are marked internal"
-    elif None in flags:
-        return "some accesses of it are flagged for promotion and some are not"
-    elif "local" in flags:
-        return LOCAL_NOT_YET
-    used_in = [n for n, stage in enumerate(stages) if any(s in stage.members for s, _ in places)]
-    if len(used_in) > 1:
-        return (
-            f"launches {' and '.join(map(str, used_in))} use it, so it has to survive the first"
+    def _flagged(self) -> Iterator[list[Place]]:
+        """The uses of each alias group in which something is flagged."""
+        groups: dict[int, list[Place]] = {}
+        for position, place in self.analysis.place.items():
+            groups.setdefault(place.group, []).append(position)
+        for places in groups.values():
+            arguments = [self._argument(p) for p in places]
+            if any(_flag(a) for a in arguments) or (
+                self.options.promote == "internal" and any(a.internal for a in arguments)
+            ):
+                yield places
+
+    def _decide(
+        self, places: Sequence[Place]
+    ) -> tuple[Literal["private", "local", "global"], str]:
+        """Where the buffer goes, and why."""
+        if self.options.promote == "none":
+            return "global", "promote='none' was asked for"
+        if self.options.strategy == "unfused":
+            return "global", "nothing is fused, so other kernels may read it"
+        arguments = [self._argument(p) for p in places]
+        flags = {_flag(a) for a in arguments}
+        if flags == {None}:
+            if not all(a.internal for a in arguments):
+                return "global", "only some accesses of this memory are marked internal"
+        elif None in flags:
+            return "global", "some accesses of it are flagged for promotion and some are not"
+        used_in = [
+            n for n, stage in enumerate(self.stages) if any(s in stage.members for s, _ in places)
+        ]
+        if len(used_in) > 1:
+            return "global", (
+                f"launches {' and '.join(map(str, used_in))} use it, so it has to survive the first"
+            )
+        stage = used_in[0]
+        uses = self._uses(stage, self.analysis.place[places[0]].group)
+        if not uses:
+            return "global", "no kernel of the list touches it"
+        place = self.analysis.place[places[0]]
+        view = (place.group, place.view)
+        if "local" in flags and not WORK_GROUP_FUSION:
+            return "global", "local promotion is not in this version"
+        if "local" in flags:
+            return self._local(stage, uses, view, arguments[0])
+        return self._private(stage, uses, view)
+
+    def _private(
+        self, stage: int, uses: Sequence[Use], view: View
+    ) -> tuple[Literal["private", "global"], str]:
+        footprint = private_footprint(self.analysis, uses, self.stages[stage].space.mode)
+        if isinstance(footprint, str):
+            return "global", footprint
+        self.moved[stage][view] = "private", footprint
+        owned = (
+            "one element a work-item"
+            if footprint.is_scalar
+            else f"{_size(footprint)} elements a work-item"
         )
-    stage = stages[used_in[0]]
-    group = analysis.place[places[0]].group
-    uses: list[Use] = [
-        (s, access)
+        return "private", (
+            f"{owned}, each written before it is read and touched by no other work-item"
+        )
+
+    def _local(
+        self, number: int, uses: Sequence[Use], view: View, argument: ArrayArgument
+    ) -> tuple[Literal["local", "global"], str]:
+        stage = self.stages[number]
+        extents = largest_extents(self.analysis, stage.members, stage.space)
+        reason = "no work-group size was tried"
+        for local in candidates(stage.space, extents, self.info.max_work_group_size):
+            footprint = local_footprint(self.analysis, uses, stage.space.mode, local)
+            if isinstance(footprint, str):
+                reason = footprint
+                continue
+            taken = prod(footprint.extents) * argument.dtype.nbytes
+            free = self.info.local_memory_bytes - self.local_bytes[number]
+            if taken > free:
+                reason = (
+                    f"a work-group's {_size(footprint)} elements take {taken} bytes of local "
+                    f"memory, and {free} are free"
+                )
+                continue
+            if stage.crossing and not keeps_inside(
+                self.analysis, stage.crossing, stage.space.mode, local
+            ):
+                continue
+            self.local_bytes[number] += taken
+            self.stages[number] = replace(stage, space=replace(stage.space, local_range=local))
+            self.moved[number][view] = "local", footprint
+            return "local", (
+                f"{_size(footprint)} elements a work-group of {_extents(local)}, each written "
+                "before it is read and touched by no other work-group"
+            )
+        return "global", reason
+
+    def _uses(self, stage: int, group: int) -> list[Use]:
+        return [
+            (s, access)
+            for s in self.stages[stage].members
+            for access in self.analysis.accesses[s].accesses
+            if self.analysis.shares(s, access).group == group
+        ]
+
+    def _argument(self, place: Place) -> ArrayArgument:
+        argument = self.analysis.submissions[place[0]].arguments[place[1]]
+        assert isinstance(argument, ArrayArgument)
+        return argument
+
+
+def _own_local_bytes(analysis: ListAnalysis, stage: Stage) -> int:
+    """Bytes of local memory that the stage's kernels take themselves."""
+    return sum(
+        prod(array.shape) * array.dtype.nbytes
         for s in stage.members
-        for access in analysis.accesses[s].accesses
-        if analysis.shares(s, access).group == group
-    ]
-    if not uses:
-        return "no kernel of the list touches it"
-    footprint = private_footprint(analysis, uses, stage.space.mode)
-    return footprint if isinstance(footprint, str) else (used_in[0], footprint)
-
-
-def _reason(footprint: PrivateFootprint) -> str:
-    owned = (
-        "one element a work-item"
-        if footprint.is_scalar
-        else f"{' x '.join(map(str, footprint.extents))} elements a work-item"
+        for array in analysis.submissions[s].ir.arrays
+        if array.space == "local"
     )
-    return f"{owned}, each written before it is read and touched by no other work-item"
 
 
-def _argument(analysis: ListAnalysis, place: Place) -> ArrayArgument:
-    argument = analysis.submissions[place[0]].arguments[place[1]]
-    assert isinstance(argument, ArrayArgument)
-    return argument
-
-
-def _flag(argument: ArrayArgument) -> str | None:
+def _flag(argument: ArrayArgument) -> Promotion | None:
     return argument.access_flag or argument.buffer_flag
+
+
+def _size(footprint: Footprint) -> str:
+    return _extents(footprint.extents)
+
+
+def _extents(extents: Sequence[int]) -> str:
+    return " x ".join(map(str, extents))

@@ -1,62 +1,137 @@
 """Which submissions run together: neighbours join while nothing between them needs a launch
-boundary."""
+boundary, perhaps with a work-group barrier or in work-groups of a chosen size."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
-from fusionq.analysis.dependence import Found, Scope
+from fusionq.analysis.dependence import Found, inside_groups
 from fusionq.analysis.item_space import ItemSpace, common_space
-from fusionq.analysis.submission import Submission
+from fusionq.analysis.list_analysis import ListAnalysis
+from fusionq.analysis.work_groups import candidates, keeps_inside, largest_extents
 
-BLOCKING: dict[Scope, str] = {
-    "GROUP": "it would take a work-group barrier, which this version does not insert",
-    "GLOBAL": "work-groups would have to wait for each other",
-    "UNKNOWN": "what they touch is not known",
-}
+WORK_GROUP_FUSION = False
+
+WAITS = ("GROUP", "GLOBAL")
+"""Scopes for which work-items have to wait for others."""
 
 
 @dataclass(frozen=True, slots=True)
 class Stage:
     """Neighbouring submissions in one index space; ``boundary`` says why they do not join the
-    stage before."""
+    stage before.  ``crossing`` are the dependences between work-items of one group."""
 
     members: tuple[int, ...]
     space: ItemSpace
     boundary: str | None
+    crossing: tuple[Found, ...] = field(default=())
 
 
 def split(
-    submissions: Sequence[Submission], dependences: Sequence[Found], fuse: bool
+    analysis: ListAnalysis,
+    dependences: Sequence[Found],
+    *,
+    fuse: bool,
+    barriers: bool,
+    max_work_group_size: int,
 ) -> tuple[Stage, ...]:
-    """The stages of a list, in order; one for each submission if not ``fuse``."""
+    """The stages of a list, in order; one for each submission if not ``fuse``.
+
+    Without ``barriers`` no dependence may cross work-items.
+    """
     stages: list[Stage] = []
-    for s, submission in enumerate(submissions):
+    for s, submission in enumerate(analysis.submissions):
         boundary: str | None = None
         if stages:
-            last = stages[-1]
-            boundary = (
-                _blocked(s, last, dependences) if fuse else "the unfused strategy was asked for"
-            )
-            if boundary is None:
-                space = common_space([submissions[m] for m in last.members] + [submission])
-                if not isinstance(space, str):
-                    stages[-1] = Stage((*last.members, s), space, last.boundary)
+            if not fuse:
+                boundary = "the unfused strategy was asked for"
+            else:
+                joined = _join(
+                    analysis, stages[-1], s, dependences, barriers, max_work_group_size
+                )
+                if isinstance(joined, Stage):
+                    stages[-1] = joined
                     continue
-                boundary = space
+                boundary = joined
         alone = common_space([submission])
         assert isinstance(alone, ItemSpace)
         stages.append(Stage((s,), alone, boundary))
     return tuple(stages)
 
 
-def _blocked(s: int, stage: Stage, dependences: Sequence[Found]) -> str | None:
-    """Why submission ``s`` cannot join ``stage``."""
-    for d in dependences:
-        if d.consumer == s and d.producer in stage.members and d.scope in BLOCKING:
-            return (
-                f"{d.kind} dependence of submission {s} on submission {d.producer} has scope "
-                f"{d.scope} ({d.reason}): {BLOCKING[d.scope]}"
-            )
-    return None
+def _join(
+    analysis: ListAnalysis,
+    stage: Stage,
+    s: int,
+    dependences: Sequence[Found],
+    barriers: bool,
+    max_work_group_size: int,
+) -> Stage | str:
+    """``stage`` with submission ``s``, or why it cannot join."""
+    between = [d for d in dependences if d.consumer == s and d.producer in stage.members]
+    for d in between:
+        if d.scope == "UNKNOWN":
+            return _because(d, "what they touch is not known")
+    members = (*stage.members, s)
+    space = common_space([analysis.submissions[m] for m in members])
+    if isinstance(space, str):
+        return space
+    waiting = [d for d in between if d.scope in WAITS]
+    crossing = (*stage.crossing, *waiting)
+    if not crossing:
+        return Stage(members, space, stage.boundary)
+    if not WORK_GROUP_FUSION:
+        return _because(
+            waiting[0],
+            "work-groups would have to wait for each other"
+            if waiting[0].scope == "GLOBAL"
+            else "it would take a work-group barrier, which this version does not insert",
+        )
+    if not barriers:
+        return _because(waiting[0], "barriers='none' allows no work-group barrier between them")
+    extents = largest_extents(analysis, members, space)
+    for local in candidates(space, extents, max_work_group_size):
+        if keeps_inside(analysis, crossing, space.mode, local):
+            return Stage(members, replace(space, local_range=local), stage.boundary, crossing)
+    if not waiting:
+        return "no work-group size keeps the dependences of the launch before inside a work-group"
+    return _because(waiting[0], "work-groups would have to wait for each other")
+
+
+def _because(d: Found, why: str) -> str:
+    return (
+        f"{d.kind} dependence of submission {d.consumer} on submission {d.producer} has scope "
+        f"{d.scope} ({d.reason}): {why}"
+    )
+
+
+def barriers_of(stage: Stage) -> tuple[int, ...]:
+    """The members before which a work-group barrier has to stand: as few as possible, each as
+    late as possible."""
+    placed: list[int] = []
+    since = 0
+    for s in stage.members:
+        if any(d.consumer == s and d.producer >= since for d in stage.crossing):
+            placed.append(s)
+            since = s
+    return tuple(placed)
+
+
+def settled(dependences: Sequence[Found], stages: Sequence[Stage]) -> tuple[Found, ...]:
+    """``dependences`` with scope ``GROUP`` where the chosen work-group size makes it so."""
+    inside = {
+        id(d): stage.space.local_range
+        for stage in stages
+        for d in stage.crossing
+        if stage.space.local_range is not None
+    }
+
+    def settle(d: Found) -> Found:
+        local = inside.get(id(d))
+        if d.scope != "GLOBAL" or local is None:
+            return d
+        reason = f"{inside_groups(local)}, the size that fusionq chose"
+        return replace(d, scope="GROUP", reason=reason)
+
+    return tuple(settle(d) for d in dependences)

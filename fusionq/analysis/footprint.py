@@ -1,0 +1,191 @@
+"""Boxes around the elements that each work-item, or each work-group, touches."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+
+import islpy as isl
+
+from fusionq.analysis.access import Access, item_dims
+from fusionq.analysis.item_space import Mode, to_space
+from fusionq.analysis.list_analysis import ListAnalysis
+from fusionq.analysis.submission import ArrayArgument
+
+Use = tuple[int, Access]
+"""A submission and one of its accesses."""
+
+
+@dataclass(frozen=True, slots=True)
+class Footprint:
+    """The ``extents`` of a box that holds all elements an owner (work-item or work-group)
+    touches, and the box's first index in each dimension as a function of the owner's id (empty
+    if the box has one element)."""
+
+    extents: tuple[int, ...]
+    base: tuple[isl.Aff, ...]
+
+    @property
+    def is_scalar(self) -> bool:
+        """One element an owner."""
+        return prod(self.extents) == 1
+
+
+def item_elements(analysis: ListAnalysis, use: Use, mode: Mode) -> isl.Map:
+    """Work-items of the fused kernel to the elements that an access touches."""
+    s, access = use
+    elements = analysis.item_elements(s, access)
+    assert elements is not None
+    to_item, pinned = to_space(analysis.submissions[s], analysis.symbols, mode)
+    analysis.pinned |= pinned
+    return elements.apply_domain(to_item)
+
+
+def union(relations: Sequence[isl.Map]) -> isl.Map:
+    """All pairs of all ``relations``."""
+    whole = relations[0]
+    for relation in relations[1:]:
+        whole = whole.union(relation)
+    return whole.coalesce()
+
+
+def shared_by_owners(analysis: ListAnalysis, elements: isl.Map) -> bool:
+    """Whether some element belongs to more than one owner."""
+    sharers = elements.apply_range(elements.reverse())
+    strangers = sharers.subtract(isl.Map.identity(sharers.get_space()))
+    return not analysis.proofs.is_empty(strangers)
+
+
+def bounding_box(analysis: ListAnalysis, elements: isl.Map) -> Footprint | str:
+    """The box around each owner's elements, or why there is none of bounded size."""
+    extents: list[int] = []
+    base: list[isl.Aff] = []
+    for dim in range(elements.dim(isl.dim_type.out)):
+        low, high = elements.dim_min(dim).coalesce(), elements.dim_max(dim)
+        best: tuple[int, isl.Aff] | None = None
+        for _, start in low.get_pieces():
+            first = isl.PwAff.from_aff(start)
+            if not analysis.proofs.is_empty(low.lt_set(first.intersect_domain(low.domain()))):
+                continue
+            distance = _largest(analysis, high.sub(first))
+            if distance is not None and (best is None or distance < best[0]):
+                best = distance, start
+        if best is None:
+            return "the elements that belong together have no box of bounded size"
+        extents.append(best[0] + 1)
+        base.append(best[1])
+    single = prod(extents) == 1
+    return Footprint(tuple(extents), () if single else tuple(base))
+
+
+def _largest(analysis: ListAnalysis, difference: isl.PwAff) -> int | None:
+    """The largest value of ``difference``, for all sizes if possible, else for today's."""
+    for pinned in (False, True):
+        value = difference.intersect_params(analysis.symbols.point) if pinned else difference
+        largest = value.max_val()
+        if largest.is_int():
+            if pinned:
+                names = analysis.symbols.names
+                analysis.pinned |= {
+                    name
+                    for position, name in enumerate(names)
+                    if difference.involves_dims(isl.dim_type.param, position, 1)
+                }
+            return int(largest.to_python())
+    return None
+
+
+def points(analysis: ListAnalysis, use: Use, mode: Mode, depth: int) -> isl.Set:
+    """The fused work-item, element and moment (submission first, ``depth`` numbers) of each
+    instance of an access."""
+    s, access = use
+    elements = analysis.elements(s, access)
+    assert elements is not None
+    ndim = analysis.accesses[s].ndim
+    ids = item_dims(ndim)
+    loops = [f"k{n}" for n in range(elements.dim(isl.dim_type.in_) - ndim)]
+    moment = [str(s), *(str(m) for m in access.moment)]
+    moment += ["0"] * (depth - len(moment))
+    instance = ", ".join(ids + loops)
+    item = isl.Map(f"{{ [{instance}] -> [{', '.join(ids)}] }}")
+    to_item, _ = to_space(analysis.submissions[s], analysis.symbols, mode)
+    when = isl.Map(f"{{ [{instance}] -> [{', '.join(moment)}] }}")
+    return item.apply_range(to_item).flat_range_product(elements).flat_range_product(when).range()
+
+
+def uncovered_read(
+    analysis: ListAnalysis, uses: Sequence[Use], mode: Mode, groups: isl.Map | None = None
+) -> Access | None:
+    """The first read that is not certain to come after a write of the same element by the same
+    work-item; with ``groups`` (work-items to their group) a write by an earlier submission may
+    come from any work-item of the same group."""
+    depth = 1 + max(len(access.moment) for _, access in uses)
+    at = [points(analysis, use, mode, depth) for use in uses]
+    for (s, access), read in zip(uses, at, strict=True):
+        if access.kind != "read":
+            continue
+        own = [w for (_, a), w in zip(uses, at, strict=True) if a.kind == "write" and a.exact]
+        if own:
+            read = read.subtract(_union(own).apply(_later(analysis, read, depth)))
+        if groups is not None and not read.is_empty():
+            others = [
+                w
+                for (t, a), w in zip(uses, at, strict=True)
+                if t < s and a.kind == "write" and a.exact
+            ]
+            if others:
+                read = read.subtract(_union(others).apply(_group_mates(read, groups, depth)))
+        if not analysis.proofs.is_empty(read):
+            return access
+    return None
+
+
+def _union(sets: Sequence[isl.Set]) -> isl.Set:
+    whole = sets[0]
+    for one in sets[1:]:
+        whole = whole.union(one)
+    return whole
+
+
+def _later(analysis: ListAnalysis, at: isl.Set, depth: int) -> isl.Map:
+    """Points to the points of the same item and element at a later moment."""
+    moments = isl.Space.create_from_names(
+        isl.DEFAULT_CONTEXT,
+        set=[f"t{n}" for n in range(depth)],
+        params=list(analysis.symbols.names),
+    )
+    return _same(at.dim(isl.dim_type.set) - depth).flat_product(isl.Map.lex_lt(moments))
+
+
+def _group_mates(at: isl.Set, groups: isl.Map, depth: int) -> isl.Map:
+    """Points to all points of the same group and element."""
+    mates = groups.apply_range(groups.reverse())
+    element = at.dim(isl.dim_type.set) - depth - mates.dim(isl.dim_type.in_)
+    anytime = isl.Map.universe(_same(depth).get_space())
+    return mates.flat_product(_same(element)).flat_product(anytime)
+
+
+def _same(dims: int) -> isl.Map:
+    space = isl.Space.create_from_names(isl.DEFAULT_CONTEXT, set=[f"x{n}" for n in range(dims)])
+    return isl.Map.identity(space.map_from_set())
+
+
+def argument_of(analysis: ListAnalysis, use: Use) -> ArrayArgument:
+    """The argument that an access goes to."""
+    s, access = use
+    argument = analysis.submissions[s].arguments[analysis.argument_index(s, access.array)]
+    assert isinstance(argument, ArrayArgument)
+    return argument
+
+
+def unfit_for_promotion(analysis: ListAnalysis, uses: Sequence[Use]) -> str | None:
+    """What rules out any promotion of the memory that ``uses`` touch; None if nothing does."""
+    for s, access in uses:
+        if analysis.shares(s, access).by_address is not None:
+            return "the list uses it through views that differ or overlap themselves"
+        if access.indices is None:
+            return f"the index at {access.span} is not affine, so its element is unknown"
+    if not any(access.kind == "write" for _, access in uses):
+        return "no kernel of the list writes it"
+    return None
