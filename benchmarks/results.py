@@ -14,7 +14,10 @@ import numpy as np
 
 import fusionq
 from fusionq.backends.base import DeviceInfo
+from fusionq.benchmarks.baselines.c_openmp import LIMITS
+from fusionq.benchmarks.baselines.opencl import HAND_FUSED
 from fusionq.benchmarks.timing import Timing
+from fusionq.benchmarks.variants import PROMOTED
 
 
 @dataclass(frozen=True)
@@ -54,6 +57,19 @@ class CaseResult:
                 return variant.timing.median
         return None
 
+    def time_ratios(self) -> dict[str, float]:
+        """The fused and promoted variant's median time over that of what it is judged by: the
+        hand-fused kernel, and the faster of the C loops."""
+        own = self.median(PROMOTED)
+        ratios = {}
+        limits = [name for name in LIMITS if self.median(name) is not None]
+        judges = [HAND_FUSED, *sorted(limits, key=lambda n: self.median(n) or 0.0)[:1]]
+        for name in judges:
+            seconds = self.median(name)
+            if own is not None and seconds is not None:
+                ratios[name] = own / seconds
+        return ratios
+
     def ratio(self, variant: VariantResult, base: str) -> float | None:
         """Median time of ``base`` over that of ``variant``."""
         seconds = self.median(base)
@@ -87,7 +103,7 @@ Result = CaseResult | SpecialResult
 def machine() -> dict[str, Any]:
     """What the results depend on besides the device."""
     return {
-        "platform": platform.platform(),
+        "platform": f"{platform.system()} {platform.release()} {platform.machine()}",
         "processor": _processor(),
         "cores": os.cpu_count(),
         "python": platform.python_version(),
@@ -113,6 +129,7 @@ def _result(result: Result) -> dict[str, Any]:
         "case": result.case,
         "description": result.description,
         "size_elements": result.size,
+        "fused_promoted_time_ratios": result.time_ratios(),
         "variants": [_variant(result, variant) for variant in result.variants],
     }
 

@@ -47,9 +47,7 @@ def variants(workload: Workload) -> Iterator[Variant | MissingVariant]:
             yield Variant(baseline.name, "baseline", baseline.traffic, run)
 
 
-def submit_chain(
-    workload: Workload, buffers: Mapping[str, fq.Buffer]
-) -> Callable[[], fq.Event]:
+def submit_chain(workload: Workload, buffers: Mapping[str, fq.Buffer]) -> Callable[[], fq.Event]:
     """A callable that submits the case's kernels in order and returns the last event."""
     queue, submit_range = workload.queue, workload.range
     calls = [

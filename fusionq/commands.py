@@ -73,7 +73,7 @@ def host_task(queue: FusionQueue, function: Callable[..., object], *buffers: obj
         )
     operands = [(_operand("host_task", buffer), True) for buffer in buffers]
     arrays = _host_arrays(queue, "host_task", *operands)
-    queue._backend.wait()
+    queue._launcher.backend.wait()
     function(*arrays)
     return Event()
 
@@ -118,7 +118,7 @@ def _host_arrays(
             operand._storage.wait()
             arrays.append(operand._host_array())
         else:
-            queue._backend.wait()
+            queue._launcher.backend.wait()
             try:
                 arrays.append(host_view(operand))
             except DeviceError as error:

@@ -52,7 +52,7 @@ class Event:
         submissions = self._list
         if submissions is not None:
             if not submissions.ended:
-                submissions.queue.abort_list(submissions, "Event.wait() on an event of the list")
+                submissions.abort("Event.wait() on an event of the list")
             self.raise_failure()
         event = self.device_event
         if event is not None:

@@ -107,12 +107,6 @@ class PreparedRun:
             )
         return storages  # type: ignore[return-value]  # None was excluded
 
-    def memory_again(self, foreign: Sequence[object]) -> list[object]:
-        """The list's memory, with ``foreign`` arrays in their places; None for storages that
-        are gone."""
-        arrays = iter(foreign)
-        return [next(arrays) if ref is None else ref() for ref in self.memory]
-
     def rebind(
         self, values: Sequence[ScalarValue], submissions: Callable[[], tuple[Submission, ...]]
     ) -> bool:
@@ -131,18 +125,22 @@ class PreparedRun:
             bound[k] = values[k]
         return True
 
-    def launch(self, depends: Sequence[DeviceEvent]) -> list[DeviceEvent | None]:
-        """Enqueue all stages; the events, one for each stage."""
+    def launch(
+        self, depends: Sequence[DeviceEvent]
+    ) -> tuple[Sequence[DeviceEvent | None], DeviceEvent | None]:
+        """Enqueue all stages; the events, one for each stage, and the last of them."""
         events: list[DeviceEvent | None] = []
+        last = None
         for launch in self.launches:
             if launch is None:
                 events.append(None)
             else:
-                events.append(launch.launch(depends))
+                last = launch.launch(depends)
+                events.append(last)
                 depends = ()
         for event in depends:  # nothing was launched that could wait for them
             event.wait()
-        return events
+        return events, last
 
 
 def empty_run() -> PreparedRun:
@@ -153,15 +151,25 @@ def empty_run() -> PreparedRun:
     return PreparedRun(BuiltPlan(plan, ()), (), "memory", {})
 
 
-def report_of(run: PreparedRun, cache: CacheOutcome, fallback: str | None) -> Report:
-    """The report of one time that ``run`` was launched; ``fallback`` says why it is not what
-    the user asked for, where the plan does not."""
+def report_of(run: PreparedRun, cache: CacheOutcome) -> Report:
+    """The report of one time that ``run`` was launched."""
     plan = run.built.plan.named_for(run.submissions)
-    if fallback is not None:
-        plan = replace(plan, fallback=fallback)
     sources = tuple(program.source for program in run.built.programs)
     timings = run.timings if cache == run.cache else {}
     return Report.from_run(plan, run.submissions, sources, cache, timings)
+
+
+def report_of_unfused(ended: SubmissionList) -> Report:
+    """The report of a list whose submissions ran one by one; the analysis is made now."""
+    from fusionq.planning import planner
+
+    assert ended.queue is not None
+    submissions = ended.submissions()
+    plan = planner.make_plan(submissions, FusionOptions(*UNFUSED), ended.queue.device)
+    plan = replace(plan, fallback=ended.fallback, timings={})
+    plain = [entry.plain for entry in ended.entries if entry.plain is not None]
+    sources = tuple(program.source for run in plain for program in run.built.programs)
+    return Report.from_run(plan, submissions, sources, "memory", {})
 
 
 def holds_for(plan: Plan, submissions: Sequence[Submission]) -> bool:
@@ -179,16 +187,14 @@ def prepare(backend: Backend, pending: SubmissionList, values: OptionValues) -> 
     """
     options = FusionOptions(*values)
     submissions = pending.submissions()
-    timings: dict[str, float] = {}
-    if pending.frontend_seconds:
-        timings["frontend"] = pending.frontend_seconds
+    timings = dict(pending.admission)
     built, cache = _built_plan(backend, submissions, options, timings)
     started = time.perf_counter()
     run = PreparedRun(built, submissions, cache, timings)
     _bind(backend, run, pending)
     timings["prepare"] = time.perf_counter() - started
     if cache == "miss" and len(submissions) > 1 and debug_level() >= 1:
-        print(report_of(run, cache, None), file=sys.stderr)
+        print(report_of(run, cache), file=sys.stderr)
     return run
 
 
@@ -210,7 +216,8 @@ def _built_plan(
         if planner.holds_for(built.plan, submissions):
             return built, "memory"
     plan = planner.make_plan(submissions, options, backend.info)
-    timings.update(plan.timings)
+    for phase, seconds in plan.timings.items():
+        timings[phase] = timings.get(phase, 0.0) + seconds
     try:
         built = BuiltPlan(plan, _build(backend, plan, options, timings))
     except DeviceError as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING
 
@@ -58,7 +59,7 @@ class Fusion:
         self._queue = queue
         self._options = options
         self._list: SubmissionList | None = None
-        self._foreign: list[object] = []
+        self._foreign: Sequence[object] = ()
         self.event: Event | None = None
 
     def __enter__(self) -> Fusion:
@@ -78,17 +79,17 @@ class Fusion:
         if kind is None:
             self.event = self._queue.end_list(pending, self._options)
         else:
-            message = f"{kind.__name__}: {error}"
-            self.event = self._queue.end_list_after_error(pending, message)
+            reason = f"an exception ended the block: {kind.__name__}: {error}"
+            self.event = self._queue.end_list_unfused(pending, reason, quiet=True)
 
     @property
     def report(self) -> Report:
         """What was fused, what was refused, and why.  FusionStateError inside the block."""
         ended = self._list
-        if ended is None or ended.run is None:
+        if ended is None or not ended.ended:
             raise FusionStateError(
                 f"{user_span()}: there is no report before the end of the `with fusion(queue)` "
-                "block, nor of a list that could not be run"
+                "block"
             )
         return ended.report()
 
@@ -145,7 +146,6 @@ def _changed_values(ended: SubmissionList, changed: dict[str, ScalarValue]) -> l
             values[k] = value
     position = 0
     for entry in ended.entries:
-        count = sum(isinstance(a, ScalarArgument) for a in entry.submission.arguments)
-        check_bounds(entry, values[position : position + count])
-        position += count
+        check_bounds(entry, values[position : position + entry.scalars])
+        position += entry.scalars
     return values

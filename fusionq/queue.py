@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import atexit
-import time
-from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -12,29 +10,29 @@ from weakref import WeakSet
 
 import numpy as np
 
-from fusionq.backends.base import Backend, DeviceEvent, DeviceInfo
+from fusionq.backends.base import DeviceEvent, DeviceInfo
 from fusionq.cache.memory import QueueCache
 from fusionq.call_site import user_span, warn_aborted
 from fusionq.errors import ArgumentError, FusionRefused, FusionStateError, PromotionConflict
-from fusionq.event import Event, as_dependence, usable_dependences
+from fusionq.event import Event, as_dependence
 from fusionq.foreign import foreign_token
 from fusionq.fusion_mode import LOCK, QUEUES
 from fusionq.language.ranges import NdRange, Range, as_range
+from fusionq.launcher import Launcher
 from fusionq.memory import AccessorArgument, Buffer
-from fusionq.options import DEFAULT, UNFUSED, OptionValues, option_values
-from fusionq.storage import Region, Storage
+from fusionq.options import DEFAULT, OptionValues, option_values
+from fusionq.storage import Region
 from fusionq.submission_list import (
     KnownSubmission,
     ScalarValue,
     SubmissionList,
     check_bounds,
-    submission_numbers,
+    use_numbers,
 )
 
 if TYPE_CHECKING:
-    from fusionq.execution import PreparedRun
     from fusionq.frontend.kernel import KernelFunction
-    from fusionq.report import CacheOutcome, Report
+    from fusionq.report import Report
 
 RangeLike = int | tuple[int, ...] | Range | NdRange
 ArrayLike = Buffer | np.ndarray[Any, Any]
@@ -46,6 +44,9 @@ _SCALAR_CLASSES = frozenset(
     )
 )  # fmt: skip
 _queues: WeakSet[FusionQueue] = WeakSet()
+
+report_listeners: list[Callable[[Report], object]] = []
+"""Called with the report of every list that has run; for tools."""
 
 
 class FusionQueue:
@@ -72,16 +73,14 @@ class FusionQueue:
     ) -> None:
         from fusionq.backends.registry import backend_for
 
-        self._backend: Backend = backend_for(target, profiling)
+        cache = QueueCache()
+        self._launcher = Launcher(backend_for(target, profiling), cache)
+        self._known = cache.known
         self._fusion_allowed = fusion
-        self._cache = QueueCache()
-        self._known = self._cache.known
         self._list: SubmissionList | None = None
         self._ended: SubmissionList | None = None
         """The last list, if it ended by itself and nobody has asked for its event yet."""
         self._last_list: SubmissionList | None = None
-        self._last_event: DeviceEvent | None = None
-        self._in_flight: deque[tuple[DeviceEvent, list[object]]] = deque()
         self._closed = False
         _queues.add(self)
 
@@ -89,22 +88,22 @@ class FusionQueue:
     @property
     def device(self) -> DeviceInfo:
         """The device's name, limits and abilities."""
-        return self._backend.info
+        return self._launcher.backend.info
 
     @property
     def sycl_queue(self) -> Any:
         """The dpctl.SyclQueue; None on the reference backend."""
-        return getattr(self._backend, "sycl_queue", None)
+        return getattr(self._launcher.backend, "sycl_queue", None)
 
     @property
     def last_report(self) -> Report | None:
         """The report of the last fusion that ended, however it ended; None before the first."""
         ended = self._last_list
-        return None if ended is None or ended.run is None else ended.report()
+        return None if ended is None else ended.report()
 
     def __repr__(self) -> str:
         state = "closed" if self._closed else "fusing" if self._list is not None else "idle"
-        return f"<FusionQueue on {self._backend.info.name!r}, {state}>"
+        return f"<FusionQueue on {self._launcher.backend.info.name!r}, {state}>"
 
     # ------------------------------------------------------------------------- submission
     def submit(
@@ -147,22 +146,14 @@ class FusionQueue:
                 entry = self._admit(tuple(key), kernel, range, args)
             if entry.bounds:
                 check_bounds(entry, values)
-            depends = self._dependences(depends_on) if depends_on else []
-            entry.last_use = number = next(submission_numbers)
+            depends = self._dependences(depends_on) if depends_on else ()
+            entry.last_use = next(use_numbers)
             pending = self._list
             if len(QUEUES) > (pending is not None):
-                self._end_lists_before(self._list_of([entry], memory, foreign, values))
+                self._end_lists_before(SubmissionList.of([entry], memory, foreign, values))
             if pending is None:
-                return self._submit_plain(entry, memory, foreign, values, depends)
-            pending.entries.append(entry)
-            pending.memory += memory
-            pending.numbers.append(number)
-            if foreign:
-                pending.foreign += foreign
-            if values:
-                pending.values += values
-            if depends:
-                pending.depends += depends
+                return Event(self._launcher.run_single(entry, memory, foreign, values, depends))
+            pending.add(entry, memory, foreign, values, depends)
             return Event(None, pending, len(pending.entries) - 1)
 
     def _admit(
@@ -175,43 +166,10 @@ class FusionQueue:
             raise FusionStateError(
                 f"{user_span()}: submit on a closed queue; make a new FusionQueue"
             )
-        started = time.perf_counter()
-        entry = admit(self._backend, kernel, range, args)
-        self._cache.add_known(key, entry)
-        if self._list is not None:
-            self._list.frontend_seconds += time.perf_counter() - started
+        timings = {} if self._list is None else self._list.admission
+        entry = admit(self._launcher.backend, kernel, range, args, timings)
+        self._launcher.cache.add_known(key, entry)
         return entry
-
-    def _submit_plain(
-        self,
-        entry: KnownSubmission,
-        memory: list[object],
-        foreign: list[object],
-        values: list[ScalarValue],
-        depends: list[DeviceEvent],
-    ) -> Event:
-        def single() -> SubmissionList:
-            return self._list_of([entry], memory, foreign, values)
-
-        run = entry.plain
-        if run is None or (values and not run.rebind(values, lambda: single().submissions())):
-            from fusionq.execution import prepare
-
-            run = entry.plain = prepare(self._backend, single(), UNFUSED)
-        return Event(self._launch(run, run.used(memory), foreign, depends)[0])
-
-    def _list_of(
-        self,
-        entries: list[KnownSubmission],
-        memory: list[object],
-        foreign: list[object],
-        values: list[ScalarValue],
-    ) -> SubmissionList:
-        submissions = SubmissionList(self)
-        submissions.entries, submissions.memory = entries, memory
-        submissions.foreign, submissions.values = foreign, values
-        submissions.numbers = [0] * len(entries)
-        return submissions
 
     def _dependences(self, depends_on: Event | Iterable[object]) -> list[DeviceEvent]:
         """``depends_on`` as device events; ends other queues' fusion where it must."""
@@ -223,9 +181,7 @@ class FusionQueue:
                 if pending is self._list and pending is not None:
                     continue  # the list keeps its order
                 if pending is not None:
-                    pending.queue.abort_list(
-                        pending, "another queue's submission depends on an event of the list"
-                    )
+                    pending.abort("another queue's submission depends on an event of the list")
                 event.raise_failure()
                 native = event.device_event
                 if native is not None:
@@ -240,45 +196,9 @@ class FusionQueue:
         accesses = list(submissions.accesses())
         for queue in tuple(QUEUES):
             if (own or queue is not self) and any(
-                queue.uses(region, stores) for _, region, stores in accesses
+                queue.uses(region, stores) for region, stores in accesses
             ):
                 queue.abort("a kernel that is not in the list depends on it")
-
-    def _launch(
-        self,
-        run: PreparedRun,
-        storages: Sequence[Storage],
-        foreign: list[object],
-        depends: list[DeviceEvent],
-    ) -> list[DeviceEvent | None]:
-        """Launch after ``depends`` and after what other queues do with the storages; each
-        storage remembers the event."""
-        backend = self._backend
-        for storage in storages:
-            if storage.last_backend is not backend:
-                if storage.last_event is not None:
-                    depends = [*depends, storage.last_event]
-                storage.last_backend = backend
-        if depends:
-            depends = usable_dependences(backend, depends)
-        try:
-            events = run.launch(depends)
-        except BaseException:
-            backend.wait()
-            raise
-        for event in events:
-            if event is not None:
-                self._last_event = event
-                for storage in storages:
-                    storage.last_event = event
-        if foreign and self._last_event is not None:
-            self._forget_finished()
-            self._in_flight.append((self._last_event, foreign))
-        return events
-
-    def _forget_finished(self) -> None:
-        while self._in_flight and self._in_flight[0][0].complete:
-            self._in_flight.popleft()
 
     # ----------------------------------------------------------------------------- fusion
     def start_fusion(self) -> None:
@@ -331,15 +251,13 @@ class FusionQueue:
             pending = self._list or self._ended
             if pending is None:
                 return Event()
-            return self.end_list(pending, UNFUSED, "fusion was cancelled")
+            return self.end_list_unfused(pending, "fusion was cancelled", quiet=False)
 
     def is_in_fusion_mode(self) -> bool:
         """Whether ``submit`` joins a list."""
         return self._list is not None
 
-    def end_list(
-        self, pending: SubmissionList, options: OptionValues, fallback: str | None = None
-    ) -> Event:
+    def end_list(self, pending: SubmissionList, options: OptionValues) -> Event:
         """Leave fusion mode and run ``pending``, if that has not happened yet; the event of
         all that the queue has run so far."""
         with LOCK:
@@ -349,25 +267,28 @@ class FusionQueue:
                 if not pending.entries:
                     warn_aborted("nothing was submitted between start_fusion and its end")
                 try:
-                    self._run(pending, options, fallback)
+                    self._launcher.run_list(pending, options)
                 except (FusionRefused, PromotionConflict, ArgumentError) as error:
-                    self._run_unfused(pending, str(error))
+                    self._launcher.run_each(pending, str(error))
                     raise
                 except BaseException as error:
                     pending.fail(error)
                     raise
-            if pending.error is not None:
-                raise pending.error
-            return Event(self._last_event if pending.entries else None)
+                finally:
+                    if report_listeners:
+                        _tell_listeners(pending)
+            return self._event_of_all(pending)
 
-    def end_list_after_error(self, pending: SubmissionList, error: str) -> Event:
-        """Leave fusion mode and run ``pending`` unfused, since ``error`` ended its block."""
+    def end_list_unfused(self, pending: SubmissionList, reason: str, quiet: bool) -> Event:
+        """Leave fusion mode and run ``pending`` unfused, for ``reason``, if that has not
+        happened yet; raises what keeps it from running unless ``quiet``."""
         with LOCK:
             self._ended = None
             if not pending.ended:
                 self._leave_fusion_mode(pending)
-                self._run_unfused(pending, f"an exception ended the block: {error}")
-            return Event(self._last_event if pending.entries else None)
+                self._launcher.run_each(pending, reason)
+                _tell_listeners(pending)
+            return Event() if quiet and pending.error else self._event_of_all(pending)
 
     def abort(self, cause: str) -> None:
         """End fusion mode, if the queue is in it, as ``abort_list`` does."""
@@ -382,76 +303,37 @@ class FusionQueue:
                 return
             self._leave_fusion_mode(pending)
             self._ended = pending
-            self._run_unfused(pending, f"fusion mode ended: {cause}")
+            self._launcher.run_each(pending, f"fusion mode ended: {cause}")
+            _tell_listeners(pending)
             warn_aborted(
                 f"fusion mode ended, and its list of {len(pending.entries)} runs unfused: "
                 f"{cause}; move this behind the end of the fusion"
             )
 
     def _leave_fusion_mode(self, pending: SubmissionList) -> None:
-        assert self._list is pending
         self._list = None
         self._last_list = pending
         QUEUES.remove(self)
 
-    def _run_unfused(self, pending: SubmissionList, reason: str) -> None:
-        try:
-            self._run(pending, UNFUSED, reason)
-        except Exception as error:
-            pending.fail(error)
-
-    def _run(
-        self, pending: SubmissionList, options: OptionValues, fallback: str | None = None
-    ) -> None:
-        cache = self._cache
-        if cache.stale:
-            cache.drop_stale()
-        run = cache.runs.get((options, *pending.entries))
-        found: CacheOutcome = "memory"
-        if run is None or (pending.values and not run.rebind(pending.values, pending.submissions)):
-            run = self._prepared(pending, options)
-            found = run.cache
-        run.last_use = next(submission_numbers)
-        storages = run.used(pending.memory)
-        events = self._launch(run, storages, pending.foreign, pending.depends)
-        pending.end(run, options, found, fallback, events)
-
-    def _prepared(self, pending: SubmissionList, options: OptionValues) -> PreparedRun:
-        from fusionq.execution import empty_run, prepare
-
-        if not pending.entries:
-            return empty_run()
-        run = prepare(self._backend, pending, options)
-        self._cache.add_run((options, *pending.entries), run)
-        for held in pending.memory:
-            if isinstance(held, Storage):
-                held.watch(self._cache.stale)
-        return run
+    def _event_of_all(self, pending: SubmissionList) -> Event:
+        if pending.error is not None:
+            raise pending.error
+        return Event(self._launcher.last_event if pending.entries else None)
 
     def replay(
-        self, ended: SubmissionList, values: list[ScalarValue], foreign: list[object]
+        self, ended: SubmissionList, values: Sequence[ScalarValue], foreign: Sequence[object]
     ) -> Event:
-        """Launch a list that has run once more, with other scalar ``values``; ``foreign`` are
-        its foreign arrays."""
+        """Run a list that has run once more, with scalar ``values``; ``foreign`` are its foreign
+        arrays.  Ends fusion modes whose lists must run before."""
         with LOCK:
-            run = ended.run
-            if run is None or self._closed:
+            if self._closed or ended.error is not None:
                 raise FusionStateError(
-                    f"{user_span()}: replay needs a list that has run, and an open queue"
+                    f"{user_span()}: replay needs an open queue, and a list that could be run"
                 )
-
-            def again() -> SubmissionList:
-                return self._list_of(ended.entries, memory_again(foreign), foreign, values)
-
-            memory_again = run.memory_again
-            storages = run.used_again()
             if QUEUES:
-                self._end_lists_before(again(), own=True)
-            if values and not run.rebind(values, lambda: again().submissions()):
-                run = self._prepared(again(), ended.options)
-                storages = run.used_again()
-            self._launch(run, storages, foreign, [])
-            return Event(self._last_event)
+                self._end_lists_before(ended.again(values, foreign), own=True)
+            self._launcher.run_again(ended, values, foreign)
+            return Event(self._launcher.last_event)
 
     def uses(self, region: Region, stores: bool = True) -> bool:
         """Whether the list must run before a command that uses ``region`` (``stores``: writes
@@ -459,7 +341,7 @@ class FusionQueue:
         pending = self._list
         return pending is not None and any(
             (stores or list_stores) and region.overlaps(other)
-            for _, other, list_stores in pending.accesses()
+            for other, list_stores in pending.accesses()
         )
 
     # --------------------------------------------------------------------- other commands
@@ -489,9 +371,9 @@ class FusionQueue:
         pending = self._list
         if pending is not None:
             self.abort_list(pending, "FusionQueue.wait()")
-        self._backend.wait()
+        self._launcher.backend.wait()
         with LOCK:
-            self._forget_finished()
+            self._launcher.forget_finished()
         if pending is not None and pending.error is not None:
             raise pending.error
 
@@ -502,7 +384,7 @@ class FusionQueue:
         with LOCK:
             self.abort("the queue was closed")
             self._closed = True
-            self._cache.clear()
+            self._launcher.cache.clear()
         self.wait()
 
     def __enter__(self) -> FusionQueue:
@@ -516,9 +398,10 @@ class FusionQueue:
     ) -> None:
         self.close()
 
-    def __del__(self) -> None:
-        if getattr(self, "_in_flight", None):
-            self._backend.wait()
+
+def _tell_listeners(ended: SubmissionList) -> None:
+    for listener in report_listeners:
+        listener(ended.report())
 
 
 def _normal_range(range: Any) -> Any:
@@ -551,4 +434,4 @@ def _sort_argument(
 def _wait_for_queues() -> None:
     """Kernels in flight must not outlive the memory that the interpreter frees."""
     for queue in tuple(_queues):
-        queue._backend.wait()
+        queue._launcher.backend.wait()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -26,16 +27,22 @@ INT64_BOUNDS = (-(2**63), 2**63 - 1)
 
 
 def admit(
-    backend: Backend, kernel: object, range: object, args: Sequence[object]
+    backend: Backend,
+    kernel: object,
+    range: object,
+    args: Sequence[object],
+    timings: dict[str, float],
 ) -> KnownSubmission:
-    """Check a submission and type its kernel.
+    """Check a submission and type its kernel; adds the seconds by phase to ``timings``.
 
     Raises ArgumentError (kernel, range, argument count, types, layouts, read-only arrays,
     indices that provably exceed an extent), DeviceError (memory that the device cannot reach)
     and KernelLanguageError; each with file and line.
     """
+    clock = _Clock(timings)
     from fusionq.planning.planner import check_submission
 
+    clock.lap("import")
     span = user_span()
     try:
         function = _kernel_function(kernel)
@@ -70,13 +77,29 @@ def admit(
         entry = KnownSubmission(
             submission,
             tuple(a.name in stored for a in arguments if isinstance(a, ArrayArgument)),
+            sum(isinstance(a, ScalarArgument) for a in arguments),
             _integer_bounds(ir, arguments),
         )
         check_bounds(entry, [a.value for a in arguments if isinstance(a, ScalarArgument)])
+        clock.lap("frontend")
         check_submission(submission)
+        clock.lap("analysis")
     except (ArgumentError, DeviceError) as error:
         raise type(error)(_located(span, str(error))) from None
     return entry
+
+
+class _Clock:
+    """Adds the time since the last lap to a phase."""
+
+    def __init__(self, timings: dict[str, float]) -> None:
+        self._timings = timings
+        self._last = time.perf_counter()
+
+    def lap(self, phase: str) -> None:
+        now = time.perf_counter()
+        self._timings[phase] = self._timings.get(phase, 0.0) + now - self._last
+        self._last = now
 
 
 def _located(span: Span, message: str) -> str:

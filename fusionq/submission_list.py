@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import count
+from itertools import chain, count, repeat
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,7 +14,7 @@ from fusionq.backends.base import DeviceEvent
 from fusionq.call_site import user_span
 from fusionq.errors import ArgumentError
 from fusionq.foreign import byte_bounds
-from fusionq.options import DEFAULT, OptionValues
+from fusionq.options import DEFAULT, UNFUSED, OptionValues
 from fusionq.storage import Region, Storage
 
 if TYPE_CHECKING:
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 ScalarValue = bool | int | float | np.generic
 
-submission_numbers = count()
-"""Orders the submissions of all queues."""
+use_numbers = count()
+"""Counts uses, so that caches can tell what was used least recently."""
 
 
 @dataclass(slots=True, eq=False)
@@ -34,12 +34,14 @@ class KnownSubmission:
     submitted with the same range, the same memory and scalars of the same types.
 
     It keeps no memory alive.  ``stores``: for each array argument, whether the kernel stores to
-    it.  ``bounds``: (position among the scalars, least, greatest) for Python ints that the
-    kernel holds in an integer type.  ``plain``: how it runs outside fusion mode.
+    it.  ``scalars``: how many scalar arguments there are.  ``bounds``: (position among them,
+    least, greatest) for Python ints that the kernel holds in an integer type.  ``plain``: how
+    it runs outside fusion mode.
     """
 
     submission: Submission
     stores: tuple[bool, ...]
+    scalars: int
     bounds: tuple[tuple[int, int, int], ...]
     plain: PreparedRun | None = None
     last_use: int = field(default=0)
@@ -48,71 +50,124 @@ class KnownSubmission:
 class SubmissionList:
     """The submissions of one fusion, in order.
 
-    ``memory`` keeps the arguments' memory alive until the list has been launched; ``values``
-    are the scalar arguments of all submissions, one after the other.  After the launch
-    ``event_of`` gives each submission's event.
+    ``memory`` keeps the arguments' memory alive until the list has been launched: for each
+    array argument its Storage, or the foreign array itself; ``foreign`` are the latter.
+    ``values`` are the scalar arguments of all submissions, one after the other.  ``depends``:
+    what must run before.  After the launch ``event_of`` gives each submission's event.
     """
 
+    memory: Sequence[object]
+    foreign: Sequence[object] = ()
+    values: Sequence[ScalarValue] = ()
+    depends: Sequence[DeviceEvent] = ()
     ended = False
     error: BaseException | None = None
     """What kept the list from running."""
-    events: Sequence[DeviceEvent | None] = ()
     run: PreparedRun | None = None
-    """What the list became."""
+    """What the list became; None where each submission ran by itself."""
     options: OptionValues = DEFAULT
     cache: CacheOutcome = "memory"
     fallback: str | None = None
-    frontend_seconds = 0.0
+    events: Sequence[DeviceEvent | None] = ()
+    """One for each stage of ``run``, or for each submission."""
 
-    def __init__(self, queue: FusionQueue) -> None:
+    def __init__(self, queue: FusionQueue | None) -> None:
         self.queue = queue
         self.entries: list[KnownSubmission] = []
-        self.memory: list[object] = []
-        """For each array argument its Storage, or the foreign array itself."""
-        self.foreign: list[object] = []
-        """The foreign arrays among them."""
-        self.values: list[ScalarValue] = []
-        self.numbers: list[int] = []
-        self.depends: list[DeviceEvent] = []
+        self.memory = []
+        self.admission: dict[str, float] = {}
+        """Seconds spent on checking new submissions, by phase."""
+
+    @classmethod
+    def of(
+        cls,
+        entries: list[KnownSubmission],
+        memory: Sequence[object],
+        foreign: Sequence[object],
+        values: Sequence[ScalarValue],
+    ) -> SubmissionList:
+        """A list that does not wait for fusion."""
+        submissions = cls(None)
+        submissions.entries, submissions.memory = entries, memory
+        submissions.foreign, submissions.values = foreign, values
+        return submissions
+
+    def add(
+        self,
+        entry: KnownSubmission,
+        memory: Sequence[object],
+        foreign: Sequence[object],
+        values: Sequence[ScalarValue],
+        depends: Sequence[DeviceEvent],
+    ) -> None:
+        """Another submission."""
+        self.entries.append(entry)
+        self.memory += memory  # type: ignore[operator]  # a list while it grows
+        if foreign:
+            self.foreign = [*self.foreign, *foreign]
+        if values:
+            self.values = [*self.values, *values]
+        if depends:
+            self.depends = [*self.depends, *depends]
+
+    def abort(self, cause: str) -> None:
+        """End the fusion mode of the queue, where this list still waits."""
+        if self.queue is not None:
+            self.queue.abort_list(self, cause)
 
     def end(
-        self,
-        run: PreparedRun,
-        options: OptionValues,
-        cache: CacheOutcome,
-        fallback: str | None,
-        events: Sequence[DeviceEvent | None],
+        self, run: PreparedRun, options: OptionValues, events: Sequence[DeviceEvent | None]
     ) -> None:
         """The list has been launched, as ``run``; ``events`` are its stages'."""
-        self.run, self.options, self.cache, self.fallback = run, options, cache, fallback
-        self.events = events
-        self.ended = True
-        self._release()
+        self.run, self.options, self.events = run, options, events
+        self.release()
+
+    def end_unfused(self, reason: str) -> None:
+        """Each submission has been launched by itself, for ``reason``."""
+        self.options, self.fallback = UNFUSED, reason
+        self.release()
 
     def fail(self, error: BaseException) -> None:
         """The list could not be run."""
-        self.error = error
-        self.ended = True
-        self._release()
+        self.error, self.fallback = error, f"the list could not be run: {error}"
+        self.release()
 
-    def _release(self) -> None:
-        """Keep no memory alive any longer."""
-        self.memory, self.foreign, self.depends = [], [], []
+    def release(self) -> None:
+        """Nothing waits any longer; keep no memory alive."""
+        self.memory = self.foreign = self.depends = ()
+        self.ended = True
 
     def event_of(self, index: int) -> DeviceEvent | None:
         """The device's event for submission ``index``; None where there was nothing to run."""
-        return None if self.run is None else self.events[self.run.stage_of[index]]
+        if self.run is not None:
+            index = self.run.stage_of[index]
+        return self.events[index] if index < len(self.events) else None
 
     def report(self) -> Report:
         """What became of the list."""
-        from fusionq.execution import report_of
+        from fusionq.execution import report_of, report_of_unfused
 
-        assert self.run is not None
-        return report_of(self.run, self.cache, self.fallback)
+        if self.run is None:
+            return report_of_unfused(self)
+        return report_of(self.run, self.cache)
+
+    def again(self, values: Sequence[ScalarValue], foreign: Sequence[object]) -> SubmissionList:
+        """A list that has run, to run once more with other scalars; ``foreign`` are its foreign
+        arrays.  None stands for memory that is gone."""
+        runs = [self.run] if self.run is not None else [e.plain for e in self.entries]
+        arrays = iter(foreign)
+        memory = [
+            next(arrays) if reference is None else reference()
+            for run in runs
+            if run is not None
+            for reference in run.memory
+        ]
+        return SubmissionList.of(self.entries, memory, foreign, values)
 
     def submissions(self) -> tuple[Submission, ...]:
-        """The submissions with the present addresses and scalar values."""
-        memory, values = iter(self.memory), iter(self.values)
+        """The submissions with the present scalar values, and the present addresses where the
+        memory is still held."""
+        memory, values = chain(self.memory, repeat(None)), iter(self.values)
         return tuple(
             replace(
                 entry.submission,
@@ -124,13 +179,14 @@ class SubmissionList:
             for i, entry in enumerate(self.entries)
         )
 
-    def accesses(self) -> Iterator[tuple[int, Region, bool]]:
-        """Each array argument: its submission's number, its memory, whether it is stored to."""
+    def accesses(self) -> Iterator[tuple[Region, bool]]:
+        """Each array argument: its memory, and whether it is stored to."""
         memory = iter(self.memory)
-        for number, entry in zip(self.numbers, self.entries, strict=True):
-            for (argument, stores), held in zip(array_arguments(entry), memory, strict=False):
+        for entry in self.entries:
+            for argument, stores in array_arguments(entry):
+                held = next(memory)
                 if held is not None:
-                    yield number, region_of(argument, held), stores
+                    yield region_of(argument, held), stores
 
 
 def check_bounds(entry: KnownSubmission, values: Sequence[ScalarValue]) -> None:

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from fusionq.benchmarks.case import Baseline, Unavailable, Workload
 
+LIMITS = ("C/OpenMP", "C/OpenMP, non-temporal")
 FLAGS = ("-O3", "-march=native", "-fopenmp", "-ffp-contract=off", "-shared", "-fPIC")
 
 
@@ -22,8 +23,8 @@ def c_baselines(expression: str) -> tuple[Baseline, Baseline]:
     ``expression``: C over GCC vectors, with the inputs' names.
     """
     return (
-        _c_baseline("C/OpenMP fused", expression, ()),
-        _c_baseline("C/OpenMP fused, non-temporal", expression, ("-DNON_TEMPORAL",)),
+        _c_baseline(LIMITS[0], expression, ()),
+        _c_baseline(LIMITS[1], expression, ("-DNON_TEMPORAL",)),
     )
 
 
@@ -52,14 +53,18 @@ def _build(
     names: tuple[str, ...], expression: str, flags: tuple[str, ...]
 ) -> Callable[..., object]:
     source = files("fusionq.benchmarks.baselines").joinpath("streaming_loop.c").read_text()
-    inputs = [f"-D{name}=x[{k}]" for k, name in enumerate(names)]
+    inputs = [f"-D{name}=values[{k}]" for k, name in enumerate(names)]
     defines = (f"-DINPUTS={len(names)}", f"-DEXPRESSION=({expression})", *inputs)
     with tempfile.TemporaryDirectory(prefix="fusionq-bench-") as folder:
         library = Path(folder) / "loop.so"
         command = [compiler(), *FLAGS, *flags, *defines, "-x", "c", "-", "-o", str(library)]
-        done = subprocess.run(command, input=source, text=True, capture_output=True, check=False)
+        # close_fds=False spawns without a fork, which thread pools in this process complain of.
+        done = subprocess.run(
+            command, input=source, text=True, capture_output=True, check=False, close_fds=False
+        )
         if done.returncode:
-            raise Unavailable(f"{command[0]} could not compile the loop: {done.stderr.strip()}")
+            first = next((line for line in done.stderr.splitlines() if "error" in line), "")
+            raise Unavailable(f"{command[0]} could not compile the loop: {first}")
         try:
             function = ctypes.CDLL(str(library)).run
         except OSError as error:

@@ -10,6 +10,7 @@ from fusionq.benchmarks.case import Baseline, Traffic, Unavailable, Workload
 
 HEADER = "#pragma OPENCL FP_CONTRACT OFF\n"
 LOCAL_SIZE = 1024
+HAND_FUSED = "raw OpenCL, hand-fused"
 
 Launch = tuple[str, tuple[str, ...]]
 """A kernel's name and the arrays it takes; the number of work-items is its last argument."""
@@ -25,8 +26,9 @@ def raw_launches(workload: Workload, source: str, launches: tuple[Launch, ...]) 
 
     program = create_program_from_source(queue, HEADER + source, "-cl-std=CL3.0")
     *outer, last = workload.extents
-    global_size = [-(-last // LOCAL_SIZE) * LOCAL_SIZE, *reversed(outer)]
-    local_size = [LOCAL_SIZE, *(1 for _ in outer)]
+    # In SYCL's order: the last is OpenCL's dimension 0.
+    global_size = [*outer, -(-last // LOCAL_SIZE) * LOCAL_SIZE]
+    local_size = [*(1 for _ in outer), LOCAL_SIZE]
 
     def prepare(name: str, arrays: tuple[str, ...]) -> Callable[[], Any]:
         kernel = program.get_sycl_kernel(name)

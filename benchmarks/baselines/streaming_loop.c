@@ -1,6 +1,6 @@
 /* One fused loop over float arrays: the limit that memory sets.
  *
- * Compiled with -DINPUTS=<count>, -DEXPRESSION=<result from the vectors x[0], x[1], ...>, and
+ * Compiled with -DINPUTS=<count>, -DEXPRESSION=<result from the vectors values[0], values[1], ...>, and
  * -DNON_TEMPORAL for stores past the caches.  Whole vectors go through the widest registers
  * there are; what is left over through a padded vector.  The output must be 64-byte aligned.
  */
@@ -40,20 +40,20 @@ void run(const float *const *inputs, float *output, ptrdiff_t n)
     for (int k = 0; k < INPUTS; k++)
         in[k] = inputs[k];
 
-#pragma omp parallel for schedule(static)
+#pragma omp parallel for schedule(guided, 1024)
     for (ptrdiff_t i = 0; i < whole; i += WIDTH) {
-        vector x[INPUTS];
+        vector values[INPUTS];
         for (int k = 0; k < INPUTS; k++)
-            x[k] = *(const loose_vector *)(in[k] + i);
+            values[k] = *(const loose_vector *)(in[k] + i);
         STORE(output + i, EXPRESSION);
     }
 
     if (whole < n) {
         const size_t bytes = (size_t)(n - whole) * sizeof(float);
-        vector x[INPUTS], result;
+        vector values[INPUTS], result;
         for (int k = 0; k < INPUTS; k++) {
-            x[k] = (vector){0};
-            memcpy(&x[k], in[k] + whole, bytes);
+            values[k] = (vector){0};
+            memcpy(&values[k], in[k] + whole, bytes);
         }
         result = EXPRESSION;
         memcpy(output + whole, &result, bytes);

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from fusionq.benchmarks.baselines.host import numba_baseline, numexpr_baseline, numpy_baseline
-from fusionq.benchmarks.baselines.opencl import opencl_baseline
+from fusionq.benchmarks.baselines.opencl import HAND_FUSED, opencl_baseline
 from fusionq.benchmarks.case import ArraySpec, Case, HostArrays, Step
 from fusionq.kernels import hyperbolic_tangent, multiply, softplus
 from fusionq.kernels.library import Array
@@ -72,9 +72,7 @@ CASE = Case(
     numpy=with_numpy,
     tolerance=2e-6,
     baselines=(
-        opencl_baseline(
-            "raw OpenCL, hand-fused", "promoted", OPENCL_FUSED, (("fused", ("x", "gate", "out")),)
-        ),
+        opencl_baseline(HAND_FUSED, "promoted", OPENCL_FUSED, (("fused", ("x", "gate", "out")),)),
         numpy_baseline(),
         numexpr_baseline(
             "tanh(where(x > zero, x, zero) + log1p(exp(-abs(x)))) * x * gate", zero=0.0

@@ -9,7 +9,7 @@ import numpy as np
 
 from fusionq.benchmarks.baselines.c_openmp import c_baselines
 from fusionq.benchmarks.baselines.host import numba_baseline, numexpr_baseline, numpy_baseline
-from fusionq.benchmarks.baselines.opencl import opencl_baseline
+from fusionq.benchmarks.baselines.opencl import HAND_FUSED, opencl_baseline
 from fusionq.benchmarks.case import ArraySpec, Case, HostArrays, Step
 from fusionq.kernels import weighted_sum
 from fusionq.kernels.library import Array
@@ -69,7 +69,7 @@ CASE = Case(
     numpy=with_numpy,
     baselines=(
         opencl_baseline(
-            "raw OpenCL, hand-fused",
+            HAND_FUSED,
             "promoted",
             OPENCL_FUSED,
             (("fused", ("x1", "x2", "x3", "x4", "out")),),

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from fusionq.benchmarks.baselines.host import numba_baseline, numexpr_baseline, numpy_baseline
-from fusionq.benchmarks.baselines.opencl import opencl_baseline
+from fusionq.benchmarks.baselines.opencl import HAND_FUSED, opencl_baseline
 from fusionq.benchmarks.case import ArraySpec, Case, HostArrays, Step
 from fusionq.kernels import add_2d, bias_add, gelu_tanh_2d
 from fusionq.kernels.activations import SQRT_2_OVER_PI
@@ -48,9 +48,7 @@ def with_numpy(arrays: HostArrays) -> None:
 
 def numba_loop(numba: Any) -> Callable[..., None]:
     prange = numba.prange
-    half, one, cubic, outer = (
-        np.float32(value) for value in (0.5, 1.0, 0.044715, SQRT_2_OVER_PI)
-    )
+    half, one, cubic, outer = (np.float32(value) for value in (0.5, 1.0, 0.044715, SQRT_2_OVER_PI))
 
     def loop(x: Array, bias: Array, residual: Array, out: Array) -> None:
         for row in prange(out.shape[0]):
@@ -83,7 +81,7 @@ CASE = Case(
     tolerance=2e-6,
     baselines=(
         opencl_baseline(
-            "raw OpenCL, hand-fused",
+            HAND_FUSED,
             "promoted",
             OPENCL_FUSED,
             (("fused", ("x", "bias", "residual", "out")),),

@@ -11,7 +11,7 @@ import numpy as np
 import fusionq as fq
 from fusionq.benchmarks.baselines.c_openmp import c_baselines
 from fusionq.benchmarks.baselines.host import numba_baseline, numpy_baseline
-from fusionq.benchmarks.baselines.opencl import opencl_baseline
+from fusionq.benchmarks.baselines.opencl import HAND_FUSED, opencl_baseline
 from fusionq.benchmarks.case import ArraySpec, Case, HostArrays, Step
 from fusionq.kernels.library import Array, Scalar
 
@@ -64,10 +64,7 @@ def numba_loop(numba: Any) -> Callable[..., None]:
 
 def _chain() -> tuple[Step, ...]:
     names = ["x", *(("ping", "pong")[step % 2] for step in range(STEPS - 1)), "out"]
-    return tuple(
-        Step(logistic, (RATE, source, target))
-        for source, target in pairwise(names)
-    )
+    return tuple(Step(logistic, (RATE, source, target)) for source, target in pairwise(names))
 
 
 def _nested(start: str) -> str:
@@ -89,9 +86,7 @@ CASE = Case(
     steps=_chain(),
     numpy=with_numpy,
     baselines=(
-        opencl_baseline(
-            "raw OpenCL, hand-fused", "promoted", OPENCL_FUSED, (("fused", ("x", "out")),)
-        ),
+        opencl_baseline(HAND_FUSED, "promoted", OPENCL_FUSED, (("fused", ("x", "out")),)),
         numpy_baseline(),
         numba_baseline(numba_loop),
         *c_baselines(_nested("x")),

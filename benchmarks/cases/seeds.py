@@ -10,7 +10,7 @@ import numpy as np
 import fusionq as fq
 from fusionq.benchmarks.baselines.c_openmp import c_baselines
 from fusionq.benchmarks.baselines.host import numba_baseline, numexpr_baseline, numpy_baseline
-from fusionq.benchmarks.baselines.opencl import opencl_baseline
+from fusionq.benchmarks.baselines.opencl import HAND_FUSED, opencl_baseline
 from fusionq.benchmarks.case import ArraySpec, Case, HostArrays, Step
 from fusionq.kernels.library import Array
 
@@ -92,7 +92,7 @@ CASE = Case(
     numpy=with_numpy,
     baselines=(
         opencl_baseline("raw OpenCL, unfused", "unfused", OPENCL_UNFUSED, UNFUSED_LAUNCHES),
-        opencl_baseline("raw OpenCL, hand-fused", "promoted", OPENCL_FUSED, FUSED_LAUNCHES),
+        opencl_baseline(HAND_FUSED, "promoted", OPENCL_FUSED, FUSED_LAUNCHES),
         numpy_baseline(),
         numexpr_baseline("in1 * in2 - (in1 - in3) * in4"),
         numba_baseline(numba_loop),

@@ -42,7 +42,7 @@ class Dialect(Protocol):
         """The name of a math function, by its name in ``ir.functions``."""
 
     def saturating_cast(self, target: ScalarType, source: ScalarType) -> str:
-        """Name of the float to integer conversion that truncates, saturates, and maps NaN to 0."""
+        """Name of the floating to integer conversion that truncates and saturates."""
 
     def infinity(self, type: ScalarType) -> str:
         """Positive infinity."""

@@ -55,7 +55,7 @@ _UNFAMILIAR = frozenset({SHIFT, BIT_AND, BIT_XOR, BIT_OR})
 """Precedences that few know by heart: their operands are parenthesised."""
 
 _RING_OPERATIONS = frozenset({"add", "sub", "mul"})
-_NATIVE_IN_FLOAT16 = frozenset({"floor", "ceil", "trunc", "rint", "copysign", "nextafter"})
+_NATIVE_IN_FLOAT16 = frozenset({"floor", "ceil", "trunc", "rint", "copysign"})
 
 
 class ExpressionPrinter:
@@ -268,11 +268,14 @@ class ExpressionPrinter:
         if target.is_bool:
             return Text(f"{operand.at(EQUALITY)} != 0", EQUALITY)
         if source.is_float and not target.is_float:
-            return Text(f"{self._dialect.saturating_cast(target, source)}({operand.text})", PRIMARY)
+            cast = self._helpers.saturating_cast(target, source)
+            return Text(f"{cast}({operand.text})", PRIMARY)
         return Text(f"({self.type_name(target)}){operand.at(UNARY)}", UNARY)
 
     def _call(self, expr: Call) -> Text:
         name, type = expr.function, expr.args[0].type
+        if name == "nextafter" and type.name == "float16":
+            return self._helper(name, type, *expr.args)
         if name in FLOAT_FUNCTIONS:
             return self._function(name, type, expr.args)
         if name in PREDICATES:

@@ -22,6 +22,8 @@ _FLOATING = _COMMON | {
     "fmin": "return a < b || b != b ? a : b;",
     "fmax": "return a > b || b != b ? a : b;",
     "sign": "return a > 0 ? 1 : a < 0 ? -1 : a == 0 ? 0 : a;",
+    # NumPy's float16 nextafter(-0.0, 0.0) is -0.0, C's is 0.0.
+    "nextafter": "return a == b ? a : nextafter(a, b);",
     "floordiv": """\
         if (b == 0) return a / b;
         const $T remainder = fmod(a, b);
@@ -132,6 +134,15 @@ class Helpers:
             parameters = ("start", "stop", "step")
             self._define("fq_range_length", UINT64, INT64, parameters, _RANGE_LENGTH)
         return "fq_range_length"
+
+    def saturating_cast(self, target: ScalarType, source: ScalarType) -> str:
+        """The name of the floating to integer conversion that truncates, saturates, and gives
+        0 for NaN (which OpenCL only recommends)."""
+        name = f"fq_{suffix(target)}_of_{suffix(source)}"
+        if name not in self._texts:
+            convert = self._dialect.saturating_cast(target, source)
+            self._define(name, target, source, ("a",), f"return a != a ? 0 : {convert}(a);")
+        return name
 
     def _define(
         self,

@@ -7,6 +7,12 @@ import re
 from fusionq.codegen.dialect import Dialect
 
 
+def _spelled(match: re.Match[str]) -> str:
+    """A character that C identifiers do not have: a letter as its code point, others as _."""
+    character = match.group()
+    return f"u{ord(character):04x}" if character.isalnum() else "_"
+
+
 class Names:
     """Hands out identifiers: each is legal, unique, and as close to the wanted name as can be."""
 
@@ -17,7 +23,7 @@ class Names:
 
     def fresh(self, wanted: str) -> str:
         """A new identifier like ``wanted``."""
-        stem = re.sub(r"[^A-Za-z0-9_]", "_", wanted)
+        stem = re.sub(r"[^A-Za-z0-9_]", _spelled, wanted)
         if not stem or stem[0].isdigit() or self._dialect.is_reserved(stem):
             stem = f"v_{stem.lstrip('_')}"
         identifier, number = stem, 2

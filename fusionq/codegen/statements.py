@@ -14,6 +14,7 @@ from fusionq.codegen.scoping import (
     declarations,
     is_declaring_assignment,
 )
+from fusionq.errors import DeviceError
 from fusionq.ir.nodes import (
     Assign,
     Block,
@@ -93,6 +94,10 @@ class StatementPrinter:
                 return ["continue;"]
             case Block():
                 return [f"// {line}" for line in stmt.label.splitlines()]
+        raise DeviceError(
+            f"{stmt.span}: {type(stmt).__name__} has no form in device source yet; use kernels "
+            "without group operations and atomics on this device"
+        )
 
     def _if(self, stmt: If, declared: frozenset[str]) -> list[str]:
         lines = [

@@ -111,11 +111,18 @@ class Calls(Expressions):
 
     def type_limits(self, info: object, value: Value, node: ast.Call) -> Value:
         """``np.finfo(np.float32)`` and ``np.iinfo(np.int8)``, at compile time."""
-        dtype = value.object if isinstance(value, ObjectValue) else None
-        try:
-            return ObjectValue(info(dtype))  # type: ignore[operator]  # finfo or iinfo
-        except (TypeError, ValueError):
-            self.fail(node, f"{ast.unparse(node)} has no limits", "Give it a NumPy type.")
+        obj = value.object if isinstance(value, ObjectValue) else None
+        scalar = from_dtype_like(obj.type if isinstance(obj, np.dtype) else obj)
+        if scalar is not None and not scalar.weak:
+            if info is np.finfo and scalar.is_float:
+                return ObjectValue(np.finfo(scalar.dtype))
+            if info is np.iinfo and scalar.is_integer:
+                return ObjectValue(np.iinfo(scalar.dtype))
+        self.fail(
+            node,
+            f"{ast.unparse(node)} has no limits",
+            "Give np.finfo a floating NumPy type, np.iinfo an integer one.",
+        )
 
     def item_method(
         self, item: ItemValue, name: str, arguments: Sequence[Value], node: ast.Call

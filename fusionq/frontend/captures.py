@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import builtins
 import hashlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from types import FunctionType, ModuleType
 
 import numpy as np
@@ -23,16 +23,6 @@ class _Missing:
 
 
 MISSING = _Missing()
-
-
-def assigned_names(nodes: Iterable[ast.AST]) -> set[str]:
-    """All names that the statements assign."""
-    return {
-        node.id
-        for root in nodes
-        for node in ast.walk(root)
-        if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load)
-    }
 
 
 def is_inlinable(obj: object) -> bool:
@@ -120,11 +110,10 @@ def _free_name(function: FunctionType, name: str) -> object:
 
 def _references(captures: Captures, source: FunctionSource) -> Iterator[tuple[str, object]]:
     """Each free name of a function, and each attribute of a module, with what it stands for."""
-    local = assigned_names(source.tree.body) | set(source.parameters)
 
     def resolve(node: ast.expr) -> tuple[str, object] | None:
         if isinstance(node, ast.Name):
-            if node.id in local:
+            if node.id in source.local_names:
                 return None
             return node.id, captures.name(source.function, node.id)
         if isinstance(node, ast.Attribute):

@@ -82,11 +82,7 @@ class ControlFlow(Calls):
             if bound is not None:
                 bindings.append(bound)
         if len(bindings) < len(states):
-            return Unusable(
-                f"{name!r} may not be assigned here: only some paths assign it "
-                f"(line {bindings[0].span.line})",
-                f"Assign {name} on every path, or before the branch or loop.",
-            )
+            return perhaps_unassigned(name, bindings[0])
         target = self.meet(name, [b.value for b in bindings])
         if target is None:
             return conflict(name, bindings)
@@ -136,6 +132,11 @@ class ControlFlow(Calls):
                 if isinstance(target, Binding) and isinstance(bound, Binding):
                     self.copy(target.value, bound.value, block, bound)
         self.env = self.merge([*([(header, None)] if exit.can_end else []), *breaks])
+        if self.env is not None and exit.can_end:
+            for env, _ in jumps_back:
+                for name, bound in env.items():
+                    if isinstance(bound, Binding):
+                        self.env.setdefault(name, perhaps_unassigned(name, bound))
 
     def _loop_header(
         self, entry: Environment, carried: dict[str, Binding | Unusable]
@@ -214,6 +215,14 @@ def common_type(scalars: Sequence[Scalar]) -> ScalarType | None:
         return common
     constants = [s for s in scalars if isinstance(s, Constant) and s.type.is_integer]
     return common if all(fits(c.value, common) for c in constants) else None
+
+
+def perhaps_unassigned(name: str, bound: Binding) -> Unusable:
+    """A name that some paths do not assign."""
+    return Unusable(
+        f"{name!r} may not be assigned here: only some paths assign it (line {bound.span.line})",
+        f"Assign {name} on every path, or before the branch or loop.",
+    )
 
 
 def conflict(name: str, bindings: Sequence[Binding]) -> Unusable:

@@ -107,7 +107,7 @@ class Expressions(Operators):
         )
 
     def name(self, node: ast.Name) -> Value:
-        if node.id not in self.local_names:
+        if node.id not in self.source.local_names:
             return self.captured(
                 self.kernel.captures.name(self.source.function, node.id), node.id, node
             )

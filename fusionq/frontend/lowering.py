@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from types import FunctionType, ModuleType
 
 from fusionq.errors import KernelLanguageError
-from fusionq.frontend.captures import Captures, assigned_names
+from fusionq.frontend.captures import Captures
 from fusionq.frontend.control_flow import conflict
 from fusionq.frontend.draft import finish
 from fusionq.frontend.signature import ArrayType, Signature
@@ -51,8 +51,7 @@ class FunctionLowering(Statements):
             place = f"{self.span(node)}, in {self.source.name!r}"
             raise KernelLanguageError(f"{error}\n  called at {place}") from None
         bound = self._bind_arguments(source, arguments, keywords, node)
-        local = assigned_names(source.tree.body) | set(source.parameters)
-        callee = FunctionLowering(self.kernel, source, local, {}, (self, node))
+        callee = FunctionLowering(self.kernel, source, {}, (self, node))
         assert callee.env is not None
         for name, value in bound.items():
             callee.env[name] = Binding(callee.parameter(name, value), source.span(source.tree))
@@ -188,8 +187,7 @@ def lower_kernel(source: FunctionSource, signature: Signature, captures: Capture
             value = Runtime(argument, Param(argument.strong, name))
         environment[name] = Binding(value, source.span(source.tree))
     state = KernelState(signature, captures, source.parameters)
-    local = assigned_names(source.tree.body) | set(source.parameters)
-    lowering = FunctionLowering(state, source, local, environment)
+    lowering = FunctionLowering(state, source, environment)
     lowering.statements(source.tree.body)
     body = tuple(finish(lowering.block, lambda: state.fresh("returned")))
     return Kernel(

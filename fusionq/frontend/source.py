@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import ast
 import inspect
+from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 from types import FunctionType
 
 from fusionq.errors import KernelLanguageError
@@ -35,13 +37,20 @@ class FunctionSource:
         arguments = self.tree.args
         return tuple(a.arg for a in (*arguments.posonlyargs, *arguments.args))
 
+    @cached_property
+    def local_names(self) -> frozenset[str]:
+        """The parameters and all names that the body assigns."""
+        named_only = (a.arg for a in self.tree.args.kwonlyargs)
+        return frozenset((*self.parameters, *named_only, *assigned_names(self.tree.body)))
+
     @property
     def normalised(self) -> str:
         """The source without comments, layout, decorators and docstring."""
-        tree = ast.FunctionDef(**dict(ast.iter_fields(self.tree)))
-        if ast.get_docstring(tree, clean=False) is not None:
-            tree.body = tree.body[1:] or [ast.Pass()]
-        return ast.unparse(ast.fix_missing_locations(tree))
+        body = self.tree.body
+        if ast.get_docstring(self.tree, clean=False) is not None:
+            body = body[1:] or [ast.Pass()]
+        fields = dict(ast.iter_fields(self.tree)) | {"body": body}
+        return ast.unparse(ast.FunctionDef(**fields, lineno=self.tree.lineno))
 
     def line_text(self, line: int) -> str:
         """The text of a line of the file, or '' for one outside the function."""
@@ -64,6 +73,16 @@ class FunctionSource:
             f"{self.file}:{line}: in {self.name!r}: {message}\n"
             f"    {text.strip()}\n    {caret}\n  {hint}"
         )
+
+
+def assigned_names(nodes: Iterable[ast.AST]) -> set[str]:
+    """All names that the statements assign."""
+    return {
+        node.id
+        for root in nodes
+        for node in ast.walk(root)
+        if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load)
+    }
 
 
 def function_source(function: FunctionType) -> FunctionSource:

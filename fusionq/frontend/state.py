@@ -96,13 +96,11 @@ class FunctionState:
         self,
         kernel: KernelState,
         source: FunctionSource,
-        local_names: set[str],
         environment: Environment,
         caller: tuple[FunctionState, ast.AST] | None = None,
     ) -> None:
         self.kernel = kernel
         self.source = source
-        self.local_names = local_names
         self.env: Environment | None = environment
         """What each local name stands for; None where no path leads."""
         self.caller = caller

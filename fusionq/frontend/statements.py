@@ -6,10 +6,10 @@ import ast
 from collections.abc import Sequence
 from types import ModuleType
 
-from fusionq.frontend.captures import assigned_names
 from fusionq.frontend.control_flow import ControlFlow, LoopExit, State
 from fusionq.frontend.draft import Draft, DraftFor, DraftIf, DraftWhile, Jump, negated
 from fusionq.frontend.operators import BINARY_OPERATORS
+from fusionq.frontend.source import assigned_names
 from fusionq.frontend.state import reads_memory
 from fusionq.frontend.typing_rules import type_name
 from fusionq.frontend.values import (
@@ -86,7 +86,7 @@ class Statements(ControlFlow):
             case ast.Name():
                 self.bind(target.id, value, node)
             case ast.Subscript():
-                self.store(target, self.scalar(value, node), node)
+                self.store(target, self.scalar(value, getattr(node, "value", node)), node)
             case ast.Tuple() | ast.List():
                 self.unpack(target, value, node)
             case ast.Starred():

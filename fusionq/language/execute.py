@@ -29,6 +29,7 @@ from fusionq.language.scalar_functions import (
     BUILTIN_FUNCTIONS,
     MATH_FUNCTIONS,
     math_module,
+    power,
     where,
 )
 
@@ -101,7 +102,7 @@ def _replacements() -> dict[object, object]:
     }
     table |= {getattr(builtins, name): function for name, function in BUILTIN_FUNCTIONS.items()}
     table |= {np.dtype(code).type: ScalarConstructor(np.dtype(code)) for code in "bBhHiIqQlL"}
-    return table | {np.where: where, math: math_module}
+    return table | {np.where: where, np.power: power, math: math_module}
 
 
 _REPLACEMENTS = _replacements()

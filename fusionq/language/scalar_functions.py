@@ -75,9 +75,9 @@ def _power(base: Any, exponent: Any) -> Any:
     """``math.pow``: always floating."""
     with np.errstate(all="ignore"):
         if is_python_number(base) and is_python_number(exponent):
-            return np.power(np.float64(base), np.float64(exponent)).item()
+            return (np.float64(base) ** np.float64(exponent)).item()
         dtype = np.hypot(type(base)(1), type(exponent)(1)).dtype
-        return np.power(dtype.type(base), dtype.type(exponent))
+        return dtype.type(base) ** dtype.type(exponent)
 
 
 def _to_integer(numpy_function: ScalarFunction) -> Callable[[Any], int]:
@@ -130,6 +130,14 @@ python_max = _typed_choice(lambda new, best: new > best)
 def where(condition: Any, then: Any, orelse: Any) -> Any:
     """``numpy.where`` of scalars, as a scalar."""
     return np.where(condition, then, orelse)[()]
+
+
+def power(base: Any, exponent: Any) -> Any:
+    """``numpy.power`` of scalars: the operator ``**``, without the array function's special
+    cases (an exponent of 0.5 or 2 gives other last bits and zeros there)."""
+    if is_python_number(base) and is_python_number(exponent):
+        return np.asarray(base)[()] ** exponent
+    return base**exponent
 
 
 MATH_NAMES: dict[str, str] = {

@@ -16,6 +16,7 @@ from fusionq.backends.base import (
     DeviceInfo,
     FloatMode,
     LaunchShape,
+    Program,
 )
 from fusionq.backends.reference.compile import Bind, Ids, compile_kernel
 from fusionq.backends.reference.memory import CheckedArray, HostAllocation, array_at
@@ -88,9 +89,14 @@ class ReferenceBackend:
         return ReferenceProgram(kernel, bind, source, time.perf_counter() - start)
 
     def prepare(
-        self, program: ReferenceProgram, arguments: Sequence[Binding], shape: LaunchShape
+        self, program: Program, arguments: Sequence[Binding], shape: LaunchShape
     ) -> ReferenceLaunch:
         """Arguments in the order of ``kernel.params``; DeviceError where they do not fit."""
+        if not isinstance(program, ReferenceProgram):
+            raise DeviceError(
+                f"the reference device cannot run a {type(program).__name__}; build the kernel "
+                "with the backend that runs it"
+            )
         return ReferenceLaunch(program, arguments, shape, self._order, self._seed)
 
     def wait(self) -> None:

@@ -12,16 +12,17 @@ from fusionq.backends.base import ArrayBinding, Binding, DeviceEvent, LaunchShap
 from fusionq.backends.sycl.program import SyclProgram
 from fusionq.backends.sycl.runtime import load_dpctl
 from fusionq.codegen import Extent, Pointer, Scalar, Slot, Stride
+from fusionq.codegen.intervals import of_type
 from fusionq.errors import ArgumentError
 from fusionq.ir.nodes import ScalarParam
 
 _C_TYPES: dict[str, Any] = {
-    "bool": ctypes.c_uint8, "int8": ctypes.c_int8, "int16": ctypes.c_int16,
+    "bool": ctypes.c_uint8, "int8": ctypes.c_uint8, "int16": ctypes.c_int16,
     "int32": ctypes.c_int32, "int64": ctypes.c_int64, "uint8": ctypes.c_uint8,
     "uint16": ctypes.c_uint16, "uint32": ctypes.c_uint32, "uint64": ctypes.c_uint64,
     "float16": ctypes.c_uint16, "float32": ctypes.c_float, "float64": ctypes.c_double,
 }  # fmt: skip
-"""float16 travels as its bits."""
+"""float16 and int8 (which dpctl does not take) travel as their bits."""
 
 
 class SyclEvent:
@@ -40,13 +41,8 @@ class SyclEvent:
     @property
     def complete(self) -> bool:
         """Whether the launch has run."""
-        return bool(self.native.execution_status.name == "complete")
-
-    @property
-    def device_seconds(self) -> float:
-        """Time the launch took on the device; the queue must have been made with profiling."""
-        self.native.wait()
-        return float(self.native.profiling_info_end - self.native.profiling_info_start) * 1e-9
+        status = self.native.execution_status
+        return bool(status == type(status).complete)
 
 
 class LaunchOrder:
@@ -123,14 +119,13 @@ class SyclLaunch:
         type = param.type
         plain = value.item() if isinstance(value, np.generic) else value
         if type.kind in "iu":
-            number = int(plain)
-            argument.value = number
-            low, high = param.bounds or (number, number)
-            if argument.value != number or not low <= number <= high:
+            low, high = param.bounds or of_type(type)
+            if not low <= plain <= high:
                 raise ArgumentError(
-                    f"{param.name}={number} does not fit its type in the kernel "
-                    f"({type}{f', used as {low} to {high}' if param.bounds else ''})"
+                    f"{param.name}={plain} does not fit: the kernel takes {type} values from "
+                    f"{low} to {high}"
                 )
+            argument.value = int(plain)
         elif type.name == "float16":
             with np.errstate(over="ignore"):
                 argument.value = int(np.float16(plain).view(np.uint16))

@@ -51,9 +51,7 @@ def allocate(queue: Any, nbytes: int) -> SyclAllocation:
     size = -(-nbytes // HUGE_PAGE) * HUGE_PAGE if huge else max(nbytes, 1)
     alignment = HUGE_PAGE if huge else 64
     try:
-        memory = dpctl.memory.MemoryUSMShared(
-            size, alignment=HUGE_PAGE if huge else 64, queue=queue
-        )
+        memory = dpctl.memory.MemoryUSMShared(size, alignment=alignment, queue=queue)
     except (MemoryError, dpctl.memory.USMAllocationError) as error:
         device = queue.sycl_device
         raise DeviceError(

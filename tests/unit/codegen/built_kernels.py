@@ -222,7 +222,7 @@ def private_array():
 def awkward_names():
     """Names that the device language has taken, float16, a three-dimensional array."""
     x = Var(FLOAT16, "exp")
-    index = (binary("floordiv", ITEM, const(6)), binary("mod", ITEM, const(3)), const(1))
+    index = (binary("floordiv", ITEM, const(3)), binary("mod", ITEM, const(3)), const(1))
     value = binary("truediv", Call(FLOAT16, "exp", (x,)), Cast(FLOAT16, Param(INT32, "half")))
     return Kernel(
         "float",

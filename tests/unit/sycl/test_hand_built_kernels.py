@@ -37,7 +37,7 @@ CASES = {
     "private_array": lambda: (
         30, [RANDOM.integers(0, 256, 120, dtype=np.uint8), np.zeros(120, np.uint8), 30]),
     "awkward_names": lambda: (
-        18, [floats(3, 3, 2, dtype=np.float16), 3, np.float16(0.5)]),
+        9, [floats(3, 3, 2, dtype=np.float16), 3, np.float16(0.5)]),
 }  # fmt: skip
 
 

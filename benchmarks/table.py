@@ -1,0 +1,110 @@
+"""Results as tables, for a terminal or plain text."""
+
+from __future__ import annotations
+
+from rich.table import Table
+
+from fusionq.benchmarks.results import (
+    HAND_FUSED,
+    PROMOTED,
+    CaseResult,
+    SpecialResult,
+    VariantResult,
+)
+
+
+def case_table(result: CaseResult) -> Table:
+    """One case at one size: a row a variant.  ``case_notes`` says the rest."""
+    table = Table(title=f"{result.case}: {result.description}; {result.size:,} elements")
+    table.add_column("variant", no_wrap=True)
+    for heading in (
+        "kernels", "median", "spread", "stated\nbytes", "GB/s", "×\nunfused", "×\nhand-fused",
+    ):  # fmt: skip
+        table.add_column(heading, justify="right", no_wrap=True)
+    previous = result.variants[0].group
+    for variant in result.variants:
+        if variant.group != previous:
+            table.add_section()
+            previous = variant.group
+        table.add_row(*_cells(result, variant))
+    return table
+
+
+def case_notes(result: CaseResult) -> list[str]:
+    """How each result was checked, and why a variant did not run."""
+    checked: dict[str, list[str]] = {}
+    notes = []
+    for name, ratio in result.time_ratios().items():
+        notes.append(f"{PROMOTED} takes {ratio:.2f}× the time of {name}")
+    for variant in result.variants:
+        if variant.verified is not None:
+            checked.setdefault(variant.verified, []).append(variant.name)
+        if variant.unavailable is not None:
+            notes.append(f"{variant.name} did not run: {variant.unavailable}")
+    for how, names in checked.items():
+        who = "every result" if len(checked) == 1 else "; ".join(names)
+        notes.append(f"checked, {how}: {who}")
+    return notes
+
+
+def special_table(result: SpecialResult) -> Table:
+    """The measurements of a benchmark that is no race of variants."""
+    table = Table(title=f"{result.case}: {result.description}")
+    table.add_column("measured", no_wrap=True)
+    table.add_column("value", justify="right", no_wrap=True)
+    table.add_column("note")
+    if result.unavailable is not None:
+        table.add_row("not run", "", result.unavailable)
+    for m in result.measurements:
+        name, value = readable(m.name, m.value)
+        table.add_row(name, value, m.note)
+    return table
+
+
+def format_seconds(seconds: float) -> str:
+    """Seconds with a unit that suits their size."""
+    for scale, unit in ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs")):
+        if seconds >= scale:
+            return f"{seconds / scale:.3g} {unit}"
+    return f"{seconds * 1e9:.3g} ns"
+
+
+def format_bytes(count: float) -> str:
+    """Bytes with a decimal unit that suits their number."""
+    for scale, unit in ((1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
+        if count >= scale:
+            return f"{count / scale:.3g} {unit}"
+    return f"{count:.0f} B"
+
+
+def readable(name: str, value: float) -> tuple[str, str]:
+    """A measurement's name without its unit, and its value with it."""
+    words = name.replace("_", " ")
+    if name.endswith("_seconds"):
+        return words.removesuffix(" seconds"), format_seconds(value)
+    if name.endswith("_bytes"):
+        return words.removesuffix(" bytes"), format_bytes(value)
+    if name.endswith("_ratio"):
+        return words.removesuffix(" ratio"), f"{value:.2f}×"
+    return words, f"{value:g}"
+
+
+def _cells(result: CaseResult, variant: VariantResult) -> list[str]:
+    timing = variant.timing
+    if timing is None or variant.stated_bytes is None:
+        return [variant.name, "", "not run"]
+    spread = (timing.quantile(0.9) - timing.quantile(0.1)) / 2 / timing.median
+    return [
+        variant.name,
+        "" if variant.launches is None else str(variant.launches),
+        format_seconds(timing.median),
+        f"±{spread:.0%}",
+        format_bytes(variant.stated_bytes),
+        f"{variant.gigabytes_per_second:.1f}",
+        _ratio(result.ratio(variant, result.variants[0].name)),
+        _ratio(result.ratio(variant, HAND_FUSED)),
+    ]
+
+
+def _ratio(value: float | None) -> str:
+    return "" if value is None else f"{value:.2f}"

@@ -1,0 +1,134 @@
+"""``fusionq bench``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+import fusionq as fq
+from fusionq.benchmarks import first_fusion, host_cost, peak_memory
+from fusionq.benchmarks.case import Unavailable
+from fusionq.benchmarks.cases import CASES
+from fusionq.benchmarks.plot import save_plot
+from fusionq.benchmarks.results import CaseResult, Result, to_json
+from fusionq.benchmarks.runner import run_case
+from fusionq.benchmarks.table import case_notes, case_table, special_table
+from fusionq.cli.console import bad_use, errors, failed, output, show_table
+from fusionq.errors import DeviceError
+
+SPECIAL = {module.NAME: module.DESCRIPTION for module in (host_cost, first_fusion, peak_memory)}
+CHILD_ROUNDS = 5
+"""Fresh processes for a median."""
+HOST_ROUNDS_FACTOR = 20
+"""Rounds of microseconds: many more fit."""
+
+
+def show_cases() -> None:
+    """A table of all cases."""
+    table = Table(title="Benchmark cases")
+    for heading in ("case", "what it does", "default sizes"):
+        table.add_column(heading)
+    for case in CASES.values():
+        table.add_row(case.name, case.description, ", ".join(f"{size:,}" for size in case.sizes))
+    for name, description in SPECIAL.items():
+        table.add_row(name, description, "")
+    show_table(output(), table)
+
+
+def run_bench(
+    names: Sequence[str],
+    sizes: Sequence[int],
+    device: str | None,
+    rounds: int,
+    json: Path | None,
+    plot: Path | None,
+) -> None:
+    """Run the named cases (none: all), print a table for each as it is done, write files."""
+    unknown = [name for name in names if name not in CASES and name not in SPECIAL]
+    if unknown:
+        bad_use(f"there is no case {', '.join(unknown)}; see fusionq bench --list")
+    for path in (json, plot):
+        if path is not None and not path.parent.is_dir():
+            bad_use(f"cannot write {path}: there is no folder {path.parent}")
+    try:
+        queue = fq.FusionQueue(device)
+    except DeviceError as error:
+        (failed if device is None else bad_use)(str(error))
+    console = output()
+    console.print(f"device: {queue.device.name} ({queue.device.filter_string})", markup=False)
+    results: list[Result] = []
+    try:
+        for result in _results(names or [*CASES, *SPECIAL], sizes, queue, device, rounds):
+            results.append(result)
+            console.print()
+            if isinstance(result, CaseResult):
+                show_table(console, case_table(result))
+                for note in case_notes(result):
+                    console.print(note, markup=False, style="dim")
+            else:
+                show_table(console, special_table(result))
+    except AssertionError as error:
+        failed(f"a result is wrong: {error}")
+    except MemoryError:
+        failed("there is not enough memory for this size; give a smaller --size")
+    if json is not None:
+        json.write_text(to_json(results, queue.device))
+    if plot is not None:
+        try:
+            save_plot(results, plot)
+        except (Unavailable, ValueError) as reason:
+            failed(f"no plot: {reason}")
+
+
+def _results(
+    names: Sequence[str],
+    sizes: Sequence[int],
+    queue: fq.FusionQueue,
+    device: str | None,
+    rounds: int,
+) -> Iterator[Result]:
+    for name in names:
+        if name in CASES:
+            for size in sizes or CASES[name].sizes:
+                yield _case_result(name, size, queue, rounds)
+            continue
+        with _progress() as progress:
+            progress.add_task(name, total=None)
+            if name == host_cost.NAME:
+                yield host_cost.run_host_cost(queue, rounds * HOST_ROUNDS_FACTOR)
+            elif name == first_fusion.NAME:
+                yield first_fusion.run_first_fusion(device, min(rounds, CHILD_ROUNDS))
+            else:
+                for size in sizes or [peak_memory.SIZE]:
+                    yield peak_memory.run_peak_memory(device, size)
+
+
+def _case_result(name: str, size: int, queue: fq.FusionQueue, rounds: int) -> CaseResult:
+    with _progress() as progress:
+        task = progress.add_task(name, total=None)
+
+        def report(what: str, done: int, total: int) -> None:
+            progress.update(
+                task,
+                description=f"{name}, {size:,} elements: {what}",
+                completed=done,
+                total=total or None,
+            )
+
+        return run_case(CASES[name], size, queue, rounds, report)
+
+
+def _progress() -> Progress:
+    console = errors()
+    return Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        console=console,
+        transient=True,
+        disable=not console.is_terminal,
+    )

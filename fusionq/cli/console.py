@@ -1,0 +1,47 @@
+"""Output for people on a terminal, and plain where it is piped."""
+
+from __future__ import annotations
+
+from typing import NoReturn
+
+import typer
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+PIPED_WIDTH = 200
+
+
+def output() -> Console:
+    """Standard output; wide and without colour where it is no terminal."""
+    console = Console(highlight=False)
+    if not console.is_terminal:
+        console = Console(highlight=False, width=PIPED_WIDTH, no_color=True)
+    return console
+
+
+def errors() -> Console:
+    """Standard error."""
+    return Console(stderr=True, highlight=False, soft_wrap=True)
+
+
+def show_table(console: Console, table: Table) -> None:
+    """Print ``table``, with rules on a terminal, with spaces alone where piped."""
+    console.print(table.title, style="bold")
+    table.title = None
+    table.pad_edge = False
+    table.box = box.SIMPLE_HEAD if console.is_terminal else None
+    table.padding = (0, 1) if console.is_terminal else (0, 2, 0, 0)
+    console.print(table)
+
+
+def bad_use(message: str) -> NoReturn:
+    """Say what is wrong with the command line, and exit with 2."""
+    errors().print(f"fusionq: {message}", style="red", markup=False)
+    raise typer.Exit(2)
+
+
+def failed(message: str) -> NoReturn:
+    """Say what went wrong, and exit with 1."""
+    errors().print(f"fusionq: {message}", style="red", markup=False)
+    raise typer.Exit(1)

@@ -1,0 +1,95 @@
+"""The ``fusionq`` command: options and arguments; the work is in the modules beside."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+app = typer.Typer(
+    name="fusionq",
+    help="User-driven kernel fusion for SYCL queues.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+_SUFFIXES = {"k": 1_000, "M": 1_000_000, "G": 1_000_000_000}
+
+
+def parse_size(text: str) -> int:
+    """A number of elements: ``1000``, ``1_000``, ``1k``, ``100M``; BadParameter otherwise."""
+    number, factor = text, 1
+    if text[-1:] in _SUFFIXES:
+        number, factor = text[:-1], _SUFFIXES[text[-1]]
+    try:
+        size = int(number) * factor
+    except ValueError:
+        raise typer.BadParameter(
+            f"{text!r} is no number of elements, such as 1000 or 100M"
+        ) from None
+    if size < 1:
+        raise typer.BadParameter(f"a size is at least 1, not {text}")
+    return size
+
+
+@app.command()
+def devices() -> None:
+    """List the devices that queues can run on."""
+    from fusionq.cli.devices import show_devices
+
+    show_devices()
+
+
+@app.command()
+def bench(
+    cases: Annotated[
+        list[str] | None, typer.Argument(metavar="[CASE]...", help="Default: all; see --list.")
+    ] = None,
+    size: Annotated[
+        list[int] | None,
+        typer.Option(
+            parser=parse_size, metavar="N", help="Elements, such as 100M. May be repeated."
+        ),
+    ] = None,
+    device: Annotated[
+        str | None, typer.Option(metavar="D", help="A SYCL filter string, or reference.")
+    ] = None,
+    rounds: Annotated[
+        int, typer.Option(min=1, metavar="N", help="Interleaved rounds to take medians over.")
+    ] = 15,
+    json: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write the results as JSON.")
+    ] = None,
+    plot: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Draw the results (png, svg, pdf).")
+    ] = None,
+    list_cases: Annotated[bool, typer.Option("--list", help="List the cases and stop.")] = False,
+) -> None:
+    """Run benchmark cases, check every result, and compare with the baselines."""
+    from fusionq.cli import bench as command
+
+    if list_cases:
+        command.show_cases()
+    else:
+        command.run_bench(cases or [], size or [], device, rounds, json, plot)
+
+
+@app.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
+def explain(
+    script: Annotated[Path, typer.Argument(metavar="SCRIPT.py", help="A Python script.")],
+    arguments: Annotated[
+        list[str] | None, typer.Argument(metavar="[ARG]...", help="The script's own arguments.")
+    ] = None,
+) -> None:
+    """Run a script and print the report of each fusion."""
+    from fusionq.cli.explain import run_script
+
+    raise typer.Exit(run_script(script, arguments or []))
+
+
+def main() -> None:
+    """The entry point."""
+    app()

@@ -1,0 +1,40 @@
+"""Options and fixtures of the whole suite."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+GOLDEN = Path(__file__).parent / "golden"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--update-golden",
+        action="store_true",
+        help="write the texts that tests produce to tests/golden instead of comparing",
+    )
+
+
+@pytest.fixture
+def golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
+    """``golden(name, text)``: the text must be that of ``tests/golden/name``."""
+
+    def check(name: str, text: str) -> None:
+        path = GOLDEN / name
+        if request.config.getoption("--update-golden"):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+            return
+        if not path.exists():
+            pytest.fail(f"there is no {path}; run pytest --update-golden and review the file")
+        wanted = path.read_text(encoding="utf-8")
+        if text != wanted:
+            lines = (wanted.splitlines(), text.splitlines())
+            difference = "\n".join(difflib.unified_diff(*lines, "golden", "now", lineterm=""))
+            pytest.fail(f"{name} changed; --update-golden accepts it\n{difference}")
+
+    return check

@@ -1,0 +1,25 @@
+#pragma OPENCL FP_CONTRACT OFF
+
+__kernel void window_sum(
+    ulong image_address,
+    long image_stride0,
+    long image_stride1,
+    ulong out_address,
+    long out_shape0,
+    long out_shape1
+) {
+    __global const float* image = (__global const float*)image_address;
+    __global float* restrict out = (__global float*)out_address;
+
+    const long i = (long)get_global_id(1);
+    const long j = (long)get_global_id(0);
+    if (i < out_shape0 && j < out_shape1) {
+        float total = 0.0f;
+        for (long r = 0; r < 3; r++) {
+            for (long c = 0; c < 3; c++) {
+                total = total + image[(i + 2 - r) * image_stride0 + (j + c) * image_stride1];
+            }
+        }
+        out[i * out_shape1 + j] = total * 0.11111111f;
+    }
+}

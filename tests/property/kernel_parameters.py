@@ -1,0 +1,124 @@
+"""Random kernels: their parameters, and which elements belong to which work-item."""
+
+from __future__ import annotations
+
+import linecache
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import count, product
+from types import FunctionType
+from typing import Any
+
+from fusionq.ir.types import (
+    BOOL,
+    FLOAT16,
+    FLOAT32,
+    FLOAT64,
+    INT8,
+    INT16,
+    INT32,
+    INT64,
+    UINT8,
+    UINT16,
+    UINT32,
+    UINT64,
+    ScalarType,
+)
+
+DTYPES = (
+    FLOAT32, INT64, INT32, FLOAT64, BOOL, UINT8, INT8, INT16, UINT16, UINT32, UINT64, FLOAT16,
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Axis:
+    """One index of an item's element: ``scale * id + offset``, or that counted from the end."""
+
+    dim: int
+    scale: int = 1
+    offset: int = 0
+    reverse: bool = False
+
+    def text(self, extent: str) -> str:
+        index = "ijk"[self.dim]
+        index = index if self.scale == 1 else f"{self.scale} * {index}"
+        index = index if self.offset == 0 else f"{index} + {self.offset}"
+        return f"{extent} - 1 - ({index})" if self.reverse else index
+
+    def value(self, ids: Sequence[int], extent: int) -> int:
+        index = self.scale * ids[self.dim] + self.offset
+        return extent - 1 - index if self.reverse else index
+
+
+@dataclass(frozen=True)
+class ItemArray:
+    """An array whose elements each belong to at most one work-item, if it is written.
+
+    ``axes``: one index for each dimension; None for a dimension that the item owns whole.
+    """
+
+    name: str
+    dtype: ScalarType
+    axes: tuple[Axis | None, ...]
+    written: bool
+
+    @property
+    def ndim(self) -> int:
+        return len(self.axes)
+
+    def elements(self, ids: Sequence[int], shape: Sequence[int]) -> Iterator[tuple[int, ...]]:
+        """The indices inside ``shape`` that the work-item ``ids`` may access."""
+        ranges = []
+        for axis, extent in zip(self.axes, shape, strict=True):
+            index = None if axis is None else axis.value(ids, extent)
+            own = range(extent) if index is None else [index]
+            ranges.append([i for i in own if 0 <= i < extent])
+        return product(*ranges)
+
+
+@dataclass(frozen=True)
+class GatherArray:
+    """An array that the kernel reads anywhere and never writes."""
+
+    name: str
+    dtype: ScalarType
+    ndim: int
+
+
+@dataclass(frozen=True)
+class ScalarParameter:
+    """A scalar; Python numbers have a weak type."""
+
+    name: str
+    type: ScalarType
+
+
+Parameter = ItemArray | GatherArray | ScalarParameter
+
+
+@dataclass(frozen=True)
+class RandomKernel:
+    """A kernel's source text (with the functions that it calls) and what it is called with."""
+
+    source: str
+    ndim: int
+    parameters: tuple[Parameter, ...]
+    nd_item: bool = False
+
+    def define(self) -> FunctionType:
+        """The Python function, with its source where the front end finds it."""
+        return define(self.source, "kernel")
+
+
+_numbers = count()
+
+
+def define(source: str, name: str) -> FunctionType:
+    """The function ``name`` that ``source`` defines."""
+    file = f"<random kernel {next(_numbers)}>"
+    linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)
+    names: dict[str, Any] = {"__name__": "random_kernel"}
+    exec(compile(source, file, "exec"), names)
+    function = names[name]
+    assert isinstance(function, FunctionType)
+    return function

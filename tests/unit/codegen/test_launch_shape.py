@@ -1,0 +1,59 @@
+"""Work-group sizes for plain ranges."""
+
+from __future__ import annotations
+
+from math import prod
+
+import pytest
+
+from fusionq.backends.base import DeviceInfo
+from fusionq.codegen.launch_shape import launch_shape
+
+
+def device(kind="cpu", compute_units=2, max_work_group_size=8192):
+    return DeviceInfo(
+        "name", "vendor", "driver", f"opencl:{kind}:0", kind, compute_units, max_work_group_size,
+        1 << 18, True, True, kind == "cpu",
+    )  # fmt: skip
+
+
+RANGES = [
+    (1,), (7,), (1000,), (4099,), (99_999_989,), (100_000_000,), (1, 1), (4000, 4000),
+    (1_000_000, 3), (3, 1_000_000), (1009, 1013), (5000, 1), (200, 200, 200), (500, 500, 4),
+    (1, 1, 100_000), (100_000, 1, 1),
+]  # fmt: skip
+DEVICES = [
+    device(), device(compute_units=128), device("gpu", 132, 1024), device(max_work_group_size=8),
+    device("accelerator", 1, 1),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("extents", RANGES, ids=str)
+@pytest.mark.parametrize("info", DEVICES, ids=lambda d: f"{d.kind}{d.compute_units}")
+def test_shape_covers_the_range_within_the_limits(extents, info):
+    shape = launch_shape(extents, info)
+    for extent, whole, local in zip(extents, shape.global_range, shape.local_range, strict=True):
+        assert local >= 1
+        assert whole % local == 0
+        assert extent <= whole < extent + local
+    assert prod(shape.local_range) <= info.max_work_group_size
+    if info.max_work_group_size >= 16:
+        assert shape.local_range[-1] % 16 == 0
+
+
+@pytest.mark.parametrize(
+    ("extents", "local"),
+    [
+        ((100_000_000,), (4096,)), ((1_000_000,), (4096,)), ((1000,), (256,)), ((10,), (16,)),
+        ((4000, 4000), (1, 4000)), ((100_000, 100), (36, 112)), ((1_000_000, 3), (256, 16)),
+        ((200, 200, 200), (1, 19, 208)),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_sizes_on_two_cores(extents, local):
+    assert launch_shape(extents, device()).local_range == local
+
+
+def test_small_ranges_still_occupy_every_compute_unit():
+    shape = launch_shape((64_000,), device(compute_units=64))
+    assert shape.global_range[0] // shape.local_range[0] >= 64

@@ -1,0 +1,186 @@
+"""The report: what it holds, how it reads, that a cached plan gives the same."""
+
+from __future__ import annotations
+
+import io
+import json
+from dataclasses import FrozenInstanceError
+from typing import Any
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+import fusionq as fq
+from fusionq.report import Report
+
+N = 8
+
+
+@fq.kernel
+def double(item: fq.Item, x: Any, out: Any) -> None:
+    i = item.get_id(0)
+    out[i] = x[i] + x[i]
+
+
+@fq.kernel
+def increment(item: fq.Item, x: Any, out: Any) -> None:
+    i = item.get_id(0)
+    out[i] = x[i] + 1
+
+
+@fq.kernel
+def from_the_end(item: fq.Item, x: Any, out: Any) -> None:
+    i = item.get_id(0)
+    out[i] = x[item.get_range(0) - 1 - i]
+
+
+def fused_report(queue: fq.FusionQueue) -> Report:
+    x, out = fq.Buffer(np.arange(N, dtype=np.float32)), fq.Buffer(N, np.float32)
+    temporary = fq.Buffer(N, np.float32, promote_private=True)
+    with fq.fusion(queue) as fusion:
+        queue.submit(double, N, x, temporary)
+        queue.submit(increment, N, temporary, out)
+    assert np.array_equal(out.numpy(), 2 * x.numpy() + 1)
+    return fusion.report
+
+
+def sequence_report(queue: fq.FusionQueue) -> Report:
+    x, out = fq.Buffer(np.arange(N, dtype=np.float32)), fq.Buffer(N, np.float32)
+    middle, turned = fq.Buffer(N, np.float32), fq.Buffer(N, np.float32)
+    with fq.fusion(queue) as fusion:
+        queue.submit(double, N, x, middle)
+        queue.submit(from_the_end, N, middle, turned)
+        queue.submit(increment, N, turned, out)
+    assert np.array_equal(out.numpy(), 2 * x.numpy()[::-1] + 1)
+    return fusion.report
+
+
+@pytest.fixture
+def queue() -> fq.FusionQueue:
+    return fq.FusionQueue("reference")
+
+
+def test_a_fused_list(queue: fq.FusionQueue) -> None:
+    report = fused_report(queue)
+    assert report.strategy == "fused"
+    assert report.headline == "2 submissions → 1 kernel"
+    (stage,) = report.stages
+    assert stage.submissions == (0, 1)
+    assert [kernel.kernel for kernel in stage.kernels] == ["double", "increment"]
+    assert [kernel.span.text for kernel in stage.kernels] == [
+        "queue.submit(double, N, x, temporary)",
+        "queue.submit(increment, N, temporary, out)",
+    ]
+    assert stage.boundary is None
+    assert report.fallback is None
+    assert report.advice == ()
+    (dependence,) = report.dependences
+    assert (dependence.producer, dependence.consumer) == (0, 1)
+    assert (dependence.buffer, dependence.kind, dependence.scope) == ("temporary", "RAW", "ITEM")
+    (promotion,) = report.promotions
+    assert (promotion.buffer, promotion.scope) == ("temporary", "private")
+
+
+def test_a_sequence_says_why_and_what_would_help(queue: fq.FusionQueue) -> None:
+    report = sequence_report(queue)
+    assert report.strategy == "sequence"
+    assert report.headline == "3 submissions → 2 kernels"
+    first, second = report.stages
+    assert (first.submissions, second.submissions) == ((0,), (1, 2))
+    assert first.boundary is None
+    assert second.boundary
+    dependence, _ = report.dependences
+    assert dependence.scope in ("GROUP", "GLOBAL")
+    (advice,) = report.advice
+    assert advice.startswith(f"middle ({dependence.producer_span} and {dependence.consumer_span})")
+    text = str(report)
+    assert f"apart because: {second.boundary}" in text
+    assert "To fuse more" in text
+
+
+def test_plain_text_holds_all_there_is_to_know(queue: fq.FusionQueue) -> None:
+    report = fused_report(queue)
+    text = str(report)
+    assert "\x1b" not in text
+    assert text.startswith("fusionq: fused, 2 submissions → 1 kernel\n")
+    (dependence,) = report.dependences
+    (promotion,) = report.promotions
+    for piece in (
+        f"{__file__}:",
+        "queue.submit(double, N, x, temporary)",
+        "temporary: [0] double → [1] increment  RAW ITEM",
+        dependence.reason,
+        str(dependence.producer_span),
+        str(dependence.consumer_span),
+        "out[i] = x[i] + x[i]",
+        "out[i] = x[i] + 1",
+        f"temporary: private — {promotion.reason}",
+    ):
+        assert piece in text, piece
+    assert all(line == line.rstrip() for line in text.splitlines())
+
+
+def test_a_console_shows_the_same_text(queue: fq.FusionQueue) -> None:
+    report = fused_report(queue)
+    plain, coloured = io.StringIO(), io.StringIO()
+    Console(file=plain, width=500).print(report)
+    Console(file=coloured, width=500, force_terminal=True).print(report)
+    assert [line.rstrip() for line in plain.getvalue().splitlines()] == str(report).splitlines()
+    assert "\x1b[" in coloured.getvalue()
+
+
+def test_the_source_is_python_and_the_device_source_kept(queue: fq.FusionQueue) -> None:
+    report = sequence_report(queue)
+    compile(report.source, "<report>", "exec")
+    assert report.source.count("\ndef ") + report.source.startswith("def ") == 2
+    assert len(report.device_sources) == 2
+    assert all(source.strip() in report.device_source for source in report.device_sources)
+
+
+def test_as_json(queue: fq.FusionQueue) -> None:
+    report = sequence_report(queue)
+    found = json.loads(json.dumps(report.to_dict()))
+    assert list(found) == [
+        "strategy", "headline", "stages", "dependences", "promotions", "fallback", "advice",
+        "cache", "timings_seconds", "source", "device_source",
+    ]  # fmt: skip
+    assert found["stages"][1]["kernels"][0]["kernel"] == "from_the_end"
+    assert found["stages"][1]["kernels"][0]["span"]["file"] == __file__
+    assert found["dependences"][0]["kind"] == "RAW"
+    assert found["timings_seconds"] == report.timings
+
+
+def test_the_same_from_the_cache() -> None:
+    def without_time(report: Report) -> dict[str, Any]:
+        values = report.to_dict()
+        del values["cache"], values["timings_seconds"]
+        return values
+
+    queue = fq.FusionQueue("reference")
+    first, second = (fused_report(queue) for _ in range(2))
+    assert second.cache == "memory"
+    assert without_time(first) == without_time(second)
+
+
+def test_a_report_does_not_change(queue: fq.FusionQueue) -> None:
+    report = fused_report(queue)
+    with pytest.raises(FrozenInstanceError):
+        report.cache = "disk"  # type: ignore[misc]
+    timings = {"analysis": 0.5}
+    made = Report.from_run(report.plan, report.submissions, (), "miss", timings)
+    timings["analysis"] = 7.0
+    assert made.timings == {"analysis": 0.5}
+    assert "made new · analysis 500.00 ms" in str(made)
+
+
+def test_fallback_is_shown(queue: fq.FusionQueue) -> None:
+    x, out = fq.Buffer(np.ones(N, np.float32)), fq.Buffer(N, np.float32)
+    queue.start_fusion()
+    queue.submit(double, N, x, out)
+    queue.cancel_fusion()
+    report = queue.last_report
+    assert report is not None
+    assert report.strategy == "unfused"
+    assert report.fallback
+    assert f"Fallback: {report.fallback}" in str(report)
