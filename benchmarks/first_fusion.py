@@ -12,6 +12,7 @@ PHASES = {
     "import_fusionq": "",
     "open_device": "device discovery, queue and context",
     "make_buffers": "",
+    "import": "modules that the first fusion needs",
     "frontend": "Python source → typed kernels",
     "analysis": "dependences, in integer sets",
     "passes": "fusion, promotion, verification",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -32,7 +33,7 @@ def run_host_cost(queue: fq.FusionQueue, rounds: int) -> SpecialResult:
         return SpecialResult(NAME, DESCRIPTION, (), str(reason))
     chain = submit_chain(workload, workload.promoted_buffers())
 
-    def four_raw() -> object:
+    def four_raw() -> Any:
         for launch in unfused[:-1]:
             launch()
         return unfused[-1]()
@@ -71,7 +72,7 @@ def _measurements(what: str, medians: Sequence[float]) -> list[Measurement]:
 
 
 def _medians(
-    calls: Sequence[Callable[[], object]], queue: fq.FusionQueue, rounds: int, *, wait_each: bool
+    calls: Sequence[Callable[[], Any]], queue: fq.FusionQueue, rounds: int, *, wait_each: bool
 ) -> list[float]:
     """Median seconds of each call, over ``rounds`` batches in changing order."""
     rng = np.random.default_rng(0)
@@ -83,7 +84,7 @@ def _medians(
             for _ in range(BATCH):
                 event = call()
                 if wait_each:
-                    event.wait()  # type: ignore[attr-defined]  # fusionq's or dpctl's event
+                    event.wait()
             samples[index].append((time.perf_counter() - start) / BATCH)
             queue.wait()
             queue.sycl_queue.wait()

@@ -4,13 +4,8 @@ from __future__ import annotations
 
 from rich.table import Table
 
-from fusionq.benchmarks.results import (
-    HAND_FUSED,
-    PROMOTED,
-    CaseResult,
-    SpecialResult,
-    VariantResult,
-)
+from fusionq.benchmarks.results import CaseResult, SpecialResult, VariantResult
+from fusionq.benchmarks.variants import PROMOTED
 
 
 def case_table(result: CaseResult) -> Table:
@@ -18,7 +13,7 @@ def case_table(result: CaseResult) -> Table:
     table = Table(title=f"{result.case}: {result.description}; {result.size:,} elements")
     table.add_column("variant", no_wrap=True)
     for heading in (
-        "kernels", "median", "spread", "stated\nbytes", "GB/s", "×\nunfused", "×\nhand-fused",
+        "kernels", "median", "spread", "stated\nbytes", "GB/s", "×\nunfused",
     ):  # fmt: skip
         table.add_column(heading, justify="right", no_wrap=True)
     previous = result.variants[0].group
@@ -102,7 +97,6 @@ def _cells(result: CaseResult, variant: VariantResult) -> list[str]:
         format_bytes(variant.stated_bytes),
         f"{variant.gigabytes_per_second:.1f}",
         _ratio(result.ratio(variant, result.variants[0].name)),
-        _ratio(result.ratio(variant, HAND_FUSED)),
     ]
 
 

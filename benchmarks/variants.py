@@ -71,6 +71,7 @@ def _fusionq_variants(workload: Workload) -> Iterator[Variant]:
     def fused(chain: Callable[[], fq.Event], promote: Literal["flagged", "none"]) -> fq.Fusion:
         with fq.fusion(queue, promote=promote) as fusion:
             chain()
+        assert fusion.event is not None
         fusion.event.wait()
         return fusion
 

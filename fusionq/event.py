@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from fusionq.backends.base import Backend, DeviceEvent
+from fusionq.call_site import user_span
 from fusionq.errors import ArgumentError
 
 if TYPE_CHECKING:
@@ -97,7 +98,7 @@ def as_dependence(dependence: object) -> Event | DeviceEvent:
 
         return SyclEvent(dependence)
     raise ArgumentError(
-        f"depends_on takes a sequence of Events (fusionq's or dpctl's SyclEvent), not "
+        f"{user_span()}: depends_on takes Events, fusionq's or dpctl's SyclEvent, not "
         f"{type(dependence).__name__}"
     )
 

@@ -6,7 +6,6 @@ from collections.abc import Hashable
 from dataclasses import dataclass
 from math import prod
 from operator import index
-from types import EllipsisType
 from typing import Any, Literal, SupportsIndex
 
 import numpy as np
@@ -26,8 +25,7 @@ from fusionq.foreign import (
 )
 from fusionq.fusion_mode import end_fusion_where_used
 from fusionq.storage import Ownership, Storage
-
-BasicIndex = int | np.integer[Any] | slice | EllipsisType
+from fusionq.views import BasicIndex, basic_view
 
 
 def _refuse(message: str) -> ArgumentError:
@@ -284,39 +282,13 @@ class Buffer:
     def __getitem__(self, key: BasicIndex | tuple[BasicIndex, ...]) -> Buffer:
         """A view that shares this buffer's memory and has its flags: integers, slices (also with
         negative steps) and ``...``, as in NumPy; at least one dimension must remain."""
-        keys = list(key) if isinstance(key, tuple) else [key]
-        spare = self.ndim - sum(k is not Ellipsis for k in keys)
-        if spare < 0 or sum(k is Ellipsis for k in keys) > 1:
-            raise _refuse(f"too many indices for a Buffer of {self.ndim} dimensions: {key!r}")
-        if Ellipsis not in keys:
-            keys.append(Ellipsis)
-        at = keys.index(Ellipsis)
-        keys[at : at + 1] = [slice(None)] * spare
-        shape, strides, offset = [], [], self._offset
-        for k, extent, stride in zip(keys, self._shape, self._strides, strict=True):
-            if isinstance(k, slice):
-                start, stop, step = k.indices(extent)
-                length = len(range(start, stop, step))
-                offset += start * stride if length else 0
-                shape.append(length)
-                strides.append(step * stride)
-            elif isinstance(k, (int, np.integer)) and not isinstance(k, bool):
-                if not -extent <= k < extent:
-                    raise _refuse(f"index {k} is out of bounds for an extent of {extent}")
-                offset += (int(k) + extent if k < 0 else int(k)) * stride
-            else:
-                raise _refuse(
-                    f"a Buffer is indexed with integers, slices and ..., not {type(k).__name__}; "
-                    "for anything else use .numpy()"
-                )
-        if not shape:
-            raise _refuse(
-                "one element is no Buffer; use a slice (buffer[i:i + 1]), or .numpy()[i] for its "
-                "value"
-            )
+        try:
+            shape, strides, distance = basic_view(key, self._shape, self._strides)
+        except ArgumentError as error:
+            raise _refuse(str(error)) from None
         view = object.__new__(Buffer)
         view._promotion, view._internal = self._promotion, self._internal
-        view._set_view(self._ownership, tuple(shape), tuple(strides), offset, self._dtype)
+        view._set_view(self._ownership, shape, strides, self._offset + distance, self._dtype)
         return view
 
     __iter__ = None

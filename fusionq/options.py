@@ -33,7 +33,7 @@ def option_values(
     fp: FloatMode = "strict",
 ) -> OptionValues:
     """The options, checked: ArgumentError for a value that there is not."""
-    values = (strategy, barriers, bool(require), promote, fp)
+    values = (strategy, barriers, require, promote, fp)
     for (name, allowed), value in zip(_CHOICES.items(), values, strict=True):
         if value not in allowed:
             raise ArgumentError(

@@ -123,10 +123,10 @@ class FusionQueue:
         Raises ArgumentError, KernelLanguageError, DeviceError, PromotionConflict, and
         FusionStateError on a closed queue; queue and list stay as they were.
         """
-        range_class = type(range)
-        if range_class is not int and range_class is not Range and range_class is not NdRange:
-            range = _normal_range(range)
-        key: list[object] = [kernel, range]
+        space: object = range
+        if type(space) is not int and type(space) is not Range and type(space) is not NdRange:
+            space = _range_or_none(range)
+        key: list[object] = [kernel, space]
         memory: list[object] = []
         foreign: list[object] = []
         values: list[ScalarValue] = []
@@ -174,7 +174,7 @@ class FusionQueue:
     def _dependences(self, depends_on: Event | Iterable[object]) -> list[DeviceEvent]:
         """``depends_on`` as device events; ends other queues' fusion where it must."""
         events: list[DeviceEvent] = []
-        for dependence in [depends_on] if isinstance(depends_on, Event) else depends_on:
+        for dependence in depends_on if isinstance(depends_on, Iterable) else [depends_on]:
             event = as_dependence(dependence)
             if isinstance(event, Event):
                 pending = event.pending_list
@@ -307,7 +307,7 @@ class FusionQueue:
             _tell_listeners(pending)
             warn_aborted(
                 f"fusion mode ended, and its list of {len(pending.entries)} runs unfused: "
-                f"{cause}; move this behind the end of the fusion"
+                f"{cause}; do that after the end of the fusion"
             )
 
     def _leave_fusion_mode(self, pending: SubmissionList) -> None:
@@ -404,12 +404,13 @@ def _tell_listeners(ended: SubmissionList) -> None:
         listener(ended.report())
 
 
-def _normal_range(range: Any) -> Any:
-    """``range`` as a Range; unchanged where that is none, for the checks to refuse."""
+def _range_or_none(range: Any) -> Range | None:
+    """``range`` as a Range; None where that is none, for the checks to refuse.  (8.0 equals 8,
+    and must not pass for it.)"""
     try:
         return as_range(range)
     except (ArgumentError, TypeError):
-        return range
+        return None
 
 
 def _sort_argument(

@@ -11,7 +11,7 @@ import numpy as np
 from fusionq.analysis.submission import Argument, ArrayArgument, ScalarArgument, Submission
 from fusionq.backends.base import Backend
 from fusionq.call_site import argument_labels, user_span
-from fusionq.errors import ArgumentError, DeviceError
+from fusionq.errors import ArgumentError, DeviceError, KernelLanguageError
 from fusionq.foreign import ForeignArray, describe
 from fusionq.frontend.kernel import KernelFunction
 from fusionq.frontend.signature import ArrayType, Signature
@@ -86,6 +86,8 @@ def admit(
         clock.lap("analysis")
     except (ArgumentError, DeviceError) as error:
         raise type(error)(_located(span, str(error))) from None
+    except KernelLanguageError as error:
+        raise KernelLanguageError(f"{error}\n  Submitted at {span}.") from None
     return entry
 
 

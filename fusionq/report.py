@@ -200,7 +200,7 @@ class Report:
             (f", {self.headline}", ""),
         ]
         yield [(f"  plan: {_CACHE_WORDS[self.cache]}{_times(self.timings)}", "dim")]
-        for number, stage in enumerate(self.stages, 1):
+        for number, stage in enumerate(self.stages):
             yield from self._stage_lines(number, stage)
         if self.dependences:
             yield []
@@ -212,7 +212,7 @@ class Report:
             yield [("Promotions", "bold")]
             for p in self.promotions:
                 yield [(f"  {p.buffer}: ", ""), (p.scope, _style(p.scope)), (f" — {p.reason}", "")]
-        if self.fallback:
+        if self.fallback and all(self.fallback != stage.boundary for stage in self.plan.stages):
             yield []
             yield [("Fallback: ", "bold yellow"), (self.fallback, "")]
         if self.advice:

@@ -118,7 +118,7 @@ def _random(shape: tuple[int, ...], dtype: np.dtype[Any], rng: np.random.Generat
     if dtype.kind == "f":
         magnitude = rng.uniform(0.25, 4.0, shape)
         return np.asarray(magnitude * rng.choice((-1.0, 1.0), shape)).astype(dtype)
-    magnitude = rng.integers(1, 100, shape)
+    count = rng.integers(1, 100, shape)
     if dtype.kind == "u":
-        return magnitude.astype(dtype)
-    return np.asarray(magnitude * rng.choice((-1, 1), shape)).astype(dtype)
+        return count.astype(dtype)
+    return np.asarray(count * rng.choice((-1, 1), shape)).astype(dtype)

@@ -71,4 +71,4 @@ def _build(
             raise Unavailable(f"the compiled loop does not load: {error}") from None
     function.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_ssize_t]
     function.restype = None
-    return function  # type: ignore[no-any-return]
+    return function

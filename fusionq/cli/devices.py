@@ -13,8 +13,9 @@ def show_devices() -> None:
     """A table of the devices; without a SYCL device also what to install."""
     console = output()
     table = Table(title="Devices, the default first")
-    for heading in ("target", "name", "kind", "driver"):
-        table.add_column(heading)
+    table.add_column("target", no_wrap=True)
+    for heading in ("name", "driver"):
+        table.add_column(heading, overflow="fold")
     for heading in ("compute\nunits", "max work-\ngroup", "local\nmemory"):
         table.add_column(heading, justify="right")
     table.add_column("fp16\nfp64")
@@ -24,7 +25,6 @@ def show_devices() -> None:
         table.add_row(
             info.filter_string,
             info.name,
-            info.kind,
             info.driver,
             str(info.compute_units),
             f"{info.max_work_group_size:,}",

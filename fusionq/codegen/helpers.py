@@ -55,25 +55,31 @@ _INTEGER = _COMMON | {
         return ($T)result;""",
 }
 
+# Without branches around the division: those would keep a CPU from running it as a vector.
 _SIGNED = _INTEGER | {
     "abs": "return a < 0 ? ($T)(0 - ($U)a) : a;",
     "sign": "return (a > 0) - (a < 0);",
     "shr": "return ($U)b < $BITS ? a >> b : (a < 0 ? -1 : 0);",
     "floordiv": """\
-        if (b == 0) return 0;
-        if (b == -1) return ($T)(0 - ($U)a);
-        return a / b - (a % b != 0 && (a < 0) != (b < 0));""",
+        const $T divisor = b == 0 || b == -1 ? 1 : b;
+        const $T quotient = a / divisor;
+        const $T remainder = a - quotient * divisor;
+        const $T floored = quotient - (remainder != 0 && (remainder < 0) != (divisor < 0));
+        return b == 0 ? 0 : b == -1 ? ($T)(0 - ($U)a) : floored;""",
     "mod": """\
-        if (b == 0 || b == -1) return 0;
-        const $T remainder = a % b;
-        return remainder != 0 && (remainder < 0) != (b < 0) ? remainder + b : remainder;""",
+        const $T divisor = b == 0 || b == -1 ? 1 : b;
+        const $T remainder = a % divisor;
+        const bool opposite = remainder != 0 && (remainder < 0) != (divisor < 0);
+        return opposite ? remainder + divisor : remainder;""",
 }
 
 _UNSIGNED = _INTEGER | {
     "sign": "return a > 0;",
     "shr": "return b < $BITS ? a >> b : 0;",
-    "floordiv": "return b == 0 ? 0 : a / b;",
-    "mod": "return b == 0 ? 0 : a % b;",
+    "floordiv": """\
+        const $T quotient = a / (b == 0 ? 1 : b);
+        return b == 0 ? 0 : quotient;""",
+    "mod": "return a % (b == 0 ? 1 : b);",
 }
 
 _BODIES = {"f": _FLOATING, "i": _SIGNED, "u": _UNSIGNED, "b": _INTEGER}
@@ -143,6 +149,10 @@ class Helpers:
             convert = self._dialect.saturating_cast(target, source)
             self._define(name, target, source, ("a",), f"return a != a ? 0 : {convert}(a);")
         return name
+
+    def add(self, name: str, text: str) -> None:
+        """Take in a function that was printed elsewhere."""
+        self._texts.setdefault(name, text)
 
     def _define(
         self,

@@ -23,7 +23,7 @@ from fusionq.ir.nodes import (
     Var,
 )
 from fusionq.ir.types import ScalarType
-from fusionq.ir.walk import statements
+from fusionq.ir.walk import assigned_variable, statements
 
 Interval: TypeAlias = tuple[int, int]
 """Smallest and largest possible value, inclusive."""
@@ -82,9 +82,7 @@ class Intervals:
             for param in kernel.params
             if isinstance(param, ScalarParam) and param.bounds is not None
         }
-        self._assignments = Counter(
-            s.name for s in statements(kernel.body) if isinstance(s, Assign)
-        )
+        self._assignments = Counter(assigned_variable(s) for s in statements(kernel.body))
 
     def assigned(self, stmt: Assign) -> None:
         """The walk passes an assignment."""

@@ -6,6 +6,7 @@ from fusionq.backends.base import FloatMode
 from fusionq.codegen.device_source import DeviceSource, Pointer, Slot
 from fusionq.codegen.dialect import Dialect
 from fusionq.codegen.expressions import ExpressionPrinter
+from fusionq.codegen.group_statements import GroupStatementPrinter
 from fusionq.codegen.helpers import Helpers
 from fusionq.codegen.intervals import Intervals
 from fusionq.codegen.memory import Memory
@@ -13,7 +14,7 @@ from fusionq.codegen.names import Names
 from fusionq.codegen.opencl_c import OPENCL_C
 from fusionq.codegen.scoping import flatten_blocks
 from fusionq.codegen.statements import StatementPrinter
-from fusionq.ir.nodes import ArrayParam, Kernel, ScalarParam, Store
+from fusionq.ir.nodes import ArrayParam, Atomic, Kernel, ScalarParam, Store
 from fusionq.ir.types import INT64, UINT64, ScalarType
 from fusionq.ir.walk import statements
 
@@ -45,7 +46,14 @@ class _KernelPrinter:
     def print(self) -> DeviceSource:
         body = flatten_blocks(self.kernel.body)
         printer = StatementPrinter(
-            self.expressions, self.names, self.helpers, self.intervals, dict(self.kernel.variables)
+            self.expressions,
+            self.names,
+            self.helpers,
+            self.intervals,
+            GroupStatementPrinter(
+                self.expressions, self.names, self.helpers, self.memory, self.kernel.ndim
+            ),
+            dict(self.kernel.variables),
         )
         lines = printer.body(body, frozenset(), indent=1)
         slots = self.memory.slots()
@@ -75,7 +83,7 @@ class _KernelPrinter:
         return f"{self.dialect.storage_name(type)} {self.memory.identifier(slot)}"
 
     def _array_declarations(self, slots: tuple[Slot, ...]) -> list[str]:
-        stored = {s.array for s in statements(self.kernel.body) if isinstance(s, Store)}
+        stored = {s.array for s in statements(self.kernel.body) if isinstance(s, (Store, Atomic))}
         lines = []
         for slot in slots:
             if not isinstance(slot, Pointer):

@@ -6,17 +6,20 @@ from collections.abc import Iterable
 
 from fusionq.ir.nodes import (
     Assign,
+    Atomic,
     Block,
     Break,
     Continue,
     Expr,
     For,
+    GroupCall,
     If,
     Stmt,
     Var,
     While,
 )
 from fusionq.ir.walk import (
+    assigned_variable,
     expressions,
     nested_bodies,
     statement_expressions,
@@ -59,13 +62,13 @@ def _reads_itself(stmt: Stmt, name: str) -> bool:
 
 def mentioned(stmt: Stmt) -> set[str]:
     """The variables that ``stmt`` or a statement inside it reads or assigns."""
-    names = {s.name for s in statements((stmt,)) if isinstance(s, Assign)}
+    names = {name for s in statements((stmt,)) if (name := assigned_variable(s)) is not None}
     return names | {e.name for e in expressions((stmt,)) if isinstance(e, Var)}
 
 
 def assignments(body: Iterable[Stmt], name: str) -> int:
     """The number of assignments to the variable, at any depth."""
-    return sum(isinstance(s, Assign) and s.name == name for s in statements(body))
+    return sum(assigned_variable(s) == name for s in statements(body))
 
 
 def _assigned_before_read(body: Body, name: str, assigned: bool) -> tuple[bool, bool]:
@@ -74,7 +77,7 @@ def _assigned_before_read(body: Body, name: str, assigned: bool) -> tuple[bool, 
         if not assigned and _reads_itself(stmt, name):
             return False, False
         match stmt:
-            case Assign() if stmt.name == name:
+            case Assign() | Atomic() | GroupCall() if assigned_variable(stmt) == name:
                 assigned = True
             case Break() | Continue():
                 return True, True
@@ -112,4 +115,4 @@ def _belongs_inside(stmt: Stmt, name: str) -> bool:
 
 def is_declaring_assignment(stmt: Stmt, name: str) -> bool:
     """Whether the variable's declaration and this statement can be one."""
-    return isinstance(stmt, Assign) and stmt.name == name and not _reads_itself(stmt, name)
+    return assigned_variable(stmt) == name and not _reads_itself(stmt, name)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from fusionq.codegen.expressions import ExpressionPrinter
+from fusionq.codegen.group_statements import GroupStatementPrinter
 from fusionq.codegen.helpers import Helpers
 from fusionq.codegen.intervals import Intervals, arithmetic, of_type, within
 from fusionq.codegen.names import Names
@@ -14,15 +15,18 @@ from fusionq.codegen.scoping import (
     declarations,
     is_declaring_assignment,
 )
-from fusionq.errors import DeviceError
 from fusionq.ir.nodes import (
     Assign,
+    Atomic,
+    Barrier,
     Block,
     Break,
     Const,
     Continue,
     Expr,
+    Fence,
     For,
+    GroupCall,
     If,
     Load,
     Stmt,
@@ -31,7 +35,7 @@ from fusionq.ir.nodes import (
     While,
 )
 from fusionq.ir.types import INT64, UINT64, ScalarType
-from fusionq.ir.walk import statements, subexpressions
+from fusionq.ir.walk import assigned_variable, statements, subexpressions
 
 
 class StatementPrinter:
@@ -43,12 +47,14 @@ class StatementPrinter:
         names: Names,
         helpers: Helpers,
         intervals: Intervals,
+        groups: GroupStatementPrinter,
         variables: Mapping[str, ScalarType],
     ) -> None:
         self._expressions = expressions
         self._names = names
         self._helpers = helpers
         self._intervals = intervals
+        self._groups = groups
         self._variables = variables
 
     def body(self, body: Body, declared: frozenset[str], indent: int) -> list[str]:
@@ -94,10 +100,8 @@ class StatementPrinter:
                 return ["continue;"]
             case Block():
                 return [f"// {line}" for line in stmt.label.splitlines()]
-        raise DeviceError(
-            f"{stmt.span}: {type(stmt).__name__} has no form in device source yet; use kernels "
-            "without group operations and atomics on this device"
-        )
+            case Barrier() | Fence() | Atomic() | GroupCall():
+                return self._groups.print(stmt, prefix)
 
     def _if(self, stmt: If, declared: frozenset[str]) -> list[str]:
         lines = [
@@ -144,7 +148,7 @@ class StatementPrinter:
 
     def _evaluated_once(self, expr: Expr, loop: For, name: str) -> tuple[list[str], str]:
         """``expr`` as text that has one value throughout the loop, and the lines it takes."""
-        assigned = {s.name for s in statements(loop.body) if isinstance(s, Assign)}
+        assigned = {assigned_variable(s) for s in statements(loop.body)}
         varies = any(
             isinstance(e, Load) or (isinstance(e, Var) and e.name in assigned)
             for e in subexpressions(expr)

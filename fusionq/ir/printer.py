@@ -13,6 +13,8 @@ from fusionq.ir.nodes import (
     ArrayDecl,
     ArrayParam,
     Assign,
+    Atomic,
+    Barrier,
     Binary,
     Block,
     Break,
@@ -23,7 +25,10 @@ from fusionq.ir.nodes import (
     Continue,
     Expr,
     Extent,
+    Fence,
     For,
+    GroupCall,
+    GroupFunction,
     If,
     ItemQuery,
     Kernel,
@@ -40,7 +45,7 @@ from fusionq.ir.nodes import (
     While,
 )
 from fusionq.ir.types import INT64, ScalarType
-from fusionq.ir.walk import expressions
+from fusionq.ir.walk import expressions, has_barrier
 
 INDENT = "    "
 
@@ -73,6 +78,17 @@ _PYTHON_FUNCTIONS = {
     "erf": "math.erf", "erfc": "math.erfc", "gamma": "math.gamma", "lgamma": "math.lgamma",
 }  # fmt: skip
 
+_GROUP = "item.get_group()"
+_GROUP_FUNCTIONS: dict[GroupFunction, str] = {
+    "reduce": "reduce_over_group",
+    "inclusive_scan": "inclusive_scan_over_group",
+    "exclusive_scan": "exclusive_scan_over_group",
+    "broadcast": "group_broadcast",
+    "any": "any_of_group",
+    "all": "all_of_group",
+}
+_ATOMIC_METHODS = ("load", "store", "exchange")
+
 
 def print_kernel(kernel: Kernel) -> str:
     """The kernel as a Python function, with a final newline."""
@@ -98,7 +114,7 @@ def print_expr(expr: Expr) -> str:
 
 def _uses_groups(kernel: Kernel) -> bool:
     """Whether the kernel asks for more than an ``Item`` can tell."""
-    return any(
+    return has_barrier(kernel.body) or any(
         isinstance(e, ItemQuery) and e.query not in _ITEM_QUERIES for e in expressions(kernel.body)
     )
 
@@ -113,6 +129,14 @@ def _declaration(array: ArrayDecl) -> str:
     maker = "LocalAccessor" if array.space == "local" else "PrivateArray"
     shape = str(array.shape[0]) if len(array.shape) == 1 else str(array.shape)
     return f"{array.name} = {maker}({shape}, {_constructor(array.dtype)})"
+
+
+def _member(enumeration: str, name: str) -> str:
+    return f"{enumeration}.{name.upper()}"
+
+
+def _scope(name: str) -> str:
+    return _member("MemoryScope", name)
 
 
 def _constructor(type_: ScalarType) -> str:
@@ -166,10 +190,39 @@ class _Printer:
                 yield f"{pad}break"
             case Continue():
                 yield f"{pad}continue"
+            case Barrier() | Fence() | Atomic() | GroupCall():
+                yield pad + self._shared(stmt)
             case Block():
                 yield from (f"{pad}# {line}".rstrip() for line in stmt.label.splitlines())
                 for inner in stmt.body:
                     yield from self._stmt(inner, depth)
+
+    def _shared(self, stmt: Barrier | Fence | Atomic | GroupCall) -> str:
+        """A statement that several work-items take part in."""
+        match stmt:
+            case Barrier():
+                return f"group_barrier({_GROUP})"
+            case Fence():
+                return f"atomic_fence({_member('MemoryOrder', stmt.order)}, {_scope(stmt.scope)})"
+            case Atomic():
+                indices = self._indices(stmt.indices)
+                index = f"({indices})" if len(stmt.indices) > 1 else indices
+                reference = (
+                    f"AtomicRef({stmt.array}, {index}, {_member('MemoryOrder', stmt.order)}, "
+                    f"{_scope(stmt.scope)})"
+                )
+                method = stmt.op if stmt.op in _ATOMIC_METHODS else f"fetch_{stmt.op}"
+                value = "" if stmt.value is None else self.bare(stmt.value)
+                target = "" if stmt.result is None else f"{stmt.result} = "
+                return f"{target}{reference}.{method}({value})"
+            case GroupCall():
+                arguments = [_GROUP, self.expr(stmt.value)]
+                if stmt.op is not None:
+                    arguments.append(repr(stmt.op))
+                if stmt.source is not None:
+                    arguments.append(self.bare(stmt.source))
+                function = _GROUP_FUNCTIONS[stmt.function]
+                return f"{stmt.result} = {function}({', '.join(arguments)})"
 
     def _if(self, stmt: If, depth: int, keyword: str) -> Iterator[str]:
         pad = INDENT * depth

@@ -17,6 +17,8 @@ from fusionq.ir.nodes import (
     ArrayDecl,
     ArrayParam,
     Assign,
+    Atomic,
+    Barrier,
     Binary,
     Block,
     Break,
@@ -27,7 +29,9 @@ from fusionq.ir.nodes import (
     Continue,
     Expr,
     Extent,
+    Fence,
     For,
+    GroupCall,
     If,
     ItemQuery,
     Kernel,
@@ -50,6 +54,11 @@ _QUERIES = {"global_id", "global_range", "local_id", "local_range", "group_id", 
 _BOOL_OPS = {"add", "mul", "and", "or", "xor"}
 _INTEGER_OPS = {"add", "sub", "mul", "floordiv", "mod", "pow", "and", "or", "xor", "shl", "shr"}
 _FLOAT_OPS = {"add", "sub", "mul", "truediv", "floordiv", "mod", "pow"}
+_ATOMICS = {
+    True: {"add", "sub", "min", "max", "exchange", "load", "store"},
+    False: {"add", "sub", "min", "max", "and", "or", "xor", "exchange", "load", "store"},
+}
+"""Atomic operations on floating types, and on integers."""
 
 
 class VerificationError(FusionqError):
@@ -163,8 +172,46 @@ class _Verifier:
                     self._fail(f"a {type(stmt).__name__.lower()} outside a loop")
             case Block():
                 self._body(stmt.body)
+            case Barrier() | Fence():
+                pass
+            case Atomic():
+                self._atomic(stmt)
+            case GroupCall():
+                self._group_call(stmt)
             case _:
                 self._fail(f"not a statement: {stmt!r}")
+
+    def _atomic(self, stmt: Atomic) -> None:
+        array = self._access(stmt.array, stmt.indices)
+        dtype = array.dtype
+        if dtype.bits < 32 or stmt.op not in _ATOMICS[dtype.is_float]:
+            self._fail(f"no atomic '{stmt.op}' on {dtype}")
+        if (stmt.value is None) != (stmt.op == "load"):
+            self._fail(f"an atomic '{stmt.op}' {'takes no' if stmt.value else 'needs a'} value")
+        if stmt.value is not None:
+            self._typed(stmt.value, dtype, f"the operand of the atomic '{stmt.op}'")
+        if stmt.result is not None:
+            self._receives(stmt.result, dtype)
+
+    def _group_call(self, stmt: GroupCall) -> None:
+        self._expr(stmt.value)
+        type_ = stmt.value.type
+        combines = stmt.function in ("reduce", "inclusive_scan", "exclusive_scan")
+        if (stmt.op is not None) != combines:
+            self._fail(f"'{stmt.function}' over a group with the operation {stmt.op}")
+        if stmt.function in ("any", "all"):
+            self._typed(stmt.value, BOOL, f"the value of '{stmt.function}'")
+        if stmt.op in ("and", "or", "xor") and type_.is_float:
+            self._fail(f"no '{stmt.op}' of {type_} over a group")
+        if (stmt.source is not None) != (stmt.function == "broadcast"):
+            self._fail(f"'{stmt.function}' over a group with the source {stmt.source}")
+        if stmt.source is not None:
+            self._typed(stmt.source, INT64, "the source of a broadcast")
+        self._receives(stmt.result, type_)
+
+    def _receives(self, name: str, type_: ScalarType) -> None:
+        if self._variables.get(name) != type_ or name in self._loops:
+            self._fail(f"there is no variable '{name}' of type {type_} for the result")
 
     def _loop(self, var: str, body: tuple[Stmt, ...]) -> None:
         self._loops.append(var)

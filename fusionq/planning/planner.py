@@ -26,7 +26,7 @@ from fusionq.passes.pipeline import fused_kernel
 from fusionq.passes.sources import ArgumentSource, ExtentSource, ParamSource, RangeSource
 from fusionq.planning.plan import Dependence, FusionOptions, Plan, PromotionDecision, StagePlan
 from fusionq.planning.promotion import View, check_flags, promotions
-from fusionq.planning.stages import WORK_GROUP_FUSION, Stage, barriers_of, settled, split
+from fusionq.planning.stages import Stage, barriers_of, settled, split
 from fusionq.planning.validity import validity_of
 
 _lock = threading.RLock()
@@ -86,13 +86,8 @@ def make_plan(
     """Analyse the list and turn it into launches.
 
     Raises FusionRefused if ``options.require`` and something that was asked for cannot be had,
-    PromotionConflict for contradictory flags, ArgumentError for options that are not there.
+    PromotionConflict for contradictory flags.
     """
-    if options.barriers == "all" and not WORK_GROUP_FUSION:
-        raise ArgumentError(
-            "barriers='all' needs work-group barriers, which this version does not have; "
-            "use barriers='auto', which fuses only where no barrier is needed"
-        )
     for submission in submissions:
         check_flags(submission)
     with _lock:

@@ -16,7 +16,7 @@ from fusionq.analysis.work_groups import candidates, keeps_inside, largest_exten
 from fusionq.backends.base import DeviceInfo
 from fusionq.errors import PromotionConflict
 from fusionq.planning.plan import FusionOptions, PromotionDecision
-from fusionq.planning.stages import WORK_GROUP_FUSION, Stage
+from fusionq.planning.stages import Stage
 
 Place = tuple[int, int]
 """A submission and the position of one of its arguments."""
@@ -119,8 +119,6 @@ class _Promoter:
             return "global", "no kernel of the list touches it"
         place = self.analysis.place[places[0]]
         view = (place.group, place.view)
-        if "local" in flags and not WORK_GROUP_FUSION:
-            return "global", "local promotion is not in this version"
         if "local" in flags:
             return self._local(stage, uses, view, arguments[0])
         return self._private(stage, uses, view)

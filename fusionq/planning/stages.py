@@ -11,8 +11,6 @@ from fusionq.analysis.item_space import ItemSpace, common_space
 from fusionq.analysis.list_analysis import ListAnalysis
 from fusionq.analysis.work_groups import candidates, keeps_inside, largest_extents
 
-WORK_GROUP_FUSION = False
-
 WAITS = ("GROUP", "GLOBAL")
 """Scopes for which work-items have to wait for others."""
 
@@ -81,13 +79,6 @@ def _join(
     crossing = (*stage.crossing, *waiting)
     if not crossing:
         return Stage(members, space, stage.boundary)
-    if not WORK_GROUP_FUSION:
-        return _because(
-            waiting[0],
-            "work-groups would have to wait for each other"
-            if waiting[0].scope == "GLOBAL"
-            else "it would take a work-group barrier, which this version does not insert",
-        )
     if not barriers:
         return _because(waiting[0], "barriers='none' allows no work-group barrier between them")
     extents = largest_extents(analysis, members, space)

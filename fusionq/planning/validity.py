@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, cast
 
-import islpy as isl
-
+from fusionq.analysis.condition import python_condition
 from fusionq.analysis.item_space import global_range
 from fusionq.analysis.list_analysis import ListAnalysis
 from fusionq.analysis.submission import ArrayArgument, ScalarArgument, Submission
@@ -98,17 +97,6 @@ def _sources(analysis: ListAnalysis) -> dict[str, tuple[Source, ...]]:
                 if name is not None and name in analysis.used_symbols(s):
                     sources[name] = (*sources.get(name, ()), Source(s, k, None))
     return sources
-
-
-def python_condition(values: isl.Set) -> str:
-    """A parameter set as a Python expression over its parameters."""
-    build = isl.AstBuild.from_context(isl.Set("{ : }"))
-    text = str(build.expr_from_set(values).to_C_str())
-    if "?" in text:
-        raise AssertionError(f"isl printed a conditional expression: {text}")
-    # isl prints division by a positive constant of what is known to be divisible or
-    # non-negative as /, and of anything else as floord.
-    return text.replace("&&", "and").replace("||", "or").replace("/", "//").replace("!(", "not (")
 
 
 def _floord(numerator: int, denominator: int) -> int:

@@ -228,7 +228,7 @@ class KernelWriter(Expressions):
     def _weak_sum(self, scope: Scope) -> None:
         """A sum that starts as a Python number and takes the type of what is added."""
         type_ = self.choose([t for t in self._features.dtypes if not t.is_bool] or [INT64])
-        name, loop = self._fresh("s"), self._fresh("n")
+        name, loop = self._fresh("t"), self._fresh("n")
         self.line(f"{name} = {'0.0' if type_.is_float else '0'}")
         self.line(f"for {loop} in range({self.choose('3210')}):")
         inner = scope.inner()

@@ -5,13 +5,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from hypothesis import strategies as st
 
-from fusionq.backends.reference import run_function
 from fusionq.ir.types import BOOL, WEAK_FLOAT, WEAK_INT, ScalarType
 from fusionq.language.ranges import NdRange, Range
 from tests.property.kernel_expressions import Draw, Features

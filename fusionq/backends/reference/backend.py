@@ -19,6 +19,7 @@ from fusionq.backends.base import (
     Program,
 )
 from fusionq.backends.reference.compile import Bind, Ids, compile_kernel
+from fusionq.backends.reference.groups import Steps, run_group
 from fusionq.backends.reference.memory import CheckedArray, HostAllocation, array_at
 from fusionq.backends.reference.order import Order, work_items
 from fusionq.backends.reference.scalars import Scalar, as_scalar
@@ -181,10 +182,18 @@ class ReferenceLaunch:
             work_item = work_group()
             group_id = _int64(group)
             base = [g * n for g, n in zip(group, self._local_range, strict=True)]
+            meeting: list[tuple[int, Steps]] = []
             for local in members:
                 global_id = _int64(tuple(b + i for b, i in zip(base, local, strict=True)))
                 local_id = _int64(local)
-                work_item(global_id, global_range, local_id, local_range, group_id, group_range)
+                steps = work_item(
+                    global_id, global_range, local_id, local_range, group_id, group_range
+                )
+                if steps is not None:
+                    linear = int(np.ravel_multi_index(local, self._local_range))
+                    meeting.append((linear, steps))
+            if meeting:
+                run_group(self._kernel.name, meeting)
 
     def _check_shape(self) -> None:
         whole, part = self._global_range, self._local_range

@@ -8,6 +8,9 @@ The generated source is::
                 ...
             return work_item
         return work_group
+
+In a kernel with barriers or group functions ``work_item`` is a generator that yields at each
+of them, see ``groups``.
 """
 
 from __future__ import annotations
@@ -17,11 +20,14 @@ from typing import Any
 
 import numpy as np
 
+from fusionq.backends.reference.groups import Steps, atomic
 from fusionq.backends.reference.memory import declared_array
 from fusionq.backends.reference.scalars import FUNCTIONS, int64_range
 from fusionq.ir.nodes import (
     ArrayDecl,
     Assign,
+    Atomic,
+    Barrier,
     Binary,
     Block,
     Break,
@@ -32,7 +38,9 @@ from fusionq.ir.nodes import (
     Continue,
     Expr,
     Extent,
+    Fence,
     For,
+    GroupCall,
     If,
     ItemQuery,
     Kernel,
@@ -49,7 +57,7 @@ from fusionq.ir.nodes import (
 from fusionq.language.casts import cast
 
 Ids = tuple[Any, ...]
-WorkItem = Callable[[Ids, Ids, Ids, Ids, Ids, Ids], None]
+WorkItem = Callable[[Ids, Ids, Ids, Ids, Ids, Ids], "Steps | None"]
 WorkGroup = Callable[[], WorkItem]
 Bind = Callable[..., WorkGroup]
 
@@ -83,6 +91,7 @@ class _Compiler:
             "int64_range": int64_range,
             "cast": cast,
             "declared_array": declared_array,
+            "atomic": atomic,
             **{f"call_{name}": function for name, function in FUNCTIONS.items()},
         }
 
@@ -139,6 +148,22 @@ class _Compiler:
                 yield f"{pad}continue"
             case Block():
                 yield from self._body(stmt.body, pad)
+            case Barrier():
+                yield f"{pad}yield {self._object(stmt)}, None, None"
+            case GroupCall():
+                source = "None" if stmt.source is None else self._expr(stmt.source)
+                meeting = f"{self._object(stmt)}, {self._expr(stmt.value)}, {source}"
+                yield f"{pad}{_name(stmt.result)} = yield {meeting}"
+            case Atomic():
+                value = "None" if stmt.value is None else self._expr(stmt.value)
+                indices = "".join(f", {self._expr(i)}" for i in stmt.indices)
+                target = "" if stmt.result is None else f"{_name(stmt.result)} = "
+                yield (
+                    f"{pad}{target}atomic({_name(stmt.array)}, {self._object(stmt.span)}, "
+                    f"{stmt.op!r}, {value}{indices})"
+                )
+            case Fence():
+                pass
 
     # ---------------------------------------------------------------- expressions
     def _expr(self, expr: Expr) -> str:

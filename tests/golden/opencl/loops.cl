@@ -11,9 +11,11 @@ static inline ulong fq_range_length(long start, long stop, long step) {
 }
 
 static inline int fq_floordiv_i32(int a, int b) {
-    if (b == 0) return 0;
-    if (b == -1) return (int)(0 - (uint)a);
-    return a / b - (a % b != 0 && (a < 0) != (b < 0));
+    const int divisor = b == 0 || b == -1 ? 1 : b;
+    const int quotient = a / divisor;
+    const int remainder = a - quotient * divisor;
+    const int floored = quotient - (remainder != 0 && (remainder < 0) != (divisor < 0));
+    return b == 0 ? 0 : b == -1 ? (int)(0 - (uint)a) : floored;
 }
 
 __kernel void loops(

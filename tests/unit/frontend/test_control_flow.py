@@ -90,7 +90,7 @@ def test_chained_comparisons_evaluate_the_middle_once():
         "and",
         Compare("lt", Const(FLOAT32, 0.0), Var(FLOAT32, middle.name)),
         Compare("lt", Var(FLOAT32, middle.name), Const(FLOAT32, 9.0)),
-    ) or isinstance(store.value, Compare | Logical)
+    )
 
 
 def test_and_or_are_lazy():
@@ -104,7 +104,9 @@ def test_and_or_are_lazy():
 
 
 def test_a_constant_operand_of_and_disappears():
-    ir = ir_of("if True and i < n:", "    out[i, 0] = 1", "if i < n and False:", "    out[i, 0] = 2")
+    ir = ir_of(
+        "if True and i < n:", "    out[i, 0] = 1", "if i < n and False:", "    out[i, 0] = 2"
+    )
     assert ir.body[1].cond == Compare("lt", Var(INT64, "i"), Param(INT64, "n"))
     assert len(ir.body) == 2
 
@@ -339,7 +341,9 @@ def test_paths_that_meet_with_a_weak_and_a_strong_type():
 
 
 def test_paths_that_meet_with_different_types_are_refused():
-    message = refused("if i > 0:", "    y = x[i]", "else:", "    y = np.float64(1)", "out[i, 0] = y")
+    message = refused(
+        "if i > 0:", "    y = x[i]", "else:", "    y = np.float64(1)", "out[i, 0] = y"
+    )
     assert "'y' has no single type here: it is float32 (line 4) or float64 (line 6)" in message
     assert "np.float32(…)" in message
     message = refused("y = i", "for k in range(n):", "    y = y * 0.5", "out[i, 0] = y")
@@ -347,7 +351,9 @@ def test_paths_that_meet_with_different_types_are_refused():
 
 
 def test_different_types_that_nobody_reads_are_accepted():
-    both("if i > 0:", "    y = x[i]", "    out[i, 0] = y", "else:", "    y = i", "    out[i, 1] = y")
+    both(
+        "if i > 0:", "    y = x[i]", "    out[i, 0] = y", "else:", "    y = i", "    out[i, 1] = y"
+    )
 
 
 def test_a_literal_that_does_not_fit_the_other_paths_type():
@@ -390,7 +396,9 @@ def test_tuples():
 
 
 def test_elements_can_be_swapped():
-    function = define("def k(item, a):\n    i = item.get_id(0) * 2\n    a[i], a[i + 1] = a[i + 1], a[i]\n")
+    function = define(
+        "def k(item, a):\n    i = item.get_id(0) * 2\n    a[i], a[i + 1] = a[i + 1], a[i]\n"
+    )
     (a,) = run_both(function, 2, np.arange(4.0))
     assert a.tolist() == [1, 0, 3, 2]
 

@@ -242,7 +242,7 @@ no_source = eval("lambda v: v")
 @pytest.mark.parametrize(
     ("text", "message", "hint"),
     [
-        ("recursive(3)", "'recursive' calls itself", "loop"),
+        ("recursive(3)", "'recursive' calls itself", "called at"),
         ("ping(3)", "'ping' calls itself", "called at"),
         ("sometimes(x[0])", "returns a value on some paths only", "called at"),
         ("two_types(x[0])", "has no single type here: it is float32.*or float64", "called at"),

@@ -7,7 +7,7 @@ import pytest
 
 from fusionq.errors import KernelLanguageError
 from fusionq.frontend.typing_rules import WEAK_BOOL, arithmetic_type, comparison_type, join
-from fusionq.ir.nodes import Binary, Call, Cast, Compare, Const, Load, Param, Store
+from fusionq.ir.nodes import Binary, Call, Cast, Compare, Const, Param, Store, Var
 from fusionq.ir.types import (
     BOOL,
     FLOAT16,
@@ -24,6 +24,7 @@ from fusionq.ir.types import (
     WEAK_FLOAT,
     WEAK_INT,
 )
+from fusionq.ir.walk import expressions
 from tests.unit.frontend.running import define, run_both, specialised
 
 
@@ -155,9 +156,8 @@ def test_floor_division_and_remainder_are_pythons(op, dtype):
 
 
 def test_power():
-    assert expression("a ** 2", *of("float32")) == Binary(
-        FLOAT32, "pow", Load(FLOAT32, "a_", (expression("i", *of("float32")),)), Const(FLOAT32, 2.0)
-    ) or isinstance(expression("a ** 2", *of("float32")), Binary)
+    squared = Binary(FLOAT32, "pow", Var(FLOAT32, "a"), Const(FLOAT32, 2.0))
+    assert expression("a ** 2", *of("float32")) == squared
     assert expression("a ** 3", *of("int32")).type == INT32
     assert expression("a ** b", *of("int32", "uint8")).type == INT32
     assert expression("a ** b", *of("int64", "uint64")).type == FLOAT64
@@ -177,12 +177,10 @@ def test_constants_are_computed_at_compile_time():
 
 
 @pytest.mark.parametrize(
-    "text", ["a + 300", "np.int8(300) + a", "a * (1 // 0)", "a + 2 ** 5000", "a * 1.0 ** 10 ** 6"]
+    "text", ["a + 300", "np.int8(300) + a", "a * (1 // 0)", "a + 2 ** 5000", "a * 10.0 ** 999"]
 )
 def test_constants_that_cannot_be_are_refused(text):
-    if text.startswith("a * 1.0"):
-        text = "a * 10.0 ** 5000"
-    with pytest.raises(KernelLanguageError, match="out of the range|cannot be computed|too large"):
+    with pytest.raises(KernelLanguageError, match=r"out of the range|cannot be computed|too large"):
         expression(text, *of("int8"))
 
 
@@ -326,11 +324,5 @@ def test_min_and_max_of_mixed_integers_compare_exactly():
     a = np.array([-128, -3, 0, 5, 127], "int8")
     run_both(function, 5, a, np.zeros(5, "int64"), 4)
     ir = specialised(function, 5, a, np.zeros(5, "int64"), 4)
-    calls = [e for e in _expressions(ir) if isinstance(e, Call)]
+    calls = [e for e in expressions(ir.body) if isinstance(e, Call)]
     assert [c.function for c in calls] == ["pymax"]  # the others are selects on int64
-
-
-def _expressions(ir):
-    from fusionq.ir.walk import expressions
-
-    return list(expressions(ir.body))

@@ -26,6 +26,8 @@ INFO = DeviceInfo(
     has_fp64=True, host_memory=True,
 )  # fmt: skip
 N = 100
+BIG = 5000
+"""More work-items than may run as one group."""
 
 
 def vector(n=N, dtype=np.float32):
@@ -96,8 +98,8 @@ def test_without_flags_temporaries_stay():
 
 
 def test_global_dependence_is_a_launch_boundary_with_its_reason():
-    a, b, c, d = (vector() for _ in range(4))
-    plan = plan_of((copy, N, a, b), (copy, N, b, c), (shifted, N - 1, c, d))
+    a, b, c, d = (vector(BIG) for _ in range(4))
+    plan = plan_of((copy, BIG, a, b), (copy, BIG, b, c), (shifted, BIG - 1, c, d))
     assert plan.strategy == "sequence"
     assert [s.submissions for s in plan.stages] == [(0, 1), (2,)]
     assert "RAW dependence of submission 2 on submission 1 has scope GLOBAL" in plan.fallback
@@ -118,16 +120,68 @@ def test_megakernel_falls_back_with_a_reason():
 
 
 def test_require_raises_where_fusion_falls_back():
-    a, b, c = vector(), vector(), vector()
+    a, b, c = vector(BIG), vector(BIG), vector(BIG)
     with pytest.raises(FusionRefused, match="scope GLOBAL"):
-        plan_of((copy, N, a, b), (shifted, N - 1, b, c), require=True)
+        plan_of((copy, BIG, a, b), (shifted, BIG - 1, b, c), require=True)
     with pytest.raises(FusionRefused, match="stays in global memory"):
-        plan_of((copy, N, private(b), c), require=True)
+        plan_of((copy, BIG, private(b), c), require=True)
 
 
-def test_barriers_all_is_refused_for_now():
-    with pytest.raises(ArgumentError, match="barriers='auto'"):
-        plan_of(*diamond(N), barriers="all")
+# ------------------------------------------------------------------------- barriers
+def barriers_in(plan):
+    return print_kernel(plan.stages[0].kernel).count("group_barrier(")
+
+
+def test_barriers_stand_between_all_kernels_only_if_asked_for():
+    assert barriers_in(plan_of(*diamond(N))) == 0
+    assert barriers_in(plan_of(*diamond(N), barriers="all")) == 3
+
+
+def test_a_small_range_runs_as_one_group_with_a_barrier():
+    a, b, c = vector(), vector(), vector()
+    plan = plan_of((copy, N, a, b), (shifted, N - 1, b, c))
+    assert plan.strategy == "fused"
+    assert barriers_in(plan) == 1
+    assert plan.stages[0].local_range == (256,)
+    (dependence,) = plan.dependences
+    assert dependence.scope == "GROUP"
+    assert "the size that fusionq chose" in dependence.reason
+
+
+def test_the_group_size_is_chosen_so_that_a_dependence_stays_inside():
+    @fq.kernel
+    def mirror_eight(item: fq.Item, a, out):
+        i = item.get_id(0)
+        out[i // 8 * 8 + 7 - i % 8] = a[i]
+
+    a, b, c = vector(BIG), vector(BIG), vector(BIG)
+    calls = (mirror_eight, BIG, a, b), (copy, BIG, b, c)
+    plan = plan_of(*calls)
+    assert plan.strategy == "fused"
+    assert plan.stages[0].local_range[0] % 8 == 0
+    assert barriers_in(plan) == 1
+    refused = plan_of(*calls, barriers="none")
+    assert refused.strategy == "unfused"
+    assert "barriers='none'" in refused.fallback
+
+
+def test_one_barrier_serves_several_dependences():
+    @fq.kernel
+    def mirror_eight(item: fq.Item, a, out):
+        i = item.get_id(0)
+        out[i // 8 * 8 + 7 - i % 8] = a[i]
+
+    a, b, c, d, e = (vector(BIG) for _ in range(5))
+    plan = plan_of(
+        (mirror_eight, BIG, a, b), (mirror_eight, BIG, a, c), (copy, BIG, b, d), (copy, BIG, c, e)
+    )
+    assert plan.strategy == "fused"
+    assert barriers_in(plan) == 1
+    lines = print_kernel(plan.stages[0].kernel).splitlines()
+    barrier = next(n for n, line in enumerate(lines) if "group_barrier" in line)
+    third = next(n for n, line in enumerate(lines) if "# 2: copy" in line)
+    assert barrier < third
+    assert not any("if " in line[:4] for line in lines[barrier : barrier + 1])
 
 
 # ------------------------------------------------------------------------ promotion
@@ -162,17 +216,17 @@ def test_write_of_a_smaller_range_does_not_cover():
 
 
 def test_neighbour_read_is_not_promoted():
-    a, b, c = vector(), vector(), vector()
+    a, b, c = vector(BIG), vector(BIG), vector(BIG)
     flagged = private(b)
-    scope, reason = decision(plan_of((copy, N, a, flagged), (shifted, N - 1, flagged, c)))
+    scope, reason = decision(plan_of((copy, BIG, a, flagged), (shifted, BIG - 1, flagged, c)))
     assert scope == "global"
     assert "survive" in reason
 
 
 def test_two_launches_that_use_a_buffer_keep_it():
-    a, b, c, d = (vector() for _ in range(4))
+    a, b, c, d = (vector(BIG) for _ in range(4))
     flagged = private(b)
-    plan = plan_of((copy, N, a, flagged), (copy, N, a, c), (shifted, N - 1, c, d), (copy, N, flagged, a))
+    plan = plan_of((copy, BIG, a, flagged), (copy, BIG, a, c), (shifted, BIG - 1, c, d), (copy, BIG, flagged, a))
     assert decision(plan)[0] == "global"
     assert "survive" in decision(plan)[1]
 
@@ -206,12 +260,74 @@ def test_contradicting_flags():
         plan_of((copy, N, vector(), Flagged(b, private=True, access="local")))
 
 
-def test_local_promotion_is_kept_global_with_the_reason():
-    a, b, c = vector(), vector(), vector()
+def test_local_promotion_of_what_a_group_exchanges():
+    @fq.kernel
+    def mirror_eight(item: fq.Item, a, out):
+        i = item.get_id(0)
+        out[i // 8 * 8 + 7 - i % 8] = a[i]
+
+    a, b, c = vector(BIG), vector(BIG), vector(BIG)
     flagged = Flagged(b, local=True)
-    scope, reason = decision(plan_of((copy, N, a, flagged), (copy, N, flagged, c)))
+    plan = plan_of((mirror_eight, BIG, a, flagged), (copy, BIG, flagged, c))
+    scope, reason = decision(plan)
+    assert scope == "local"
+    (array,) = plan.stages[0].kernel.arrays
+    assert array.space == "local"
+    assert array.shape == plan.stages[0].local_range
+    assert "a work-group of" in reason
+
+
+def test_local_promotion_with_a_halo_inside_the_group():
+    @fq.kernel
+    def fill_tile(item: fq.NdItem, a, tmp):
+        g = item.get_group().get_group_id(0)
+        size = item.get_local_range(0)
+        tmp[g * (size + 2) + item.get_local_id(0) + 1] = a[item.get_global_id(0)]
+        if item.get_local_id(0) == 0:
+            tmp[g * (size + 2)] = a[0]
+            tmp[g * (size + 2) + size + 1] = a[0]
+
+    @fq.kernel
+    def blur(item: fq.NdItem, tmp, out):
+        g = item.get_group().get_group_id(0)
+        at = g * (item.get_local_range(0) + 2) + item.get_local_id(0)
+        out[item.get_global_id(0)] = tmp[at] + tmp[at + 1] + tmp[at + 2]
+
+    a, b, c = vector(96), Flagged(vector(120), local=True), vector(96)
+    plan = plan_of((fill_tile, NdRange(96, 8), a, b), (blur, NdRange(96, 8), b, c))
+    assert decision(plan)[0] == "local"
+    assert plan.stages[0].kernel.arrays[0].shape == (10,)
+
+
+def test_local_promotion_across_groups_is_refused():
+    a, b, c = vector(BIG), vector(BIG), vector(BIG)
+    flagged = Flagged(b, local=True)
+    scope, reason = decision(plan_of((copy, BIG, a, flagged), (shifted, BIG - 1, flagged, c)))
     assert scope == "global"
-    assert "local promotion is not in this version" in reason
+    assert "survive" in reason
+
+
+def test_local_promotion_that_does_not_fit():
+    @fq.kernel
+    def rows(item: fq.NdItem, a, out):
+        i = item.get_global_id(0)
+        for k in range(a.shape[1]):
+            out[i, k] = a[i, k]
+
+    def matrix():
+        return np.zeros((64, 4096), np.float32)
+
+    flagged = Flagged(matrix(), local=True)
+    r = NdRange(64, 32)
+    scope, reason = decision(plan_of((rows, r, matrix(), flagged), (rows, r, flagged, matrix())))
+    assert scope == "global"
+    assert "bytes of local memory" in reason
+
+
+def test_one_access_private_and_one_local_becomes_local():
+    a, b, c = vector(BIG), vector(BIG), vector(BIG)
+    first, second = Flagged(b, access="private"), Flagged(b, access="local")
+    assert decision(plan_of((copy, BIG, a, first), (copy, BIG, second, c)))[0] == "local"
 
 
 def test_internal_needs_the_option():
@@ -340,7 +456,7 @@ def test_different_explicit_groups_are_separate_stages():
     ).local_range == (10,)
 
 
-def test_group_dependence_is_a_boundary():
+def test_group_dependence_of_explicit_groups_fuses_with_a_barrier():
     @fq.kernel
     def mirror(item: fq.NdItem, a, out):
         i = item.get_global_id(0)
@@ -354,9 +470,8 @@ def test_group_dependence_is_a_boundary():
 
     a, b, c = vector(), vector(), vector()
     plan = plan_of((mirror, NdRange(N, 10), a, b), (nd, NdRange(N, 10), b, c))
-    assert plan.strategy == "unfused"
-    assert "scope GROUP" in plan.fallback
-    assert "work-group barrier" in plan.fallback
+    assert plan.strategy == "fused"
+    assert barriers_in(plan) == 1
 
 
 # ------------------------------------------------------------------------- validity
@@ -381,11 +496,15 @@ def test_size_at_which_the_scope_changes_needs_another_plan():
         a, b, c = vector(n), vector(n), vector(n)
         return (reverse, n, a, b), (copy, n, b, c)
 
-    many, one = plan_of(*calls(N)), plan_of(*calls(1))
+    many, one = plan_of(*calls(BIG)), plan_of(*calls(1))
     assert (many.strategy, one.strategy) == ("unfused", "fused")
-    assert holds_for(many, submissions(*calls(2 * N)))
+    assert holds_for(many, submissions(*calls(2 * BIG)))
     assert not holds_for(many, submissions(*calls(1)))
     assert not holds_for(one, submissions(*calls(2)))
+    group = plan_of(*calls(100))
+    assert group.strategy == "fused"
+    assert holds_for(group, submissions(*calls(200)))
+    assert not holds_for(group, submissions(*calls(300)))
 
 
 def test_scalar_that_decides_needs_another_plan():

@@ -1,0 +1,42 @@
+"""The OpenCL built-in functions that generated kernels call, for float32 and float64.
+
+Those that numba-dpex lacks are among them, and all are the ones that OpenCL C calls by the same
+names.  To be imported when numba-dpex is loaded, see ``environment.load_numba_dpex``.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numba.extending import intrinsic
+from numba_dpex.core.utils import cgutils_extra, itanium_mangler
+from numba_dpex.kernel_api_impl.spirv.target import SPIRV_TARGET_NAME
+
+from fusionq.backends.dpex.helpers import OPENCL_NAMES
+from fusionq.ir.functions import FLOAT_FUNCTIONS
+
+_ARGUMENTS = FLOAT_FUNCTIONS | {"abs": 1, "pow": 2}
+
+
+def _builtin(name: str, count: int) -> Any:
+    symbol = OPENCL_NAMES.get(name, name)
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        function = cgutils_extra.declare_function(
+            context, builder, symbol, signature, signature.args, mangler=itanium_mangler.mangle
+        )
+        return builder.call(function, arguments)
+
+    def of_one(typing_context: Any, a: Any) -> Any:
+        return a(a), generate
+
+    def of_two(typing_context: Any, a: Any, b: Any) -> Any:
+        return a(a, b), generate
+
+    typing = of_one if count == 1 else of_two
+    typing.__name__ = typing.__qualname__ = name
+    return intrinsic(target=SPIRV_TARGET_NAME)(typing)
+
+
+DEVICE_FUNCTIONS = {name: _builtin(name, count) for name, count in _ARGUMENTS.items()}
+"""By NumPy's names, see ``ir.functions``; ``abs`` is the floating one, ``pow`` the operator."""

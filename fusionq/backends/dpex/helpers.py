@@ -1,0 +1,189 @@
+"""Device functions for what Python's operators do differently in numba than in the IR.
+
+numba computes integers below 64 bits in 64, leaves shifts by the width or more and conversions
+of large floating numbers undefined, and has no floor division by -1 of the smallest integer.
+The bodies are those of ``codegen.helpers``, in Python.
+"""
+
+from __future__ import annotations
+
+from textwrap import dedent, indent
+
+from fusionq.ir.types import ScalarType
+from fusionq.language.casts import integer_limits
+
+OPENCL_NAMES = {
+    "arcsin": "asin", "arccos": "acos", "arctan": "atan", "arctan2": "atan2",
+    "arcsinh": "asinh", "arccosh": "acosh", "arctanh": "atanh", "gamma": "tgamma",
+    "abs": "fabs",
+}  # fmt: skip
+"""Where OpenCL's name of a floating function is not NumPy's."""
+
+_COMMON = {
+    "square": "return $T(a * a)",
+    "pymin": "return b if b < a else a",
+    "pymax": "return b if b > a else a",
+}
+
+_FLOATING = _COMMON | {
+    "minimum": "return a if a < b or a != a else b",
+    "maximum": "return a if a > b or a != a else b",
+    "fmin": "return a if a < b or b != b else b",
+    "fmax": "return a if a > b or b != b else b",
+    "sign": """\
+        if a > $0:
+            return $1
+        if a < $0:
+            return -$1
+        return $0 if a == $0 else a""",
+    "nextafter": "return a if a == b else nextafter(a, b)",
+    "isinf": "return abs(a) == $T(np.inf)",
+    "isfinite": "return abs(a) < $T(np.inf)",
+    "signbit": "return copysign($1, a) < $0",
+    "floordiv": """\
+        if b == $0:
+            return a / b
+        remainder = fmod(a, b)
+        quotient = (a - remainder) / b
+        if remainder != $0 and (b < $0) != (remainder < $0):
+            quotient = quotient - $1
+        if quotient == $0:
+            return copysign($0, a / b)
+        whole = floor(quotient)
+        return whole + $1 if quotient - whole > $T(0.5) else whole""",
+    "mod": """\
+        remainder = fmod(a, b)
+        if b == $0:
+            return remainder
+        if remainder == $0:
+            return copysign($0, b)
+        return remainder + b if (b < $0) != (remainder < $0) else remainder""",
+}
+
+_INTEGER = _COMMON | {
+    "minimum": _COMMON["pymin"],
+    "maximum": _COMMON["pymax"],
+    "fmin": _COMMON["pymin"],
+    "fmax": _COMMON["pymax"],
+    "shl": "return $T(a << b) if b >= $0 and b < $T($BITS) else $0",
+    "pow": """\
+        result = $1
+        square = a
+        rest = np.uint64(b)
+        while rest != np.uint64(0):
+            if rest & np.uint64(1) != np.uint64(0):
+                result = $T(result * square)
+            square = $T(square * square)
+            rest = rest >> np.uint64(1)
+        return result""",
+}
+
+_SIGNED = _INTEGER | {
+    "abs": "return $T(-a) if a < $0 else a",
+    "sign": """\
+        if a > $0:
+            return $1
+        return $T(-1) if a < $0 else $0""",
+    "shr": """\
+        if b >= $0 and b < $T($BITS):
+            return $T(a >> b)
+        return $T(-1) if a < $0 else $0""",
+    "floordiv": """\
+        if b == $0:
+            return $0
+        if b == $T(-1):
+            return $T(-a)
+        return $T(a // b)""",
+    "mod": "return $0 if b == $0 or b == $T(-1) else $T(a % b)",
+}
+
+_UNSIGNED = _INTEGER | {
+    "sign": "return $1 if a > $0 else $0",
+    "shr": "return $T(a >> b) if b < $T($BITS) else $0",
+    "floordiv": "return $0 if b == $0 else $T(a // b)",
+    "mod": "return $0 if b == $0 else $T(a % b)",
+}
+
+_BODIES = {"f": _FLOATING, "i": _SIGNED, "u": _UNSIGNED, "b": _COMMON}
+_ONE_OPERAND = frozenset({"square", "sign", "abs", "isinf", "isfinite", "signbit"})
+_CALLED = {
+    "nextafter": ("nextafter",), "floordiv": ("copysign", "floor", "fmod"),
+    "mod": ("copysign", "fmod"), "signbit": ("copysign",),
+    "isinf": ("abs",), "isfinite": ("abs",),
+}  # fmt: skip
+"""The device functions that the bodies for floating types call."""
+
+_RANGE_LENGTH = """\
+    if step > 0 and start < stop:
+        return np.int64((np.uint64(stop) - np.uint64(start) - np.uint64(1)) // np.uint64(step)) + 1
+    if step < 0 and start > stop:
+        return np.int64((np.uint64(start) - np.uint64(stop) - np.uint64(1)) // np.uint64(-step)) + 1
+    return 0"""
+
+
+class Helpers:
+    """The helper functions that a kernel turned out to need, in the order of first need."""
+
+    def __init__(self) -> None:
+        self._texts: dict[str, str] = {}
+        self.device_functions: set[str] = set()
+        """What kernel and helpers use of ``device_functions``."""
+
+    @property
+    def texts(self) -> list[str]:
+        """Their definitions, callees first."""
+        return list(self._texts.values())
+
+    def function(self, name: str) -> str:
+        """The name under which a function of ``device_functions`` is called."""
+        self.device_functions.add(name)
+        return name
+
+    def operation(self, operation: str, type: ScalarType) -> str:
+        """The name of the helper for ``operation`` on operands of ``type``."""
+        name = f"{operation}_{type.name}"
+        if name not in self._texts:
+            if type.is_float:
+                self.device_functions.update(_CALLED.get(operation, ()))
+            head = "a" if operation in _ONE_OPERAND else "a, b"
+            self._define(name, head, _BODIES[type.kind][operation], type)
+        return name
+
+    def saturating_cast(self, target: ScalarType, source: ScalarType) -> str:
+        """The name of the floating to integer conversion that truncates, saturates, and gives
+        0 for NaN."""
+        name = f"{target.name}_of_{source.name}"
+        if name not in self._texts:
+            low, high = integer_limits(target.dtype)
+            body = f"""\
+        if a != a:
+            return {constructor(target)}(0)
+        if a <= $T({low}):
+            return {constructor(target)}({low})
+        if a >= $T({high}):
+            return {constructor(target)}({high})
+        return {constructor(target)}(a)"""
+            self._define(name, "a", body, source)
+        return name
+
+    def range_length(self) -> str:
+        """The name of the helper that counts ``range(start, stop, step)``; 0 for a step of 0."""
+        if "range_length" not in self._texts:
+            self._texts["range_length"] = _function("range_length", "start, stop, step", _RANGE_LENGTH)
+        return "range_length"
+
+    def _define(self, name: str, head: str, body: str, type: ScalarType) -> None:
+        made = constructor(type)
+        text = body.replace("$T", made).replace("$BITS", str(type.bits))
+        text = text.replace("$0", f"{made}(0)").replace("$1", f"{made}(1)")
+        self._texts[name] = _function(name, head, text)
+
+
+def _function(name: str, head: str, body: str) -> str:
+    lines = indent(dedent(body), "    ")
+    return f'@device_func(error_model="numpy")\ndef {name}({head}):\n{lines}\n'
+
+
+def constructor(type: ScalarType) -> str:
+    """How the source names a type."""
+    return "np.bool_" if type.is_bool else f"np.{type.name}"

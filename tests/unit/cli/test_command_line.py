@@ -1,0 +1,164 @@
+"""The ``fusionq`` command: what it prints, what it refuses, its exit codes."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+import fusionq as fq
+from fusionq.backends.base import DeviceInfo
+from fusionq.cli import devices
+from fusionq.cli.main import app, parse_size
+from fusionq.queue import report_listeners
+
+SCRIPT = """
+import sys
+import numpy as np
+import fusionq as fq
+
+@fq.kernel
+def double(item, x, out):
+    i = item.get_id(0)
+    out[i] = x[i] + x[i]
+
+queue = fq.FusionQueue("reference")
+x, middle, out = (fq.Buffer(np.ones(4, np.float32)) for _ in range(3))
+for _ in range(2):
+    with fq.fusion(queue):
+        queue.submit(double, 4, x, middle)
+        queue.submit(double, 4, middle, out)
+print("result", out.numpy().tolist(), sys.argv[1:], __name__)
+"""
+
+
+def run(*arguments: str) -> tuple[int, str, str]:
+    """Exit code, standard output, standard error."""
+    result = CliRunner().invoke(app, list(arguments))
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    return result.exit_code, result.stdout, result.stderr
+
+
+@pytest.mark.parametrize(
+    ("text", "size"),
+    [("1000", 1000), ("1_000", 1000), ("1k", 1000), ("100M", 100_000_000), ("2G", 2_000_000_000)],
+)
+def test_sizes(text: str, size: int) -> None:
+    assert parse_size(text) == size
+
+
+@pytest.mark.parametrize("text", ["", "M", "x", "1.5k", "0", "-3", "1m", "1 k 2"])
+def test_no_sizes(text: str) -> None:
+    with pytest.raises(typer.BadParameter):
+        parse_size(text)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        ((), "Usage"),
+        (("fly",), "fly"),
+        (("bench", "nonsense"), "there is no case nonsense; see fusionq bench --list"),
+        (("bench", "seeds", "--size", "many"), "many"),
+        (("bench", "seeds", "--rounds", "0"), "rounds"),
+        (("bench", "seeds", "--device", "no:such"), "no:such"),
+        (("bench", "seeds", "--json", "/no/such/folder/file.json"), "there is no folder"),
+        (("explain",), "SCRIPT.py"),
+        (("explain", "/no/such/script.py"), "there is no file /no/such/script.py"),
+        (("devices", "extra"), "extra"),
+    ],
+)
+def test_bad_use_exits_with_2(arguments: tuple[str, ...], complaint: str) -> None:
+    code, out, err = run(*arguments)
+    assert code == 2
+    assert complaint in re.sub(r"\x1b\[[0-9;]*m", "", out + err)
+
+
+def test_python_dash_m() -> None:
+    command = [sys.executable, "-m", "fusionq", "bench", "--list"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert "seeds" in done.stdout
+    assert "\x1b" not in done.stdout
+
+
+def test_list_names_every_case() -> None:
+    code, out, _ = run("bench", "--list")
+    assert code == 0
+    for name in ("seeds", "axpy_chain", "host_cost", "first_fusion", "peak_memory"):
+        assert name in out
+
+
+def test_devices() -> None:
+    code, out, _ = run("devices")
+    assert code == 0
+    assert "reference" in out
+    assert "fp64" in out
+
+
+def test_devices_without_sycl_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    only = fq.FusionQueue("reference").device
+
+    def missing(target: object) -> None:
+        raise fq.DeviceError("install it with pip install 'fusionq[sycl]'")
+
+    monkeypatch.setattr(devices, "list_devices", lambda: [only])
+    monkeypatch.setattr(devices, "backend_for", missing)
+    code, out, _ = run("devices")
+    assert code == 0
+    assert "No SYCL device: install it with pip install 'fusionq[sycl]'" in out
+
+
+def test_explain_prints_the_report_of_each_fusion(tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(SCRIPT)
+    code, out, _ = run("explain", str(script), "--size", "3")
+    assert code == 0
+    assert out.count("fusionq: fused, 2 submissions → 1 kernel") == 2
+    assert out.count("made new") == out.count("from the cache in memory") == 1
+    assert f"{script}:15" in out
+    assert "result [4.0, 4.0, 4.0, 4.0] ['--size', '3'] __main__" in out
+    assert report_listeners == []
+
+
+@pytest.mark.parametrize(
+    ("ending", "code"),
+    [("raise SystemExit(5)", 5), ("raise SystemExit()", 0), ("raise SystemExit('no')", 1)],
+)
+def test_explain_keeps_the_exit_code(tmp_path: Path, ending: str, code: int) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(ending)
+    assert run("explain", str(script))[0] == code
+
+
+def test_explain_shows_the_scripts_own_traceback(tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text("def f():\n    raise ValueError('wrong turn')\n\nf()\n")
+    arguments, path = list(sys.argv), list(sys.path)
+    code, _, err = run("explain", str(script))
+    assert code == 1
+    assert "ValueError: wrong turn" in err
+    assert f'File "{script}", line 4' in err
+    assert "runpy" not in err
+    assert "cli" not in err
+    assert (sys.argv, sys.path) == (arguments, path)
+    assert report_listeners == []
+
+
+def test_explain_finds_modules_beside_the_script(tmp_path: Path) -> None:
+    (tmp_path / "beside_the_script.py").write_text("VALUE = 41\n")
+    script = tmp_path / "script.py"
+    script.write_text("import beside_the_script\nprint(beside_the_script.VALUE + 1)\n")
+    code, out, _ = run("explain", str(script))
+    assert (code, out) == (0, "42\n")
+
+
+def test_device_info_is_what_the_table_shows() -> None:
+    info = fq.FusionQueue("reference").device
+    assert isinstance(info, DeviceInfo)
+    assert info.filter_string in run("devices")[1]

@@ -1,0 +1,126 @@
+"""What is outside the kernel language: each with its place, its reason and a way out."""
+
+import re
+
+import numpy as np
+import pytest
+
+import fusionq.language
+from fusionq.errors import KernelLanguageError
+from fusionq.frontend.refused import LATER_FEATURES
+from tests.unit.frontend.running import define, specialised
+
+CASES = [
+    ("assert i > 0", "assert is not supported", "host"),
+    ("del i", "del is not supported", "Leave it out"),
+    ("raise ValueError", "raise is not supported", "error code"),
+    ("import math", "import inside a kernel", "top of the file"),
+    ("from math import sin", "import inside a kernel", "top of the file"),
+    ("global g", "global is not supported", "array argument"),
+    ("with x: pass", "with is not supported", "Leave"),
+    ("class C: pass", "a class cannot be defined", "plain arguments"),
+    ("y = [1, 2]", "lists are not supported", "tuple"),
+    ("y = {1: 2}", "dicts are not supported", "variables"),
+    ("y = {1, 2}", "sets are not supported", "tuple"),
+    ("y = [k for k in range(3)]", "comprehensions are not supported", "for loop"),
+    ("y = (k for k in range(3))", "generators are not supported", "for loop"),
+    ("y = lambda v: v", "lambda is not supported", "function outside"),
+    ("y = (z := 3)", ":= is not supported", "statement of its own"),
+    ("y = 'text'", "a str literal", "floating point"),
+    ("y = f'{i}'", "strings are not supported", "numbers"),
+    ("y = 1j", "a complex literal", "floating point"),
+    ("y = ...", "a ellipsis literal", "floating point"),
+    ("y = x @ x", "@ is not supported", "loops"),
+    ("i @= 2", "@ is not supported", "loops"),
+    ("y = i is None", "'is' and 'in' are not supported", "=="),
+    ("y = i in (1, 2)", "'is' and 'in' are not supported", "=="),
+    ("y = x[0:2]", "slices are not supported", "single elements"),
+    ("x[:] = 0", "slices are not supported", "single elements"),
+    ("y = x[-1]", r"the index -1 is negative; .*do not count from the end", r"a.shape[0] - 1"),
+    ("x[-2] = 0", "the index -2 is negative", "a.shape[0] - 2"),
+    ("j = -3; x[j] = 0", "the index -3 is negative", "a.shape[0] - 3"),
+    ("y = x[0.5]", "an index of type float", "int(x)"),
+    ("y = x[i > 0]", "an index of type bool", "int(x)"),
+    ("y = x[x[0]]", "an index of type float32", "int(x)"),
+    ("y = x[i, 0]", "2 indices for the 1-d array 'x'", "each dimension"),
+    ("y = x[None]", "a number is needed here", "numbers"),
+    ("y = x[0][0]", "cannot be indexed", "arrays and tuples"),
+    ("y = m[0] + 1", "not a 1-d part of an array", "one index for each"),
+    ("y = m[0]", "cannot be assigned to a name", "fully"),
+    ("m[0] = 1", "1 indices for the 2-d array 'm'", "each dimension"),
+    ("y = x + 1", "a number is needed here, not a 1-d array", "a[i]"),
+    ("y = x.T", "arrays have no 'T'", "shape, ndim, size, dtype"),
+    ("x.shape = 3", "attributes cannot be assigned", "names or elements"),
+    ("x.size += 1", "attributes cannot be assigned", "names or elements"),
+    ("a, *b = 1, 2", r"\* is not supported here", "elements out"),
+    ("a, b = 1, 2, 3", "a tuple of 3 cannot be unpacked into 2", "same length"),
+    ("a, b = x", "a 1-d array cannot be unpacked", "index arrays"),
+    ("t = (1, 2); t[0] = 3", "tuples cannot be changed", "new tuple"),
+    ("y = np", "a module cannot be assigned", "own name"),
+    ("x[0] = x", "a number is needed here, not a 1-d array", "a[i]"),
+    ("i + 1", "this expression has no effect", "Assign its value"),
+    ("y = i.real", "has no attribute 'real'", "shape"),
+    ("y = (1, 2) < (2, 3)", "a number is needed here, not a tuple", "unpack"),
+    ("if x: pass", "a number is needed here, not a 1-d array", "a[i]"),
+    ("for k in (1, 2): pass", "goes over range", "for k in range(n)"),
+    ("for k in x: pass", "goes over range", "for k in range(n)"),
+    ("for k, l in range(3): pass", "a loop has one variable", "range"),
+    ("for k in range(3.0): pass", "range of type float", "int(x)"),
+    ("for k in range(x[0]): pass", "range of type float32", "int(x)"),
+    ("for k in range(0, 3, 0): pass", "the step of range is 0", "negative step"),
+    ("for k in range(): pass", "range takes one to three", "start, stop, step"),
+    ("y = range(3)", "range cannot be called", "for k in range"),
+    ("y = x.dtype == 3", "a number is needed here", "numbers"),
+    ("y = x.dtype < np.float32", "these objects cannot be compared", "dtypes"),
+    ("item = 3; y = item.get_id(0)", "has no attribute 'get_id'", "modules"),
+    ("y = item.get_local_id(0)", "the Item has no 'get_local_id'", "get_id"),
+    ("y = item.get_id(1)", "dimension 1 of a range that has 1", "more dimensions"),
+    ("y = item.get_id(-1)", "dimension -1 of a range", "count from 0"),
+    ("y = item.get_id(i)", "the dimension must be an integer constant", "literal"),
+    ("y = item.get_id(0, 1)", "takes one dimension", "get_id(0)"),
+    ("y = item.get_linear_id(0)", "takes no arguments", "get_linear_id()"),
+    ("y = item.get_id(dim=0)", "no keyword arguments", "position"),
+    ("y = f(**g)", r"\*\* is not supported in calls", "out"),
+]
+
+
+def refused(lines, **names):
+    body = "".join(f"    {line}\n" for line in lines)
+    function = define(f"def k(item, x, m):\n    i = item.get_id(0)\n{body}", **names)
+    with pytest.raises(KernelLanguageError) as error:
+        specialised(function, 1, np.zeros(1, "float32"), np.zeros((2, 2)))
+    return function, str(error.value)
+
+
+@pytest.mark.parametrize(("line", "message", "hint"), CASES, ids=[c[0] for c in CASES])
+def test_refused(line, message, hint):
+    function, text = refused([line], f=abs, g={})
+    place, source, caret, last = text.splitlines()
+    assert place.startswith(f"{function.__code__.co_filename}:3: in 'k': ")
+    assert re.search(message, place)
+    assert source == f"    {line}"
+    assert caret.strip() == "^"
+    assert hint in last
+
+
+BLOCKS = [
+    (["try:", "    y = 1", "except ValueError:", "    y = 2"], "try is not supported"),
+    (["for k in range(3):", "    y = 1", "else:", "    y = 2"], "for … else is not supported"),
+    (["while i > 3:", "    y = 1", "else:", "    y = 2"], "while … else is not supported"),
+    (["def f():", "    pass"], "a function cannot be defined inside a kernel"),
+    (["match i:", "    case 0:", "        y = 1"], "match is not supported"),
+    (["yield i"], "yield is not supported"),
+    (["with x as y:", "    pass"], "with is not supported"),
+]
+
+
+@pytest.mark.parametrize(("lines", "message"), BLOCKS, ids=[b[0][0] for b in BLOCKS])
+def test_refused_blocks(lines, message):
+    assert message in refused(lines)[1]
+
+
+@pytest.mark.parametrize("name", sorted(LATER_FEATURES))
+def test_features_of_later_versions(name):
+    expected = "is not supported in this version"
+    assert f"fq.{name} {expected}" in refused([f"fq.{name}(1)"], fq=fusionq.language)[1]
+    assert f"{name} {expected}" in refused([f"{name}(1)"], **{name: object()})[1]

@@ -1,0 +1,135 @@
+"""Where a kernel's source comes from, and what is said where there is none."""
+
+import functools
+import linecache
+
+import numpy as np
+import pytest
+
+from fusionq.errors import KernelLanguageError
+from fusionq.frontend import kernel
+from fusionq.frontend.source import function_source
+from tests.unit.frontend.running import define, specialised
+
+
+def plain(function):
+    return function
+
+
+def wrapping(function):
+    @functools.wraps(function)
+    def wrapper(*arguments):
+        return function(*arguments)
+
+    return wrapper
+
+
+@plain
+@plain
+def decorated(item, a):  # a comment
+    """Doc."""
+    a[0] = 1
+
+
+class Holder:
+    @staticmethod
+    @plain
+    def method(item, a):
+        text = 1  # indented source
+        a[0] = text
+
+
+def test_a_function_of_a_file():
+    source = function_source(decorated)
+    line = decorated.__code__.co_firstlineno
+    assert (source.name, source.parameters) == ("decorated", ("item", "a"))
+    assert source.tree.decorator_list == []
+    assert source.span(source.tree).line == line + 2
+    assert source.span(source.tree.body[1]).text == "a[0] = 1"
+    assert source.normalised == "def decorated(item, a):\n    a[0] = 1"
+
+
+def test_an_indented_function():
+    source = function_source(Holder.method)
+    assert source.span(source.tree.body[1]).line == Holder.method.__code__.co_firstlineno + 4
+    error = source.error(source.tree.body[1].value, "wrong", "Do it right.")
+    assert str(error).splitlines()[1:] == ["    a[0] = text", "           ^", "  Do it right."]
+
+
+def test_source_with_lines_at_column_zero():
+    def k(item, a):
+        a[0] = (
+1 +
+2)  # fmt: skip
+
+    assert specialised(k, 1, np.zeros(1)).body[0].value.value == 3.0
+
+
+def test_nested_functions_and_closures():
+    def outer(scale):
+        def inner(item, a):
+            a[0] = scale
+
+        return inner
+
+    assert specialised(outer(4), 1, np.zeros(1)).body[0].value.value == 4.0
+
+
+def test_code_from_exec_with_linecache():
+    function = define("\n\ndef k(item, a):\n    a[0] = 1\n")
+    ir = specialised(function, 1, np.zeros(1))
+    assert ir.body[0].span.line == 4
+    assert ir.body[0].span.text == "a[0] = 1"
+
+
+def test_a_notebook_cell():
+    """IPython compiles each cell under a name of its own and enters it in linecache."""
+    cell = "@kernel\ndef k(item, a):\n    a[item.get_id(0)] = 2\n"
+    name = "/tmp/ipykernel_1/1234.py"
+    linecache.cache[name] = (len(cell), None, cell.splitlines(True), name)
+    namespace = {"kernel": kernel, "__name__": "__main__"}
+    exec(compile(cell, name, "exec"), namespace)
+    assert str(namespace["k"].span) == f"{name}:2"
+
+
+def test_unicode_before_the_column():
+    function = define("def k(item, a):\n    größe = 1; a[0] = größe @ 2\n")
+    with pytest.raises(KernelLanguageError) as error:
+        specialised(function, 1, np.zeros(1))
+    lines = str(error.value).splitlines()
+    assert lines[2].index("^") == lines[1].index("größe @")
+
+
+def test_a_lambda_is_refused():
+    with pytest.raises(KernelLanguageError, match=r"(?s)lambda cannot be compiled.*with def"):
+        specialised(lambda item, a: None, 1, np.zeros(1))
+
+
+def test_no_source():
+    namespace = {}
+    exec("def k(item, a):\n    a[0] = 1\n", namespace)
+    with pytest.raises(KernelLanguageError, match=r"(?s)source of 'k' cannot be had.*linecache"):
+        specialised(namespace["k"], 1, np.zeros(1))
+
+
+def test_source_that_changed():
+    text = "def k(item, a):\n    a[0] = 1\n"
+    function = define(text)
+    name = function.__code__.co_filename
+    other = "def another(item, a):\n    a[0] = 1\n"
+    linecache.cache[name] = (len(other), None, other.splitlines(True), name)
+    with pytest.raises(KernelLanguageError, match=r"(?s)not that of 'k'.*Import it again"):
+        specialised(function, 1, np.zeros(1))
+
+
+def test_a_wrapper_does_not_stand_for_what_it_wraps():
+    with pytest.raises(KernelLanguageError, match="positional parameters only"):
+        specialised(wrapping(decorated), 1, np.zeros(1))
+
+
+def test_an_async_function_is_refused():
+    async def k(item, a):
+        a[0] = 1
+
+    with pytest.raises(KernelLanguageError, match="async function"):
+        specialised(k, 1, np.zeros(1))
