@@ -17,6 +17,7 @@ from fusionq.errors import ArgumentError, DeviceError, FusionStateError
 from fusionq.event import Event
 from fusionq.foreign import ForeignArray, describe
 from fusionq.fusion_mode import LOCK, QUEUES
+from fusionq.ir.types import type_of_scalar
 from fusionq.memory import Buffer, host_backend, host_view
 from fusionq.storage import Region
 
@@ -42,26 +43,36 @@ def fill(queue: FusionQueue, buffer: object, value: object) -> Event:
     """See ``FusionQueue.fill``."""
     target = _operand("fill", buffer)
     _require_writable("fill", target)
-    try:
-        element = np.asarray(value)
-        fits = element.shape == () and np.can_cast(
-            np.result_type(element, target.dtype) if element.dtype.kind != "O" else element.dtype,
-            target.dtype,
-            "same_kind",
-        )
-        converted = np.array(value, target.dtype)
-        if element.dtype.kind in "biu":
-            fits = fits and bool(converted == element)
-    except (TypeError, ValueError, OverflowError):
-        fits = False
-    if not fits:
+    element = _element(value, target.dtype)
+    if element is None:
         raise ArgumentError(
             f"{user_span()}: fill cannot put {value!r} into an array of {target.dtype}; give a "
             "number that the dtype can hold"
         )
     (into,) = _host_arrays(queue, "fill", (target, True))
-    into[...] = converted
+    into[...] = element
     return Event()
+
+
+def _element(value: object, dtype: np.dtype[Any]) -> Any:
+    """``value`` in ``dtype``: any number in a floating type unless it overflows, an integer or
+    bool that fits in an integer type, a bool in bool; None for anything else."""
+    if type_of_scalar(value) is None:
+        return None
+    kinds = {"b": "b", "i": "biu", "u": "biu", "f": "biuf"}[dtype.kind]
+    number: Any = value.item() if isinstance(value, np.generic) else value
+    if np.asarray(number).dtype.kind not in kinds + ("O" if type(number) is int else ""):
+        return None
+    try:
+        with np.errstate(over="ignore"):
+            element: Any = np.array(number).astype(dtype)[()]
+    except OverflowError:
+        return None
+    if dtype.kind == "f":
+        fits = np.isinf(element) == (abs(number) == np.inf)
+    else:
+        fits = element == number
+    return element if fits else None
 
 
 def host_task(queue: FusionQueue, function: Callable[..., object], *buffers: object) -> Event:

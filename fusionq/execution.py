@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import time
 import weakref
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import replace
 
 from fusionq.analysis.submission import ArrayArgument, ScalarArgument, Submission
@@ -151,12 +151,11 @@ def empty_run() -> PreparedRun:
     return PreparedRun(BuiltPlan(plan, ()), (), "memory", {})
 
 
-def report_of(run: PreparedRun, cache: CacheOutcome) -> Report:
+def report_of(run: PreparedRun, cache: CacheOutcome, timings: Mapping[str, float]) -> Report:
     """The report of one time that ``run`` was launched."""
     plan = run.built.plan.named_for(run.submissions)
     sources = tuple(program.source for program in run.built.programs)
-    timings = run.timings if cache == run.cache else {}
-    return Report.from_run(plan, run.submissions, sources, cache, timings)
+    return Report.from_run(plan, run.submissions, sources, cache, dict(timings))
 
 
 def report_of_unfused(ended: SubmissionList) -> Report:
@@ -194,7 +193,7 @@ def prepare(backend: Backend, pending: SubmissionList, values: OptionValues) -> 
     _bind(backend, run, pending)
     timings["prepare"] = time.perf_counter() - started
     if cache == "miss" and len(submissions) > 1 and debug_level() >= 1:
-        print(report_of(run, cache), file=sys.stderr)
+        print(report_of(run, cache, timings), file=sys.stderr)
     return run
 
 

@@ -40,7 +40,7 @@ class Launcher:
         run = cache.runs.get((options, *pending.entries))
         if run is None or (pending.values and not run.rebind(pending.values, pending.submissions)):
             run = self._prepare(pending, options)
-            pending.cache = run.cache
+            pending.cache, pending.timings = run.cache, run.timings
         run.last_use = next(use_numbers)
         events = self._launch(run, run.used(pending.memory), pending.foreign, pending.depends)
         pending.end(run, options, events)

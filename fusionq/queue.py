@@ -54,7 +54,8 @@ class FusionQueue:
 
     ``target``: None (the default SYCL device), a SYCL filter string such as ``"opencl:cpu"``, a
     ``dpctl.SyclQueue``, or ``"reference"``, which runs kernels in pure Python.
-    ``fusion=False`` forbids fusion on this queue.  ``profiling`` makes events carry times.
+    ``fusion=False`` forbids fusion on this queue.  ``profiling``: the device records when each
+    launch ran (``Event.native``).
 
     Outside fusion mode ``submit`` launches at once.  In fusion mode, between ``start_fusion``
     and ``complete_fusion`` (see also ``fusionq.fusion``), it joins a list that becomes as few

@@ -181,7 +181,8 @@ class Ownership:
 
     def __del__(self) -> None:
         if QUEUES and not sys.is_finalizing():
-            end_fusion_where_used(self.storage.region, "the last reference to a Buffer of the list was deleted")
+            cause = "the last reference to a Buffer of the list was deleted"
+            end_fusion_where_used(self.storage.region, cause)
 
 
 def check_reachable(backend: Backend, usm_interface: dict[str, Any] | None, what: str) -> None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, count, repeat
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,6 +15,7 @@ from fusionq.backends.base import DeviceEvent
 from fusionq.call_site import user_span
 from fusionq.errors import ArgumentError
 from fusionq.foreign import byte_bounds
+from fusionq.fusion_mode import LOCK
 from fusionq.options import DEFAULT, UNFUSED, OptionValues
 from fusionq.storage import Region, Storage
 
@@ -67,6 +69,8 @@ class SubmissionList:
     """What the list became; None where each submission ran by itself."""
     options: OptionValues = DEFAULT
     cache: CacheOutcome = "memory"
+    timings: Mapping[str, float] = MappingProxyType({})
+    """Seconds by phase that this time took."""
     fallback: str | None = None
     events: Sequence[DeviceEvent | None] = ()
     """One for each stage of ``run``, or for each submission."""
@@ -147,9 +151,10 @@ class SubmissionList:
         """What became of the list."""
         from fusionq.execution import report_of, report_of_unfused
 
-        if self.run is None:
+        if self.run is not None:
+            return report_of(self.run, self.cache, self.timings)
+        with LOCK:
             return report_of_unfused(self)
-        return report_of(self.run, self.cache)
 
     def again(self, values: Sequence[ScalarValue], foreign: Sequence[object]) -> SubmissionList:
         """A list that has run, to run once more with other scalars; ``foreign`` are its foreign

@@ -32,6 +32,10 @@ class Dialect(Protocol):
     def storage_name(self, type: ScalarType) -> str:
         """The type of an element in memory and of a kernel argument: bool is one byte."""
 
+    def aliased_type(self, type: ScalarType) -> tuple[str, str]:
+        """A type like ``storage_name(type)`` that may lie in the same memory as any other, and
+        the line that defines it: C's compilers take it that different types do not."""
+
     def space_qualifier(self, space: Space) -> str:
         """Address-space qualifier with a trailing blank, or an empty string."""
 

@@ -67,6 +67,7 @@ class _KernelPrinter:
         text = [
             *self.dialect.prologue(types, self.fp),
             "",
+            *(f"{line}\n" for line in self._aliased_types().values()),
             *(line for helper in self.helpers.texts for line in (*helper.splitlines(), "")),
             *([head, ",\n".join(parameters), ") {"] if parameters else [f"{head}) {{"]),
             *lines,
@@ -82,8 +83,15 @@ class _KernelPrinter:
         type = UINT64 if isinstance(slot, Pointer) else self._slot_type(slot)
         return f"{self.dialect.storage_name(type)} {self.memory.identifier(slot)}"
 
+    def _aliased_types(self) -> dict[str, str]:
+        """Types for arrays of different types that may share memory, and their definitions."""
+        arrays = [p for p in self.kernel.params if isinstance(p, ArrayParam) and not p.restrict]
+        types = dict(self.dialect.aliased_type(p.dtype) for p in arrays)
+        return types if len(types) > 1 else {}
+
     def _array_declarations(self, slots: tuple[Slot, ...]) -> list[str]:
         stored = {s.array for s in statements(self.kernel.body) if isinstance(s, (Store, Atomic))}
+        aliased = self._aliased_types()
         lines = []
         for slot in slots:
             if not isinstance(slot, Pointer):
@@ -92,7 +100,10 @@ class _KernelPrinter:
             assert isinstance(param, ArrayParam)
             const = "" if param.name in stored else "const "
             space = self.dialect.space_qualifier("global")
-            type = f"{space}{const}{self.dialect.storage_name(param.dtype)}*"
+            element = self.dialect.storage_name(param.dtype)
+            if not param.restrict and aliased:
+                element = self.dialect.aliased_type(param.dtype)[0]
+            type = f"{space}{const}{element}*"
             restrict = f" {self.dialect.restrict}" if param.restrict else ""
             name = self.names.of(param.name)
             lines.append(f"    {type}{restrict} {name} = ({type}){self.memory.identifier(slot)};")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -37,7 +38,7 @@ def literal(const: Const, dialect: Dialect) -> str:
     if math.isnan(number):
         return dialect.not_a_number(const.type)
     with np.errstate(over="ignore"):
-        rounded = const.type.dtype.type(number)
+        rounded: Any = const.type.dtype.type(number)
     if np.isinf(rounded):
         return f"{'-' if number < 0 else ''}{dialect.infinity(const.type)}"
     digits = np.format_float_scientific(rounded, trim="-", exp_digits=1)

@@ -45,7 +45,7 @@ _RESERVED = re.compile(
     |NULL|NAN|INFINITY|MAXFLOAT|HUGE_VALF?
     |(CLK?|M|FLT|DBL|HALF|FP|[SU]?CHAR|U?SHRT|U?INT|U?LONG|ATOMIC)_\w*
     # families of functions, and what implementations keep for themselves
-    |(as|async|atom|atomic|cl|convert|enqueue|fast|fq|get|half|intel|kernel_exec|native|read)_\w*
+    |(aliased|as|async|atom|atomic|cl|convert|enqueue|fast|fq|get|half|intel|kernel_exec|native|read)_\w*
     |(sub_group|vload|vstore|wait_group|work_group|write)_\w*|v(load|store)\w*|(__|_[A-Z])\w*
     # functions
     |abs(_diff)?|a?(cos|sin|tan)(h|pi)?|atan2(pi)?|add_sat|all|any|barrier|bitselect|cbrt|ceil|clamp
@@ -73,6 +73,11 @@ class OpenCLC:
 
     def storage_name(self, type: ScalarType) -> str:
         return "uchar" if type.is_bool else _TYPE_NAMES[type.name]
+
+    def aliased_type(self, type: ScalarType) -> tuple[str, str]:
+        storage = self.storage_name(type)
+        name = f"aliased_{storage}"
+        return name, f"typedef {storage} __attribute__((may_alias)) {name};"
 
     def space_qualifier(self, space: Space) -> str:
         return _SPACE_QUALIFIERS[space]

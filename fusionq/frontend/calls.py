@@ -115,9 +115,9 @@ class Calls(Expressions):
         scalar = from_dtype_like(obj.type if isinstance(obj, np.dtype) else obj)
         if scalar is not None and not scalar.weak:
             if info is np.finfo and scalar.is_float:
-                return ObjectValue(np.finfo(scalar.dtype))
+                return ObjectValue(np.finfo(scalar.name))
             if info is np.iinfo and scalar.is_integer:
-                return ObjectValue(np.iinfo(scalar.dtype))
+                return ObjectValue(np.iinfo(scalar.name))
         self.fail(
             node,
             f"{ast.unparse(node)} has no limits",

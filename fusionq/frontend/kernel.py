@@ -174,7 +174,10 @@ def _item_kind(function: FunctionType) -> ItemKind | None:
     code = function.__code__
     if code.co_argcount == 0:
         return None
-    annotation = function.__annotations__.get(code.co_varnames[0])
+    try:
+        annotation = function.__annotations__.get(code.co_varnames[0])
+    except NameError:  # evaluated only now (Python 3.14), and imported for type checking only
+        return None
     if isinstance(annotation, str):
         # The name decides, so that names imported for type checking only are understood.
         try:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 import inspect
+import linecache
+import tokenize
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
@@ -99,16 +101,15 @@ def function_source(function: FunctionType) -> FunctionSource:
             "expression around it\n  Write a function with def."
         )
     try:
-        # From the code object: a decorator's wrapper must not stand for what it wraps.
-        lines, first_line = inspect.getsourcelines(code)
-    except (OSError, TypeError, IndexError, SyntaxError) as error:
+        lines = _source_lines(function)
+    except (OSError, TypeError, IndexError, SyntaxError, tokenize.TokenError) as error:
         raise KernelLanguageError(
             f"{where}: the source of {function.__name__!r} cannot be had ({error}), and kernels "
             "are compiled from source\n  Define it in a file or a notebook cell; for code made "
             "with exec, compile() it under a file name of its own and enter the text in "
             "linecache.cache under that name."
         ) from None
-    first_line = max(first_line, 1)
+    first_line = max(code.co_firstlineno, 1)
     indented = lines[0][:1].isspace()
     text = ("if True:\n" if indented else "") + "".join(lines)
     try:
@@ -127,6 +128,22 @@ def function_source(function: FunctionType) -> FunctionSource:
         raise _changed(function, where)
     tree.decorator_list = []
     return FunctionSource(function, tree, code.co_filename, tuple(lines), first_line)
+
+
+def _source_lines(function: FunctionType) -> list[str]:
+    """The function's lines from its first decorator on.
+
+    By the code object: a decorator's wrapper must not stand for what it wraps.  ``inspect`` is
+    asked only for what ``linecache`` does not have by name (it searches all modules first).
+    """
+    code = function.__code__
+    linecache.checkcache(code.co_filename)
+    lines = linecache.getlines(code.co_filename, function.__globals__)
+    if not lines:
+        return inspect.getsourcelines(code)[0]
+    if code.co_firstlineno > len(lines):
+        raise OSError(f"{code.co_filename} has only {len(lines)} lines")
+    return inspect.getblock(lines[code.co_firstlineno - 1 :])
 
 
 def _changed(function: FunctionType, where: str) -> KernelLanguageError:

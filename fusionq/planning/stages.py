@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from fusionq.analysis.dependence import Found, inside_groups
-from fusionq.analysis.item_space import ItemSpace, common_space
+from fusionq.analysis.item_space import ItemSpace, common_space, global_range
 from fusionq.analysis.list_analysis import ListAnalysis
 from fusionq.analysis.work_groups import candidates, keeps_inside, largest_extents
+from fusionq.passes.guard import unguardable
 
 WAITS = ("GROUP", "GLOBAL")
 """Scopes for which work-items have to wait for others."""
@@ -75,6 +76,9 @@ def _join(
     space = common_space([analysis.submissions[m] for m in members])
     if isinstance(space, str):
         return space
+    trapped = _trapped_barrier(analysis, members)
+    if trapped is not None:
+        return trapped
     waiting = [d for d in between if d.scope in WAITS]
     crossing = (*stage.crossing, *waiting)
     if not crossing:
@@ -88,6 +92,19 @@ def _join(
     if not waiting:
         return "no work-group size keeps the dependences of the launch before inside a work-group"
     return _because(waiting[0], "work-groups would have to wait for each other")
+
+
+def _trapped_barrier(analysis: ListAnalysis, members: Sequence[int]) -> str | None:
+    """Why some member's barriers cannot stand outside the guard that a larger range of another
+    member makes necessary; None if all can."""
+    submissions = [analysis.submissions[s] for s in members]
+    if len({global_range(s) for s in submissions}) == 1:
+        return None
+    for submission in submissions:
+        reason = unguardable(submission.ir.body)
+        if reason is not None:
+            return f"the ranges differ, and {reason}"
+    return None
 
 
 def _because(d: Found, why: str) -> str:

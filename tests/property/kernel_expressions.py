@@ -12,7 +12,16 @@ from typing import Any, TypeVar
 
 from hypothesis import strategies as st
 
-from fusionq.ir.types import BOOL, FLOAT64, INT64, WEAK_FLOAT, WEAK_INT, ScalarType, promote
+from fusionq.ir.types import (
+    BOOL,
+    FLOAT64,
+    INT64,
+    UINT64,
+    WEAK_FLOAT,
+    WEAK_INT,
+    ScalarType,
+    promote,
+)
 from tests.property.kernel_parameters import DTYPES, GatherArray, Parameter, ScalarParameter
 
 T = TypeVar("T")
@@ -145,11 +154,18 @@ class Expressions:
             nodes.append(self._call)
         return nodes
 
-    def operand(self, type_: ScalarType, scope: Scope, depth: int) -> str:
-        """An operand beside one of type ``type_``: of that type, or a bare literal."""
+    def operand(
+        self, type_: ScalarType, scope: Scope, depth: int, compared: bool = False
+    ) -> str:
+        """An operand beside one of type ``type_``: of that type, or a Python number.
+
+        ``compared``: no Python int known at run time only beside uint64, since no type holds
+        both.
+        """
         if not type_.is_bool and self.chance(30):
             return self.literal(type_)
-        if scope.numbers and not type_.is_bool and self.chance(10):
+        weak = not type_.is_bool and not (compared and type_ == UINT64)
+        if scope.numbers and weak and self.chance(10):
             return self.choose(scope.numbers)
         return self.expression(type_, scope, depth)
 
@@ -180,7 +196,7 @@ class Expressions:
         return f"({self.choose(forms).format(self.expression(type_, scope, depth))})"
 
     def _extremum(self, type_: ScalarType, scope: Scope, depth: int) -> str:
-        a, b = self.expression(type_, scope, depth), self.operand(type_, scope, depth)
+        a, b = self.expression(type_, scope, depth), self.operand(type_, scope, depth, True)
         name = self.choose(("min", "max", "np.minimum", "np.maximum", "np.fmin", "np.fmax"))
         if name.startswith("np.") and type_.is_float:
             return f"({name}({a}, {b}) + 0.0)"  # NumPy leaves open which of two zeros it gives
@@ -249,10 +265,10 @@ class Expressions:
         if self.chance(20):
             b = self.choose([b for b in self._features.dtypes if comparable(a, b)])
         lhs = self.expression(a, scope, depth)
-        rhs = self.operand(a, scope, depth) if a == b else self.expression(b, scope, depth)
+        rhs = self.operand(a, scope, depth, True) if a == b else self.expression(b, scope, depth)
         ops = ("<", "<=", ">", ">=", "==", "!=")
         if a == b and self.chance(15):
-            last = self.operand(a, scope, depth)
+            last = self.operand(a, scope, depth, True)
             return f"({lhs} {self.choose(ops)} {rhs} {self.choose(ops)} {last})"
         return f"({lhs} {self.choose(ops)} {rhs})"
 

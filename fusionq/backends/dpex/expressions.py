@@ -9,9 +9,9 @@ from __future__ import annotations
 import math
 
 from fusionq.backends.dpex.helpers import Helpers, constructor
-from fusionq.backends.dpex.memory import Memory
-from fusionq.codegen.text import Text
-from fusionq.errors import DeviceError
+from fusionq.codegen.memory import Memory
+from fusionq.codegen.names import Names
+from fusionq.codegen.text import PRIMARY, PRODUCT, SHIFT, SUM, UNARY, Text
 from fusionq.ir.functions import FLOAT_FUNCTIONS
 from fusionq.ir.nodes import (
     Binary,
@@ -32,10 +32,8 @@ from fusionq.ir.nodes import (
 )
 from fusionq.ir.types import INT64, ScalarType
 
-# Binding strength of Python's operators, weakest first.
-(
-    SELECT, OR, AND, NOT, COMPARE, BIT_OR, XOR, BIT_AND, SHIFT, SUM, PRODUCT, SIGN, ATOM,
-) = range(13)  # fmt: skip
+# Python's precedences; those that index arithmetic uses are C's too.
+SELECT, OR, AND, NOT, COMPARE, BIT_OR, XOR, BIT_AND = range(8)
 
 _BINARY = {
     "add": ("+", SUM), "sub": ("-", SUM), "mul": ("*", PRODUCT), "truediv": ("/", PRODUCT),
@@ -53,13 +51,13 @@ _ND_ITEM_QUERIES: dict[Query, str] = {
     "group_id": "get_group().get_group_id",
     "group_range": "get_group().get_group_range",
 }
-_NOT_IN_NUMBA_DPEX = "float16"
 
 
 class ExpressionPrinter:
     """Prints expressions; the text has the expression's value and, to numba, its type."""
 
-    def __init__(self, memory: Memory, helpers: Helpers, uses_groups: bool) -> None:
+    def __init__(self, names: Names, memory: Memory, helpers: Helpers, uses_groups: bool) -> None:
+        self._names = names
         self._memory = memory
         self._helpers = helpers
         self._queries = _ND_ITEM_QUERIES if uses_groups else _ITEM_QUERIES
@@ -75,27 +73,29 @@ class ExpressionPrinter:
     def element(self, array: str, indices: tuple[Expr, ...]) -> str:
         """``array[…]``: with an unsigned index, so that numba does not count from the end."""
         offset = self._memory.offset(array, [self.text(index) for index in indices])
-        return f"{self._memory.names.of(array)}[np.uint64({offset.text})]"
+        return f"{self._names.of(array)}[np.uint64({offset.text})]"
 
     def text(self, expr: Expr) -> Text:
         """An expression with its outermost operator's strength."""
-        if expr.type.name == _NOT_IN_NUMBA_DPEX:
-            raise DeviceError(f"it computes in {expr.type}, which numba-dpex cannot compile")
         match expr:
             case Const():
                 return _literal(expr)
             case Var():
-                return Text(self._memory.names.of(expr.name), ATOM)
+                return Text(self._names.of(expr.name), PRIMARY)
             case Param():
                 name = self._memory.scalar(expr.name)
-                return Text(f"{name} != 0", COMPARE) if expr.type.is_bool else Text(name, ATOM)
+                return Text(f"{name} != 0", COMPARE) if expr.type.is_bool else Text(name, PRIMARY)
             case Extent():
                 return self._memory.extent(expr.array, expr.dim)
             case ItemQuery():
-                return Text(f"item.{self._queries[expr.query]}({expr.dim})", ATOM)
+                return Text(f"item.{self._queries[expr.query]}({expr.dim})", PRIMARY)
             case Load():
                 element = self.element(expr.array, expr.indices)
-                return Text(f"{element} != 0", COMPARE) if expr.type.is_bool else Text(element, ATOM)
+                return (
+                    Text(f"{element} != 0", COMPARE)
+                    if expr.type.is_bool
+                    else Text(element, PRIMARY)
+                )
             case Unary():
                 return self._unary(expr)
             case Binary():
@@ -124,7 +124,7 @@ class ExpressionPrinter:
         if expr.op == "not" or expr.type.is_bool:
             return Text(f"not {operand.at(NOT)}", NOT)
         sign = "-" if expr.op == "neg" else "~"
-        return _cut(Text(f"{sign}{operand.at(ATOM)}", SIGN), expr.type)
+        return _cut(Text(f"{sign}{operand.at(PRIMARY)}", UNARY), expr.type)
 
     def _binary(self, expr: Binary) -> Text:
         type, op = expr.type, expr.op
@@ -157,11 +157,13 @@ class ExpressionPrinter:
         if target == source:
             return self.text(expr.operand)
         if target.is_bool:
-            return Text(f"{self.text(expr.operand).at(BIT_OR)} != {constructor(source)}(0)", COMPARE)
+            return Text(
+                f"{self.text(expr.operand).at(BIT_OR)} != {constructor(source)}(0)", COMPARE
+            )
         if source.is_float and target.is_integer:
             cast = self._helpers.saturating_cast(target, source)
-            return Text(f"{cast}({self.value(expr.operand)})", ATOM)
-        return Text(f"{constructor(target)}({self.value(expr.operand)})", ATOM)
+            return Text(f"{cast}({self.value(expr.operand)})", PRIMARY)
+        return Text(f"{constructor(target)}({self.value(expr.operand)})", PRIMARY)
 
     def _call(self, expr: Call) -> Text:
         name, type = expr.function, expr.args[0].type
@@ -178,11 +180,11 @@ class ExpressionPrinter:
 
     def _function(self, name: str, args: tuple[Expr, ...]) -> Text:
         called = self._helpers.function(name)
-        return Text(f"{called}({', '.join(map(self.value, args))})", ATOM)
+        return Text(f"{called}({', '.join(map(self.value, args))})", PRIMARY)
 
     def _helper(self, operation: str, type: ScalarType, *args: Expr) -> Text:
         called = self._helpers.operation(operation, type)
-        return Text(f"{called}({', '.join(map(self.value, args))})", ATOM)
+        return Text(f"{called}({', '.join(map(self.value, args))})", PRIMARY)
 
 
 def _shifts_plainly(expr: Binary) -> bool:
@@ -192,7 +194,7 @@ def _shifts_plainly(expr: Binary) -> bool:
 def _cut(text: Text, type: ScalarType) -> Text:
     """A result that numba computed in 64 bits, in its own type."""
     if type.is_integer and type.bits < 64:
-        return Text(f"{constructor(type)}({text.text})", ATOM)
+        return Text(f"{constructor(type)}({text.text})", PRIMARY)
     return text
 
 
@@ -206,5 +208,5 @@ def _literal(const: Const) -> Text:
         text = repr(value)
         plain = const.type.is_bool or const.type in (INT64,) or const.type.name == "float64"
     if not plain:
-        return Text(f"{constructor(const.type)}({text})", ATOM)
-    return Text(text, SIGN if text.startswith("-") else ATOM)
+        return Text(f"{constructor(const.type)}({text})", PRIMARY)
+    return Text(text, UNARY if text.startswith("-") else PRIMARY)

@@ -12,6 +12,9 @@ from textwrap import dedent, indent
 from fusionq.ir.types import ScalarType
 from fusionq.language.casts import integer_limits
 
+PREFIX = "fq_"
+"""What the helpers' names start with, and no name of the user's kernel does."""
+
 OPENCL_NAMES = {
     "arcsin": "asin", "arccos": "acos", "arctan": "atan", "arctan2": "atan2",
     "arcsinh": "asinh", "arccosh": "acosh", "arctanh": "atanh", "gamma": "tgamma",
@@ -141,7 +144,7 @@ class Helpers:
 
     def operation(self, operation: str, type: ScalarType) -> str:
         """The name of the helper for ``operation`` on operands of ``type``."""
-        name = f"{operation}_{type.name}"
+        name = f"{PREFIX}{operation}_{type.name}"
         if name not in self._texts:
             if type.is_float:
                 self.device_functions.update(_CALLED.get(operation, ()))
@@ -152,7 +155,7 @@ class Helpers:
     def saturating_cast(self, target: ScalarType, source: ScalarType) -> str:
         """The name of the floating to integer conversion that truncates, saturates, and gives
         0 for NaN."""
-        name = f"{target.name}_of_{source.name}"
+        name = f"{PREFIX}{target.name}_of_{source.name}"
         if name not in self._texts:
             low, high = integer_limits(target.dtype)
             body = f"""\
@@ -168,9 +171,10 @@ class Helpers:
 
     def range_length(self) -> str:
         """The name of the helper that counts ``range(start, stop, step)``; 0 for a step of 0."""
-        if "range_length" not in self._texts:
-            self._texts["range_length"] = _function("range_length", "start, stop, step", _RANGE_LENGTH)
-        return "range_length"
+        name = f"{PREFIX}range_length"
+        if name not in self._texts:
+            self._texts[name] = _function(name, "start, stop, step", _RANGE_LENGTH)
+        return name
 
     def _define(self, name: str, head: str, body: str, type: ScalarType) -> None:
         made = constructor(type)

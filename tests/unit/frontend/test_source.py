@@ -122,6 +122,14 @@ def test_source_that_changed():
         specialised(function, 1, np.zeros(1))
 
 
+def test_a_source_file_that_became_shorter():
+    function = define("\n" * 20 + "def k(item, a):\n    a[0] = 1\n")
+    name = function.__code__.co_filename
+    linecache.cache[name] = (1, None, ["x = 1\n"], name)
+    with pytest.raises(KernelLanguageError, match=r"cannot be had \(.* has only 1 lines\)"):
+        specialised(function, 1, np.zeros(1))
+
+
 def test_a_wrapper_does_not_stand_for_what_it_wraps():
     with pytest.raises(KernelLanguageError, match="positional parameters only"):
         specialised(wrapping(decorated), 1, np.zeros(1))

@@ -66,6 +66,10 @@ def test_the_report_is_the_same_from_the_cache(queue):
     for key in ("cache", "timings_seconds"):
         assert first.pop(key) != second.pop(key)
     assert first == second
+    assert {"frontend", "analysis", "passes", "codegen", "build", "prepare"} <= set(
+        reports[0].timings
+    )
+    assert reports[1].timings == {}
 
 
 def test_other_buffers_and_sizes_need_no_plan_and_no_build(queue, work):

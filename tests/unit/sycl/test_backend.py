@@ -17,7 +17,7 @@ from fusionq.backends.sycl.build_log import build_log
 from fusionq.backends.sycl.memory import HUGE_PAGE
 from fusionq.errors import ArgumentError, DeviceError
 from fusionq.ir.nodes import ArrayParam, Kernel, Load, Param, ScalarParam, Store
-from fusionq.ir.types import BOOL, FLOAT16, FLOAT32, INT8, INT64, SCALAR_TYPES, UINT64
+from fusionq.ir.types import BOOL, FLOAT16, FLOAT32, INT8, INT32, INT64, SCALAR_TYPES, UINT64
 from tests.unit.codegen.built_kernels import (
     IDS,
     ITEM,
@@ -380,3 +380,21 @@ def test_argument_types_are_what_dpctl_takes(device):
     assert all(isinstance(a, ctypes._SimpleCData) for a in launch._arguments)
     launch.launch().wait()
     assert (out == np.float16(0.1)).all()
+
+
+def test_one_memory_seen_as_two_types(device):
+    """A compiler may not assume that a float and an int array are different memory."""
+    a, out = np.zeros(16, np.float32), np.zeros(16, np.float32)
+    params = (ArrayParam("a", FLOAT32, 1), ArrayParam("bits", INT32, 1),
+              ArrayParam("out", FLOAT32, 1))  # fmt: skip
+    body = (
+        Store("a", (ITEM,), const(1.0, FLOAT32)),
+        Store("bits", (ITEM,), const(0x40000000, INT32)),
+        Store("out", (ITEM,), load("a", ITEM)),
+    )
+    kernel = Kernel("k", 1, params, (("i", INT64),), (IDS[0], *body))
+    program = device.build(kernel, "strict")
+    bindings = [bind(x) for x in (a, a.view(np.int32), out)]
+    device.prepare(program, bindings, ONE_EACH).launch().wait()
+    assert (out == 2).all()
+    assert (a == 2).all()

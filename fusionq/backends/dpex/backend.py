@@ -1,0 +1,47 @@
+"""The dpex backend: a SYCL queue whose kernels numba-dpex compiles."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+
+from fusionq.backends.base import Binding, FloatMode, LaunchShape, Program
+from fusionq.backends.dpex.environment import load_numba_dpex
+from fusionq.backends.dpex.program import build
+from fusionq.backends.sycl.backend import SyclBackend
+from fusionq.backends.sycl.launch import SyclLaunch
+from fusionq.backends.sycl.program import SyclProgram
+from fusionq.ir.nodes import Kernel
+
+TARGET = "dpex"
+
+
+class DpexBackend(SyclBackend):
+    """Runs kernels on a SYCL device of the OpenCL backend, compiled by numba-dpex.
+
+    ``target`` is ``"dpex"`` (the default device) or ``"dpex:"`` and a SYCL filter string;
+    ``profiling`` makes events record when they ran.  Raises DeviceError where numba-dpex is not
+    installed or there is no such device.
+    """
+
+    def __init__(self, target: str = TARGET, profiling: bool = False) -> None:
+        load_numba_dpex()
+        super().__init__(target.removeprefix(TARGET).removeprefix(":") or None, profiling)
+
+    @property
+    def program_domain(self) -> Hashable:
+        """Equal for backends that can run each other's programs: those of one SYCL context."""
+        return (TARGET, super().program_domain)
+
+    def build(self, kernel: Kernel, fp: FloatMode) -> SyclProgram:
+        """Compile; DeviceError for what numba-dpex cannot compile."""
+        return build(self.sycl_queue, kernel, fp)
+
+    def prepare(
+        self, program: Program, arguments: Sequence[Binding], shape: LaunchShape
+    ) -> SyclLaunch:
+        """Arguments in the order of ``kernel.params``; ArgumentError where they do not fit.
+
+        numba-dpex counts dimensions from the fastest, so the extents are reversed.
+        """
+        reversed_shape = LaunchShape(shape.global_range[::-1], shape.local_range[::-1])
+        return super().prepare(program, arguments, reversed_shape)

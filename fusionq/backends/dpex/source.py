@@ -1,0 +1,122 @@
+"""The typed kernel IR as the Python source of a numba-dpex kernel."""
+
+from __future__ import annotations
+
+from fusionq.backends.dpex.expressions import ExpressionPrinter
+from fusionq.backends.dpex.helpers import Helpers
+from fusionq.backends.dpex.names import PythonNames
+from fusionq.backends.dpex.statements import INDENT, StatementPrinter
+from fusionq.codegen import DeviceSource, Pointer, Scalar, Slot
+from fusionq.codegen.memory import Memory
+from fusionq.errors import DeviceError
+from fusionq.ir.functions import FLOAT_FUNCTIONS
+from fusionq.ir.nodes import ArrayParam, Barrier, GroupCall, ItemQuery, Kernel, ScalarParam
+from fusionq.ir.types import FLOAT16, INT64, UINT8, UINT64, ScalarType
+from fusionq.ir.walk import expressions, statements
+
+_IMPORTED = {
+    "np", "item", "kernel", "device_func", "global_array", "local_array", "private_array",
+    "Item", "NdItem", "AtomicRef", "AddressSpace", "MemoryOrder", "MemoryScope",
+    "atomic_fence", "group_barrier", "pow", *FLOAT_FUNCTIONS,
+}  # fmt: skip
+
+
+def generate(kernel: Kernel) -> DeviceSource:
+    """The source of a module with the kernel; the same kernel gives the same text.
+
+    The kernel's dimensions are SYCL's: the launch has to give numba-dpex its extents reversed.
+    Raises DeviceError for what numba-dpex cannot compile.
+    """
+    try:
+        return _KernelPrinter(kernel).print()
+    except DeviceError as error:
+        raise DeviceError(
+            f"{kernel.span}: kernel {kernel.name!r} cannot run on the dpex backend: {error}; use "
+            "a queue on the SYCL device itself, e.g. FusionQueue('opencl:cpu')"
+        ) from None
+
+
+def argument_type(slot: Slot, kernel: Kernel) -> ScalarType:
+    """The type of the kernel argument that a slot stands for."""
+    match slot:
+        case Pointer():
+            return UINT64
+        case Scalar():
+            param = kernel.param(slot.param)
+            assert isinstance(param, ScalarParam)
+            return UINT8 if param.type.is_bool else param.type
+        case _:
+            return INT64
+
+
+def uses_groups(kernel: Kernel) -> bool:
+    """Whether the kernel asks for more than an ``Item`` can tell."""
+    return any(isinstance(s, (Barrier, GroupCall)) for s in statements(kernel.body)) or any(
+        isinstance(e, ItemQuery) and e.query not in ("global_id", "global_range")
+        for e in expressions(kernel.body)
+    )
+
+
+class _KernelPrinter:
+    def __init__(self, kernel: Kernel) -> None:
+        self.kernel = kernel
+        self.types = frozenset(e.type for e in expressions(kernel.body))
+        if FLOAT16 in self.types:
+            raise DeviceError("it computes in float16, which numba-dpex cannot compile")
+        self.groups = uses_groups(kernel)
+        self.helpers = Helpers()
+        self.names = PythonNames(set(_IMPORTED))
+        self.entry_point = self.names.fresh(kernel.name)
+        self.memory = Memory(kernel, self.names)
+        printer = ExpressionPrinter(self.names, self.memory, self.helpers, self.groups)
+        self.statements = StatementPrinter(kernel, printer, self.names, self.helpers)
+
+    def print(self) -> DeviceSource:
+        body = [self.statements.declaration(array) for array in self.kernel.arrays]
+        lines = self.statements.body(self.kernel.body, 1)
+        slots = self.memory.slots()
+        arrays = [self._array(slot) for slot in slots if isinstance(slot, Pointer)]
+        item = f"item: {'NdItem' if self.groups else 'Item'}"
+        parameters = ", ".join([item, *(self.memory.identifier(slot) for slot in slots)])
+        text = [
+            *self._imports(),
+            "",
+            "",
+            *(f"{helper}\n" for helper in self.helpers.texts),
+            '@kernel(error_model="numpy")',
+            f"def {self.entry_point}({parameters}):",
+            *(INDENT + line for line in (*self._comment(slots), *arrays, *body)),
+            *lines,
+        ]
+        return DeviceSource("\n".join(text) + "\n", self.entry_point, slots, self.types)
+
+    def _imports(self) -> list[str]:
+        lines = [
+            "import numpy as np",
+            "from numba_dpex import device_func, kernel",
+            "from numba_dpex.kernel_api import (",
+            "    AddressSpace, AtomicRef, Item, MemoryOrder, MemoryScope, NdItem, atomic_fence,",
+            "    group_barrier,",
+            ")",
+            "from fusionq.backends.dpex.device_arrays import (",
+            "    global_array, local_array, private_array,",
+            ")",
+        ]
+        called = sorted(self.helpers.device_functions)
+        if called:
+            lines.append(f"from fusionq.backends.dpex.device_functions import {', '.join(called)}")
+        return lines
+
+    def _comment(self, slots: tuple[Slot, ...]) -> list[str]:
+        """The arguments' types, which numba is given when it compiles the kernel."""
+        described = [
+            f"{self.memory.identifier(slot)}: {argument_type(slot, self.kernel)}" for slot in slots
+        ]
+        return [f"# {', '.join(described)}"] if described else []
+
+    def _array(self, slot: Pointer) -> str:
+        param = self.kernel.param(slot.param)
+        assert isinstance(param, ArrayParam)
+        dtype = "uint8" if param.dtype.is_bool else param.dtype.name
+        name, address = self.names.of(slot.param), self.memory.identifier(slot)
+        return f"{name} = global_array({address}, np.{dtype})"

@@ -1,0 +1,152 @@
+"""Variables: their types, where paths meet, in loops, in tuples, and by assignment."""
+
+import numpy as np
+import pytest
+
+from fusionq.errors import KernelLanguageError
+from fusionq.ir.nodes import (
+    Assign,
+    Const,
+    ItemQuery,
+)
+from fusionq.ir.types import FLOAT32, FLOAT64, INT64
+from tests.unit.frontend.bodies import both, ir_of, kernel_of, refused
+from tests.unit.frontend.running import define, run_both, specialised
+
+
+def test_a_loop_carries_the_type_of_its_body():
+    ir = ir_of("s = 0.0", "for k in range(n):", "    s += x[k]", "out[i, 0] = s")
+    assert dict(ir.variables) == {"i": INT64, "s": FLOAT32}
+    assert ir.body[1] == Assign("s", Const(FLOAT32, 0.0))
+    assert ir.body[1].span.line == 3
+    both("s = 0.1", "for k in range(n):", "    s = s * x[k]", "out[i, 0] = s", n=0, dtype="float32")
+
+
+def test_an_int_that_becomes_a_float_in_a_loop():
+    ir = ir_of("s = 0", "for k in range(n):", "    s += x[k] / 2", "out[i, 0] = s")
+    assert dict(ir.variables)["s"] == FLOAT32
+    ir = ir_of("s = 0", "for k in range(n):", "    s = s + 0.5", "out[i, 0] = s * x[i]")
+    assert dict(ir.variables)["s"] == FLOAT64
+    assert ir.body[-1].value.operand.type == FLOAT32  # still weak
+
+
+def test_types_that_pass_through_several_variables():
+    ir = ir_of(
+        "a = 0", "b = 0", "for k in range(n):", "    a = b", "    b = b + x[k]", "out[i, 0] = a"
+    )
+    assert dict(ir.variables)["a"] == dict(ir.variables)["b"] == FLOAT32
+
+
+def test_a_break_hands_over_a_type():
+    lines = ["best = -1", "for k in range(8):", "    if x[k] > i:", "        best = x[k]",
+             "        break", "out[i, 0] = best"]  # fmt: skip
+    assert dict(ir_of(*lines).variables)["best"] == FLOAT32
+    both(*lines)
+
+
+def test_a_new_type_starts_a_new_variable():
+    ir = ir_of("t = x[i]", "t = np.float64(t) + 1", "t = i", "out[i, 0] = t")
+    assert [(n, t) for n, t in ir.variables if n.startswith("t")] == [
+        ("t", FLOAT32), ("t_1", FLOAT64), ("t_2", INT64),
+    ]  # fmt: skip
+    both("t = x[i]", "out[i, 0] = t", "t = np.float64(t) * 0.1", "t = t * 3", "out[i, 1] = t")
+
+
+def test_paths_that_meet_with_a_weak_and_a_strong_type():
+    ir = ir_of("y = x[i]", "if y > 0:", "    y = 1", "out[i, 0] = y")
+    assert dict(ir.variables)["y"] == FLOAT32
+    both("y = x[i]", "if y > 0:", "    y = 1", "out[i, 0] = y")
+
+
+def test_paths_that_meet_with_different_types_are_refused():
+    message = refused(
+        "if i > 0:", "    y = x[i]", "else:", "    y = np.float64(1)", "out[i, 0] = y"
+    )
+    assert "'y' has no single type here: it is float32 (line 4) or float64 (line 6)" in message
+    assert "np.float32(…)" in message
+    message = refused("y = i", "for k in range(n):", "    y = y * 0.5", "out[i, 0] = y")
+    assert "'y' has no single type here: it is int64 (line 3) or float64 (line 5)" in message
+
+
+def test_different_types_that_nobody_reads_are_accepted():
+    both(
+        "if i > 0:", "    y = x[i]", "    out[i, 0] = y", "else:", "    y = i", "    out[i, 1] = y"
+    )
+
+
+def test_a_literal_that_does_not_fit_the_other_paths_type():
+    function = kernel_of("y = 1000", "if i > 0:", "    y = x[i]", "out[i, 0] = y")
+    with pytest.raises(KernelLanguageError, match="'y' has no single type here"):
+        specialised(function, 4, np.zeros(4, "int8"), np.zeros((4, 4)), 1)
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ["out[i, 0] = y", "y = 1"],
+        ["if i > 0:", "    y = 1", "out[i, 0] = y"],
+        ["while i > n:", "    y = 1", "    break", "out[i, 0] = y"],
+        ["y += 1"],
+        ["for k in range(n):", "    if k > 0:", "        out[i, 0] = y", "    y = k"],
+    ],
+)
+def test_names_that_may_not_be_assigned(lines):
+    message = refused(*lines)
+    assert "'y' is read before it is assigned" in message or "'y' may not be assigned" in message
+
+
+def test_names_assigned_on_all_paths():
+    both("if i > 1:", "    y = 1", "else:", "    y = 2.5", "out[i, 0] = y")
+    both("if i > 1:", "    return", "else:", "    y = 2.5", "out[i, 0] = y")
+
+
+def test_tuples():
+    both(
+        "a, b = i, x[i]", "a, b = b, a", "out[b, 0] = a",
+        "t = (a, b, 3)", "a = a + 1", "out[i, 1] = t[0] + t[-1] + len(t)",
+        "t = (t[1], t[0], t[2])", "out[i, 2] = t[0] + 2 * t[1]",
+        "(p, q), r = (1, a), 2", "out[i, 3] = p + q + r",
+    )  # fmt: skip
+    ir = ir_of("a, b = item.get_id(0), item.get_range(0)", "out[a, 0] = b")
+    assert ir.body[1:3] == (
+        Assign("a", ItemQuery("global_id", 0)), Assign("b", ItemQuery("global_range", 0)),
+    )  # fmt: skip
+
+
+def test_elements_can_be_swapped():
+    function = define(
+        "def k(item, a):\n    i = item.get_id(0) * 2\n    a[i], a[i + 1] = a[i + 1], a[i]\n"
+    )
+    (a,) = run_both(function, 2, np.arange(4.0))
+    assert a.tolist() == [1, 0, 3, 2]
+
+
+def test_tuples_where_paths_meet():
+    both(
+        "t = (0, 1.5)",
+        "for k in range(n):",
+        "    t = (t[0] + k, t[1] * x[k])",
+        "out[i, 0] = t[0]",
+        "out[i, 1] = t[1]",
+    )
+
+
+def test_assignment_to_several_targets():
+    both("a = b = out[i, 2] = x[i] + 1", "a += 1", "out[i, 0] = a", "out[i, 1] = b")
+
+
+def test_annotated_and_augmented_assignments():
+    both(
+        "s: float = x[i]", "t: int", "t = 3", "s += 1", "s *= t", "s -= 0.5", "s /= 4",
+        "s //= 0.25", "s %= 3", "s **= 2", "out[i, 0] = s",
+        "t <<= 2", "t |= 3", "t &= 14", "t ^= 5", "t >>= 1", "out[i, 1] = t",
+    )  # fmt: skip
+
+
+def test_augmented_elements_keep_the_arrays_type():
+    function = define(
+        "def k(item, a):\n    i = item.get_id(0)\n"
+        "    a[i] += 0.5\n    a[i] *= 3\n    a[i] -= i\n    a[i] //= 2\n"
+    )
+    run_both(function, 4, np.array([1, -7, 100, 5], "int32"))
+    run_both(function, 4, np.array([1, -7, 100, 5], "float32"))
