@@ -68,11 +68,8 @@ def _element(value: object, dtype: np.dtype[Any]) -> Any:
             element: Any = np.array(number).astype(dtype)[()]
     except OverflowError:
         return None
-    if dtype.kind == "f":
-        fits = np.isinf(element) == (abs(number) == np.inf)
-    else:
-        fits = element == number
-    return element if fits else None
+    overflows = dtype.kind == "f" and np.isinf(element) and abs(number) != np.inf
+    return None if overflows or (dtype.kind != "f" and element != number) else element
 
 
 def host_task(queue: FusionQueue, function: Callable[..., object], *buffers: object) -> Event:

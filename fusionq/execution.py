@@ -52,6 +52,7 @@ class PreparedRun:
         "memory",
         "plan_depends_on_scalars",
         "setters",
+        "single",
         "stage_of",
         "storages",
         "submissions",
@@ -73,6 +74,8 @@ class PreparedRun:
         self.last_use = 0
         self.launches: list[PreparedLaunch | None] = []
         """One for each stage; None where there is nothing to launch."""
+        self.single: PreparedLaunch | None = None
+        """The launch, where there is just one."""
         self.stage_of = tuple(
             next(k for k, stage in enumerate(built.plan.stages) if s in stage.submissions)
             for s in range(len(submissions))
@@ -129,6 +132,9 @@ class PreparedRun:
         self, depends: Sequence[DeviceEvent]
     ) -> tuple[Sequence[DeviceEvent | None], DeviceEvent | None]:
         """Enqueue all stages; the events, one for each stage, and the last of them."""
+        if self.single is not None:
+            event = self.single.launch(depends)
+            return (event,), event
         events: list[DeviceEvent | None] = []
         last = None
         for launch in self.launches:
@@ -304,6 +310,7 @@ def _bind(backend: Backend, run: PreparedRun, pending: SubmissionList) -> None:
         run.launches.append(launch)
         for position, name in _scalar_params(stage, scalars):
             run.setters[position].append((launch, name))
+    run.single = run.launches[0] if len(run.launches) == 1 else None
     run.bound_memory = tuple(used.values())
     run.storages = [weakref.ref(s) for s in run.used(pending.memory)]
     run.memory = tuple(weakref.ref(m) if isinstance(m, Storage) else None for m in pending.memory)

@@ -77,7 +77,11 @@ class Fusion:
         assert pending is not None
         self._foreign = pending.foreign
         if kind is None:
-            self.event = self._queue.end_list(pending, self._options)
+            try:
+                self.event = self._queue.end_list(pending, self._options)
+            except BaseException:
+                self.event = Event(None, pending, len(pending.entries) - 1)
+                raise
         else:
             reason = f"an exception ended the block: {kind.__name__}: {error}"
             self.event = self._queue.end_list_unfused(pending, reason, quiet=True)

@@ -10,16 +10,16 @@ from weakref import WeakSet
 
 import numpy as np
 
+from fusionq.arguments import SCALAR_CLASSES, range_or_none, sort_argument
 from fusionq.backends.base import DeviceEvent, DeviceInfo
 from fusionq.cache.memory import QueueCache
 from fusionq.call_site import user_span, warn_aborted
 from fusionq.errors import ArgumentError, FusionRefused, FusionStateError, PromotionConflict
 from fusionq.event import Event, as_dependence
-from fusionq.foreign import foreign_token
 from fusionq.fusion_mode import LOCK, QUEUES
-from fusionq.language.ranges import NdRange, Range, as_range
+from fusionq.language.ranges import NdRange, Range
 from fusionq.launcher import Launcher
-from fusionq.memory import AccessorArgument, Buffer
+from fusionq.memory import Buffer
 from fusionq.options import DEFAULT, OptionValues, option_values
 from fusionq.storage import Region
 from fusionq.submission_list import (
@@ -37,12 +37,6 @@ if TYPE_CHECKING:
 RangeLike = int | tuple[int, ...] | Range | NdRange
 ArrayLike = Buffer | np.ndarray[Any, Any]
 
-_SCALAR_CLASSES = frozenset(
-    (
-        bool, int, float, np.bool_, np.float16, np.float32, np.float64,
-        np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint32, np.uint64,
-    )
-)  # fmt: skip
 _queues: WeakSet[FusionQueue] = WeakSet()
 
 report_listeners: list[Callable[[Report], object]] = []
@@ -126,7 +120,7 @@ class FusionQueue:
         """
         space: object = range
         if type(space) is not int and type(space) is not Range and type(space) is not NdRange:
-            space = _range_or_none(range)
+            space = range_or_none(range)
         key: list[object] = [kernel, space]
         memory: list[object] = []
         foreign: list[object] = []
@@ -135,11 +129,11 @@ class FusionQueue:
             if type(arg) is Buffer:
                 key.append(arg._token)
                 memory.append(arg._storage)
-            elif type(arg) in _SCALAR_CLASSES:
+            elif type(arg) in SCALAR_CLASSES:
                 key.append(type(arg))
-                values.append(arg)  # type: ignore[arg-type]  # one of _SCALAR_CLASSES
+                values.append(arg)  # type: ignore[arg-type]  # one of SCALAR_CLASSES
             else:
-                key.append(_sort_argument(arg, memory, foreign, values))
+                key.append(sort_argument(arg, memory, foreign, values))
         with LOCK:
             try:
                 entry = self._known[tuple(key)]
@@ -403,33 +397,6 @@ class FusionQueue:
 def _tell_listeners(ended: SubmissionList) -> None:
     for listener in report_listeners:
         listener(ended.report())
-
-
-def _range_or_none(range: Any) -> Range | None:
-    """``range`` as a Range; None where that is none, for the checks to refuse.  (8.0 equals 8,
-    and must not pass for it.)"""
-    try:
-        return as_range(range)
-    except (ArgumentError, TypeError):
-        return None
-
-
-def _sort_argument(
-    arg: object, memory: list[object], foreign: list[object], values: list[ScalarValue]
-) -> object:
-    """The token of an argument that is neither a plain Buffer nor a plain number."""
-    if isinstance(arg, AccessorArgument):
-        memory.append(arg.buffer._storage)
-        return arg.token
-    if isinstance(arg, Buffer):
-        memory.append(arg._storage)
-        return arg._token
-    if isinstance(arg, (bool, int, float, np.generic)):
-        values.append(arg)
-        return type(arg)
-    memory.append(arg)
-    foreign.append(arg)
-    return foreign_token(arg)
 
 
 @atexit.register

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import Any
 
 import numpy as np
@@ -82,13 +82,34 @@ def admit(
         )
         check_bounds(entry, [a.value for a in arguments if isinstance(a, ScalarArgument)])
         clock.lap("frontend")
-        check_submission(submission)
+        check_key = _check_key(submission)
+        if check_key not in _checked:
+            check_submission(submission)
+            if len(_checked) >= 4096:
+                _checked.clear()
+            _checked.add(check_key)
         clock.lap("analysis")
     except (ArgumentError, DeviceError) as error:
         raise type(error)(_located(span, str(error))) from None
     except KernelLanguageError as error:
         raise KernelLanguageError(f"{error}\n  Submitted at {span}.") from None
     return entry
+
+
+_checked: set[Hashable] = set()
+"""What ``check_submission`` has let pass, in the terms that its answer depends on."""
+
+
+def _check_key(submission: Submission) -> Hashable:
+    """Kernel, types, range, extents, strides, flags and integer values; not where memory is."""
+    arguments: list[Hashable] = []
+    for argument in submission.arguments:
+        if isinstance(argument, ArrayArgument):
+            flags = argument.buffer_flag, argument.access_flag, argument.internal
+            arguments.append((argument.shape, argument.strides, *flags))
+        elif not argument.type.is_float:
+            arguments.append(int(argument.value))
+    return submission.fingerprint, submission.signature, submission.range, tuple(arguments)
 
 
 class _Clock:

@@ -129,4 +129,3 @@ def _groups(arguments: Sequence[ArrayArgument]) -> list[int]:
                 low, high = sorted((find(j), find(k)))
                 root[high] = low
     return [find(k) for k in range(len(arguments))]
-

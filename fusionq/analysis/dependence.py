@@ -124,10 +124,14 @@ class _Relations:
         from_b = self.analysis.item_elements(consumer, b)
         if from_a is None or from_b is None:
             unknown = a if from_a is None else b
-            return "UNKNOWN", (
-                f"the index at {unknown.span} is not an affine function of ids, loop variables, "
-                "sizes and integer scalars, so it may touch any element"
-            ), None
+            return (
+                "UNKNOWN",
+                (
+                    f"the index at {unknown.span} is not an affine function of ids, loop variables, "
+                    "sizes and integer scalars, so it may touch any element"
+                ),
+                None,
+            )
         first, second = self.analysis.submissions[producer], self.analysis.submissions[consumer]
         items = from_a.apply_range(from_b.reverse())
         if proofs.is_empty(items):

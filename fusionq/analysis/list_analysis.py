@@ -103,9 +103,7 @@ def element_map(
         [str(lie.offset), *(f"{s}{n}" for s, n in zip(lie.strides, names, strict=True) if s)]
     ).replace("+ -", "- ")
     parameters = ", ".join(symbols.names)
-    constraint = (
-        f"b = {terms}" if lie.width == 1 else f"{terms} <= b and b < {terms} + {lie.width}"
-    )
+    constraint = f"b = {terms}" if lie.width == 1 else f"{terms} <= b and b < {terms} + {lie.width}"
     address = isl.Map(f"[{parameters}] -> {{ [{', '.join(names)}] -> [b] : {constraint} }}")
     return relation.apply_range(address)
 

@@ -28,9 +28,7 @@ PRIVATE_BYTES_LIMIT = 512
 """More private memory an item than this spills on any device and is not a gain."""
 
 
-def private_footprint(
-    analysis: ListAnalysis, uses: Sequence[Use], mode: Mode
-) -> Footprint | str:
+def private_footprint(analysis: ListAnalysis, uses: Sequence[Use], mode: Mode) -> Footprint | str:
     """What each work-item owns of the memory that ``uses`` (all its accesses in one fused
     kernel, in program order) touch, or the reason why it cannot be private."""
     unfit = unfit_for_promotion(analysis, uses)

@@ -11,7 +11,8 @@ from fusionq.errors import DeviceError
 
 def backend_for(target: Any, profiling: bool = False) -> Backend:
     """A new backend for ``target``: None (the default SYCL device), a SYCL filter string, a
-    ``dpctl.SyclQueue``, or ``"reference"``.
+    ``dpctl.SyclQueue``, ``"dpex"`` or ``"dpex:"`` and a filter string (numba-dpex compiles), or
+    ``"reference"``.
 
     DeviceError where there is no such device, ArgumentError for another type of target.
     """
@@ -19,6 +20,10 @@ def backend_for(target: Any, profiling: bool = False) -> Backend:
         from fusionq.backends.reference import ReferenceBackend
 
         return ReferenceBackend()
+    if isinstance(target, str) and target.partition(":")[0] == "dpex":
+        from fusionq.backends.dpex.backend import DpexBackend
+
+        return DpexBackend(target, profiling)
     from fusionq.backends.sycl.backend import SyclBackend
 
     return SyclBackend(target, profiling)

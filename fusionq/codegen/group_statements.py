@@ -89,9 +89,7 @@ class GroupStatementPrinter:
             call = f"({own_name}){call}"
         return self._with_identity(stmt, f"{prefix}{result}", result, call)
 
-    def _with_identity(
-        self, stmt: GroupCall, target: str, result: str, call: str
-    ) -> list[str]:
+    def _with_identity(self, stmt: GroupCall, target: str, result: str, call: str) -> list[str]:
         """The assignment.  An exclusive scan in a wider type starts from that type's identity,
         which the first work-item's own type cannot hold."""
         type = stmt.value.type
@@ -101,9 +99,7 @@ class GroupStatementPrinter:
         first = self._expressions.value(Const(type, _identity(stmt.op, type)))
         return [f"{target} = {groups.LINEAR_LOCAL_ID} == 0 ? {first} : {call};"]
 
-    def _by_turns(
-        self, stmt: GroupCall, value: str, wide: ScalarType, target: str
-    ) -> list[str]:
+    def _by_turns(self, stmt: GroupCall, value: str, wide: ScalarType, target: str) -> list[str]:
         """Where there is no collective function: every work-item's value in turn, in the order
         of linear local ids."""
         assert stmt.op is not None
@@ -151,4 +147,3 @@ def _start(expressions: ExpressionPrinter, wide: ScalarType, op: GroupOp) -> str
     if op == "and" and wide.kind == "u":
         value = (1 << wide.bits) - 1
     return expressions.value(Const(wide, float(value) if wide.is_float else value))
-

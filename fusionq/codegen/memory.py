@@ -58,11 +58,16 @@ class Memory:
                 row = f"{offset.at(PRODUCT)} * {self.extent(name, dim).text}"
                 offset = Text(f"{row} + {index.at(SUM)}", SUM)
             return offset
-        terms = [
-            f"{index.at(PRODUCT)} * {self.identifier(Stride(name, dim))}"
+        assert isinstance(array, ArrayParam)
+        *outer, last = (
+            Text(f"{index.at(PRODUCT)} * {self.identifier(Stride(name, dim))}", PRODUCT)
+            if dim + 1 < array.ndim or not array.unit_stride
+            else index
             for dim, index in enumerate(indices)
-        ]
-        return Text(" + ".join(terms), PRODUCT if len(terms) == 1 else SUM)
+        )
+        if not outer:
+            return last
+        return Text(" + ".join([*(t.text for t in outer), last.at(SUM)]), SUM)
 
     def identifier(self, slot: Slot) -> str:
         """The identifier of an argument, which is passed from now on."""

@@ -20,7 +20,7 @@ from fusionq.frontend.item_queries import (
     linear_range,
 )
 from fusionq.frontend.refused import REFUSED_BUILTINS
-from fusionq.frontend.typing_rules import from_dtype_like
+from fusionq.frontend.typing_rules import named_type
 from fusionq.frontend.values import (
     ArrayValue,
     Constant,
@@ -78,7 +78,7 @@ class Calls(Expressions):
     def object_call(self, obj: object, arguments: Sequence[Value], node: ast.Call) -> Value:
         """A call of a type, of a function of the table, or an error."""
         name = ast.unparse(node.func)
-        scalar = from_dtype_like(obj)
+        scalar = named_type(obj)
         if scalar is not None:
             if len(arguments) != 1:
                 self.fail(node, f"{name} takes one number", "Write the number to convert.")
@@ -112,7 +112,7 @@ class Calls(Expressions):
     def type_limits(self, info: object, value: Value, node: ast.Call) -> Value:
         """``np.finfo(np.float32)`` and ``np.iinfo(np.int8)``, at compile time."""
         obj = value.object if isinstance(value, ObjectValue) else None
-        scalar = from_dtype_like(obj.type if isinstance(obj, np.dtype) else obj)
+        scalar = named_type(obj.type if isinstance(obj, np.dtype) else obj)
         if scalar is not None and not scalar.weak:
             if info is np.finfo and scalar.is_float:
                 return ObjectValue(np.finfo(scalar.name))

@@ -23,7 +23,7 @@ from fusionq.frontend.operators import (
     as_number,
 )
 from fusionq.frontend.refused import LATER_FEATURES, REFUSED_SYNTAX
-from fusionq.frontend.typing_rules import WEAK_BOOL, from_dtype_like, number_type
+from fusionq.frontend.typing_rules import WEAK_BOOL, named_type, number_type
 from fusionq.frontend.values import (
     ArrayValue,
     Constant,
@@ -258,7 +258,7 @@ class Expressions(Operators):
 
     def object_comparison(self, node: ast.Compare, a: object, b: object) -> Scalar:
         """``a.dtype == np.float32`` and its like, at compile time."""
-        types = [from_dtype_like(obj.type if isinstance(obj, np.dtype) else obj) for obj in (a, b)]
+        types = [named_type(obj.type if isinstance(obj, np.dtype) else obj) for obj in (a, b)]
         if None in types or not isinstance(node.ops[0], (ast.Eq, ast.NotEq)):
             self.fail(node, "these objects cannot be compared", "Compare numbers or dtypes.")
         strong = [t.strong for t in types if t is not None]

@@ -129,8 +129,8 @@ def floating(scalar: ScalarType) -> ScalarType:
     return WEAK_FLOAT if scalar.weak else FLOAT64
 
 
-def from_dtype_like(obj: object) -> ScalarType | None:
-    """The scalar type that ``np.float32``, ``int`` or ``np.dtype("float32")`` names."""
+def named_type(obj: object) -> ScalarType | None:
+    """The scalar type that a Python object names: ``np.float32``, or ``int`` (weak)."""
     if obj is int:
         return WEAK_INT
     if obj is float:

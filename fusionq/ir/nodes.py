@@ -300,6 +300,7 @@ class ArrayParam:
     """An array in global memory.
 
     ``contiguous``: C-contiguous, so that strides follow from the extents.
+    ``unit_stride``: neighbours in the last dimension are neighbours in memory.
     ``restrict``: no other array of the kernel shares memory with it.
     """
 
@@ -308,6 +309,7 @@ class ArrayParam:
     ndim: int
     contiguous: bool = True
     restrict: bool = False
+    unit_stride: bool = False
 
 
 @dataclass(frozen=True, slots=True)

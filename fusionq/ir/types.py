@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from importlib import import_module
 
 import numpy as np
+
+if np.lib.NumpyVersion(np.__version__) < "2.0.0":
+    # NumPy 1.26, which numba-dpex needs, has the same rules, as a setting of the process.
+    import_module("numpy")._set_promotion_state("weak")
 
 
 @dataclass(frozen=True, slots=True)

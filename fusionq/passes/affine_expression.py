@@ -46,4 +46,3 @@ def affine_expression(
     if denominator != 1:
         total = Binary(INT64, "floordiv", total, Const(INT64, denominator))
     return total
-

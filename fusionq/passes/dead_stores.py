@@ -142,12 +142,7 @@ def _assigns(stmt: Stmt) -> set[str]:
 
 
 def _variables(store: Store) -> set[str]:
-    return {
-        e.name
-        for index in store.indices
-        for e in subexpressions(index)
-        if isinstance(e, Var)
-    }
+    return {e.name for index in store.indices for e in subexpressions(index) if isinstance(e, Var)}
 
 
 def _drop(body: Iterable[Stmt], dead: set[int]) -> tuple[Stmt, ...]:

@@ -83,6 +83,11 @@ def is_contiguous(argument: ArrayArgument) -> bool:
     return True
 
 
+def has_unit_stride(argument: ArrayArgument) -> bool:
+    """Whether neighbours in the last dimension are neighbours in memory."""
+    return not argument.strides or argument.strides[-1] == argument.dtype.nbytes
+
+
 @dataclass
 class _Fuser:
     analysis: ListAnalysis
@@ -140,7 +145,13 @@ class _Fuser:
             name = self.views[key] = self.names.fresh(param.name)
             alone = self._views_in_group(place.group) == 1 and not overlaps_itself(argument)
             self.params.append(
-                replace(param, name=name, contiguous=is_contiguous(argument), restrict=alone)
+                replace(
+                    param,
+                    name=name,
+                    contiguous=is_contiguous(argument),
+                    unit_stride=has_unit_stride(argument),
+                    restrict=alone,
+                )
             )
             self.sources[name] = ArgumentSource(s, k)
         return self.views[key]
@@ -291,4 +302,3 @@ def _fused_name(names: Sequence[str]) -> str:
     """A readable name: the kernels in order, repeated ones and long lists shortened."""
     joined = "_".join(dict.fromkeys(names))
     return f"fused{len(names)}_{joined[:48].rstrip('_')}"
-

@@ -45,9 +45,7 @@ def fused_kernel(
     return _checked("drop_unused_params", fused, drop_unused_params(fused))
 
 
-def _rewritten(
-    name: str, fused: FusedKernel, rewrite: Callable[[Kernel], Kernel]
-) -> FusedKernel:
+def _rewritten(name: str, fused: FusedKernel, rewrite: Callable[[Kernel], Kernel]) -> FusedKernel:
     after = FusedKernel(rewrite(fused.kernel), fused.sources, fused.views)
     return _checked(name, fused, after)
 

@@ -89,9 +89,7 @@ class Sizes:
         return Param(INT64, self.added[source])
 
 
-def without_param(
-    fused: FusedKernel, kernel: Kernel, array: str, sizes: Sizes
-) -> FusedKernel:
+def without_param(fused: FusedKernel, kernel: Kernel, array: str, sizes: Sizes) -> FusedKernel:
     """``kernel``, rewritten from ``fused``, without parameter ``array`` but with ``sizes``; the
     array's extents become parameters where they are used."""
     source = fused.sources[array]

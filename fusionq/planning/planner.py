@@ -21,7 +21,7 @@ from fusionq.backends.base import DeviceInfo, LaunchShape
 from fusionq.codegen.launch_shape import launch_shape
 from fusionq.errors import ArgumentError, FusionRefused
 from fusionq.ir.nodes import Barrier
-from fusionq.passes.fuse import is_contiguous
+from fusionq.passes.fuse import has_unit_stride, is_contiguous
 from fusionq.passes.pipeline import fused_kernel
 from fusionq.passes.sources import ArgumentSource, ExtentSource, ParamSource, RangeSource
 from fusionq.planning.plan import Dependence, FusionOptions, Plan, PromotionDecision, StagePlan
@@ -61,6 +61,7 @@ def structure_key(
                     (
                         tuple(symbols.size(n) for n in argument.shape),
                         is_contiguous(argument),
+                        has_unit_stride(argument),
                         argument.buffer_flag,
                         argument.access_flag,
                         argument.internal,
@@ -80,9 +81,7 @@ def structure_key(
     return (tuple(parts), places(arrays), order, empty, options, info)
 
 
-def make_plan(
-    submissions: Sequence[Submission], options: FusionOptions, info: DeviceInfo
-) -> Plan:
+def make_plan(submissions: Sequence[Submission], options: FusionOptions, info: DeviceInfo) -> Plan:
     """Analyse the list and turn it into launches.
 
     Raises FusionRefused if ``options.require`` and something that was asked for cannot be had,
@@ -94,9 +93,7 @@ def make_plan(
         return _make_plan(submissions, options, info)
 
 
-def _make_plan(
-    submissions: Sequence[Submission], options: FusionOptions, info: DeviceInfo
-) -> Plan:
+def _make_plan(submissions: Sequence[Submission], options: FusionOptions, info: DeviceInfo) -> Plan:
     started = time.perf_counter()
     analysis = analyse(submissions)
     found = dependences(analysis)

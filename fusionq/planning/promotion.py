@@ -91,9 +91,7 @@ class _Promoter:
             ):
                 yield places
 
-    def _decide(
-        self, places: Sequence[Place]
-    ) -> tuple[Literal["private", "local", "global"], str]:
+    def _decide(self, places: Sequence[Place]) -> tuple[Literal["private", "local", "global"], str]:
         """Where the buffer goes, and why."""
         if self.options.promote == "none":
             return "global", "promote='none' was asked for"

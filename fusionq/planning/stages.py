@@ -46,9 +46,7 @@ def split(
             if not fuse:
                 boundary = "the unfused strategy was asked for"
             else:
-                joined = _join(
-                    analysis, stages[-1], s, dependences, barriers, max_work_group_size
-                )
+                joined = _join(analysis, stages[-1], s, dependences, barriers, max_work_group_size)
                 if isinstance(joined, Stage):
                     stages[-1] = joined
                     continue

@@ -9,6 +9,7 @@ from importlib import import_module, metadata
 from pathlib import Path
 from typing import Any
 
+from fusionq.backends.dpex.environment import load_sycl_runtime
 from fusionq.errors import DeviceError
 
 INSTALL = 'pip install "fusionq[sycl]"'
@@ -37,6 +38,7 @@ def load_dpctl() -> Any:
     """
     if _LOADER_VARIABLE not in os.environ and (driver := _library(_CPU_DRIVER)) is not None:
         os.environ[_LOADER_VARIABLE] = str(driver)
+    load_sycl_runtime()
     try:
         dpctl = import_module("dpctl")
         import_module("dpctl.memory")

@@ -183,3 +183,17 @@ def test_unused_parameters_disappear():
     result = finished((half_used, N, vector(), vector(), 3, vector()))
     assert [p.name for p in result.kernel.params] == ["a", "out", "range_0"]
     assert set(result.sources) == {"a", "out", "range_0"}
+
+
+def test_interior_views_keep_their_unit_stride():
+    @fq.kernel
+    def copy2(item: fq.Item, a, out):
+        i = item.get_id(0)
+        j = item.get_id(1)
+        out[i, j] = a[i, j]
+
+    base, out = np.zeros((6, 6), np.float32), np.zeros((4, 4), np.float32)
+    (interior, _, *_) = fused((copy2, (4, 4), base[1:-1, 1:-1], out)).kernel.params
+    assert (interior.contiguous, interior.unit_stride) == (False, True)
+    (columns, _, *_) = fused((copy2, (3, 3), base[:3, ::2], out[:3, :3])).kernel.params
+    assert (columns.contiguous, columns.unit_stride) == (False, False)

@@ -75,8 +75,11 @@ def diamond(n, wrap=private):
     in1, in2, in3, in4, out = (vector(n) for _ in range(5))
     t1, t2, t3 = (wrap(vector(n)) for _ in range(3))
     return (
-        (mul, n, in1, in2, t1), (sub, n, in1, in3, t2), (mul, n, t2, in4, t3), (sub, n, t1, t3, out),
-    )  # fmt: skip
+        (mul, n, in1, in2, t1),
+        (sub, n, in1, in3, t2),
+        (mul, n, t2, in4, t3),
+        (sub, n, t1, t3, out),
+    )
 
 
 def test_the_diamond_becomes_one_kernel_with_three_variables():
@@ -226,7 +229,12 @@ def test_neighbour_read_is_not_promoted():
 def test_two_launches_that_use_a_buffer_keep_it():
     a, b, c, d = (vector(BIG) for _ in range(4))
     flagged = private(b)
-    plan = plan_of((copy, BIG, a, flagged), (copy, BIG, a, c), (shifted, BIG - 1, c, d), (copy, BIG, flagged, a))
+    plan = plan_of(
+        (copy, BIG, a, flagged),
+        (copy, BIG, a, c),
+        (shifted, BIG - 1, c, d),
+        (copy, BIG, flagged, a),
+    )
     assert decision(plan)[0] == "global"
     assert "survive" in decision(plan)[1]
 

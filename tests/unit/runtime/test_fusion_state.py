@@ -246,6 +246,8 @@ def test_refused_with_require_runs_unfused_and_raises(queue):
         event = queue.submit(gather, 8, tmp, index, out)
     assert not queue.is_in_fusion_mode()
     event.wait()
+    f.event.wait()
+    assert f.event.is_complete
     assert np.array_equal(out.numpy(), a.numpy()[::-1])
     assert f.report.strategy == "unfused"
     assert "require=True" in f.report.fallback

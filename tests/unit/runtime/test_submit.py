@@ -228,6 +228,17 @@ def test_an_index_that_provably_exceeds_an_extent(queue):
     assert "a" in refused(queue, copy, 8, a[:7], out)
 
 
+def test_the_check_of_indices_sees_every_integer(queue):
+    @fq.kernel
+    def at(item: fq.Item, index, out):
+        out[index] = item.get_id(0)
+
+    for _ in range(2):
+        queue.submit(at, 1, 7, fq.Buffer(8, np.int64)).wait()
+        refused(queue, at, 1, 8, fq.Buffer(8, np.int64))
+        refused(queue, at, 1, 7, fq.Buffer(7, np.int64))
+
+
 def test_memory_that_the_device_cannot_reach(queue, monkeypatch):
     from dataclasses import replace
 
