@@ -7,8 +7,9 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from fusionq.analysis.submission import Submission
-from fusionq.ir.nodes import Span
+from fusionq.ir.nodes import Barrier, Span
 from fusionq.ir.printer import print_kernel
+from fusionq.ir.walk import statements
 from fusionq.planning.plan import Dependence, Plan, PromotionDecision
 
 if TYPE_CHECKING:
@@ -21,8 +22,8 @@ _Line: TypeAlias = list[tuple[str, str]]
 
 _ADVICE = {
     "GROUP": (
-        "work-items of one work-group exchange elements here. The kernels fuse if every "
-        "work-item reads only elements that it wrote itself"
+        "work-items of one work-group exchange elements here, which takes a barrier. The "
+        "kernels fuse for certain if every work-item reads only elements that it wrote itself"
     ),
     "GLOBAL": (
         "work-items of different work-groups exchange elements here, which takes a launch "
@@ -52,11 +53,15 @@ class Stage:
     """Submissions that ran as one launch.
 
     ``boundary`` says why the stage did not join the one before it; None for the first.
+    ``work_group`` is the size in each dimension where the launch depends on it; ``barriers``
+    counts the work-group barriers in the kernel.
     """
 
     submissions: tuple[int, ...]
     kernels: tuple[SubmittedKernel, ...]
     boundary: str | None
+    work_group: tuple[int, ...] | None
+    barriers: int
 
 
 @dataclass(frozen=True)
@@ -111,6 +116,8 @@ class Report:
                 stage.submissions,
                 tuple(self._submitted(index) for index in stage.submissions),
                 stage.boundary,
+                stage.local_range,
+                sum(isinstance(s, Barrier) for s in statements(stage.kernel.body)),
             )
             for stage in self.plan.stages
         )
@@ -165,6 +172,8 @@ class Report:
                     "submissions": list(stage.submissions),
                     "kernels": [asdict(kernel) for kernel in stage.kernels],
                     "boundary": stage.boundary,
+                    "work_group": stage.work_group,
+                    "barriers": stage.barriers,
                 }
                 for stage in self.stages
             ],
@@ -223,10 +232,12 @@ class Report:
 
     def _stage_lines(self, number: int, stage: Stage) -> Iterator[_Line]:
         yield []
-        yield [
-            (f"Launch {number}", "bold"),
-            (f" of {_count(len(stage.kernels), 'submission')}", ""),
-        ]
+        details = f" of {_count(len(stage.kernels), 'submission')}"
+        if stage.work_group is not None:
+            details += f", work-groups of {' × '.join(map(str, stage.work_group))}"
+        if stage.barriers:
+            details += f", {_count(stage.barriers, 'barrier')}"
+        yield [(f"Launch {number}", "bold"), (details, "")]
         if stage.boundary:
             yield [("  apart because: ", "yellow"), (stage.boundary, "")]
         name_width = max((len(self._name(k.index)) for k in stage.kernels), default=0)
