@@ -22,7 +22,27 @@ from fusionq.errors import (
 from fusionq.event import Event
 from fusionq.frontend.kernel import kernel
 from fusionq.fusion import Fusion, fusion
-from fusionq.language import Group, Item, NdItem, NdRange, Range
+from fusionq.language import (
+    AddressSpace,
+    AtomicRef,
+    Group,
+    Item,
+    LocalAccessor,
+    MemoryOrder,
+    MemoryScope,
+    NdItem,
+    NdRange,
+    PrivateArray,
+    Range,
+    all_of_group,
+    any_of_group,
+    atomic_fence,
+    exclusive_scan_over_group,
+    group_barrier,
+    group_broadcast,
+    inclusive_scan_over_group,
+    reduce_over_group,
+)
 from fusionq.memory import Buffer, access
 from fusionq.queue import FusionQueue
 
@@ -32,7 +52,9 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "AddressSpace",
     "ArgumentError",
+    "AtomicRef",
     "Buffer",
     "DeviceError",
     "Event",
@@ -45,16 +67,28 @@ __all__ = [
     "Group",
     "Item",
     "KernelLanguageError",
+    "LocalAccessor",
     "MegakernelStalled",
+    "MemoryOrder",
+    "MemoryScope",
     "NdItem",
     "NdRange",
+    "PrivateArray",
     "PromotionConflict",
     "Range",
     "Report",
     "__version__",
     "access",
+    "all_of_group",
+    "any_of_group",
+    "atomic_fence",
+    "exclusive_scan_over_group",
     "fusion",
+    "group_barrier",
+    "group_broadcast",
+    "inclusive_scan_over_group",
     "kernel",
+    "reduce_over_group",
 ]
 
 

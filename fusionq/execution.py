@@ -92,9 +92,7 @@ class PreparedRun:
         """Those of ``bound_memory``."""
         self.tokens: frozenset[int] = frozenset()
         """The storages that the list names."""
-        self.plan_depends_on_scalars = any(
-            source.dim is None for _, sources in built.plan.validity.sources for source in sources
-        )
+        self.plan_depends_on_scalars = built.plan.validity.depends_on_scalars
 
     def used(self, memory: Sequence[object]) -> list[Storage]:
         """The storages that the launches use, of ``memory``, the list's."""
@@ -220,7 +218,8 @@ def _built_plan(
     for built in PLANS.plans(key):
         if planner.holds_for(built.plan, submissions):
             return built, "memory"
-    plan = planner.make_plan(submissions, options, backend.info)
+    known = [built.plan for built in PLANS.plans(key)]
+    plan = planner.make_plan(submissions, options, backend.info, known)
     for phase, seconds in plan.timings.items():
         timings[phase] = timings.get(phase, 0.0) + seconds
     try:

@@ -10,6 +10,7 @@ import ast
 import builtins
 import hashlib
 from collections.abc import Iterator
+from enum import Enum
 from types import FunctionType, ModuleType
 
 import numpy as np
@@ -26,8 +27,12 @@ MISSING = _Missing()
 
 
 def is_inlinable(obj: object) -> bool:
-    """Whether a call of ``obj`` is inlined: a plain Python function, and none of NumPy's."""
-    return isinstance(obj, FunctionType) and (obj.__module__ or "").split(".")[0] != "numpy"
+    """Whether a call of ``obj`` is inlined: a plain Python function, and none of NumPy's or of
+    the kernel language's own."""
+    if not isinstance(obj, FunctionType):
+        return False
+    module = obj.__module__ or ""
+    return module.split(".")[0] != "numpy" and not module.startswith("fusionq.language.")
 
 
 class Captures:
@@ -146,6 +151,8 @@ def _identity(obj: object) -> str:
         return f"({', '.join(map(_identity, obj))})"
     if isinstance(obj, (bool, int, float, str, np.generic, type(None))):
         return f"{type(obj).__name__} {obj!r}"
+    if isinstance(obj, Enum):
+        return str(obj)
     module = getattr(obj, "__module__", None)
     name = getattr(obj, "__qualname__", getattr(obj, "__name__", type(obj).__qualname__))
     return f"{module}.{name}"

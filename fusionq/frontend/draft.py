@@ -20,13 +20,17 @@ from typing import Literal, TypeAlias
 from fusionq.ir.nodes import (
     NO_SPAN,
     Assign,
+    Atomic,
+    Barrier,
     Break,
     Compare,
     CompareOp,
     Const,
     Continue,
     Expr,
+    Fence,
     For,
+    GroupCall,
     If,
     Span,
     Stmt,
@@ -88,12 +92,25 @@ def bodies(draft: Draft) -> tuple[list[Draft], ...]:
             return ()
 
 
+_CHANGES_MEMORY = (Store, Atomic, Fence, Barrier, GroupCall)
+_MEETS = (Barrier, GroupCall)
+
+
 def stores(drafts: Sequence[Draft]) -> bool:
-    """Whether any of the statements writes to an array."""
+    """Whether memory may be another after the statements, by this work-item or by others."""
+    return _any_statement(drafts, _CHANGES_MEMORY)
+
+
+def meets(drafts: Sequence[Draft]) -> bool:
+    """Whether the work-items of a group wait for each other in the statements."""
+    return _any_statement(drafts, _MEETS)
+
+
+def _any_statement(drafts: Sequence[Draft], kinds: tuple[type[Stmt], ...]) -> bool:
     return any(
-        any(stores(body) for body in bodies(draft))
+        any(_any_statement(body, kinds) for body in bodies(draft))
         if isinstance(draft, (DraftIf, DraftFor, DraftWhile))
-        else not isinstance(draft, Jump) and any(isinstance(s, Store) for s in statements([draft]))
+        else not isinstance(draft, Jump) and any(isinstance(s, kinds) for s in statements([draft]))
         for draft in drafts
     )
 

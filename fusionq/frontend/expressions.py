@@ -5,15 +5,15 @@ from __future__ import annotations
 import ast
 import dataclasses
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from types import ModuleType
 from typing import NoReturn
 
 import numpy as np
 
-from fusionq.frontend.captures import MISSING, is_inlinable
-from fusionq.frontend.draft import Draft, DraftIf, negated
+from fusionq.frontend.captures import MISSING
+from fusionq.frontend.draft import Draft, DraftIf, meets, negated
 from fusionq.frontend.item_queries import ITEM_MEMBERS, item_property
 from fusionq.frontend.operators import (
     BINARY_OPERATORS,
@@ -22,10 +22,11 @@ from fusionq.frontend.operators import (
     Operators,
     as_number,
 )
-from fusionq.frontend.refused import LATER_FEATURES, REFUSED_SYNTAX
+from fusionq.frontend.refused import REFUSED_SYNTAX
 from fusionq.frontend.typing_rules import WEAK_BOOL, named_type, number_type
 from fusionq.frontend.values import (
     ArrayValue,
+    AtomicValue,
     Constant,
     ItemValue,
     MethodValue,
@@ -38,8 +39,11 @@ from fusionq.frontend.values import (
     describe,
     same,
 )
-from fusionq.ir.nodes import Assign, Const, Extent, Load, Logical, LogicalOp, Var
+from fusionq.ir.nodes import Assign, Const, Load, Logical, LogicalOp, Var
 from fusionq.ir.types import BOOL, WEAK_INT
+from fusionq.language.memory_model import AddressSpace, MemoryOrder, MemoryScope
+
+MEMORY_ENUMERATIONS = (MemoryOrder, MemoryScope, AddressSpace)
 
 
 class Expressions(Operators):
@@ -48,6 +52,10 @@ class Expressions(Operators):
     @abstractmethod
     def call(self, node: ast.Call) -> Value:
         """The value of a call."""
+
+    @abstractmethod
+    def atomic_method(self, owner: AtomicValue, node: ast.Attribute) -> Value:
+        """A method of an AtomicRef, before the call."""
 
     def value(self, node: ast.expr) -> Value:
         """The value of any expression."""
@@ -120,12 +128,6 @@ class Expressions(Operators):
 
     def captured(self, obj: object, name: str, node: ast.AST) -> Value:
         """What a global, a closure variable or a module's attribute stands for."""
-        if name.rpartition(".")[2] in LATER_FEATURES and not is_inlinable(obj):
-            self.fail(
-                node,
-                f"{name} is not supported in this version",
-                "Kernels compute with their own item's elements; see the kernel language.",
-            )
         if obj is MISSING:
             self.fail(node, f"the name {name!r} is not defined", "Define or import it.")
         scalar = number_type(obj)
@@ -152,13 +154,20 @@ class Expressions(Operators):
                 return self.array_attribute(owner, node)
             case ItemValue():
                 if node.attr not in ITEM_MEMBERS[owner.kind]:
-                    self.fail(
-                        node,
-                        f"{describe(owner)} has no {node.attr!r}",
-                        f"It has {', '.join(ITEM_MEMBERS[owner.kind])}.",
-                    )
+                    hint = f"It has {', '.join(ITEM_MEMBERS[owner.kind])}."
+                    if owner.kind == "item" and node.attr in ITEM_MEMBERS["nd_item"]:
+                        hint += (
+                            f"  {node.attr} is an NdItem's: submit the kernel with an NdRange, "
+                            "and annotate its item as NdItem."
+                        )
+                    self.fail(node, f"{describe(owner)} has no {node.attr!r}", hint)
                 found = item_property(owner, node.attr, self.kernel.signature.ndim)
                 return found if found is not None else MethodValue(owner, node.attr)
+            case AtomicValue():
+                return self.atomic_method(owner, node)
+            case ObjectValue(object=type() as obj) if obj in MEMORY_ENUMERATIONS:
+                name = f"{ast.unparse(node.value)}.{node.attr}"
+                return self.captured(self.kernel.captures.attribute(obj, node.attr), name, node)
             case ObjectValue(object=ModuleType() | np.finfo() | np.iinfo() | np.dtype() as obj):
                 name = f"{ast.unparse(node.value)}.{node.attr}"
                 return self.captured(self.kernel.captures.attribute(obj, node.attr), name, node)
@@ -170,14 +179,14 @@ class Expressions(Operators):
                 )
 
     def array_attribute(self, array: ArrayValue, node: ast.Attribute) -> Value:
-        extents = [Runtime(WEAK_INT, Extent(array.name, d)) for d in range(array.type.ndim)]
+        extents = [self.extent(array.name, d) for d in range(array.type.ndim)]
         match node.attr:
             case "shape":
                 return TupleValue(tuple(extents))
             case "ndim":
                 return Constant(WEAK_INT, array.type.ndim)
             case "size":
-                size: Scalar = extents[0]
+                size = extents[0]
                 for extent in extents[1:]:
                     size = self.binary("mul", size, extent, node)
                 return size
@@ -211,9 +220,14 @@ class Expressions(Operators):
         values = self.in_order(nodes, self.value)
         if len(values) == 1 and isinstance(values[0], TupleValue):
             nodes, values = nodes * len(values[0].items), list(values[0].items)
-        indices = tuple(
-            self.index(self.scalar(v, n), n) for v, n in zip(values, nodes, strict=True)
-        )
+        scalars = [self.scalar(v, n) for v, n in zip(values, nodes, strict=True)]
+        return self.indexed(owner, scalars, nodes, node)
+
+    def indexed(
+        self, owner: ArrayValue, scalars: Sequence[Scalar], nodes: Sequence[ast.AST], node: ast.AST
+    ) -> ArrayValue:
+        """``owner`` with more indices, which ``nodes`` stand for."""
+        indices = tuple(self.index(s, n) for s, n in zip(scalars, nodes, strict=True))
         array = dataclasses.replace(owner, indices=owner.indices + indices)
         if len(array.indices) > array.type.ndim:
             self.fail(
@@ -221,6 +235,16 @@ class Expressions(Operators):
                 f"{len(array.indices)} indices for the {array.type.ndim}-d array {array.name!r}",
                 "Give one index for each dimension.",
             )
+        declared = self.kernel.arrays.get(array.name)
+        shape = declared.shape[len(owner.indices) :] if declared is not None else ()
+        for index, extent, place in zip(indices, shape, nodes, strict=False):
+            if isinstance(index, Const) and int(index.value) >= extent:
+                self.fail(
+                    place,
+                    f"the index {index.value} is outside {array.name!r}, which has {extent} "
+                    "elements there",
+                    f"Indices go from 0 to {extent - 1}.",
+                )
         return array
 
     # ----------------------------------------------------------------- operators
@@ -300,6 +324,7 @@ class Expressions(Operators):
             return lhs if bool(lhs.value) == decides else evaluate()
         with self.nested() as block:
             rhs = evaluate()
+        self._refuse_meeting(block, node)
         result = WEAK_BOOL if lhs.type.weak and rhs.type.weak else BOOL
         value = self.convert(rhs, BOOL, node)
         if block:
@@ -313,6 +338,17 @@ class Expressions(Operators):
             return rhs if bool(value.value) == decides else Runtime(result, lhs.expr)
         return Runtime(result, Logical(op, lhs.expr, value))
 
+    def _refuse_meeting(self, block: Sequence[Draft], node: ast.AST) -> None:
+        """Refuse barriers and group functions in what is not always evaluated."""
+        if meets(block):
+            self.fail(
+                node,
+                "a group function or barrier inside a conditional expression: all work-items of "
+                "a group have to reach it",
+                "Call it before, and use its result here; or write an if statement whose "
+                "condition is the same for the whole group.",
+            )
+
     # ------------------------------------------------------------------- choices
     def conditional(self, node: ast.IfExp) -> Value:
         cond = self.condition(node.test)
@@ -322,6 +358,7 @@ class Expressions(Operators):
         for side in (node.body, node.orelse):
             with self.nested() as block:
                 branches.append((self.value(side), block))
+            self._refuse_meeting(block, side)
         (then, then_block), (orelse, orelse_block) = branches
         if same(then, orelse) and not isinstance(then, Runtime):
             return then

@@ -11,7 +11,7 @@ from typing import Any, Literal, NoReturn
 from fusionq.errors import ArgumentError, KernelLanguageError
 from fusionq.frontend.captures import Captures
 from fusionq.frontend.lowering import lower_kernel
-from fusionq.frontend.signature import ArrayType, Signature
+from fusionq.frontend.signature import ArrayType, LocalType, Signature
 from fusionq.frontend.source import FunctionSource
 from fusionq.ir.nodes import Kernel, Span
 from fusionq.ir.types import SCALAR_TYPES, ScalarType
@@ -150,6 +150,11 @@ class KernelFunction:
             )
         for name, argument in zip(names, signature.arguments, strict=True):
             problem = _argument_problem(argument)
+            if isinstance(argument, LocalType) and signature.item == "item":
+                problem = (
+                    "is a LocalAccessor, memory of a work-group, but was submitted over a Range; "
+                    "submit the kernel with NdRange(global_range, local_range)"
+                )
             if problem is not None:
                 raise ArgumentError(
                     f"the argument {name!r} of the kernel {self.name!r} ({self.span}) {problem}"
@@ -164,7 +169,7 @@ def _argument_problem(argument: object) -> str | None:
         if argument.ndim < 1:
             return "is a 0-dimensional array; pass a scalar, or reshape it to one dimension"
         return None
-    if isinstance(argument, ScalarType):
+    if isinstance(argument, (ScalarType, LocalType)):
         return None
     return f"is a {type(argument).__name__}; pass arrays and numbers"
 

@@ -40,16 +40,6 @@ REFUSED_SYNTAX: dict[type[ast.AST], tuple[str, str]] = {
     ast.YieldFrom: ("yield is not supported", "Kernels write their results to arrays."),
 }
 
-LATER_FEATURES = frozenset(
-    {
-        "LocalAccessor", "PrivateArray", "group_barrier", "AtomicRef", "atomic_fence",
-        "MemoryOrder", "MemoryScope", "AddressSpace", "reduce_over_group",
-        "inclusive_scan_over_group", "exclusive_scan_over_group", "group_broadcast",
-        "any_of_group", "all_of_group",
-    }
-)  # fmt: skip
-"""Names of the kernel language that this version does not support."""
-
 REFUSED_BUILTINS: dict[str, str] = {
     "print": "Write values to an array and print them on the host.",
     "range": "Use it as 'for k in range(…)'.",

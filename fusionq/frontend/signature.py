@@ -20,6 +20,17 @@ class ArrayType:
 
 
 @dataclass(frozen=True, slots=True)
+class LocalType:
+    """A LocalAccessor argument; its shape is known when the kernel is compiled."""
+
+    dtype: ScalarType
+    shape: tuple[int, ...]
+
+    def __str__(self) -> str:
+        return f"local {self.dtype}[{', '.join(map(str, self.shape))}]"
+
+
+@dataclass(frozen=True, slots=True)
 class Signature:
     """What one specialisation of a kernel depends on: the item it runs over (``item`` for a
     Range, ``nd_item`` for an NdRange), the range's dimensions, and the arguments' types
@@ -27,4 +38,4 @@ class Signature:
 
     item: Literal["item", "nd_item"]
     ndim: int
-    arguments: tuple[ArrayType | ScalarType, ...]
+    arguments: tuple[ArrayType | ScalarType | LocalType, ...]

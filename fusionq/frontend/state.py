@@ -16,10 +16,12 @@ from fusionq.frontend.source import FunctionSource
 from fusionq.frontend.typing_rules import constant
 from fusionq.frontend.values import (
     ArrayValue,
+    AtomicValue,
     Constant,
     Environment,
     ItemValue,
     MethodValue,
+    NewPrivateArray,
     Runtime,
     Scalar,
     TupleValue,
@@ -27,6 +29,7 @@ from fusionq.frontend.values import (
     describe,
 )
 from fusionq.ir.nodes import (
+    ArrayDecl,
     Assign,
     Cast,
     Compare,
@@ -54,6 +57,8 @@ class KernelState:
         self.signature = signature
         self.captures = captures
         self.bounds: dict[str, tuple[int, int]] = {}
+        self.arrays: dict[str, ArrayDecl] = {}
+        """The arrays in local and private memory."""
         self._used = set(reserved)
 
     def fresh(self, name: str) -> str:
@@ -72,11 +77,11 @@ class KernelState:
         self.bounds[parameter] = (max(low, before[0]), min(high, before[1]))
 
     def snapshot(self) -> Callable[[], None]:
-        """A function that takes back the names and bounds given since."""
-        used, bounds = set(self._used), dict(self.bounds)
+        """A function that takes back the names, bounds and arrays given since."""
+        used, bounds, arrays = set(self._used), dict(self.bounds), dict(self.arrays)
 
         def restore() -> None:
-            self._used, self.bounds = set(used), dict(bounds)
+            self._used, self.bounds, self.arrays = set(used), dict(bounds), dict(arrays)
 
         return restore
 
@@ -238,13 +243,27 @@ class FunctionState:
             case TupleValue():
                 return TupleValue(tuple(self._detached(v, node) for v in value.items))
             case ArrayValue():
-                indices = tuple(
-                    self.spilled_expr(i, "index", node) if reads_memory(i) else i
-                    for i in value.indices
-                )
-                return replace(value, indices=indices)
+                return self._detached_element(value, node)
+            case AtomicValue():
+                return replace(value, element=self._detached_element(value.element, node))
+            case MethodValue(owner=AtomicValue() as owner):
+                element = self._detached_element(owner.element, node)
+                return MethodValue(replace(owner, element=element), value.name)
             case _:
                 return value
+
+    def _detached_element(self, array: ArrayValue, node: ast.AST) -> ArrayValue:
+        indices = tuple(
+            self.spilled_expr(i, "index", node) if reads_memory(i) else i for i in array.indices
+        )
+        return replace(array, indices=indices)
+
+    def extent(self, array: str, dim: int) -> Scalar:
+        """``array.shape[dim]``."""
+        declared = self.kernel.arrays.get(array)
+        if declared is not None:
+            return Constant(WEAK_INT, declared.shape[dim])
+        return Runtime(WEAK_INT, Extent(array, dim))
 
     # -------------------------------------------------------------- expectations
     def scalar(self, value: Value, node: ast.AST) -> Scalar:
@@ -277,6 +296,10 @@ def _scalar_hint(value: Value) -> str:
             return "Take one element, e.g. t[0], or unpack it: x, y = t."
         case MethodValue():
             return "Call it: put parentheses after it."
+        case AtomicValue():
+            return "Call a method of it, e.g. .load()."
+        case NewPrivateArray():
+            return "Assign it to a name, and index that."
         case ItemValue():
             return "Ask it for an id, e.g. item.get_id(0)."
         case _:

@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from fusionq.frontend.signature import ArrayType
-from fusionq.ir.nodes import Expr, Span
+from fusionq.ir.nodes import Expr, MemoryOrderName, MemoryScopeName, Span
 from fusionq.ir.types import ScalarType
 
 Number: TypeAlias = bool | int | float | np.generic
@@ -44,6 +44,24 @@ class ArrayValue:
 
 
 @dataclass(frozen=True, slots=True)
+class AtomicValue:
+    """An AtomicRef: the element, with all its indices, and how operations on it are ordered."""
+
+    element: ArrayValue
+    order: MemoryOrderName
+    scope: MemoryScopeName
+
+
+@dataclass(frozen=True, slots=True)
+class NewPrivateArray:
+    """A PrivateArray before it is assigned to a name."""
+
+    type: ArrayType
+    shape: tuple[int, ...]
+    fill_zeros: bool
+
+
+@dataclass(frozen=True, slots=True)
 class ItemValue:
     """The kernel's Item or NdItem, or its group."""
 
@@ -54,7 +72,7 @@ class ItemValue:
 class MethodValue:
     """``item.get_id`` and its like, before the call."""
 
-    owner: ItemValue
+    owner: ItemValue | AtomicValue
     name: str
 
 
@@ -73,8 +91,9 @@ class ObjectValue:
 
 
 Value: TypeAlias = (
-    Runtime | Constant | ArrayValue | ItemValue | MethodValue | TupleValue | ObjectValue
-)
+    Runtime | Constant | ArrayValue | AtomicValue | NewPrivateArray | ItemValue | MethodValue
+    | TupleValue | ObjectValue
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +138,10 @@ def describe(value: Value) -> str:
         case ArrayValue():
             rest = value.type.ndim - len(value.indices)
             return f"a {rest}-d array" if not value.indices else f"a {rest}-d part of an array"
+        case AtomicValue():
+            return f"an AtomicRef to an element of {value.element.name!r}"
+        case NewPrivateArray():
+            return "a PrivateArray that has no name yet"
         case ItemValue():
             return {"item": "the Item", "nd_item": "the NdItem", "group": "the Group"}[value.kind]
         case MethodValue():

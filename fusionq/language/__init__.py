@@ -1,6 +1,38 @@
 """What a kernel may use; everything here also runs as plain Python."""
 
+from fusionq.language.atomics import AtomicRef, atomic_fence
+from fusionq.language.groups import (
+    all_of_group,
+    any_of_group,
+    exclusive_scan_over_group,
+    group_barrier,
+    group_broadcast,
+    inclusive_scan_over_group,
+    reduce_over_group,
+)
 from fusionq.language.item import Group, Item, NdItem
+from fusionq.language.local_memory import LocalAccessor, PrivateArray
+from fusionq.language.memory_model import AddressSpace, MemoryOrder, MemoryScope
 from fusionq.language.ranges import NdRange, Range
 
-__all__ = ["Group", "Item", "NdItem", "NdRange", "Range"]
+__all__ = [
+    "AddressSpace",
+    "AtomicRef",
+    "Group",
+    "Item",
+    "LocalAccessor",
+    "MemoryOrder",
+    "MemoryScope",
+    "NdItem",
+    "NdRange",
+    "PrivateArray",
+    "Range",
+    "all_of_group",
+    "any_of_group",
+    "atomic_fence",
+    "exclusive_scan_over_group",
+    "group_barrier",
+    "group_broadcast",
+    "inclusive_scan_over_group",
+    "reduce_over_group",
+]

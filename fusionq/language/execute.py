@@ -149,9 +149,15 @@ class _Patcher:
             return value
         if isinstance(value, ModuleType):
             return _Module(value, self)
-        if isinstance(value, FunctionType) and (value.__module__ or "").split(".")[0] != "numpy":
+        if isinstance(value, FunctionType) and not _runs_as_it_is(value):
             return self.function(value)
         return value
+
+
+def _runs_as_it_is(function: FunctionType) -> bool:
+    """Whether the function is NumPy's or the kernel language's own."""
+    module = function.__module__ or ""
+    return module.split(".")[0] == "numpy" or module.startswith("fusionq.language.")
 
 
 class _Module:

@@ -67,10 +67,12 @@ def fuse(
     members: Sequence[int],
     space: ItemSpace,
     barriers: Mapping[int, Barrier],
+    constants: Mapping[tuple[int, int], int],
 ) -> FusedKernel:
     """One kernel that does what the submissions ``members`` do, in their order, with
-    ``barriers`` before some of them."""
-    return _Fuser(analysis, tuple(members), space, barriers).run()
+    ``barriers`` before some of them and the values ``constants`` for some scalar arguments
+    (submission and position)."""
+    return _Fuser(analysis, tuple(members), space, barriers, constants).run()
 
 
 def is_contiguous(argument: ArrayArgument) -> bool:
@@ -94,6 +96,7 @@ class _Fuser:
     members: tuple[int, ...]
     space: ItemSpace
     barriers: Mapping[int, Barrier]
+    constants: Mapping[tuple[int, int], int]
     names: Names = field(default_factory=Names)
     params: list[KernelParam] = field(default_factory=list)
     sources: dict[str, ParamSource] = field(default_factory=dict)
@@ -182,13 +185,16 @@ class _Fuser:
         submission = self.analysis.submissions[s]
         kernel = submission.ir
         arrays: dict[str, str] = {}
-        scalars: dict[str, str] = {}
+        scalars: dict[str, Param | Const] = {}
         for param in kernel.params:
             k = self.analysis.argument_index(s, param.name)
             if isinstance(param, ArrayParam):
                 arrays[param.name] = self._array(s, k, param)
+            elif (s, k) in self.constants:
+                scalars[param.name] = Const(param.type, self.constants[s, k])
             else:
-                scalars[param.name] = name = self.names.fresh(param.name)
+                name = self.names.fresh(param.name)
+                scalars[param.name] = Param(param.type, name)
                 self.params.append(replace(param, name=name))
                 self.sources[name] = ArgumentSource(s, k)
         locals_: dict[str, str] = {}
@@ -204,8 +210,8 @@ class _Fuser:
             match e:
                 case Var(type, name):
                     return Var(type, locals_.setdefault(name, name))
-                case Param(type, name):
-                    return Param(type, scalars[name])
+                case Param(_, name):
+                    return scalars[name]
                 case Extent(array, dim):
                     return Extent(arrays[array], dim)
                 case Load():

@@ -30,11 +30,13 @@ def fused_kernel(
     space: ItemSpace,
     barriers: Mapping[int, Barrier],
     promoted: Mapping[tuple[int, int], tuple[Scope, Footprint]],
+    constants: Mapping[tuple[int, int], int],
     symbol_source: SymbolSource,
 ) -> FusedKernel:
     """The submissions ``members`` as one kernel, with ``barriers`` before some of them and the
-    views ``promoted`` (alias group and view) in private or local memory."""
-    fused = fuse(analysis, members, space, barriers)
+    views ``promoted`` (alias group and view) in private or local memory and the scalar arguments
+    ``constants`` (submission and position) put in."""
+    fused = fuse(analysis, members, space, barriers, constants)
     _check("fuse", None, fused.kernel)
     fused = _rewritten("propagate_ids", fused, propagate_ids)
     for view, (scope, footprint) in promoted.items():

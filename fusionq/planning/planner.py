@@ -26,6 +26,7 @@ from fusionq.passes.pipeline import fused_kernel
 from fusionq.passes.sources import ArgumentSource, ExtentSource, ParamSource, RangeSource
 from fusionq.planning.plan import Dependence, FusionOptions, Plan, PromotionDecision, StagePlan
 from fusionq.planning.promotion import View, check_flags, promotions
+from fusionq.planning.specialise import constants, sources_of, varying_scalars
 from fusionq.planning.stages import Stage, barriers_of, settled, split
 from fusionq.planning.validity import validity_of
 
@@ -81,8 +82,14 @@ def structure_key(
     return (tuple(parts), places(arrays), order, empty, options, info)
 
 
-def make_plan(submissions: Sequence[Submission], options: FusionOptions, info: DeviceInfo) -> Plan:
-    """Analyse the list and turn it into launches.
+def make_plan(
+    submissions: Sequence[Submission],
+    options: FusionOptions,
+    info: DeviceInfo,
+    known: Sequence[Plan] = (),
+) -> Plan:
+    """Analyse the list and turn it into launches; ``known`` are plans of the same structure that
+    do not serve it.
 
     Raises FusionRefused if ``options.require`` and something that was asked for cannot be had,
     PromotionConflict for contradictory flags.
@@ -90,10 +97,16 @@ def make_plan(submissions: Sequence[Submission], options: FusionOptions, info: D
     for submission in submissions:
         check_flags(submission)
     with _lock:
-        return _make_plan(submissions, options, info)
+        varying = varying_scalars([plan.validity for plan in known], submissions)
+        return _make_plan(submissions, options, info, constants(submissions, varying))
 
 
-def _make_plan(submissions: Sequence[Submission], options: FusionOptions, info: DeviceInfo) -> Plan:
+def _make_plan(
+    submissions: Sequence[Submission],
+    options: FusionOptions,
+    info: DeviceInfo,
+    fixed: dict[tuple[int, int], int],
+) -> Plan:
     started = time.perf_counter()
     analysis = analyse(submissions)
     found = dependences(analysis)
@@ -113,7 +126,7 @@ def _make_plan(submissions: Sequence[Submission], options: FusionOptions, info: 
         _require(fallback, promoted.decisions)
     analysed = time.perf_counter()
     plans = tuple(
-        _stage_plan(analysis, stage, moved, options)
+        _stage_plan(analysis, stage, moved, options, fixed)
         for stage, moved in zip(stages, promoted.moved, strict=True)
     )
     return Plan(
@@ -122,7 +135,7 @@ def _make_plan(submissions: Sequence[Submission], options: FusionOptions, info: 
         dependences=tuple(_dependence(analysis, f) for f in found),
         promotions=promoted.decisions,
         fallback=fallback,
-        validity=validity_of(analysis),
+        validity=validity_of(analysis, sources_of(fixed)),
         timings={"analysis": analysed - started, "passes": time.perf_counter() - analysed},
     )
 
@@ -166,6 +179,7 @@ def _stage_plan(
     stage: Stage,
     moved: Mapping[View, tuple[Promotion, Footprint]],
     options: FusionOptions,
+    fixed: dict[tuple[int, int], int],
 ) -> StagePlan:
     every = stage.members[1:] if options.barriers == "all" else barriers_of(stage)
     fused = fused_kernel(
@@ -174,6 +188,7 @@ def _stage_plan(
         stage.space,
         dict.fromkeys(every, Barrier()),
         moved,
+        fixed,
         lambda s: _symbol_source(analysis, s),
     )
     largest = max(

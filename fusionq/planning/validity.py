@@ -48,9 +48,20 @@ class Validity:
     pinned: tuple[tuple[str, int], ...]
     limits: tuple[tuple[str, int], ...]
     condition: str
+    constants: tuple[tuple[Source, int], ...] = ()
+    """Integer scalars that the kernels have as constants."""
+
+    @property
+    def depends_on_scalars(self) -> bool:
+        """Whether another value of some integer scalar may need another plan."""
+        return bool(self.constants) or any(
+            source.dim is None for _, sources in self.sources for source in sources
+        )
 
     def holds(self, submissions: Sequence[Submission]) -> bool:
         """Whether the plan serves ``submissions`` (of the same structure)."""
+        if any(source.value(submissions) != value for source, value in self.constants):
+            return False
         values: dict[str, int] = {}
         for name, sources in self.sources:
             value = values[name] = sources[0].value(submissions)
@@ -63,8 +74,11 @@ class Validity:
         )
 
 
-def validity_of(analysis: ListAnalysis) -> Validity:
-    """The validity of all that was proved in ``analysis`` so far."""
+def validity_of(
+    analysis: ListAnalysis, constants: tuple[tuple[Source, int], ...] = ()
+) -> Validity:
+    """The validity of all that was proved in ``analysis`` so far, for kernels that have the
+    scalars ``constants`` built in."""
     symbols = analysis.symbols
     sources = _sources(analysis)
     used = tuple(name for name in symbols.names if name in sources)
@@ -77,6 +91,7 @@ def validity_of(analysis: ListAnalysis) -> Validity:
             for values, inside in analysis.proofs.conditions
         )
         or "True",
+        constants=constants,
     )
 
 

@@ -30,13 +30,13 @@ def fused(*calls):
     """The fused kernel of some submissions before the other passes."""
     listed = submissions(*calls)
     space = common_space(listed)
-    return fuse(analyse(listed), range(len(listed)), space, {})
+    return fuse(analyse(listed), range(len(listed)), space, {}, {})
 
 
 def finished(*calls):
     listed = submissions(*calls)
     analysis, space = analyse(listed), common_space(listed)
-    return fused_kernel(analysis, range(len(listed)), space, {}, {}, no_symbol)
+    return fused_kernel(analysis, range(len(listed)), space, {}, {}, {}, no_symbol)
 
 
 def lines(kernel):

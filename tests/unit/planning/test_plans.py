@@ -597,6 +597,61 @@ def test_empty_ranges_have_their_own_plan():
     assert launch_shape_of(plan.stages[0], submissions(*diamond(0)), INFO) is None
 
 
+# ------------------------------------------------------------------- specialisation
+@fq.kernel
+def smooth(item: fq.Item, a, out, times):
+    i = item.get_id(0)
+    x = a[i]
+    for _ in range(times):
+        x = x * np.float32(0.5)
+    out[i] = x
+
+
+def test_a_loop_bound_becomes_a_constant_until_it_varies():
+    def calls(times):
+        return submissions((smooth, N, vector(), vector(), times))
+
+    options = FusionOptions()
+    first = make_plan(calls(3), options, INFO)
+    assert "range(3)" in print_kernel(first.stages[0].kernel)
+    assert holds_for(first, calls(3))
+    assert not holds_for(first, calls(4))
+    second = make_plan(calls(4), options, INFO, [first])
+    assert "range(times)" in print_kernel(second.stages[0].kernel)
+    assert all(holds_for(second, calls(times)) for times in (4, 5, 0, 3))
+
+
+def test_a_constant_that_stays_is_kept_when_another_varies():
+    @fq.kernel
+    def two_loops(item: fq.Item, a, out, m, n):
+        i = item.get_id(0)
+        x = a[i]
+        for _ in range(m):
+            x = x + np.float32(1)
+        for _ in range(n):
+            x = x * np.float32(2)
+        out[i] = x
+
+    def calls(m, n):
+        return submissions((two_loops, N, vector(), vector(), m, n))
+
+    first = make_plan(calls(3, 4), FusionOptions(), INFO)
+    second = make_plan(calls(3, 5), FusionOptions(), INFO, [first])
+    text = print_kernel(second.stages[0].kernel)
+    assert "range(3)" in text
+    assert "range(n)" in text
+
+
+def test_scalars_outside_loop_bounds_stay_parameters():
+    @fq.kernel
+    def scale(item: fq.Item, a, out, factor):
+        i = item.get_id(0)
+        out[i] = a[i] * factor
+
+    plan = plan_of((scale, N, vector(), vector(), 3))
+    assert "factor" in [p.name for p in plan.stages[0].kernel.params]
+
+
 # ------------------------------------------------------------------------ bad input
 def test_index_that_provably_leaves_the_array():
     with pytest.raises(ArgumentError) as error:

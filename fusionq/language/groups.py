@@ -1,0 +1,93 @@
+"""Functions that all work-items of a work-group call together.
+
+Every work-item of the group reaches the same call, or none does.  ``group`` is
+``item.get_group()``.  The order of a group's work-items is that of their linear local ids.
+As plain Python they work where ``language.meeting`` runs the group's work-items together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Literal, TypeAlias, get_args
+
+import numpy as np
+
+from fusionq.language.item import Group
+from fusionq.language.meeting import meet
+from fusionq.language.memory_model import MemoryScope
+from fusionq.language.scalar_functions import python_max, python_min
+
+GroupOperation: TypeAlias = Literal["add", "mul", "min", "max", "and", "or", "xor"]
+Operation: TypeAlias = GroupOperation | Callable[..., Any]
+"""How a group function combines values; Python's ``min`` and ``max`` stand for their names."""
+
+# A kernel that runs as plain Python has its own ``min`` and ``max``.
+_FUNCTIONS = (("min", min), ("max", max), ("min", python_min), ("max", python_max))
+
+
+def group_barrier(group: Group, fence_scope: MemoryScope = MemoryScope.WORK_GROUP) -> None:
+    """Wait until every work-item of the group is here; what each wrote before, all see after.
+
+    ``fence_scope``: the work-items to which it becomes visible.  Source: SYCL 2020, section
+    4.17.3.
+    """
+    meet("barrier")
+
+
+def reduce_over_group(group: Group, x: Any, op: Operation = "add") -> Any:
+    """All work-items' ``x`` combined, for each of them.
+
+    ``op``: ``"add"``, ``"mul"``, ``"min"``, ``"max"`` of numbers; ``"and"``, ``"or"``,
+    ``"xor"`` of integers and bools.  The result has the type of ``x`` (int64 or float64 for a
+    Python number); integers wrap.  Floating sums and products depend on the device's order of
+    adding up, minima and maxima on the order where a NaN is among the values.  Source: SYCL
+    2020, section 4.17.4.5.
+    """
+    return meet("reduce", _number(x), op_name(op))
+
+
+def inclusive_scan_over_group(group: Group, x: Any, op: Operation = "add") -> Any:
+    """The ``x`` of the work-items up to this one, combined; ``op`` as in ``reduce_over_group``.
+
+    Source: SYCL 2020, section 4.17.4.6.
+    """
+    return meet("inclusive_scan", _number(x), op_name(op))
+
+
+def exclusive_scan_over_group(group: Group, x: Any, op: Operation = "add") -> Any:
+    """The ``x`` of the work-items before this one, combined; ``op`` as in
+    ``reduce_over_group``.  The first gets what changes nothing: 0 for ``"add"``, the type's
+    greatest value or infinity for ``"min"``.
+
+    Source: SYCL 2020, section 4.17.4.6.
+    """
+    return meet("exclusive_scan", _number(x), op_name(op))
+
+
+def group_broadcast(group: Group, x: Any, source: Any = 0) -> Any:
+    """The ``x`` of the work-item with the linear local id ``source``, for all of them.
+
+    ``source``: the same for all, within the group.  Source: SYCL 2020, section 4.17.4.1.
+    """
+    return meet("broadcast", _number(x), None, source)
+
+
+def any_of_group(group: Group, condition: Any) -> Any:
+    """Whether ``condition`` holds for some work-item.  Source: SYCL 2020, section 4.17.4.2."""
+    return meet("any", np.bool_(bool(condition)))
+
+
+def all_of_group(group: Group, condition: Any) -> Any:
+    """Whether ``condition`` holds for every work-item.  Source: SYCL 2020, section 4.17.4.3."""
+    return meet("all", np.bool_(bool(condition)))
+
+
+def op_name(op: object) -> str | None:
+    """The operation that ``op`` names; None if there is no such thing."""
+    if isinstance(op, str):
+        return op if op in get_args(GroupOperation) else None
+    return next((name for name, function in _FUNCTIONS if op is function), None)
+
+
+def _number(x: Any) -> Any:
+    return x if isinstance(x, np.generic) else np.asarray(x)[()]

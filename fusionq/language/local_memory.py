@@ -1,0 +1,101 @@
+"""Arrays in fast memory: one a work-group (LocalAccessor), or one a work-item (PrivateArray)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from fusionq.errors import ArgumentError
+from fusionq.language.casts import integer_limits
+from fusionq.language.execute import KernelArray, ScalarConstructor
+
+_KINDS = {"b": (1,), "i": (1, 2, 4, 8), "u": (1, 2, 4, 8), "f": (2, 4, 8)}
+"""The dtypes of the kernel language: NumPy's kind letters, with sizes in bytes."""
+
+
+class LocalAccessor:
+    """An array in local memory: each work-group has its own, which its work-items share.
+
+    An argument of ``submit`` for a kernel over an NdRange.  ``shape``: an int or one to three
+    of them, each at least 1.  ``dtype``: bool, int8 … int64, uint8 … uint64, float16/32/64.  The
+    contents are undefined when a work-group starts.  Equal shapes and dtypes are equal
+    accessors; the kernel is compiled for them.  Raises ArgumentError for anything else.
+    Source: SYCL 2020, section 4.7.6.11.
+    """
+
+    __slots__ = ("dtype", "shape")
+
+    def __init__(self, shape: int | Sequence[int], dtype: npt.DTypeLike) -> None:
+        self.shape = array_shape(shape, "a LocalAccessor")
+        self.dtype = element_dtype(dtype, "a LocalAccessor")
+
+    def __repr__(self) -> str:
+        shape = str(self.shape[0]) if len(self.shape) == 1 else str(self.shape)
+        return f"LocalAccessor({shape}, {self.dtype.name})"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, LocalAccessor) and (
+            (self.shape, self.dtype) == (other.shape, other.dtype)
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.shape, self.dtype))
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of local memory that a work-group takes for it."""
+        return prod(self.shape) * self.dtype.itemsize
+
+    def make(self) -> KernelArray:
+        """One work-group's array, for a kernel that runs as plain Python."""
+        return KernelArray(undefined(self.shape, self.dtype))
+
+
+class PrivateArray(KernelArray):
+    """An array of a work-item's own, made inside a kernel.
+
+    ``shape``: an int or a tuple of them, at least 1, known when the kernel is compiled.
+    ``fill_zeros``: whether the elements start as 0; they are undefined otherwise.
+    """
+
+    def __init__(self, shape: int | Sequence[int], dtype: Any, fill_zeros: bool = False) -> None:
+        element = dtype.dtype if isinstance(dtype, ScalarConstructor) else np.dtype(dtype)
+        make = np.zeros if fill_zeros else undefined
+        super().__init__(make(array_shape(shape, "a PrivateArray"), element))
+
+
+def array_shape(shape: object, what: str) -> tuple[int, ...]:
+    """``shape`` as a tuple of one to three positive ints; ArgumentError if it is none."""
+    extents = tuple(shape) if isinstance(shape, (tuple, list)) else (shape,)
+    if not 1 <= len(extents) <= 3:
+        raise ArgumentError(f"{what} has 1 to 3 dimensions, not {len(extents)}: {shape!r}")
+    if not all(hasattr(extent, "__index__") and extent.__index__() >= 1 for extent in extents):
+        raise ArgumentError(
+            f"the shape of {what} is an int or a tuple of ints, each at least 1, not {shape!r}"
+        )
+    return tuple(extent.__index__() for extent in extents)
+
+
+def element_dtype(dtype: Any, what: str) -> np.dtype[Any]:
+    """``dtype`` as NumPy's, if the kernel language has it; ArgumentError if not."""
+    try:
+        found: np.dtype[Any] | None = None if dtype is None else np.dtype(dtype)
+    except TypeError:
+        found = None
+    if found is None or not found.isnative or found.itemsize not in _KINDS.get(found.kind, ()):
+        raise ArgumentError(
+            f"the dtype of {what} is bool, int8 … int64, uint8 … uint64 or float16, float32, "
+            f"float64, not {dtype!r}"
+        )
+    return found
+
+
+def undefined(shape: tuple[int, ...], dtype: np.dtype[Any]) -> npt.NDArray[Any]:
+    """A new array of what no kernel should rely on."""
+    if dtype.kind == "f":
+        return np.full(shape, np.nan, dtype)
+    return np.full(shape, True if dtype.kind == "b" else integer_limits(dtype)[1], dtype)

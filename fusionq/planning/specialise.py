@@ -1,0 +1,65 @@
+"""Integer scalars that become constants of the fused kernel.
+
+A loop whose bounds are known at compile time can be unrolled, so integers that bound loops are
+put in as constants; one that is then seen with another value becomes a parameter, so a scalar
+that changes all the time costs one more compilation, not one for each value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+
+from fusionq.analysis.submission import ScalarArgument, Submission
+from fusionq.ir.nodes import For, Param
+from fusionq.ir.walk import statement_expressions, statements, subexpressions
+from fusionq.planning.validity import Source, Validity
+
+Place = tuple[int, int]
+"""A submission and the position of one of its arguments."""
+
+
+def constants(submissions: Sequence[Submission], varying: Collection[Place]) -> dict[Place, int]:
+    """The scalar arguments to put in as constants, with their values; not those ``varying``."""
+    found: dict[Place, int] = {}
+    for s, submission in enumerate(submissions):
+        bounds = _loop_bounds(submission)
+        for k, argument in enumerate(submission.arguments):
+            if (
+                isinstance(argument, ScalarArgument)
+                and argument.type.is_integer
+                and argument.name in bounds
+                and (s, k) not in varying
+            ):
+                found[s, k] = int(argument.value)
+    return found
+
+
+def _loop_bounds(submission: Submission) -> frozenset[str]:
+    """The scalar parameters in the bounds of the kernel's loops."""
+    return frozenset(
+        e.name
+        for stmt in statements(submission.ir.body)
+        if isinstance(stmt, For)
+        for bound in statement_expressions(stmt)
+        for e in subexpressions(bound)
+        if isinstance(e, Param)
+    )
+
+
+def varying_scalars(
+    known: Iterable[Validity], submissions: Sequence[Submission]
+) -> frozenset[Place]:
+    """The scalars that plans of the same structure have as constants, of other values than now
+    or of several."""
+    seen: dict[Place, set[int]] = {}
+    for validity in known:
+        for source, value in validity.constants:
+            assert source.argument is not None
+            values = seen.setdefault((source.submission, source.argument), set())
+            values |= {value, source.value(submissions)}
+    return frozenset(place for place, values in seen.items() if len(values) > 1)
+
+
+def sources_of(values: dict[Place, int]) -> tuple[tuple[Source, int], ...]:
+    """``values`` as a validity holds them."""
+    return tuple((Source(s, k, None), value) for (s, k), value in values.items())
