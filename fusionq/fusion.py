@@ -53,18 +53,18 @@ def fusion(
 class Fusion:
     """One fusion.  After the block: ``event`` (of all of it), ``report``, ``replay()``."""
 
-    __slots__ = ("_foreign", "_list", "_options", "_queue", "event")
+    __slots__ = ("_event", "_foreign", "_list", "_options", "_queue")
 
     def __init__(self, queue: FusionQueue, options: OptionValues) -> None:
         self._queue = queue
         self._options = options
         self._list: SubmissionList | None = None
         self._foreign: Sequence[object] = ()
-        self.event: Event | None = None
+        self._event: Event | None = None
 
     def __enter__(self) -> Fusion:
         self._list = self._queue.begin_list()
-        self.event = None
+        self._event = None
         return self
 
     def __exit__(
@@ -78,13 +78,22 @@ class Fusion:
         self._foreign = pending.foreign
         if kind is None:
             try:
-                self.event = self._queue.end_list(pending, self._options)
+                self._event = self._queue.end_list(pending, self._options)
             except BaseException:
-                self.event = Event(None, pending, len(pending.entries) - 1)
+                self._event = Event(None, pending, len(pending.entries) - 1)
                 raise
         else:
             reason = f"an exception ended the block: {kind.__name__}: {error}"
-            self.event = self._queue.end_list_unfused(pending, reason, quiet=True)
+            self._event = self._queue.end_list_unfused(pending, reason, quiet=True)
+
+    @property
+    def event(self) -> Event:
+        """The event of the whole list.  FusionStateError inside the block."""
+        if self._event is None:
+            raise FusionStateError(
+                f"{user_span()}: there is no event before the end of the `with fusion(queue)` block"
+            )
+        return self._event
 
     @property
     def report(self) -> Report:

@@ -123,11 +123,11 @@ class _Relations:
         from_a = self.analysis.item_elements(producer, a)
         from_b = self.analysis.item_elements(consumer, b)
         if from_a is None or from_b is None:
-            unknown = a if from_a is None else b
+            where = (a if from_a is None else b).span
             return (
                 "UNKNOWN",
                 (
-                    f"the index at {unknown.span} is not an affine function of ids, loop variables, "
+                    f"the index at {where} is not an affine function of ids, loop variables, "
                     "sizes and integer scalars, so it may touch any element"
                 ),
                 None,

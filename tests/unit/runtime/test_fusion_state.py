@@ -48,7 +48,8 @@ def test_the_context_manager_does_the_same(queue):
     f = fq.fusion(queue)
     with f as entered:
         assert entered is f
-        assert f.event is None
+        with pytest.raises(fq.FusionStateError, match="before the end"):
+            _ = f.event
         assert queue.is_in_fusion_mode()
         queue.submit(copy, 8, a, out)
     assert not queue.is_in_fusion_mode()
