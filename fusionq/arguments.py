@@ -8,6 +8,7 @@ import numpy as np
 
 from fusionq.errors import ArgumentError
 from fusionq.foreign import foreign_token
+from fusionq.language.local_memory import LocalAccessor
 from fusionq.language.ranges import Range, as_range
 from fusionq.memory import AccessorArgument, Buffer
 from fusionq.submission_list import ScalarValue
@@ -43,6 +44,8 @@ def sort_argument(
     if isinstance(arg, (bool, int, float, np.generic)):
         values.append(arg)
         return type(arg)
+    if isinstance(arg, LocalAccessor):
+        return arg
     memory.append(arg)
     foreign.append(arg)
     return foreign_token(arg)

@@ -8,7 +8,12 @@ import weakref
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import replace
 
-from fusionq.analysis.submission import ArrayArgument, ScalarArgument, Submission
+from fusionq.analysis.submission import (
+    ArrayArgument,
+    LocalArgument,
+    ScalarArgument,
+    Submission,
+)
 from fusionq.backends.base import (
     ArrayBinding,
     Backend,
@@ -294,6 +299,7 @@ def _bind(backend: Backend, run: PreparedRun, pending: SubmissionList) -> None:
             return argument.shape[source.dim]
         if isinstance(argument, ScalarArgument):
             return argument.value
+        assert isinstance(argument, ArrayArgument)
         position = arrays[source.submission, source.argument]
         held = pending.memory[position]
         if isinstance(held, Storage):
@@ -334,8 +340,9 @@ def _positions(
     scalars: dict[tuple[int, int], int] = {}
     for s, submission in enumerate(submissions):
         for a, argument in enumerate(submission.arguments):
-            places = arrays if isinstance(argument, ArrayArgument) else scalars
-            places[s, a] = len(places)
+            if not isinstance(argument, LocalArgument):
+                places = arrays if isinstance(argument, ArrayArgument) else scalars
+                places[s, a] = len(places)
     return arrays, scalars
 
 

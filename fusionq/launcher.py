@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from fusionq.backends.base import Backend, DeviceEvent
@@ -44,20 +44,6 @@ class Launcher:
         run.last_use = next(use_numbers)
         events = self._launch(run, run.used(pending.memory), pending.foreign, pending.depends)
         pending.end(run, options, events)
-
-    def run_each(self, pending: SubmissionList, reason: str) -> None:
-        """Run a list's submissions one by one, as outside fusion mode, without any analysis of
-        the list; ``reason`` goes into the report.  An error ends it, and is kept in the list."""
-        depends = pending.depends
-        try:
-            for entry, memory, foreign, values in pieces(pending):
-                event = self.run_single(entry, memory, foreign, values, depends)
-                pending.events = [*pending.events, event]
-                depends = ()
-        except Exception as error:
-            pending.error = error
-            reason = f"{reason}; and then an error: {error}"
-        pending.end_unfused(reason)
 
     def run_single(
         self,
@@ -158,18 +144,3 @@ class Launcher:
     def __del__(self) -> None:
         if self._in_flight:
             self.backend.wait()
-
-
-def pieces(
-    pending: SubmissionList,
-) -> Iterator[tuple[KnownSubmission, list[object], list[object], list[ScalarValue]]]:
-    """Each submission of a list with its array arguments, those of them that are foreign, and
-    its scalars."""
-    at = value = 0
-    for entry in pending.entries:
-        memory = list(pending.memory[at : at + len(entry.stores)])
-        at += len(memory)
-        foreign = [held for held in memory if not isinstance(held, Storage)]
-        values = list(pending.values[value : value + entry.scalars])
-        value += entry.scalars
-        yield entry, memory, foreign, values

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import atexit
-from collections.abc import Callable, Iterable, Sequence
-from types import TracebackType
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import MappingProxyType, TracebackType
 from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
@@ -19,6 +19,7 @@ from fusionq.event import Event, as_dependence
 from fusionq.fusion_mode import LOCK, QUEUES
 from fusionq.language.ranges import NdRange, Range
 from fusionq.launcher import Launcher
+from fusionq.list_order import lists_before, precedes, run_unfused
 from fusionq.memory import Buffer
 from fusionq.options import DEFAULT, OptionValues, option_values
 from fusionq.storage import Region
@@ -142,13 +143,13 @@ class FusionQueue:
             if entry.bounds:
                 check_bounds(entry, values)
             depends = self._dependences(depends_on) if depends_on else ()
-            entry.last_use = next(use_numbers)
+            number = entry.last_use = next(use_numbers)
             pending = self._list
-            if len(QUEUES) > (pending is not None):
-                self._end_lists_before(SubmissionList.of([entry], memory, foreign, values))
             if pending is None:
+                if QUEUES:
+                    self._end_lists_before(SubmissionList.of([entry], memory, foreign, values))
                 return Event(self._launcher.run_single(entry, memory, foreign, values, depends))
-            pending.add(entry, memory, foreign, values, depends)
+            pending.add(entry, memory, foreign, values, depends, number)
             return Event(None, pending, len(pending.entries) - 1)
 
     def _admit(
@@ -262,9 +263,10 @@ class FusionQueue:
                 if not pending.entries:
                     warn_aborted("nothing was submitted between start_fusion and its end")
                 try:
-                    self._launcher.run_list(pending, options)
+                    if not self._runs_with_others(pending):
+                        self._launcher.run_list(pending, options)
                 except (FusionRefused, PromotionConflict, ArgumentError) as error:
-                    self._launcher.run_each(pending, str(error))
+                    self._run_unfused(pending, str(error))
                     raise
                 except BaseException as error:
                     pending.fail(error)
@@ -281,7 +283,7 @@ class FusionQueue:
             self._ended = None
             if not pending.ended:
                 self._leave_fusion_mode(pending)
-                self._launcher.run_each(pending, reason)
+                self._run_unfused(pending, reason)
                 _tell_listeners(pending)
             return Event() if quiet and pending.error else self._event_of_all(pending)
 
@@ -298,12 +300,40 @@ class FusionQueue:
                 return
             self._leave_fusion_mode(pending)
             self._ended = pending
-            self._launcher.run_each(pending, f"fusion mode ended: {cause}")
+            self._run_unfused(pending, f"fusion mode ended: {cause}")
             _tell_listeners(pending)
-            warn_aborted(
-                f"fusion mode ended, and its list of {len(pending.entries)} runs unfused: "
-                f"{cause}; do that after the end of the fusion"
-            )
+            _warn_ended(pending, cause)
+
+    def run_single(
+        self,
+        entry: KnownSubmission,
+        memory: Sequence[object],
+        foreign: Sequence[object],
+        values: Sequence[ScalarValue],
+        depends: Sequence[DeviceEvent],
+    ) -> DeviceEvent | None:
+        """Run one submission of a list by itself; its event, None if there was nothing to run."""
+        return self._launcher.run_single(entry, memory, foreign, values, depends)
+
+    def _runs_with_others(self, pending: SubmissionList) -> bool:
+        """Let run what other queues' lists hold that must come before ``pending``.  Whether
+        ``pending`` had to run among them, because they in turn need a part of it first."""
+        if not QUEUES:
+            return False
+        before = lists_before(pending, _waiting_lists())
+        if any(precedes(pending, other) for other in before):
+            self._run_unfused(pending, CIRCULAR)
+            _warn_ended(pending, CIRCULAR)
+            return True
+        if before:
+            _end_together(before)
+        return False
+
+    def _run_unfused(self, pending: SubmissionList, reason: str) -> None:
+        """Run ``pending``, which has left fusion mode, one by one, and with it what other
+        queues' lists hold that must come before."""
+        before = lists_before(pending, _waiting_lists()) if QUEUES else []
+        _end_together(before, {pending: reason})
 
     def _leave_fusion_mode(self, pending: SubmissionList) -> None:
         self._list = None
@@ -392,6 +422,37 @@ class FusionQueue:
         trace: TracebackType | None,
     ) -> None:
         self.close()
+
+
+CIRCULAR = "two fusing queues need each other's kernels in turn"
+
+
+def _waiting_lists() -> list[SubmissionList]:
+    """The lists of all queues in fusion mode."""
+    return [queue._list for queue in _queues if queue._list is not None]
+
+
+def _end_together(
+    others: Sequence[SubmissionList], reasons: Mapping[SubmissionList, str] = MappingProxyType({})
+) -> None:
+    """Run lists unfused in the order of submission: ``others``, whose fusion mode ends because
+    what follows needs them, and those with ``reasons``, which have left it."""
+    cause = "another queue's kernels, which run now, depend on it"
+    for other in others:
+        assert other.queue is not None
+        other.queue._leave_fusion_mode(other)
+        other.queue._ended = other
+    run_unfused({**dict.fromkeys(others, f"fusion mode ended: {cause}"), **reasons})
+    for other in others:
+        _tell_listeners(other)
+        _warn_ended(other, cause)
+
+
+def _warn_ended(ended: SubmissionList, cause: str) -> None:
+    warn_aborted(
+        f"fusion mode ended, and its list of {len(ended.entries)} runs unfused: "
+        f"{cause}; do that after the end of the fusion"
+    )
 
 
 def _tell_listeners(ended: SubmissionList) -> None:

@@ -4,20 +4,28 @@ from __future__ import annotations
 
 import time
 from collections.abc import Hashable, Sequence
+from math import prod
 from typing import Any
 
 import numpy as np
 
-from fusionq.analysis.submission import Argument, ArrayArgument, ScalarArgument, Submission
+from fusionq.analysis.submission import (
+    Argument,
+    ArrayArgument,
+    LocalArgument,
+    ScalarArgument,
+    Submission,
+)
 from fusionq.backends.base import Backend
 from fusionq.call_site import argument_labels, user_span
 from fusionq.errors import ArgumentError, DeviceError, KernelLanguageError
 from fusionq.foreign import ForeignArray, describe
 from fusionq.frontend.kernel import KernelFunction
-from fusionq.frontend.signature import ArrayType, Signature
-from fusionq.ir.nodes import ArrayParam, Kernel, ScalarParam, Span, Store
+from fusionq.frontend.signature import ArrayType, LocalType, Signature
+from fusionq.ir.nodes import Atomic, Kernel, ScalarParam, Span, Store
 from fusionq.ir.types import SCALAR_TYPES, ScalarType, scalar_type, type_of_scalar
 from fusionq.ir.walk import statements
+from fusionq.language.local_memory import LocalAccessor
 from fusionq.language.ranges import NdRange, Range, as_range
 from fusionq.memory import AccessorArgument, Buffer
 from fusionq.storage import check_reachable
@@ -69,7 +77,12 @@ def admit(
                 f"kernel {function.name!r} runs over {ir.ndim} dimensions, not over the "
                 f"{index_space.ndim} of {index_space!r}"
             )
-        stored = {s.array for s in statements(ir.body) if isinstance(s, Store)}
+        _check_local_memory(backend, ir)
+        stored = {
+            s.array
+            for s in statements(ir.body)
+            if isinstance(s, Store) or (isinstance(s, Atomic) and s.op != "load")
+        }
         _check_writable(ir, stored, arguments, args)
         submission = Submission(
             0, ir, signature, function.fingerprint, index_space, arguments, span
@@ -107,7 +120,7 @@ def _check_key(submission: Submission) -> Hashable:
         if isinstance(argument, ArrayArgument):
             flags = argument.buffer_flag, argument.access_flag, argument.internal
             arguments.append((argument.shape, argument.strides, *flags))
-        elif not argument.type.is_float:
+        elif isinstance(argument, ScalarArgument) and not argument.type.is_float:
             arguments.append(int(argument.value))
     return submission.fingerprint, submission.signature, submission.range, tuple(arguments)
 
@@ -164,6 +177,9 @@ def _argument(backend: Backend, name: str, label: str, value: object) -> Argumen
         return _buffer_argument(name, label, value.buffer, value)
     if isinstance(value, (bool, int, float, np.generic)):
         return _scalar_argument(name, label, value)
+    if isinstance(value, LocalAccessor):
+        kind = LocalType(_strong_scalar_type(value.dtype), value.shape)
+        return LocalArgument(name, label, kind)
     try:
         foreign = describe(value)
         if foreign is not None:
@@ -228,18 +244,30 @@ def _scalar_argument(name: str, label: str, value: ScalarValue) -> ScalarArgumen
     return ScalarArgument(name, label, found, value)
 
 
-def _argument_type(argument: Argument) -> ArrayType | ScalarType:
+def _argument_type(argument: Argument) -> ArrayType | ScalarType | LocalType:
     if isinstance(argument, ArrayArgument):
         return ArrayType(argument.dtype, len(argument.shape))
     return argument.type
 
 
 # ------------------------------------------------------------------------------ checks
+def _check_local_memory(backend: Backend, ir: Kernel) -> None:
+    local = [a for a in ir.arrays if a.space == "local"]
+    taken = sum(prod(a.shape) * a.dtype.nbytes for a in local)
+    if taken > backend.info.local_memory_bytes:
+        arrays = ", ".join(f"{a.name}: {prod(a.shape) * a.dtype.nbytes}" for a in local)
+        raise ArgumentError(
+            f"kernel {ir.name!r} takes {taken} bytes of local memory for each work-group "
+            f"({arrays}); {backend.info.name} has {backend.info.local_memory_bytes}. Pass "
+            "smaller LocalAccessors"
+        )
+
+
 def _check_writable(
     ir: Kernel, stored: set[str], arguments: tuple[Argument, ...], args: Sequence[object]
 ) -> None:
     for argument, value in zip(arguments, args, strict=True):
-        if argument.name not in stored:
+        if argument.name not in stored or not isinstance(argument, ArrayArgument):
             continue
         if isinstance(value, AccessorArgument):
             value = value.buffer
@@ -261,9 +289,11 @@ def _integer_bounds(
     """Which scalars are Python ints that must fit an integer type: their place, the bounds."""
     bounds = []
     position = 0
-    for param, argument in zip(ir.params, arguments, strict=True):
-        if isinstance(param, ArrayParam) or isinstance(argument, ArrayArgument):
+    for argument in arguments:
+        if not isinstance(argument, ScalarArgument):
             continue
+        param = ir.param(argument.name)
+        assert isinstance(param, ScalarParam)
         if argument.type.weak and argument.type.is_integer:
             bounds.append((position, *(_bounds_of(param))))
         position += 1

@@ -10,7 +10,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fusionq.analysis.submission import Argument, ArrayArgument, ScalarArgument, Submission
+from fusionq.analysis.submission import (
+    Argument,
+    ArrayArgument,
+    LocalArgument,
+    ScalarArgument,
+    Submission,
+)
 from fusionq.backends.base import DeviceEvent
 from fusionq.call_site import user_span
 from fusionq.errors import ArgumentError
@@ -78,6 +84,8 @@ class SubmissionList:
     def __init__(self, queue: FusionQueue | None) -> None:
         self.queue = queue
         self.entries: list[KnownSubmission] = []
+        self.numbers: list[int] = []
+        """When each submission was made, among those of all queues."""
         self.memory = []
         self.admission: dict[str, float] = {}
         """Seconds spent on checking new submissions, by phase."""
@@ -103,9 +111,11 @@ class SubmissionList:
         foreign: Sequence[object],
         values: Sequence[ScalarValue],
         depends: Sequence[DeviceEvent],
+        number: int,
     ) -> None:
-        """Another submission."""
+        """Another submission, the ``number``-th of all queues."""
         self.entries.append(entry)
+        self.numbers.append(number)
         self.memory += memory  # type: ignore[operator]  # a list while it grows
         if foreign:
             self.foreign = [*self.foreign, *foreign]
@@ -184,6 +194,14 @@ class SubmissionList:
             for i, entry in enumerate(self.entries)
         )
 
+    def entry_of_access(self) -> Iterator[int]:
+        """For each of ``accesses`` the position of its submission."""
+        memory = iter(self.memory)
+        for position, entry in enumerate(self.entries):
+            for _ in array_arguments(entry):
+                if next(memory) is not None:
+                    yield position
+
     def accesses(self) -> Iterator[tuple[Region, bool]]:
         """Each array argument: its memory, and whether it is stored to."""
         memory = iter(self.memory)
@@ -227,6 +245,8 @@ def _present(
 ) -> Argument:
     if isinstance(argument, ScalarArgument):
         return replace(argument, value=next(values))
+    if isinstance(argument, LocalArgument):
+        return argument
     held = next(memory)
     if isinstance(held, Storage) and held.address is not None:
         return replace(argument, address=held.address + argument.offset)

@@ -9,6 +9,11 @@ import islpy as isl
 from fusionq.analysis.symbols import Symbols
 
 
+OPERATIONS = 30_000
+"""isl operations that one question may take, some tenths of a second.  Ordinary questions take
+hundreds; a question about several strides at once can take hours."""
+
+
 @dataclass
 class Proofs:
     """Collects, for every question that was asked, the parameter values with the same answer.
@@ -20,7 +25,21 @@ class Proofs:
     conditions: list[tuple[isl.Set, bool]] = field(default_factory=list)
 
     def is_empty(self, relation: isl.Set | isl.Map) -> bool:
-        """Whether ``relation`` has no element for today's values."""
+        """Whether ``relation`` has no element for today's values; False, which refuses what
+        depends on it, where that takes too many operations."""
+        context = isl.DEFAULT_CONTEXT
+        context.reset_operations()
+        context.set_max_operations(OPERATIONS)
+        try:
+            return self._answer(relation)
+        except isl.Error as error:
+            if "maximal number of operations" not in str(error):
+                raise
+            return False
+        finally:
+            context.set_max_operations(0)
+
+    def _answer(self, relation: isl.Set | isl.Map) -> bool:
         if relation.is_empty():
             return True
         nonempty = relation.params()

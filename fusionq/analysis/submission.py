@@ -7,7 +7,7 @@ from typing import Literal
 
 import numpy as np
 
-from fusionq.frontend.signature import Signature
+from fusionq.frontend.signature import LocalType, Signature
 from fusionq.ir.nodes import Kernel, Span
 from fusionq.ir.types import ScalarType
 from fusionq.language.ranges import NdRange, Range
@@ -48,7 +48,16 @@ class ScalarArgument:
     value: bool | int | float | np.generic
 
 
-Argument = ArrayArgument | ScalarArgument
+@dataclass(frozen=True, slots=True)
+class LocalArgument:
+    """A LocalAccessor: local memory of each work-group, which the kernel declares itself."""
+
+    name: str
+    label: str
+    type: LocalType
+
+
+Argument = ArrayArgument | ScalarArgument | LocalArgument
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,8 +10,8 @@ from types import FunctionType
 import numpy as np
 
 from fusionq.frontend.captures import is_inlinable
-from fusionq.frontend.expressions import Expressions
 from fusionq.frontend.function_table import call_scalar_function, convert_number
+from fusionq.frontend.group_operations import GroupOperations, is_language_function
 from fusionq.frontend.item_queries import (
     COMPONENT_METHODS,
     LINEAR_ID_METHODS,
@@ -23,6 +23,7 @@ from fusionq.frontend.refused import REFUSED_BUILTINS
 from fusionq.frontend.typing_rules import named_type
 from fusionq.frontend.values import (
     ArrayValue,
+    AtomicValue,
     Constant,
     ItemValue,
     MethodValue,
@@ -32,11 +33,11 @@ from fusionq.frontend.values import (
     Value,
     describe,
 )
-from fusionq.ir.nodes import Extent, ItemQuery
+from fusionq.ir.nodes import ItemQuery
 from fusionq.ir.types import INT64, WEAK_INT
 
 
-class Calls(Expressions):
+class Calls(GroupOperations):
     """Lowers calls."""
 
     @abstractmethod
@@ -57,9 +58,18 @@ class Calls(Expressions):
         if any(keyword.arg is None for keyword in node.keywords):
             self.fail(node, "** is not supported in calls", "Write the arguments out.")
         keywords = [(keyword.arg or "", keyword.value) for keyword in node.keywords]
-        values = self.in_order([*node.args, *(value for _, value in keywords)], self.value)
+        own = isinstance(callee, ObjectValue) and is_language_function(callee.object)
+        position = len(self.block)
+        values = self.in_order(
+            [*node.args, *(value for _, value in keywords)],
+            self.text_or_value if own else self.value,
+        )
+        callee = self.evaluated_before(position, callee, node)
         positional = values[: len(node.args)]
         named = {name: v for (name, _), v in zip(keywords, values[len(positional) :], strict=True)}
+        if isinstance(callee, ObjectValue) and own:
+            assert callable(callee.object)
+            return self.language_call(callee.object, positional, named, node)
         if isinstance(callee, ObjectValue) and is_inlinable(callee.object):
             assert isinstance(callee.object, FunctionType)
             return self.inline(callee.object, positional, named, node)
@@ -70,6 +80,8 @@ class Calls(Expressions):
                 "Pass the arguments by position.",
             )
         if isinstance(callee, MethodValue):
+            if isinstance(callee.owner, AtomicValue):
+                return self.atomic_operation(callee.owner, callee.name, positional, node)
             return self.item_method(callee.owner, callee.name, positional, node)
         if not isinstance(callee, ObjectValue):
             self.fail(node, f"{describe(callee)} cannot be called", "Call functions.")
@@ -106,7 +118,7 @@ class Calls(Expressions):
         if isinstance(value, TupleValue):
             return Constant(WEAK_INT, len(value.items))
         if isinstance(value, ArrayValue) and not value.indices:
-            return Runtime(WEAK_INT, Extent(value.name, 0))
+            return self.extent(value.name, 0)
         self.fail(node, f"len of {describe(value)}", "len takes an array or a tuple.")
 
     def type_limits(self, info: object, value: Value, node: ast.Call) -> Value:

@@ -4,28 +4,42 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from types import FunctionType, ModuleType
 
 from fusionq.errors import KernelLanguageError
 from fusionq.frontend.captures import Captures
 from fusionq.frontend.control_flow import conflict
 from fusionq.frontend.draft import finish
-from fusionq.frontend.signature import ArrayType, Signature
+from fusionq.frontend.signature import ArrayType, LocalType, Signature
 from fusionq.frontend.source import FunctionSource
 from fusionq.frontend.state import FunctionState, KernelState
 from fusionq.frontend.statements import Statements
 from fusionq.frontend.values import (
     ArrayValue,
+    AtomicValue,
     Binding,
     Environment,
     ItemValue,
+    NewPrivateArray,
     ObjectValue,
     Runtime,
     TupleValue,
     Value,
     same,
 )
-from fusionq.ir.nodes import ArrayParam, Assign, Kernel, KernelParam, Param, ScalarParam, Stmt
+from fusionq.ir.nodes import (
+    ArrayDecl,
+    ArrayParam,
+    Assign,
+    Atomic,
+    GroupCall,
+    Kernel,
+    KernelParam,
+    Param,
+    ScalarParam,
+    Stmt,
+)
 from fusionq.ir.types import ScalarType
 from fusionq.ir.walk import statements
 
@@ -134,6 +148,12 @@ class FunctionLowering(Statements):
                     self.spilled_expr(i, f"{name}_index", self.source.tree) for i in value.indices
                 )
                 return ArrayValue(value.name, value.type, indices)
+            case AtomicValue():
+                element = self.parameter(name, value.element)
+                assert isinstance(element, ArrayValue)
+                return replace(value, element=element)
+            case NewPrivateArray():
+                return self.declared(name, value, self.source.tree)
             case ObjectValue(object=ModuleType()):
                 outer.fail(node, "a module cannot be an argument", "Use the module's own name.")
             case _:
@@ -175,6 +195,7 @@ def lower_kernel(source: FunctionSource, signature: Signature, captures: Capture
     The arguments' count and types are checked already.
     """
     item, *names = source.parameters
+    state = KernelState(signature, captures, source.parameters)
     params: list[KernelParam] = []
     environment: Environment = {item: Binding(ItemValue(signature.item), source.span(source.tree))}
     for name, argument in zip(names, signature.arguments, strict=True):
@@ -182,20 +203,25 @@ def lower_kernel(source: FunctionSource, signature: Signature, captures: Capture
         if isinstance(argument, ArrayType):
             params.append(ArrayParam(name, argument.dtype, argument.ndim))
             value = ArrayValue(name, argument)
+        elif isinstance(argument, LocalType):
+            state.arrays[name] = ArrayDecl(name, argument.dtype, argument.shape, "local")
+            value = ArrayValue(name, ArrayType(argument.dtype, len(argument.shape)))
         else:
             params.append(ScalarParam(name, argument.strong))
             value = Runtime(argument, Param(argument.strong, name))
         environment[name] = Binding(value, source.span(source.tree))
-    state = KernelState(signature, captures, source.parameters)
     lowering = FunctionLowering(state, source, environment)
     lowering.statements(source.tree.body)
     body = tuple(finish(lowering.block, lambda: state.fresh("returned")))
+    dtypes = {a.name: a.dtype for a in state.arrays.values()}
+    dtypes |= {p.name: p.dtype for p in params if isinstance(p, ArrayParam)}
     return Kernel(
         name=source.name,
         ndim=signature.ndim,
         params=tuple(_with_bounds(p, state.bounds) for p in params),
-        variables=tuple(_variables(body).items()),
+        variables=tuple(_variables(body, dtypes).items()),
         body=body,
+        arrays=tuple(state.arrays.values()),
         span=source.span(source.tree),
     )
 
@@ -206,6 +232,15 @@ def _with_bounds(param: KernelParam, bounds: Mapping[str, tuple[int, int]]) -> K
     return param
 
 
-def _variables(body: Sequence[Stmt]) -> dict[str, ScalarType]:
-    """Each assigned variable's type."""
-    return {s.name: s.value.type for s in statements(body) if isinstance(s, Assign)}
+def _variables(body: Sequence[Stmt], dtypes: Mapping[str, ScalarType]) -> dict[str, ScalarType]:
+    """Each assigned variable's type; ``dtypes`` are the arrays'."""
+    types: dict[str, ScalarType] = {}
+    for s in statements(body):
+        match s:
+            case Assign():
+                types[s.name] = s.value.type
+            case GroupCall():
+                types[s.result] = s.value.type
+            case Atomic(result=str() as result):
+                types[result] = dtypes[s.array]
+    return types

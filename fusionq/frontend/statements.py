@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
+from dataclasses import replace
 from types import ModuleType
 
 from fusionq.frontend.control_flow import ControlFlow, LoopExit, State
@@ -14,8 +15,10 @@ from fusionq.frontend.state import reads_memory
 from fusionq.frontend.typing_rules import type_name
 from fusionq.frontend.values import (
     ArrayValue,
+    AtomicValue,
     Binding,
     Constant,
+    NewPrivateArray,
     ObjectValue,
     Runtime,
     Scalar,
@@ -69,7 +72,7 @@ class Statements(ControlFlow):
             case ast.Expr(value=ast.Constant()) | ast.Pass():
                 pass
             case ast.Expr(value=ast.Call() as call):
-                self.call(call)
+                self.discard(self.call(call))
             case ast.Expr():
                 self.refuse_expression(node)
             case _:
@@ -115,6 +118,10 @@ class Statements(ControlFlow):
                 return TupleValue(
                     tuple(self.held(n, v, node) for n, v in zip(names, items, strict=True))
                 )
+            case NewPrivateArray():
+                return self.declared(name, value, node)
+            case AtomicValue():
+                return self.fixed(value, node)
             case ArrayValue() if value.indices:
                 self.fail(
                     node,
@@ -137,8 +144,23 @@ class Statements(ControlFlow):
                 return Runtime(value.type, variable)
             case TupleValue():
                 return TupleValue(tuple(self.fixed(v, node) for v in value.items))
+            case NewPrivateArray():
+                return self.declared("private", value, node)
+            case AtomicValue():
+                return replace(value, element=self.fixed_element(value.element, node))
             case _:
                 return value
+
+    def fixed_element(self, array: ArrayValue, node: ast.AST) -> ArrayValue:
+        """The element that the indices denote now."""
+        indices: list[Expr] = []
+        for index in array.indices:
+            if not isinstance(index, _FIXED):
+                variable = Var(index.type, self.fresh("index"))
+                self.block.append(Assign(variable.name, index, self.span(node)))
+                index = variable
+            indices.append(index)
+        return replace(array, indices=tuple(indices))
 
     def independent(
         self, names: Sequence[str], values: Sequence[Value], writes_memory: bool, node: ast.AST

@@ -32,6 +32,7 @@ class Source:
         if isinstance(argument, ArrayArgument):
             assert self.dim is not None
             return argument.shape[self.dim]
+        assert isinstance(argument, ScalarArgument)
         return int(argument.value)
 
 

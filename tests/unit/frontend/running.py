@@ -9,13 +9,12 @@ from math import prod
 import numpy as np
 
 from fusionq.backends.base import ArrayBinding, LaunchShape
-from fusionq.backends.reference import ReferenceBackend
+from fusionq.backends.reference import ReferenceBackend, run_function
 from fusionq.frontend import KernelFunction, kernel
-from fusionq.frontend.signature import ArrayType, Signature
+from fusionq.frontend.signature import ArrayType, LocalType, Signature
 from fusionq.ir.types import scalar_type, type_of_scalar
 from fusionq.ir.verifier import verify
-from fusionq.language import Item, NdItem, NdRange
-from fusionq.language.execute import argument, patched
+from fusionq.language import Item, LocalAccessor, NdItem, NdRange
 from fusionq.language.ranges import as_range
 
 _numbers = count()
@@ -30,12 +29,18 @@ def define(text, **names):
     return next(v for k, v in reversed(namespace.items()) if k not in names and k != "np")
 
 
+def type_of(value):
+    """The type of an argument in a signature."""
+    if isinstance(value, np.ndarray):
+        return ArrayType(scalar_type(value.dtype), value.ndim)
+    if isinstance(value, LocalAccessor):
+        return LocalType(scalar_type(value.dtype), value.shape)
+    return type_of_scalar(value)
+
+
 def signature(range, arguments):
     """The signature of a submission of arrays and scalars."""
-    types = tuple(
-        ArrayType(scalar_type(a.dtype), a.ndim) if isinstance(a, np.ndarray) else type_of_scalar(a)
-        for a in arguments
-    )
+    types = tuple(map(type_of, arguments))
     ndim = range.ndim if isinstance(range, NdRange) else len(as_range(range))
     return Signature("nd_item" if isinstance(range, NdRange) else "item", ndim, types)
 
@@ -57,6 +62,7 @@ def run_ir(function, range, *arguments):
         if isinstance(a, np.ndarray)
         else a
         for a in arguments
+        if not isinstance(a, LocalAccessor)
     ]
     if isinstance(range, NdRange):
         shape = LaunchShape(tuple(range.global_range), tuple(range.local_range))
@@ -68,11 +74,9 @@ def run_ir(function, range, *arguments):
 
 def run_python(function, range, *arguments):
     """Run the Python function item by item; arrays are changed in place."""
-    run = patched(function.function if isinstance(function, KernelFunction) else function)
-    given = [argument(a) for a in arguments]
-    with np.errstate(all="ignore"):
-        for item in items(range):
-            run(item, *given)
+    plain = function.function if isinstance(function, KernelFunction) else function
+    space = range if isinstance(range, NdRange) else as_range(range)
+    run_function(plain, space, arguments, order="reversed")
 
 
 def items(range):

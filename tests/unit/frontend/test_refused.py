@@ -7,7 +7,6 @@ import pytest
 
 import fusionq.language
 from fusionq.errors import KernelLanguageError
-from fusionq.frontend.refused import LATER_FEATURES
 from tests.unit.frontend.running import define, specialised
 
 CASES = [
@@ -117,10 +116,3 @@ BLOCKS = [
 @pytest.mark.parametrize(("lines", "message"), BLOCKS, ids=[b[0][0] for b in BLOCKS])
 def test_refused_blocks(lines, message):
     assert message in refused(lines)[1]
-
-
-@pytest.mark.parametrize("name", sorted(LATER_FEATURES))
-def test_features_of_later_versions(name):
-    expected = "is not supported in this version"
-    assert f"fq.{name} {expected}" in refused([f"fq.{name}(1)"], fq=fusionq.language)[1]
-    assert f"{name} {expected}" in refused([f"{name}(1)"], **{name: object()})[1]

@@ -280,6 +280,65 @@ def test_two_fusing_queues_that_pass_a_buffer_on_are_right(queue, second):
     assert np.array_equal(y.numpy(), a.numpy() + 2)
 
 
+def test_two_fusing_queues_that_pass_a_buffer_one_way_both_fuse(queue, second):
+    a, x, y, z = floats(), empty(), empty(), empty()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with fq.fusion(second) as two:
+            with fq.fusion(queue) as one:
+                queue.submit(copy, 8, a, x)
+                queue.submit(increment, 8, x)
+                second.submit(copy, 8, x, y)
+            second.submit(copy, 8, y, z)
+    assert one.report.strategy == two.report.strategy == "fused"
+    assert np.array_equal(z.numpy(), a.numpy() + 1)
+
+
+def test_the_queue_that_is_needed_first_ends_its_fusion(queue, second):
+    a, x, y = floats(), empty(), empty()
+    queue.start_fusion()
+    queue.submit(copy, 8, a, x)
+    queue.submit(increment, 8, x)
+    second.start_fusion()
+    second.submit(copy, 8, x, y)
+    second.submit(increment, 8, y)
+    assert queue.is_in_fusion_mode()
+    with pytest.warns(fq.FusionAborted, match="another queue's kernels"):
+        second.complete_fusion()
+    assert second.last_report.strategy == "fused"
+    assert queue.last_report.strategy == "unfused"
+    assert not queue.is_in_fusion_mode()
+    assert np.array_equal(y.numpy(), a.numpy() + 2)
+
+
+def test_a_circular_need_runs_both_unfused_in_order(queue, second):
+    a, x, y = floats(), empty(), empty()
+    queue.start_fusion()
+    second.start_fusion()
+    queue.submit(copy, 8, a, x)
+    second.submit(increment, 8, x)
+    queue.submit(copy, 8, x, y)
+    second.submit(increment, 8, y)
+    queue.submit(increment, 8, y)
+    with pytest.warns(fq.FusionAborted, match="in turn"):
+        second.complete_fusion()
+    assert queue.last_report.strategy == second.last_report.strategy == "unfused"
+    assert np.array_equal(y.numpy(), a.numpy() + 3)
+    queue.complete_fusion()
+
+
+def test_an_abort_takes_along_what_must_run_before(queue, second):
+    a, x, y = floats(), empty(), empty()
+    queue.start_fusion()
+    queue.submit(copy, 8, a, x)
+    second.start_fusion()
+    second.submit(copy, 8, x, y)
+    with pytest.warns(fq.FusionAborted):
+        assert np.array_equal(y.numpy(), a.numpy())
+    assert not queue.is_in_fusion_mode()
+    assert not second.is_in_fusion_mode()
+
+
 # --------------------------------------------------------------------------- depends_on
 def test_depends_on_inside_the_list_is_dropped(queue):
     a, out = floats(), empty()

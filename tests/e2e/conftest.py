@@ -1,0 +1,5 @@
+from __future__ import annotations
+
+from tests.unit.runtime.conftest import queue, sycl_queue, target
+
+__all__ = ["queue", "sycl_queue", "target"]
