@@ -201,9 +201,17 @@ def prepare(backend: Backend, pending: SubmissionList, values: OptionValues) -> 
     run = PreparedRun(built, submissions, cache, timings)
     _bind(backend, run, pending)
     timings["prepare"] = time.perf_counter() - started
-    if cache == "miss" and len(submissions) > 1 and debug_level() >= 1:
-        print(report_of(run, cache, timings), file=sys.stderr)
+    if cache == "miss" and debug_level() >= 1:
+        _show(report_of(run, cache, timings))
     return run
+
+
+def _show(report: Report) -> None:
+    """What ``FUSIONQ_DEBUG`` asks for of a new plan: the report of a list; device sources."""
+    if len(report.submissions) > 1:
+        print(report, file=sys.stderr)
+    if debug_level() >= 4:
+        print(f"--- device source\n{report.device_source}", file=sys.stderr)
 
 
 # --------------------------------------------------------------------- plan and programs
@@ -215,10 +223,11 @@ def _built_plan(
 ) -> tuple[BuiltPlan, CacheOutcome]:
     """The plan and its programs, and ``memory`` or ``miss``."""
     from fusionq.planning import planner
+    from fusionq.planning.structure import structure_key
 
     key = (
         program_domain(backend),
-        planner.structure_key(submissions, options, backend.info),
+        structure_key(submissions, options, backend.info),
     )
     for built in PLANS.plans(key):
         if planner.holds_for(built.plan, submissions):
@@ -272,7 +281,7 @@ def _build(
 # ------------------------------------------------------------------------------ binding
 def _bind(backend: Backend, run: PreparedRun, pending: SubmissionList) -> None:
     """Allocate what the launches need, and prepare them."""
-    from fusionq.planning.planner import launch_shape_of
+    from fusionq.planning.launching import launch_shape_of
 
     submissions = run.submissions
     arrays, scalars = _positions(submissions)

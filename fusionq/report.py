@@ -6,11 +6,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
+from fusionq.advice import advice, promotion_advice
 from fusionq.analysis.submission import Submission
-from fusionq.ir.nodes import Barrier, Span
+from fusionq.ir.nodes import Barrier, Block, Kernel, Span
 from fusionq.ir.printer import print_kernel
 from fusionq.ir.walk import statements
-from fusionq.planning.plan import Dependence, Plan, PromotionDecision
+from fusionq.language.ranges import NdRange
+from fusionq.planning.plan import Dependence, Plan, PromotionDecision, StagePlan
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -19,22 +21,6 @@ CacheOutcome: TypeAlias = Literal["miss", "memory", "disk"]
 
 _Line: TypeAlias = list[tuple[str, str]]
 """One line of text as (text, rich style) pieces."""
-
-_ADVICE = {
-    "GROUP": (
-        "work-items of one work-group exchange elements here, which takes a barrier. The "
-        "kernels fuse for certain if every work-item reads only elements that it wrote itself"
-    ),
-    "GLOBAL": (
-        "work-items of different work-groups exchange elements here, which takes a launch "
-        "boundary. The kernels fuse if every work-item touches only its own elements: the "
-        "same index expression over the same range in both"
-    ),
-    "UNKNOWN": (
-        "the access cannot be analysed. The kernels may fuse if its index is a sum of work-item "
-        "ids, loop variables, sizes and integer scalars with constant factors"
-    ),
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,12 +35,21 @@ class SubmittedKernel:
 
 
 @dataclass(frozen=True, slots=True)
+class InsertedBarrier:
+    """A work-group barrier that fusionq put before submission ``before``, and why."""
+
+    before: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class Stage:
     """Submissions that ran as one launch.
 
     ``boundary`` says why the stage did not join the one before it; None for the first.
     ``work_group`` is the size in each dimension where the launch depends on it; ``barriers``
-    counts the work-group barriers in the kernel.
+    counts the work-group barriers in the kernel, the kernels' own and ``inserted``.
+    ``work_group_chosen``: by fusionq, where no submission fixed it.
     """
 
     submissions: tuple[int, ...]
@@ -62,6 +57,8 @@ class Stage:
     boundary: str | None
     work_group: tuple[int, ...] | None
     barriers: int
+    inserted: tuple[InsertedBarrier, ...] = ()
+    work_group_chosen: bool = False
 
 
 @dataclass(frozen=True)
@@ -118,6 +115,8 @@ class Report:
                 stage.boundary,
                 stage.local_range,
                 sum(isinstance(s, Barrier) for s in statements(stage.kernel.body)),
+                self._inserted(stage),
+                stage.local_range is not None and not self._fixes_groups(stage),
             )
             for stage in self.plan.stages
         )
@@ -150,17 +149,7 @@ class Report:
     @property
     def advice(self) -> tuple[str, ...]:
         """What would have to change for more of the list to share a launch."""
-        stage_of = {
-            index: number
-            for number, stage in enumerate(self.plan.stages)
-            for index in stage.submissions
-        }
-        lines = []
-        for d in self.dependences:
-            if d.scope in _ADVICE and stage_of.get(d.producer) != stage_of.get(d.consumer):
-                where = f"{d.buffer} ({d.producer_span} and {d.consumer_span})"
-                lines.append(f"{where}: {_ADVICE[d.scope]}.")
-        return tuple(dict.fromkeys(lines))
+        return advice(self.plan)
 
     def to_dict(self) -> dict[str, Any]:
         """The report as JSON-able values; times in seconds."""
@@ -173,7 +162,9 @@ class Report:
                     "kernels": [asdict(kernel) for kernel in stage.kernels],
                     "boundary": stage.boundary,
                     "work_group": stage.work_group,
+                    "work_group_chosen": stage.work_group_chosen,
                     "barriers": stage.barriers,
+                    "inserted_barriers": [asdict(barrier) for barrier in stage.inserted],
                 }
                 for stage in self.stages
             ],
@@ -197,10 +188,29 @@ class Report:
 
     def _submitted(self, index: int) -> SubmittedKernel:
         submission = self.submissions[index]
-        return SubmittedKernel(index, submission.ir.name, str(submission.range), submission.span)
+        return SubmittedKernel(index, submission.name, str(submission.range), submission.span)
+
+    def _fixes_groups(self, stage: StagePlan) -> bool:
+        return any(isinstance(self.submissions[s].range, NdRange) for s in stage.submissions)
+
+    def _inserted(self, stage: StagePlan) -> tuple[InsertedBarrier, ...]:
+        """The barriers between submissions, each with the dependence that needs it."""
+        found, since = [], 0
+        for before in barriers_between(stage.kernel):
+            needed = [
+                d
+                for d in self.dependences
+                if d.consumer == before and d.producer >= since and d.scope == "GROUP"
+            ]
+            reason = "; ".join(
+                f"{d.kind} of {d.buffer}, {_WORDS[d.kind].format(d.producer)}" for d in needed
+            )
+            found.append(InsertedBarrier(before, reason or "barriers='all' asks for it"))
+            since = before
+        return tuple(found)
 
     def _name(self, index: int) -> str:
-        return f"[{index}] {self.submissions[index].ir.name}"
+        return f"[{index}] {self.submissions[index].name}"
 
     def _lines(self) -> Iterator[_Line]:
         yield [
@@ -221,6 +231,9 @@ class Report:
             yield [("Promotions", "bold")]
             for p in self.promotions:
                 yield [(f"  {p.buffer}: ", ""), (p.scope, _style(p.scope)), (f" — {p.reason}", "")]
+                remedy = promotion_advice(p)
+                if remedy is not None:
+                    yield [("    to change that: ", "yellow"), (remedy, "")]
         if self.fallback and all(self.fallback != stage.boundary for stage in self.plan.stages):
             yield []
             yield [("Fallback: ", "bold yellow"), (self.fallback, "")]
@@ -235,19 +248,29 @@ class Report:
         details = f" of {_count(len(stage.kernels), 'submission')}"
         if stage.work_group is not None:
             details += f", work-groups of {' × '.join(map(str, stage.work_group))}"
+            details += " (chosen by fusionq)" if stage.work_group_chosen else ""
         if stage.barriers:
             details += f", {_count(stage.barriers, 'barrier')}"
         yield [(f"Launch {number}", "bold"), (details, "")]
         if stage.boundary:
-            yield [("  apart because: ", "yellow"), (stage.boundary, "")]
+            yield [("  apart because: ", "yellow"), (self._brief(stage.boundary), "")]
+        inserted = {barrier.before: barrier.reason for barrier in stage.inserted}
         name_width = max((len(self._name(k.index)) for k in stage.kernels), default=0)
         range_width = max((len(k.range) for k in stage.kernels), default=0)
         for k in stage.kernels:
+            if k.index in inserted:
+                yield [("  ── barrier: ", "magenta"), (inserted[k.index], "")]
             yield [
                 (f"  {self._name(k.index):<{name_width}}  {k.range:<{range_width}}  ", ""),
                 (f"{k.span}", "cyan"),
                 (f"  {k.span.text.strip()}", "dim"),
             ]
+
+    def _brief(self, boundary: str) -> str:
+        """``boundary`` without what the list of dependences says anyway."""
+        for d in self.dependences:
+            boundary = boundary.replace(f" ({d.reason})", "")
+        return boundary
 
     def _dependence_lines(self, d: Dependence) -> Iterator[_Line]:
         yield [
@@ -262,7 +285,28 @@ class Report:
 
 _CACHE_WORDS = {"miss": "made new", "memory": "from the cache in memory", "disk": "from disk"}
 
+_WORDS = {
+    "RAW": "which [{}] writes in the same work-group",
+    "WAR": "which [{}] reads in the same work-group",
+    "WAW": "which [{}] writes in the same work-group",
+}
+
 _GOOD = ("fused", "NONE", "ITEM", "private", "local")
+
+
+def barriers_between(kernel: Kernel) -> tuple[int, ...]:
+    """The submissions of a fused kernel before which a barrier stands, by their index."""
+    found = []
+    waiting = False
+    for stmt in kernel.body:
+        if isinstance(stmt, Barrier):
+            waiting = True
+        elif waiting:
+            block = next((b for b in statements((stmt,)) if isinstance(b, Block)), None)
+            if block is not None:
+                found.append(int(block.label.partition(":")[0]))
+                waiting = False
+    return tuple(found)
 
 
 def _style(word: str) -> str:

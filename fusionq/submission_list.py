@@ -220,7 +220,7 @@ def check_bounds(entry: KnownSubmission, values: Sequence[ScalarValue]) -> None:
             scalars = [a for a in entry.submission.arguments if isinstance(a, ScalarArgument)]
             raise ArgumentError(
                 f"{user_span()}: argument {scalars[position].name!r} of kernel "
-                f"{entry.submission.ir.name!r} is {value}, outside {least} … {greatest}, what the "
+                f"{entry.submission.name!r} is {value}, outside {least} … {greatest}, what the "
                 "type that the kernel gives it can hold; pass a NumPy scalar of a wider type"
             )
 

@@ -43,6 +43,21 @@ def extent_of(argument: ArrayArgument) -> tuple[int, int]:
     return sum(r for r in reach if r < 0), sum(r for r in reach if r > 0) + argument.dtype.nbytes
 
 
+def is_contiguous(argument: ArrayArgument) -> bool:
+    """Whether strides follow from extents (C order; extents of 1 have any stride)."""
+    expected = argument.dtype.nbytes
+    for stride, extent in zip(reversed(argument.strides), reversed(argument.shape), strict=True):
+        if extent > 1 and stride != expected:
+            return False
+        expected *= extent
+    return True
+
+
+def has_unit_stride(argument: ArrayArgument) -> bool:
+    """Whether neighbours in the last dimension are neighbours in memory."""
+    return not argument.strides or argument.strides[-1] == argument.dtype.nbytes
+
+
 def overlaps_itself(argument: ArrayArgument) -> bool:
     """Whether two indices of the view may mean one address (a broadcast or windowed view)."""
     reach = argument.dtype.nbytes

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import islpy as isl
 
+from fusionq.analysis.counterexample import counterexamples
 from fusionq.analysis.list_analysis import ListAnalysis, bounds_box
 from fusionq.analysis.submission import ArrayArgument
 from fusionq.errors import ArgumentError
@@ -26,10 +29,9 @@ def check_bounds(analysis: ListAnalysis) -> None:
         touched = isl.Map.from_domain(access.instances)
         for index in access.indices:
             touched = touched.flat_range_product(isl.Map.from_pw_aff(index))
-        touched = touched.intersect_params(symbols.point)
         box = bounds_box([symbols.size(n) for n in argument.shape], symbols)
-        outside = touched.subtract_range(box)
-        if outside.is_empty():
+        outside = counterexamples(analysis, _outside(touched, box))
+        if outside is None:
             continue
         ndim = analysis.accesses[0].ndim
         item, element = _example(outside, ndim)
@@ -41,6 +43,11 @@ def check_bounds(analysis: ListAnalysis) -> None:
             f"  submitted at {submission.span}: {submission.span.text}\n"
             "  Submit a smaller range, pass a larger array, or guard the access with an `if`."
         )
+
+
+def _outside(touched: isl.Map, box: isl.Set) -> Callable[[isl.Set], isl.Map]:
+    """The part of ``touched`` that lies outside ``box``, for some parameter values."""
+    return lambda params: touched.intersect_params(params).subtract_range(box)
 
 
 def _example(outside: isl.Map, ndim: int) -> tuple[str, str]:

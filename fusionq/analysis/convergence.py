@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import islpy as isl
 
-from fusionq.analysis.item_space import local_range, same_group
-from fusionq.analysis.list_analysis import ListAnalysis
+from fusionq.analysis.counterexample import counterexamples
+from fusionq.analysis.item_relations import same_group
+from fusionq.analysis.item_space import local_range
+from fusionq.analysis.list_analysis import ListAnalysis, bounds_box
 from fusionq.errors import KernelLanguageError
 
 
@@ -18,22 +22,28 @@ def check_convergence(analysis: ListAnalysis, submission: int) -> None:
         return
     symbols = analysis.symbols
     found = analysis.accesses[submission]
+    everyone = bounds_box(analysis.shapes[submission].global_range, symbols)
     for meeting in found.meetings:
         if not meeting.exact:
             continue
-        here = meeting.instances.intersect_params(symbols.point)
-        loops = here.dim(isl.dim_type.set) - found.ndim
-        here = here.project_out(isl.dim_type.set, found.ndim, loops)
-        extents = [symbols.values[n] for n in analysis.shapes[submission].global_range]
-        names = [f"i{d}" for d in range(found.ndim)]
-        inside = " and ".join(f"0 <= {i} < {n}" for i, n in zip(names, extents, strict=True))
-        everyone = isl.Set(f"{{ [{', '.join(names)}] : {inside} }}")
-        company = here.apply(same_group(symbols, local)).intersect(everyone)
-        missing = company.subtract(here)
-        if missing.is_empty():
+        loops = meeting.instances.dim(isl.dim_type.set) - found.ndim
+        arriving = meeting.instances.project_out(isl.dim_type.set, found.ndim, loops)
+        company = same_group(symbols, local).intersect_range(everyone)
+        if counterexamples(analysis, _missing(arriving, company)) is None:
             continue
         raise KernelLanguageError(
             f"{meeting.span}: some work-items of a work-group of {local} reach this barrier or "
             f"group function and others do not, which never ends: {meeting.span.text}\n"
             "  Move it out of the condition, or make the condition the same for the whole group."
         )
+
+
+def _missing(arriving: isl.Set, company: isl.Map) -> Callable[[isl.Set], isl.Set]:
+    """The work-items that are not ``arriving`` though some of their ``company`` are, for some
+    parameter values."""
+
+    def missing(params: isl.Set) -> isl.Set:
+        here = arriving.intersect_params(params)
+        return here.apply(company).subtract(here)
+
+    return missing

@@ -14,12 +14,13 @@ from typing import Literal
 import islpy as isl
 
 from fusionq.analysis.access import Access
-from fusionq.analysis.item_space import common_space, same_group, to_space
+from fusionq.analysis.item_relations import same_group, to_space
+from fusionq.analysis.item_space import common_space
 from fusionq.analysis.list_analysis import ListAnalysis
+from fusionq.analysis.proof import TooManyOperations, limited_operations
+from fusionq.analysis.scope import DependenceKind, Scope
 from fusionq.ir.nodes import Span
 
-Scope = Literal["NONE", "ITEM", "GROUP", "GLOBAL", "UNKNOWN"]
-DependenceKind = Literal["RAW", "WAR", "WAW"]
 
 SEVERITY: dict[Scope, int] = {"NONE": 0, "ITEM": 1, "GROUP": 2, "GLOBAL": 3, "UNKNOWN": 4}
 
@@ -161,6 +162,11 @@ def inside_groups(local: tuple[int, ...]) -> str:
 
 def describe(relation: isl.Map) -> str:
     """A relation between work-items as short text, without its parameters."""
-    text = str(relation.coalesce().to_str())
+    try:
+        with limited_operations():
+            relation = relation.coalesce()
+    except TooManyOperations:
+        pass  # then the text is longer than it need be
+    text = str(relation.to_str())
     text = text[text.index("{") :]
     return text if len(text) <= 160 else text[:157] + "..."

@@ -2,16 +2,37 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 import islpy as isl
 
 from fusionq.analysis.symbols import Symbols
 
-
 OPERATIONS = 30_000
 """isl operations that one question may take, some tenths of a second.  Ordinary questions take
-hundreds; a question about several strides at once can take hours."""
+a few thousand at most; one about several strides at once can take hours."""
+
+
+class TooManyOperations(Exception):
+    """A question to isl takes more than ``OPERATIONS``."""
+
+
+@contextmanager
+def limited_operations() -> Iterator[None]:
+    """Raise TooManyOperations where isl takes too long inside the block."""
+    context = isl.DEFAULT_CONTEXT
+    context.reset_operations()
+    context.set_max_operations(OPERATIONS)
+    try:
+        yield
+    except isl.Error as error:
+        if "maximal number of operations" not in str(error):
+            raise
+        raise TooManyOperations from error
+    finally:
+        context.set_max_operations(0)
 
 
 @dataclass
@@ -27,17 +48,11 @@ class Proofs:
     def is_empty(self, relation: isl.Set | isl.Map) -> bool:
         """Whether ``relation`` has no element for today's values; False, which refuses what
         depends on it, where that takes too many operations."""
-        context = isl.DEFAULT_CONTEXT
-        context.reset_operations()
-        context.set_max_operations(OPERATIONS)
         try:
-            return self._answer(relation)
-        except isl.Error as error:
-            if "maximal number of operations" not in str(error):
-                raise
+            with limited_operations():
+                return self._answer(relation)
+        except TooManyOperations:
             return False
-        finally:
-            context.set_max_operations(0)
 
     def _answer(self, relation: isl.Set | isl.Map) -> bool:
         if relation.is_empty():

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 
 from fusionq.frontend.signature import LocalType, Signature
+from fusionq.frontend.source import KernelText
 from fusionq.ir.nodes import Kernel, Span
 from fusionq.ir.types import ScalarType
 from fusionq.language.ranges import NdRange, Range
@@ -61,14 +63,35 @@ Argument = ArrayArgument | ScalarArgument | LocalArgument
 
 
 @dataclass(frozen=True, slots=True)
+class DeferredKernel:
+    """A kernel that is specialised when its IR is first asked for."""
+
+    name: str
+    specialise: Callable[[], Kernel]
+
+
+@dataclass(frozen=True, slots=True)
 class Submission:
-    """One ``queue.submit``; ``ir`` is the kernel specialised for ``signature``."""
+    """One ``queue.submit``; ``kernel`` is or becomes the IR for ``signature``."""
 
     index: int
-    ir: Kernel
+    kernel: Kernel | DeferredKernel
     signature: Signature
     fingerprint: str
     """Of the kernel's source text and constants."""
     range: Range | NdRange
     arguments: tuple[Argument, ...]
     span: Span
+    text: KernelText | None = None
+    """The kernel's source lines; None where what is found out about it is not to be kept."""
+
+    @property
+    def ir(self) -> Kernel:
+        """The kernel specialised for ``signature``."""
+        kernel = self.kernel
+        return kernel if isinstance(kernel, Kernel) else kernel.specialise()
+
+    @property
+    def name(self) -> str:
+        """The kernel's name."""
+        return self.kernel.name

@@ -10,8 +10,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import TYPE_CHECKING
 
-import islpy as isl
+if TYPE_CHECKING:  # what only names symbols need not load it
+    import islpy as isl
 
 HEADROOM_BITS = 4
 """A proof may serve values this many bits longer than today's without a new overflow check."""
@@ -53,6 +55,8 @@ class Symbols:
     def context(self) -> isl.Set:
         """What always holds: sizes are at least 1 (lists with empty ranges or arrays take
         their own plans)."""
+        import islpy as isl
+
         parameters = ", ".join(self.names)
         sizes = [n for n in self._sizes.values() if self.values[n] >= 1]
         empty = [n for n in self._sizes.values() if self.values[n] == 0]
@@ -62,12 +66,16 @@ class Symbols:
     @cached_property
     def point(self) -> isl.Set:
         """Today's values as a parameter set with one point."""
+        import islpy as isl
+
         parameters = ", ".join(self.names)
         constraints = [f"{n} = {v}" for n, v in self.values.items()]
         return isl.Set(f"[{parameters}] -> {{ : {' and '.join(constraints) or '1 = 1'} }}")
 
     def space(self, dims: Sequence[str]) -> isl.Space:
         """A set space over ``dims`` with all symbols as parameters."""
+        import islpy as isl
+
         return isl.Space.create_from_names(
             isl.DEFAULT_CONTEXT, set=list(dims), params=list(self.names)
         )

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Sequence
 from math import prod
 
 from fusionq.analysis.dependence import Found
-from fusionq.analysis.item_space import ItemSpace, Mode, global_range, same_group, to_space
+from fusionq.analysis.item_relations import same_group, to_space
+from fusionq.analysis.item_space import ItemSpace, Mode, global_range
 from fusionq.analysis.list_analysis import ListAnalysis
 
 SIZES = (256, 512, 1024, 128, 64, 32, 16, 8, 4, 2)

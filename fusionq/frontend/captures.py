@@ -16,7 +16,7 @@ from types import FunctionType, ModuleType
 import numpy as np
 
 from fusionq.errors import KernelLanguageError
-from fusionq.frontend.source import FunctionSource, function_source
+from fusionq.frontend.source import FunctionSource, KernelText, function_source
 
 
 class _Missing:
@@ -46,6 +46,8 @@ class Captures:
         self._keep: list[object] = []  # so that no id in _attributes is reused
         self.fingerprint = self._scan()
         """sha256 hex of the normalised source text of all functions and of the constants."""
+        self.text = self._text()
+        """The lines of all functions."""
 
     def source(self, function: FunctionType) -> FunctionSource:
         """The function's source; KernelLanguageError if there is none."""
@@ -91,6 +93,15 @@ class Captures:
             digest.update("\n".join(parts).encode())
             digest.update(b"\0")
         return digest.hexdigest()
+
+    def _text(self) -> KernelText:
+        digest = hashlib.sha256(self.fingerprint.encode())
+        found = tuple(self._sources.values())
+        for source in found:
+            digest.update(b"\0")
+            digest.update("".join(source.lines).encode())
+        places = tuple((source.file, source.first_line, len(source.lines)) for source in found)
+        return KernelText(digest.hexdigest(), places)
 
     def _has_source(self, function: object) -> bool:
         assert isinstance(function, FunctionType)
@@ -153,6 +164,10 @@ def _identity(obj: object) -> str:
         return f"{type(obj).__name__} {obj!r}"
     if isinstance(obj, Enum):
         return str(obj)
+    if isinstance(obj, (np.finfo, np.iinfo)):
+        return f"{type(obj).__name__} {obj.dtype}"
+    if isinstance(obj, np.dtype):
+        return repr(obj)
     module = getattr(obj, "__module__", None)
     name = getattr(obj, "__qualname__", getattr(obj, "__name__", type(obj).__qualname__))
     return f"{module}.{name}"

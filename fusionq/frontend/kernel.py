@@ -10,9 +10,8 @@ from typing import Any, Literal, NoReturn
 
 from fusionq.errors import ArgumentError, KernelLanguageError
 from fusionq.frontend.captures import Captures
-from fusionq.frontend.lowering import lower_kernel
 from fusionq.frontend.signature import ArrayType, LocalType, Signature
-from fusionq.frontend.source import FunctionSource
+from fusionq.frontend.source import FunctionSource, KernelText
 from fusionq.ir.nodes import Kernel, Span
 from fusionq.ir.types import SCALAR_TYPES, ScalarType
 
@@ -71,6 +70,11 @@ class KernelFunction:
         return self._captured.fingerprint
 
     @property
+    def text(self) -> KernelText:
+        """The source lines of the kernel and of all functions that it calls."""
+        return self._captured.text
+
+    @property
     def item_annotation(self) -> ItemKind | None:
         """What the annotation of the first parameter says, if anything."""
         if self._item_annotation == "unread":
@@ -106,6 +110,9 @@ class KernelFunction:
                     source = self._source
                     self._check_parameters(source)
                     self._check_arguments(signature)
+                    # Only now: a kernel whose plans are in the disk cache is never lowered.
+                    from fusionq.frontend.lowering import lower_kernel
+
                     kernel = lower_kernel(source, signature, self._captured)
                     self._specialisations[signature] = kernel
         return kernel

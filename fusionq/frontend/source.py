@@ -15,6 +15,18 @@ from fusionq.errors import KernelLanguageError
 from fusionq.ir.nodes import Span
 
 
+@dataclass(frozen=True, slots=True)
+class KernelText:
+    """The lines that a kernel is written in, its own and those of the functions that it calls.
+
+    ``digest``: sha256 (hex) of these lines and of the constants that they use.  ``places``: for
+    each function its file, its first line there, and how many lines it has.
+    """
+
+    digest: str
+    places: tuple[tuple[str, int, int], ...]
+
+
 @dataclass(frozen=True)
 class FunctionSource:
     """A function's syntax tree and where it stands.

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from fusionq.errors import ArgumentError
 from fusionq.language.casts import integer_limits
 from fusionq.language.execute import KernelArray, ScalarConstructor
+from fusionq.language.scalar_functions import to_int
 
 _KINDS = {"b": (1,), "i": (1, 2, 4, 8), "u": (1, 2, 4, 8), "f": (2, 4, 8)}
 """The dtypes of the kernel language: NumPy's kind letters, with sizes in bytes."""
@@ -63,6 +64,7 @@ class PrivateArray(KernelArray):
     """
 
     def __init__(self, shape: int | Sequence[int], dtype: Any, fill_zeros: bool = False) -> None:
+        dtype = int if dtype is to_int else dtype  # as which kernels see int
         element = dtype.dtype if isinstance(dtype, ScalarConstructor) else np.dtype(dtype)
         make = np.zeros if fill_zeros else undefined
         super().__init__(make(array_shape(shape, "a PrivateArray"), element))

@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
 
-from fusionq.analysis.aliasing import overlaps_itself
+from fusionq.analysis.aliasing import has_unit_stride, is_contiguous, overlaps_itself
 from fusionq.analysis.item_space import ItemSpace, global_range, local_range
 from fusionq.analysis.list_analysis import ListAnalysis
 from fusionq.analysis.submission import ArrayArgument
@@ -73,21 +73,6 @@ def fuse(
     ``barriers`` before some of them and the values ``constants`` for some scalar arguments
     (submission and position)."""
     return _Fuser(analysis, tuple(members), space, barriers, constants).run()
-
-
-def is_contiguous(argument: ArrayArgument) -> bool:
-    """Whether strides follow from extents (C order; extents of 1 have any stride)."""
-    expected = argument.dtype.nbytes
-    for stride, extent in zip(reversed(argument.strides), reversed(argument.shape), strict=True):
-        if extent > 1 and stride != expected:
-            return False
-        expected *= extent
-    return True
-
-
-def has_unit_stride(argument: ArrayArgument) -> bool:
-    """Whether neighbours in the last dimension are neighbours in memory."""
-    return not argument.strides or argument.strides[-1] == argument.dtype.nbytes
 
 
 @dataclass
@@ -288,12 +273,11 @@ class _Fuser:
                 total = Binary(INT64, "mul", total, self._global_range(owner, d))
             return Compare("lt", ItemQuery("global_id", 0), total)
         dims = range(len(extents))
-        if self.space.local_range is not None:
-            # The launch covers whole work-groups of the largest range, which the explicit
-            # work-group size divides but perhaps for the first dimension.
+        if any(local_range(submissions[s]) is not None for s in self.members):
+            # The user's work-group size divides all extents but perhaps the first of another
+            # submission, which is the only one that may differ.
             same = all(tuple(global_range(submissions[s])) == extents for s in self.members)
-            exact = any(local_range(submissions[s]) is not None for s in self.members)
-            dims = range(0 if same and exact else 1)
+            dims = range(0 if same else 1)
         inside: list[Expr] = [
             Compare("lt", ItemQuery("global_id", d), self._global_range(owner, d)) for d in dims
         ]

@@ -36,6 +36,10 @@ def fused_kernel(
     """The submissions ``members`` as one kernel, with ``barriers`` before some of them and the
     views ``promoted`` (alias group and view) in private or local memory and the scalar arguments
     ``constants`` (submission and position) put in."""
+    if debug_level() >= 2:
+        for s in members:
+            kernel = print_kernel(analysis.submissions[s].ir)
+            print(f"--- before fuse: submission {s}\n{kernel}", file=sys.stderr)
     fused = fuse(analysis, members, space, barriers, constants)
     _check("fuse", None, fused.kernel)
     fused = _rewritten("propagate_ids", fused, propagate_ids)

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from fusionq.analysis.dependence import DependenceKind, Scope
 from fusionq.analysis.item_space import Mode
+from fusionq.analysis.scope import DependenceKind, Scope
 from fusionq.analysis.submission import Submission
 from fusionq.ir.nodes import Kernel, Span
 from fusionq.passes.sources import ArgumentSource, ExtentSource, ParamSource, RangeSource

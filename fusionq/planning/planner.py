@@ -2,84 +2,48 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 import time
-from collections.abc import Hashable, Mapping, Sequence
-from math import prod
+from collections.abc import Mapping, Sequence
 from typing import Literal
 
-from fusionq.analysis.aliasing import places
 from fusionq.analysis.bounds import check_bounds
 from fusionq.analysis.convergence import check_convergence
 from fusionq.analysis.dependence import Found, dependences
 from fusionq.analysis.footprint import Footprint
-from fusionq.analysis.item_space import global_range, local_range
+from fusionq.analysis.item_space import global_range
 from fusionq.analysis.list_analysis import ListAnalysis, analyse
+from fusionq.analysis.show import analysis_text
 from fusionq.analysis.submission import ArrayArgument, Promotion, Submission
-from fusionq.analysis.symbols import Symbols
-from fusionq.backends.base import DeviceInfo, LaunchShape
-from fusionq.codegen.launch_shape import launch_shape
-from fusionq.errors import ArgumentError, FusionRefused
+from fusionq.backends.base import DeviceInfo
+from fusionq.config import debug_level
+from fusionq.errors import FusionRefused
 from fusionq.ir.nodes import Barrier
-from fusionq.passes.fuse import has_unit_stride, is_contiguous
 from fusionq.passes.pipeline import fused_kernel
 from fusionq.passes.sources import ArgumentSource, ExtentSource, ParamSource, RangeSource
 from fusionq.planning.plan import Dependence, FusionOptions, Plan, PromotionDecision, StagePlan
 from fusionq.planning.promotion import View, check_flags, promotions
 from fusionq.planning.specialise import constants, sources_of, varying_scalars
 from fusionq.planning.stages import Stage, barriers_of, settled, split
-from fusionq.planning.validity import validity_of
+from fusionq.planning.validity import Validity, validity_of
 
 _lock = threading.RLock()
 """isl's context serves one thread at a time."""
 
 
-def check_submission(submission: Submission) -> None:
-    """Raise ArgumentError if an index provably exceeds an extent, PromotionConflict if flags
-    contradict each other."""
+def check_submission(submission: Submission) -> Validity:
+    """Raise ArgumentError if an index provably exceeds an extent, KernelLanguageError if a barrier
+    is provably missed, PromotionConflict if flags contradict each other.
+
+    Returns for which submissions of the same structure the same is known to be right.
+    """
     check_flags(submission)
     with _lock:
         analysis = analyse([submission])
         check_bounds(analysis)
         check_convergence(analysis, 0)
-
-
-def structure_key(
-    submissions: Sequence[Submission], options: FusionOptions, info: DeviceInfo
-) -> Hashable:
-    """What a plan depends on beside its validity: kernels, types, aliasing, flags, the order
-    of all sizes, options and device; not the sizes themselves."""
-    symbols = Symbols()
-    arrays: list[ArrayArgument] = []
-    parts: list[Hashable] = []
-    for submission in submissions:
-        sizes = tuple(symbols.size(n) for n in global_range(submission))
-        arguments: list[Hashable] = []
-        for argument in submission.arguments:
-            if isinstance(argument, ArrayArgument):
-                arrays.append(argument)
-                arguments.append(
-                    (
-                        tuple(symbols.size(n) for n in argument.shape),
-                        is_contiguous(argument),
-                        has_unit_stride(argument),
-                        argument.buffer_flag,
-                        argument.access_flag,
-                        argument.internal,
-                    )
-                )
-        parts.append(
-            (
-                submission.fingerprint,
-                submission.signature,
-                sizes,
-                local_range(submission),
-                tuple(arguments),
-            )
-        )
-    order = tuple(sorted(symbols.values, key=symbols.values.__getitem__))
-    empty = tuple(name for name, value in symbols.values.items() if value == 0)
-    return (tuple(parts), places(arrays), order, empty, options, info)
+        return validity_of(analysis)
 
 
 def make_plan(
@@ -118,6 +82,8 @@ def _make_plan(
         max_work_group_size=info.max_work_group_size,
     )
     found = settled(found, split_up)
+    if debug_level() >= 3:
+        print(f"--- analysis\n{analysis_text(analysis, found)}", file=sys.stderr)
     promoted = promotions(analysis, split_up, options, info)
     stages = promoted.stages
     strategy = _strategy(stages, options)
@@ -234,24 +200,3 @@ def _dependence(analysis: ListAnalysis, f: Found) -> Dependence:
 def holds_for(plan: Plan, submissions: Sequence[Submission]) -> bool:
     """Whether ``plan`` serves ``submissions``, which have the structure it was made for."""
     return plan.validity.holds(submissions)
-
-
-def launch_shape_of(
-    stage: StagePlan, submissions: Sequence[Submission], info: DeviceInfo
-) -> LaunchShape | None:
-    """The work-items to launch for ``stage``, or None if there are none."""
-    extents = global_range(submissions[stage.geometry])
-    if extents.size == 0:
-        return None
-    if stage.local_range is None:
-        return launch_shape((extents.size,) if stage.mode == "linear" else tuple(extents), info)
-    if (size := prod(stage.local_range)) > info.max_work_group_size:
-        raise ArgumentError(
-            f"work-groups of {stage.local_range} have {size} work-items; {info.name} takes at "
-            f"most {info.max_work_group_size}"
-        )
-    whole = tuple(
-        -(-extent // local) * local
-        for extent, local in zip(extents, stage.local_range, strict=True)
-    )
-    return LaunchShape(whole, stage.local_range)

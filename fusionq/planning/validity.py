@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
-from fusionq.analysis.condition import python_condition
 from fusionq.analysis.item_space import global_range
-from fusionq.analysis.list_analysis import ListAnalysis
 from fusionq.analysis.submission import ArrayArgument, ScalarArgument, Submission
+
+if TYPE_CHECKING:
+    from fusionq.analysis.list_analysis import ListAnalysis
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +81,8 @@ def validity_of(
 ) -> Validity:
     """The validity of all that was proved in ``analysis`` so far, for kernels that have the
     scalars ``constants`` built in."""
+    from fusionq.analysis.condition import python_condition
+
     symbols = analysis.symbols
     sources = _sources(analysis)
     used = tuple(name for name in symbols.names if name in sources)

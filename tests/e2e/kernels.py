@@ -19,7 +19,7 @@ def empty(shape=N, dtype=np.int64):
 
 
 def preset(shape=N, dtype=np.int64, **flags):
-    """A buffer full of −1, which a promotion must leave as it is."""
+    """A buffer full of -1, which a promotion must leave as it is."""
     buffer = fq.Buffer(shape, dtype, **flags)
     buffer.write(np.full(shape, -1, dtype))
     return buffer

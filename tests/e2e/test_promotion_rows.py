@@ -94,10 +94,10 @@ def test_unfused_keeps_all_in_memory(queue, flag):
 
 def test_require_raises_for_an_unprovable_flag(queue):
     a, temporary, out = numbers(), preset(promote_private=True), empty()
-    with pytest.raises(fq.FusionRefused, match="stays in global memory"):
-        with fq.fusion(queue, require=True):
-            queue.submit(reverse_in_group, GROUPS, a, temporary)
-            queue.submit(reverse_in_group, GROUPS, temporary, out)
+    refused = pytest.raises(fq.FusionRefused, match="stays in global memory")
+    with refused, fq.fusion(queue, require=True):
+        queue.submit(reverse_in_group, GROUPS, a, temporary)
+        queue.submit(reverse_in_group, GROUPS, temporary, out)
     assert np.array_equal(out.numpy(), np.arange(N) + 2)
 
 

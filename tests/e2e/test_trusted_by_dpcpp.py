@@ -105,7 +105,7 @@ def test_a_half_that_is_read_keeps_what_was_there(queue):
         queue.submit(increment, 32, temporary[32:], out)
     assert f.report.strategy == "fused"
     assert [p.scope for p in f.report.promotions] == ["private", "global"]
-    assert not out.numpy().any()  # −1 + 1
+    assert not out.numpy().any()  # -1 + 1
     assert untouched(temporary)
 
 
@@ -147,8 +147,8 @@ def test_an_index_that_cannot_be_analysed(queue):
 @pytest.mark.parametrize("flag", FLAGS)
 def test_require_raises_and_the_result_is_right(queue, flag):
     a, temporary, out = numbers(MANY), preset(MANY, **{flag: True}), empty(MANY)
-    with pytest.raises(fq.FusionRefused, match="has scope GLOBAL"):
-        with fq.fusion(queue, require=True):
-            queue.submit(write_reversed, MANY, a, temporary)
-            queue.submit(increment, MANY, temporary, out)
+    refused = pytest.raises(fq.FusionRefused, match="has scope GLOBAL")
+    with refused, fq.fusion(queue, require=True):
+        queue.submit(write_reversed, MANY, a, temporary)
+        queue.submit(increment, MANY, temporary, out)
     assert np.array_equal(out.numpy(), np.arange(MANY)[::-1] + 1)

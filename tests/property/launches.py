@@ -151,6 +151,10 @@ class Launch:
         ]
         return "\n".join([self.kernel.source, f"over {self.range!r}", *arguments])
 
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        """How hypothesis shows it."""
+        printer.text(repr(self))
+
 
 def random_range(draw: Draw, ndim: int, nd: bool) -> Range | NdRange:
     """A small range; 0 and primes too."""

@@ -102,6 +102,10 @@ class Program:
             lines.append(submission.kernel.source)
         return "\n".join(lines)
 
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        """How hypothesis shows it."""
+        printer.text(repr(self))
+
 
 # ----------------------------------------------------------------------------- hazards
 class Touched:

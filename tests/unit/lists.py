@@ -67,7 +67,7 @@ def submission(kernel: KernelFunction, items, *args, index=0):
     )
     return Submission(
         index=index,
-        ir=kernel.specialise(signature),
+        kernel=kernel.specialise(signature),
         signature=signature,
         fingerprint=kernel.fingerprint,
         range=range_,

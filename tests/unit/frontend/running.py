@@ -76,7 +76,7 @@ def run_python(function, range, *arguments):
     """Run the Python function item by item; arrays are changed in place."""
     plain = function.function if isinstance(function, KernelFunction) else function
     space = range if isinstance(range, NdRange) else as_range(range)
-    run_function(plain, space, arguments, order="reversed")
+    run_function(plain, space, arguments, order="natural")
 
 
 def items(range):

@@ -5,7 +5,6 @@ import re
 import numpy as np
 import pytest
 
-import fusionq.language
 from fusionq.errors import KernelLanguageError
 from tests.unit.frontend.running import define, specialised
 

@@ -10,14 +10,10 @@ from fusionq.backends.base import DeviceInfo
 from fusionq.errors import ArgumentError, FusionRefused, PromotionConflict
 from fusionq.ir.printer import print_kernel
 from fusionq.language.ranges import NdRange
+from fusionq.planning.launching import launch_shape_of
 from fusionq.planning.plan import FusionOptions
-from fusionq.planning.planner import (
-    check_submission,
-    holds_for,
-    launch_shape_of,
-    make_plan,
-    structure_key,
-)
+from fusionq.planning.planner import check_submission, holds_for, make_plan
+from fusionq.planning.structure import structure_key
 from tests.unit.lists import Flagged, submission, submissions
 
 INFO = DeviceInfo(

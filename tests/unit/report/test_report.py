@@ -12,7 +12,7 @@ import pytest
 from rich.console import Console
 
 import fusionq as fq
-from fusionq.report import Report
+from fusionq.report import InsertedBarrier, Report
 
 N = 8
 
@@ -102,7 +102,12 @@ def test_a_sequence_says_why_and_what_would_help(queue: fq.FusionQueue) -> None:
     (advice,) = report.advice
     assert advice.startswith(f"middle ({dependence.producer_span} and {dependence.consumer_span})")
     text = str(report)
-    assert f"apart because: {second.boundary}" in text
+    # The reason stands with the dependence; the launch names it only.
+    assert dependence.reason in second.boundary
+    assert (
+        "apart because: RAW dependence of submission 1 on submission 0 has scope UNKNOWN: " in text
+    )
+    assert text.count(dependence.reason) == 1
     assert "To fuse more" in text
 
 
@@ -115,7 +120,55 @@ def test_barriers_and_work_groups_are_shown(queue: fq.FusionQueue) -> None:
     assert np.array_equal(out.numpy(), x.numpy())
     (stage,) = fusion.report.stages
     assert (stage.work_group, stage.barriers) == ((2,), 1)
-    assert "Launch 0 of 2 submissions, work-groups of 2, 1 barrier\n" in str(fusion.report)
+    assert not stage.work_group_chosen
+    assert stage.inserted == (
+        InsertedBarrier(1, "RAW of middle, which [0] writes in the same work-group"),
+    )
+    text = str(fusion.report)
+    assert "Launch 0 of 2 submissions, work-groups of 2, 1 barrier\n" in text
+    lines = text.splitlines()
+    (at,) = (k for k, line in enumerate(lines) if "── barrier" in line)
+    assert lines[at].endswith("barrier: RAW of middle, which [0] writes in the same work-group")
+    assert lines[at + 1].startswith("  [1] turn_in_pairs")
+
+
+@fq.kernel
+def turn_all(item: fq.Item, x: Any, out: Any) -> None:
+    i = item.get_id(0)
+    out[i] = x[i // 4 * 4 + 3 - i % 4]
+
+
+def test_a_chosen_work_group_and_a_barrier_that_was_asked_for(queue: fq.FusionQueue) -> None:
+    x, out = fq.Buffer(np.arange(2048, dtype=np.float32)), fq.Buffer(2048, np.float32)
+    middle = fq.Buffer(2048, np.float32, promote_private=True)
+    with fq.fusion(queue, barriers="all") as fusion:
+        queue.submit(turn_all, 2048, x, out)
+        queue.submit(double, 2048, x, middle)
+        queue.submit(turn_all, 2048, middle, out)
+    (stage,) = fusion.report.stages
+    assert stage.work_group_chosen
+    first, second = stage.inserted
+    assert (first.before, first.reason) == (1, "barriers='all' asks for it")
+    assert second.before == 2
+    assert "RAW of middle, which [1] writes in the same work-group" in second.reason
+    text = str(fusion.report)
+    assert f"work-groups of {stage.work_group[0]} (chosen by fusionq), 2 barriers" in text
+    (promotion,) = fusion.report.promotions
+    assert promotion.scope == "global"
+    assert "to change that: promote_local" in text
+
+
+@fq.kernel
+def number(item: fq.NdItem, out: Any) -> None:
+    out[item.get_global_id(0)] = item.get_local_id(0)
+
+
+def test_advice_for_ranges_without_a_common_one(queue: fq.FusionQueue) -> None:
+    x, out = fq.Buffer(np.zeros(N, np.float32)), fq.Buffer(N, np.float32)
+    with fq.fusion(queue) as fusion:
+        queue.submit(turn_in_pairs, fq.NdRange(N, 2), x, out)
+        queue.submit(number, fq.NdRange(N, 4), x)
+    assert "launch 1: submit both with one work-group size" in fusion.report.advice[-1]
 
 
 def test_plain_text_holds_all_there_is_to_know(queue: fq.FusionQueue) -> None:

@@ -1,0 +1,63 @@
+"""Names for what is kept on disk: the same in every process, different for different contents."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import sys
+from dataclasses import fields, is_dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+
+def digest(*parts: object) -> str:
+    """sha256 (hex) of ``parts`` and of the code that computes with them.
+
+    ``parts``: None, bools, ints, floats, strings, and tuples and dataclasses of these (what they
+    do not compare by does not count); a TypeError for anything else, whose text might differ
+    between processes.
+    """
+    return hashlib.sha256(_text((code_version(), *parts)).encode()).hexdigest()
+
+
+def _text(value: object) -> str:
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return repr(value)
+    if isinstance(value, tuple):
+        return f"({','.join(map(_text, value))})"
+    if is_dataclass(value) and not isinstance(value, type):
+        members = (_text(getattr(value, name)) for name in _compared(type(value)))
+        return f"{type(value).__qualname__}({','.join(members)})"
+    raise TypeError(f"a {type(value).__name__} in the key of a cache entry: {value!r}")
+
+
+@lru_cache(maxsize=256)
+def _compared(type: Any) -> tuple[str, ...]:
+    return tuple(field.name for field in fields(type) if field.compare)
+
+
+@lru_cache(maxsize=1)
+def code_version() -> str:
+    """What entries depend on beside their key: fusionq's version and source files, Python, NumPy.
+
+    The files count by size and time of change, as they do for Python's own bytecode cache: so
+    nobody has to remember to raise a number when a pass is changed, an upgrade and a switch of
+    branches count too, and it costs a millisecond.
+    """
+    from fusionq import __version__
+
+    state = hashlib.sha256()
+    root = Path(__file__).parent.parent
+    for folder, subfolders, files in os.walk(root):
+        subfolders.sort()
+        for file in sorted(files):
+            if file.endswith(".py"):
+                path = os.path.join(folder, file)
+                about = os.stat(path)
+                name = os.path.relpath(path, root)
+                state.update(f"{name} {about.st_size} {about.st_mtime_ns}\n".encode())
+    versions = f"{__version__} {sys.implementation.cache_tag} {np.__version__}"
+    return f"{versions} {state.hexdigest()}"

@@ -1,0 +1,35 @@
+"""How many work-items a stage of a plan takes, in work-groups of what size."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+
+from fusionq.analysis.item_space import global_range
+from fusionq.analysis.submission import Submission
+from fusionq.backends.base import DeviceInfo, LaunchShape
+from fusionq.codegen.launch_shape import launch_shape
+from fusionq.errors import ArgumentError
+from fusionq.planning.plan import StagePlan
+
+
+def launch_shape_of(
+    stage: StagePlan, submissions: Sequence[Submission], info: DeviceInfo
+) -> LaunchShape | None:
+    """The work-items to launch for ``stage``, or None if there are none."""
+    extents = global_range(submissions[stage.geometry])
+    if extents.size == 0:
+        return None
+    space = (extents.size,) if stage.mode == "linear" else tuple(extents)
+    if stage.local_range is None:
+        return launch_shape(space, info)
+    if (size := prod(stage.local_range)) > info.max_work_group_size:
+        raise ArgumentError(
+            f"work-groups of {stage.local_range} have {size} work-items; {info.name} takes at "
+            f"most {info.max_work_group_size}"
+        )
+    whole = tuple(
+        -(-extent // local) * local
+        for extent, local in zip(space, stage.local_range, strict=True)
+    )
+    return LaunchShape(whole, stage.local_range)

@@ -1,0 +1,47 @@
+"""FUSIONQ_DEBUG: each level shows what the one below shows, and more."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import fusionq as fq
+from fusionq.cache.memory import PLANS
+
+SHOWN = {
+    1: ["fusionq: fused, 2 submissions → 1 kernel"],
+    2: ["--- before fuse: submission 1", "--- after fuse", "--- after promote_private"],
+    3: ["--- analysis", "write out", "{ [i0] -> [i0]", "[0] → [1] RAW ITEM"],
+    4: ["--- device source"],
+}
+
+
+@fq.kernel
+def shown(item: fq.Item, x: Any, out: Any) -> None:
+    i = item.get_id(0)
+    out[i] = x[i] + 7
+
+
+def run() -> None:
+    PLANS.clear()
+    x, middle = fq.Buffer(np.zeros(8, np.int32)), fq.Buffer(8, np.int32, promote_private=True)
+    out = fq.Buffer(8, np.int32)
+    with fq.FusionQueue("reference") as queue, fq.fusion(queue):
+        queue.submit(shown, 8, x, middle)
+        queue.submit(shown, 8, middle, out)
+
+
+@pytest.mark.parametrize("level", range(5))
+def test_each_level_shows_more(
+    level: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("FUSIONQ_DEBUG", str(level))
+    run()
+    shown_text = capsys.readouterr().err
+    for wanted, parts in SHOWN.items():
+        for part in parts:
+            assert (part in shown_text) == (wanted <= level), (part, shown_text)
+    if level == 0:
+        assert not shown_text
