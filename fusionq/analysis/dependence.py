@@ -99,7 +99,12 @@ class _Relations:
             id(a), id(b), place_a.by_address, place_b.by_address, first.range, second.range,
         )  # fmt: skip
         if key not in self.answers:
-            self.answers[key] = self._scope(producer, a, consumer, b, kind)
+            try:
+                with limited_operations():
+                    self.answers[key] = self._scope(producer, a, consumer, b, kind)
+            except TooManyOperations:
+                reason = f"which elements {a.span} and {b.span} share takes too long to find out"
+                self.answers[key] = "UNKNOWN", reason, None
         scope, reason, items = self.answers[key]
         return Found(
             producer,

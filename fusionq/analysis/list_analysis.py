@@ -51,6 +51,8 @@ class ListAnalysis:
 
     def __post_init__(self) -> None:
         self._positions = [{a.name: k for k, a in enumerate(s.arguments)} for s in self.submissions]
+        self.stays_inside: dict[tuple[object, ...], tuple[isl.Map, bool]] = {}
+        """Answers of ``work_groups.keeps_inside``, with the relation that each is about."""
         self._elements: dict[tuple[int, tuple[object, ...]], isl.Map | None] = {}
 
     def shares(self, submission: int, access: Access) -> Place:

@@ -21,8 +21,10 @@ class TooManyOperations(Exception):
 
 @contextmanager
 def limited_operations() -> Iterator[None]:
-    """Raise TooManyOperations where isl takes too long inside the block."""
+    """Raise TooManyOperations where isl takes too long inside the block; a block inside it has
+    operations of its own."""
     context = isl.DEFAULT_CONTEXT
+    outer = context.get_max_operations()
     context.reset_operations()
     context.set_max_operations(OPERATIONS)
     try:
@@ -32,7 +34,8 @@ def limited_operations() -> Iterator[None]:
             raise
         raise TooManyOperations from error
     finally:
-        context.set_max_operations(0)
+        context.reset_operations()
+        context.set_max_operations(outer)
 
 
 @dataclass

@@ -43,18 +43,23 @@ def keeps_inside(
 ) -> bool:
     """Whether all of ``found`` (scope ``GROUP`` or ``GLOBAL``) stay inside work-groups of
     ``local`` when submissions meet in ``mode``."""
-    symbols = analysis.symbols
-    groups = same_group(symbols, local)
-    for f in found:
-        if f.items is None:
-            return False
-        producer, pins_p = to_space(analysis.submissions[f.producer], symbols, mode)
-        consumer, pins_c = to_space(analysis.submissions[f.consumer], symbols, mode)
+    return all(_stays(analysis, f, mode, local) for f in found)
+
+
+def _stays(analysis: ListAnalysis, f: Found, mode: Mode, local: tuple[int, ...]) -> bool:
+    """The answer for one dependence; equal questions are answered once."""
+    if f.items is None:
+        return False
+    first, second = analysis.submissions[f.producer], analysis.submissions[f.consumer]
+    key = (id(f.items), first.range, second.range, mode, local)
+    if key not in analysis.stays_inside:
+        producer, pins_p = to_space(first, analysis.symbols, mode)
+        consumer, pins_c = to_space(second, analysis.symbols, mode)
         items = f.items.apply_domain(producer).apply_range(consumer)
-        if not analysis.proofs.is_empty(items.subtract(groups)):
-            return False
+        outside = items.subtract(same_group(analysis.symbols, local))
+        analysis.stays_inside[key] = f.items, analysis.proofs.is_empty(outside)
         analysis.pinned |= pins_p | pins_c
-    return True
+    return analysis.stays_inside[key][1]
 
 
 def largest_extents(

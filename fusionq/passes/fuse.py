@@ -225,7 +225,9 @@ class _Fuser:
         for loop in _loop_variables(kernel.body):
             locals_[loop] = self.names.fresh(loop)
         body = rewrite_body(kernel.body, expr, stmt)
-        return Block(f"{s}: {kernel.name}", (*prologue, *body))
+        # Without a number a lone submission is the same kernel, and program, wherever it stands.
+        alone = len(self.members) == 1
+        return Block(kernel.name if alone else f"{s}: {kernel.name}", (*prologue, *body))
 
     def _ids(self, s: int) -> tuple[tuple[Stmt, ...], Callable[[int], Expr]]:
         """A submission's ids in the fused kernel, and the statements that compute them."""
