@@ -76,6 +76,10 @@ class Case:
     numpy: Callable[[HostArrays], object]
     """The NumPy form, with preallocated results; the reference that results are checked by."""
     baselines: tuple[Baseline, ...]
+    promotion: Literal["private", "local"] = "private"
+    """How temporaries are flagged in the promoted variants."""
+    local_range: tuple[int, ...] | None = None
+    """The work-group size of every submission; None leaves it to fusionq."""
     tolerance: float = 0.0
     """Allowed difference from NumPy, relative to max(1, |expected|); 0 means the same bits."""
 
@@ -116,8 +120,12 @@ class Workload:
     def __init__(self, case: Case, size: int, queue: fq.FusionQueue, seed: int = 0) -> None:
         self.case, self.size, self.queue = case, size, queue
         self.extents = case.extents(size)
-        self.range: int | tuple[int, ...] = (
-            self.extents[0] if len(self.extents) == 1 else self.extents
+        self.range: int | tuple[int, ...] | fq.NdRange = (
+            fq.NdRange(self.extents, case.local_range)
+            if case.local_range
+            else self.extents[0]
+            if len(self.extents) == 1
+            else self.extents
         )
         self.buffers: dict[str, fq.Buffer] = {}
         self.host: dict[str, npt.NDArray[Any]] = {}
@@ -136,7 +144,12 @@ class Workload:
     def promoted_buffers(self) -> dict[str, fq.Buffer]:
         """The arrays, with temporaries that are flagged for promotion and so need no memory."""
         flagged = {
-            name: fq.Buffer(self.buffers[name].shape, np.float32, promote_private=True)
+            name: fq.Buffer(
+                self.buffers[name].shape,
+                np.float32,
+                promote_private=self.case.promotion == "private",
+                promote_local=self.case.promotion == "local",
+            )
             for name in self.case.names("temporary")
         }
         return {**self.buffers, **flagged}
