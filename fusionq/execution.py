@@ -5,8 +5,9 @@ from __future__ import annotations
 import sys
 import time
 import weakref
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from fusionq.analysis.submission import (
     ArrayArgument,
@@ -20,12 +21,12 @@ from fusionq.backends.base import (
     Binding,
     DeviceEvent,
     PreparedLaunch,
-    Program,
 )
-from fusionq.cache.memory import PLANS, BuiltPlan
-from fusionq.call_site import user_span, warn_aborted
+from fusionq.cache.memory import BuiltPlan
+from fusionq.call_site import user_span
+from fusionq.compilation import built_plan
 from fusionq.config import debug_level
-from fusionq.errors import DeviceError, FusionRefused, FusionStateError
+from fusionq.errors import FusionStateError
 from fusionq.options import UNFUSED, OptionValues
 from fusionq.planning.plan import (
     ArgumentSource,
@@ -36,9 +37,11 @@ from fusionq.planning.plan import (
     RangeSource,
     StagePlan,
 )
-from fusionq.report import CacheOutcome, Report
 from fusionq.storage import Storage
 from fusionq.submission_list import ScalarValue, SubmissionList
+
+if TYPE_CHECKING:
+    from fusionq.report import CacheOutcome, Report
 
 
 class PreparedRun:
@@ -123,7 +126,7 @@ class PreparedRun:
         changed = [k for k, value in enumerate(values) if value is not bound[k]]
         if not changed:
             return True
-        if self.plan_depends_on_scalars and not holds_for(self.built.plan, submissions()):
+        if self.plan_depends_on_scalars and not self.built.plan.validity.holds(submissions()):
             return False
         for k in changed:
             for launch, name in self.setters[k]:
@@ -162,6 +165,8 @@ def empty_run() -> PreparedRun:
 
 def report_of(run: PreparedRun, cache: CacheOutcome, timings: Mapping[str, float]) -> Report:
     """The report of one time that ``run`` was launched."""
+    from fusionq.report import Report
+
     plan = run.built.plan.named_for(run.submissions)
     sources = tuple(program.source for program in run.built.programs)
     return Report.from_run(plan, run.submissions, sources, cache, dict(timings))
@@ -170,6 +175,7 @@ def report_of(run: PreparedRun, cache: CacheOutcome, timings: Mapping[str, float
 def report_of_unfused(ended: SubmissionList) -> Report:
     """The report of a list whose submissions ran one by one; the analysis is made now."""
     from fusionq.planning import planner
+    from fusionq.report import Report
 
     assert ended.queue is not None
     submissions = ended.submissions()
@@ -178,13 +184,6 @@ def report_of_unfused(ended: SubmissionList) -> Report:
     plain = [entry.plain for entry in ended.entries if entry.plain is not None]
     sources = tuple(program.source for run in plain for program in run.built.programs)
     return Report.from_run(plan, submissions, sources, "memory", {})
-
-
-def holds_for(plan: Plan, submissions: Sequence[Submission]) -> bool:
-    """Whether ``plan`` serves the sizes and scalar values of ``submissions``."""
-    from fusionq.planning import planner
-
-    return planner.holds_for(plan, submissions)
 
 
 def prepare(backend: Backend, pending: SubmissionList, values: OptionValues) -> PreparedRun:
@@ -196,7 +195,7 @@ def prepare(backend: Backend, pending: SubmissionList, values: OptionValues) -> 
     options = FusionOptions(*values)
     submissions = pending.submissions()
     timings = dict(pending.admission)
-    built, cache = _built_plan(backend, submissions, options, timings)
+    built, cache = built_plan(backend, submissions, options, timings)
     started = time.perf_counter()
     run = PreparedRun(built, submissions, cache, timings)
     _bind(backend, run, pending)
@@ -212,70 +211,6 @@ def _show(report: Report) -> None:
         print(report, file=sys.stderr)
     if debug_level() >= 4:
         print(f"--- device source\n{report.device_source}", file=sys.stderr)
-
-
-# --------------------------------------------------------------------- plan and programs
-def _built_plan(
-    backend: Backend,
-    submissions: tuple[Submission, ...],
-    options: FusionOptions,
-    timings: dict[str, float],
-) -> tuple[BuiltPlan, CacheOutcome]:
-    """The plan and its programs, and ``memory`` or ``miss``."""
-    from fusionq.planning import planner
-    from fusionq.planning.structure import structure_key
-
-    key = (
-        program_domain(backend),
-        structure_key(submissions, options, backend.info),
-    )
-    for built in PLANS.plans(key):
-        if planner.holds_for(built.plan, submissions):
-            return built, "memory"
-    known = [built.plan for built in PLANS.plans(key)]
-    plan = planner.make_plan(submissions, options, backend.info, known)
-    for phase, seconds in plan.timings.items():
-        timings[phase] = timings.get(phase, 0.0) + seconds
-    try:
-        built = BuiltPlan(plan, _build(backend, plan, options, timings))
-    except DeviceError as error:
-        if plan.strategy == "unfused":
-            raise
-        reason = f"the fused kernel could not be built: {error}"
-        if options.require:
-            raise FusionRefused(f"require=True, but {reason}") from error
-        unfused = planner.make_plan(submissions, FusionOptions(*UNFUSED), backend.info)
-        plan = replace(unfused, fallback=reason)
-        built = BuiltPlan(plan, _build(backend, plan, options, timings))
-        warn_aborted(f"the list runs unfused: {reason}")
-    PLANS.add_plan(key, built)
-    return built, "miss"
-
-
-def program_domain(backend: Backend) -> Hashable:
-    """What must be equal for two backends to run each other's programs."""
-    domain: Hashable = getattr(backend, "program_domain", backend.info)
-    return domain
-
-
-def _build(
-    backend: Backend, plan: Plan, options: FusionOptions, timings: dict[str, float]
-) -> tuple[Program, ...]:
-    programs = []
-    started = time.perf_counter()
-    build_seconds = 0.0
-    for stage in plan.stages:
-        key = (program_domain(backend), stage.kernel, options.fp)
-        program = PLANS.program(key)
-        if program is None:
-            program = backend.build(stage.kernel, options.fp)
-            PLANS.add_program(key, program)
-            build_seconds += program.build_seconds
-        programs.append(program)
-    timings["build"] = timings.get("build", 0.0) + build_seconds
-    generation = max(time.perf_counter() - started - build_seconds, 0.0)
-    timings["codegen"] = timings.get("codegen", 0.0) + generation
-    return tuple(programs)
 
 
 # ------------------------------------------------------------------------------ binding

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
+from time import perf_counter
 from typing import TYPE_CHECKING
 
 from fusionq.backends.base import Backend, DeviceEvent
@@ -89,8 +90,11 @@ class Launcher:
         self._launch(run, run.used_again(), foreign, ())
 
     def _prepare(self, pending: SubmissionList, options: OptionValues) -> PreparedRun:
+        started = perf_counter()
         from fusionq.execution import empty_run, prepare
 
+        timings = pending.admission
+        timings["import"] = timings.get("import", 0.0) + perf_counter() - started
         if not pending.entries:
             return empty_run()
         run = prepare(self.backend, pending, options)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from time import perf_counter
 from types import MappingProxyType, TracebackType
 from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
@@ -156,6 +157,7 @@ class FusionQueue:
         self, key: tuple[object, ...], kernel: object, range: object, args: Sequence[object]
     ) -> KnownSubmission:
         """Check a new submission."""
+        started = perf_counter()
         from fusionq.recording import admit
 
         if self._closed:
@@ -163,6 +165,7 @@ class FusionQueue:
                 f"{user_span()}: submit on a closed queue; make a new FusionQueue"
             )
         timings = {} if self._list is None else self._list.admission
+        timings["import"] = timings.get("import", 0.0) + perf_counter() - started
         entry = admit(self._launcher.backend, kernel, range, args, timings)
         self._launcher.cache.add_known(key, entry)
         return entry

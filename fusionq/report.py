@@ -291,7 +291,7 @@ _WORDS = {
     "WAW": "which [{}] writes in the same work-group",
 }
 
-_GOOD = ("fused", "NONE", "ITEM", "private", "local")
+_GOOD = ("fused", "NONE", "ITEM", "GROUP", "private", "local")
 
 
 def barriers_between(kernel: Kernel) -> tuple[int, ...]:

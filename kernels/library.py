@@ -10,11 +10,14 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from fusionq import LocalAccessor, NdRange
+
 Array: TypeAlias = npt.NDArray[Any]
 """An array parameter of a kernel or of its reference, of any dtype the kernel takes."""
 Scalar: TypeAlias = Any
 """A scalar parameter: a Python or NumPy number."""
 Reference: TypeAlias = Callable[..., None]
+Extents: TypeAlias = tuple[int, ...]
 
 FLOATING = ("float32", "float64")
 NUMERIC = ("int8", "int32", "int64", "uint8", "uint32", "float16", "float32", "float64")
@@ -46,6 +49,15 @@ class LibraryKernel:
     ulps: int = 0
     """How far, in units in the last place of the largest intermediate, the kernel may lie from
     its reference; 0 means the same bits."""
+    range_of: Callable[[Extents], Extents | NdRange] = tuple
+    """What to submit the kernel with, for a problem of given extents."""
+    shapes: Mapping[str, Callable[[Extents], Extents]] = field(default_factory=dict)
+    """The shapes of arrays that have not the problem's."""
+    local: Mapping[str, Extents] = field(default_factory=dict)
+    """The parameters that are LocalAccessors, with their shapes."""
+    reorders: bool = False
+    """Whether floating numbers are added up in an order of the device's choice: then a result
+    may lie from its reference by ``n·eps`` times the reference of the absolute values."""
 
     @property
     def name(self) -> str:
@@ -58,17 +70,21 @@ class LibraryKernel:
         return tuple(inspect.signature(self.reference).parameters)
 
     def shape_of(self, parameter: str, extents: tuple[int, ...]) -> tuple[int, ...]:
-        """The shape of an array parameter when the kernel runs over ``extents``."""
+        """The shape of an array parameter for a problem of ``extents``."""
+        if parameter in self.shapes:
+            return self.shapes[parameter](extents)
         return tuple(extents[axis] for axis in self.axes.get(parameter, range(self.ndim)))
 
     def arguments(
         self, extents: tuple[int, ...], dtype: str, rng: np.random.Generator
-    ) -> list[Array | float | int]:
-        """Random arguments for a range of ``extents``: fresh arrays, the typical scalars."""
-        values: list[Array | float | int] = []
+    ) -> list[Array | float | int | LocalAccessor]:
+        """Random arguments for a problem of ``extents``: fresh arrays, the typical scalars."""
+        values: list[Array | float | int | LocalAccessor] = []
         for parameter in self.parameters:
             if parameter in self.scalars:
                 values.append(self.scalars[parameter])
+            elif parameter in self.local:
+                values.append(LocalAccessor(self.local[parameter], dtype))
             else:
                 array_dtype = np.dtype(self.array_dtypes.get(parameter, dtype))
                 values.append(_random(self.shape_of(parameter, extents), array_dtype, rng))
@@ -88,6 +104,10 @@ def reference_for(
     axes: Mapping[str, tuple[int, ...]] | None = None,
     array_dtypes: Mapping[str, str] | None = None,
     ulps: int = 0,
+    range_of: Callable[[Extents], Extents | NdRange] = tuple,
+    shapes: Mapping[str, Callable[[Extents], Extents]] | None = None,
+    local: Mapping[str, Extents] | None = None,
+    reorders: bool = False,
 ) -> Callable[[Reference], Reference]:
     """Decorate the NumPy reference of ``kernel``, and put the pair into ``LIBRARY``."""
 
@@ -102,6 +122,10 @@ def reference_for(
             axes=axes or {},
             array_dtypes=array_dtypes or {},
             ulps=ulps,
+            range_of=range_of,
+            shapes=shapes or {},
+            local=local or {},
+            reorders=reorders,
         )
         if entry.name in LIBRARY:
             raise ValueError(f"two library kernels are named {entry.name!r}")
@@ -109,6 +133,16 @@ def reference_for(
         return reference
 
     return register
+
+
+def in_groups(size: int) -> Callable[[Extents], NdRange]:
+    """``range_of`` for one work-item an element, in work-groups of ``size``."""
+    return lambda extents: NdRange(-(-extents[0] // size) * size, size)
+
+
+def one_group(size: int) -> Callable[[Extents], NdRange]:
+    """``range_of`` for a single work-group of ``size``."""
+    return lambda extents: NdRange(size, size)
 
 
 def _random(shape: tuple[int, ...], dtype: np.dtype[Any], rng: np.random.Generator) -> Array:

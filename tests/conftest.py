@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -17,6 +17,16 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         help="write the texts that tests produce to tests/golden instead of comparing",
     )
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _own_disk_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """The suite neither reads nor fills the user's disk cache; child processes neither."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("FUSIONQ_CACHE_DIR", str(tmp_path_factory.mktemp("cache")))
+        for name in ("FUSIONQ_CACHE", "FUSIONQ_CACHE_SIZE"):
+            patch.delenv(name, raising=False)
+        yield
 
 
 @pytest.fixture

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
 
+from fusionq.codegen.device_source import DeviceSource
 from fusionq.ir.nodes import Kernel
 
 FloatMode = Literal["strict", "fast"]
@@ -87,6 +88,15 @@ class Program(Protocol):
     def build_seconds(self) -> float: ...
 
 
+@dataclass(frozen=True, slots=True)
+class KeptProgram:
+    """What remains of a program between processes: its source, and the device's binary code where
+    that is to be had."""
+
+    source: DeviceSource
+    binary: bytes | None
+
+
 class PreparedLaunch(Protocol):
     """A program with arguments in the device's form, ready to launch many times."""
 
@@ -119,3 +129,18 @@ class Backend(Protocol):
     def adopt(self, interface: dict[str, Any]) -> None:
         """Check that this queue can reach memory described by ``__sycl_usm_array_interface__``;
         DeviceError (which device or context, and what to do) if not."""
+
+
+@runtime_checkable
+class KeepsPrograms(Protocol):
+    """A backend whose programs can outlive the process."""
+
+    @property
+    def keep_domain(self) -> tuple[str, ...]:
+        """What a kept program depends on beside kernel and floating mode."""
+
+    def keep(self, program: Program) -> KeptProgram | None:
+        """``program`` as data, or None."""
+
+    def restore(self, kernel: Kernel, fp: FloatMode, kept: KeptProgram) -> Program:
+        """What ``build`` gives, from what it gave before; DeviceError as there."""

@@ -102,9 +102,9 @@ class DiskStore:
         except OSError as error:
             self._broken = True
             _warn(
-                f"the cache in {self.directory} cannot be written ({error.strerror or error}); what this process "
-                "compiles is not kept.  Make room or allow it, set FUSIONQ_CACHE_DIR to another "
-                "directory, or FUSIONQ_CACHE=off"
+                f"the cache in {self.directory} cannot be written ({error.strerror or error}); "
+                "what this process compiles is not kept.  Make room or allow it, set "
+                "FUSIONQ_CACHE_DIR to another directory, or FUSIONQ_CACHE=off"
             )
 
     def usage(self) -> dict[str, Usage]:

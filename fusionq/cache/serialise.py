@@ -127,9 +127,9 @@ def _object(hint: Any) -> Decoder:
 def _union(members: tuple[Any, ...]) -> Decoder:
     """Dataclasses are told apart by name, plain types by the data's own type; of other members
     there may be one."""
-    classes = {m.__name__: _decoder(m) for m in members if is_dataclass(m)}
+    classes = {m.__name__: _decoder(m) for m in members if _is_class_of_data(m)}
     plain = tuple(m for m in members if m in (bool, int, float, str, type(None)))
-    others = [m for m in members if m not in plain and not is_dataclass(m)]
+    others = [m for m in members if m not in plain and not _is_class_of_data(m)]
     if len(others) > 1:
         raise TypeError(f"cannot tell the members of {members} apart as data")
     other = _decoder(others[0]) if others else None
@@ -144,6 +144,10 @@ def _union(members: tuple[Any, ...]) -> Decoder:
         return other(data)
 
     return decoded
+
+
+def _is_class_of_data(member: Any) -> bool:
+    return is_dataclass(member)
 
 
 class _Instance:

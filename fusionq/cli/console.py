@@ -8,6 +8,7 @@ import typer
 from rich import box
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 PIPED_WIDTH = 200
 
@@ -33,6 +34,20 @@ def show_table(console: Console, table: Table) -> None:
     table.box = box.SIMPLE_HEAD if console.is_terminal else None
     table.padding = (0, 1) if console.is_terminal else (0, 2, 0, 0)
     console.print(table)
+
+
+def show_lines(console: Console, text: Text) -> None:
+    """Print ``text``; on a terminal each line is wrapped between words and the rest of it
+    indented under its beginning."""
+    if not console.is_terminal:
+        console.print(text, soft_wrap=True)
+        return
+    for line in text.split("\n", allow_blank=True):
+        indent = len(line.plain) - len(line.plain.lstrip()) + 2
+        width = console.width - indent
+        pieces = line.wrap(console, width) if len(line.plain) > console.width else [line]
+        for number, piece in enumerate(pieces):
+            console.print(" " * indent if number else "", piece, sep="", soft_wrap=True)
 
 
 def bad_use(message: str) -> NoReturn:

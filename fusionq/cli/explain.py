@@ -8,7 +8,7 @@ import traceback
 from collections.abc import Sequence
 from pathlib import Path
 
-from fusionq.cli.console import bad_use, output
+from fusionq.cli.console import bad_use, output, show_lines
 from fusionq.queue import report_listeners
 from fusionq.report import Report
 
@@ -23,7 +23,7 @@ def run_script(script: Path, arguments: Sequence[str]) -> int:
     console = output()
 
     def show(report: Report) -> None:
-        console.print(report, soft_wrap=True)
+        show_lines(console, report.__rich__())
         console.print()
 
     path = str(script)

@@ -1,6 +1,5 @@
 """Code generation: the typed kernel IR as device source, one printer for the C family."""
 
 from fusionq.codegen.device_source import DeviceSource, Extent, Pointer, Scalar, Slot, Stride
-from fusionq.codegen.kernel_source import generate
 
-__all__ = ["DeviceSource", "Extent", "Pointer", "Scalar", "Slot", "Stride", "generate"]
+__all__ = ["DeviceSource", "Extent", "Pointer", "Scalar", "Slot", "Stride"]

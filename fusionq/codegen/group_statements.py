@@ -11,13 +11,18 @@ from fusionq.ir.nodes import (
     ArrayDecl,
     Atomic,
     Barrier,
+    Cast,
     Const,
+    Expr,
     Fence,
     GroupCall,
     GroupOp,
+    Load,
+    Param,
     Space,
+    Var,
 )
-from fusionq.ir.types import ScalarType
+from fusionq.ir.types import FLOAT32, FLOAT64, INT32, UINT32, UINT64, ScalarType
 
 _OPERATORS: dict[GroupOp, str] = {"mul": "*", "and": "&", "or": "|", "xor": "^"}
 
@@ -57,8 +62,8 @@ class GroupStatementPrinter:
         array = self._memory.array(stmt.array)
         space: Space = array.space if isinstance(array, ArrayDecl) else "global"
         pointer = f"&{self._expressions.subscript(stmt.array, stmt.indices)}"
-        value = None if stmt.value is None else self._expressions.value(stmt.value)
         type = array.dtype
+        value = None if stmt.value is None else self._typed(stmt.value, type)
         if not groups.needs_retry_loop(stmt.op, type):
             return groups.atomic(stmt.op, type, space, pointer, value, stmt.order, stmt.scope)
         name, text = groups.retry_loop(
@@ -70,66 +75,78 @@ class GroupStatementPrinter:
     # ----------------------------------------------------------------- group functions
     def _group_call(self, stmt: GroupCall, prefix: str) -> list[str]:
         type = stmt.value.type
-        wide = groups.collective_type(type)
-        value = self._expressions.value(stmt.value)
-        wide_name, own_name = (self._expressions.type_name(t) for t in (wide, type))
-        if wide != type:
-            value = f"({wide_name})({value})"
-        result = self._names.of(stmt.result)
+        target = f"{prefix}{self._names.of(stmt.result)}"
         if stmt.source is not None:
+            wide = groups.broadcast_type(type)
             source = self._expressions.value(stmt.source)
-            call = groups.broadcast(value, source, self._ndim)
+            call = groups.broadcast(self._typed(stmt.value, wide), source, self._ndim)
         elif groups.is_collective(stmt.function, stmt.op):
-            call = groups.collective(stmt.function, stmt.op, value)
+            wide = groups.collective_type(type)
+            call = groups.collective(stmt.function, stmt.op, self._typed(stmt.value, wide))
+            if stmt.function == "exclusive_scan" and stmt.op in ("min", "max") and wide != type:
+                return self._narrow_scan(stmt, call, wide, target)
         else:
-            return self._by_turns(stmt, value, wide, f"{prefix}{result}")
+            return self._by_turns(stmt, target)
+        return [f"{target} = {self._narrowed(call, wide, type)};"]
+
+    def _typed(self, expr: Expr, type: ScalarType) -> str:
+        """``expr`` as a ``type`` to C's overloading too, for which a literal is an int."""
+        text = self._expressions.value(expr)
+        known = isinstance(expr, (Var, Param, Load, Cast)) or type in (INT32, FLOAT32, FLOAT64)
+        if expr.type == type and known:
+            return text
+        return f"({self._expressions.type_name(type)})({text})"
+
+    def _narrowed(self, text: str, wide: ScalarType, type: ScalarType) -> str:
+        """``text``, a ``wide``, as a ``type`` again."""
+        if wide == type:
+            return text
         if type.is_bool:
-            call = f"{call} != 0"
-        elif wide != type:
-            call = f"({own_name}){call}"
-        return self._with_identity(stmt, f"{prefix}{result}", result, call)
+            return f"{text} != 0"
+        return f"({self._expressions.type_name(type)}){text}"
 
-    def _with_identity(self, stmt: GroupCall, target: str, result: str, call: str) -> list[str]:
-        """The assignment.  An exclusive scan in a wider type starts from that type's identity,
-        which the first work-item's own type cannot hold."""
+    def _narrow_scan(self, stmt: GroupCall, call: str, wide: ScalarType, target: str) -> list[str]:
+        """An exclusive scan in a wider type starts from that type's identity, which the first
+        work-item's own type cannot hold."""
         type = stmt.value.type
-        narrow = groups.collective_type(type) != type
-        if stmt.function != "exclusive_scan" or stmt.op not in ("min", "max") or not narrow:
-            return [f"{target} = {call};"]
+        scanned = self._names.fresh(f"{stmt.result}_scanned")
         first = self._expressions.value(Const(type, _identity(stmt.op, type)))
-        return [f"{target} = {groups.LINEAR_LOCAL_ID} == 0 ? {first} : {call};"]
+        other = self._narrowed(scanned, wide, type)
+        return [
+            f"const {self._expressions.type_name(wide)} {scanned} = {call};",
+            f"{target} = {groups.LINEAR_LOCAL_ID} == 0 ? {first} : {other};",
+        ]
 
-    def _by_turns(self, stmt: GroupCall, value: str, wide: ScalarType, target: str) -> list[str]:
+    def _by_turns(self, stmt: GroupCall, target: str) -> list[str]:
         """Where there is no collective function: every work-item's value in turn, in the order
         of linear local ids."""
         assert stmt.op is not None
         type = stmt.value.type
-        own, total, turn, mine, all_ = (
+        passed = groups.broadcast_type(type)
+        combined = type if type.is_float else passed
+        if stmt.op == "mul" and combined.kind == "i":  # unsigned products wrap
+            combined = UINT32 if combined == INT32 else UINT64
+        own, total, turn, mine, count, shared = (
             self._names.fresh(f"{stmt.result}_{what}")
-            for what in ("own", "total", "turn", "mine", "range")
+            for what in ("own", "total", "turn", "mine", "range", "shared")
         )
-        wide_name = self._expressions.type_name(wide)
-        start = _start(self._expressions, wide, stmt.op)
-        operator = _OPERATORS[stmt.op]
+        passed_name, combined_name = map(self._expressions.type_name, (passed, combined))
+        other = self._narrowed(groups.broadcast(own, turn, self._ndim), passed, combined)
         counted = {
             "reduce": "",
             "inclusive_scan": f"if ({turn} <= {mine}) ",
             "exclusive_scan": f"if ({turn} < {mine}) ",
         }[stmt.function]
-        other = groups.broadcast(own, turn, self._ndim)
-        shared = self._names.fresh(f"{stmt.result}_shared")
-        cast = self._expressions.type_name(type)
-        converted = f"{total} != 0" if type.is_bool else f"({cast}){total}"
         return [
-            f"const {wide_name} {own} = {value};",
-            f"{wide_name} {total} = {start};",
+            f"const {passed_name} {own} = {self._typed(stmt.value, passed)};",
+            f"{combined_name} {total} = {_start(self._expressions, combined, stmt.op)};",
             f"const size_t {mine} = {groups.LINEAR_LOCAL_ID};",
-            f"const size_t {all_} = {groups.LINEAR_LOCAL_RANGE};",
-            f"for (size_t {turn} = 0; {turn} < {all_}; {turn}++) {{",
-            f"    const {wide_name} {shared} = {other};",
-            f"    {counted}{total} = {total} {operator} {shared};",
+            f"const size_t {count} = {groups.LINEAR_LOCAL_RANGE};",
+            f"for (size_t {turn} = 0; {turn} < {count}; {turn}++) {{",
+            f"    const {combined_name} {shared} = {other};",
+            f"    {counted}{total} = {total} {_OPERATORS[stmt.op]} {shared};",
             "}",
-            f"{target} = {converted};",
+            f"{target} = {self._narrowed(total, combined, type)};",
         ]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from fusionq.backends.base import FloatMode
 from fusionq.codegen.device_source import DeviceSource, Pointer, Slot
 from fusionq.codegen.dialect import Dialect
+from fusionq.codegen.early_exits import shielded
 from fusionq.codegen.expressions import ExpressionPrinter
 from fusionq.codegen.group_statements import GroupStatementPrinter
 from fusionq.codegen.helpers import Helpers
@@ -44,7 +45,7 @@ class _KernelPrinter:
         )
 
     def print(self) -> DeviceSource:
-        body = flatten_blocks(self.kernel.body)
+        body = shielded(flatten_blocks(self.kernel.body))
         printer = StatementPrinter(
             self.expressions,
             self.names,

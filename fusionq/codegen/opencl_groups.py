@@ -14,7 +14,7 @@ from fusionq.ir.nodes import (
     MemoryScopeName,
     Space,
 )
-from fusionq.ir.types import INT32, INT64, UINT32, UINT64, ScalarType
+from fusionq.ir.types import FLOAT16, FLOAT32, INT32, INT64, UINT32, UINT64, ScalarType
 
 _SCOPES: dict[MemoryScopeName, str] = {
     "work_item": "memory_scope_work_item",
@@ -123,6 +123,11 @@ def collective_type(type: ScalarType) -> ScalarType:
     if type.bits < 32:
         return INT32
     return type if type in (INT32, INT64, UINT32, UINT64) else INT32
+
+
+def broadcast_type(type: ScalarType) -> ScalarType:
+    """The type in which broadcasts pass ``type`` on.  (Intel's compiler crashes on half.)"""
+    return FLOAT32 if type == FLOAT16 else collective_type(type)
 
 
 def is_collective(function: GroupFunction, op: GroupOp | None) -> bool:

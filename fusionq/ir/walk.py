@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
+from math import prod
 
 from fusionq.ir.nodes import (
     Assign,
@@ -18,6 +19,7 @@ from fusionq.ir.nodes import (
     For,
     GroupCall,
     If,
+    Kernel,
     Load,
     Logical,
     Select,
@@ -180,6 +182,12 @@ def assigned_variable(stmt: Stmt) -> str | None:
             return stmt.result
         case _:
             return None
+
+
+def local_bytes(kernel: Kernel) -> int:
+    """Bytes of local memory that a work-group of ``kernel`` takes."""
+    local = [a for a in kernel.arrays if a.space == "local"]
+    return sum(prod(a.shape) * a.dtype.nbytes for a in local)
 
 
 def has_barrier(body: Iterable[Stmt]) -> bool:

@@ -277,9 +277,15 @@ class _Fuser:
         dims = range(len(extents))
         if any(local_range(submissions[s]) is not None for s in self.members):
             # The user's work-group size divides all extents but perhaps the first of another
-            # submission, which is the only one that may differ.
-            same = all(tuple(global_range(submissions[s])) == extents for s in self.members)
-            dims = range(0 if same else 1)
+            # submission, which is the only one that may differ.  The launch is the largest of
+            # them, rounded up to whole groups where that is a plain Range.
+            ranges = [tuple(global_range(submissions[s])) for s in self.members]
+            exact = any(
+                r == extents and local_range(submissions[s]) is not None
+                for s, r in zip(self.members, ranges, strict=True)
+            )
+            same = len(set(ranges)) == 1
+            dims = range(0 if same or (exact and extents == max(ranges)) else 1)
         inside: list[Expr] = [
             Compare("lt", ItemQuery("global_id", d), self._global_range(owner, d)) for d in dims
         ]

@@ -79,7 +79,7 @@ def _make_plan(
         found,
         fuse=options.strategy != "unfused",
         barriers=options.barriers != "none",
-        max_work_group_size=info.max_work_group_size,
+        info=info,
     )
     found = settled(found, split_up)
     if debug_level() >= 3:

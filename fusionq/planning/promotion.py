@@ -15,6 +15,7 @@ from fusionq.analysis.submission import ArrayArgument, Promotion, Submission
 from fusionq.analysis.work_groups import candidates, keeps_inside, largest_extents
 from fusionq.backends.base import DeviceInfo
 from fusionq.errors import PromotionConflict
+from fusionq.ir.walk import local_bytes
 from fusionq.planning.plan import FusionOptions, PromotionDecision
 from fusionq.planning.stages import Stage
 
@@ -68,7 +69,9 @@ class _Promoter:
         self.options = options
         self.info = info
         self.moved: list[dict[View, tuple[Promotion, Footprint]]] = [{} for _ in stages]
-        self.local_bytes = [_own_local_bytes(analysis, stage) for stage in stages]
+        self.local_bytes = [
+            sum(local_bytes(analysis.submissions[s].ir) for s in stage.members) for stage in stages
+        ]
 
     def run(self) -> Promotions:
         decisions = []
@@ -181,16 +184,6 @@ class _Promoter:
         argument = self.analysis.submissions[place[0]].arguments[place[1]]
         assert isinstance(argument, ArrayArgument)
         return argument
-
-
-def _own_local_bytes(analysis: ListAnalysis, stage: Stage) -> int:
-    """Bytes of local memory that the stage's kernels take themselves."""
-    return sum(
-        prod(array.shape) * array.dtype.nbytes
-        for s in stage.members
-        for array in analysis.submissions[s].ir.arrays
-        if array.space == "local"
-    )
 
 
 def _flag(argument: ArrayArgument) -> Promotion | None:

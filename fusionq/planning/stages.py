@@ -7,9 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from fusionq.analysis.dependence import Found, inside_groups
-from fusionq.analysis.item_space import ItemSpace, common_space, global_range
+from fusionq.analysis.item_space import ItemSpace, common_space, global_range, local_range
 from fusionq.analysis.list_analysis import ListAnalysis
 from fusionq.analysis.work_groups import candidates, keeps_inside, largest_extents
+from fusionq.backends.base import DeviceInfo
+from fusionq.ir.walk import local_bytes
 from fusionq.passes.guard import unguardable
 
 WAITS = ("GROUP", "GLOBAL")
@@ -33,7 +35,7 @@ def split(
     *,
     fuse: bool,
     barriers: bool,
-    max_work_group_size: int,
+    info: DeviceInfo,
 ) -> tuple[Stage, ...]:
     """The stages of a list, in order; one for each submission if not ``fuse``.
 
@@ -46,7 +48,7 @@ def split(
             if not fuse:
                 boundary = "the unfused strategy was asked for"
             else:
-                joined = _join(analysis, stages[-1], s, dependences, barriers, max_work_group_size)
+                joined = _join(analysis, stages[-1], s, dependences, barriers, info)
                 if isinstance(joined, Stage):
                     stages[-1] = joined
                     continue
@@ -63,7 +65,7 @@ def _join(
     s: int,
     dependences: Sequence[Found],
     barriers: bool,
-    max_work_group_size: int,
+    info: DeviceInfo,
 ) -> Stage | str:
     """``stage`` with submission ``s``, or why it cannot join."""
     between = [d for d in dependences if d.consumer == s and d.producer in stage.members]
@@ -77,6 +79,12 @@ def _join(
     trapped = _trapped_barrier(analysis, members)
     if trapped is not None:
         return trapped
+    taken = sum(local_bytes(analysis.submissions[m].ir) for m in members)
+    if taken > info.local_memory_bytes:
+        return (
+            f"their LocalAccessors take {taken} bytes of local memory for each work-group, and "
+            f"the device has {info.local_memory_bytes}"
+        )
     waiting = [d for d in between if d.scope in WAITS]
     crossing = (*stage.crossing, *waiting)
     if not crossing:
@@ -84,7 +92,7 @@ def _join(
     if not barriers:
         return _because(waiting[0], "barriers='none' allows no work-group barrier between them")
     extents = largest_extents(analysis, members, space)
-    for local in candidates(space, extents, max_work_group_size):
+    for local in candidates(space, extents, info.max_work_group_size):
         if keeps_inside(analysis, crossing, space.mode, local):
             return Stage(members, replace(space, local_range=local), stage.boundary, crossing)
     if not waiting:
@@ -94,11 +102,15 @@ def _join(
 
 def _trapped_barrier(analysis: ListAnalysis, members: Sequence[int]) -> str | None:
     """Why some member's barriers cannot stand outside the guard that a larger range of another
-    member makes necessary; None if all can."""
+    member makes necessary; None if all can.  The largest range has no guard if the user has
+    divided it into work-groups, as the launch is exactly that."""
     submissions = [analysis.submissions[s] for s in members]
-    if len({global_range(s) for s in submissions}) == 1:
+    largest = max(global_range(s) for s in submissions)
+    if all(global_range(s) == largest for s in submissions):
         return None
     for submission in submissions:
+        if global_range(submission) == largest and local_range(submission) is not None:
+            continue
         reason = unguardable(submission.ir.body)
         if reason is not None:
             return f"the ranges differ, and {reason}"

@@ -20,6 +20,8 @@ from tests.unit.sycl.test_operations import (  # noqa: F401  # collected here, f
     test_random_bits_round_as_in_numpy,
 )
 
+pytest.importorskip("numba_dpex", exc_type=ModuleNotFoundError)
+
 
 @pytest.fixture(autouse=True)
 def _without_float16(request, monkeypatch):

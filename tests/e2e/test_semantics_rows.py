@@ -286,3 +286,16 @@ def test_device_information(queue):
     assert info.name
     assert info.max_work_group_size >= 1
     assert info.local_memory_bytes > 0
+
+
+def test_another_device_has_its_own_plans(sycl_queue):
+    for _ in range(2):
+        with fq.FusionQueue("reference") as other:
+            for queue in (other, sycl_queue):
+                a, middle, out = numbers(), preset(promote_private=True), empty()
+                report = run(queue, [(increment, N, a, middle), (increment, N, middle, out)])
+                assert report.strategy == "fused"
+                assert np.array_equal(out.numpy(), np.arange(N) + 2)
+                source = report.device_source
+                assert ("__kernel" in source) == (queue is sycl_queue)
+    assert report.cache == "memory"

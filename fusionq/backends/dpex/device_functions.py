@@ -38,5 +38,12 @@ def _builtin(name: str, count: int) -> Any:
     return intrinsic(target=SPIRV_TARGET_NAME)(typing)
 
 
-DEVICE_FUNCTIONS = {name: _builtin(name, count) for name, count in _ARGUMENTS.items()}
-"""By NumPy's names, see ``ir.functions``; ``abs`` is the floating one, ``pow`` the operator."""
+_FUNCTIONS = {name: _builtin(name, count) for name, count in _ARGUMENTS.items()}
+
+
+def __getattr__(name: str) -> Any:
+    """A function by NumPy's name, see ``ir.functions``; ``pow`` is the operator."""
+    try:
+        return _FUNCTIONS[name]
+    except KeyError:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}") from None

@@ -12,7 +12,7 @@ import functools
 import os
 import site
 import sys
-from importlib import import_module, metadata
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -92,6 +92,8 @@ def _load(library: Path) -> None:
 
 def _versions() -> str:
     """What of the stack is installed."""
+    from importlib import metadata  # slow to import, and only for what goes wrong
+
     lines = []
     for name in ("numba-dpex", "numba", "dpctl", "dpnp", "numpy", "dpcpp-llvm-spirv"):
         try:

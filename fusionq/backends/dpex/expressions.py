@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 
 from fusionq.backends.dpex.helpers import Helpers, constructor
+from fusionq.codegen.intervals import Intervals
 from fusionq.codegen.memory import Memory
 from fusionq.codegen.names import Names
 from fusionq.codegen.text import PRIMARY, PRODUCT, SHIFT, SUM, UNARY, Text
@@ -51,13 +52,23 @@ _ND_ITEM_QUERIES: dict[Query, str] = {
     "group_id": "get_group().get_group_id",
     "group_range": "get_group().get_group_range",
 }
+_SMALLEST = -(2**63)
+"""numba takes this literal for a uint64."""
 
 
 class ExpressionPrinter:
     """Prints expressions; the text has the expression's value and, to numba, its type."""
 
-    def __init__(self, names: Names, memory: Memory, helpers: Helpers, uses_groups: bool) -> None:
+    def __init__(
+        self,
+        names: Names,
+        memory: Memory,
+        helpers: Helpers,
+        intervals: Intervals,
+        uses_groups: bool,
+    ) -> None:
         self._names = names
+        self._intervals = intervals
         self._memory = memory
         self._helpers = helpers
         self._queries = _ND_ITEM_QUERIES if uses_groups else _ITEM_QUERIES
@@ -123,6 +134,8 @@ class ExpressionPrinter:
             return operand
         if expr.op == "not" or expr.type.is_bool:
             return Text(f"not {operand.at(NOT)}", NOT)
+        if expr.op == "neg" and self._overflows(expr):
+            return self._wrapped(expr)
         sign = "-" if expr.op == "neg" else "~"
         return _cut(Text(f"{sign}{operand.at(PRIMARY)}", UNARY), expr.type)
 
@@ -136,8 +149,33 @@ class ExpressionPrinter:
             return self._helper(op, type, expr.lhs, expr.rhs)
         if op in ("shl", "shr") and not _shifts_plainly(expr):
             return self._helper(op, type, expr.lhs, expr.rhs)
+        if self._overflows(expr):
+            return self._wrapped(expr)
         symbol, own = _BINARY[op]
         return _cut(self._infix(symbol, own, expr.lhs, expr.rhs, own), type)
+
+    # numba takes it that int64 arithmetic does not overflow; that of uint64 wraps.
+    def _overflows(self, expr: Binary | Unary) -> bool:
+        if expr.type != INT64 or expr.op not in ("add", "sub", "mul", "neg"):
+            return False
+        return self._intervals.wraps(expr)
+
+    def _wrapped(self, expr: Binary | Unary) -> Text:
+        """int64 arithmetic modulo two to the 64."""
+        return Text(f"np.int64({self._unsigned(expr).text})", PRIMARY)
+
+    def _unsigned(self, expr: Expr) -> Text:
+        """A uint64 that is congruent to an int64."""
+        match expr:
+            case Unary(op="neg") if self._overflows(expr):
+                return Text(f"-{self._unsigned(expr.operand).at(PRIMARY)}", UNARY)
+            case Binary() if self._overflows(expr):
+                symbol, own = _BINARY[expr.op]
+                lhs, rhs = self._unsigned(expr.lhs).at(own), self._unsigned(expr.rhs).at(own + 1)
+                return Text(f"{lhs} {symbol} {rhs}", own)
+            case Const():
+                return Text(f"np.uint64({int(expr.value) % 2**64})", PRIMARY)
+        return Text(f"np.uint64({self.value(expr)})", PRIMARY)
 
     def _power(self, expr: Binary) -> Text:
         if not expr.type.is_float:
@@ -170,8 +208,6 @@ class ExpressionPrinter:
         if name == "isnan":
             value = self.text(expr.args[0]).at(BIT_OR)
             return Text(f"{value} != {value}", COMPARE)
-        if name == "nextafter":
-            return self._helper(name, type, *expr.args)
         if name in FLOAT_FUNCTIONS or (name == "abs" and type.is_float):
             return self._function(name, expr.args)
         if name == "abs" and type.kind != "i":
@@ -201,12 +237,14 @@ def _cut(text: Text, type: ScalarType) -> Text:
 def _literal(const: Const) -> Text:
     """A constant that numba gives the constant's type: int64, float64 and bool are Python's."""
     value = const.value
+    if const.type == INT64 and value == _SMALLEST:
+        return Text(f"np.int64(np.uint64({-_SMALLEST}))", PRIMARY)
     if const.type.is_float and not math.isfinite(value):
         text = "np.nan" if math.isnan(value) else "np.inf" if value > 0 else "-np.inf"
         plain = const.type.name == "float64"
     else:
         text = repr(value)
-        plain = const.type.is_bool or const.type in (INT64,) or const.type.name == "float64"
+        plain = const.type.is_bool or const.type == INT64 or const.type.name == "float64"
     if not plain:
         return Text(f"{constructor(const.type)}({text})", PRIMARY)
     return Text(text, UNARY if text.startswith("-") else PRIMARY)

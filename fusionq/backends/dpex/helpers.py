@@ -23,7 +23,7 @@ OPENCL_NAMES = {
 """Where OpenCL's name of a floating function is not NumPy's."""
 
 _COMMON = {
-    "square": "return $T(a * a)",
+    "square": "return a * a",
     "pymin": "return b if b < a else a",
     "pymax": "return b if b > a else a",
 }
@@ -39,7 +39,6 @@ _FLOATING = _COMMON | {
         if a < $0:
             return -$1
         return $0 if a == $0 else a""",
-    "nextafter": "return a if a == b else nextafter(a, b)",
     "isinf": "return abs(a) == $T(np.inf)",
     "isfinite": "return abs(a) < $T(np.inf)",
     "signbit": "return copysign($1, a) < $0",
@@ -63,26 +62,29 @@ _FLOATING = _COMMON | {
         return remainder + b if (b < $0) != (remainder < $0) else remainder""",
 }
 
-_INTEGER = _COMMON | {
+_ORDERED = _COMMON | {
     "minimum": _COMMON["pymin"],
     "maximum": _COMMON["pymax"],
     "fmin": _COMMON["pymin"],
     "fmax": _COMMON["pymax"],
+}
+
+_INTEGER = _ORDERED | {
     "shl": "return $T(a << b) if b >= $0 and b < $T($BITS) else $0",
     "pow": """\
-        result = $1
-        square = a
+        result = np.uint64(1)
+        square = np.uint64(a)
         rest = np.uint64(b)
         while rest != np.uint64(0):
             if rest & np.uint64(1) != np.uint64(0):
-                result = $T(result * square)
-            square = $T(square * square)
+                result = result * square
+            square = square * square
             rest = rest >> np.uint64(1)
-        return result""",
+        return $T(result)""",
 }
 
 _SIGNED = _INTEGER | {
-    "abs": "return $T(-a) if a < $0 else a",
+    "abs": "return $T(np.uint64(0) - np.uint64(a)) if a < $0 else a",
     "sign": """\
         if a > $0:
             return $1
@@ -95,7 +97,7 @@ _SIGNED = _INTEGER | {
         if b == $0:
             return $0
         if b == $T(-1):
-            return $T(-a)
+            return $T(np.uint64(0) - np.uint64(a))
         return $T(a // b)""",
     "mod": "return $0 if b == $0 or b == $T(-1) else $T(a % b)",
 }
@@ -107,20 +109,24 @@ _UNSIGNED = _INTEGER | {
     "mod": "return $0 if b == $0 else $T(a % b)",
 }
 
-_BODIES = {"f": _FLOATING, "i": _SIGNED, "u": _UNSIGNED, "b": _COMMON}
+_BODIES = {"f": _FLOATING, "i": _SIGNED, "u": _UNSIGNED, "b": _ORDERED}
 _ONE_OPERAND = frozenset({"square", "sign", "abs", "isinf", "isfinite", "signbit"})
 _CALLED = {
-    "nextafter": ("nextafter",), "floordiv": ("copysign", "floor", "fmod"),
+    "floordiv": ("copysign", "floor", "fmod"),
     "mod": ("copysign", "fmod"), "signbit": ("copysign",),
     "isinf": ("abs",), "isfinite": ("abs",),
 }  # fmt: skip
 """The device functions that the bodies for floating types call."""
 
 _RANGE_LENGTH = """\
+    first = np.uint64(start)
+    last = np.uint64(stop)
+    stride = np.uint64(step)
     if step > 0 and start < stop:
-        return np.int64((np.uint64(stop) - np.uint64(start) - np.uint64(1)) // np.uint64(step)) + 1
+        return np.int64((last - first - np.uint64(1)) // stride + np.uint64(1))
     if step < 0 and start > stop:
-        return np.int64((np.uint64(start) - np.uint64(stop) - np.uint64(1)) // np.uint64(-step)) + 1
+        distance = np.uint64(0) - stride
+        return np.int64((first - last - np.uint64(1)) // distance + np.uint64(1))
     return 0"""
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import linecache
 import time
+from importlib import import_module
 from typing import Any
 
 from fusionq.backends.base import FloatMode
@@ -59,6 +60,8 @@ def build(queue: Any, kernel: Kernel, fp: FloatMode) -> SyclProgram:
 
 def _compile(source: DeviceSource, kernel: Kernel) -> tuple[str, bytes]:
     """The kernel's name in the SPIR-V module, and the module."""
+    # What numba has for range(…), as for all built-ins, comes with its CPU target.
+    import_module("numba.cpython.rangeobj")
     from numba.core import types
     from numba.core.compiler_lock import global_compiler_lock
     from numba_dpex.core.types.kernel_api.index_space_ids import ItemType, NdItemType

@@ -7,6 +7,7 @@ from fusionq.backends.dpex.helpers import Helpers
 from fusionq.backends.dpex.names import PythonNames
 from fusionq.backends.dpex.statements import INDENT, StatementPrinter
 from fusionq.codegen import DeviceSource, Pointer, Scalar, Slot
+from fusionq.codegen.intervals import Intervals
 from fusionq.codegen.memory import Memory
 from fusionq.errors import DeviceError
 from fusionq.ir.functions import FLOAT_FUNCTIONS
@@ -68,8 +69,9 @@ class _KernelPrinter:
         self.names = PythonNames(set(_IMPORTED))
         self.entry_point = self.names.fresh(kernel.name)
         self.memory = Memory(kernel, self.names)
-        printer = ExpressionPrinter(self.names, self.memory, self.helpers, self.groups)
-        self.statements = StatementPrinter(kernel, printer, self.names, self.helpers)
+        intervals = Intervals(kernel)
+        printer = ExpressionPrinter(self.names, self.memory, self.helpers, intervals, self.groups)
+        self.statements = StatementPrinter(kernel, printer, self.names, self.helpers, intervals)
 
     def print(self) -> DeviceSource:
         body = [self.statements.declaration(array) for array in self.kernel.arrays]

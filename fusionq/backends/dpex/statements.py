@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from fusionq.backends.dpex.expressions import ExpressionPrinter
 from fusionq.backends.dpex.helpers import Helpers
+from fusionq.codegen.intervals import Intervals
 from fusionq.codegen.names import Names
 from fusionq.errors import DeviceError
 from fusionq.ir.nodes import (
@@ -36,8 +37,14 @@ class StatementPrinter:
     """Prints statement lists."""
 
     def __init__(
-        self, kernel: Kernel, expressions: ExpressionPrinter, names: Names, helpers: Helpers
+        self,
+        kernel: Kernel,
+        expressions: ExpressionPrinter,
+        names: Names,
+        helpers: Helpers,
+        intervals: Intervals,
     ) -> None:
+        self._intervals = intervals
         self._expressions = expressions
         self._names = names
         self._helpers = helpers
@@ -64,7 +71,9 @@ class StatementPrinter:
         value = self._expressions.value
         match stmt:
             case Assign():
-                return [f"{self._names.of(stmt.name)} = {value(stmt.value)}"]
+                line = f"{self._names.of(stmt.name)} = {value(stmt.value)}"
+                self._intervals.assigned(stmt)
+                return [line]
             case Store():
                 target = self._expressions.element(stmt.array, stmt.indices)
                 return [f"{target} = {self._expressions.stored(stmt.value)}"]
@@ -98,12 +107,14 @@ class StatementPrinter:
         var, value = self._names.of(loop.var), self._expressions.value
         if isinstance(loop.step, Const) and loop.step.value != 0:
             bounds = f"{value(loop.start)}, {value(loop.stop)}, {loop.step.value}"
+            self._intervals.entered(loop)
             return [f"for {var} in range({bounds}):", *self.body(loop.body, 1)]
         start, step, turn = (self._names.fresh(f"{var}_{n}") for n in ("start", "step", "turn"))
+        before = [f"{start} = {value(loop.start)}", f"{step} = {value(loop.step)}"]
         length = f"{self._helpers.range_length()}({start}, {value(loop.stop)}, {step})"
+        self._intervals.entered(loop)
         return [
-            f"{start} = {value(loop.start)}",
-            f"{step} = {value(loop.step)}",
+            *before,
             f"for {turn} in range({length}):",
             f"{INDENT}{var} = {start} + {turn} * {step}",
             *self.body(loop.body, 1),

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from typing import Any
 
-from fusionq.backends.base import Binding, FloatMode, LaunchShape, Program
+from fusionq.backends.base import Binding, FloatMode, KeptProgram, LaunchShape, Program
+from fusionq.backends.sycl.binary import code_generation_settings
 from fusionq.backends.sycl.devices import device_info, queue_for
 from fusionq.backends.sycl.launch import LaunchOrder, SyclLaunch
 from fusionq.backends.sycl.memory import SyclAllocation, allocate, check_adopted
-from fusionq.backends.sycl.program import SyclProgram, build
+from fusionq.backends.sycl.program import SyclProgram, build, kept, restored
 from fusionq.ir.nodes import Kernel
 
 
@@ -38,6 +39,22 @@ class SyclBackend:
     def build(self, kernel: Kernel, fp: FloatMode) -> SyclProgram:
         """Compile; DeviceError with the compiler's log and the source if that fails."""
         return build(self.sycl_queue, kernel, fp)
+
+    @property
+    def keep_domain(self) -> tuple[str, ...]:
+        """What a kept program depends on beside kernel and floating mode."""
+        info = self.info
+        settings = code_generation_settings(info.kind)
+        return (type(self).__name__, info.filter_string, info.name, info.driver, settings)
+
+    def keep(self, program: Program) -> KeptProgram | None:
+        """``program`` as data; None if it was not built from OpenCL C."""
+        assert isinstance(program, SyclProgram), "a program built by a SyclBackend"
+        return kept(self.sycl_queue, program)
+
+    def restore(self, kernel: Kernel, fp: FloatMode, kept: KeptProgram) -> SyclProgram:
+        """What ``build`` gives, from what it gave before; DeviceError as there."""
+        return restored(self.sycl_queue, kernel, fp, kept)
 
     def prepare(
         self, program: Program, arguments: Sequence[Binding], shape: LaunchShape

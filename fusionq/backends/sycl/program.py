@@ -6,11 +6,11 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
-from fusionq.backends.base import FloatMode
+from fusionq.backends.base import FloatMode, KeptProgram
+from fusionq.backends.sycl.binary import binary_of, kernel_from_binary
 from fusionq.backends.sycl.build_log import build_log
 from fusionq.backends.sycl.runtime import load_dpctl
-from fusionq.codegen import Slot, generate
-from fusionq.codegen.opencl_c import OPENCL_C
+from fusionq.codegen import DeviceSource, Slot
 from fusionq.errors import DeviceError
 from fusionq.ir.nodes import Kernel
 from fusionq.ir.types import FLOAT16, FLOAT64
@@ -26,14 +26,44 @@ class SyclProgram:
     slots: tuple[Slot, ...]
     native: Any
     """The ``dpctl.program.SyclKernel``."""
+    generated: DeviceSource | None = None
+    """What it was built from, where that was OpenCL C."""
 
 
 def build(queue: Any, kernel: Kernel, fp: FloatMode) -> SyclProgram:
     """Generate and compile; DeviceError if the device lacks a type, or with the compiler's log
     and the source if it refuses the text."""
+    # Only now: programs that are restored need no code generator.
+    from fusionq.codegen.kernel_source import generate
+
+    return _built(queue, kernel, generate(kernel, fp), fp)
+
+
+def kept(queue: Any, program: SyclProgram) -> KeptProgram | None:
+    """``program`` as data; None if it was not built from OpenCL C."""
+    if program.generated is None:
+        return None
+    return KeptProgram(program.generated, binary_of(queue.sycl_device, program.native))
+
+
+def restored(queue: Any, kernel: Kernel, fp: FloatMode, kept: KeptProgram) -> SyclProgram:
+    """The program of ``kernel`` from what was kept of it: from its binary, if the device takes
+    that, or compiled from its source, with DeviceError as ``build``."""
+    source = kept.source
+    if kept.binary is not None:
+        start = time.perf_counter()
+        native = kernel_from_binary(queue, kept.binary, source.entry_point)
+        if native is not None:
+            seconds = time.perf_counter() - start
+            return SyclProgram(kernel, source.text, seconds, source.slots, native, source)
+    return _built(queue, kernel, source, fp)
+
+
+def _built(queue: Any, kernel: Kernel, source: DeviceSource, fp: FloatMode) -> SyclProgram:
+    from fusionq.codegen.opencl_c import OPENCL_C
+
     dpctl = load_dpctl()
     device = queue.sycl_device
-    source = generate(kernel, fp)
     for type, present in (
         (FLOAT16, device.has_aspect_fp16),
         (FLOAT64, device.has_aspect_fp64),
@@ -55,4 +85,5 @@ def build(queue: Any, kernel: Kernel, fp: FloatMode) -> SyclProgram:
             f"of kernel {kernel.name!r}; this is an error in fusionq, please report it.\n"
             f"{build_log(device, source.text, options)}\n{source.text}"
         ) from error
-    return SyclProgram(kernel, source.text, time.perf_counter() - start, source.slots, native)
+    seconds = time.perf_counter() - start
+    return SyclProgram(kernel, source.text, seconds, source.slots, native, source)

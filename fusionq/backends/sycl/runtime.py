@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import os
 import sys
-from importlib import import_module, metadata
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -52,6 +52,8 @@ def load_dpctl() -> Any:
 
 
 def _version(package: str) -> str | None:
+    from importlib import metadata  # slow to import, and only for what goes wrong
+
     try:
         return metadata.version(package)
     except metadata.PackageNotFoundError:

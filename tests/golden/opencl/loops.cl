@@ -27,6 +27,7 @@ __kernel void loops(
     __global const int* restrict a = (__global const int*)a_address;
     __global int* restrict out = (__global int*)out_address;
 
+    atomic_work_item_fence(CLK_GLOBAL_MEM_FENCE | CLK_LOCAL_MEM_FENCE, memory_order_relaxed, memory_scope_work_item);
     const long i = (long)get_global_id(0);
     long last = n;
     int x = 0;

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from fusionq.codegen import Extent as ExtentSlot
-from fusionq.codegen import Pointer, Scalar, Stride, generate
+from fusionq.codegen import Pointer, Scalar, Stride
+from fusionq.codegen.kernel_source import generate
 from fusionq.codegen.literals import literal
 from fusionq.codegen.names import Names
 from fusionq.codegen.opencl_c import OPENCL_C

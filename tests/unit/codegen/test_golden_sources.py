@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fusionq.codegen import generate
+from fusionq.codegen.kernel_source import generate
 from tests.unit.codegen.built_kernels import GOLDEN_KERNELS
 
 

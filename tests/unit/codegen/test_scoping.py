@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from fusionq.codegen import generate
+from fusionq.codegen.kernel_source import generate
 from fusionq.ir.nodes import Assign, Compare, For, If, Kernel, Store, Var, While
 from fusionq.ir.types import FLOAT32, INT64
 from tests.unit.codegen.built_kernels import IDS, ITEM, N, add, arrays, const, less, load

@@ -107,7 +107,7 @@ def sum_by_tree(item: fq.NdItem, x, tile, total):
 @fq.kernel
 def sum_in_one_group(item: fq.NdItem, x, total):
     """One work-group; its work-items stride over the array."""
-    own = x[0] * 0
+    own = x.dtype.type(0)
     for i in range(item.get_global_id(0), x.shape[0], item.get_global_range(0)):
         own = own + x[i]
     whole = fq.reduce_over_group(item.get_group(), own)

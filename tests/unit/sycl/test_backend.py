@@ -171,11 +171,10 @@ def test_usm_interior_pointers_and_host_memory_in_one_launch(device):
 
 # --------------------------------------------------------------------- programs
 def test_compiler_errors_carry_log_and_source(device, monkeypatch):
-    from fusionq.backends.sycl import program
-    from fusionq.codegen import DeviceSource
+    from fusionq.codegen import DeviceSource, kernel_source
 
     broken = DeviceSource("__kernel void k() { nonsense; }", "k", (), frozenset())
-    monkeypatch.setattr(program, "generate", lambda kernel, fp: broken)
+    monkeypatch.setattr(kernel_source, "generate", lambda kernel, fp: broken)
     with pytest.raises(DeviceError) as error:
         device.build(fused_example(), "strict")
     assert "use of undeclared identifier 'nonsense'" in str(error.value)

@@ -1,0 +1,139 @@
+"""Write docs/api.md from the docstrings of the public names.
+
+python docs/make_api.py          writes the page
+python docs/make_api.py --check  fails if the page is out of date
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+import sys
+from collections.abc import Iterator
+from enum import Enum
+from pathlib import Path
+from types import FunctionType
+
+import fusionq
+
+PAGE = Path(__file__).with_name("api.md")
+
+SECTIONS = {
+    "Queues and fusion": ["FusionQueue", "fusion", "Fusion", "Event"],
+    "Memory": ["Buffer", "access"],
+    "Reports": ["Report"],
+    "Ranges": ["Range", "NdRange"],
+    "Kernels": [
+        "kernel", "Item", "NdItem", "Group", "LocalAccessor", "PrivateArray", "group_barrier",
+        "reduce_over_group", "inclusive_scan_over_group", "exclusive_scan_over_group",
+        "group_broadcast", "any_of_group", "all_of_group", "AtomicRef", "atomic_fence",
+        "MemoryOrder", "MemoryScope", "AddressSpace",
+    ],
+    "Errors": [],
+}  # fmt: skip
+"""The names of each section; names that stand nowhere go under "Other", errors under theirs."""
+
+BETWEEN_MODULES = {
+    "FusionQueue": {
+        "begin_list", "end_list", "end_list_unfused", "abort", "abort_list", "run_single",
+        "replay", "uses",
+    },
+    "Event": {"pending_list", "device_event", "raise_failure"},
+    "Report": {"from_run"},
+    "LocalAccessor": {"make"},
+}  # fmt: skip
+"""What the package's own modules call and users do not."""
+
+HEADER = """\
+# API
+
+Made from the docstrings by `docs/make_api.py`. The pages of the [guide](README.md) tell how things
+go together; here is each by itself. All names are in the package `fusionq`.
+"""
+
+
+def page() -> str:
+    """The whole page as Markdown."""
+    parts = [HEADER]
+    for section, names in sections().items():
+        parts.append(f"## {section}\n")
+        parts += [entry(name) for name in names]
+    return "\n".join(parts)
+
+
+def sections() -> dict[str, list[str]]:
+    """The public names in the order of the page."""
+    public = [name for name in fusionq.__all__ if not name.startswith("_")]
+    placed = {name for names in SECTIONS.values() for name in names}
+    errors = [name for name in public if is_error(getattr(fusionq, name))]
+    found = {s: [name for name in names if name in public] for s, names in SECTIONS.items()}
+    found["Errors"] = errors
+    found["Other"] = [n for n in public if n not in placed and n not in errors]
+    return {section: names for section, names in found.items() if names}
+
+
+def is_error(value: object) -> bool:
+    """Whether ``value`` is an exception or a warning."""
+    return isinstance(value, type) and issubclass(value, BaseException)
+
+
+def entry(name: str) -> str:
+    """One public name: its signature, its docstring and, for a class, its members."""
+    value = getattr(fusionq, name)
+    lines = [f"### `{name}{signature(value)}`\n", docstring(value)]
+    if is_error(value):
+        bases = ", ".join(f"`{base.__name__}`" for base in value.__bases__)
+        lines.insert(1, f"A {bases}.\n")
+    elif isinstance(value, type) and issubclass(value, Enum):
+        lines.append("Values: " + ", ".join(f"`{v.name}`" for v in value) + ".\n")
+    elif isinstance(value, type):
+        lines += members(value)
+    return "\n".join(lines)
+
+
+def members(cls: type) -> Iterator[str]:
+    """The public methods and properties that the class itself documents."""
+    for name, value in vars(cls).items():
+        if name.startswith("_") or name in BETWEEN_MODULES.get(cls.__name__, ()):
+            continue
+        function = value.__func__ if isinstance(value, (classmethod, staticmethod)) else value
+        if isinstance(function, FunctionType) and function.__doc__:
+            yield f"#### `.{name}{signature(function, skip_self=True)}`\n\n{docstring(function)}"
+        elif isinstance(value, property) and value.__doc__:
+            yield f"#### `.{name}`\n\n{docstring(value)}"
+
+
+def signature(value: object, skip_self: bool = False) -> str:
+    """The signature without annotations; the empty text where there is none."""
+    if isinstance(value, type) and issubclass(value, (Enum, BaseException, fusionq.Event)):
+        return ""  # users make none
+    try:
+        found = inspect.signature(value)  # type: ignore[arg-type]  # or it raises
+    except (TypeError, ValueError):
+        return ""
+    parameters = list(found.parameters.values())[1 if skip_self else 0 :]
+    bare = [p.replace(annotation=inspect.Parameter.empty) for p in parameters]
+    text = str(inspect.Signature(bare))
+    return re.sub(r"<(\w+\.\w+): [^>]*>", r"\1", text)  # an enumeration's value
+
+
+def docstring(value: object) -> str:
+    """The docstring as Markdown: double backquotes become single ones."""
+    text = inspect.getdoc(value) or ""
+    return text.replace("``", "`") + "\n"
+
+
+def main() -> int:
+    """Write the page, or with ``--check`` compare it; the exit code."""
+    text = page()
+    if "--check" in sys.argv[1:]:
+        if PAGE.exists() and PAGE.read_text(encoding="utf-8") == text:
+            return 0
+        print("docs/api.md is out of date; run python docs/make_api.py", file=sys.stderr)
+        return 1
+    PAGE.write_text(text, encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

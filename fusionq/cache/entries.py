@@ -1,0 +1,187 @@
+"""What is kept on disk: checks of submissions, plans of lists, programs of kernels.
+
+Everything is looked up by what it depends on (``fusionq.cache.keys``) and read as data: checks and
+plans as JSON by their types, their conditions by a grammar, their kernels through the verifier.
+What does not pass is as if it were not there.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeVar
+
+from fusionq.analysis.submission import ScalarArgument, Submission
+from fusionq.backends.base import DeviceInfo, FloatMode, KeepsPrograms, KeptProgram
+from fusionq.cache.disk import disk_store
+from fusionq.cache.keys import digest
+from fusionq.cache.relocation import Place, absolute, relative
+from fusionq.cache.serialise import MalformedData, decode, encode
+from fusionq.cache.validation import check_plan, check_validity
+from fusionq.codegen.device_source import DeviceSource
+from fusionq.config import debug_level
+from fusionq.ir.nodes import Kernel
+from fusionq.ir.verifier import VerificationError
+from fusionq.kernel_facts import KernelFacts
+from fusionq.planning.plan import FusionOptions, Plan
+from fusionq.planning.structure import structure_key
+from fusionq.planning.validity import Validity
+
+T = TypeVar("T")
+
+MOST_VARIANTS = 16
+"""Answers for different sizes that one entry holds, the latest first."""
+
+_WRONG_DATA = (ValueError, TypeError, KeyError, IndexError, RecursionError, VerificationError)
+"""What reading data can raise that was not written by this version of fusionq."""
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedKernel:
+    """A kernel that submissions of one structure use: what ``submit`` has to know of it, and for
+    which sizes its accesses and barriers have been checked."""
+
+    facts: KernelFacts
+    passed: tuple[Validity, ...]
+
+
+# ------------------------------------------------------------------------------- checks
+def kept_check(submission: Submission, info: DeviceInfo) -> CheckedKernel | None:
+    """What is known of the kernel of ``submission`` and its structure."""
+    contents = _read(_structure("check", (submission,), FusionOptions(), info), "check")
+    if contents is None:
+        return None
+
+    def checked() -> CheckedKernel:
+        found = decode(CheckedKernel, json.loads(contents))
+        for validity in found.passed:
+            check_validity(validity, (submission,))
+        scalars = sum(isinstance(a, ScalarArgument) for a in submission.arguments)
+        if any(not 0 <= position < scalars for position, _, _ in found.facts.bounds):
+            raise MalformedData("bounds of a scalar that there is not")
+        return found
+
+    return _if_right(checked)
+
+
+def keep_check(
+    submission: Submission, info: DeviceInfo, facts: KernelFacts, passed: Sequence[Validity]
+) -> None:
+    """Remember what was found out about ``submission``, the latest first."""
+    checked = CheckedKernel(facts, tuple(dict.fromkeys(passed))[:MOST_VARIANTS])
+    key = _structure("check", (submission,), FusionOptions(), info)
+    _write(key, "check", lambda: json.dumps(encode(checked)).encode())
+
+
+# -------------------------------------------------------------------------------- plans
+def kept_plans(
+    submissions: Sequence[Submission], options: FusionOptions, info: DeviceInfo
+) -> tuple[Plan, ...]:
+    """The plans for lists of the structure of ``submissions``."""
+    contents = _read(_structure("plan", submissions, options, info), "plan")
+    if contents is None:
+        return ()
+
+    def plans() -> tuple[Plan, ...]:
+        data = absolute(json.loads(contents), _functions(submissions))
+        if type(data) is not list:
+            raise MalformedData("a list of plans is expected")
+        found = tuple(decode(Plan, plan) for plan in data)
+        for plan in found:
+            check_plan(plan, submissions)
+        return found
+
+    return _if_right(plans) or ()
+
+
+def keep_plans(
+    plans: Sequence[Plan],
+    submissions: Sequence[Submission],
+    options: FusionOptions,
+    info: DeviceInfo,
+) -> None:
+    """Remember ``plans``, the latest first."""
+    kept = [replace(plan, timings={}) for plan in plans[:MOST_VARIANTS]]
+
+    def contents() -> bytes:
+        return json.dumps(relative([encode(p) for p in kept], _functions(submissions))).encode()
+
+    _write(_structure("plan", submissions, options, info), "plan", contents)
+
+
+# ----------------------------------------------------------------------------- programs
+def kept_program(backend: KeepsPrograms, kernel: Kernel, fp: FloatMode) -> KeptProgram | None:
+    """What is kept of the program of ``kernel``."""
+    contents = _read(_program(backend, kernel, fp), "program")
+    if contents is None:
+        return None
+
+    def program() -> KeptProgram:
+        head, _, binary = contents.partition(b"\n")
+        source = decode(DeviceSource, json.loads(head))
+        names = {param.name for param in kernel.params}
+        if any(slot.param not in names for slot in source.slots):
+            raise MalformedData("an argument of a parameter that there is not")
+        return KeptProgram(source, binary or None)
+
+    return _if_right(program)
+
+
+def keep_program(
+    backend: KeepsPrograms, kernel: Kernel, fp: FloatMode, program: Callable[[], KeptProgram | None]
+) -> None:
+    """Remember the program of ``kernel``; ``program`` is only asked for where it is kept."""
+
+    def contents() -> bytes | None:
+        kept = program()
+        if kept is None:
+            return None
+        return json.dumps(encode(kept.source)).encode() + b"\n" + (kept.binary or b"")
+
+    _write(_program(backend, kernel, fp), "program", contents)
+
+
+# --------------------------------------------------------------------------- the files
+def _structure(
+    kind: str, submissions: Sequence[Submission], options: FusionOptions, info: DeviceInfo
+) -> Callable[[], str | None]:
+    def key() -> str | None:
+        texts = tuple(s.text.digest for s in submissions if s.text is not None)
+        if len(texts) < len(submissions):
+            return None
+        return digest(kind, texts, structure_key(submissions, options, info))
+
+    return key
+
+
+def _program(backend: KeepsPrograms, kernel: Kernel, fp: FloatMode) -> Callable[[], str | None]:
+    return lambda: digest("program", backend.keep_domain, kernel, fp)
+
+
+def _read(key: Callable[[], str | None], kind: str) -> bytes | None:
+    # Who wants to see the passes at work is not helped by what they did before.
+    store = disk_store() if debug_level() < 2 else None
+    name = None if store is None else _if_right(key)
+    return None if store is None or name is None else store.get(name, kind)
+
+
+def _write(key: Callable[[], str | None], kind: str, contents: Callable[[], bytes | None]) -> None:
+    store = disk_store()
+    if store is None or (name := _if_right(key)) is None:
+        return
+    data = _if_right(contents)
+    if data is not None:
+        store.put(name, kind, data)
+
+
+def _if_right(make: Callable[[], T]) -> T | None:
+    """What ``make`` gives, or None where the data is not what it takes."""
+    try:
+        return make()
+    except _WRONG_DATA:
+        return None
+
+
+def _functions(submissions: Sequence[Submission]) -> tuple[Place, ...]:
+    return tuple(place for s in submissions if s.text is not None for place in s.text.places)

@@ -1,0 +1,111 @@
+"""Whether plans that were read from somewhere fit the submissions that they are said to be for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, TypeVar
+
+from fusionq.analysis.submission import (
+    ArrayArgument,
+    LocalArgument,
+    ScalarArgument,
+    Submission,
+)
+from fusionq.cache.condition import is_condition
+from fusionq.cache.serialise import MalformedData
+from fusionq.ir.nodes import ArrayParam
+from fusionq.ir.verifier import verify
+from fusionq.passes.sources import ArgumentSource, ExtentSource, ParamSource, RangeSource
+from fusionq.planning.plan import Plan, StagePlan
+from fusionq.planning.validity import Source, Validity
+
+T = TypeVar("T")
+
+
+def check_plan(plan: Plan, submissions: Sequence[Submission]) -> None:
+    """Raise MalformedData or VerificationError if ``plan`` is no plan for such ``submissions``."""
+    count = len(submissions)
+    members = [s for stage in plan.stages for s in stage.submissions]
+    if sorted(members) != list(range(count)):
+        raise MalformedData("the stages do not hold each submission once")
+    for stage in plan.stages:
+        verify(stage.kernel)
+        _check_sources(stage, submissions)
+    for dependence in plan.dependences:
+        _argument(submissions, dependence.consumer, dependence.argument)
+        _at(range(count), dependence.producer)
+    for promotion in plan.promotions:
+        _argument(submissions, promotion.submission, promotion.argument)
+    check_validity(plan.validity, submissions)
+
+
+def _check_sources(stage: StagePlan, submissions: Sequence[Submission]) -> None:
+    _at(submissions, stage.geometry)
+    for param, source in zip(stage.kernel.params, stage.sources, strict=True):
+        value = _source_type(source, submissions)
+        if isinstance(param, ArrayParam):
+            right = (
+                isinstance(value, ArrayArgument)
+                and value.dtype == param.dtype
+                and len(value.shape) == param.ndim
+            )
+        else:
+            right = not isinstance(value, (ArrayArgument, LocalArgument))
+        if not right:
+            raise MalformedData(f"parameter {param.name} does not take argument {source}")
+
+
+def _source_type(
+    source: ParamSource, submissions: Sequence[Submission]
+) -> ArrayArgument | ScalarArgument | LocalArgument | None:
+    """The argument that a parameter takes; None for an extent."""
+    if isinstance(source, RangeSource):
+        _at(range(_at(submissions, source.submission).signature.ndim), source.dim)
+        return None
+    argument = _argument(submissions, source.submission, source.argument)
+    if isinstance(source, ArgumentSource):
+        return argument
+    assert isinstance(source, ExtentSource)
+    _extent(argument, source.dim)
+    return None
+
+
+def check_validity(validity: Validity, submissions: Sequence[Submission]) -> None:
+    """Raise MalformedData if ``validity`` cannot be asked about such ``submissions``."""
+    sources: list[Source] = [source for source, _ in validity.constants]
+    names = set()
+    for name, places in validity.sources:
+        names.add(name)
+        _at(places, 0)
+        sources.extend(places)
+    for source in sources:
+        if source.argument is None:
+            _at(range(_at(submissions, source.submission).signature.ndim), source.dim)
+            continue
+        argument = _argument(submissions, source.submission, source.argument)
+        if source.dim is not None:
+            _extent(argument, source.dim)
+        elif not isinstance(argument, ScalarArgument):
+            raise MalformedData("the value of an array")
+    if any(name not in names for name, _ in (*validity.pinned, *validity.limits)):
+        raise MalformedData("a symbol without a source")
+    if not is_condition(validity.condition, names):
+        raise MalformedData(f"no condition: {validity.condition!r:.80}")
+
+
+def _argument(
+    submissions: Sequence[Submission], submission: int, argument: int
+) -> ArrayArgument | ScalarArgument | LocalArgument:
+    return _at(_at(submissions, submission).arguments, argument)
+
+
+def _extent(argument: object, dim: int) -> None:
+    if not isinstance(argument, ArrayArgument):
+        raise MalformedData("an extent of what is no array")
+    _at(argument.shape, dim)
+
+
+def _at(items: Sequence[T], index: Any) -> T:
+    if type(index) is not int or not 0 <= index < len(items):
+        raise MalformedData(f"{index} is no index below {len(items)}")
+    return items[index]

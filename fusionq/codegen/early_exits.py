@@ -1,0 +1,90 @@
+"""Keeps a compiler's analysis of early exits away from the user's conditions.
+
+Intel's OpenCL CPU compiler (runtime 2026.21.7, pass ``sycl-kernel-wg-loop-bound``) turns
+conditions on work-item ids at the start of a kernel into bounds of its loop over work-items.  It
+gets decreasing ones wrong: under ``0 <= n - 3 - id && n - 3 - id < n`` the wrong work-items run,
+and some such conditions crash it.  It does not look behind a fence, and a relaxed fence for the
+work-item alone orders nothing:
+
+    if (id < range) {            if (id < range) {
+        if (0 <= n - 3 - id)  →      atomic_work_item_fence(…, relaxed, work_item);
+            …                        if (0 <= n - 3 - id)
+                                         …
+
+The range's own guard stays in front of it: that one is right, and worth its while.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from fusionq.codegen.scoping import Body
+from fusionq.ir.functions import SAME_TYPE_FUNCTIONS
+from fusionq.ir.nodes import (
+    Assign,
+    Block,
+    Call,
+    Compare,
+    Const,
+    Expr,
+    Extent,
+    Fence,
+    For,
+    If,
+    ItemQuery,
+    Logical,
+    Param,
+    Stmt,
+    Var,
+)
+from fusionq.ir.walk import expressions, statements
+
+_FENCE = Fence("relaxed", "work_item")
+
+
+def shielded(body: Body) -> Body:
+    """``body`` (without nested blocks) with a fence before the first condition on integers
+    that is not the range's guard."""
+    found = [stmt for stmt in body if not isinstance(stmt, Block)]
+    if not found:
+        return body
+    *before, last = found
+    ids = {stmt.name for stmt in before if isinstance(stmt, Assign) and _is_id(stmt.value)}
+    plain = len(ids) == len(before)
+    if plain and isinstance(last, If) and not last.orelse and _is_range_guard(last.cond, ids):
+        then = replace(last, then=_fenced(last.then))
+        return tuple(then if stmt is last else stmt for stmt in body)
+    return _fenced(body)
+
+
+def _fenced(body: Body) -> Body:
+    decides = any(map(_is_condition, expressions(body))) or any(map(_is_bound, statements(body)))
+    return (_FENCE, *body) if decides else body
+
+
+def _is_condition(expr: Expr) -> bool:
+    operands: tuple[Expr, ...] = ()
+    if isinstance(expr, Compare):
+        operands = (expr.lhs, expr.rhs)
+    elif isinstance(expr, Call) and SAME_TYPE_FUNCTIONS.get(expr.function) == 2:
+        operands = expr.args
+    return any(operand.type.is_integer for operand in operands)
+
+
+def _is_bound(stmt: Stmt) -> bool:
+    """Whether a loop may run no iteration for some work-items only."""
+    return isinstance(stmt, For) and not all(isinstance(e, Const) for e in (stmt.start, stmt.stop))
+
+
+def _is_range_guard(cond: Expr, ids: set[str]) -> bool:
+    """Whether it says only that ids, some in variables, are below scalar parameters or extents."""
+    match cond:
+        case Logical("and", lhs, rhs):
+            return _is_range_guard(lhs, ids) and _is_range_guard(rhs, ids)
+        case Compare("lt", lhs, Param() | Extent()):
+            return _is_id(lhs) or (isinstance(lhs, Var) and lhs.name in ids)
+    return False
+
+
+def _is_id(expr: Expr) -> bool:
+    return isinstance(expr, ItemQuery) and expr.query == "global_id"

@@ -1,0 +1,130 @@
+"""From a list of submissions to a plan and its programs, as far as the caches do not have them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Hashable
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from fusionq.analysis.submission import Submission
+from fusionq.backends.base import Backend, KeepsPrograms, Program
+from fusionq.cache.entries import keep_plans, keep_program, kept_plans, kept_program
+from fusionq.cache.memory import PLANS, BuiltPlan
+from fusionq.call_site import warn_aborted
+from fusionq.errors import DeviceError, FusionRefused
+from fusionq.ir.nodes import Kernel
+from fusionq.options import UNFUSED, FloatMode
+from fusionq.planning.plan import FusionOptions, Plan
+from fusionq.planning.structure import structure_key
+
+if TYPE_CHECKING:
+    from fusionq.report import CacheOutcome
+
+
+def built_plan(
+    backend: Backend,
+    submissions: tuple[Submission, ...],
+    options: FusionOptions,
+    timings: dict[str, float],
+) -> tuple[BuiltPlan, CacheOutcome]:
+    """The plan and its programs, and where the plan comes from; adds the seconds by phase to
+    ``timings``."""
+    info = backend.info
+    key = (_program_domain(backend), structure_key(submissions, options, info))
+    known = [built.plan for built in PLANS.plans(key)]
+    for built in PLANS.plans(key):
+        if built.plan.validity.holds(submissions):
+            return built, "memory"
+    started = time.perf_counter()
+    kept = kept_plans(submissions, options, info)
+    add_seconds(timings, "disk", started)
+    plan = next((plan for plan in kept if plan.validity.holds(submissions)), None)
+    outcome: CacheOutcome = "miss" if plan is None else "disk"
+    if plan is None:
+        plan = _new_plan(backend, submissions, options, timings, (*known, *kept))
+    try:
+        built = BuiltPlan(plan, _programs(backend, plan, options, timings))
+    except DeviceError as error:
+        if plan.strategy == "unfused":
+            raise
+        reason = f"the fused kernel could not be built: {error}"
+        if options.require:
+            raise FusionRefused(f"require=True, but {reason}") from error
+        unfused = _new_plan(backend, submissions, FusionOptions(*UNFUSED), timings, ())
+        plan = replace(unfused, fallback=reason)
+        built = BuiltPlan(plan, _programs(backend, plan, options, timings))
+        warn_aborted(f"the list runs unfused: {reason}")
+        outcome = "miss"
+    else:
+        if outcome == "miss":
+            started = time.perf_counter()
+            keep_plans((plan, *kept), submissions, options, info)
+            add_seconds(timings, "disk", started)
+    PLANS.add_plan(key, built)
+    return built, outcome
+
+
+def add_seconds(timings: dict[str, float], phase: str, started: float) -> None:
+    """Add the time since ``started`` to ``phase``."""
+    timings[phase] = timings.get(phase, 0.0) + time.perf_counter() - started
+
+
+def _new_plan(
+    backend: Backend,
+    submissions: tuple[Submission, ...],
+    options: FusionOptions,
+    timings: dict[str, float],
+    known: tuple[Plan, ...],
+) -> Plan:
+    started = time.perf_counter()
+    from fusionq.planning.planner import make_plan
+
+    add_seconds(timings, "import", started)
+    plan = make_plan(submissions, options, backend.info, known)
+    for phase, seconds in plan.timings.items():
+        timings[phase] = timings.get(phase, 0.0) + seconds
+    return plan
+
+
+# ------------------------------------------------------------------------------ programs
+def _program_domain(backend: Backend) -> Hashable:
+    """What must be equal for two backends to run each other's programs."""
+    domain: Hashable = getattr(backend, "program_domain", backend.info)
+    return domain
+
+
+def _programs(
+    backend: Backend, plan: Plan, options: FusionOptions, timings: dict[str, float]
+) -> tuple[Program, ...]:
+    programs = []
+    for stage in plan.stages:
+        key = (_program_domain(backend), stage.kernel, options.fp)
+        program = PLANS.program(key)
+        if program is None:
+            program = _program(backend, stage.kernel, options.fp, timings)
+            PLANS.add_program(key, program)
+        programs.append(program)
+    return tuple(programs)
+
+
+def _program(backend: Backend, kernel: Kernel, fp: FloatMode, timings: dict[str, float]) -> Program:
+    """The program of ``kernel``, from disk or built now."""
+    keeper = backend if isinstance(backend, KeepsPrograms) else None
+    started = time.perf_counter()
+    kept = None if keeper is None else kept_program(keeper, kernel, fp)
+    add_seconds(timings, "disk", started)
+    started = time.perf_counter()
+    if keeper is not None and kept is not None:
+        program = keeper.restore(kernel, fp, kept)
+    else:
+        program = backend.build(kernel, fp)
+    elapsed = time.perf_counter() - started
+    timings["build"] = timings.get("build", 0.0) + program.build_seconds
+    generation = max(elapsed - program.build_seconds, 0.0)
+    timings["codegen"] = timings.get("codegen", 0.0) + generation
+    if keeper is not None and kept is None:
+        started = time.perf_counter()
+        keep_program(keeper, kernel, fp, lambda: keeper.keep(program))
+        add_seconds(timings, "disk", started)
+    return program

@@ -1,0 +1,67 @@
+"""What ``submit`` has to know of a specialised kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from fusionq.analysis.submission import Argument, ScalarArgument
+from fusionq.ir.nodes import Atomic, Kernel, ScalarParam, Store
+from fusionq.ir.walk import local_bytes, statements
+
+INT64_BOUNDS = (-(2**63), 2**63 - 1)
+
+
+@dataclass(frozen=True, slots=True)
+class KernelFacts:
+    """A kernel, specialised for a signature, as far as it matters before a plan is made.
+
+    ``stored``: the array parameters that it changes.  ``local_bytes``: local memory that a
+    work-group takes.  ``bounds``: (position among the scalar arguments, least,
+    greatest) for Python ints that it holds in an integer type.
+    """
+
+    name: str
+    ndim: int
+    stored: tuple[str, ...]
+    local_bytes: int
+    bounds: tuple[tuple[int, int, int], ...]
+
+
+def facts_of(ir: Kernel, arguments: Sequence[Argument]) -> KernelFacts:
+    """The facts of a kernel, which do not depend on the ``arguments``' values."""
+    stored = {
+        s.array
+        for s in statements(ir.body)
+        if isinstance(s, Store) or (isinstance(s, Atomic) and s.op != "load")
+    }
+    return KernelFacts(
+        ir.name,
+        ir.ndim,
+        tuple(sorted(stored)),
+        local_bytes(ir),
+        _integer_bounds(ir, arguments),
+    )
+
+
+def _integer_bounds(ir: Kernel, arguments: Sequence[Argument]) -> tuple[tuple[int, int, int], ...]:
+    """Which scalars are Python ints that must fit an integer type: their place, the bounds."""
+    scalars = [a for a in arguments if isinstance(a, ScalarArgument)]
+    bounds = []
+    for position, argument in enumerate(scalars):
+        param = ir.param(argument.name)
+        assert isinstance(param, ScalarParam)
+        if argument.type.weak and argument.type.is_integer:
+            bounds.append((position, *_bounds_of(param)))
+    return tuple(bounds)
+
+
+def _bounds_of(param: ScalarParam) -> tuple[int, int]:
+    if param.bounds is not None:
+        return param.bounds
+    if param.type.is_integer:
+        limits = np.iinfo(param.type.name)
+        return int(limits.min), int(limits.max)
+    return INT64_BOUNDS

@@ -1,0 +1,33 @@
+"""Random lists of submissions on the dpex backend: fused, unfused and Python agree bit for bit."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import given
+
+import fusionq as fq
+from fusionq.ir.types import FLOAT16
+from tests.property.kernel_expressions import DTYPES, Features
+from tests.property.programs import Program, programs
+from tests.property.test_programs import PROMOTE, check_fused, examples, unfused
+from tests.property.test_single_kernels import assert_identical
+
+pytest.importorskip("numba_dpex", exc_type=ModuleNotFoundError)
+
+FEATURES = Features(
+    dtypes=tuple(dtype for dtype in DTYPES if dtype != FLOAT16), transcendental=False, statements=3
+)
+"""numba-dpex cannot compile float16."""
+
+
+@examples(15)
+@given(programs(FEATURES), PROMOTE)
+def test_the_dpex_backend_agrees_with_python(program: Program, promote: str) -> None:
+    expected = program.run_python()
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("error", fq.FusionAborted)
+        assert_identical(unfused(program, "dpex"), expected)
+        check_fused(program, "dpex", expected, promote=promote)

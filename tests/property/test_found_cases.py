@@ -1,0 +1,60 @@
+"""Cases that random programs found, each as small as it got."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import fusionq as fq
+from fusionq.backends.registry import list_devices
+
+HAS_DEVICE = any(info.kind != "reference" for info in list_devices())
+TARGETS = [
+    "reference",
+    pytest.param(None, marks=pytest.mark.skipif(not HAS_DEVICE, reason="there is no SYCL device")),
+]
+
+
+@fq.kernel
+def reverse_into(item: fq.Item, a, out):  # type: ignore[no-untyped-def]  # kernel language
+    i = item.get_id(0)
+    if 0 <= out.shape[0] - 1 - (i + 2) < out.shape[0] and i < a.shape[0]:
+        out[out.shape[0] - 1 - (i + 2)] = a[i]
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("size", [1, 4, 40])
+def test_a_guard_that_decreases_with_the_id(target: str | None, size: int) -> None:
+    """Intel's CPU compiler took the wrong work-items (``codegen.early_exits``)."""
+    a, out = np.arange(1, size + 1, dtype=np.float32), np.zeros(size + 2, np.float32)
+    with fq.FusionQueue(target) as queue:
+        queue.submit(reverse_into, size, a, out)
+        queue.wait()
+    assert list(out) == [*range(size, 0, -1), 0, 0]
+
+
+@fq.kernel
+def two_additions(item: fq.Item, a, b):  # type: ignore[no-untyped-def]  # kernel language
+    i = item.get_id(0)
+    if not (i < a.shape[0] and i < b.shape[0]):
+        return
+    a[i] = a[i] + 1
+    b[i] = b[i] + 2
+
+
+@fq.kernel
+def every_second_from_the_end(item: fq.Item, a):  # type: ignore[no-untyped-def]  # kernel language
+    i = item.get_id(0)
+    if not (0 <= a.shape[0] - 1 - (2 * i + 1) < a.shape[0]):
+        return
+    a[a.shape[0] - 1 - (2 * i + 1)] = a[a.shape[0] - 1 - (2 * i + 1)] * 2
+
+
+def test_the_analysis_gives_up_on_questions_that_take_hours() -> None:
+    """isl split a set of sizes into hundreds of pieces (``analysis.proof.OPERATIONS``)."""
+    with fq.FusionQueue("reference") as queue:
+        a = fq.Buffer(np.array([5, 6, 7], np.int16))
+        with fq.fusion(queue):
+            queue.submit(two_additions, 6, a, a)
+            queue.submit(every_second_from_the_end, 3, a)
+        assert list(a.numpy()) == [8, 18, 10]
