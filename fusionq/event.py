@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from fusionq.backends.base import Backend, DeviceEvent
 from fusionq.call_site import user_span
-from fusionq.errors import ArgumentError
+from fusionq.errors import ArgumentError, FusionStateError
 
 if TYPE_CHECKING:
     from fusionq.submission_list import SubmissionList
@@ -73,6 +74,27 @@ class Event:
         return event is None or event.complete
 
     complete = is_complete
+
+    @property
+    def profiling(self) -> tuple[int, int]:
+        """When the device started and ended the work, in nanoseconds of the device's clock; waits
+        for it.  Submissions that ran as one kernel share its times.
+
+        FusionStateError while pending, on a queue made without ``profiling=True``, on a backend
+        without a clock, and where there was nothing to run.
+        """
+        native = None if self.pending_list is not None else self.native
+        times = None
+        if native is not None:
+            native.wait()
+            with suppress(Exception):  # what dpctl raises where the queue records no times
+                times = native.profiling_info_start, native.profiling_info_end
+        if times is None or not all(times):
+            raise FusionStateError(
+                f"{user_span()}: this event has no times; it needs work that has been launched, on "
+                "a SYCL device, by a queue made with FusionQueue(profiling=True)"
+            )
+        return times
 
     @property
     def native(self) -> Any:

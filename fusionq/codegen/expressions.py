@@ -54,6 +54,9 @@ _LOGICAL_OPERATORS = {"and": ("&&", AND), "or": ("||", OR)}
 _UNFAMILIAR = frozenset({SHIFT, BIT_AND, BIT_XOR, BIT_OR})
 """Precedences that few know by heart: their operands are parenthesised."""
 
+_COMPARISONS = frozenset({ORDER, EQUALITY})
+"""A comparison of comparisons is parenthesised: compilers refuse ``a < b < c``."""
+
 _RING_OPERATIONS = frozenset({"add", "sub", "mul"})
 _NATIVE_IN_FLOAT16 = frozenset({"floor", "ceil", "trunc", "rint", "copysign"})
 
@@ -156,6 +159,8 @@ class ExpressionPrinter:
         left, right = self._beside(lhs, rhs), self._beside(rhs, lhs)
         if precedence in _UNFAMILIAR and left.precedence != precedence:
             return Text(f"{left.at(UNARY)} {operator} {right.at(UNARY)}", precedence)
+        if precedence in _COMPARISONS:
+            return Text(f"{left.at(SHIFT)} {operator} {right.at(SHIFT)}", precedence)
         return Text(f"{left.at(precedence)} {operator} {right.at(precedence + 1)}", precedence)
 
     # ---------------------------------------------------------------- operations

@@ -46,6 +46,12 @@ class LocalAccessor:
     def __hash__(self) -> int:
         return hash((self.shape, self.dtype))
 
+    def __getitem__(self, index: Any) -> Any:
+        raise _host_access(self)
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        raise _host_access(self)
+
     @property
     def nbytes(self) -> int:
         """Bytes of local memory that a work-group takes for it."""
@@ -54,6 +60,13 @@ class LocalAccessor:
     def make(self) -> KernelArray:
         """One work-group's array, for a kernel that runs as plain Python."""
         return KernelArray(undefined(self.shape, self.dtype))
+
+
+def _host_access(accessor: LocalAccessor) -> TypeError:
+    return TypeError(
+        f"{accessor!r} has elements inside a kernel only, one array for each work-group; store "
+        "what the host needs in a Buffer"
+    )
 
 
 class PrivateArray(KernelArray):

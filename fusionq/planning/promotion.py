@@ -122,7 +122,23 @@ class _Promoter:
         view = (place.group, place.view)
         if "local" in flags:
             return self._local(stage, uses, view, arguments[0])
-        return self._private(stage, uses, view)
+        decision = self._private(stage, uses, view)
+        if decision[0] == "global" and "private" not in flags and self._exchanged(stage, uses):
+            return self._local(stage, uses, view, arguments[0])
+        return decision
+
+    def _exchanged(self, stage: int, uses: Sequence[Use]) -> bool:
+        """Whether work-items of a group pass elements of this memory to each other."""
+        submissions = {s for s, _ in uses}
+        return any(
+            {d.producer, d.consumer} <= submissions
+            and any(
+                s == d.consumer
+                and self.analysis.argument_index(s, access.array) == d.consumer_argument
+                for s, access in uses
+            )
+            for d in self.stages[stage].crossing
+        )
 
     def _private(
         self, stage: int, uses: Sequence[Use], view: View

@@ -58,3 +58,19 @@ def test_the_analysis_gives_up_on_questions_that_take_hours() -> None:
             queue.submit(two_additions, 6, a, a)
             queue.submit(every_second_from_the_end, 3, a)
         assert list(a.numpy()) == [8, 18, 10]
+
+
+@fq.kernel
+def compare_comparisons(item: fq.Item, a, out):  # type: ignore[no-untyped-def]  # kernel language
+    i = item.get_id(0)
+    out[i] = ((a[i] < out[i]) < out[i]) == (a[i] == out[i])
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_a_comparison_of_comparisons(target: str | None) -> None:
+    """The OpenCL compiler refuses chained comparisons without parentheses."""
+    a, out = np.array([False, False, True, True]), np.array([False, True, False, True])
+    with fq.FusionQueue(target) as queue:
+        queue.submit(compare_comparisons, 4, a, out)
+        queue.wait()
+    assert list(out) == [False, True, True, True]

@@ -99,6 +99,10 @@ def test_equal_local_accessors_are_equal():
     one, other = fq.LocalAccessor(4, np.float32), fq.LocalAccessor([np.int64(4)], "float32")
     assert one == other and hash(one) == hash(other) and one.nbytes == 16
     assert one != fq.LocalAccessor(4, np.int32) and one != fq.LocalAccessor((4, 1), np.float32)
+    with pytest.raises(TypeError, match="inside a kernel only"):
+        one[0]
+    with pytest.raises(TypeError, match="inside a kernel only"):
+        one[0] = 1
     assert repr(fq.LocalAccessor((4, 2), bool)) == "LocalAccessor((4, 2), bool)"
 
 

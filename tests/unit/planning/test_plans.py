@@ -328,6 +328,22 @@ def test_local_promotion_that_does_not_fit():
     assert "bytes of local memory" in reason
 
 
+def test_local_arrays_that_are_not_alive_together_share_memory():
+    @fq.kernel
+    def mirror(item: fq.Item, a, out):
+        i = item.get_id(0)
+        out[i // 8 * 8 + 7 - i % 8] = a[i]
+
+    a, b, c, d, e = (vector(BIG) for _ in range(5))
+    t1, t2, t3 = (Flagged(v, local=True) for v in (b, c, d))
+    plan = plan_of(
+        (mirror, BIG, a, t1), (mirror, BIG, t1, t2), (mirror, BIG, t2, t3), (copy, BIG, t3, e)
+    )
+    assert [p.scope for p in plan.promotions] == ["local"] * 3
+    assert len(plan.stages[0].kernel.arrays) == 2
+    assert barriers_in(plan) == 3
+
+
 def test_one_access_private_and_one_local_becomes_local():
     a, b, c = vector(BIG), vector(BIG), vector(BIG)
     first, second = Flagged(b, access="private"), Flagged(b, access="local")

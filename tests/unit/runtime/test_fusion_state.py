@@ -297,3 +297,24 @@ def test_no_queue_stays_in_the_list_of_fusing_queues(queue):
         assert list(QUEUES) == [queue]
         queue.submit(put, 1, 1.0, out)
     assert not QUEUES
+
+
+# ---------------------------------------------------------------------------- profiling
+def test_events_report_when_the_device_worked(target):
+    a, out = floats(), empty()
+    if target == "reference":
+        with fq.FusionQueue(target) as plain, pytest.raises(fq.FusionStateError, match="no times"):
+            _ = plain.submit(copy, 8, a, out).profiling
+        return
+    with fq.FusionQueue(target, profiling=True) as timed:
+        start, end = timed.submit(copy, 8, a, out).profiling
+        assert 0 < start <= end
+        with fq.fusion(timed) as f:
+            first = timed.submit(copy, 8, a, out)
+            with pytest.raises(fq.FusionStateError, match="no times"):
+                _ = first.profiling
+            timed.submit(increment, 8, out)
+        assert first.profiling == f.event.profiling
+        assert first.profiling[0] >= end
+    with fq.FusionQueue(target) as untimed, pytest.raises(fq.FusionStateError, match="no times"):
+        _ = untimed.submit(copy, 8, a, out).profiling

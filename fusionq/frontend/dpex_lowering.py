@@ -1,0 +1,283 @@
+"""Lowering of numba-dpex's kernels: with our rules, checked against numba's at each step.
+
+To numba every literal, Python number and loop variable is an int64 or a float64; here they take
+the type beside them (NEP 50).  As long as both languages give each operation the same type, and
+convert its operands alike, they give it the same value; where they do not, the kernel is refused,
+and the message names the difference.
+"""
+
+from __future__ import annotations
+
+import ast
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from fusionq.frontend.control_flow import State
+from fusionq.frontend.dpex import DpexCaptures
+from fusionq.frontend.dpex_typing import DpexTyping
+from fusionq.frontend.lowering import FunctionLowering
+from fusionq.frontend.typing_rules import type_name
+from fusionq.frontend.values import (
+    Binding,
+    Constant,
+    Number,
+    Runtime,
+    Scalar,
+    Unusable,
+    Value,
+)
+from fusionq.ir.nodes import BinaryOp, Compare, CompareOp, Expr, UnaryOp
+from fusionq.ir.types import ScalarType
+
+_BINARY: dict[BinaryOp, tuple[Callable[..., Any], str]] = {
+    "add": (operator.add, "+"), "sub": (operator.sub, "-"), "mul": (operator.mul, "*"),
+    "truediv": (operator.truediv, "/"), "floordiv": (operator.floordiv, "//"),
+    "mod": (operator.mod, "%"), "pow": (operator.pow, "**"),
+    "and": (operator.and_, "&"), "or": (operator.or_, "|"), "xor": (operator.xor, "^"),
+    "shl": (operator.lshift, "<<"), "shr": (operator.rshift, ">>"),
+}  # fmt: skip
+_UNARY: dict[UnaryOp, tuple[Callable[..., Any], str]] = {
+    "neg": (operator.neg, "-"), "pos": (operator.pos, "+"), "invert": (operator.invert, "~"),
+}  # fmt: skip
+_COMPARISONS: dict[CompareOp, tuple[Callable[..., Any], str]] = {
+    "lt": (operator.lt, "<"), "le": (operator.le, "<="), "gt": (operator.gt, ">"),
+    "ge": (operator.ge, ">="), "eq": (operator.eq, "=="), "ne": (operator.ne, "!="),
+}  # fmt: skip
+_DIVISIONS = ("truediv", "floordiv", "mod")
+_KEEP_NARROW = (abs, min, max)
+"""Functions whose integers below 64 bits may be wider in numba, with the same value."""
+_EXACT_IN_FLOAT64 = 2**53
+
+
+class DpexLowering(FunctionLowering):
+    """Lowers a function of a numba-dpex kernel; see the module."""
+
+    numba: DpexTyping
+    """Set by ``dpex_lowering``."""
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self._conflicts: dict[str, str] = {}
+        """Names whose type differs between the languages where paths meet."""
+
+    # ------------------------------------------------------------------- operators
+    def binary(self, op: BinaryOp, a: Scalar, b: Scalar, node: ast.AST) -> Scalar:
+        """``a op b``, if numba gives it the same type."""
+        result = super().binary(op, a, b, node)
+        function, symbol = _BINARY[op]
+        if op in _DIVISIONS:
+            self._check_divisor(b, symbol, node)
+        self._check_type(function, f"{symbol} of", (a, b), result, node)
+        return result
+
+    def unary(self, op: UnaryOp, a: Scalar, node: ast.AST) -> Scalar:
+        """``op a``, if numba gives it the same type."""
+        result = super().unary(op, a, node)
+        if op in _UNARY:
+            function, symbol = _UNARY[op]
+            self._check_type(function, f"unary {symbol} of", (a,), result, node)
+        return result
+
+    def compare(self, op: CompareOp, a: Scalar, b: Scalar, node: ast.AST) -> Scalar:
+        """``a op b``, if numba compares the same values."""
+        result = super().compare(op, a, b, node)
+        function, symbol = _COMPARISONS[op]
+        found = self.numba.call(function, (a.type.strong, b.type.strong))
+        if found is None:
+            return result
+        there = found[1][0]
+        here = result.expr.lhs.type if _is_comparison(result) else there
+        if not _compare_alike(a, b, here, there):
+            self._differ(
+                node,
+                f"{symbol} of {_operands((a, b))} compares in {there} in numba-dpex, and "
+                f"{'in ' + str(here) if here != there else 'exactly'} here",
+                (a, b),
+            )
+        return result
+
+    def _check_divisor(self, divisor: Scalar, symbol: str, node: ast.AST) -> None:
+        captures = self.kernel.captures
+        assert isinstance(captures, DpexCaptures)
+        nonzero = isinstance(divisor, Constant) and divisor.value != 0
+        if nonzero or captures.divides_by_zero(self.source.function):
+            return
+        self.fail(
+            node,
+            f"{symbol} by what may be zero: in numba-dpex the work-item ends there without a "
+            "word, and here the result is NumPy's",
+            'Make the kernel with NumPy\'s rules in both: numba_dpex.kernel(error_model="numpy") '
+            "(device_func alike).",
+        )
+
+    # ----------------------------------------------------------------------- calls
+    def object_call(self, obj: object, arguments: Sequence[Value], node: ast.Call) -> Value:
+        """A call of a type or a function, if numba gives it the same type."""
+        result = super().object_call(obj, arguments, node)
+        scalars = [a for a in arguments if isinstance(a, (Runtime, Constant))]
+        if not isinstance(result, (Runtime, Constant)) or len(scalars) < len(arguments):
+            return result
+        what = f"{ast.unparse(node.func)} of"
+        types = [s.type.strong for s in scalars]
+        if obj is int and types[0].kind == "i":
+            return result  # numba keeps its type, and widens it at the next operation
+        if obj is round and types[0].is_integer:
+            self._differ(node, f"{what} {types[0]} goes through float64 in numba-dpex", scalars)
+        self._check_type(obj, what, scalars, result, node, keeps_narrow=obj in _KEEP_NARROW)
+        return result
+
+    def range_bounds(self, node: ast.expr) -> tuple[Expr, Expr, Expr]:
+        """Start, stop and step of ``range(…)``, whose variable is an int64 in both languages."""
+        call = node if isinstance(node, ast.Call) else None
+        with self.nested():  # for the types only
+            restore = self.snapshot()
+            numbers = [self.number(argument) for argument in call.args] if call else []
+            restore()
+        for number, argument in zip(numbers, call.args if call else (), strict=True):
+            if number.type.kind == "u":
+                self._differ(
+                    argument,
+                    f"a loop over range({number.type}) has a uint64 variable in numba-dpex, and "
+                    "a Python int here",
+                    (number,),
+                    "Convert it: range(np.int64(n)).",
+                )
+        return super().range_bounds(node)
+
+    # -------------------------------------------------------- where paths meet
+    def joined(self, a: Scalar, b: Scalar, node: ast.AST, what: str) -> ScalarType:
+        """The type of a choice between two numbers, if numba chooses the same."""
+        common = super().joined(a, b, node, what)
+        there = self.numba.unified([a.type.strong, b.type.strong])
+        if there is not None and not _agree(common.strong, there, narrow=True):
+            self._differ(
+                node,
+                f"{what} is {there} in numba-dpex, and {type_name(common)} here: a choice "
+                f"between {_operands((a, b))}",
+                (a, b),
+            )
+        return common
+
+    def meet(self, name: str, values: Sequence[Value]) -> Value | None:
+        """What a name stands for that has one of these values; None if there is no such thing,
+        or numba's has another type."""
+        target = super().meet(name, values)
+        types = [v.type.strong for v in values if isinstance(v, (Runtime, Constant))]
+        if not isinstance(target, Runtime) or len(types) < len(values):
+            return target
+        there = self.numba.unified(types)
+        if there is None or _agree(target.type.strong, there, narrow=True):
+            return target
+        self._conflicts[name] = (
+            f"{name!r} is {there} in numba-dpex, and {type_name(target.type)} here: it is "
+            f"{' or '.join(dict.fromkeys(_described(v) for v in values))}"
+        )
+        return None
+
+    def _merged(self, name: str, states: Sequence[State]) -> Binding | Unusable:
+        return self._explained(name, super()._merged(name, states))
+
+    def name(self, node: ast.Name) -> Value:
+        """The value of a name; an error that names the difference where it has two types."""
+        bound = (self.env or {}).get(node.id)
+        if isinstance(bound, Unusable):
+            explained = self._explained(node.id, bound)
+            assert isinstance(explained, Unusable)
+            self.fail(node, explained.message, explained.hint)
+        return super().name(node)
+
+    def _explained(self, name: str, bound: Binding | Unusable) -> Binding | Unusable:
+        if isinstance(bound, Unusable) and name in self._conflicts:
+            return Unusable(self._conflicts[name], bound.hint)
+        return bound
+
+    # ---------------------------------------------------------------------- checks
+    def _check_type(
+        self,
+        function: object,
+        what: str,
+        operands: Sequence[Scalar],
+        result: Scalar,
+        node: ast.AST,
+        keeps_narrow: bool = True,
+    ) -> None:
+        """Refuse a result whose type is another in numba; integers below 64 bits may be wider
+        there (``dpex_integers`` looks after their values)."""
+        found = self.numba.call(function, [o.type.strong for o in operands])
+        if found is None:
+            return  # numba-dpex does not compile it: there is nothing to differ from
+        here, there = result.type.strong, found[0]
+        if not _agree(here, there, narrow=keeps_narrow):
+            message = f"{what} {_operands(operands)} is {there} in numba-dpex, and {here} here"
+            self._differ(node, message, operands)
+        if isinstance(result, Constant) and here.is_integer and not _fits_int64(result.value):
+            self._differ(
+                node, "this constant exceeds int64, in which numba-dpex computes it", operands
+            )
+
+    def _differ(
+        self, node: ast.AST, message: str, operands: Sequence[Scalar], hint: str | None = None
+    ) -> None:
+        strong = [o.type for o in operands if not o.type.weak and o.type.is_float]
+        weak = [o for o in operands if o.type.weak]
+        if hint is None and strong and weak:
+            example = _example(weak[0], strong[0])
+            hint = f"Write the type, so that both languages agree: {example}."
+        self.fail(node, message, hint or "Convert the operands, so that both languages agree.")
+
+
+def dpex_lowering(typing_context: Any) -> type[DpexLowering]:
+    """The lowering that asks this typing context of numba."""
+    return type("DpexLowering", (DpexLowering,), {"numba": DpexTyping(typing_context)})
+
+
+def _is_comparison(result: Scalar) -> bool:
+    return isinstance(result, Runtime) and isinstance(result.expr, Compare)
+
+
+def _agree(here: ScalarType, there: ScalarType, narrow: bool) -> bool:
+    """Whether two types are one; with ``narrow``, numba's integer may be wider than ours."""
+    wider = here.is_integer and there.is_integer and here.bits < there.bits
+    return here == there or (narrow and wider)
+
+
+def _compare_alike(a: Scalar, b: Scalar, here: ScalarType, there: ScalarType) -> bool:
+    """Whether a comparison in either type compares the same values."""
+    if not there.is_float:
+        return True
+    if not here.is_float:  # exact here
+        constants = [s.value for s in (a, b) if isinstance(s, Constant)]
+        return any(abs(c) <= _EXACT_IN_FLOAT64 for c in constants)
+    return here == there or all(_is_exact(s, t) for s in (a, b) for t in (here, there))
+
+
+def _is_exact(scalar: Scalar, target: ScalarType) -> bool:
+    """Whether every value of the scalar keeps its value in a floating type."""
+    if isinstance(scalar, Constant):
+        with np.errstate(all="ignore"):
+            return bool(target.dtype.type(scalar.value) == scalar.value)
+    return bool(np.can_cast(scalar.type.dtype, target.dtype, "safe"))
+
+
+def _fits_int64(value: Number) -> bool:
+    return -(2**63) <= int(value) < 2**64
+
+
+def _described(value: Value) -> str:
+    assert isinstance(value, (Runtime, Constant))
+    if not value.type.weak or value.type.is_bool:
+        return type_name(value.type)
+    literal = f" {value.value}" if isinstance(value, Constant) else ""
+    return f"the Python {value.type}{literal}"
+
+
+def _operands(operands: Sequence[Scalar]) -> str:
+    return " and ".join(map(_described, operands))
+
+
+def _example(weak: Scalar, strong: ScalarType) -> str:
+    value = repr(weak.value) if isinstance(weak, Constant) else "…"
+    return f"np.{strong}({value})"
