@@ -1,4 +1,4 @@
-"""The first fusion of a fresh process, split by phase."""
+"""The first fusion of a fresh process, without the disk cache, split by phase."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ PHASES = {
     "open_device": "device discovery, queue and context",
     "make_buffers": "",
     "import": "modules that the first fusion needs",
+    "disk": "the disk cache: switched off here",
     "frontend": "Python source → typed kernels",
     "analysis": "dependences, in integer sets",
     "passes": "fusion, promotion, verification",
@@ -40,5 +41,7 @@ def run_first_fusion(device: str | None, rounds: int) -> SpecialResult:
 
 
 def _measure_in_child(device: str | None) -> dict[str, float]:
-    phases: dict[str, float] = run_child("first_fusion_child.py", *([device] if device else []))
+    phases: dict[str, float] = run_child(
+        "first_fusion_child.py", *([device] if device else []), environment={"FUSIONQ_CACHE": "off"}
+    )
     return phases

@@ -8,8 +8,9 @@ import numpy as np
 
 from fusionq.errors import ArgumentError
 from fusionq.foreign import foreign_token
+from fusionq.language.dpex import translated
 from fusionq.language.local_memory import LocalAccessor
-from fusionq.language.ranges import Range, as_range
+from fusionq.language.ranges import NdRange, Range, as_range
 from fusionq.memory import AccessorArgument, Buffer
 from fusionq.submission_list import ScalarValue
 
@@ -22,9 +23,12 @@ SCALAR_CLASSES = frozenset(
 """The scalars that need no further look; others are checked when first seen."""
 
 
-def range_or_none(range: Any) -> Range | None:
-    """``range`` as a Range; None where that is none, for the checks to refuse.  (8.0 equals 8,
-    and must not pass for it.)"""
+def range_or_none(range: Any) -> Range | NdRange | None:
+    """``range`` as a Range or numba-dpex's NdRange as ours; None where that is neither, for the
+    checks to refuse.  (8.0 equals 8, and must not pass for it.)"""
+    range = translated(range)
+    if isinstance(range, NdRange):
+        return range
     try:
         return as_range(range)
     except (ArgumentError, TypeError):
@@ -44,6 +48,7 @@ def sort_argument(
     if isinstance(arg, (bool, int, float, np.generic)):
         values.append(arg)
         return type(arg)
+    arg = translated(arg)
     if isinstance(arg, LocalAccessor):
         return arg
     memory.append(arg)

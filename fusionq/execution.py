@@ -200,7 +200,7 @@ def prepare(backend: Backend, pending: SubmissionList, values: OptionValues) -> 
     run = PreparedRun(built, submissions, cache, timings)
     _bind(backend, run, pending)
     timings["prepare"] = time.perf_counter() - started
-    if cache == "miss" and debug_level() >= 1:
+    if cache != "memory" and debug_level() >= 1:
         _show(report_of(run, cache, timings))
     return run
 

@@ -28,6 +28,7 @@ from fusionq.frontend.signature import ArrayType, LocalType, Signature
 from fusionq.ir.nodes import Span
 from fusionq.ir.types import SCALAR_TYPES, ScalarType, scalar_type, type_of_scalar
 from fusionq.kernel_facts import KernelFacts, facts_of
+from fusionq.language.dpex import is_dpex_function, translated
 from fusionq.language.local_memory import LocalAccessor
 from fusionq.language.ranges import NdRange, Range, as_range
 from fusionq.memory import AccessorArgument, Buffer
@@ -53,7 +54,8 @@ def admit(
     span = user_span()
     try:
         function = _kernel_function(kernel)
-        index_space = _index_space(function, range)
+        index_space = _index_space(function, translated(range))
+        args = [translated(value) for value in args]
         names = tuple(function.parameter_names)
         if len(args) != len(names):
             raise ArgumentError(
@@ -173,6 +175,10 @@ def _located(span: Span, message: str) -> str:
 def _kernel_function(kernel: object) -> KernelFunction:
     if isinstance(kernel, KernelFunction):
         return kernel
+    if is_dpex_function(kernel):
+        from fusionq.frontend.dpex import dpex_kernel
+
+        return dpex_kernel(kernel)
     hint = (
         "decorate the function with @fusionq.kernel"
         if callable(kernel)

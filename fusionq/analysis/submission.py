@@ -44,6 +44,8 @@ class ArrayArgument:
 
 @dataclass(frozen=True, slots=True)
 class ScalarArgument:
+    """A number; ``value`` is what it is at present."""
+
     name: str
     label: str
     type: ScalarType

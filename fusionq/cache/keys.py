@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import sys
+from collections.abc import Iterator
 from dataclasses import fields, is_dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -49,15 +50,20 @@ def code_version() -> str:
     """
     from fusionq import __version__
 
-    state = hashlib.sha256()
-    root = Path(__file__).parent.parent
-    for folder, subfolders, files in os.walk(root):
-        subfolders.sort()
-        for file in sorted(files):
-            if file.endswith(".py"):
-                path = os.path.join(folder, file)
-                about = os.stat(path)
-                name = os.path.relpath(path, root)
-                state.update(f"{name} {about.st_size} {about.st_mtime_ns}\n".encode())
+    state = hashlib.sha256("\n".join(_source_states(Path(__file__).parent.parent)).encode())
     versions = f"{__version__} {sys.implementation.cache_tag} {np.__version__}"
     return f"{versions} {state.hexdigest()}"
+
+
+def _source_states(folder: str | Path) -> Iterator[str]:
+    """Name, size and time of change of each Python file below ``folder``, in order."""
+    with os.scandir(folder) as found:
+        entries = sorted(found, key=lambda entry: entry.name)
+    for entry in entries:
+        if entry.name.endswith(".py"):
+            about = entry.stat()
+            yield f"{entry.name} {about.st_size} {about.st_mtime_ns}"
+        elif entry.is_dir() and entry.name != "__pycache__":
+            yield f"{entry.name}/"
+            yield from _source_states(entry.path)
+            yield ".."

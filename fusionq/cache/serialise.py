@@ -7,11 +7,12 @@ of the expected classes, no code is run, and what comes back has the types that 
 
 from __future__ import annotations
 
+import sys
 import types
 from collections.abc import Callable
 from dataclasses import fields, is_dataclass
 from functools import lru_cache
-from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, TypeVar, Union, get_args, get_origin
 
 T = TypeVar("T")
 Decoder = Callable[[Any], Any]
@@ -146,6 +147,15 @@ def _union(members: tuple[Any, ...]) -> Decoder:
     return decoded
 
 
+@lru_cache(maxsize=1024)
+def _named_type(module: types.ModuleType, text: Any) -> Any:
+    """The type that an annotation in the source of ``module`` stands for.
+
+    As ``typing.get_type_hints``, but each text is evaluated once, not once for each field.
+    """
+    return eval(text, vars(module)) if isinstance(text, str) else text
+
+
 def _is_class_of_data(member: Any) -> bool:
     return is_dataclass(member)
 
@@ -161,9 +171,9 @@ class _Instance:
     def __call__(self, data: Any) -> Any:
         members = self.members
         if members is None:
-            hints = get_type_hints(self.kind)
+            module = sys.modules[self.kind.__module__]
             members = self.members = tuple(
-                _decoder(hints[name]) for name in _field_names(self.kind)
+                _decoder(_named_type(module, field.type)) for field in fields(self.kind)
             )
         if (
             type(data) is not list

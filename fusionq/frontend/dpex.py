@@ -1,36 +1,24 @@
-"""Kernels made with ``numba_dpex.kernel``, taken in by their Python source.
-
-Nothing of numba-dpex is imported here: its objects are known by the module of their class, and
-whoever passes one has imported it.
-"""
+"""Kernels made with ``numba_dpex.kernel``, taken in by their Python source."""
 
 from __future__ import annotations
 
-from enum import Enum
+import hashlib
+from functools import cached_property
 from types import FunctionType, ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from fusionq import language
 from fusionq.frontend.captures import MISSING, Captures
 from fusionq.frontend.kernel import KernelFunction
 from fusionq.frontend.signature import Signature
 from fusionq.frontend.source import FunctionSource
 from fusionq.ir.nodes import Kernel
-from fusionq.language import LocalAccessor, NdRange, Range
+from fusionq.language.dpex import is_dpex_function, translated
 
-_PACKAGE = "numba_dpex"
-_KERNEL_API = "numba_dpex.kernel_api"
-
-
-def is_dpex_kernel(obj: object) -> bool:
-    """Whether ``obj`` was made with ``numba_dpex.kernel`` or ``numba_dpex.device_func``."""
-    return _module_of(type(obj)).startswith(_PACKAGE) and isinstance(
-        getattr(obj, "py_func", None), FunctionType
-    )
-
+if TYPE_CHECKING:
+    from fusionq.frontend.dpex_typing import DpexTyping
 
 _KERNELS: WeakKeyDictionary[Any, DpexKernelFunction] = WeakKeyDictionary()
 
@@ -43,36 +31,6 @@ def dpex_kernel(dispatcher: Any) -> DpexKernelFunction:
     return kernel
 
 
-def translated(obj: Any) -> Any:
-    """What stands for an object of ``numba_dpex.kernel_api`` here; other objects unchanged.
-
-    Classes, functions and the members of enumerations have the same names; a range or a
-    LocalAccessor is made anew; a ``numba_dpex.device_func`` becomes its Python function.
-    """
-    if is_dpex_kernel(obj):
-        return obj.py_func
-    if _module_of(obj).startswith(_KERNEL_API) and hasattr(obj, "__name__"):
-        return getattr(language, obj.__name__, obj)
-    kind = type(obj)
-    if not _module_of(kind).startswith(_KERNEL_API):
-        return obj
-    if isinstance(obj, Enum):
-        return getattr(language, kind.__name__)[obj.name]
-    match kind.__name__:
-        case "Range":
-            return Range(*obj)
-        case "NdRange":
-            return NdRange(tuple(obj.global_range), tuple(obj.local_range))
-        case "LocalAccessor":
-            return LocalAccessor(obj._shape, obj._dtype)
-    return obj
-
-
-def _module_of(obj: object) -> str:
-    module = getattr(obj, "__module__", None)
-    return module if isinstance(module, str) else ""
-
-
 class DpexKernelFunction(KernelFunction):
     """A kernel of numba-dpex.  Where its source means something else to numba than here,
     ``specialise`` raises KernelLanguageError, which names the difference.
@@ -82,29 +40,44 @@ class DpexKernelFunction(KernelFunction):
 
     def __init__(self, dispatcher: Any) -> None:
         super().__init__(dispatcher.py_func)
-        self._typing_context = dispatcher.targetdescr.typing_context
+        # Not the dispatcher itself, which may then be garbage collected with its kernel.
         self._divides_by_zero = _divides_by_zero(dispatcher)
+        self._typing_context = dispatcher.targetdescr.typing_context
 
     def _capture(self) -> Captures:
-        return DpexCaptures(self.function, self._divides_by_zero)
+        return DpexCaptures(self.function, self._divides_by_zero, self._typing_context)
 
     def _lower(self, source: FunctionSource, signature: Signature) -> Kernel:
         from fusionq.frontend.dpex_integers import check_narrow_integers
-        from fusionq.frontend.dpex_lowering import dpex_lowering
+        from fusionq.frontend.dpex_lowering import DpexLowering
         from fusionq.frontend.lowering import lower_kernel
 
-        lowering = dpex_lowering(self._typing_context)
-        kernel = lower_kernel(source, signature, self._captured, lowering)
+        kernel = lower_kernel(source, signature, self._captured, DpexLowering)
         check_narrow_integers(kernel)
         return kernel
 
 
 class DpexCaptures(Captures):
-    """The names that a kernel of numba-dpex refers to, as what they are called here."""
+    """The names that a kernel of numba-dpex refers to, as what they are called here, and what
+    numba says of types."""
 
-    def __init__(self, kernel: FunctionType, divides_by_zero: bool) -> None:
+    def __init__(self, kernel: FunctionType, divides_by_zero: bool, typing_context: Any) -> None:
         self._zero_divisors = {kernel: divides_by_zero}
+        self._typing_context = typing_context
         super().__init__(kernel)
+
+    @cached_property
+    def numba(self) -> DpexTyping:
+        """What numba's type inference says."""
+        from fusionq.frontend.dpex_typing import DpexTyping
+
+        return DpexTyping(self._typing_context)
+
+    def _scan(self) -> str:
+        # Of another kernel than the same text with our own rules is.
+        fingerprint = super()._scan()
+        rules = f"numba-dpex {list(self._zero_divisors.values())} {fingerprint}"
+        return hashlib.sha256(rules.encode()).hexdigest()
 
     def name(self, function: FunctionType, name: str) -> object:
         """What a free name of the function stands for, or MISSING."""
@@ -123,7 +96,7 @@ class DpexCaptures(Captures):
 
     def _own(self, obj: object) -> object:
         own = translated(obj)
-        if is_dpex_kernel(obj):
+        if is_dpex_function(obj):
             self._zero_divisors[own] = _divides_by_zero(obj)
         return own
 

@@ -9,6 +9,7 @@ and the message names the difference.
 from __future__ import annotations
 
 import ast
+import math
 import operator
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -17,19 +18,29 @@ import numpy as np
 
 from fusionq.frontend.control_flow import State
 from fusionq.frontend.dpex import DpexCaptures
-from fusionq.frontend.dpex_typing import DpexTyping
 from fusionq.frontend.lowering import FunctionLowering
-from fusionq.frontend.typing_rules import type_name
+from fusionq.frontend.typing_rules import named_type, type_name
 from fusionq.frontend.values import (
     Binding,
     Constant,
-    Number,
     Runtime,
     Scalar,
     Unusable,
     Value,
 )
-from fusionq.ir.nodes import BinaryOp, Compare, CompareOp, Expr, UnaryOp
+from fusionq.ir.nodes import (
+    Binary,
+    BinaryOp,
+    Call,
+    Cast,
+    Compare,
+    CompareOp,
+    Expr,
+    Select,
+    Unary,
+    UnaryOp,
+    Var,
+)
 from fusionq.ir.types import ScalarType
 
 _BINARY: dict[BinaryOp, tuple[Callable[..., Any], str]] = {
@@ -49,19 +60,26 @@ _COMPARISONS: dict[CompareOp, tuple[Callable[..., Any], str]] = {
 _DIVISIONS = ("truediv", "floordiv", "mod")
 _KEEP_NARROW = (abs, min, max)
 """Functions whose integers below 64 bits may be wider in numba, with the same value."""
+_INSTEAD: dict[object, str] = {
+    getattr(
+        math, name
+    ): f"Write dpnp.{name}(…), which keeps the type in both; np.int64(…) of it is the integer."
+    for name in ("floor", "ceil", "trunc")
+}
 _EXACT_IN_FLOAT64 = 2**53
 
 
 class DpexLowering(FunctionLowering):
     """Lowers a function of a numba-dpex kernel; see the module."""
 
-    numba: DpexTyping
-    """Set by ``dpex_lowering``."""
-
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
         self._conflicts: dict[str, str] = {}
         """Names whose type differs between the languages where paths meet."""
+        captures = self.kernel.captures
+        assert isinstance(captures, DpexCaptures)
+        self._divides_by_zero = captures.divides_by_zero(self.source.function)
+        self._numba = captures.numba
 
     # ------------------------------------------------------------------- operators
     def binary(self, op: BinaryOp, a: Scalar, b: Scalar, node: ast.AST) -> Scalar:
@@ -85,11 +103,13 @@ class DpexLowering(FunctionLowering):
         """``a op b``, if numba compares the same values."""
         result = super().compare(op, a, b, node)
         function, symbol = _COMPARISONS[op]
-        found = self.numba.call(function, (a.type.strong, b.type.strong))
+        found = self._numba.call(function, (a.type.strong, b.type.strong))
         if found is None:
             return result
         there = found[1][0]
-        here = result.expr.lhs.type if _is_comparison(result) else there
+        here = there
+        if isinstance(result, Runtime) and isinstance(result.expr, Compare):
+            here = result.expr.lhs.type
         if not _compare_alike(a, b, here, there):
             self._differ(
                 node,
@@ -100,10 +120,8 @@ class DpexLowering(FunctionLowering):
         return result
 
     def _check_divisor(self, divisor: Scalar, symbol: str, node: ast.AST) -> None:
-        captures = self.kernel.captures
-        assert isinstance(captures, DpexCaptures)
         nonzero = isinstance(divisor, Constant) and divisor.value != 0
-        if nonzero or captures.divides_by_zero(self.source.function):
+        if nonzero or self._divides_by_zero:
             return
         self.fail(
             node,
@@ -126,32 +144,34 @@ class DpexLowering(FunctionLowering):
             return result  # numba keeps its type, and widens it at the next operation
         if obj is round and types[0].is_integer:
             self._differ(node, f"{what} {types[0]} goes through float64 in numba-dpex", scalars)
-        self._check_type(obj, what, scalars, result, node, keeps_narrow=obj in _KEEP_NARROW)
+        narrow, hint = obj in _KEEP_NARROW, _INSTEAD.get(obj)
+        self._check_type(obj, what, scalars, result, node, narrow, hint)
+        if named_type(obj) is not None and isinstance(result, Runtime):
+            return Runtime(result.type, _marked(result.expr))
         return result
 
     def range_bounds(self, node: ast.expr) -> tuple[Expr, Expr, Expr]:
         """Start, stop and step of ``range(…)``, whose variable is an int64 in both languages."""
-        call = node if isinstance(node, ast.Call) else None
-        with self.nested():  # for the types only
-            restore = self.snapshot()
-            numbers = [self.number(argument) for argument in call.args] if call else []
-            restore()
-        for number, argument in zip(numbers, call.args if call else (), strict=True):
-            if number.type.kind == "u":
-                self._differ(
-                    argument,
-                    f"a loop over range({number.type}) has a uint64 variable in numba-dpex, and "
-                    "a Python int here",
-                    (number,),
-                    "Convert it: range(np.int64(n)).",
-                )
-        return super().range_bounds(node)
+        bounds = super().range_bounds(node)
+        arguments = node.args if isinstance(node, ast.Call) else []
+        constants = [self.value(a) for a in arguments if isinstance(a, (ast.Name, ast.Attribute))]
+        types = [b.operand.type for b in bounds if isinstance(b, Cast)]
+        types += [c.type for c in constants if isinstance(c, Constant)]
+        unsigned = [t for t in types if t.kind == "u"]
+        if unsigned:
+            self.fail(
+                node,
+                f"the variable of a loop over range({unsigned[0]}) is a uint64 in numba-dpex, and "
+                "a Python int here",
+                "Convert it: range(np.int64(n)).",
+            )
+        return bounds
 
     # -------------------------------------------------------- where paths meet
     def joined(self, a: Scalar, b: Scalar, node: ast.AST, what: str) -> ScalarType:
         """The type of a choice between two numbers, if numba chooses the same."""
         common = super().joined(a, b, node, what)
-        there = self.numba.unified([a.type.strong, b.type.strong])
+        there = self._numba.unified([a.type.strong, b.type.strong])
         if there is not None and not _agree(common.strong, there, narrow=True):
             self._differ(
                 node,
@@ -168,7 +188,7 @@ class DpexLowering(FunctionLowering):
         types = [v.type.strong for v in values if isinstance(v, (Runtime, Constant))]
         if not isinstance(target, Runtime) or len(types) < len(values):
             return target
-        there = self.numba.unified(types)
+        there = self._numba.unified(types)
         if there is None or _agree(target.type.strong, there, narrow=True):
             return target
         self._conflicts[name] = (
@@ -202,40 +222,38 @@ class DpexLowering(FunctionLowering):
         operands: Sequence[Scalar],
         result: Scalar,
         node: ast.AST,
-        keeps_narrow: bool = True,
+        narrow: bool = True,
+        hint: str | None = None,
     ) -> None:
         """Refuse a result whose type is another in numba; integers below 64 bits may be wider
         there (``dpex_integers`` looks after their values)."""
-        found = self.numba.call(function, [o.type.strong for o in operands])
+        found = self._numba.call(function, [o.type.strong for o in operands])
         if found is None:
             return  # numba-dpex does not compile it: there is nothing to differ from
         here, there = result.type.strong, found[0]
-        if not _agree(here, there, narrow=keeps_narrow):
+        if not _agree(here, there, narrow=narrow):
             message = f"{what} {_operands(operands)} is {there} in numba-dpex, and {here} here"
+            self._differ(node, message, operands, hint)
+        if isinstance(result, Constant) and result.type.weak and not _fits_int64(result):
+            message = "numba-dpex computes this constant in int64, which it exceeds"
             self._differ(node, message, operands)
-        if isinstance(result, Constant) and here.is_integer and not _fits_int64(result.value):
-            self._differ(
-                node, "this constant exceeds int64, in which numba-dpex computes it", operands
-            )
 
     def _differ(
         self, node: ast.AST, message: str, operands: Sequence[Scalar], hint: str | None = None
     ) -> None:
-        strong = [o.type for o in operands if not o.type.weak and o.type.is_float]
+        strong = {o.type for o in operands if not o.type.weak}
         weak = [o for o in operands if o.type.weak]
-        if hint is None and strong and weak:
-            example = _example(weak[0], strong[0])
+        if hint is None and len(strong) == 1 and weak:
+            example = _example(weak[0], *strong)
             hint = f"Write the type, so that both languages agree: {example}."
-        self.fail(node, message, hint or "Convert the operands, so that both languages agree.")
+        hint = hint or "Convert the operands to one type, e.g. np.float64(…), np.int64(…)."
+        self.fail(node, message, hint)
 
 
-def dpex_lowering(typing_context: Any) -> type[DpexLowering]:
-    """The lowering that asks this typing context of numba."""
-    return type("DpexLowering", (DpexLowering,), {"numba": DpexTyping(typing_context)})
-
-
-def _is_comparison(result: Scalar) -> bool:
-    return isinstance(result, Runtime) and isinstance(result.expr, Compare)
+def _marked(expr: Expr) -> Expr:
+    """A conversion that changes nothing here, but may in numba: ``np.int32(a + b)``."""
+    computed = expr.type.is_integer and isinstance(expr, (Binary, Unary, Var, Select, Call))
+    return Cast(expr.type, expr) if computed else expr
 
 
 def _agree(here: ScalarType, there: ScalarType, narrow: bool) -> bool:
@@ -250,20 +268,21 @@ def _compare_alike(a: Scalar, b: Scalar, here: ScalarType, there: ScalarType) ->
         return True
     if not here.is_float:  # exact here
         constants = [s.value for s in (a, b) if isinstance(s, Constant)]
-        return any(abs(c) <= _EXACT_IN_FLOAT64 for c in constants)
+        return any(abs(int(c)) <= _EXACT_IN_FLOAT64 for c in constants)
     return here == there or all(_is_exact(s, t) for s in (a, b) for t in (here, there))
 
 
 def _is_exact(scalar: Scalar, target: ScalarType) -> bool:
     """Whether every value of the scalar keeps its value in a floating type."""
     if isinstance(scalar, Constant):
+        value = scalar.value.item() if isinstance(scalar.value, np.generic) else scalar.value
         with np.errstate(all="ignore"):
-            return bool(target.dtype.type(scalar.value) == scalar.value)
+            return bool(float(target.dtype.type(value)) == value)
     return bool(np.can_cast(scalar.type.dtype, target.dtype, "safe"))
 
 
-def _fits_int64(value: Number) -> bool:
-    return -(2**63) <= int(value) < 2**64
+def _fits_int64(constant: Constant) -> bool:
+    return constant.type.is_float or -(2**63) <= int(constant.value) < 2**63
 
 
 def _described(value: Value) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from functools import partial
 from importlib import import_module
 from typing import Any
 
@@ -16,7 +17,12 @@ class DpexTyping:
     def __init__(self, context: Any) -> None:
         self._context = context
         self._types = import_module("numba.core.types")
-        context.refresh()
+        # A question outside of the target makes numba take up its answers for another one.
+        target = import_module("numba_dpex.kernel_api_impl.spirv.target").SPIRV_TARGET_NAME
+        override = import_module("numba.core.target_extension").target_override
+        self._asking = partial(override, target)
+        with self._asking():
+            context.refresh()
 
     def call(
         self, function: object, arguments: Sequence[ScalarType]
@@ -27,8 +33,9 @@ class DpexTyping:
         of_dpnp = getattr(sys.modules.get("dpnp"), name, None) if isinstance(name, str) else None
         for candidate in (function, of_dpnp):
             try:
-                kind = self._context.resolve_value_type(candidate)
-                found = self._context.resolve_function_type(kind, self._numba(arguments), {})
+                with self._asking():
+                    kind = self._context.resolve_value_type(candidate)
+                    found = self._context.resolve_function_type(kind, self._numba(arguments), {})
             except Exception:  # numba raises errors of many kinds for "not this one"
                 continue
             types = [_scalar(t) for t in (found.return_type, *found.args)] if found else [None]
@@ -39,12 +46,11 @@ class DpexTyping:
 
     def unified(self, types: Sequence[ScalarType]) -> ScalarType | None:
         """The type of a variable that holds values of all these types; None if there is none."""
-        return _scalar(self._context.unify_types(*self._numba(types)))
+        with self._asking():
+            return _scalar(self._context.unify_types(*self._numba(types)))
 
     def _numba(self, types: Sequence[ScalarType]) -> tuple[Any, ...]:
-        return tuple(
-            getattr(self._types, "boolean" if t.is_bool else t.name) for t in types
-        )
+        return tuple(getattr(self._types, "boolean" if t.is_bool else t.name) for t in types)
 
 
 def _scalar(numba_type: object) -> ScalarType | None:

@@ -87,7 +87,7 @@ class KernelFunction:
         if captures is None:
             with self._lock:
                 if self._captures is None:
-                    self._captures = Captures(self.function)
+                    self._captures = self._capture()
                 captures = self._captures
         return captures
 
@@ -110,12 +110,18 @@ class KernelFunction:
                     source = self._source
                     self._check_parameters(source)
                     self._check_arguments(signature)
-                    # Only now: a kernel whose plans are in the disk cache is never lowered.
-                    from fusionq.frontend.lowering import lower_kernel
-
-                    kernel = lower_kernel(source, signature, self._captured)
+                    kernel = self._lower(source, signature)
                     self._specialisations[signature] = kernel
         return kernel
+
+    def _capture(self) -> Captures:
+        return Captures(self.function)
+
+    def _lower(self, source: FunctionSource, signature: Signature) -> Kernel:
+        # Only now: a kernel whose plans are in the disk cache is never lowered.
+        from fusionq.frontend.lowering import lower_kernel
+
+        return lower_kernel(source, signature, self._captured)
 
     def _check_parameters(self, source: FunctionSource) -> None:
         spec = source.tree.args

@@ -65,7 +65,7 @@ class FunctionLowering(Statements):
             place = f"{self.span(node)}, in {self.source.name!r}"
             raise KernelLanguageError(f"{error}\n  called at {place}") from None
         bound = self._bind_arguments(source, arguments, keywords, node)
-        callee = FunctionLowering(self.kernel, source, {}, (self, node))
+        callee = type(self)(self.kernel, source, {}, (self, node))
         assert callee.env is not None
         for name, value in bound.items():
             callee.env[name] = Binding(callee.parameter(name, value), source.span(source.tree))
@@ -189,7 +189,12 @@ class FunctionLowering(Statements):
         return target
 
 
-def lower_kernel(source: FunctionSource, signature: Signature, captures: Captures) -> Kernel:
+def lower_kernel(
+    source: FunctionSource,
+    signature: Signature,
+    captures: Captures,
+    language: type[FunctionLowering] = FunctionLowering,
+) -> Kernel:
     """The kernel for one signature; KernelLanguageError for what the language has not.
 
     The arguments' count and types are checked already.
@@ -210,7 +215,7 @@ def lower_kernel(source: FunctionSource, signature: Signature, captures: Capture
             params.append(ScalarParam(name, argument.strong))
             value = Runtime(argument, Param(argument.strong, name))
         environment[name] = Binding(value, source.span(source.tree))
-    lowering = FunctionLowering(state, source, environment)
+    lowering = language(state, source, environment)
     lowering.statements(source.tree.body)
     body = tuple(finish(lowering.block, lambda: state.fresh("returned")))
     dtypes = {a.name: a.dtype for a in state.arrays.values()}

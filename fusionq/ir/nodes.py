@@ -105,6 +105,8 @@ class Load:
 
 @dataclass(frozen=True, slots=True)
 class Unary:
+    """The operand has ``type``; of ``not`` both are bool."""
+
     type: ScalarType
     op: UnaryOp
     operand: Expr
@@ -153,6 +155,8 @@ class Select:
 
 @dataclass(frozen=True, slots=True)
 class Cast:
+    """The operand's value as ``type``."""
+
     type: ScalarType
     operand: Expr
 
@@ -194,6 +198,8 @@ class Store:
 
 @dataclass(frozen=True, slots=True)
 class If:
+    """``if cond: then else: orelse``; ``cond`` is bool."""
+
     cond: Expr
     then: tuple[Stmt, ...]
     orelse: tuple[Stmt, ...] = ()
@@ -216,6 +222,8 @@ class For:
 
 @dataclass(frozen=True, slots=True)
 class While:
+    """``while cond: body``; ``cond`` is bool and evaluated before each iteration."""
+
     cond: Expr
     body: tuple[Stmt, ...]
     span: Span = field(default=NO_SPAN, compare=False)
@@ -223,11 +231,15 @@ class While:
 
 @dataclass(frozen=True, slots=True)
 class Break:
+    """Leave the innermost loop."""
+
     span: Span = field(default=NO_SPAN, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
 class Continue:
+    """Go on with the next iteration of the innermost loop."""
+
     span: Span = field(default=NO_SPAN, compare=False)
 
 

@@ -9,15 +9,17 @@ To be imported when numba-dpex is loaded, see ``environment.load_numba_dpex``.
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any
 
 from llvmlite import ir
-from numba.core import cgutils, types
+from numba.core import types
 from numba.extending import intrinsic
 from numba_dpex import USMNdArray
 from numba_dpex.kernel_api import AddressSpace
 from numba_dpex.kernel_api_impl.spirv.target import SPIRV_TARGET_NAME
 
+cgutils: Any = import_module("numba.core.cgutils")  # which has no types
 _LARGEST = 1 << 60
 """The nominal length of an array whose length the kernel does not need to know."""
 

@@ -5,6 +5,7 @@ import pytest
 
 import fusionq as fq
 from tests.unit.groups.kernels import (
+    square,
     sum_by_atomics,
     sum_by_group_function,
     sum_by_tree,
@@ -17,12 +18,12 @@ RNG = np.random.default_rng(11)
 
 
 def by_group_function(queue, x, total, size):
-    queue.submit(sum_by_group_function, fq.NdRange(x.size, size), x, total)
+    queue.submit(sum_by_group_function, fq.NdRange(x.shape[0], size), x, total)
 
 
 def by_tree(queue, x, total, size):
     tile = fq.LocalAccessor(size, x.dtype)
-    queue.submit(sum_by_tree, fq.NdRange(x.size, size), x, tile, total)
+    queue.submit(sum_by_tree, fq.NdRange(x.shape[0], size), x, tile, total)
 
 
 def in_one_group(queue, x, total, size):
@@ -31,11 +32,11 @@ def in_one_group(queue, x, total, size):
 
 def of_a_part(queue, x, total, size):
     wide = np.concatenate([np.full(size, 7, x.dtype), x, np.full(size, 9, x.dtype)])
-    queue.submit(sum_of_a_part, fq.NdRange(wide.size, size), wide, size, size + x.size, total)
+    queue.submit(sum_of_a_part, fq.NdRange(wide.size, size), wide, size, size + x.shape[0], total)
 
 
 def by_atomics(queue, x, total, size):
-    queue.submit(sum_by_atomics, fq.NdRange(x.size, size), x, total)
+    queue.submit(sum_by_atomics, fq.NdRange(x.shape[0], size), x, total)
 
 
 STRATEGIES = {
@@ -76,3 +77,17 @@ def test_large_sums(sycl_queue):
         total = fq.Buffer(np.zeros(1, "int32"))
         strategy(sycl_queue, x, total, size)
         assert total.numpy()[0] == x.sum()
+
+
+@pytest.mark.parametrize(("strategy", "size"), [c for c in CASES if c[0] is not of_a_part])
+@pytest.mark.parametrize("end", ["complete_fusion", "cancel_fusion"])
+def test_fused_and_cancelled(queue, strategy, size, end):
+    """After an element-wise producer, in a list that is fused, and in one that is cancelled."""
+    x = RNG.integers(-100, 100, N).astype("int32")
+    squared, total = fq.Buffer(np.full(N, -1, "int32")), fq.Buffer(np.zeros(1, "int32"))
+    queue.start_fusion()
+    queue.submit(square, N, x, squared)
+    strategy(queue, squared, total, size)
+    getattr(queue, end)().wait()
+    assert total.numpy()[0] == (x * x).sum()
+    assert squared.numpy().tolist() == (x * x).tolist()

@@ -61,7 +61,9 @@ def run(
 
 
 def one_array(*body: Stmt, dtype: ScalarType = INT64, ndim: int = 1, **rest: Any) -> Kernel:
-    return Kernel("k", ndim, (ArrayParam("a", dtype, ndim),), body=body, **{"variables": (), **rest})
+    return Kernel(
+        "k", ndim, (ArrayParam("a", dtype, ndim),), body=body, **{"variables": (), **rest}
+    )
 
 
 def add(lhs: Expr, rhs: Expr) -> Binary:
@@ -258,7 +260,13 @@ SCALED = Kernel(
     (
         If(
             Param(BOOL, "p"),
-            (Store("a", (ID,), Binary(FLOAT32, "mul", Load(FLOAT32, "a", (ID,)), Param(FLOAT32, "s"))),),
+            (
+                Store(
+                    "a",
+                    (ID,),
+                    Binary(FLOAT32, "mul", Load(FLOAT32, "a", (ID,)), Param(FLOAT32, "s")),
+                ),
+            ),
         ),
     ),
 )  # fmt: skip
