@@ -10,7 +10,7 @@ from fusionq.errors import ArgumentError
 
 DEFAULT_CACHE_BYTES = 256 << 20
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
-_OFF = ("off", "0", "no", "false")
+_ON = ("on", "1", "yes", "true")
 
 
 def debug_level() -> int:
@@ -66,7 +66,7 @@ def disk_cache_settings() -> DiskCacheSettings:
     """
     enabled, directory, max_bytes = _chosen.enabled, _chosen.directory, _chosen.max_bytes
     if enabled is None:
-        enabled = os.environ.get("FUSIONQ_CACHE", "").strip().lower() not in _OFF
+        enabled = os.environ.get("FUSIONQ_CACHE", "").strip().lower() in _ON
     return DiskCacheSettings(
         _default_directory() if directory is None else directory,
         enabled,

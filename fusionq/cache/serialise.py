@@ -12,7 +12,7 @@ import types
 from collections.abc import Callable
 from dataclasses import fields, is_dataclass
 from functools import lru_cache
-from typing import Any, Literal, TypeVar, Union, get_args, get_origin
+from typing import Any, Literal, TypeVar, Union, cast, get_args, get_origin
 
 T = TypeVar("T")
 Decoder = Callable[[Any], Any]
@@ -41,7 +41,8 @@ def encode(value: object) -> Any:
 
 def decode(type: type[T], data: Any) -> T:
     """The ``type`` (a dataclass) that ``encode`` made ``data`` of; MalformedData if it is none."""
-    decoded: T = _decoder(type)(data)
+    hint: Any = type
+    decoded: T = _decoder(hint)(data)
     return decoded
 
 
@@ -60,7 +61,8 @@ def _decoder(hint: Any) -> Decoder:
     if hint in (bool, int, float, str, type(None)):
         return _plain(hint)
     if is_dataclass(hint):
-        return _Instance(hint)
+        kind: Any = hint
+        return _Instance(kind)
     origin, arguments = get_origin(hint), get_args(hint)
     if origin is Literal:
         return _literal(arguments)
@@ -173,7 +175,7 @@ class _Instance:
         if members is None:
             module = sys.modules[self.kind.__module__]
             members = self.members = tuple(
-                _decoder(_named_type(module, field.type)) for field in fields(self.kind)
+                _decoder(_named_type(module, cast(Any, field.type))) for field in fields(self.kind)
             )
         if (
             type(data) is not list

@@ -51,9 +51,7 @@ class Scope:
     in_loop: bool = False
 
     def inner(self) -> Scope:
-        return Scope(
-            list(self.variables), list(self.numbers), list(self.elements), self.in_loop
-        )
+        return Scope(list(self.variables), list(self.numbers), list(self.elements), self.in_loop)
 
 
 # ----------------------------------------------------------------------- expressions
@@ -154,9 +152,7 @@ class Expressions:
             nodes.append(self._call)
         return nodes
 
-    def operand(
-        self, type_: ScalarType, scope: Scope, depth: int, compared: bool = False
-    ) -> str:
+    def operand(self, type_: ScalarType, scope: Scope, depth: int, compared: bool = False) -> str:
         """An operand beside one of type ``type_``: of that type, or a Python number.
 
         ``compared``: no Python int known at run time only beside uint64, since no type holds

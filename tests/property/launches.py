@@ -12,6 +12,7 @@ import numpy.typing as npt
 from hypothesis import strategies as st
 
 from fusionq.ir.types import BOOL, WEAK_FLOAT, WEAK_INT, ScalarType
+from fusionq.language.casts import integer_limits
 from fusionq.language.ranges import NdRange, Range
 from tests.property.kernel_expressions import Draw, Features
 from tests.property.kernel_parameters import (
@@ -40,12 +41,12 @@ def random_data(shape: Sequence[int], dtype: ScalarType, seed: int) -> Array:
         if dtype.is_bool:
             return np.asarray(ordinary > 0)
         if dtype.is_float:
-            limits = np.finfo(dtype.dtype)
+            limits = np.finfo(dtype.name)
             special = [0.0, -0.0, np.nan, np.inf, -np.inf, limits.max, limits.tiny, 1e5, -0.5]
             values: Array = (ordinary / 4).astype(dtype.dtype)
         else:
-            bounds = np.iinfo(dtype.dtype)
-            special = [bounds.min, bounds.max, bounds.max - 1, bounds.max // 2, 0, 1]
+            low, high = integer_limits(dtype.dtype)
+            special = [low, high, high - 1, high // 2, 0, 1]
             values = ordinary.astype(dtype.dtype)
         extremes = random.choice(np.array(special, dtype.dtype), shape)
     return np.asarray(np.where(random.random(shape) < 0.25, extremes, values), dtype.dtype)

@@ -6,13 +6,9 @@ import numpy as np
 import pytest
 
 import fusionq as fq
-from fusionq.backends.registry import list_devices
+from tests.property.running import needs_device
 
-HAS_DEVICE = any(info.kind != "reference" for info in list_devices())
-TARGETS = [
-    "reference",
-    pytest.param(None, marks=pytest.mark.skipif(not HAS_DEVICE, reason="there is no SYCL device")),
-]
+TARGETS = ["reference", pytest.param(None, marks=needs_device)]
 
 
 @fq.kernel

@@ -1,41 +1,27 @@
-"""Random lists of submissions: fused, unfused and the Python functions agree bit for bit.
-
-``FUSIONQ_EXAMPLES`` multiplies the number of examples, for long runs.
-"""
+"""Random lists of submissions: fused, unfused and the Python functions agree bit for bit."""
 
 from __future__ import annotations
 
-import os
 import warnings
+from collections.abc import Iterator
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import fusionq as fq
-from fusionq.backends.registry import list_devices
+from fusionq.frontend.kernel import KernelFunction
+from fusionq.options import Barriers, Promote
 from tests.property.kernel_expressions import Features
 from tests.property.launches import Array
 from tests.property.programs import Program, View, programs
-from tests.property.test_single_kernels import assert_identical
+from tests.property.running import assert_identical, examples, needs_device
 
-TIMES = float(os.environ.get("FUSIONQ_EXAMPLES", "1"))
-HAS_DEVICE = any(info.kind != "reference" for info in list_devices())
 EXACT = Features(statements=3, transcendental=False)
 ANY = Features(statements=3)
-PROMOTE = st.sampled_from(["flagged", "internal", "none"])
-BARRIERS = st.sampled_from(["auto", "auto", "all", "none"])
-
-needs_device = pytest.mark.skipif(not HAS_DEVICE, reason="there is no SYCL device")
-
-
-def examples(number: int) -> settings:
-    return settings(
-        deadline=None,
-        max_examples=max(int(number * TIMES), 1),
-        suppress_health_check=list(HealthCheck),
-    )
+PROMOTE: st.SearchStrategy[Promote] = st.sampled_from(["flagged", "internal", "none"])
+BARRIERS: st.SearchStrategy[Barriers] = st.sampled_from(["auto", "auto", "all", "none"])
 
 
 def made(program: Program) -> list[fq.Buffer]:
@@ -51,33 +37,35 @@ def made(program: Program) -> list[fq.Buffer]:
 
 
 def submit(queue: fq.FusionQueue, program: Program, buffers: list[fq.Buffer]) -> None:
-    kernels: dict[int, object] = {}
+    kernels: dict[int, KernelFunction] = {}
     for submission in program.submissions:
-        kernel = kernels.setdefault(
-            id(submission.kernel), fq.kernel(submission.kernel.define())
-        )
+        kernel = kernels.setdefault(id(submission.kernel), fq.kernel(submission.kernel.define()))
         arguments = [
-            buffers[a.buffer][a.slices] if isinstance(a, View) else a
-            for a in submission.arguments
+            buffers[a.buffer][a.slices] if isinstance(a, View) else a for a in submission.arguments
         ]
         queue.submit(kernel, submission.range, *arguments)
 
 
-def unfused(program: Program, target: str | None) -> list[Array]:
+def unfused(program: Program, target: str | None, rounds: int = 1) -> list[Array]:
     with fq.FusionQueue(target) as queue:
         buffers = made(program)
-        submit(queue, program, buffers)
+        for _ in range(rounds):
+            submit(queue, program, buffers)
         return [buffer.numpy().copy() for buffer in buffers]
 
 
 def check_fused(
-    program: Program, target: str | None, expected: list[Array], **options: str
+    program: Program,
+    target: str | None,
+    expected: list[Array],
+    promote: Promote = "flagged",
+    barriers: Barriers = "auto",
 ) -> None:
-    """Run ``program`` fused, twice through replay's path too, and compare every buffer: what was
-    promoted has its first contents, everything else the unfused run's."""
+    """Run ``program`` fused and compare every buffer: what was promoted has its first contents,
+    everything else the unfused run's.  Where nothing is flagged, replay it too."""
     with fq.FusionQueue(target) as queue:
         buffers = made(program)
-        with fq.fusion(queue, **options) as f:
+        with fq.fusion(queue, promote=promote, barriers=barriers) as f:
             submit(queue, program, buffers)
         report = f.report
         promoted = set()
@@ -95,12 +83,16 @@ def check_fused(
             ],
         )
         assert str(report)
+        if all(spec.flag == "none" for spec in program.buffers):
+            f.replay()
+            contents = [buffer.numpy() for buffer in buffers]
+            assert_identical(contents, unfused(program, target, rounds=2))
 
 
 @examples(150)
 @given(programs(EXACT), PROMOTE, BARRIERS)
 def test_the_reference_device_agrees_with_python(
-    program: Program, promote: str, barriers: str
+    program: Program, promote: Promote, barriers: Barriers
 ) -> None:
     expected = program.run_python()
     assert_identical(unfused(program, "reference"), expected)
@@ -111,7 +103,7 @@ def test_the_reference_device_agrees_with_python(
 @examples(25)
 @given(programs(EXACT), PROMOTE, BARRIERS)
 def test_the_sycl_device_agrees_with_python(
-    program: Program, promote: str, barriers: str
+    program: Program, promote: Promote, barriers: Barriers
 ) -> None:
     expected = program.run_python()
     assert_identical(unfused(program, None), expected)
@@ -121,12 +113,12 @@ def test_the_sycl_device_agrees_with_python(
 @needs_device
 @examples(15)
 @given(programs(ANY), PROMOTE)
-def test_fusion_changes_no_bit_of_any_function(program: Program, promote: str) -> None:
+def test_fusion_changes_no_bit_of_any_function(program: Program, promote: Promote) -> None:
     check_fused(program, None, unfused(program, None), promote=promote)
 
 
 @pytest.fixture(autouse=True)
-def _quiet() -> object:
+def _quiet() -> Iterator[None]:
     with warnings.catch_warnings():
         warnings.simplefilter("error", fq.FusionAborted)
         with np.errstate(all="ignore"):

@@ -1,31 +1,32 @@
-"""Random kernels: what the front end makes of them computes what the Python function does."""
+"""Random kernels: IR and device compute what the Python function does, bit for bit."""
 
 from __future__ import annotations
 
 import numpy as np
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 
-from fusionq.backends.base import ArrayBinding, Backend, LaunchShape
+import fusionq as fq
+from fusionq.backends.base import ArrayBinding, LaunchShape
 from fusionq.backends.reference import ReferenceBackend, run_function
 from fusionq.frontend.kernel import kernel
 from fusionq.frontend.signature import ArrayType, Signature
 from fusionq.ir.nodes import Kernel
-from fusionq.ir.types import scalar_type, type_of_scalar
+from fusionq.ir.types import ScalarType, scalar_type, type_of_scalar
 from fusionq.ir.verifier import verify
 from fusionq.language.ranges import NdRange
+from tests.property.kernel_expressions import Features
 from tests.property.launches import Array, Launch, Scalar, single_launches
-
-SLOW = settings(
-    deadline=None,
-    max_examples=150,
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
-)
+from tests.property.running import assert_identical, examples, needs_device
 
 
-def argument_type(value: Array | Scalar) -> object:
+def argument_type(value: Array | Scalar) -> ArrayType | ScalarType:
     if isinstance(value, np.ndarray):
-        return ArrayType(scalar_type(value.dtype), value.ndim)
-    return type_of_scalar(value)
+        dtype = scalar_type(value.dtype)
+        assert dtype is not None
+        return ArrayType(dtype, value.ndim)
+    found = type_of_scalar(value)
+    assert found is not None
+    return found
 
 
 def bind(value: Array | Scalar) -> ArrayBinding | Scalar:
@@ -38,8 +39,8 @@ def bind(value: Array | Scalar) -> ArrayBinding | Scalar:
 def lowered(launch: Launch) -> Kernel:
     _, arguments = launch.copied()
     types = tuple(map(argument_type, arguments))
-    item = "nd_item" if launch.kernel.nd_item else "item"
-    ir = kernel(launch.kernel.define()).specialise(Signature(item, launch.kernel.ndim, types))
+    signature = Signature("nd_item" if launch.kernel.nd_item else "item", launch.kernel.ndim, types)
+    ir = kernel(launch.kernel.define()).specialise(signature)
     verify(ir)
     return ir
 
@@ -50,26 +51,34 @@ def run_python(launch: Launch) -> list[Array]:
     return bases
 
 
-def run_ir(launch: Launch, ir: Kernel, backend: Backend) -> list[Array]:
+def run_ir(launch: Launch) -> list[Array]:
     bases, arguments = launch.copied()
     if isinstance(launch.range, NdRange):
         shape = LaunchShape(launch.range.global_range, launch.range.local_range)
     else:
         shape = LaunchShape(launch.range, (1,) * launch.kernel.ndim)
-    prepared = backend.prepare(backend.build(ir, "strict"), [bind(a) for a in arguments], shape)
-    prepared.launch().wait()
+    backend = ReferenceBackend()
+    program = backend.build(lowered(launch), "strict")
+    backend.prepare(program, [bind(a) for a in arguments], shape).launch()
     return bases
 
 
-def assert_identical(actual: list[Array], expected: list[Array]) -> None:
-    for a, e in zip(actual, expected, strict=True):
-        assert a.dtype == e.dtype
-        np.testing.assert_array_equal(a, e)
-        if e.dtype.kind == "f":
-            np.testing.assert_array_equal(np.signbit(a)[~np.isnan(e)], np.signbit(e)[~np.isnan(e)])
+def run_on_device(launch: Launch) -> list[Array]:
+    bases, arguments = launch.copied()
+    with fq.FusionQueue() as queue:
+        queue.submit(kernel(launch.kernel.define()), launch.range, *arguments)
+        queue.wait()
+    return bases
 
 
-@SLOW
+@examples(150)
 @given(single_launches())
 def test_the_ir_computes_what_the_function_does(launch: Launch) -> None:
-    assert_identical(run_ir(launch, lowered(launch), ReferenceBackend()), run_python(launch))
+    assert_identical(run_ir(launch), run_python(launch))
+
+
+@needs_device
+@examples(60)
+@given(single_launches(Features(transcendental=False)))
+def test_the_device_computes_what_the_function_does(launch: Launch) -> None:
+    assert_identical(run_on_device(launch), run_python(launch))

@@ -17,11 +17,13 @@ from fusionq.ir.nodes import (
     Const,
     Expr,
     Kernel,
+    KernelParam,
     Param,
     ScalarParam,
     Select,
     Store,
     Unary,
+    UnaryOp,
 )
 from fusionq.ir.types import (
     BOOL,
@@ -38,12 +40,13 @@ from fusionq.ir.types import (
     UINT64,
     ScalarType,
 )
+from fusionq.language.casts import integer_limits
 
 
 def evaluate(expr: Expr, **scalars: tuple[ScalarType, Any]) -> Any:
     """The value of ``expr`` in a kernel with those scalar arguments."""
     out = np.empty((), expr.type.dtype)
-    params = (
+    params: tuple[KernelParam, ...] = (
         ArrayParam("out", expr.type, 0),
         *(ScalarParam(name, type_) for name, (type_, _) in scalars.items()),
     )
@@ -200,10 +203,9 @@ def test_functions_of_one(function: str, type_: ScalarType, a: Any, expected: An
 
 @pytest.mark.parametrize("type_", [t for t in SCALAR_TYPES.values() if t.is_integer])
 def test_integers_agree_with_python_modulo_their_width(type_: ScalarType) -> None:
-    limits = np.iinfo(type_.dtype)
-    low, high = int(limits.min), int(limits.max)
+    low, high = integer_limits(type_.dtype)
     values = [low, low + 1, low // 2, 0, 1, 3, high // 3, high - 1, high]
-    operations = {"add": lambda a, b: a + b, "sub": lambda a, b: a - b, "mul": lambda a, b: a * b}
+    operations = {"add": int.__add__, "sub": int.__sub__, "mul": int.__mul__}
     for op, python in operations.items():
         for a in values:
             for b in values:
@@ -216,14 +218,16 @@ def test_unary_operators() -> None:
     assert evaluate(Unary(INT8, "neg", Param(INT8, "a")), **a) == -128
     assert evaluate(Unary(INT8, "invert", Param(INT8, "a")), **a) == 127
     flag = {"p": (BOOL, True)}
-    for op in ("not", "invert"):
-        value = evaluate(Unary(BOOL, op, Param(BOOL, "p")), **flag)  # type: ignore[arg-type]  # str
+    ops: tuple[UnaryOp, ...] = ("not", "invert")
+    for op in ops:
+        value = evaluate(Unary(BOOL, op, Param(BOOL, "p")), **flag)
         assert value is np.False_
 
 
 def test_select_evaluates_the_chosen_side_only() -> None:
     outside = Cast(FLOAT32, Const(INT64, 1))
-    chosen = Select(FLOAT32, Compare("gt", Param(FLOAT32, "x"), Const(FLOAT32, 0.0)), Param(FLOAT32, "x"), outside)  # fmt: skip # noqa: E501
+    x = Param(FLOAT32, "x")
+    chosen = Select(FLOAT32, Compare("gt", x, Const(FLOAT32, 0.0)), x, outside)
     assert evaluate(chosen, x=(FLOAT32, 2.0)) == 2
     assert evaluate(chosen, x=(FLOAT32, -2.0)) == 1
 
