@@ -24,6 +24,7 @@ from fusionq.analysis.footprint import (
 )
 from fusionq.analysis.item_space import Mode
 from fusionq.analysis.list_analysis import ListAnalysis
+from fusionq.analysis.proof import TOO_HARD, TooManyOperations, limited_operations
 
 
 def local_footprint(
@@ -31,6 +32,16 @@ def local_footprint(
 ) -> Footprint | str:
     """What each work-group of ``local`` owns of the memory that ``uses`` (all its accesses in
     one fused kernel, in program order) touch, or the reason why it cannot be local."""
+    try:
+        with limited_operations(questions=20):
+            return _footprint(analysis, uses, mode, local)
+    except TooManyOperations:
+        return TOO_HARD
+
+
+def _footprint(
+    analysis: ListAnalysis, uses: Sequence[Use], mode: Mode, local: tuple[int, ...]
+) -> Footprint | str:
     unfit = unfit_for_promotion(analysis, uses)
     if unfit is not None:
         return unfit

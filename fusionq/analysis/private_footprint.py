@@ -22,6 +22,7 @@ from fusionq.analysis.footprint import (
 )
 from fusionq.analysis.item_space import Mode
 from fusionq.analysis.list_analysis import ListAnalysis
+from fusionq.analysis.proof import TOO_HARD, TooManyOperations, limited_operations
 from fusionq.ir.nodes import Atomic
 
 PRIVATE_BYTES_LIMIT = 512
@@ -31,6 +32,14 @@ PRIVATE_BYTES_LIMIT = 512
 def private_footprint(analysis: ListAnalysis, uses: Sequence[Use], mode: Mode) -> Footprint | str:
     """What each work-item owns of the memory that ``uses`` (all its accesses in one fused
     kernel, in program order) touch, or the reason why it cannot be private."""
+    try:
+        with limited_operations(questions=20):
+            return _footprint(analysis, uses, mode)
+    except TooManyOperations:
+        return TOO_HARD
+
+
+def _footprint(analysis: ListAnalysis, uses: Sequence[Use], mode: Mode) -> Footprint | str:
     unfit = unfit_for_promotion(analysis, uses)
     if unfit is not None:
         return unfit

@@ -15,18 +15,21 @@ OPERATIONS = 30_000
 a few thousand at most; one about several strides at once can take hours."""
 
 
+TOO_HARD = "the integer sets of this question are too hard to decide"
+
+
 class TooManyOperations(Exception):
     """A question to isl takes more than ``OPERATIONS``."""
 
 
 @contextmanager
-def limited_operations() -> Iterator[None]:
-    """Raise TooManyOperations where isl takes too long inside the block; a block inside it has
-    operations of its own."""
+def limited_operations(questions: int = 1) -> Iterator[None]:
+    """Raise TooManyOperations where isl takes too long inside the block, which asks about that
+    many ``questions``; a block inside it has operations of its own."""
     context = isl.DEFAULT_CONTEXT
     outer = context.get_max_operations()
     context.reset_operations()
-    context.set_max_operations(OPERATIONS)
+    context.set_max_operations(questions * OPERATIONS)
     try:
         yield
     except isl.Error as error:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from math import prod
 
 from fusionq.analysis.dependence import Found
 from fusionq.analysis.item_relations import same_group, to_space
 from fusionq.analysis.item_space import ItemSpace, Mode, global_range
 from fusionq.analysis.list_analysis import ListAnalysis
+from fusionq.analysis.proof import TooManyOperations, limited_operations
 
 SIZES = (256, 512, 1024, 128, 64, 32, 16, 8, 4, 2)
 """Work-items in a group, best first: large enough to vectorise and to amortise a group's start,
@@ -53,12 +55,15 @@ def _stays(analysis: ListAnalysis, f: Found, mode: Mode, local: tuple[int, ...])
     first, second = analysis.submissions[f.producer], analysis.submissions[f.consumer]
     key = (id(f.items), first.range, second.range, mode, local)
     if key not in analysis.stays_inside:
-        producer, pins_p = to_space(first, analysis.symbols, mode)
-        consumer, pins_c = to_space(second, analysis.symbols, mode)
-        items = f.items.apply_domain(producer).apply_range(consumer)
-        outside = items.subtract(same_group(analysis.symbols, local))
-        analysis.stays_inside[key] = f.items, analysis.proofs.is_empty(outside)
-        analysis.pinned |= pins_p | pins_c
+        inside = False
+        with suppress(TooManyOperations), limited_operations():
+            producer, pins_p = to_space(first, analysis.symbols, mode)
+            consumer, pins_c = to_space(second, analysis.symbols, mode)
+            items = f.items.apply_domain(producer).apply_range(consumer)
+            outside = items.subtract(same_group(analysis.symbols, local))
+            inside = analysis.proofs.is_empty(outside)
+            analysis.pinned |= pins_p | pins_c
+        analysis.stays_inside[key] = f.items, inside
     return analysis.stays_inside[key][1]
 
 
