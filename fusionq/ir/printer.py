@@ -284,8 +284,8 @@ class _Printer:
                 lhs, rhs = self.expr(expr.lhs, own), self.expr(expr.rhs, own + 1)
                 return f"{lhs} {expr.op} {rhs}", own
             case Select():
-                then, orelse = self._pair(expr.then, expr.orelse, _OR, _SELECT)
-                return f"{then} if {self.expr(expr.cond, _OR)} else {orelse}", _SELECT
+                then, cond = self.expr(expr.then, _OR), self.expr(expr.cond, _OR)
+                return f"{then} if {cond} else {self.expr(expr.orelse)}", _SELECT
             case Cast():
                 return f"{_constructor(expr.type)}({self._bare_if_default(expr.operand)})", _ATOM
             case Call():

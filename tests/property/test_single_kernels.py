@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from hypothesis import given
+from hypothesis import assume, given
 
 import fusionq as fq
 from fusionq.backends.base import ArrayBinding, LaunchShape
@@ -11,10 +11,12 @@ from fusionq.backends.reference import ReferenceBackend, run_function
 from fusionq.frontend.kernel import kernel
 from fusionq.frontend.signature import ArrayType, Signature
 from fusionq.ir.nodes import Kernel
+from fusionq.ir.printer import print_kernel
 from fusionq.ir.types import ScalarType, scalar_type, type_of_scalar
 from fusionq.ir.verifier import verify
 from fusionq.language.ranges import NdRange
 from tests.property.kernel_expressions import Features
+from tests.property.kernel_parameters import define
 from tests.property.launches import Array, Launch, Scalar, single_launches
 from tests.property.running import assert_identical, examples, needs_device
 
@@ -75,6 +77,17 @@ def run_on_device(launch: Launch) -> list[Array]:
 @given(single_launches())
 def test_the_ir_computes_what_the_function_does(launch: Launch) -> None:
     assert_identical(run_ir(launch), run_python(launch))
+
+
+@examples(60)
+@given(single_launches())
+def test_the_printed_kernel_computes_what_the_function_does(launch: Launch) -> None:
+    assume(not launch.kernel.nd_item)  # printed for an Item where nothing asks for the group
+    ir = lowered(launch)
+    text = f"import math\nimport numpy as np\n\n\n{print_kernel(ir)}"
+    bases, arguments = launch.copied()
+    run_function(define(text, ir.name), launch.range, arguments)
+    assert_identical(bases, run_python(launch))
 
 
 @needs_device

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from numba.core import types
 from numba.extending import intrinsic
 from numba_dpex.core.utils import cgutils_extra, itanium_mangler
 from numba_dpex.kernel_api_impl.spirv.target import SPIRV_TARGET_NAME
@@ -38,6 +39,19 @@ def _builtin(name: str, count: int) -> Any:
     return intrinsic(target=SPIRV_TARGET_NAME)(typing)
 
 
+def _work_dim(typing_context: Any) -> Any:
+    """The number of dimensions of the launch, which the compiler does not know."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        function = cgutils_extra.declare_function(
+            context, builder, "get_work_dim", signature, (), mangler=itanium_mangler.mangle
+        )
+        return builder.call(function, ())
+
+    return types.uint32(), generate
+
+
+work_dim = intrinsic(target=SPIRV_TARGET_NAME)(_work_dim)
 _FUNCTIONS = {name: _builtin(name, count) for name, count in _ARGUMENTS.items()}
 
 

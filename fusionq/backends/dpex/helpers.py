@@ -197,3 +197,8 @@ def _function(name: str, head: str, body: str) -> str:
 def constructor(type: ScalarType) -> str:
     """How the source names a type."""
     return "np.bool_" if type.is_bool else f"np.{type.name}"
+
+
+def stored_name(type: ScalarType) -> str:
+    """NumPy's name of the type that an element has in memory; bools lie there as bytes."""
+    return "uint8" if type.is_bool else type.name

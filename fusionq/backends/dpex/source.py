@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fusionq.backends.dpex.expressions import ExpressionPrinter
-from fusionq.backends.dpex.helpers import Helpers
+from fusionq.backends.dpex.helpers import Helpers, stored_name
 from fusionq.backends.dpex.names import PythonNames
 from fusionq.backends.dpex.statements import INDENT, StatementPrinter
 from fusionq.codegen import DeviceSource, Pointer, Scalar, Slot
@@ -11,19 +11,24 @@ from fusionq.codegen.intervals import Intervals
 from fusionq.codegen.memory import Memory
 from fusionq.errors import DeviceError
 from fusionq.ir.functions import FLOAT_FUNCTIONS
-from fusionq.ir.nodes import ArrayParam, Barrier, GroupCall, ItemQuery, Kernel, ScalarParam
+from fusionq.ir.nodes import (
+    ArrayParam,
+    Atomic,
+    Barrier,
+    GroupCall,
+    ItemQuery,
+    Kernel,
+    ScalarParam,
+    Store,
+)
 from fusionq.ir.types import FLOAT16, INT64, UINT8, UINT64, ScalarType
 from fusionq.ir.walk import expressions, statements
 
 _IMPORTED = {
     "np", "item", "kernel", "device_func", "global_array", "local_array", "private_array",
     "Item", "NdItem", "AtomicRef", "AddressSpace", "MemoryOrder", "MemoryScope",
-    "atomic_fence", "group_barrier", "pow", *FLOAT_FUNCTIONS,
+    "atomic_fence", "group_barrier", "pow", "work_dim", *FLOAT_FUNCTIONS,
 }  # fmt: skip
-_LAST = "atomic_fence(MemoryOrder.RELAXED, MemoryScope.WORK_ITEM)"
-"""Orders nothing.  Where a guard leads straight to the kernel's end, Intel's CPU compiler makes
-loop bounds of it, and wrong ones of some that fall with the id (``0 <= n - 1 - i`` behind ``i < n``;
-seen with 2024.2 and 2026.1): so the end is not quite there."""
 
 
 def generate(kernel: Kernel) -> DeviceSource:
@@ -93,9 +98,26 @@ class _KernelPrinter:
             f"def {self.entry_point}({parameters}):",
             *(INDENT + line for line in (*self._comment(slots), *arrays, *body)),
             *lines,
-            INDENT + _LAST,
+            *(INDENT + line for line in self._last()),
         ]
         return DeviceSource("\n".join(text) + "\n", self.entry_point, slots, self.types)
+
+    def _last(self) -> list[str]:
+        """What keeps guards from leading straight to the kernel's end, without ever running.
+
+        Where they do, Intel's CPU compiler makes loop bounds of them, and wrong ones of some that
+        fall with the id, such as ``0 <= n - 1 - i`` behind ``i < n`` (seen with its versions
+        2024.2 and 2026.1).
+        """
+        for stmt in statements(self.kernel.body):
+            if not isinstance(stmt, (Store, Atomic)):
+                continue
+            param = next((p for p in self.kernel.params if p.name == stmt.array), None)
+            if isinstance(param, ArrayParam):
+                zero = f"np.{stored_name(param.dtype)}(0)"
+                name = self.names.of(stmt.array)
+                return ["if work_dim() > 3:", f"{INDENT}{name}[np.uint64(0)] = {zero}"]
+        return []
 
     def _imports(self) -> list[str]:
         lines = [
@@ -109,7 +131,7 @@ class _KernelPrinter:
             "    global_array, local_array, private_array,",
             ")",
         ]
-        called = sorted(self.helpers.device_functions)
+        called = sorted({"work_dim", *self.helpers.device_functions})
         if called:
             lines.append(f"from fusionq.backends.dpex.device_functions import {', '.join(called)}")
         return lines
@@ -124,6 +146,5 @@ class _KernelPrinter:
     def _array(self, slot: Pointer) -> str:
         param = self.kernel.param(slot.param)
         assert isinstance(param, ArrayParam)
-        dtype = "uint8" if param.dtype.is_bool else param.dtype.name
         name, address = self.names.of(slot.param), self.memory.identifier(slot)
-        return f"{name} = global_array({address}, np.{dtype})"
+        return f"{name} = global_array({address}, np.{stored_name(param.dtype)})"

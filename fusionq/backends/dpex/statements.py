@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from fusionq.backends.dpex.expressions import ExpressionPrinter
-from fusionq.backends.dpex.helpers import Helpers
+from fusionq.backends.dpex.helpers import Helpers, stored_name
 from fusionq.codegen.intervals import Intervals
 from fusionq.codegen.names import Names
 from fusionq.errors import DeviceError
@@ -56,8 +56,7 @@ class StatementPrinter:
         length = 1
         for extent in array.shape:
             length *= extent
-        dtype = "uint8" if array.dtype.is_bool else array.dtype.name
-        name = self._names.of(array.name)
+        name, dtype = self._names.of(array.name), stored_name(array.dtype)
         return f"{name} = {array.space}_array({max(length, 1)}, np.{dtype})"
 
     def body(self, body: Iterable[Stmt], depth: int) -> list[str]:

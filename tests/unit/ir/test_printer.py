@@ -109,6 +109,7 @@ def test_expressions_have_the_parentheses_they_need(expr: Expr, text: str) -> No
         (Binary(FLOAT32, "add", X, Const(FLOAT32, math.inf)), "x + np.inf"),
         (Binary(FLOAT32, "add", X, Const(FLOAT32, -math.inf)), "x + -np.inf"),
         (Binary(FLOAT32, "add", X, Const(FLOAT32, math.nan)), "x + np.nan"),
+        (Select(FLOAT32, P, X, Const(FLOAT32, 0.0)), "x if p else np.float32(0.0)"),
         (Const(BOOL, True), "True"),
         (Const(INT64, 7), "7"),
         (Const(INT32, 7), "np.int32(7)"),
