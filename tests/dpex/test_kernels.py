@@ -252,7 +252,7 @@ def loop_variable_beside_float32(item: kapi.Item, a, b, c):
 def accumulator_of_python(item: kapi.Item, a, b, c):
     i = item.get_id(0)
     total = 0.0
-    for k in range(3):
+    for _k in range(3):
         total += a[i]
     c[i] = total
 
