@@ -11,9 +11,12 @@ import numpy as np
 import numpy.typing as npt
 
 import fusionq as fq
+from fusionq.benchmarks.timing import Start
 
-Role = Literal["input", "temporary", "output"]
+Role = Literal["input", "state", "temporary", "output"]
+"""``state`` is an input that submissions also write: a run has to write the same each time."""
 Traffic = Literal["unfused", "fused", "promoted"]
+Extents: TypeAlias = tuple[int, ...]
 HostArrays: TypeAlias = Mapping[str, npt.NDArray[Any]]
 CHUNK_ELEMENTS = 1 << 22
 
@@ -24,23 +27,33 @@ class Unavailable(Exception):
 
 @dataclass(frozen=True)
 class ArraySpec:
-    """An array of a case: float32, with the given axes of the case's range (None: all)."""
+    """An array of a case.  Its shape: ``shape_of`` the case's extents if given, else the given
+    ``axes`` of them (None: all)."""
 
     name: str
     role: Role
     axes: tuple[int, ...] | None = None
+    shape_of: Callable[[Extents], Extents] | None = None
+    dtype: Literal["float32", "int32"] = "float32"
+    between: tuple[float, float] = (0.0, 1.0)
+    """The half-open interval that an input's random numbers are from."""
 
-    def shape(self, extents: tuple[int, ...]) -> tuple[int, ...]:
-        """Its shape for a range of ``extents``."""
+    def shape(self, extents: Extents) -> Extents:
+        """Its shape for a case of ``extents``."""
+        if self.shape_of is not None:
+            return self.shape_of(extents)
         return extents if self.axes is None else tuple(extents[axis] for axis in self.axes)
 
 
 @dataclass(frozen=True)
 class Step:
-    """One submission: array names and scalars in the kernel's order, the written array last."""
+    """One submission: array names and scalars in the kernel's order, the written array last.
+    Scalars may be functions of the case's extents."""
 
     kernel: Any
-    arguments: tuple[str | float, ...]
+    arguments: tuple[str | float | Callable[[Extents], float], ...]
+    range_of: Callable[[Extents], Extents] = tuple
+    """The range it is submitted with, for a case of given extents."""
 
     @property
     def arrays(self) -> tuple[str, ...]:
@@ -52,25 +65,25 @@ class Step:
 class Baseline:
     """Another way to compute the case's output.
 
-    ``prepare`` returns a callable that runs once and returns when the output is there; it
-    raises Unavailable where a package, compiler or device is missing.
+    ``prepare`` returns a callable that starts one run; it raises Unavailable where a package,
+    compiler or device is missing.
     """
 
     name: str
     traffic: Traffic
-    prepare: Callable[[Workload], Callable[[], object]]
+    prepare: Callable[[Workload], Start]
 
 
 @dataclass(frozen=True)
 class Case:
-    """A chain of kernels over float32 arrays."""
+    """A list of kernels and the arrays they run over."""
 
     name: str
     description: str
     sizes: tuple[int, ...]
-    """Default sizes, in elements of the output."""
-    extents: Callable[[int], tuple[int, ...]]
-    """The range for a size."""
+    """Default sizes, in elements of the output unless the description says otherwise."""
+    extents: Callable[[int], Extents]
+    """The extents for a size: the range of steps that have none of their own."""
     arrays: tuple[ArraySpec, ...]
     steps: tuple[Step, ...]
     numpy: Callable[[HostArrays], object]
@@ -78,6 +91,8 @@ class Case:
     baselines: tuple[Baseline, ...]
     promotion: Literal["private", "local"] = "private"
     """How temporaries are flagged in the promoted variants."""
+    compare: Literal["promotion", "strategies"] = "promotion"
+    """What fusionq's variants differ in."""
     local_range: tuple[int, ...] | None = None
     """The work-group size of every submission; None leaves it to fusionq."""
     tolerance: float = 0.0
@@ -98,10 +113,14 @@ class Case:
         ``unfused``: every submission reads its inputs and writes its result.  ``fused``: every
         input is read once, every temporary and the output written once.  ``promoted``: inputs
         and output only.  What hardware moves besides, such as the read of a line before it is
-        overwritten, is not counted.
+        overwritten, is not counted.  An array counts whole for a submission that takes part of
+        it.
         """
         extents = self.extents(size)
-        nbytes = {spec.name: 4 * prod(spec.shape(extents)) for spec in self.arrays}
+        nbytes = {
+            spec.name: np.dtype(spec.dtype).itemsize * prod(spec.shape(extents))
+            for spec in self.arrays
+        }
         if traffic == "unfused":
             return sum(nbytes[name] for step in self.steps for name in step.arrays)
         total = sum(nbytes[name] for name in (*self.names("input"), self.output))
@@ -113,50 +132,75 @@ class Case:
 class Workload:
     """A case's arrays at one size, shared by all variants, and the queue they run on.
 
-    Memory: every input, temporary and output once; the expected result; and for a case with a
-    tolerance the bits of the unfused run.
+    Memory: every input, temporary and output once; temporaries again for each set with flags,
+    where they are not promoted; the expected result; and for a case with a tolerance the bits of
+    the unfused run.
     """
 
     def __init__(self, case: Case, size: int, queue: fq.FusionQueue, seed: int = 0) -> None:
         self.case, self.size, self.queue = case, size, queue
         self.extents = case.extents(size)
-        self.range: int | tuple[int, ...] | fq.NdRange = (
-            fq.NdRange(self.extents, case.local_range)
-            if case.local_range
-            else self.extents[0]
-            if len(self.extents) == 1
-            else self.extents
-        )
         self.buffers: dict[str, fq.Buffer] = {}
         self.host: dict[str, npt.NDArray[Any]] = {}
+        self._flagged: list[fq.Buffer] = []
         rng = np.random.default_rng(seed)
         for spec in case.arrays:
-            buffer = fq.Buffer(spec.shape(self.extents), np.float32)
+            buffer = fq.Buffer(spec.shape(self.extents), spec.dtype)
             host = buffer.numpy()
-            if spec.role == "input":
-                _fill_random(host, rng)
+            if spec.role in ("input", "state"):
+                _fill_random(host, rng, spec.between)
             self.buffers[spec.name], self.host[spec.name] = buffer, host
+        self._states = {name: self.host[name].copy() for name in case.names("state")}
         self.out = self.host[case.output]
         case.numpy(self.host)
         self.expected = self.out.copy()
         self.bits: npt.NDArray[Any] | None = None if case.tolerance else self.expected
 
+    def range_of(self, step: Step) -> int | Extents | fq.NdRange:
+        """The range to submit a step with."""
+        extents = step.range_of(self.extents)
+        if self.case.local_range:
+            return fq.NdRange(extents, self.case.local_range)
+        return extents[0] if len(extents) == 1 else extents
+
+    def arguments(self, step: Step, buffers: Mapping[str, fq.Buffer]) -> list[fq.Buffer | float]:
+        """What to submit a step's kernel with, its arrays being ``buffers``."""
+        return [
+            buffers[argument]
+            if isinstance(argument, str)
+            else argument(self.extents)
+            if callable(argument)
+            else argument
+            for argument in step.arguments
+        ]
+
     def promoted_buffers(self) -> dict[str, fq.Buffer]:
         """The arrays, with temporaries that are flagged for promotion and so need no memory."""
+        return self._with_flags(**{f"promote_{self.case.promotion}": True})
+
+    def internal_buffers(self) -> dict[str, fq.Buffer]:
+        """The arrays, with temporaries whose contents need not survive a list."""
+        return self._with_flags(internal=True)
+
+    def _with_flags(self, **flags: bool) -> dict[str, fq.Buffer]:
         flagged = {
-            name: fq.Buffer(
-                self.buffers[name].shape,
-                np.float32,
-                promote_private=self.case.promotion == "private",
-                promote_local=self.case.promotion == "local",
-            )
-            for name in self.case.names("temporary")
+            spec.name: fq.Buffer(spec.shape(self.extents), spec.dtype, **flags)
+            for spec in self.case.arrays
+            if spec.role == "temporary"
         }
+        self._flagged += flagged.values()
         return {**self.buffers, **flagged}
 
     def spoil(self) -> None:
-        """Overwrite the output, so that an old result cannot pass as a new one."""
-        self.out.fill(np.nan)
+        """Overwrite the output and all temporaries that have memory, so that an old result cannot
+        pass as a new one; give the state its first value."""
+        for name in (*self.case.names("temporary"), self.case.output):
+            _spoil(self.host[name])
+        for buffer in self._flagged:
+            if buffer.is_allocated:
+                _spoil(buffer.numpy())
+        for name, values in self._states.items():
+            np.copyto(self.host[name], values)
 
     def check(self, bit_for_bit: bool) -> str:
         """Compare the output with the expected result, and with the bits of the unfused run
@@ -175,11 +219,24 @@ class Workload:
         return f"bit for bit unfused, {agreement}" if bit_for_bit else agreement
 
 
-def _fill_random(array: npt.NDArray[Any], rng: np.random.Generator) -> None:
+def _fill_random(
+    array: npt.NDArray[Any], rng: np.random.Generator, between: tuple[float, float]
+) -> None:
+    low, high = between
     flat = array.reshape(-1)
     for start in range(0, flat.size, CHUNK_ELEMENTS):
         part = flat[start : start + CHUNK_ELEMENTS]
-        part[...] = rng.random(part.size, dtype=np.float32)
+        if part.dtype.kind == "i":
+            part[...] = rng.integers(int(low), int(high), part.size)
+        else:
+            part[...] = rng.random(part.size, dtype=np.float32)
+            if between != (0.0, 1.0):
+                part *= np.float32(high - low)
+                part += np.float32(low)
+
+
+def _spoil(array: npt.NDArray[Any]) -> None:
+    array.fill(-1 if array.dtype.kind == "i" else np.nan)
 
 
 def _compare(

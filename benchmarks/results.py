@@ -30,6 +30,8 @@ class VariantResult:
     timing: Timing | None = None
     launches: int | None = None
     """Kernel launches a run, where fusionq's report tells."""
+    strategy: str | None = None
+    """What fusionq made of the list, where a strategy was asked for."""
     verified: str | None = None
     unavailable: str | None = None
 
@@ -49,6 +51,8 @@ class CaseResult:
     description: str
     size: int
     variants: tuple[VariantResult, ...]
+    single: bool = False
+    """Whether each run was over before the next one was submitted."""
 
     def median(self, name: str) -> float | None:
         """Median seconds of a variant, or None if it did not run."""
@@ -129,6 +133,7 @@ def _result(result: Result) -> dict[str, Any]:
         "case": result.case,
         "description": result.description,
         "size_elements": result.size,
+        "runs_submitted": "one at a time" if result.single else "back to back",
         "fused_promoted_time_ratios": result.time_ratios(),
         "variants": [_variant(result, variant) for variant in result.variants],
     }
@@ -145,11 +150,14 @@ def _variant(result: CaseResult, variant: VariantResult) -> dict[str, Any]:
         "first_decile_seconds": timing.quantile(0.1),
         "last_decile_seconds": timing.quantile(0.9),
         "samples_seconds": list(timing.seconds),
-        "calls_per_sample": timing.repetitions,
+        "minimum_seconds": min(timing.seconds),
+        "maximum_seconds": max(timing.seconds),
+        "runs_per_sample": timing.runs_per_sample,
         "stated_bytes": variant.stated_bytes,
         "stated_gigabytes_per_second": variant.gigabytes_per_second,
         "speed_up_over_unfused": result.ratio(variant, result.variants[0].name),
         "launches": variant.launches,
+        "strategy": variant.strategy,
         "verified": variant.verified,
     }
 

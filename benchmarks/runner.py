@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 import fusionq as fq
 from fusionq.benchmarks.case import Case, Workload
@@ -15,9 +16,16 @@ Progress = Callable[[str, int, int], None]
 
 
 def run_case(
-    case: Case, size: int, queue: fq.FusionQueue, rounds: int, progress: Progress
+    case: Case,
+    size: int,
+    queue: fq.FusionQueue,
+    rounds: int,
+    progress: Progress,
+    single: bool = False,
+    dpex_python: Path | None = None,
 ) -> CaseResult:
-    """Every variant of ``case`` at ``size`` elements, timed over ``rounds`` interleaved rounds.
+    """Every variant of ``case`` at ``size`` elements, timed over ``rounds`` interleaved rounds, in
+    batches of runs; ``single``: one run at a time.  ``dpex_python``: see ``variants``.
 
     Each variant's output is verified before and after the timing, against NumPy, and
     fusionq's own variants bit for bit against each other.  Raises AssertionError where an
@@ -26,7 +34,7 @@ def run_case(
     progress("making data", 0, 0)
     workload = Workload(case, size, queue)
     found = []
-    for variant in variants(workload):
+    for variant in variants(workload, dpex_python):
         progress(f"preparing {variant.name}", 0, 0)
         found.append(variant)
     ready = [variant for variant in found if isinstance(variant, Variant)]
@@ -43,7 +51,8 @@ def run_case(
         done += 1
         progress("timing", done, total)
 
-    timings = time_interleaved([v.run for v in ready], rounds, on_sample=on_sample)
+    samplers = [variant.timed(single) for variant in ready]
+    timings = time_interleaved(samplers, rounds, single=single, on_sample=on_sample)
     for variant in ready:
         progress(f"verifying {variant.name} again", total, total)
         _verify(workload, variant)
@@ -58,10 +67,11 @@ def run_case(
             stated_bytes=case.stated_bytes(variant.traffic, size),
             timing=by_name[variant.name],
             launches=launches[variant.name] if variant.group == "fusionq" else None,
+            strategy=variant.strategy,
             verified=verified[variant.name],
         )
 
-    return CaseResult(case.name, case.description, size, tuple(result(v) for v in found))
+    return CaseResult(case.name, case.description, size, tuple(result(v) for v in found), single)
 
 
 def _verify(workload: Workload, variant: Variant) -> str:

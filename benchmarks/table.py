@@ -13,7 +13,7 @@ def case_table(result: CaseResult) -> Table:
     table = Table(title=f"{result.case}: {result.description}; {result.size:,} elements")
     table.add_column("variant", no_wrap=True)
     for heading in (
-        "kernels", "median", "spread", "stated\nbytes", "GB/s", "×\nunfused",
+        "kernels", "median", "min…max", "runs a\nsample", "stated\nbytes", "GB/s", "×\nunfused",
     ):  # fmt: skip
         table.add_column(heading, justify="right", no_wrap=True)
     previous = result.variants[0].group
@@ -26,12 +26,19 @@ def case_table(result: CaseResult) -> Table:
 
 
 def case_notes(result: CaseResult) -> list[str]:
-    """How each result was checked, and why a variant did not run."""
+    """What was measured, how each result was checked, and why a variant did not run."""
     checked: dict[str, list[str]] = {}
-    notes = []
+    notes = [
+        "a sample is one run, submitted and waited for, after an untimed run of the same variant"
+        if result.single
+        else "a sample is the mean of runs submitted one after the other with one wait at the end, "
+        "after an untimed run of the same variant; host baselines loop"
+    ]
     for name, ratio in result.time_ratios().items():
         notes.append(f"{PROMOTED} takes {ratio:.2f}× the time of {name}")
     for variant in result.variants:
+        if variant.strategy is not None and variant.strategy != variant.name:
+            notes.append(f"{variant.name} ran as {variant.strategy}")
         if variant.verified is not None:
             checked.setdefault(variant.verified, []).append(variant.name)
         if variant.unavailable is not None:
@@ -88,12 +95,13 @@ def _cells(result: CaseResult, variant: VariantResult) -> list[str]:
     timing = variant.timing
     if timing is None or variant.stated_bytes is None:
         return [variant.name, "", "not run"]
-    spread = (timing.quantile(0.9) - timing.quantile(0.1)) / 2 / timing.median
+    low, high = (extreme(timing.seconds) / timing.median - 1 for extreme in (min, max))
     return [
         variant.name,
         "" if variant.launches is None else str(variant.launches),
         format_seconds(timing.median),
-        f"±{spread:.0%}",
+        f"{low:+.0%}…{high:+.0%}",
+        str(timing.runs_per_sample),
         format_bytes(variant.stated_bytes),
         f"{variant.gigabytes_per_second:.1f}",
         _ratio(result.ratio(variant, result.variants[0].name)),

@@ -29,6 +29,7 @@ SECTIONS = {
         "group_broadcast", "any_of_group", "all_of_group", "AtomicRef", "atomic_fence",
         "MemoryOrder", "MemoryScope", "AddressSpace",
     ],
+    "Settings": ["set_disk_cache"],
     "Errors": [],
 }  # fmt: skip
 """The names of each section; names that stand nowhere go under "Other", errors under theirs."""

@@ -6,8 +6,10 @@ safe, with the same result, bit for bit.
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from fusionq.config import set_disk_cache
 from fusionq.errors import (
     ArgumentError,
     DeviceError,
@@ -41,12 +43,16 @@ from fusionq.language import (
     group_barrier,
     group_broadcast,
     inclusive_scan_over_group,
+    mark,
     reduce_over_group,
+    region,
 )
 from fusionq.memory import Buffer, access
 from fusionq.queue import FusionQueue
 
 if TYPE_CHECKING:
+    from fusionq import profiling
+    from fusionq.profiling import profile
     from fusionq.report import Report
 
 __version__ = "0.1.0"
@@ -88,7 +94,12 @@ __all__ = [
     "group_broadcast",
     "inclusive_scan_over_group",
     "kernel",
+    "mark",
+    "profile",
+    "profiling",
     "reduce_over_group",
+    "region",
+    "set_disk_cache",
 ]
 
 
@@ -98,4 +109,8 @@ def __getattr__(name: str) -> Any:
         from fusionq.report import Report
 
         return Report
+    # Nor should it load the profiler.
+    if name in ("profile", "profiling"):
+        module = import_module("fusionq.profiling")
+        return module if name == "profiling" else module.profile
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -44,7 +44,7 @@ def built_plan(
     if plan is None:
         plan = _new_plan(backend, submissions, options, timings, (*known, *kept))
     try:
-        built = BuiltPlan(plan, _programs(backend, plan, options, timings))
+        built = BuiltPlan(plan, programs_of(backend, plan, options, timings))
     except DeviceError as error:
         if plan.strategy == "unfused":
             raise
@@ -53,7 +53,7 @@ def built_plan(
             raise FusionRefused(f"require=True, but {reason}") from error
         unfused = _new_plan(backend, submissions, FusionOptions(*UNFUSED), timings, ())
         plan = replace(unfused, fallback=reason)
-        built = BuiltPlan(plan, _programs(backend, plan, options, timings))
+        built = BuiltPlan(plan, programs_of(backend, plan, options, timings))
         warn_aborted(f"the list runs unfused: {reason}")
         outcome = "miss"
     else:
@@ -94,18 +94,23 @@ def _program_domain(backend: Backend) -> Hashable:
     return domain
 
 
-def _programs(
+def programs_of(
     backend: Backend, plan: Plan, options: FusionOptions, timings: dict[str, float]
 ) -> tuple[Program, ...]:
-    programs = []
-    for stage in plan.stages:
-        key = (_program_domain(backend), stage.kernel, options.fp)
-        program = PLANS.program(key)
-        if program is None:
-            program = _program(backend, stage.kernel, options.fp, timings)
-            PLANS.add_program(key, program)
-        programs.append(program)
-    return tuple(programs)
+    """The program of each stage of ``plan``; adds the seconds by phase to ``timings``."""
+    return tuple(program_of(backend, s.kernel, options.fp, timings) for s in plan.stages)
+
+
+def program_of(
+    backend: Backend, kernel: Kernel, fp: FloatMode, timings: dict[str, float]
+) -> Program:
+    """The program of ``kernel``, built only if no cache has it."""
+    key = (_program_domain(backend), kernel, fp)
+    program = PLANS.program(key)
+    if program is None:
+        program = _program(backend, kernel, fp, timings)
+        PLANS.add_program(key, program)
+    return program
 
 
 def _program(backend: Backend, kernel: Kernel, fp: FloatMode, timings: dict[str, float]) -> Program:

@@ -10,7 +10,7 @@ from fusionq.errors import ArgumentError
 
 DEFAULT_CACHE_BYTES = 256 << 20
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
-_ON = ("on", "1", "yes", "true")
+_OFF = ("off", "0", "no", "false")
 
 
 def debug_level() -> int:
@@ -59,17 +59,23 @@ def set_disk_cache(
     _chosen = _Chosen(enabled, None if directory is None else Path(directory), max_bytes)
 
 
+def disk_cache_enabled() -> bool:
+    """Whether plans and programs are kept on disk: as ``set_disk_cache`` says, else unless
+    ``FUSIONQ_CACHE`` is off."""
+    if _chosen.enabled is not None:
+        return _chosen.enabled
+    return os.environ.get("FUSIONQ_CACHE", "").strip().lower() not in _OFF
+
+
 def disk_cache_settings() -> DiskCacheSettings:
     """The settings in force: those of ``set_disk_cache``, of the environment, the defaults.
 
     ArgumentError where ``FUSIONQ_CACHE_SIZE`` is no number of bytes.
     """
-    enabled, directory, max_bytes = _chosen.enabled, _chosen.directory, _chosen.max_bytes
-    if enabled is None:
-        enabled = os.environ.get("FUSIONQ_CACHE", "").strip().lower() in _ON
+    directory, max_bytes = _chosen.directory, _chosen.max_bytes
     return DiskCacheSettings(
         _default_directory() if directory is None else directory,
-        enabled,
+        disk_cache_enabled(),
         _default_size() if max_bytes is None else max_bytes,
     )
 

@@ -20,6 +20,7 @@ from fusionq.backends.base import (
     Backend,
     Binding,
     DeviceEvent,
+    LaunchShape,
     PreparedLaunch,
 )
 from fusionq.cache.memory import BuiltPlan
@@ -34,6 +35,7 @@ from fusionq.planning.plan import (
     FusionOptions,
     ParamSource,
     Plan,
+    QueueSource,
     RangeSource,
     StagePlan,
 )
@@ -41,6 +43,8 @@ from fusionq.storage import Storage
 from fusionq.submission_list import ScalarValue, SubmissionList
 
 if TYPE_CHECKING:
+    from fusionq.backends.base import Program
+    from fusionq.megakernel.launch import PersistentLaunch
     from fusionq.report import CacheOutcome, Report
 
 
@@ -59,6 +63,8 @@ class PreparedRun:
         "launches",
         "memory",
         "plan_depends_on_scalars",
+        "profiled",
+        "scheduling",
         "setters",
         "single",
         "stage_of",
@@ -96,11 +102,27 @@ class PreparedRun:
         """The scalar arguments' values in the launches."""
         self.setters: list[list[tuple[PreparedLaunch, str]]] = []
         """For each scalar argument, the launches and their parameters that have its value."""
+        self.scheduling: set[int] = set()
+        """The scalar arguments that a persistent kernel's schedule was made for."""
         self.storages: list[weakref.ref[Storage]] = []
         """Those of ``bound_memory``."""
         self.tokens: frozenset[int] = frozenset()
         """The storages that the list names."""
         self.plan_depends_on_scalars = built.plan.validity.depends_on_scalars
+        self.profiled = False
+        """Whether its kernels record times."""
+
+    def address_of(self, backend: Backend, argument: ArrayArgument, held: object) -> int:
+        """Where an array argument's memory is; ``held`` keeps it."""
+        address = argument.address
+        if isinstance(held, Storage):
+            address = held.make_reachable(backend) + argument.offset
+        assert address is not None
+        return address
+
+    def extra_bindings(self, stage: int, shape: LaunchShape) -> Sequence[Binding]:
+        """The values of a kernel's last parameters, which have no source in the submissions."""
+        return ()
 
     def used(self, memory: Sequence[object]) -> list[Storage]:
         """The storages that the launches use, of ``memory``, the list's."""
@@ -126,6 +148,8 @@ class PreparedRun:
         changed = [k for k, value in enumerate(values) if value is not bound[k]]
         if not changed:
             return True
+        if self.scheduling and not self.scheduling.isdisjoint(changed):
+            return False
         if self.plan_depends_on_scalars and not self.built.plan.validity.holds(submissions()):
             return False
         for k in changed:
@@ -198,7 +222,7 @@ def prepare(backend: Backend, pending: SubmissionList, values: OptionValues) -> 
     built, cache = built_plan(backend, submissions, options, timings)
     started = time.perf_counter()
     run = PreparedRun(built, submissions, cache, timings)
-    _bind(backend, run, pending)
+    bind(backend, run, pending)
     timings["prepare"] = time.perf_counter() - started
     if cache != "memory" and debug_level() >= 1:
         _show(report_of(run, cache, timings))
@@ -214,7 +238,7 @@ def _show(report: Report) -> None:
 
 
 # ------------------------------------------------------------------------------ binding
-def _bind(backend: Backend, run: PreparedRun, pending: SubmissionList) -> None:
+def bind(backend: Backend, run: PreparedRun, pending: SubmissionList) -> None:
     """Allocate what the launches need, and prepare them."""
     from fusionq.planning.launching import launch_shape_of
 
@@ -225,10 +249,7 @@ def _bind(backend: Backend, run: PreparedRun, pending: SubmissionList) -> None:
     used: dict[object, int] = {}
 
     def array_binding(argument: ArrayArgument, held: object) -> ArrayBinding:
-        address = argument.address
-        if isinstance(held, Storage):
-            address = held.make_reachable(backend) + argument.offset
-        assert address is not None
+        address = run.address_of(backend, argument, held)
         itemsize = argument.dtype.nbytes
         return ArrayBinding(
             address, argument.shape, tuple(stride // itemsize for stride in argument.strides)
@@ -250,15 +271,25 @@ def _bind(backend: Backend, run: PreparedRun, pending: SubmissionList) -> None:
             used.setdefault(held.token, position)
         return array_binding(argument, held)
 
-    for stage, program in zip(run.built.plan.stages, run.built.programs, strict=True):
-        shape = launch_shape_of(stage, submissions, backend.info)
-        if shape is None:
-            run.launches.append(None)
-            continue
-        launch = backend.prepare(program, [binding(s) for s in stage.sources], shape)
+    plan = run.built.plan
+    for k, (stage, program) in enumerate(zip(plan.stages, run.built.programs, strict=True)):
+        launch: PreparedLaunch
+        scheduling: frozenset[str] = frozenset()
+        if stage.inner:
+            launch = _persistent(backend, program, stage, binding)
+            scheduling = launch.scheduling
+        else:
+            shape = launch_shape_of(stage, submissions, backend.info)
+            if shape is None:
+                run.launches.append(None)
+                continue
+            bindings = [*map(binding, stage.sources), *run.extra_bindings(k, shape)]
+            launch = backend.prepare(program, bindings, shape)
         run.launches.append(launch)
         for position, name in _scalar_params(stage, scalars):
             run.setters[position].append((launch, name))
+            if name in scheduling:
+                run.scheduling.add(position)
     run.single = run.launches[0] if len(run.launches) == 1 else None
     run.bound_memory = tuple(used.values())
     run.storages = [weakref.ref(s) for s in run.used(pending.memory)]
@@ -266,12 +297,24 @@ def _bind(backend: Backend, run: PreparedRun, pending: SubmissionList) -> None:
     run.tokens = frozenset(m.token for m in pending.memory if isinstance(m, Storage))
 
 
+def _persistent(
+    backend: Backend,
+    program: Program,
+    stage: StagePlan,
+    binding: Callable[[ParamSource], Binding],
+) -> PersistentLaunch:
+    from fusionq.megakernel.launch import PersistentLaunch
+
+    bindings = [0 if isinstance(s, QueueSource) else binding(s) for s in stage.sources]
+    return PersistentLaunch(backend, program, stage.kernel, stage.sources, bindings)
+
+
 def _scalar_params(stage: StagePlan, scalars: dict[tuple[int, int], int]) -> list[tuple[int, str]]:
     """Each parameter of the stage's kernel that has a scalar argument's value: the argument's
     place among the list's scalars, the parameter's name."""
     return [
         (scalars[source.submission, source.argument], param.name)
-        for param, source in zip(stage.kernel.params, stage.sources, strict=True)
+        for param, source in zip(stage.kernel.params, stage.sources, strict=False)
         if isinstance(source, ArgumentSource) and (source.submission, source.argument) in scalars
     ]
 

@@ -19,7 +19,7 @@ from fusionq.options import (
     option_values,
 )
 from fusionq.queue import FusionQueue
-from fusionq.submission_list import ScalarValue, SubmissionList, check_bounds
+from fusionq.submission_list import ScalarValue, SubmissionList, check_values
 
 if TYPE_CHECKING:
     from fusionq.report import Report
@@ -159,6 +159,6 @@ def _changed_values(ended: SubmissionList, changed: dict[str, ScalarValue]) -> l
             values[k] = value
     position = 0
     for entry in ended.entries:
-        check_bounds(entry, values[position : position + entry.scalars])
+        check_values(entry, values[position : position + entry.scalars])
         position += entry.scalars
     return values

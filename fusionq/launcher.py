@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from time import perf_counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from fusionq.backends.base import Backend, DeviceEvent
 from fusionq.cache.memory import QueueCache
@@ -18,19 +18,35 @@ if TYPE_CHECKING:
     from fusionq.execution import PreparedRun
 
 
+class Profiler(Protocol):
+    """Gives the runs of a queue while a profile of it is taken."""
+
+    def run_for(self, pending: SubmissionList, options: OptionValues) -> PreparedRun:
+        """A run of the list, with its present scalar values, that records; raises what
+        preparing one does."""
+
+
+launcher_listeners: list[Callable[[Launcher], object]] = []
+"""Called with each new Launcher; for tools."""
+
+
 class Launcher:
     """One backend's launches, and the memory that they use while they run.
 
     ``last_event`` is that of the latest launch; the backend keeps launches in order.
     """
 
-    __slots__ = ("_in_flight", "backend", "cache", "last_event")
+    __slots__ = ("__weakref__", "_in_flight", "backend", "cache", "last_event", "profiler")
 
     def __init__(self, backend: Backend, cache: QueueCache) -> None:
         self.backend = backend
         self.cache = cache
         self.last_event: DeviceEvent | None = None
         self._in_flight: deque[tuple[DeviceEvent, Sequence[object]]] = deque()
+        self.profiler: Profiler | None = None
+        """Where runs come from while a profile is taken."""
+        for listener in launcher_listeners:
+            listener(self)
 
     def run_list(self, pending: SubmissionList, options: OptionValues) -> None:
         """Run a list as its plan says.  Raises FusionRefused, PromotionConflict, ArgumentError
@@ -38,7 +54,11 @@ class Launcher:
         cache = self.cache
         if cache.stale:
             cache.drop_stale()
-        run = cache.runs.get((options, *pending.entries))
+        run = (
+            cache.runs.get((options, *pending.entries))
+            if self.profiler is None or not pending.entries
+            else self.profiler.run_for(pending, options)
+        )
         if run is None or (pending.values and not run.rebind(pending.values, pending.submissions)):
             run = self._prepare(pending, options)
             pending.cache, pending.timings = run.cache, run.timings
@@ -56,7 +76,10 @@ class Launcher:
     ) -> DeviceEvent | None:
         """Run one submission by itself; its event, None if there was nothing to run."""
         run = entry.plain
-        if run is None or values:
+        if self.profiler is not None:
+            single = SubmissionList.of([entry], memory, foreign, values)
+            run = self.profiler.run_for(single, UNFUSED)
+        elif run is None or values:
             run = self._plain_run(entry, memory, foreign, values)
         return self._launch(run, run.used(memory), foreign, depends)[0]
 
@@ -83,11 +106,21 @@ class Launcher:
         """Launch a list that has run once more, with other scalar ``values``; ``foreign`` are
         its foreign arrays.  FusionStateError if a Buffer that it uses was deleted."""
         run = ended.run
-        if run is None:
+        if self.profiler is not None or (run is not None and run.profiled):
+            if run is not None:
+                run.used_again()
+            run = ended.run = self._run_of(ended.again(values, foreign), ended.options)
+        elif run is None:
             run = ended.run = self._prepare(ended.again(values, foreign), UNFUSED)
         elif values and not run.rebind(values, lambda: ended.again(values, foreign).submissions()):
             run = self._prepare(ended.again(values, foreign), ended.options)
         self._launch(run, run.used_again(), foreign, ())
+
+    def _run_of(self, again: SubmissionList, options: OptionValues) -> PreparedRun:
+        """The run of a list that has run before, with a profile or without."""
+        if self.profiler is not None:
+            return self.profiler.run_for(again, options)
+        return self._prepare(again, options)
 
     def _prepare(self, pending: SubmissionList, options: OptionValues) -> PreparedRun:
         started = perf_counter()

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -19,7 +20,7 @@ from fusionq.analysis.submission import (
     Submission,
 )
 from fusionq.backends.base import Backend, DeviceInfo
-from fusionq.cache.entries import keep_check, kept_check
+from fusionq.cache.entries import MOST_VARIANTS, keep_check, kept_check
 from fusionq.call_site import argument_labels, user_span
 from fusionq.errors import ArgumentError, DeviceError, KernelLanguageError
 from fusionq.foreign import ForeignArray, describe
@@ -34,7 +35,7 @@ from fusionq.language.ranges import NdRange, Range, as_range
 from fusionq.memory import AccessorArgument, Buffer
 from fusionq.planning.validity import Validity
 from fusionq.storage import check_reachable
-from fusionq.submission_list import KnownSubmission, ScalarValue, check_bounds
+from fusionq.submission_list import KnownSubmission, ScalarValue, SubmissionList, check_bounds
 
 
 def admit(
@@ -52,7 +53,7 @@ def admit(
     """
     clock = _Clock(timings)
     span = user_span()
-    try:
+    with _told_where(span):
         function = _kernel_function(kernel)
         index_space = _index_space(function, translated(range))
         args = [translated(value) for value in args]
@@ -81,6 +82,7 @@ def admit(
             arguments,
             span,
             function.text,
+            partial(function.specialise, signature, True),
         )
         clock.lap("frontend")
         kept = kept_check(submission, backend.info)
@@ -104,55 +106,97 @@ def admit(
             sum(isinstance(a, ScalarArgument) for a in arguments),
             facts.bounds,
         )
-        check_bounds(entry, [a.value for a in arguments if isinstance(a, ScalarArgument)])
+        values = [a.value for a in arguments if isinstance(a, ScalarArgument)]
+        check_bounds(entry, values)
         clock.lap("frontend")
-        check_key = _check_key(submission)
-        if check_key not in _checked:
-            _check(submission, facts, () if kept is None else kept.passed, backend.info, clock)
-            if len(_checked) >= 4096:
-                _checked.clear()
-            _checked.add(check_key)
-    except (ArgumentError, DeviceError) as error:
-        raise type(error)(_located(span, str(error))) from None
-    except KernelLanguageError as error:
-        raise KernelLanguageError(f"{error}\n  Submitted at {span}.") from None
+        _check(entry, values, () if kept is None else kept.passed, facts, backend.info, clock)
     return entry
 
 
+def check_again(entry: KnownSubmission, values: Sequence[ScalarValue]) -> None:
+    """Check a known submission with integer ``values`` that it has not been seen with; raises as
+    ``admit`` does."""
+    (submission,) = SubmissionList.of([entry], (), (), values).submissions()
+    span = user_span()
+    with _told_where(span):
+        if not _holds(entry, submission, values):
+            from fusionq.planning.planner import check_submission
+
+            entry.checks.insert(0, check_submission(replace(submission, span=span)))
+            del entry.checks[MOST_VARIANTS:]
+            _holds(entry, submission, values)
+
+
 def _check(
-    submission: Submission,
+    entry: KnownSubmission,
+    values: Sequence[ScalarValue],
+    kept: tuple[Validity, ...],
     facts: KernelFacts,
-    passed: tuple[Validity, ...],
     info: DeviceInfo,
     clock: _Clock,
 ) -> None:
     """Prove that no access certainly leaves its array and no barrier is certainly missed, unless
-    what an earlier process has ``passed`` says so for these sizes too; remember it."""
-    if any(validity.holds((submission,)) for validity in passed):
+    what was proved before, here or in an earlier process (``kept``), says so for these sizes and
+    integers too; remember it."""
+    submission = entry.submission
+    if len(_checked) >= 4096:
+        _checked.clear()
+    entry.checks = _checked.setdefault(_check_key(submission), list(kept))
+    if _holds(entry, submission, values):
         return
     from fusionq.planning.planner import check_submission
 
     clock.lap("import")
     validity = check_submission(submission)
     clock.lap("analysis")
-    keep_check(submission, info, facts, (validity, *passed))
+    entry.checks.insert(0, validity)
+    del entry.checks[MOST_VARIANTS:]
+    _holds(entry, submission, values)
+    keep_check(submission, info, facts, entry.checks)
     clock.lap("disk")
 
 
-_checked: set[Hashable] = set()
-"""What ``check_submission`` has let pass, in the terms that its answer depends on."""
+def _holds(
+    entry: KnownSubmission, submission: Submission, values: Sequence[ScalarValue]
+) -> bool:
+    """Whether one of the entry's checks serves the ``values``; the entry then remembers them."""
+    for validity in entry.checks:
+        if validity.holds((submission,)):
+            scalars = [k for k, a in enumerate(submission.arguments) if isinstance(a, ScalarArgument)]
+            rests_on = {scalars.index(k) for k in validity.scalars}
+            if not rests_on <= set(entry.rests_on):
+                entry.rests_on = tuple(sorted(rests_on | set(entry.rests_on)))
+                entry.passed.clear()
+            if len(entry.passed) >= 4096:
+                entry.passed.clear()
+            entry.passed.add(entry.integers(values))
+            return True
+    return False
+
+
+_checked: dict[Hashable, list[Validity]] = {}
+"""For which sizes and integers ``check_submission`` has let pass what."""
 
 
 def _check_key(submission: Submission) -> Hashable:
-    """Kernel, types, range, extents, strides, flags and integer values; not where memory is."""
+    """Kernel, types, range, extents, strides and flags; not where memory is."""
     arguments: list[Hashable] = []
     for argument in submission.arguments:
         if isinstance(argument, ArrayArgument):
             flags = argument.buffer_flag, argument.access_flag, argument.internal
             arguments.append((argument.shape, argument.strides, *flags))
-        elif isinstance(argument, ScalarArgument) and not argument.type.is_float:
-            arguments.append(int(argument.value))
     return submission.fingerprint, submission.signature, submission.range, tuple(arguments)
+
+
+@contextmanager
+def _told_where(span: Span) -> Iterator[None]:
+    """Errors inside the block name the call of ``submit``."""
+    try:
+        yield
+    except (ArgumentError, DeviceError) as error:
+        raise type(error)(_located(span, str(error))) from None
+    except KernelLanguageError as error:
+        raise KernelLanguageError(f"{error}\n  Submitted at {span}.") from None
 
 
 class _Clock:

@@ -27,7 +27,8 @@ from fusionq.storage import Region, Storage
 
 if TYPE_CHECKING:
     from fusionq.execution import PreparedRun
-    from fusionq.queue import FusionQueue
+    from fusionq.planning.validity import Validity
+    from fusionq.queue_state import QueueState
     from fusionq.report import CacheOutcome, Report
 
 ScalarValue = bool | int | float | np.generic
@@ -45,6 +46,9 @@ class KnownSubmission:
     it.  ``scalars``: how many scalar arguments there are.  ``bounds``: (position among them,
     least, greatest) for Python ints that the kernel holds in an integer type.  ``plain``: how
     it runs outside fusion mode.
+
+    ``checks``: for which integers no access is known to leave its array.  ``rests_on``: the
+    positions among the scalars of those integers.  ``passed``: values of them that passed.
     """
 
     submission: Submission
@@ -53,6 +57,13 @@ class KnownSubmission:
     bounds: tuple[tuple[int, int, int], ...]
     plain: PreparedRun | None = None
     last_use: int = field(default=0)
+    checks: list[Validity] = field(default_factory=list)
+    rests_on: tuple[int, ...] = ()
+    passed: set[tuple[ScalarValue, ...]] = field(default_factory=set)
+
+    def integers(self, values: Sequence[ScalarValue]) -> tuple[ScalarValue, ...]:
+        """Those of the scalar ``values`` that the check of indices rests on."""
+        return tuple([values[position] for position in self.rests_on])
 
 
 class SubmissionList:
@@ -81,7 +92,7 @@ class SubmissionList:
     events: Sequence[DeviceEvent | None] = ()
     """One for each stage of ``run``, or for each submission."""
 
-    def __init__(self, queue: FusionQueue | None) -> None:
+    def __init__(self, queue: QueueState | None) -> None:
         self.queue = queue
         self.entries: list[KnownSubmission] = []
         self.numbers: list[int] = []
@@ -210,6 +221,17 @@ class SubmissionList:
                 held = next(memory)
                 if held is not None:
                     yield region_of(argument, held), stores
+
+
+def check_values(entry: KnownSubmission, values: Sequence[ScalarValue]) -> None:
+    """ArgumentError if scalars of a known submission do not fit: see ``check_bounds``, and those
+    with which an index certainly leaves its array."""
+    if entry.bounds:
+        check_bounds(entry, values)
+    if entry.rests_on and entry.integers(values) not in entry.passed:
+        from fusionq.recording import check_again
+
+        check_again(entry, values)
 
 
 def check_bounds(entry: KnownSubmission, values: Sequence[ScalarValue]) -> None:

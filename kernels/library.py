@@ -55,9 +55,12 @@ class LibraryKernel:
     """The shapes of arrays that have not the problem's."""
     local: Mapping[str, Extents] = field(default_factory=dict)
     """The parameters that are LocalAccessors, with their shapes."""
+    positive: tuple[str, ...] = ()
+    """Arrays that hold no negative number."""
     reorders: bool = False
     """Whether floating numbers are added up in an order of the device's choice: then a result
-    may lie from its reference by ``n·eps`` times the reference of the absolute values."""
+    may lie from its reference by ``n·eps`` times the reference of the absolute values, for a
+    problem of ``n`` elements in all."""
 
     @property
     def name(self) -> str:
@@ -87,7 +90,8 @@ class LibraryKernel:
                 values.append(LocalAccessor(self.local[parameter], dtype))
             else:
                 array_dtype = np.dtype(self.array_dtypes.get(parameter, dtype))
-                values.append(_random(self.shape_of(parameter, extents), array_dtype, rng))
+                array = _random(self.shape_of(parameter, extents), array_dtype, rng)
+                values.append(np.abs(array) if parameter in self.positive else array)
         return values
 
 
@@ -107,6 +111,7 @@ def reference_for(
     range_of: Callable[[Extents], Extents | NdRange] = tuple,
     shapes: Mapping[str, Callable[[Extents], Extents]] | None = None,
     local: Mapping[str, Extents] | None = None,
+    positive: tuple[str, ...] = (),
     reorders: bool = False,
 ) -> Callable[[Reference], Reference]:
     """Decorate the NumPy reference of ``kernel``, and put the pair into ``LIBRARY``."""
@@ -125,6 +130,7 @@ def reference_for(
             range_of=range_of,
             shapes=shapes or {},
             local=local or {},
+            positive=positive,
             reorders=reorders,
         )
         if entry.name in LIBRARY:

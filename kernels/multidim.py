@@ -8,7 +8,14 @@ import numpy as np
 
 import fusionq as fq
 from fusionq.kernels.activations import SQRT_2_OVER_PI, gelu_tanh_reference
-from fusionq.kernels.library import FLOATING, NUMERIC, Array, Scalar, reference_for
+from fusionq.kernels.library import (
+    FLOATING,
+    NUMERIC,
+    Array,
+    Extents,
+    Scalar,
+    reference_for,
+)
 
 
 @fq.kernel
@@ -100,6 +107,32 @@ def transpose(item: fq.Item, x: Array, out: Array) -> None:
 
 @reference_for(transpose, ndim=2, axes={"out": (1, 0)}, dtypes=("bool", *NUMERIC))
 def transpose_reference(x: Array, out: Array) -> None:
+    out[...] = x.T
+
+
+STRIP = 16
+"""Elements of a column that one work-item of ``transpose_strips`` moves: a float32 cache line."""
+
+
+@fq.kernel
+def transpose_strips(item: fq.Item, x: Array, out: Array) -> None:
+    """``transpose`` in which a work-item moves STRIP elements of one column, so that it writes
+    whole cache lines; the range is ``(rows / STRIP rounded up, columns)``."""
+    first = STRIP * item.get_id(0)
+    column = item.get_id(1)
+    for row in range(first, min(first + STRIP, x.shape[0])):
+        out[column, row] = x[row, column]
+
+
+def strips(extents: Extents) -> Extents:
+    """The range of ``transpose_strips``."""
+    return (-(-extents[0] // STRIP), extents[1])
+
+
+@reference_for(
+    transpose_strips, ndim=2, axes={"out": (1, 0)}, dtypes=("bool", *NUMERIC), range_of=strips
+)
+def transpose_strips_reference(x: Array, out: Array) -> None:
     out[...] = x.T
 
 

@@ -12,6 +12,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from fusionq.benchmarks.case import Baseline, Unavailable, Workload
+from fusionq.benchmarks.timing import Start
 
 LIMITS = ("C/OpenMP", "C/OpenMP, non-temporal")
 FLAGS = ("-O3", "-march=native", "-fopenmp", "-ffp-contract=off", "-shared", "-fPIC")
@@ -37,14 +38,18 @@ def compiler() -> str:
 
 
 def _c_baseline(name: str, expression: str, flags: tuple[str, ...]) -> Baseline:
-    def prepare(workload: Workload) -> Callable[[], object]:
+    def prepare(workload: Workload) -> Start:
         names = workload.case.names("input")
         function = _build(names, expression, flags)
         addresses = (ctypes.c_void_p * len(names))(*(workload.host[n].ctypes.data for n in names))
         output = workload.out.ctypes.data
         if output % 64:
             raise Unavailable("the output is not 64-byte aligned, as streaming stores need it")
-        return lambda: function(addresses, output, workload.out.size)
+
+        def run() -> None:
+            function(addresses, output, workload.out.size)
+
+        return run
 
     return Baseline(name, "promoted", prepare)
 

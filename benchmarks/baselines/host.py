@@ -9,13 +9,17 @@ from typing import Any
 import numpy as np
 
 from fusionq.benchmarks.case import Baseline, Unavailable, Workload
+from fusionq.benchmarks.timing import Start
 
 
 def numpy_baseline() -> Baseline:
     """The case's own NumPy form: one pass over memory an operation, results preallocated."""
 
-    def prepare(workload: Workload) -> Callable[[], object]:
-        return lambda: workload.case.numpy(workload.host)
+    def prepare(workload: Workload) -> Start:
+        def run() -> None:
+            workload.case.numpy(workload.host)
+
+        return run
 
     return Baseline("NumPy, out=", "unfused", prepare)
 
@@ -26,7 +30,7 @@ def numexpr_baseline(expression: str, **constants: float) -> Baseline:
     ``constants`` enter as float32: a literal in the text would make the whole float64.
     """
 
-    def prepare(workload: Workload) -> Callable[[], object]:
+    def prepare(workload: Workload) -> Start:
         try:
             import numexpr
         except ImportError:
@@ -35,8 +39,8 @@ def numexpr_baseline(expression: str, **constants: float) -> Baseline:
         inputs: dict[str, Any] = {n: workload.host[n] for n in workload.case.names("input")}
         inputs |= {name: np.float32(value) for name, value in constants.items()}
 
-        def run() -> object:
-            return numexpr.evaluate(expression, inputs, {}, out=workload.out, casting="same_kind")
+        def run() -> None:
+            numexpr.evaluate(expression, inputs, {}, out=workload.out, casting="same_kind")
 
         return run
 
@@ -47,7 +51,7 @@ def numba_baseline(make: Callable[[Any], Callable[..., None]]) -> Baseline:
     """A parallel loop in Numba: ``make(numba)`` returns the plain Python function over the
     inputs and the output, in the case's order; it uses ``numba.prange``."""
 
-    def prepare(workload: Workload) -> Callable[[], object]:
+    def prepare(workload: Workload) -> Start:
         try:
             import numba
         except ImportError:
@@ -56,8 +60,8 @@ def numba_baseline(make: Callable[[Any], Callable[..., None]]) -> Baseline:
         case = workload.case
         arrays = [workload.host[name] for name in (*case.names("input"), case.output)]
 
-        def run() -> object:
-            return loop(*arrays)
+        def run() -> None:
+            loop(*arrays)
 
         return run
 

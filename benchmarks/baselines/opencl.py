@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from fusionq.benchmarks.case import Baseline, Traffic, Unavailable, Workload
+from fusionq.benchmarks.timing import Start, Waitable
 
 HEADER = "#pragma OPENCL FP_CONTRACT OFF\n"
 LOCAL_SIZE = 1024
@@ -42,20 +43,21 @@ def raw_launches(workload: Workload, source: str, launches: tuple[Launch, ...]) 
 def opencl_baseline(
     name: str, traffic: Traffic, source: str, launches: tuple[Launch, ...]
 ) -> Baseline:
-    """Hand-written kernels, one launch each, in order; one wait at the end.
+    """Hand-written kernels, one launch each, in order.
 
     A kernel takes its arrays and ``long n``, the extent of the last axis, which it guards; the
     global size is rounded up to whole work-groups of 1024.
     """
 
-    def prepare(workload: Workload) -> Callable[[], object]:
+    def prepare(workload: Workload) -> Start:
         *first, last = raw_launches(workload, source, launches)
 
-        def run() -> None:
+        def start() -> Waitable:
             for launch in first:
                 launch()
-            last().wait()
+            event: Waitable = last()
+            return event
 
-        return run
+        return start
 
     return Baseline(name, traffic, prepare)

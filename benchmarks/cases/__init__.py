@@ -7,10 +7,27 @@ from fusionq.benchmarks.cases import (
     bias_gelu,
     group_neighbours,
     long_chain,
+    mlp,
+    normalise,
+    rearrange,
     seeds,
+    stencils,
+    transformer_block,
 )
 
 CASES: dict[str, Case] = {
-    module.CASE.name: module.CASE
-    for module in (seeds, axpy_chain, activation_chain, bias_gelu, long_chain, group_neighbours)
+    case.name: case
+    for case in (
+        seeds.CASE,
+        axpy_chain.CASE,
+        activation_chain.CASE,
+        bias_gelu.CASE,
+        long_chain.CASE,
+        group_neighbours.CASE,
+        *stencils.CASES,
+        *rearrange.CASES,
+        *normalise.CASES,
+        *mlp.CASES,
+        transformer_block.CASE,
+    )
 }

@@ -31,6 +31,7 @@ from fusionq.ir.nodes import (
     Kernel,
     Load,
     Logical,
+    Record,
     Select,
     Span,
     Stmt,
@@ -270,6 +271,9 @@ class _Walker:
                 self._meeting(stmt.span, live)
             case Barrier():
                 self._meeting(stmt.span, live)
+            case Record():
+                for expr in statement_expressions(stmt):
+                    self._record(expr, live)
             case If():
                 return self._if(stmt, live)
             case For():

@@ -100,8 +100,8 @@ class _Relations:
             try:
                 with limited_operations():
                     self.answers[key] = self._scope(producer, a, consumer, b, kind)
-            except TooManyOperations:
-                reason = f"which elements {a.span} and {b.span} share takes too long to find out"
+            except TooManyOperations as error:
+                reason = f"which elements {a.span} and {b.span} share is not known: {error}"
                 self.answers[key] = "UNKNOWN", reason, None
         scope, reason, items = self.answers[key]
         return Found(

@@ -65,7 +65,8 @@ def bounding_box(analysis: ListAnalysis, elements: isl.Map) -> Footprint | str:
     for dim in range(elements.dim(isl.dim_type.out)):
         low, high = elements.dim_min(dim).coalesce(), elements.dim_max(dim)
         best: tuple[int, isl.Aff] | None = None
-        for _, start in low.get_pieces():
+        for _, piece in low.get_pieces():
+            start = piece.floor()  # a whole number for every owner, not only the piece's
             first = isl.PwAff.from_aff(start)
             if not analysis.proofs.is_empty(low.lt_set(first.intersect_domain(low.domain()))):
                 continue
@@ -84,7 +85,8 @@ def _largest(analysis: ListAnalysis, difference: isl.PwAff) -> int | None:
     """The largest value of ``difference``, for all sizes if possible, else for today's."""
     for pinned in (False, True):
         value = difference.intersect_params(analysis.symbols.point) if pinned else difference
-        largest = value.max_val()
+        # The distance is a whole number, but isl may write it as a quotient.
+        largest = value.floor().max_val()
         if largest.is_int():
             if pinned:
                 names = analysis.symbols.names

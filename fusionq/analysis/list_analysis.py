@@ -128,9 +128,7 @@ def kernel_shape(submission: Submission, symbols: Symbols) -> KernelShape:
             for dim, extent in enumerate(argument.shape):
                 extents[argument.name, dim] = symbols.size(extent)
         elif isinstance(argument, ScalarArgument) and argument.type.is_integer:
-            value = int(argument.value)
-            if abs(value) < 1 << 62:
-                params[argument.name] = symbols.scalar(value)
+            params[argument.name] = symbols.scalar(int(argument.value))
     return KernelShape(
         tuple(symbols.size(extent) for extent in global_range(submission)),
         local_range(submission),

@@ -24,7 +24,7 @@ from fusionq.analysis.footprint import (
 )
 from fusionq.analysis.item_space import Mode
 from fusionq.analysis.list_analysis import ListAnalysis
-from fusionq.analysis.proof import TOO_HARD, TooManyOperations, limited_operations
+from fusionq.analysis.proof import TooManyOperations, limited_operations
 
 
 def local_footprint(
@@ -35,8 +35,8 @@ def local_footprint(
     try:
         with limited_operations(questions=20):
             return _footprint(analysis, uses, mode, local)
-    except TooManyOperations:
-        return TOO_HARD
+    except TooManyOperations as error:
+        return str(error)
 
 
 def _footprint(

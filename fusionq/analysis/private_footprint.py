@@ -22,7 +22,7 @@ from fusionq.analysis.footprint import (
 )
 from fusionq.analysis.item_space import Mode
 from fusionq.analysis.list_analysis import ListAnalysis
-from fusionq.analysis.proof import TOO_HARD, TooManyOperations, limited_operations
+from fusionq.analysis.proof import TooManyOperations, limited_operations
 from fusionq.ir.nodes import Atomic
 
 PRIVATE_BYTES_LIMIT = 512
@@ -35,8 +35,8 @@ def private_footprint(analysis: ListAnalysis, uses: Sequence[Use], mode: Mode) -
     try:
         with limited_operations(questions=20):
             return _footprint(analysis, uses, mode)
-    except TooManyOperations:
-        return TOO_HARD
+    except TooManyOperations as error:
+        return str(error)
 
 
 def _footprint(analysis: ListAnalysis, uses: Sequence[Use], mode: Mode) -> Footprint | str:

@@ -11,34 +11,101 @@ import islpy as isl
 from fusionq.analysis.symbols import Symbols
 
 OPERATIONS = 30_000
-"""isl operations that one question may take, some tenths of a second.  Ordinary questions take
-a few thousand at most; one about several strides at once can take hours."""
+"""isl operations that one question may take, about a tenth of a second.  Ordinary questions take
+a few hundred; one about several strides at once can take hours."""
 
+PLAN_OPERATIONS = 500_000
+"""isl operations that all questions about a list together may take, about a second, …"""
+
+SUBMISSION_OPERATIONS = 100_000
+"""… and as many more for each submission of the list."""
 
 TOO_HARD = "the integer sets of this question are too hard to decide"
 
 
 class TooManyOperations(Exception):
-    """A question to isl takes more than ``OPERATIONS``."""
+    """A question to isl takes more than it may; the text says why there is no answer."""
+
+
+class PlanTooHard(TooManyOperations):
+    """The questions about a list have together taken what they may: there are no more answers."""
+
+
+@dataclass
+class _Plan:
+    """The operations that the questions about a list may take, and what is left of them."""
+
+    allowed: int
+    left: int
+
+
+_plan: _Plan | None = None
+"""Of the list that is being analysed now; isl's context, too, serves one at a time."""
+
+
+@contextmanager
+def plan_operations(submissions: int) -> Iterator[None]:
+    """Bound what the questions inside the block, about a list of so many ``submissions``, take
+    together; once they have taken it, they raise PlanTooHard."""
+    global _plan
+    outer, allowed = _plan, PLAN_OPERATIONS + submissions * SUBMISSION_OPERATIONS
+    _plan = _Plan(allowed, allowed)
+    try:
+        yield
+    finally:
+        _plan = outer
 
 
 @contextmanager
 def limited_operations(questions: int = 1) -> Iterator[None]:
     """Raise TooManyOperations where isl takes too long inside the block, which asks about that
-    many ``questions``; a block inside it has operations of its own."""
+    many ``questions``; a block inside it has operations of its own.  PlanTooHard where the plan
+    has none left."""
     context = isl.DEFAULT_CONTEXT
-    outer = context.get_max_operations()
+    plan, outer = _plan, context.get_max_operations()
+    limit = questions * OPERATIONS
+    if plan is not None:
+        if outer:
+            plan.left -= _operations(context)
+        _check(plan)
+        limit = min(limit, plan.left)
     context.reset_operations()
-    context.set_max_operations(questions * OPERATIONS)
+    context.set_max_operations(limit)
     try:
         yield
     except isl.Error as error:
         if "maximal number of operations" not in str(error):
             raise
-        raise TooManyOperations from error
+        if plan is not None and limit < questions * OPERATIONS:
+            plan.left = 0
+            _check(plan)
+        raise TooManyOperations(TOO_HARD) from error
     finally:
+        if plan is not None:
+            plan.left -= _operations(context)
         context.reset_operations()
         context.set_max_operations(outer)
+
+
+def _check(plan: _Plan) -> None:
+    if plan.left <= 0:
+        raise PlanTooHard(
+            f"the questions about this list have taken all of the {plan.allowed} steps that they "
+            "may take together"
+        )
+
+
+def _operations(context: isl.Context) -> int:
+    """About how many operations isl has counted since the last reset: at most twice what it
+    has, found by trying, as it does not tell.  Sets another limit."""
+    bound = 256
+    while True:
+        context.set_max_operations(bound)
+        try:
+            isl.Val.zero(context)  # an operation
+            return bound
+        except isl.Error:
+            bound *= 2
 
 
 @dataclass
@@ -53,12 +120,23 @@ class Proofs:
 
     def is_empty(self, relation: isl.Set | isl.Map) -> bool:
         """Whether ``relation`` has no element for today's values; False, which refuses what
-        depends on it, where that takes too many operations."""
+        depends on it, where that takes too many operations.  PlanTooHard where the plan has none
+        left."""
         try:
             with limited_operations():
                 return self._answer(relation)
+        except PlanTooHard:
+            raise
         except TooManyOperations:
             return False
+
+    def symbols_of_conditions(self) -> frozenset[str]:
+        """The symbols that the conditions are about."""
+        return frozenset(
+            name
+            for position, name in enumerate(self.symbols.names)
+            if any(v.involves_dims(isl.dim_type.param, position, 1) for v, _ in self.conditions)
+        )
 
     def _answer(self, relation: isl.Set | isl.Map) -> bool:
         if relation.is_empty():

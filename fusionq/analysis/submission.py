@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
@@ -86,6 +86,8 @@ class Submission:
     span: Span
     text: KernelText | None = None
     """The kernel's source lines; None where what is found out about it is not to be kept."""
+    with_regions: Callable[[], Kernel] | None = field(default=None, compare=False)
+    """Gives the kernel with records for the regions and marks that it names."""
 
     @property
     def ir(self) -> Kernel:

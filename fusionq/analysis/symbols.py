@@ -15,6 +15,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:  # what only names symbols need not load it
     import islpy as isl
 
+LEAST_BOUND = 1 << 32
+"""Proofs hold at least for values of this magnitude."""
+
 HEADROOM_BITS = 4
 """A proof may serve values this many bits longer than today's without a new overflow check."""
 
@@ -31,6 +34,14 @@ class Symbols:
         """The symbol of a size (range extent or array extent)."""
         return self._named(self._sizes, "n", value)
 
+    def known_size(self, value: int) -> str | None:
+        """The symbol of a size that has one."""
+        return self._sizes.get(value)
+
+    def used_names(self) -> tuple[str, ...]:
+        """All names so far."""
+        return tuple(self.values)
+
     def scalar(self, value: int) -> str:
         """The symbol of an integer scalar argument."""
         return self._named(self._scalars, "s", value)
@@ -44,7 +55,7 @@ class Symbols:
 
     def bound(self, name: str) -> int:
         """The largest magnitude for which proofs about ``name`` are made."""
-        return 1 << max(32, abs(self.values[name]).bit_length() + HEADROOM_BITS)
+        return max(LEAST_BOUND, 1 << abs(self.values[name]).bit_length() + HEADROOM_BITS)
 
     @cached_property
     def names(self) -> tuple[str, ...]:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from math import prod
+from math import lcm, prod
+
+import islpy as isl
 
 from fusionq.analysis.dependence import Found
 from fusionq.analysis.item_relations import same_group, to_space
@@ -16,28 +18,87 @@ SIZES = (256, 512, 1024, 128, 64, 32, 16, 8, 4, 2)
 """Work-items in a group, best first: large enough to vectorise and to amortise a group's start,
 small enough to share the work among compute units."""
 
-ONE_GROUP_LIMIT = 1024
-"""A range of so few work-items may run as one group, on one compute unit."""
+LARGEST = 1024
+"""Work-items in a group that fusionq chooses, at most: a group runs on one compute unit."""
 
 
 def candidates(
-    space: ItemSpace, extents: Sequence[int], max_work_group_size: int
+    analysis: ListAnalysis,
+    found: Sequence[Found],
+    space: ItemSpace,
+    extents: Sequence[int],
+    max_work_group_size: int,
 ) -> Iterator[tuple[int, ...]]:
-    """Work-group sizes worth a try for ``space``: the user's if it is explicit; else lines along
-    the last dimension, squares, and last the whole range as one group."""
+    """Work-group sizes worth a try for ``space``, in which ``found`` have to stay inside
+    work-groups: the user's if it is explicit; else those of the tiles in which work-items
+    exchange, lines along the last dimension, squares, and last the whole range as one group."""
     if space.local_range is not None:
         yield space.local_range
         return
     ones = (1,) * (space.ndim - 1)
-    for size in SIZES:
-        if size <= max_work_group_size:
-            yield (*ones, size)
+    sizes = _tiles(analysis, found, space, extents)
+    sizes += [(*ones, size) for size in SIZES]
     if space.ndim >= 2:
-        for side in (16, 8, 32, 4):
-            if side * side <= max_work_group_size:
-                yield (*ones[1:], side, side)
-    if 0 < prod(extents) <= min(max_work_group_size, ONE_GROUP_LIMIT):
-        yield tuple(extents)
+        sizes += [(*ones[1:], side, side) for side in (16, 8, 32, 4)]
+    sizes.append(tuple(extents))
+    for local in dict.fromkeys(sizes):
+        if 0 < prod(local) <= min(max_work_group_size, LARGEST):
+            yield local
+
+
+def _tiles(
+    analysis: ListAnalysis,
+    found: Sequence[Found],
+    space: ItemSpace,
+    extents: Sequence[int],
+) -> list[tuple[int, ...]]:
+    """Whole tiles, if ``found`` stay inside tiles that are the same everywhere: as many of them
+    in the last dimension as the best of SIZES holds, and one.
+
+    In a dimension in which dependences lead from one work-item to another a tile has the length
+    that the relation counts in, or that of the range; in the others it is 1.
+    """
+    lengths = [1] * space.ndim
+    crossing = [False] * space.ndim
+    with suppress(TooManyOperations), limited_operations():
+        for f in found:
+            if f.items is None:
+                return []
+            items = _in_space(analysis, f, space.mode)
+            distances = items.deltas()
+            for dim in range(space.ndim):
+                crossing[dim] |= not _is_zero(distances, dim)
+            for dim, length in _periods(items):
+                lengths[dim] = lcm(lengths[dim], length)
+    tile = [
+        1 if not crosses else length if length > 1 else extent
+        for crosses, length, extent in zip(crossing, lengths, extents, strict=True)
+    ]
+    if not any(crossing) or 0 in tile:
+        return []
+    if prod(tile) > LARGEST:  # a reversal counts in twice its tile's length
+        tile = [n // 2 if n % 2 == 0 else n for n in tile]
+    *outer, last = tile
+    many = max(SIZES[0] // prod(tile), 1)
+    return [(*outer, last * many), (*outer, last)]
+
+
+def _is_zero(distances: isl.Set, dim: int) -> bool:
+    """Whether all ``distances`` are 0 in a dimension."""
+    least, greatest = distances.dim_min_val(dim), distances.dim_max_val(dim)
+    return bool(least.is_zero() and greatest.is_zero())
+
+
+def _periods(items: isl.Map) -> Iterator[tuple[int, int]]:
+    """The dimensions of work-items that a relation divides by constants, with the constants."""
+    ndim = items.dim(isl.dim_type.in_)
+    for pairs in items.wrap().get_basic_sets():
+        for position in range(pairs.dim(isl.dim_type.div)):
+            quotient = pairs.get_div(position)
+            length = int(quotient.get_denominator_val().to_python())
+            for dim in range(2 * ndim):
+                if quotient.involves_dims(isl.dim_type.in_, dim, 1):
+                    yield dim % ndim, length
 
 
 def keeps_inside(
@@ -57,14 +118,20 @@ def _stays(analysis: ListAnalysis, f: Found, mode: Mode, local: tuple[int, ...])
     if key not in analysis.stays_inside:
         inside = False
         with suppress(TooManyOperations), limited_operations():
-            producer, pins_p = to_space(first, analysis.symbols, mode)
-            consumer, pins_c = to_space(second, analysis.symbols, mode)
-            items = f.items.apply_domain(producer).apply_range(consumer)
+            items = _in_space(analysis, f, mode)
             outside = items.subtract(same_group(analysis.symbols, local))
             inside = analysis.proofs.is_empty(outside)
-            analysis.pinned |= pins_p | pins_c
         analysis.stays_inside[key] = f.items, inside
     return analysis.stays_inside[key][1]
+
+
+def _in_space(analysis: ListAnalysis, f: Found, mode: Mode) -> isl.Map:
+    """From the producer's to the consumer's work-items, where submissions meet in ``mode``."""
+    assert f.items is not None
+    producer, pins_p = to_space(analysis.submissions[f.producer], analysis.symbols, mode)
+    consumer, pins_c = to_space(analysis.submissions[f.consumer], analysis.symbols, mode)
+    analysis.pinned |= pins_p | pins_c
+    return f.items.apply_domain(producer).apply_range(consumer)
 
 
 def largest_extents(

@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 
-from fusionq.config import DiskCacheSettings, disk_cache_settings
+from fusionq.config import DiskCacheSettings, disk_cache_enabled, disk_cache_settings
 from fusionq.errors import ArgumentError
 
 FORMAT = "v1"
@@ -46,12 +46,15 @@ class Usage:
 
 @dataclass(slots=True)
 class DiskStore:
-    """The entries in one directory; at most about ``max_bytes``, the least recently used go."""
+    """The entries in one directory; beyond ``max_bytes`` the least recently used go.
+
+    Several processes that write at once may each exceed it by an eighth before they notice.
+    """
 
     directory: Path
     max_bytes: int
-    _held: dict[str, int] = field(default_factory=dict)
-    """Bytes in each bucket, as far as this process has looked and written since."""
+    _room: dict[str, int] = field(default_factory=dict)
+    """Bytes that this process may add to a bucket before it looks again what is there."""
     _broken: bool = False
 
     def get(self, key: str, kind: str) -> bytes | None:
@@ -83,8 +86,7 @@ class DiskStore:
         no more, and a warning says so once."""
         digest = hashlib.sha256(contents).hexdigest()
         data = f"fusionq {FORMAT} {kind} {key} {digest}\n".encode() + contents
-        share = self.max_bytes // len(BUCKETS)
-        if self._broken or len(data) > share:
+        if self._broken or len(data) > self._most_after_eviction:
             return
         path = self._path(key, kind)
         temporary = path.with_name(f".{path.name}.{os.getpid()}-{os.urandom(4).hex()}")
@@ -98,7 +100,7 @@ class DiskStore:
             except BaseException:
                 _remove(temporary)
                 raise
-            self._make_room(path.parent, len(data), share)
+            self._make_room(path.parent, len(data))
         except OSError as error:
             self._broken = True
             _warn(
@@ -122,7 +124,7 @@ class DiskStore:
         removed = sum(_remove(entry.path) for entry in self._entries())
         for unfinished in self._unfinished():
             _remove(unfinished.path)
-        self._held.clear()
+        self._room.clear()
         return removed
 
     # ------------------------------------------------------------------------- inside
@@ -137,11 +139,21 @@ class DiskStore:
         for bucket in BUCKETS:
             yield from _files(self.directory / FORMAT / bucket, _UNFINISHED)
 
-    def _make_room(self, bucket: Path, added: int, share: int) -> None:
+    @property
+    def _share(self) -> int:
+        """Bytes that one bucket may take."""
+        return self.max_bytes // len(BUCKETS)
+
+    @property
+    def _most_after_eviction(self) -> int:
+        """Bytes that stay at most where a full bucket has made room."""
+        return self._share - self._share // 8
+
+    def _make_room(self, bucket: Path, added: int) -> None:
         """Remove what was used least recently, and a little more, where the bucket is full."""
-        held = self._held.get(bucket.name)
-        if held is not None and held + added <= share:
-            self._held[bucket.name] = held + added
+        room = self._room.get(bucket.name, -1) - added
+        if room >= 0:
+            self._room[bucket.name] = room
             return
         by_age = []
         for entry in _files(bucket, _ENTRY):
@@ -149,13 +161,13 @@ class DiskStore:
                 about = entry.stat()
                 by_age.append((about.st_mtime_ns, about.st_size, entry.path))
         total = sum(size for _, size, _ in by_age)
-        if total > share:
+        if total > self._share:
             for _, size, path in sorted(by_age):
                 _remove(path)
                 total -= size
-                if total <= share - share // 8:
+                if total <= self._most_after_eviction:
                     break
-        self._held[bucket.name] = total
+        self._room[bucket.name] = min(self._share - total, self._share // 8)
         now = time.time()
         for entry in _files(bucket, _UNFINISHED):
             with contextlib.suppress(OSError):
@@ -202,12 +214,13 @@ def _store(settings: DiskCacheSettings) -> DiskStore:
 
 def disk_store() -> DiskStore | None:
     """The store by the settings in force; None where it is switched off."""
+    if not disk_cache_enabled():
+        return None
     try:
-        settings = disk_cache_settings()
+        return _store(disk_cache_settings())
     except ArgumentError as error:
         _warn(f"{error}; until then, what this process compiles is not kept")
         return None
-    return _store(settings) if settings.enabled else None
 
 
 @lru_cache(maxsize=64)

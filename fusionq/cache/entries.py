@@ -33,8 +33,11 @@ T = TypeVar("T")
 MOST_VARIANTS = 16
 """Answers for different sizes that one entry holds, the latest first."""
 
-_WRONG_DATA = (ValueError, TypeError, KeyError, IndexError, RecursionError, VerificationError)
-"""What reading data can raise that was not written by this version of fusionq."""
+_NOT_TO_BE_HAD = (
+    ValueError, TypeError, KeyError, IndexError, RecursionError, VerificationError,
+    OSError,  # from looking at fusionq's own files, for the key
+)  # fmt: skip
+"""What data can raise that this version of fusionq has not written, or that cannot be kept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +182,7 @@ def _if_right(make: Callable[[], T]) -> T | None:
     """What ``make`` gives, or None where the data is not what it takes."""
     try:
         return make()
-    except _WRONG_DATA:
+    except _NOT_TO_BE_HAD:
         return None
 
 

@@ -64,7 +64,11 @@ def absolute(data: Any, functions: Sequence[Place]) -> Any:
         return _KEPT.sub(replaced, value) if _MARK in value else value
 
     def span(file: str, line: int) -> tuple[str, int]:
-        return now(int(file[1:]), line) if file[:1] == _MARK else (file, line)
+        if file[:1] != _MARK:
+            return file, line
+        if not file[1:].isdecimal():
+            raise MalformedData(f"{file[1:]!r} is no function's number")
+        return now(int(file[1:]), line)
 
     return _mapped(data, text, span)
 

@@ -32,7 +32,9 @@ def encode(value: object) -> Any:
     if isinstance(value, frozenset):
         return sorted((encode(item) for item in value), key=repr)
     if isinstance(value, dict):
-        return {_plain(str)(key): encode(item) for key, item in value.items()}
+        if not all(type(key) is str for key in value):
+            raise TypeError(f"a dict whose keys are not all strings cannot be kept: {value!r:.80}")
+        return {key: encode(item) for key, item in value.items()}
     if is_dataclass(value) and not isinstance(value, type):
         members = (encode(getattr(value, name)) for name in _field_names(type(value)))
         return [type(value).__name__, *members]

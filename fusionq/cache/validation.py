@@ -15,7 +15,12 @@ from fusionq.cache.condition import is_condition
 from fusionq.cache.serialise import MalformedData
 from fusionq.ir.nodes import ArrayParam
 from fusionq.ir.verifier import verify
-from fusionq.passes.sources import ArgumentSource, ExtentSource, ParamSource, RangeSource
+from fusionq.passes.sources import (
+    ArgumentSource,
+    ExtentSource,
+    QueueSource,
+    RangeSource,
+)
 from fusionq.planning.plan import Plan, StagePlan
 from fusionq.planning.validity import Source, Validity
 
@@ -42,6 +47,8 @@ def check_plan(plan: Plan, submissions: Sequence[Submission]) -> None:
 def _check_sources(stage: StagePlan, submissions: Sequence[Submission]) -> None:
     _at(submissions, stage.geometry)
     for param, source in zip(stage.kernel.params, stage.sources, strict=True):
+        if isinstance(source, QueueSource):
+            continue  # a part of the queue: no submission has it
         value = _source_type(source, submissions)
         if isinstance(param, ArrayParam):
             right = (
@@ -56,7 +63,7 @@ def _check_sources(stage: StagePlan, submissions: Sequence[Submission]) -> None:
 
 
 def _source_type(
-    source: ParamSource, submissions: Sequence[Submission]
+    source: ArgumentSource | RangeSource | ExtentSource, submissions: Sequence[Submission]
 ) -> ArrayArgument | ScalarArgument | LocalArgument | None:
     """The argument that a parameter takes; None for an extent."""
     if isinstance(source, RangeSource):
@@ -65,7 +72,6 @@ def _source_type(
     argument = _argument(submissions, source.submission, source.argument)
     if isinstance(source, ArgumentSource):
         return argument
-    assert isinstance(source, ExtentSource)
     _extent(argument, source.dim)
     return None
 

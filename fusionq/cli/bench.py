@@ -9,7 +9,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 import fusionq as fq
-from fusionq.benchmarks import first_fusion, host_cost, peak_memory
+from fusionq.benchmarks import first_fusion, host_cost, peak_memory, warm_start
 from fusionq.benchmarks.case import Unavailable
 from fusionq.benchmarks.cases import CASES
 from fusionq.benchmarks.plot import save_plot
@@ -19,7 +19,9 @@ from fusionq.benchmarks.table import case_notes, case_table, special_table
 from fusionq.cli.console import bad_use, errors, failed, output, show_table
 from fusionq.errors import DeviceError
 
-SPECIAL = {module.NAME: module.DESCRIPTION for module in (host_cost, first_fusion, peak_memory)}
+SPECIAL = {
+    module.NAME: module.DESCRIPTION for module in (host_cost, first_fusion, warm_start, peak_memory)
+}
 CHILD_ROUNDS = 5
 """Fresh processes for a median."""
 HOST_ROUNDS_FACTOR = 20
@@ -45,8 +47,12 @@ def run_bench(
     rounds: int,
     json: Path | None,
     plot: Path | None,
+    single: bool = False,
+    dpex_python: Path | None = None,
 ) -> None:
     """Run the named cases (none: all), print a table for each as it is done, write files."""
+    if dpex_python is not None and not dpex_python.is_file():
+        bad_use(f"--dpex-python: there is no interpreter {dpex_python}")
     unknown = [name for name in names if name not in CASES and name not in SPECIAL]
     if unknown:
         bad_use(f"there is no case {', '.join(unknown)}; see fusionq bench --list")
@@ -61,7 +67,9 @@ def run_bench(
     console.print(f"device: {queue.device.name} ({queue.device.filter_string})", markup=False)
     results: list[Result] = []
     try:
-        for result in _results(names or [*CASES, *SPECIAL], sizes, queue, device, rounds):
+        for result in _results(
+            names or [*CASES, *SPECIAL], sizes, queue, device, rounds, single, dpex_python
+        ):
             results.append(result)
             console.print()
             if isinstance(result, CaseResult):
@@ -89,11 +97,13 @@ def _results(
     queue: fq.FusionQueue,
     device: str | None,
     rounds: int,
+    single: bool,
+    dpex_python: Path | None,
 ) -> Iterator[Result]:
     for name in names:
         if name in CASES:
             for size in sizes or CASES[name].sizes:
-                yield _case_result(name, size, queue, rounds)
+                yield _case_result(name, size, queue, rounds, single, dpex_python)
             continue
         with _progress() as progress:
             progress.add_task(name, total=None)
@@ -101,12 +111,21 @@ def _results(
                 yield host_cost.run_host_cost(queue, rounds * HOST_ROUNDS_FACTOR)
             elif name == first_fusion.NAME:
                 yield first_fusion.run_first_fusion(device, min(rounds, CHILD_ROUNDS))
+            elif name == warm_start.NAME:
+                yield warm_start.run_warm_start(device, min(rounds, CHILD_ROUNDS))
             else:
                 for size in sizes or [peak_memory.SIZE]:
                     yield peak_memory.run_peak_memory(device, size)
 
 
-def _case_result(name: str, size: int, queue: fq.FusionQueue, rounds: int) -> CaseResult:
+def _case_result(
+    name: str,
+    size: int,
+    queue: fq.FusionQueue,
+    rounds: int,
+    single: bool,
+    dpex_python: Path | None,
+) -> CaseResult:
     with _progress() as progress:
         task = progress.add_task(name, total=None)
 
@@ -118,7 +137,7 @@ def _case_result(name: str, size: int, queue: fq.FusionQueue, rounds: int) -> Ca
                 total=total or None,
             )
 
-        return run_case(CASES[name], size, queue, rounds, report)
+        return run_case(CASES[name], size, queue, rounds, report, single, dpex_python)
 
 
 def _progress() -> Progress:

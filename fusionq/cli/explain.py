@@ -2,58 +2,28 @@
 
 from __future__ import annotations
 
-import runpy
-import sys
-import traceback
 from collections.abc import Sequence
 from pathlib import Path
 
-from fusionq.cli.console import bad_use, output, show_lines
-from fusionq.queue import report_listeners
+from fusionq.cli.console import output, show_lines
+from fusionq.cli.scripts import run_script
+from fusionq.queue_state import report_listeners
 from fusionq.report import Report
 
 
-def run_script(script: Path, arguments: Sequence[str]) -> int:
+def explain_script(script: Path, arguments: Sequence[str]) -> int:
     """Run ``script`` as ``__main__`` and print the report of each fusion when it is complete.
 
     Returns the script's exit code: its own, or 1 where an exception ended it.
     """
-    if not script.is_file():
-        bad_use(f"there is no file {script}")
     console = output()
 
     def show(report: Report) -> None:
         show_lines(console, report.__rich__())
         console.print()
 
-    path = str(script)
-    old_argv, old_path = sys.argv, list(sys.path)
-    sys.argv = [path, *arguments]
-    sys.path.insert(0, str(script.resolve().parent))
     report_listeners.append(show)
     try:
-        runpy.run_path(path, run_name="__main__")
-    except SystemExit as exit_:
-        return _exit_code(exit_)
-    except BaseException as error:
-        _show_traceback(error, path)
-        return 130 if isinstance(error, KeyboardInterrupt) else 1
+        return run_script(script, arguments)
     finally:
         report_listeners.remove(show)
-        sys.argv, sys.path = old_argv, old_path
-    return 0
-
-
-def _exit_code(exit_: SystemExit) -> int:
-    if exit_.code is None or isinstance(exit_.code, int):
-        return exit_.code or 0
-    print(exit_.code, file=sys.stderr)
-    return 1
-
-
-def _show_traceback(error: BaseException, path: str) -> None:
-    """The traceback from the script's own first line on."""
-    frames = error.__traceback__
-    while frames is not None and frames.tb_frame.f_code.co_filename != path:
-        frames = frames.tb_next
-    traceback.print_exception(type(error), error, frames)

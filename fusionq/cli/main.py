@@ -16,6 +16,9 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
+cache = typer.Typer(help="Look at the disk cache, or empty it.", no_args_is_help=True)
+app.add_typer(cache, name="cache")
+
 _SUFFIXES = {"k": 1_000, "M": 1_000_000, "G": 1_000_000_000}
 
 
@@ -66,6 +69,15 @@ def bench(
     plot: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Draw the results (png, svg, pdf).")
     ] = None,
+    single: Annotated[
+        bool, typer.Option("--single", help="One run at a time, each waited for, not in batches.")
+    ] = False,
+    dpex_python: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="PATH", help="The Python of an environment with numba-dpex, to compare with."
+        ),
+    ] = None,
     list_cases: Annotated[bool, typer.Option("--list", help="List the cases and stop.")] = False,
 ) -> None:
     """Run benchmark cases, check every result, and compare with the baselines."""
@@ -74,7 +86,7 @@ def bench(
     if list_cases:
         command.show_cases()
     else:
-        command.run_bench(cases or [], size or [], device, rounds, json, plot)
+        command.run_bench(cases or [], size or [], device, rounds, json, plot, single, dpex_python)
 
 
 @app.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
@@ -85,9 +97,50 @@ def explain(
     ] = None,
 ) -> None:
     """Run a script and print the report of each fusion."""
-    from fusionq.cli.explain import run_script
+    from fusionq.cli.explain import explain_script
 
-    raise typer.Exit(run_script(script, arguments or []))
+    raise typer.Exit(explain_script(script, arguments or []))
+
+
+@app.command(context_settings={"ignore_unknown_options": True})
+def profile(
+    script: Annotated[Path, typer.Argument(metavar="SCRIPT.py", help="A Python script.")],
+    arguments: Annotated[
+        list[str] | None, typer.Argument(metavar="[ARG]...", help="The script's own arguments.")
+    ] = None,
+    trace: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write a Perfetto trace.")
+    ] = None,
+    plot: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Draw the timeline (png, svg, pdf).")
+    ] = None,
+    json: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write the results as JSON.")
+    ] = None,
+    compare: Annotated[
+        bool, typer.Option(help="Also run each fused list unfused, on copies, and compare.")
+    ] = True,
+) -> None:
+    """Run a script and show what its kernels did with their time."""
+    from fusionq.cli.profile import profile_script
+
+    raise typer.Exit(profile_script(script, arguments or [], trace, plot, json, compare))
+
+
+@cache.command("info")
+def cache_info() -> None:
+    """Show where the disk cache is and what it holds."""
+    from fusionq.cli.cache import show_cache
+
+    show_cache()
+
+
+@cache.command("clear")
+def cache_clear() -> None:
+    """Remove everything from the disk cache."""
+    from fusionq.cli.cache import clear_cache
+
+    clear_cache()
 
 
 def main() -> None:

@@ -45,6 +45,10 @@ class Dialect(Protocol):
     def function_name(self, function: str, type: ScalarType) -> str:
         """The name of a math function, by its name in ``ir.functions``."""
 
+    def device_function(self, function: str) -> str:
+        """What gives the value of one of ``ir.functions.DEVICE_FUNCTIONS``, in parentheses where
+        it is more than a call."""
+
     def saturating_cast(self, target: ScalarType, source: ScalarType) -> str:
         """Name of the floating to integer conversion that truncates and saturates."""
 
@@ -54,11 +58,16 @@ class Dialect(Protocol):
     def not_a_number(self, type: ScalarType) -> str:
         """A quiet NaN."""
 
+    def loop_in_order(self) -> list[str]:
+        """The lines before a loop whose floating sums have to keep the order of its turns."""
+
     def is_reserved(self, identifier: str) -> bool:
         """True for words a user's name must not take: keywords, types, macros, builtins."""
 
-    def prologue(self, types: Iterable[ScalarType], fp: FloatMode) -> list[str]:
-        """The first lines of a file that uses ``types``."""
+    def prologue(
+        self, types: Iterable[ScalarType], fp: FloatMode, functions: Iterable[str] = ()
+    ) -> list[str]:
+        """The first lines of a file that uses ``types``, and ``functions`` of the device."""
 
     def build_options(self, fp: FloatMode) -> str:
         """The compiler options that go with the text."""

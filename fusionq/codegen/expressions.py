@@ -24,7 +24,7 @@ from fusionq.codegen.text import (
     UNARY,
     Text,
 )
-from fusionq.ir.functions import FLOAT_FUNCTIONS, PREDICATES
+from fusionq.ir.functions import DEVICE_FUNCTIONS, FLOAT_FUNCTIONS, PREDICATES
 from fusionq.ir.nodes import (
     Binary,
     Call,
@@ -79,6 +79,8 @@ class ExpressionPrinter:
         self._intervals = intervals
         self.types: set[ScalarType] = set()
         """All types printed so far."""
+        self.device_functions: set[str] = set()
+        """The functions of the device that were printed so far."""
 
     def value(self, expr: Expr) -> str:
         """A whole right-hand side, condition or argument."""
@@ -98,6 +100,10 @@ class ExpressionPrinter:
         """The type's name in the device language."""
         self.types.add(type)
         return self._dialect.type_name(type)
+
+    def loop_in_order(self) -> list[str]:
+        """The lines before a loop whose floating sums have to keep the order of its turns."""
+        return self._dialect.loop_in_order()
 
     # ------------------------------------------------------------------ dispatch
     def _text(self, expr: Expr) -> Text:
@@ -278,6 +284,9 @@ class ExpressionPrinter:
         return Text(f"({self.type_name(target)}){operand.at(UNARY)}", UNARY)
 
     def _call(self, expr: Call) -> Text:
+        if expr.function in DEVICE_FUNCTIONS:
+            self.device_functions.add(expr.function)
+            return Text(self._dialect.device_function(expr.function), UNARY)
         name, type = expr.function, expr.args[0].type
         if name == "nextafter" and type.name == "float16":
             return self._helper(name, type, *expr.args)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from fusionq.backends.base import FloatMode
 from fusionq.codegen.device_source import DeviceSource, Pointer, Slot
 from fusionq.codegen.dialect import Dialect
@@ -13,9 +15,9 @@ from fusionq.codegen.intervals import Intervals
 from fusionq.codegen.memory import Memory
 from fusionq.codegen.names import Names
 from fusionq.codegen.opencl_c import OPENCL_C
-from fusionq.codegen.scoping import flatten_blocks
+from fusionq.codegen.scoping import Body, flatten_blocks
 from fusionq.codegen.statements import StatementPrinter
-from fusionq.ir.nodes import ArrayParam, Atomic, Kernel, ScalarParam, Store
+from fusionq.ir.nodes import ArrayParam, Atomic, Kernel, Persistent, ScalarParam, Store
 from fusionq.ir.types import INT64, UINT64, ScalarType
 from fusionq.ir.walk import statements
 
@@ -26,93 +28,131 @@ def generate(kernel: Kernel, fp: FloatMode, dialect: Dialect = OPENCL_C) -> Devi
     Arrays arrive as 64-bit addresses: so one text serves USM and, where the device reaches
     it, ordinary host memory.
     """
-    return _KernelPrinter(kernel, fp, dialect).print()
+    if kernel.body and isinstance(kernel.body[0], Persistent):
+        from fusionq.codegen.persistent import generate_persistent
+
+        return generate_persistent(kernel, kernel.body[0], fp, dialect)
+    helpers = Helpers(dialect)
+    lines = statement_lines(kernel, shielded(flatten_blocks(kernel.body)), dialect, helpers)
+    entry_point = Names(dialect).fresh(kernel.name)
+    parameters = [f"    {parameter_text(kernel, s, lines.memory, dialect)}" for s in lines.slots]
+    head = f"{dialect.kernel_qualifier} {entry_point}("
+    declared = [*lines.pointers, *lines.arrays]
+    body = [*declared, *([""] if declared else []), *lines.body]
+    text = [
+        *dialect.prologue(lines.types, fp, lines.functions),
+        "",
+        *(f"{line}\n" for line in lines.typedefs),
+        *(line for helper in helpers.texts for line in (*helper.splitlines(), "")),
+        *([head, ",\n".join(parameters), ") {"] if parameters else [f"{head}) {{"]),
+        *(f"    {line}" if line else line for line in body),
+        "}",
+    ]
+    return DeviceSource("\n".join(text) + "\n", entry_point, lines.slots, lines.types)
 
 
-class _KernelPrinter:
-    def __init__(self, kernel: Kernel, fp: FloatMode, dialect: Dialect) -> None:
-        self.kernel = kernel
-        self.fp = fp
-        self.dialect = dialect
-        self.names = Names(dialect)
-        for param in kernel.params:
-            self.names.of(param.name)
-        self.memory = Memory(kernel, self.names)
-        self.helpers = Helpers(dialect)
-        self.intervals = Intervals(kernel)
-        self.expressions = ExpressionPrinter(
-            dialect, self.names, self.memory, self.helpers, self.intervals
-        )
+@dataclass(frozen=True)
+class StatementLines:
+    """A kernel's statements as text: pointers from addresses, the arrays it declares, what it
+    does; and what these lines need around them."""
 
-    def print(self) -> DeviceSource:
-        body = shielded(flatten_blocks(self.kernel.body))
-        printer = StatementPrinter(
-            self.expressions,
-            self.names,
-            self.helpers,
-            self.intervals,
-            GroupStatementPrinter(
-                self.expressions, self.names, self.helpers, self.memory, self.kernel.ndim
-            ),
-            dict(self.kernel.variables),
-        )
-        lines = printer.body(body, frozenset(), indent=1)
-        slots = self.memory.slots()
-        lines = self._array_declarations(slots) + lines
-        types = self.expressions.types | {
-            self._slot_type(slot) for slot in slots if not isinstance(slot, Pointer)
-        }
-        entry_point = Names(self.dialect).fresh(self.kernel.name)
-        parameters = [f"    {self._parameter(slot)}" for slot in slots]
-        head = f"{self.dialect.kernel_qualifier} {entry_point}("
-        text = [
-            *self.dialect.prologue(types, self.fp),
-            "",
-            *(f"{line}\n" for line in self._aliased_types().values()),
-            *(line for helper in self.helpers.texts for line in (*helper.splitlines(), "")),
-            *([head, ",\n".join(parameters), ") {"] if parameters else [f"{head}) {{"]),
-            *lines,
-            "}",
-        ]
-        return DeviceSource("\n".join(text) + "\n", entry_point, slots, frozenset(types))
+    pointers: list[str]
+    arrays: list[str]
+    body: list[str]
+    slots: tuple[Slot, ...]
+    types: frozenset[ScalarType]
+    typedefs: tuple[str, ...]
+    functions: frozenset[str]
+    names: Names
+    memory: Memory
 
-    def _slot_type(self, slot: Slot) -> ScalarType:
-        param = self.kernel.param(slot.param)
-        return param.type if isinstance(param, ScalarParam) else INT64
 
-    def _parameter(self, slot: Slot) -> str:
-        type = UINT64 if isinstance(slot, Pointer) else self._slot_type(slot)
-        return f"{self.dialect.storage_name(type)} {self.memory.identifier(slot)}"
+def statement_lines(
+    kernel: Kernel, body: Body, dialect: Dialect, helpers: Helpers
+) -> StatementLines:
+    """``body``, the statements of ``kernel``, as text; device functions go to ``helpers``."""
+    names = Names(dialect)
+    for param in kernel.params:
+        names.of(param.name)
+    memory = Memory(kernel, names)
+    intervals = Intervals(kernel)
+    expressions = ExpressionPrinter(dialect, names, memory, helpers, intervals)
+    groups = GroupStatementPrinter(expressions, names, helpers, memory, kernel.ndim)
+    printer = StatementPrinter(
+        expressions, names, helpers, intervals, groups, dict(kernel.variables)
+    )
+    lines = printer.body(body, frozenset(), indent=0)
+    slots = memory.slots()
+    types = expressions.types | {
+        slot_type(kernel, slot) for slot in slots if not isinstance(slot, Pointer)
+    }
+    aliased = _aliased_types(kernel, dialect)
+    return StatementLines(
+        _pointers(kernel, slots, names, memory, dialect, bool(aliased)),
+        _array_declarations(kernel, names, dialect),
+        lines,
+        slots,
+        frozenset(types),
+        aliased,
+        frozenset(expressions.device_functions),
+        names,
+        memory,
+    )
 
-    def _aliased_types(self) -> dict[str, str]:
-        """Types for arrays of different types that may share memory, and their definitions."""
-        arrays = [p for p in self.kernel.params if isinstance(p, ArrayParam) and not p.restrict]
-        types = dict(self.dialect.aliased_type(p.dtype) for p in arrays)
-        return types if len(types) > 1 else {}
 
-    def _array_declarations(self, slots: tuple[Slot, ...]) -> list[str]:
-        stored = {s.array for s in statements(self.kernel.body) if isinstance(s, (Store, Atomic))}
-        aliased = self._aliased_types()
-        lines = []
-        for slot in slots:
-            if not isinstance(slot, Pointer):
-                continue
-            param = self.kernel.param(slot.param)
-            assert isinstance(param, ArrayParam)
-            const = "" if param.name in stored else "const "
-            space = self.dialect.space_qualifier("global")
-            element = self.dialect.storage_name(param.dtype)
-            if not param.restrict and aliased:
-                element = self.dialect.aliased_type(param.dtype)[0]
-            type = f"{space}{const}{element}*"
-            restrict = f" {self.dialect.restrict}" if param.restrict else ""
-            name = self.names.of(param.name)
-            lines.append(f"    {type}{restrict} {name} = ({type}){self.memory.identifier(slot)};")
-        for array in self.kernel.arrays:
-            space = self.dialect.space_qualifier(array.space)
-            element = self.dialect.storage_name(array.dtype)
-            size = 1
-            for extent in array.shape:
-                size *= extent
-            lines.append(f"    {space}{element} {self.names.of(array.name)}[{max(size, 1)}];")
-        return [*lines, ""] if lines else []
+def slot_type(kernel: Kernel, slot: Slot) -> ScalarType:
+    """The type of an argument other than a pointer."""
+    param = kernel.param(slot.param)
+    return param.type if isinstance(param, ScalarParam) else INT64
+
+
+def parameter_text(kernel: Kernel, slot: Slot, memory: Memory, dialect: Dialect) -> str:
+    """The declaration of an argument."""
+    type = UINT64 if isinstance(slot, Pointer) else slot_type(kernel, slot)
+    return f"{dialect.storage_name(type)} {memory.identifier(slot)}"
+
+
+def _aliased_types(kernel: Kernel, dialect: Dialect) -> tuple[str, ...]:
+    """Definitions of types for arrays of different types that may share memory."""
+    arrays = [p for p in kernel.params if isinstance(p, ArrayParam) and not p.restrict]
+    types = dict(dialect.aliased_type(p.dtype) for p in arrays)
+    return tuple(types.values()) if len(types) > 1 else ()
+
+
+def _pointers(
+    kernel: Kernel,
+    slots: tuple[Slot, ...],
+    names: Names,
+    memory: Memory,
+    dialect: Dialect,
+    aliased: bool,
+) -> list[str]:
+    stored = {s.array for s in statements(kernel.body) if isinstance(s, (Store, Atomic))}
+    lines = []
+    for slot in slots:
+        if not isinstance(slot, Pointer):
+            continue
+        param = kernel.param(slot.param)
+        assert isinstance(param, ArrayParam)
+        const = "" if param.name in stored else "const "
+        space = dialect.space_qualifier("global")
+        element = dialect.storage_name(param.dtype)
+        if not param.restrict and aliased:
+            element = dialect.aliased_type(param.dtype)[0]
+        type = f"{space}{const}{element}*"
+        restrict = f" {dialect.restrict}" if param.restrict else ""
+        name = names.of(param.name)
+        lines.append(f"{type}{restrict} {name} = ({type}){memory.identifier(slot)};")
+    return lines
+
+
+def _array_declarations(kernel: Kernel, names: Names, dialect: Dialect) -> list[str]:
+    lines = []
+    for array in kernel.arrays:
+        space = dialect.space_qualifier(array.space)
+        element = dialect.storage_name(array.dtype)
+        size = 1
+        for extent in array.shape:
+            size *= extent
+        lines.append(f"{space}{element} {names.of(array.name)}[{max(size, 1)}];")
+    return lines

@@ -32,6 +32,20 @@ _FUNCTION_NAMES = {
 }  # fmt: skip
 """Where OpenCL C's name is not NumPy's."""
 
+_FIRST_ITEM = "broadcast((uint)get_local_linear_id(), 0)"
+"""The linear local id of a sub-group's first work-item.  ``get_sub_group_id()`` would do too, but
+Intel's CPU compiler computes it anew in each turn of its loop over work-items."""
+
+_GROUP_SIZE = "get_local_size(0) * get_local_size(1) * get_local_size(2)"
+
+_DEVICE_FUNCTIONS = {
+    "clock": "(long)clock_read_device()",  # cl_khr_kernel_clock
+    "first_sub_group": f"(sub_group_{_FIRST_ITEM} == 0)",
+    "first_sub_group_here": f"(sub_group_non_uniform_{_FIRST_ITEM} == 0)",  # …_subgroup_ballot
+    "last_sub_group": f"(sub_group_{_FIRST_ITEM} + get_sub_group_size() == {_GROUP_SIZE})",
+    "leads_sub_group": "(get_sub_group_local_id() == 0)",
+}
+
 _RESERVED = re.compile(
     r"""
     # keywords and type names
@@ -45,7 +59,7 @@ _RESERVED = re.compile(
     |NULL|NAN|INFINITY|MAXFLOAT|HUGE_VALF?
     |(CLK?|M|FLT|DBL|HALF|FP|[SU]?CHAR|U?SHRT|U?INT|U?LONG|ATOMIC)_\w*
     # families of functions, and what implementations keep for themselves
-    |(aliased|as|async|atom|atomic|cl|convert|enqueue|fast|fq|get|half|intel|kernel_exec|native|read)_\w*
+    |(aliased|as|async|atom|atomic|cl|clock_read|convert|enqueue|fast|fq|get|half|intel|kernel_exec|native|read)_\w*
     |(sub_group|vload|vstore|wait_group|work_group|write)_\w*|v(load|store)\w*|(__|_[A-Z])\w*
     # functions
     |abs(_diff)?|a?(cos|sin|tan)(h|pi)?|atan2(pi)?|add_sat|all|any|barrier|bitselect|cbrt|ceil|clamp
@@ -88,6 +102,9 @@ class OpenCLC:
     def function_name(self, function: str, type: ScalarType) -> str:
         return _FUNCTION_NAMES.get(function, function)
 
+    def device_function(self, function: str) -> str:
+        return _DEVICE_FUNCTIONS[function]
+
     def saturating_cast(self, target: ScalarType, source: ScalarType) -> str:
         return f"convert_{_TYPE_NAMES[target.name]}_sat_rtz"
 
@@ -97,12 +114,21 @@ class OpenCLC:
     def not_a_number(self, type: ScalarType) -> str:
         return "NAN" if type.name == "float32" else f"({self.type_name(type)})NAN"
 
+    def loop_in_order(self) -> list[str]:
+        # Intel's CPU compiler vectorises loops in its scalar version of a kernel, which runs the
+        # work-items that do not fill a vector, and adds up in another order there.
+        return ["#pragma clang loop vectorize(disable)"]
+
     def is_reserved(self, identifier: str) -> bool:
         return _RESERVED.fullmatch(identifier) is not None
 
-    def prologue(self, types: Iterable[ScalarType], fp: FloatMode) -> list[str]:
+    def prologue(
+        self, types: Iterable[ScalarType], fp: FloatMode, functions: Iterable[str] = ()
+    ) -> list[str]:
         used = set(types)
         lines = []
+        if "clock" in functions:
+            lines.append("#pragma OPENCL EXTENSION cl_khr_kernel_clock : enable")
         if FLOAT16 in used:
             lines.append("#pragma OPENCL EXTENSION cl_khr_fp16 : enable")
         if FLOAT64 in used:

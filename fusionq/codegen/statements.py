@@ -29,6 +29,8 @@ from fusionq.ir.nodes import (
     GroupCall,
     If,
     Load,
+    Persistent,
+    Record,
     Stmt,
     Store,
     Var,
@@ -90,6 +92,7 @@ class StatementPrinter:
                 return self._for(stmt, declared)
             case While():
                 return [
+                    *self._in_order(stmt.body),
                     f"while ({value(stmt.cond)}) {{",
                     *self.body(stmt.body, declared, 1),
                     "}",
@@ -102,6 +105,10 @@ class StatementPrinter:
                 return [f"// {line}" for line in stmt.label.splitlines()]
             case Barrier() | Fence() | Atomic() | GroupCall():
                 return self._groups.print(stmt, prefix)
+            case Persistent():
+                raise AssertionError("a persistent kernel has its own printer")
+            case Record():
+                return []
 
     def _if(self, stmt: If, declared: frozenset[str]) -> list[str]:
         lines = [
@@ -130,10 +137,15 @@ class StatementPrinter:
             advance = {1: f"{var}++", -1: f"{var}--"}.get(
                 step, f"{var} {'+' if step > 0 else '-'}= {abs(step)}"
             )
+            lines += self._in_order(loop.body)
             lines.append(f"for ({type} {var} = {start}; {var} {order} {stop}; {advance}) {{")
             body = []
         self._intervals.entered(loop)
         return [*lines, *body, *self.body(loop.body, declared, 1), "}"]
+
+    def _in_order(self, body: Body) -> list[str]:
+        """What a loop needs before it to keep the order of floating sums, if it may have some."""
+        return self._expressions.loop_in_order() if any(map(_sets_float, statements(body))) else []
 
     def _plain_step(self, loop: For) -> int | None:
         """The step, if it is a constant and the counter cannot run over int64's end."""
@@ -172,7 +184,12 @@ class StatementPrinter:
             f"const {signed} {start} = {value(loop.start)};",
             f"const {signed} {step} = {value(loop.step)};",
             f"const {unsigned} {count} = {length};",
+            *self._in_order(loop.body),
             f"for ({unsigned} {turn} = 0; {turn} < {count}; {turn}++) {{",
         ]
         inside = f"    const {signed} {var} = ({signed})({start} + {turn} * ({unsigned}){step});"
         return before, [inside]
+
+
+def _sets_float(stmt: Stmt) -> bool:
+    return isinstance(stmt, Assign | Store) and stmt.value.type.is_float

@@ -72,7 +72,7 @@ class Captures:
 
     def _scan(self) -> str:
         digest = hashlib.sha256()
-        seen = {self._kernel}
+        number = {self._kernel: 0}  # two functions that go by one name are still two
         waiting = [self._kernel]
         while waiting:
             function = waiting.pop()
@@ -86,10 +86,12 @@ class Captures:
             for label, obj in found:
                 parts.append(f"{label} = {_identity(obj)}")
                 for inner in _flatten(obj):
-                    if is_inlinable(inner) and inner not in seen and self._has_source(inner):
+                    if is_inlinable(inner) and self._has_source(inner):
                         assert isinstance(inner, FunctionType)
-                        seen.add(inner)
-                        waiting.append(inner)
+                        if inner not in number:
+                            number[inner] = len(number)
+                            waiting.append(inner)
+                        parts.append(f"function {number[inner]}")
             digest.update("\n".join(parts).encode())
             digest.update(b"\0")
         return digest.hexdigest()

@@ -47,14 +47,15 @@ class DpexKernelFunction(KernelFunction):
     def _capture(self) -> Captures:
         return DpexCaptures(self.function, self._divides_by_zero, self._typing_context)
 
-    def _lower(self, source: FunctionSource, signature: Signature) -> Kernel:
+    def _lower(self, source: FunctionSource, signature: Signature, regions: bool) -> Kernel:
+        from fusionq.frontend.dpex_indices import with_wraparound
         from fusionq.frontend.dpex_integers import check_narrow_integers
         from fusionq.frontend.dpex_lowering import DpexLowering
         from fusionq.frontend.lowering import lower_kernel
 
-        kernel = lower_kernel(source, signature, self._captured, DpexLowering)
+        kernel = lower_kernel(source, signature, self._captured, DpexLowering, regions)
         check_narrow_integers(kernel)
-        return kernel
+        return with_wraparound(kernel)
 
 
 class DpexCaptures(Captures):

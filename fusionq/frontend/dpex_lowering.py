@@ -41,7 +41,7 @@ from fusionq.ir.nodes import (
     UnaryOp,
     Var,
 )
-from fusionq.ir.types import ScalarType
+from fusionq.ir.types import INT64, ScalarType
 
 _BINARY: dict[BinaryOp, tuple[Callable[..., Any], str]] = {
     "add": (operator.add, "+"), "sub": (operator.sub, "-"), "mul": (operator.mul, "*"),
@@ -66,6 +66,12 @@ _INSTEAD: dict[object, str] = {
     ): f"Write dpnp.{name}(…), which keeps the type in both; np.int64(…) of it is the integer."
     for name in ("floor", "ceil", "trunc")
 }
+_OTHER_ZEROS: dict[object, str] = {
+    np.sign: "is -0.0 for -0.0 in numba-dpex, and 0.0 here",
+    np.remainder: "gives zeros of another sign in numba-dpex",
+    np.floor_divide: "is -0.0 for 1.0 and -inf in numba-dpex, and -1.0 here",
+}
+_WITH_OPERATORS = "Write it with operators, x % y or x // y, or with conditions."
 _EXACT_IN_FLOAT64 = 2**53
 
 
@@ -89,6 +95,12 @@ class DpexLowering(FunctionLowering):
         if op in _DIVISIONS:
             self._check_divisor(b, symbol, node)
         self._check_type(function, f"{symbol} of", (a, b), result, node)
+        if op == "pow" and result.type.is_integer and not _is_small(result):
+            self.fail(
+                node,
+                "an integer power goes through float64 in numba-dpex, and is exact here",
+                "Write the product, x * x, or a power of floating numbers, np.float64(x) ** 2.",
+            )
         return result
 
     def unary(self, op: UnaryOp, a: Scalar, node: ast.AST) -> Scalar:
@@ -144,6 +156,8 @@ class DpexLowering(FunctionLowering):
             return result  # numba keeps its type, and widens it at the next operation
         if obj is round and types[0].is_integer:
             self._differ(node, f"{what} {types[0]} goes through float64 in numba-dpex", scalars)
+        if obj in _OTHER_ZEROS and any(t.is_float for t in types):
+            self._differ(node, f"{what} {types[0]} {_OTHER_ZEROS[obj]}", scalars, _WITH_OPERATORS)
         narrow, hint = obj in _KEEP_NARROW, _INSTEAD.get(obj)
         self._check_type(obj, what, scalars, result, node, narrow, hint)
         if named_type(obj) is not None and isinstance(result, Runtime):
@@ -166,6 +180,13 @@ class DpexLowering(FunctionLowering):
                 "Convert it: range(np.int64(n)).",
             )
         return bounds
+
+    def index(self, a: Scalar, node: ast.AST) -> Expr:
+        """The number as an array index; a negative one counts from the end, see
+        ``dpex_indices``."""
+        if isinstance(a, Constant) and a.type.is_integer:
+            return self.convert(a, INT64, node)
+        return super().index(a, node)
 
     # -------------------------------------------------------- where paths meet
     def joined(self, a: Scalar, b: Scalar, node: ast.AST, what: str) -> ScalarType:
@@ -279,6 +300,11 @@ def _is_exact(scalar: Scalar, target: ScalarType) -> bool:
         with np.errstate(all="ignore"):
             return bool(float(target.dtype.type(value)) == value)
     return bool(np.can_cast(scalar.type.dtype, target.dtype, "safe"))
+
+
+def _is_small(scalar: Scalar) -> bool:
+    """Whether the integer is a constant that float64 holds."""
+    return isinstance(scalar, Constant) and abs(int(scalar.value)) <= _EXACT_IN_FLOAT64
 
 
 def _fits_int64(constant: Constant) -> bool:

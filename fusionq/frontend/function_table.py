@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from fusionq.frontend.operators import Operators
-from fusionq.frontend.typing_rules import WEAK_BOOL, result_type, type_name
+from fusionq.frontend.typing_rules import WEAK_BOOL, arithmetic_type, result_type, type_name
 from fusionq.frontend.values import Constant, Runtime, Scalar, Value
 from fusionq.ir.functions import FLOAT_FUNCTIONS, PREDICATES
 from fusionq.ir.nodes import Binary, BinaryOp, Call, Cast, CompareOp, Const, Expr
@@ -26,7 +26,6 @@ from fusionq.language.scalar_functions import (
     MATH_NAMES,
     round_to_int,
     to_int,
-    where,
 )
 
 Handler: TypeAlias = Callable[[Operators, Sequence[Scalar], ast.Call], Value]
@@ -82,6 +81,9 @@ def convert_number(
 
 
 # --------------------------------------------------------------------- floating functions
+_ROUNDING = ("floor", "ceil", "trunc")
+
+
 def _converted(
     lowering: Operators, arguments: Sequence[Scalar], target: ScalarType, node: ast.AST
 ) -> tuple[Expr, ...]:
@@ -115,18 +117,19 @@ def _float_function(
     Python float, as in ``math``."""
 
     def handler(lowering: Operators, arguments: Sequence[Scalar], node: ast.Call) -> Value:
+        if canonical in _ROUNDING and not arguments[0].type.is_float:
+            # Integers stay what they are; NumPy itself does so from 2.1 on.
+            return _strengthened(lowering, arguments[0], node)
         constants = _all_constant(arguments)
         if constants is not None:
             return lowering.fold(meaning, constants, node)
         result = _numpy_type(lowering, typing, arguments, node)
         if not result.is_float:
-            if canonical not in ("floor", "ceil", "trunc"):  # these leave integers alone
-                lowering.fail(
-                    node,
-                    f"{ast.unparse(node.func)} of integers",
-                    "Convert the arguments to a floating type, or use %.",
-                )
-            return Runtime(result, lowering.convert(arguments[0], result, node))
+            lowering.fail(
+                node,
+                f"{ast.unparse(node.func)} of integers",
+                "Convert the arguments to a floating type, or use %.",
+            )
         value = Call(result, canonical, _converted(lowering, arguments, result, node))
         return Runtime(_weak_if(weak, arguments, result), value)
 
@@ -319,10 +322,7 @@ def _reciprocal(lowering: Operators, arguments: Sequence[Scalar], node: ast.Call
 
 def _where(lowering: Operators, arguments: Sequence[Scalar], node: ast.Call) -> Value:
     """``numpy.where``: both choices are evaluated; their types promote."""
-    constants = _all_constant(arguments)
-    if constants is not None:
-        return lowering.fold(where, constants, node)
-    result = _numpy_type(lowering, where, arguments, node)
+    result = arithmetic_type(arguments[1].type, arguments[2].type).strong
     cond = lowering.truth(arguments[0], node)
     a, b = (lowering.spilled(argument, "choice", node) for argument in arguments[1:])
     return lowering.select(cond, a, b, result, node)

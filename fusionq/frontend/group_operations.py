@@ -10,6 +10,7 @@ from typing import Any, TypeAlias, cast
 from fusionq.frontend.atomic_operations import BITWISE, AtomicOperations
 from fusionq.frontend.language_arguments import NOTHING, Argument, Arguments
 from fusionq.frontend.private_arrays import PrivateArrays
+from fusionq.frontend.regions import Regions
 from fusionq.frontend.typing_rules import type_name
 from fusionq.frontend.values import (
     Constant,
@@ -35,6 +36,7 @@ from fusionq.language.groups import (
 )
 from fusionq.language.local_memory import LocalAccessor, PrivateArray
 from fusionq.language.memory_model import MemoryScope
+from fusionq.language.regions import mark, region
 
 _RESULTS: dict[GroupFunction, str] = {
     "reduce": "reduced", "inclusive_scan": "scanned", "exclusive_scan": "scanned",
@@ -43,7 +45,7 @@ _RESULTS: dict[GroupFunction, str] = {
 """What the variable for a group function's result is called."""
 
 
-class GroupOperations(AtomicOperations, PrivateArrays):
+class GroupOperations(AtomicOperations, PrivateArrays, Regions):
     """Lowers the calls of the kernel language's own functions."""
 
     def language_call(
@@ -165,6 +167,9 @@ class GroupOperations(AtomicOperations, PrivateArrays):
         self.block.append(GroupCall(function, op, value, source, result, self.span(node)))
         return Runtime(type_, Var(type_, result))
 
+    def lone_region(self, arguments: Arguments, node: ast.Call) -> Value:
+        self.fail(node, "a region is entered by with", 'Write with fq.region("name"):')
+
     def local_accessor(self, arguments: Arguments, node: ast.Call) -> Value:
         self.fail(
             node,
@@ -196,6 +201,8 @@ LANGUAGE_FUNCTIONS: dict[object, Handler] = {
     AtomicRef: GroupOperations.atomic_ref,
     PrivateArray: GroupOperations.private_array,
     LocalAccessor: GroupOperations.local_accessor,
+    mark: GroupOperations.mark,
+    region: GroupOperations.lone_region,
 }
 """The kernel language's own functions and types."""
 

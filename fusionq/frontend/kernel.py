@@ -37,7 +37,7 @@ class KernelFunction:
         self.__doc__ = function.__doc__
         self._lock = threading.RLock()
         self._captures: Captures | None = None
-        self._specialisations: dict[Signature, Kernel] = {}
+        self._specialisations: dict[tuple[Signature, bool], Kernel] = {}
         self._item_annotation: ItemKind | Literal["unread"] | None = "unread"
 
     def __repr__(self) -> str:
@@ -96,32 +96,34 @@ class KernelFunction:
         return self._captured.source(self.function)
 
     # -------------------------------------------------------------- specialisation
-    def specialise(self, signature: Signature) -> Kernel:
-        """The kernel's IR for these argument types; made once for each signature.
+    def specialise(self, signature: Signature, regions: bool = False) -> Kernel:
+        """The kernel's IR for these argument types; made once for each signature.  ``regions``:
+        with records for the regions and marks that the kernel names.
 
         Raises ArgumentError where the arguments do not fit the function's parameters, and
         KernelLanguageError where the function is outside the kernel language.
         """
-        kernel = self._specialisations.get(signature)
+        key = signature, regions
+        kernel = self._specialisations.get(key)
         if kernel is None:
             with self._lock:
-                kernel = self._specialisations.get(signature)
+                kernel = self._specialisations.get(key)
                 if kernel is None:
                     source = self._source
                     self._check_parameters(source)
                     self._check_arguments(signature)
-                    kernel = self._lower(source, signature)
-                    self._specialisations[signature] = kernel
+                    kernel = self._lower(source, signature, regions)
+                    self._specialisations[key] = kernel
         return kernel
 
     def _capture(self) -> Captures:
         return Captures(self.function)
 
-    def _lower(self, source: FunctionSource, signature: Signature) -> Kernel:
+    def _lower(self, source: FunctionSource, signature: Signature, regions: bool) -> Kernel:
         # Only now: a kernel whose plans are in the disk cache is never lowered.
         from fusionq.frontend.lowering import lower_kernel
 
-        return lower_kernel(source, signature, self._captured)
+        return lower_kernel(source, signature, self._captured, regions=regions)
 
     def _check_parameters(self, source: FunctionSource) -> None:
         spec = source.tree.args

@@ -194,13 +194,16 @@ def lower_kernel(
     signature: Signature,
     captures: Captures,
     language: type[FunctionLowering] = FunctionLowering,
+    regions: bool = False,
 ) -> Kernel:
     """The kernel for one signature; KernelLanguageError for what the language has not.
 
-    The arguments' count and types are checked already.
+    The arguments' count and types are checked already.  ``regions``: its regions and marks
+    become records.
     """
     item, *names = source.parameters
     state = KernelState(signature, captures, source.parameters)
+    state.regions = regions
     params: list[KernelParam] = []
     environment: Environment = {item: Binding(ItemValue(signature.item), source.span(source.tree))}
     for name, argument in zip(names, signature.arguments, strict=True):

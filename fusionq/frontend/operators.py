@@ -20,6 +20,7 @@ from fusionq.frontend.typing_rules import (
     join,
     number_type,
     type_name,
+    with_numpy_types,
 )
 from fusionq.frontend.values import Constant, Number, Runtime, Scalar
 from fusionq.ir.nodes import (
@@ -73,7 +74,7 @@ class Operators(FunctionState):
         """The constant that Python (or NumPy) computes."""
         try:
             with np.errstate(all="ignore"):
-                result = function(*values)
+                result = function(*with_numpy_types(values))
         except (ArithmeticError, ValueError, TypeError) as error:
             self.fail(
                 node,
@@ -160,7 +161,9 @@ class Operators(FunctionState):
         """``a op b``, exact for integers of different types."""
         result = WEAK_BOOL if a.type.weak and b.type.weak else BOOL
         if isinstance(a, Constant) and isinstance(b, Constant):
-            return self.fold(_FOLD[op], [a.value, b.value], node)
+            if a.type.is_float or b.type.is_float:
+                return self.fold(_FOLD[op], [a.value, b.value], node)
+            return Constant(result, result.dtype.type(_FOLD[op](int(a.value), int(b.value))))
         for constant, other in ((a, b), (b, a)):
             if not isinstance(constant, Constant) or not other.type.is_integer:
                 continue

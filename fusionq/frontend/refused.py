@@ -35,7 +35,7 @@ REFUSED_SYNTAX: dict[type[ast.AST], tuple[str, str]] = {
     ast.Slice: ("slices are not supported", "Index single elements, or pass a sliced Buffer."),
     ast.Starred: ("* is not supported here", "Write the elements out."),
     ast.Try: ("try is not supported", "Kernels raise no exceptions."),
-    ast.With: ("with is not supported", "Leave it out."),
+    ast.With: ("with is not supported", 'Leave it out; there is with fq.region("name"):'),
     ast.Yield: ("yield is not supported", "Kernels write their results to arrays."),
     ast.YieldFrom: ("yield is not supported", "Kernels write their results to arrays."),
 }

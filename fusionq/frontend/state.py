@@ -59,6 +59,8 @@ class KernelState:
         self.bounds: dict[str, tuple[int, int]] = {}
         self.arrays: dict[str, ArrayDecl] = {}
         """The arrays in local and private memory."""
+        self.regions = False
+        """Whether the kernel's regions and marks become records, for profiling."""
         self._used = set(reserved)
 
     def fresh(self, name: str) -> str:
@@ -111,6 +113,8 @@ class FunctionState:
         self.caller = caller
         self.block: list[Draft] = []
         self.loops: list[LoopContext] = []
+        self.open_regions: list[tuple[str, int]] = []
+        """The regions around the current statement, with the number of loops around each."""
         self.returns: list[tuple[Jump, Value, ast.AST]] = []
         self._variables: dict[tuple[str, ScalarType], str] = {}
 

@@ -63,16 +63,19 @@ class Statements(ControlFlow):
                 self.for_loop(node)
             case ast.While():
                 self.while_loop(node)
+            case ast.With():
+                self.regions(node)
             case ast.Break():
-                self.jump(Jump("break", self.span(node)))
+                self.jump(Jump("break", self.span(node)), node)
             case ast.Continue():
-                self.jump(Jump("continue", self.span(node)))
+                self.jump(Jump("continue", self.span(node)), node)
             case ast.Return():
                 self.return_(node)
             case ast.Expr(value=ast.Constant()) | ast.Pass():
                 pass
             case ast.Expr(value=ast.Call() as call):
-                self.discard(self.call(call))
+                with self.unless_mark(call):
+                    self.discard(self.call(call))
             case ast.Expr():
                 self.refuse_expression(node)
             case _:
@@ -325,10 +328,20 @@ class Statements(ControlFlow):
 
         self.loop(assigned_names(node.body), lower)
 
+    # ------------------------------------------------------------------- regions
+    def regions(self, node: ast.With) -> None:
+        """``with region(…):``; its statements are this block's own."""
+        for item in node.items:
+            self.enter_region(self.region_name(item), node)
+        self.statements(node.body)
+        for _ in node.items:
+            self.leave_region(node)
+
     # --------------------------------------------------------------------- jumps
-    def jump(self, jump: Jump) -> None:
+    def jump(self, jump: Jump, node: ast.stmt) -> None:
         """Break or continue: the names' values are handed over when the loop is complete."""
         assert self.env is not None
+        self.end_regions(node, len(self.loops))
         context = self.loops[-1]
         jumps = context.breaks if jump.kind == "break" else context.continues
         jumps.append((jump, self.env))
@@ -339,6 +352,9 @@ class Statements(ControlFlow):
         value = self.value(node.value) if node.value is not None else ObjectValue(None)
         if self.caller is None and not (isinstance(value, ObjectValue) and value.object is None):
             self.fail(node, "a kernel returns nothing", "Write the result to an array.")
+        if self.open_regions:
+            value = self.fixed(value, node)
+            self.end_regions(node, 0)
         jump = Jump("return", self.span(node))
         self.returns.append((jump, value, node))
         self.block.append(jump)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -104,11 +105,27 @@ def constant(value: Number, target: ScalarType) -> Const:
     return Const(target, float(cast(value, target.dtype)))
 
 
-def one_of(scalar: ScalarType) -> Any:
+def one_of(scalar: ScalarType) -> Number:
     """The number 1 in a type, a Python number for a weak type."""
     if scalar.weak:
         return {"b": True, "i": 1, "f": 1.0}[scalar.kind]
     return scalar.dtype.type(1)
+
+
+def with_numpy_types(values: Sequence[Number]) -> list[Number]:
+    """The operands of one operation, each Python number beside NumPy scalars as a scalar of the
+    type that NEP 50 gives it; NumPy itself does that from 2.0 on.
+
+    Raises OverflowError for a Python int out of the range of that type.
+    """
+    types = [t for value in values if (t := number_type(value)) is not None]
+    if len(types) < len(values) or len({t.weak for t in types}) == 1:
+        return list(values)
+    common = reduce(arithmetic_type, types)
+    return [
+        common.dtype.type(constant(value, common.strong).value) if type.weak else value
+        for value, type in zip(values, types, strict=True)
+    ]
 
 
 def result_type(function: Callable[..., Any], arguments: Sequence[ScalarType]) -> ScalarType | None:
@@ -116,7 +133,7 @@ def result_type(function: Callable[..., Any], arguments: Sequence[ScalarType]) -
     them or the language has no such type."""
     try:
         with np.errstate(all="ignore"):
-            result = function(*(one_of(a) for a in arguments))
+            result = function(*with_numpy_types([one_of(a) for a in arguments]))
     except (TypeError, OverflowError):
         return None
     return scalar_type(np.asarray(result).dtype)

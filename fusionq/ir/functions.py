@@ -30,3 +30,14 @@ SAME_TYPE_FUNCTIONS: dict[str, int] = {
     "pymin": 2,    # b if b < a else a (Python's min)
     "pymax": 2,    # b if b > a else a (Python's max)
 }  # fmt: skip
+
+DEVICE_FUNCTIONS: dict[str, str] = {
+    "clock": "int64",                # the device's clock, in its ticks
+    "first_sub_group": "bool",       # in the sub-group that holds the group's first work-item
+    "first_sub_group_here": "bool",  # the same, where that work-item comes by
+    "last_sub_group": "bool",        # in the sub-group that holds the group's last work-item
+    "leads_sub_group": "bool",       # first work-item of its sub-group
+}  # fmt: skip
+"""What profiling asks of the device: functions without arguments, and their types.  All
+work-items of a sub-group must evaluate ``first_sub_group`` and ``last_sub_group``;
+``first_sub_group_here`` may stand where only some come by."""

@@ -29,8 +29,9 @@ class Span:
 NO_SPAN = Span("<generated>", 0)
 
 Query: TypeAlias = Literal[
-    "global_id", "global_range", "local_id", "local_range", "group_id", "group_range"
-]
+    "global_id", "global_range", "local_id", "local_range", "group_id", "group_range",
+    "tile_first", "tile_last",
+]  # fmt: skip
 UnaryOp: TypeAlias = Literal["neg", "pos", "not", "invert"]
 BinaryOp: TypeAlias = Literal[
     "add", "sub", "mul", "truediv", "floordiv", "mod", "pow",
@@ -48,6 +49,10 @@ GroupFunction: TypeAlias = Literal[
     "reduce", "inclusive_scan", "exclusive_scan", "broadcast", "any", "all"
 ]
 GroupOp: TypeAlias = Literal["add", "mul", "min", "max", "and", "or", "xor"]
+RecordKind: TypeAlias = Literal[
+    "stage", "barrier", "ticket", "wait", "publish", "region", "mark", "counter"
+]
+RecordPhase: TypeAlias = Literal["start", "end", "instant"]
 
 
 # ------------------------------------------------------------------ expressions
@@ -86,7 +91,11 @@ class Extent:
 
 @dataclass(frozen=True, slots=True)
 class ItemQuery:
-    """A work-item's id or range in one dimension (SYCL order: the last is fastest)."""
+    """A work-item's id or range in one dimension (SYCL order: the last is fastest).
+
+    ``tile_first`` and ``tile_last``, in a ``TileWait`` only: the ids of the waiting tile's first
+    and last work-item.
+    """
 
     query: Query
     dim: int
@@ -293,6 +302,23 @@ class GroupCall:
 
 
 @dataclass(frozen=True, slots=True)
+class Record:
+    """A point that profiling looks at; without effect on anything else.
+
+    ``region`` names what starts, ends or happens here.  ``stage`` and ``barrier`` are recorded
+    once for the whole work-group (from its first work-item's start to its last one's end),
+    ``region`` and ``mark`` for the group's first work-item.  A ``counter`` adds ``payload``
+    (int64) over all work-items; of the others it is kept beside the time.
+    """
+
+    region: str
+    kind: RecordKind
+    phase: RecordPhase
+    payload: Expr | None = None
+    span: Span = field(default=NO_SPAN, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
 class Block:
     """Statements under a heading, e.g. one submission's part of a fused kernel."""
 
@@ -300,9 +326,65 @@ class Block:
     body: tuple[Stmt, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class TileWait:
+    """What a tile waits for: the tiles of an earlier stage that hold its work-items from the
+    first to the second of ``bounds`` (int64, inclusive, cut to the stage's range; nothing if the
+    first exceeds the second) in each dimension; all of the stage if ``bounds`` is None."""
+
+    bounds: tuple[tuple[Expr, Expr], ...] | None
+
+
+@dataclass(frozen=True, slots=True)
+class StageCode:
+    """What a persistent kernel does for a tile of a stage: wait, then ``kernel`` for each of the
+    tile's work-items.
+
+    ``kernel`` has no barriers and no local memory.  ``extents``, the stage's range, and the bounds
+    of ``waits`` are expressions over its parameters.  ``local_range`` is the work-group size that
+    its local and group ids mean.
+    """
+
+    kernel: Kernel
+    extents: tuple[Expr, ...]
+    waits: tuple[TileWait, ...]
+    local_range: tuple[int, ...] | None
+
+
+@dataclass(frozen=True, slots=True)
+class PersistentStage:
+    """A stage of a persistent kernel: ``code`` is the position of its code, ``arguments`` the
+    persistent kernel's parameter for each of the code's, ``producers`` the earlier stage that
+    each of its waits is about."""
+
+    label: str
+    code: int
+    arguments: tuple[str, ...]
+    producers: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Persistent:
+    """The whole body of a persistent kernel: workers take instructions, each a tile of a stage,
+    from a queue, in an order in which a tile comes after those that it waits for.
+
+    ``schedule``, ``control``, ``epoch`` and ``patience`` are parameters: the plan's numbers
+    (int64), the queue's and barrier counters (uint32), the number of this launch (uint32, from 1)
+    and how often a wait looks at its counter before it gives up (int64).
+    """
+
+    codes: tuple[StageCode, ...]
+    stages: tuple[PersistentStage, ...]
+    schedule: str
+    control: str
+    epoch: str
+    patience: str
+    span: Span = field(default=NO_SPAN, compare=False)
+
+
 Stmt: TypeAlias = (
     Assign | Store | If | For | While | Break | Continue | Block
-    | Barrier | Atomic | Fence | GroupCall
+    | Barrier | Atomic | Fence | GroupCall | Persistent | Record
 )  # fmt: skip
 
 

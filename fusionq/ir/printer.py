@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator
 
+from fusionq.ir.functions import DEVICE_FUNCTIONS
 from fusionq.ir.nodes import (
     ArrayDecl,
     ArrayParam,
@@ -36,7 +37,9 @@ from fusionq.ir.nodes import (
     Load,
     Logical,
     Param,
+    Persistent,
     Query,
+    Record,
     Select,
     Stmt,
     Store,
@@ -192,10 +195,41 @@ class _Printer:
                 yield f"{pad}continue"
             case Barrier() | Fence() | Atomic() | GroupCall():
                 yield pad + self._shared(stmt)
+            case Persistent():
+                yield from self._persistent(stmt, depth)
+            case Record():
+                payload = "" if stmt.payload is None else f", {self.bare(stmt.payload)}"
+                phase = "" if stmt.phase == "instant" else f"_{stmt.phase}"
+                yield f"{pad}record_{stmt.kind}{phase}({stmt.region!r}{payload})"
             case Block():
                 yield from (f"{pad}# {line}".rstrip() for line in stmt.label.splitlines())
                 for inner in stmt.body:
                     yield from self._stmt(inner, depth)
+
+    def _persistent(self, stmt: Persistent, depth: int) -> Iterator[str]:
+        """The worker's loop: what it waits for and does for a tile of each stage."""
+        pad, inner = INDENT * depth, INDENT * (depth + 1)
+        yield f"{pad}for stage, tile in instructions({stmt.schedule}, {stmt.control}):"
+        for number, code in enumerate(stmt.codes):
+            uses = [k for k, stage in enumerate(stmt.stages) if stage.code == number]
+            which = f"== {uses[0]}" if len(uses) == 1 else f"in {tuple(uses)}"
+            yield f"{inner}{'elif' if number else 'if'} stage {which}:"
+            deep = INDENT * (depth + 2)
+            names = ", ".join(p.name for p in code.kernel.params)
+            if names:
+                yield f"{deep}{names} = arguments[stage]"
+            for position, wait in enumerate(code.waits):
+                items = (
+                    "all"
+                    if wait.bounds is None
+                    else ", ".join(f"{self.bare(a)}:{self.bare(b)} + 1" for a, b in wait.bounds)
+                )
+                yield f"{deep}wait(producers[stage][{position}], items[{items}])"
+            extents = ", ".join(self.bare(e) for e in code.extents)
+            yield f"{deep}for item in tile.items(range=({extents})):"
+            yield from (f"{INDENT * (depth + 3)}{_declaration(a)}" for a in code.kernel.arrays)
+            yield from self.body(code.kernel.body, depth + 3)
+        yield f"{inner}publish(stage, tile)"
 
     def _shared(self, stmt: Barrier | Fence | Atomic | GroupCall) -> str:
         """A statement that several work-items take part in."""
@@ -268,6 +302,8 @@ class _Printer:
             case Extent():
                 return f"{expr.array}.shape[{expr.dim}]", _ATOM
             case ItemQuery():
+                if expr.query in ("tile_first", "tile_last"):
+                    return f"tile.{expr.query.removeprefix('tile_')}({expr.dim})", _ATOM
                 return f"item.{self._queries[expr.query]}({expr.dim})", _ATOM
             case Load():
                 return f"{expr.array}[{self._indices(expr.indices)}]", _ATOM
@@ -319,6 +355,8 @@ class _Printer:
         return self.expr(lhs, left), self.expr(rhs, right)
 
     def _call(self, call: Call) -> str:
+        if call.function in DEVICE_FUNCTIONS:
+            return f"{call.function}()"
         name = _PYTHON_FUNCTIONS.get(call.function, f"np.{call.function}")
         if len(call.args) == 2:
             return f"{name}({', '.join(self._pair(*call.args, _SELECT, _SELECT))})"

@@ -3,13 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from importlib import import_module
 
 import numpy as np
-
-if np.lib.NumpyVersion(np.__version__) < "2.0.0":
-    # NumPy 1.26, which numba-dpex needs, has the same rules, as a setting of the process.
-    import_module("numpy")._set_promotion_state("weak")
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +79,9 @@ SCALAR_TYPES: dict[str, ScalarType] = {
 }  # fmt: skip
 
 
+_CATEGORY = {"b": 0, "i": 1, "u": 1, "f": 2}
+
+
 def scalar_type(dtype: np.dtype[np.generic]) -> ScalarType | None:
     """The scalar type for a NumPy dtype in native byte order, or None if the language has none."""
     if not dtype.isnative:
@@ -111,7 +109,6 @@ def promote(a: ScalarType, b: ScalarType) -> ScalarType:
     if a.weak and b.weak:
         return WEAK_FLOAT
     if a.weak or b.weak:
-        weak, strong = (a, b) if a.weak else (b, a)
-        literal = 0 if weak.kind == "i" else 0.0
-        return SCALAR_TYPES[np.result_type(strong.dtype, literal).name]
+        weak, strong = (a, b) if a.weak else (b, a)  # NumPy itself has these rules from 2.0 on
+        return weak.strong if _CATEGORY[weak.kind] > _CATEGORY[strong.kind] else strong
     return SCALAR_TYPES[np.result_type(a.dtype, b.dtype).name]

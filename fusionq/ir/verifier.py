@@ -8,10 +8,16 @@ from __future__ import annotations
 import keyword
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import NoReturn
 
 from fusionq.errors import FusionqError
-from fusionq.ir.functions import FLOAT_FUNCTIONS, PREDICATES, SAME_TYPE_FUNCTIONS
+from fusionq.ir.functions import (
+    DEVICE_FUNCTIONS,
+    FLOAT_FUNCTIONS,
+    PREDICATES,
+    SAME_TYPE_FUNCTIONS,
+)
 from fusionq.ir.nodes import (
     NO_SPAN,
     ArrayDecl,
@@ -38,9 +44,12 @@ from fusionq.ir.nodes import (
     Load,
     Logical,
     Param,
+    Persistent,
+    Record,
     ScalarParam,
     Select,
     Span,
+    StageCode,
     Stmt,
     Store,
     Unary,
@@ -48,9 +57,11 @@ from fusionq.ir.nodes import (
     While,
 )
 from fusionq.ir.printer import print_expr
-from fusionq.ir.types import BOOL, INT64, SCALAR_TYPES, ScalarType
+from fusionq.ir.types import BOOL, INT64, SCALAR_TYPES, UINT32, ScalarType
+from fusionq.ir.walk import has_barrier
 
 _QUERIES = {"global_id", "global_range", "local_id", "local_range", "group_id", "group_range"}
+_TILE_QUERIES = {"tile_first", "tile_last"}
 _BOOL_OPS = {"add", "mul", "and", "or", "xor"}
 _INTEGER_OPS = {"add", "sub", "mul", "floordiv", "mod", "pow", "and", "or", "xor", "shl", "shr"}
 _FLOAT_OPS = {"add", "sub", "mul", "truediv", "floordiv", "mod", "pow"}
@@ -82,6 +93,7 @@ class _Verifier:
                 self._arrays[param.name] = param
             else:
                 self._scalars[param.name] = param.type
+        self._in_wait = False
         self._loops: list[str] = []
         """The loops around the current statement: a ``For``'s variable, "" for a ``While``."""
 
@@ -178,6 +190,10 @@ class _Verifier:
                 self._atomic(stmt)
             case GroupCall():
                 self._group_call(stmt)
+            case Persistent():
+                self._persistent(stmt)
+            case Record():
+                self._record(stmt)
             case _:
                 self._fail(f"not a statement: {stmt!r}")
 
@@ -208,6 +224,64 @@ class _Verifier:
         if stmt.source is not None:
             self._typed(stmt.source, INT64, "the source of a broadcast")
         self._receives(stmt.result, type_)
+
+    # ------------------------------------------------------------ persistent kernels
+    def _persistent(self, stmt: Persistent) -> None:
+        if self._kernel.body != (stmt,):
+            self._fail("a persistent kernel does nothing beside its stages")
+        params = {p.name: p for p in self._kernel.params}
+        for name, type_, what in (
+            (stmt.schedule, INT64, "schedule"),
+            (stmt.control, UINT32, "control memory"),
+        ):
+            array = params.get(name)
+            if not isinstance(array, ArrayParam) or (array.dtype, array.ndim) != (type_, 1):
+                self._fail(f"'{name}' is no one-dimensional {type_} array for the {what}")
+        for name, type_ in ((stmt.epoch, UINT32), (stmt.patience, INT64)):
+            if self._scalars.get(name) != type_:
+                self._fail(f"'{name}' is no scalar parameter of type {type_}")
+        for code in stmt.codes:
+            self._stage_code(code)
+        for number, stage in enumerate(stmt.stages):
+            code = stmt.codes[stage.code]
+            if len(stage.producers) != len(code.waits):
+                self._fail(f"stage {number} has {len(stage.producers)} producers for its waits")
+            if not all(0 <= producer < number for producer in stage.producers):
+                self._fail(f"stage {number} waits for stages {stage.producers}: not all earlier")
+            for producer, wait in zip(stage.producers, code.waits, strict=True):
+                ndim = stmt.codes[stmt.stages[producer].code].kernel.ndim
+                if wait.bounds is not None and len(wait.bounds) != ndim:
+                    self._fail(f"stage {number} waits for a box that stage {producer} has not")
+            if len(stage.arguments) != len(code.kernel.params):
+                self._fail(f"stage {number} has {len(stage.arguments)} arguments")
+            for name, param in zip(stage.arguments, code.kernel.params, strict=True):
+                given = params.get(name)
+                if given is None or replace(param, name=name) != given:
+                    self._fail(f"stage {number}: '{name}' is no argument for {param}")
+
+    def _stage_code(self, code: StageCode) -> None:
+        kernel = code.kernel
+        verify(kernel)
+        if has_barrier(kernel.body) or any(a.space == "local" for a in kernel.arrays):
+            self._fail(f"'{kernel.name}' in a persistent kernel needs a work-group")
+        if len(code.extents) != kernel.ndim:
+            self._fail(f"'{kernel.name}' has {len(code.extents)} extents")
+        inner = _Verifier(kernel)
+        for extent in code.extents:
+            inner._typed(extent, INT64, "an extent")
+        inner._in_wait = True
+        for wait in code.waits:
+            for bound in (b for pair in wait.bounds or () for b in pair):
+                inner._typed(bound, INT64, "the bound of a wait")
+
+    def _record(self, stmt: Record) -> None:
+        instant = stmt.kind in ("mark", "counter")
+        if (stmt.phase == "instant") != instant:
+            self._fail(f"the {stmt.phase} of a {stmt.kind}")
+        if stmt.kind == "counter" and stmt.payload is None:
+            self._fail(f"counter '{stmt.region}' counts nothing")
+        if stmt.payload is not None:
+            self._typed(stmt.payload, INT64, f"the payload of '{stmt.region}'")
 
     def _receives(self, name: str, type_: ScalarType) -> None:
         if self._variables.get(name) != type_ or name in self._loops:
@@ -257,7 +331,8 @@ class _Verifier:
                     self._fail(f"no array parameter has the extent {print_expr(expr)}")
                 self._result(expr, INT64)
             case ItemQuery():
-                if expr.query not in _QUERIES or not 0 <= expr.dim < self._kernel.ndim:
+                queries = _TILE_QUERIES if self._in_wait else _QUERIES
+                if expr.query not in queries or not 0 <= expr.dim < self._kernel.ndim:
                     self._fail(
                         f"no {expr.query} in dimension {expr.dim} "
                         f"of a kernel of {self._kernel.ndim} dimensions"
@@ -352,6 +427,8 @@ class _Verifier:
         elif name in SAME_TYPE_FUNCTIONS:
             numeric = name != "sign" or not call.type.is_bool
             arity, right = SAME_TYPE_FUNCTIONS[name], types == {call.type} and numeric
+        elif name in DEVICE_FUNCTIONS:
+            arity, right = 0, call.type.name == DEVICE_FUNCTIONS[name]
         else:
             self._fail(f"there is no function '{name}'")
         if len(call.args) != arity:

@@ -22,6 +22,7 @@ from fusionq.ir.nodes import (
     Kernel,
     Load,
     Logical,
+    Record,
     Select,
     Stmt,
     Store,
@@ -69,6 +70,8 @@ def statement_expressions(stmt: Stmt) -> tuple[Expr, ...]:
             return (*stmt.indices, *((stmt.value,) if stmt.value is not None else ()))
         case GroupCall():
             return (stmt.value, *((stmt.source,) if stmt.source is not None else ()))
+        case Record():
+            return () if stmt.payload is None else (stmt.payload,)
         case _:
             return ()
 
@@ -163,6 +166,8 @@ def rewrite_body(
                     value=rewrite(s.value, expr),
                     source=None if s.source is None else rewrite(s.source, expr),
                 )
+            case Record(payload=payload) if payload is not None:
+                s = replace(s, payload=rewrite(payload, expr))
             case Block():
                 s = replace(s, body=many(s.body))
         return stmt(s)

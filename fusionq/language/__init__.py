@@ -14,6 +14,7 @@ from fusionq.language.item import Group, Item, NdItem
 from fusionq.language.local_memory import LocalAccessor, PrivateArray
 from fusionq.language.memory_model import AddressSpace, MemoryOrder, MemoryScope
 from fusionq.language.ranges import NdRange, Range
+from fusionq.language.regions import mark, region
 
 __all__ = [
     "AddressSpace",
@@ -34,5 +35,7 @@ __all__ = [
     "group_barrier",
     "group_broadcast",
     "inclusive_scan_over_group",
+    "mark",
     "reduce_over_group",
+    "region",
 ]

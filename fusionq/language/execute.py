@@ -24,6 +24,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from fusionq.errors import DeviceError
 from fusionq.language.casts import cast
 from fusionq.language.scalar_functions import (
     BUILTIN_FUNCTIONS,
@@ -175,8 +176,15 @@ def patched(function: FunctionType) -> Callable[..., Any]:
     """A copy of the function that runs with the meaning of kernels; see the module.
 
     Globals and closure variables are read now.  Call it inside ``np.errstate(all="ignore")``,
-    with arguments made by ``argument``.
+    with arguments made by ``argument``.  Raises DeviceError with NumPy before 2.0, which computes
+    with Python numbers by other rules.
     """
+    if np.lib.NumpyVersion(np.__version__) < "2.0.0":
+        raise DeviceError(
+            f"to run the kernel {function.__name__!r} as plain Python needs NumPy 2.0 or later: "
+            f"NumPy {np.__version__} computes with Python numbers by other rules (NEP 50)\n"
+            "  Submit it to FusionQueue('reference'), which brings its own rules, or update NumPy."
+        )
     return _Patcher().function(function)
 
 

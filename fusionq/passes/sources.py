@@ -30,4 +30,12 @@ class ExtentSource:
     dim: int
 
 
-ParamSource = ArgumentSource | RangeSource | ExtentSource
+@dataclass(frozen=True, slots=True)
+class QueueSource:
+    """A kernel parameter belongs to a persistent kernel's queue: ``what`` is ``schedule``,
+    ``control``, ``epoch`` or ``patience`` (``ir.nodes.Persistent``)."""
+
+    what: str
+
+
+ParamSource = ArgumentSource | RangeSource | ExtentSource | QueueSource

@@ -10,7 +10,13 @@ from fusionq.analysis.item_space import Mode
 from fusionq.analysis.scope import DependenceKind, Scope
 from fusionq.analysis.submission import Submission
 from fusionq.ir.nodes import Kernel, Span
-from fusionq.passes.sources import ArgumentSource, ExtentSource, ParamSource, RangeSource
+from fusionq.passes.sources import (
+    ArgumentSource,
+    ExtentSource,
+    ParamSource,
+    QueueSource,
+    RangeSource,
+)
 from fusionq.planning.validity import Validity
 
 __all__ = [
@@ -23,6 +29,7 @@ __all__ = [
     "Plan",
     "Promote",
     "PromotionDecision",
+    "QueueSource",
     "RangeSource",
     "StagePlan",
     "Strategy",
@@ -94,6 +101,10 @@ class StagePlan:
     mode: Mode = "ids"
     local_range: tuple[int, ...] | None = None
     boundary: str | None = None
+    inner: tuple[tuple[int, ...], ...] = ()
+    """Of a persistent kernel: the submissions of each of its stages."""
+    inner_boundaries: tuple[str | None, ...] = ()
+    """Why each of them does not join the one before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +112,7 @@ class Plan:
     """A list of submissions turned into launches; it serves every list of the same structure
     whose sizes and integer scalars satisfy ``validity``."""
 
-    strategy: Literal["fused", "sequence", "unfused"]
+    strategy: Literal["fused", "megakernel", "sequence", "unfused"]
     stages: tuple[StagePlan, ...]
     dependences: tuple[Dependence, ...]
     promotions: tuple[PromotionDecision, ...]

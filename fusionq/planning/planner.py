@@ -6,6 +6,7 @@ import sys
 import threading
 import time
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Literal
 
 from fusionq.analysis.bounds import check_bounds
@@ -14,16 +15,19 @@ from fusionq.analysis.dependence import Found, dependences
 from fusionq.analysis.footprint import Footprint
 from fusionq.analysis.item_space import global_range
 from fusionq.analysis.list_analysis import ListAnalysis, analyse
+from fusionq.analysis.proof import plan_operations
 from fusionq.analysis.show import analysis_text
 from fusionq.analysis.submission import ArrayArgument, Promotion, Submission
 from fusionq.backends.base import DeviceInfo
 from fusionq.config import debug_level
 from fusionq.errors import FusionRefused
 from fusionq.ir.nodes import Barrier
+from fusionq.passes.fuse import FusedKernel
 from fusionq.passes.pipeline import fused_kernel
 from fusionq.passes.sources import ArgumentSource, ExtentSource, ParamSource, RangeSource
+from fusionq.planning.persistent import persistent_stage, segments, unfit
 from fusionq.planning.plan import Dependence, FusionOptions, Plan, PromotionDecision, StagePlan
-from fusionq.planning.promotion import View, check_flags, promotions
+from fusionq.planning.promotion import Promotions, View, check_flags, promotions
 from fusionq.planning.specialise import constants, sources_of, varying_scalars
 from fusionq.planning.stages import Stage, barriers_of, settled, split
 from fusionq.planning.validity import Validity, validity_of
@@ -39,11 +43,11 @@ def check_submission(submission: Submission) -> Validity:
     Returns for which submissions of the same structure the same is known to be right.
     """
     check_flags(submission)
-    with _lock:
+    with _lock, plan_operations(1):
         analysis = analyse([submission])
         check_bounds(analysis)
         check_convergence(analysis, 0)
-        return validity_of(analysis)
+        return validity_of(analysis, check=True)
 
 
 def make_plan(
@@ -60,7 +64,7 @@ def make_plan(
     """
     for submission in submissions:
         check_flags(submission)
-    with _lock:
+    with _lock, plan_operations(len(submissions)):
         varying = varying_scalars([plan.validity for plan in known], submissions)
         return _make_plan(submissions, options, info, constants(submissions, varying))
 
@@ -74,41 +78,97 @@ def _make_plan(
     started = time.perf_counter()
     analysis = analyse(submissions)
     found = dependences(analysis)
-    split_up = split(
-        analysis,
-        found,
-        fuse=options.strategy != "unfused",
-        barriers=options.barriers != "none",
-        info=info,
-    )
-    found = settled(found, split_up)
+    found, layout = _layout(analysis, found, options, info, options.barriers != "none")
     if debug_level() >= 3:
         print(f"--- analysis\n{analysis_text(analysis, found)}", file=sys.stderr)
-    promoted = promotions(analysis, split_up, options, info)
-    stages = promoted.stages
+    stages = layout.stages
     strategy = _strategy(stages, options)
     fallback = _fallback(strategy, stages, options)
+    plans: tuple[StagePlan, ...] | None = None
+    if len(stages) > 1 and options.strategy == "megakernel":
+        made = _with_persistent(analysis, options, info, fixed)
+        if isinstance(made, str):
+            fallback = made if options.strategy == "megakernel" else fallback
+        else:
+            found, layout, plans = made
+            strategy, fallback = "megakernel", _unjoined(plans)
     if options.require:
-        _require(fallback, promoted.decisions)
+        _require(fallback, layout.decisions)
     analysed = time.perf_counter()
-    plans = tuple(
-        _stage_plan(analysis, stage, moved, options, fixed)
-        for stage, moved in zip(stages, promoted.moved, strict=True)
-    )
+    if plans is None:
+        plans = tuple(
+            _stage_plan(analysis, stage, moved, options, fixed)
+            for stage, moved in zip(stages, layout.moved, strict=True)
+        )
     return Plan(
         strategy=strategy,
         stages=plans,
         dependences=tuple(_dependence(analysis, f) for f in found),
-        promotions=promoted.decisions,
+        promotions=layout.decisions,
         fallback=fallback,
         validity=validity_of(analysis, sources_of(fixed)),
         timings={"analysis": analysed - started, "passes": time.perf_counter() - analysed},
     )
 
 
+def _layout(
+    analysis: ListAnalysis,
+    found: Sequence[Found],
+    options: FusionOptions,
+    info: DeviceInfo,
+    barriers: bool,
+) -> tuple[tuple[Found, ...], Promotions]:
+    """The list cut into stages, with what is promoted in each; the dependences with the scopes
+    that this gives them."""
+    fuse = options.strategy != "unfused"
+    stages = split(analysis, found, fuse=fuse, barriers=barriers, info=info)
+    return settled(found, stages), promotions(analysis, stages, options, info)
+
+
+def _with_persistent(
+    analysis: ListAnalysis,
+    options: FusionOptions,
+    info: DeviceInfo,
+    fixed: dict[tuple[int, int], int],
+) -> tuple[tuple[Found, ...], Promotions, tuple[StagePlan, ...]] | str:
+    """The list with persistent kernels where stages follow each other that can be part of one;
+    or why there is none.  No work-group barriers between submissions: tiles wait instead."""
+    empty = [s for s, x in enumerate(analysis.submissions) if global_range(x).size == 0]
+    if empty:
+        return f"the range of submission {empty[0]} is empty"
+    found, layout = _layout(analysis, dependences(analysis), options, info, False)
+    source = partial(_symbol_source, analysis)
+    kernels = [
+        _fused(analysis, stage, moved, options, fixed)
+        for stage, moved in zip(layout.stages, layout.moved, strict=True)
+    ]
+    plans: list[StagePlan] = []
+    why: str | None = None
+    for run in segments(kernels):
+        inside = [layout.stages[k] for k in run]
+        made = (
+            persistent_stage(analysis, inside, [kernels[k] for k in run], source)
+            if len(run) > 1
+            else unfit(kernels[run[0]].kernel)
+        )
+        if isinstance(made, StagePlan):
+            plans.append(made)
+            continue
+        why = why or made
+        plans += [_staged(analysis, layout.stages[k], kernels[k]) for k in run]
+    if any(plan.inner for plan in plans):
+        return found, layout, tuple(plans)
+    return why or "no two stages follow each other that could be part of one persistent kernel"
+
+
+def _unjoined(plans: Sequence[StagePlan]) -> str | None:
+    """Why a list with a persistent kernel is not one launch; None if it is."""
+    return next((plan.boundary for plan in plans[1:] if plan.boundary is not None), None)
+
+
 def _strategy(
     stages: Sequence[Stage], options: FusionOptions
-) -> Literal["fused", "sequence", "unfused"]:
+) -> Literal["fused", "megakernel", "sequence", "unfused"]:
     if options.strategy == "unfused":
         return "unfused"
     if len(stages) == 1:
@@ -121,8 +181,6 @@ def _fallback(strategy: str, stages: Sequence[Stage], options: FusionOptions) ->
     if options.strategy == "unfused" or (options.strategy == "sequence" and strategy == "sequence"):
         return None
     boundaries = [stage.boundary for stage in stages if stage.boundary is not None]
-    if options.strategy == "megakernel":
-        return "; ".join(["megakernels are not in this version", *boundaries[:1]])
     return boundaries[0] if boundaries else None
 
 
@@ -147,16 +205,29 @@ def _stage_plan(
     options: FusionOptions,
     fixed: dict[tuple[int, int], int],
 ) -> StagePlan:
+    return _staged(analysis, stage, _fused(analysis, stage, moved, options, fixed))
+
+
+def _fused(
+    analysis: ListAnalysis,
+    stage: Stage,
+    moved: Mapping[View, tuple[Promotion, Footprint]],
+    options: FusionOptions,
+    fixed: dict[tuple[int, int], int],
+) -> FusedKernel:
     every = stage.members[1:] if options.barriers == "all" else barriers_of(stage)
-    fused = fused_kernel(
+    return fused_kernel(
         analysis,
         stage.members,
         stage.space,
         dict.fromkeys(every, Barrier()),
         moved,
         fixed,
-        lambda s: _symbol_source(analysis, s),
+        partial(_symbol_source, analysis),
     )
+
+
+def _staged(analysis: ListAnalysis, stage: Stage, fused: FusedKernel) -> StagePlan:
     largest = max(
         stage.members,
         key=lambda s: global_range(analysis.submissions[s]).size,

@@ -162,7 +162,8 @@ class _Promoter:
         stage = self.stages[number]
         extents = largest_extents(self.analysis, stage.members, stage.space)
         reason = "no work-group size was tried"
-        for local in candidates(stage.space, extents, self.info.max_work_group_size):
+        most = self.info.max_work_group_size
+        for local in candidates(self.analysis, stage.crossing, stage.space, extents, most):
             footprint = local_footprint(self.analysis, uses, stage.space.mode, local)
             if isinstance(footprint, str):
                 reason = footprint

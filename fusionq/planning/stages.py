@@ -92,7 +92,7 @@ def _join(
     if not barriers:
         return _because(waiting[0], "barriers='none' allows no work-group barrier between them")
     extents = largest_extents(analysis, members, space)
-    for local in candidates(space, extents, info.max_work_group_size):
+    for local in candidates(analysis, crossing, space, extents, info.max_work_group_size):
         if keeps_inside(analysis, crossing, space.mode, local):
             return Stage(members, replace(space, local_range=local), stage.boundary, crossing)
     if not waiting:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, cast
@@ -60,6 +60,16 @@ class Validity:
             source.dim is None for _, sources in self.sources for source in sources
         )
 
+    @property
+    def scalars(self) -> frozenset[int]:
+        """The positions of the scalar arguments that the proofs rest on, for one submission."""
+        return frozenset(
+            source.argument
+            for _, sources in self.sources
+            for source in sources
+            if source.dim is None and source.argument is not None
+        )
+
     def holds(self, submissions: Sequence[Submission]) -> bool:
         """Whether the plan serves ``submissions`` (of the same structure)."""
         if any(source.value(submissions) != value for source, value in self.constants):
@@ -77,31 +87,44 @@ class Validity:
 
 
 def validity_of(
-    analysis: ListAnalysis, constants: tuple[tuple[Source, int], ...] = ()
+    analysis: ListAnalysis, constants: tuple[tuple[Source, int], ...] = (), check: bool = False
 ) -> Validity:
     """The validity of all that was proved in ``analysis`` so far, for kernels that have the
-    scalars ``constants`` built in."""
+    scalars ``constants`` built in; of a ``check``, of all that could not be proved too, as
+    smaller integers leave less open."""
     from fusionq.analysis.condition import python_condition
+    from fusionq.analysis.symbols import LEAST_BOUND
 
     symbols = analysis.symbols
-    sources = _sources(analysis)
+    large = {
+        name: 1 << abs(symbols.values[name]).bit_length() - 1
+        for shape in analysis.shapes
+        for name in shape.params.values()
+        if check and symbols.bound(name) > LEAST_BOUND
+    }
+    sources = _sources(analysis, large.keys() | analysis.proofs.symbols_of_conditions())
     used = tuple(name for name in symbols.names if name in sources)
     return Validity(
         sources=tuple((name, sources[name]) for name in used),
         pinned=tuple((n, symbols.values[n]) for n in used if n in analysis.pinned),
         limits=tuple((n, symbols.bound(n)) for n in used),
         condition=" and ".join(
-            f"({python_condition(values)})" if inside else f"not ({python_condition(values)})"
-            for values, inside in analysis.proofs.conditions
+            [
+                f"({python_condition(values)})" if inside else f"not ({python_condition(values)})"
+                for values, inside in analysis.proofs.conditions
+            ]
+            + [f"({name} >= {least} or {name} <= -{least})" for name, least in large.items()]
         )
         or "True",
         constants=constants,
     )
 
 
-def _sources(analysis: ListAnalysis) -> dict[str, tuple[Source, ...]]:
+def _sources(
+    analysis: ListAnalysis, asked_for: Collection[str]
+) -> dict[str, tuple[Source, ...]]:
     """Sizes with their first source (the structure key says which are equal); integer scalars
-    that an access depends on with all of theirs."""
+    that an access depends on, and those ``asked_for``, with all of theirs."""
     symbols = analysis.symbols
     sources: dict[str, tuple[Source, ...]] = {}
     for s, submission in enumerate(analysis.submissions):
@@ -112,8 +135,8 @@ def _sources(analysis: ListAnalysis) -> dict[str, tuple[Source, ...]]:
                 for dim, extent in enumerate(argument.shape):
                     sources.setdefault(symbols.size(extent), (Source(s, k, dim),))
             elif isinstance(argument, ScalarArgument):
-                name = analysis.shapes[s].params.get(argument.name)
-                if name is not None and name in analysis.used_symbols(s):
+                name = analysis.shapes[s].params.get(argument.name, "")
+                if name in asked_for or name in analysis.used_symbols(s):
                     sources[name] = (*sources.get(name, ()), Source(s, k, None))
     return sources
 

@@ -166,7 +166,7 @@ def test_scalars_change_between_launches(queue, factor):
     a, out = fq.Buffer(random(50)), fq.Buffer(50, np.float64)
     for shift in (1.5, -0.25, 0.0):
         queue.submit(scaled, 50, factor, a, np.float64(shift), out)
-        wanted = (factor * random(50) + np.float64(shift)).astype(np.float64)
+        wanted = (np.float32(factor) * random(50)).astype(np.float64) + shift
         np.testing.assert_array_equal(out.numpy(), wanted)
 
 

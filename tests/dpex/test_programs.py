@@ -1,4 +1,5 @@
-"""Random lists of submissions on the dpex backend: fused, unfused and Python agree bit for bit."""
+"""Random lists of submissions: fused and unfused on the dpex backend, and the reference device,
+agree bit for bit."""
 
 from __future__ import annotations
 
@@ -12,8 +13,8 @@ import fusionq as fq
 from fusionq.ir.types import FLOAT16
 from tests.property.kernel_expressions import DTYPES, Features
 from tests.property.programs import Program, programs
-from tests.property.test_programs import PROMOTE, check_fused, examples, unfused
-from tests.property.test_single_kernels import assert_identical
+from tests.property.running import assert_identical, examples
+from tests.property.test_programs import PROMOTE, check_fused, unfused
 
 pytest.importorskip("numba_dpex", exc_type=ModuleNotFoundError)
 
@@ -25,9 +26,9 @@ FEATURES = Features(
 
 @examples(15)
 @given(programs(FEATURES), PROMOTE)
-def test_the_dpex_backend_agrees_with_python(program: Program, promote: str) -> None:
-    expected = program.run_python()
+def test_the_dpex_backend_agrees_with_the_reference(program: Program, promote: str) -> None:
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("error", fq.FusionAborted)
+        expected = unfused(program, "reference")
         assert_identical(unfused(program, "dpex"), expected)
         check_fused(program, "dpex", expected, promote=promote)

@@ -102,7 +102,7 @@ class RandomKernel:
 
     source: str
     ndim: int
-    parameters: tuple[Parameter, ...]
+    parameters: tuple[Any, ...]
     nd_item: bool = False
 
     def define(self) -> FunctionType:

@@ -6,7 +6,7 @@ element of the arrays that the kernel never writes (``GatherArray``), behind a b
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from itertools import count
@@ -150,12 +150,15 @@ class KernelWriter(Expressions):
                 self._statement(scope)
 
     def _statement(self, scope: Scope) -> None:
+        self.choose(self._kinds(scope))(scope)
+
+    def _kinds(self, scope: Scope) -> list[Callable[[Scope], None]]:
+        """The statements that may stand here."""
         kinds = [self._declaration, self._store, self._assignment, self._branch, self._for]
         kinds += [self._while, self._weak_sum, self._rows]
         if scope.in_loop:
             kinds += [self._jump]
-        kinds += [self._return]
-        self.choose(kinds)(scope)
+        return [*kinds, self._return]
 
     def _declaration(self, scope: Scope) -> None:
         type_ = self.choose(self._features.dtypes)

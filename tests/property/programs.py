@@ -15,10 +15,13 @@ import numpy as np
 from hypothesis import strategies as st
 
 from fusionq.backends.reference import run_function
+from fusionq.backends.reference.order import Order
 from fusionq.ir.types import ScalarType, scalar_type
+from fusionq.language.local_memory import LocalAccessor
 from fusionq.language.ranges import NdRange, Range
 from tests.property.kernel_expressions import Draw, Features
 from tests.property.kernel_parameters import (
+    Axis,
     GatherArray,
     ItemArray,
     Parameter,
@@ -72,7 +75,7 @@ class SubmissionSpec:
 
     kernel: RandomKernel
     range: Range | NdRange
-    arguments: tuple[View | Scalar, ...]
+    arguments: tuple[View | Scalar | LocalAccessor, ...]
 
 
 @dataclass(frozen=True)
@@ -82,15 +85,16 @@ class Program:
     buffers: tuple[BufferSpec, ...]
     submissions: tuple[SubmissionSpec, ...]
 
-    def run_python(self) -> list[Array]:
-        """All buffers' contents after the Python functions themselves have run in order."""
+    def run_python(self, order: Order = "natural", seed: int = 0) -> list[Array]:
+        """All buffers' contents after the Python functions themselves have run, each with its
+        work-items in ``order``."""
         contents = [buffer.data.copy() for buffer in self.buffers]
         for submission in self.submissions:
             arguments = [
                 contents[a.buffer][a.slices] if isinstance(a, View) else a
                 for a in submission.arguments
             ]
-            run_function(submission.kernel.define(), submission.range, arguments)
+            run_function(submission.kernel.define(), submission.range, arguments, order, seed)
         return contents
 
     def __repr__(self) -> str:
@@ -150,6 +154,11 @@ class Touched:
 class ProgramDraw:
     """Draws the parts of a program one after the other."""
 
+    lengths: tuple[int, ...] = (1, 2, 3, 4, 5)
+    """How many submissions a program may have."""
+    kinds: tuple[str, ...] = ("read", "written", "gather", "scalar")
+    """What a kernel's parameters after the first may be."""
+
     def __init__(self, draw: Draw, features: Features) -> None:
         self._draw = draw
         self._features = random_features(draw, features)
@@ -164,7 +173,7 @@ class ProgramDraw:
     def program(self) -> Program:
         for _ in range(self._draw(st.integers(1, 4))):
             self._buffer()
-        for _ in range(self._draw(st.integers(1, 5))):
+        for _ in range(self._draw(st.sampled_from(self.lengths))):
             submission = None
             if self._submissions and self._chance(15):
                 submission = self._repeated(self._draw(st.sampled_from(self._submissions)))
@@ -193,6 +202,10 @@ class ProgramDraw:
             return View(buffer, random_slices(self._draw, shape))
         return View(buffer, (slice(None),) * len(shape))
 
+    def _axes(self, array_ndim: int, written: bool) -> tuple[Axis | None, ...]:
+        """Which element of an array belongs to an item."""
+        return random_axes(self._draw, self._ndim, array_ndim, written)
+
     def _new(self) -> SubmissionSpec:
         """A submission of a new kernel; arguments that would race are left out."""
         range_ = self._new_range()
@@ -200,8 +213,7 @@ class ProgramDraw:
         parameters: list[Parameter] = []
         arguments: list[View | Scalar] = []
         for number in range(self._draw(st.integers(1, 4))):
-            kinds = ("written",) if number == 0 else ("read", "written", "gather", "scalar")
-            kind = self._draw(st.sampled_from(kinds))
+            kind = "written" if number == 0 else self._draw(st.sampled_from(self.kinds))
             if kind == "scalar":
                 scalar = random_scalar_parameter(self._draw, f"s{number}", self._features)
                 parameters.append(scalar)
@@ -214,7 +226,7 @@ class ProgramDraw:
                 parameter = GatherArray(f"g{number}", spec.dtype, spec.data.ndim)
             else:
                 written = kind == "written"
-                axes = random_axes(self._draw, self._ndim, spec.data.ndim, written)
+                axes = self._axes(spec.data.ndim, written)
                 parameter = ItemArray(f"a{number}", spec.dtype, axes, written)
             if touched.accept(parameter, view):
                 parameters.append(parameter)

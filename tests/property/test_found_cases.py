@@ -70,3 +70,30 @@ def test_a_comparison_of_comparisons(target: str | None) -> None:
         queue.submit(compare_comparisons, 4, a, out)
         queue.wait()
     assert list(out) == [False, True, True, True]
+
+
+@fq.kernel
+def swap_in_fives(item: fq.NdItem, a, b, c):  # type: ignore[no-untyped-def]  # kernel language
+    k = item.get_global_id(0)
+    other = k - k % 2 + 1 - k % 2
+    if other < a.shape[0] and k < b.shape[0] and k // 5 * 5 + (k % 5 + 1) % 5 < c.shape[0]:
+        a[other] = 1.0
+
+
+@fq.kernel
+def ones(item: fq.NdItem, b):  # type: ignore[no-untyped-def]  # kernel language
+    b[item.get_global_id(0)] = 1.0
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_distances_that_isl_writes_as_quotients(target: str | None) -> None:
+    """isl refused to take the largest of them (``analysis.footprint``)."""
+    a = fq.Buffer(np.full(12, -1.0), promote_local=True)
+    b, c = fq.Buffer(np.zeros(4)), fq.Buffer(np.zeros(4))
+    with fq.FusionQueue(target) as queue:
+        with fq.fusion(queue) as f:
+            queue.submit(swap_in_fives, fq.NdRange(4, 2), a, b, c)
+            queue.submit(ones, fq.NdRange(4, 2), b)
+        assert [p.scope for p in f.report.promotions] == ["local"]
+        assert list(b.numpy()) == [1] * 4
+        assert list(a.numpy()) == [-1] * 12

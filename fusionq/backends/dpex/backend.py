@@ -23,6 +23,9 @@ class DpexBackend(SyclBackend):
     installed or there is no such device.
     """
 
+    device_functions: frozenset[str] = frozenset()
+    """numba-dpex has no clock."""
+
     def __init__(self, target: str = TARGET, profiling: bool = False) -> None:
         load_numba_dpex()
         super().__init__(target.removeprefix(TARGET).removeprefix(":") or None, profiling)

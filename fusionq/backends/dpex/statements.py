@@ -23,6 +23,7 @@ from fusionq.ir.nodes import (
     GroupCall,
     If,
     Kernel,
+    Record,
     Stmt,
     Store,
     While,
@@ -97,6 +98,8 @@ class StatementPrinter:
                 return [f"atomic_fence(MemoryOrder.{order}, MemoryScope.{scope})"]
             case Atomic():
                 return [self._atomic(stmt)]
+            case Record():
+                return []
             case GroupCall():
                 raise DeviceError(
                     f"it calls a group function ({stmt.function}), which numba-dpex does not have"

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -21,12 +22,15 @@ from fusionq.backends.base import (
 from fusionq.backends.reference.compile import Bind, Ids, compile_kernel
 from fusionq.backends.reference.groups import Steps, run_group
 from fusionq.backends.reference.memory import CheckedArray, HostAllocation, array_at
-from fusionq.backends.reference.order import Order, work_items
+from fusionq.backends.reference.order import Box, Index, Order, box_items, work_items
 from fusionq.backends.reference.scalars import Scalar, as_scalar
 from fusionq.errors import DeviceError
-from fusionq.ir.nodes import ArrayParam, Kernel, KernelParam, ScalarParam
+from fusionq.ir.nodes import ArrayParam, Barrier, GroupCall, Kernel, KernelParam, ScalarParam
 from fusionq.ir.printer import print_kernel
 from fusionq.ir.verifier import verify
+from fusionq.ir.walk import statements
+
+ItemOrder: TypeAlias = Order | Callable[[list[Index]], Sequence[Index]]
 
 REFERENCE_DEVICE = DeviceInfo(
     name="reference interpreter",
@@ -161,15 +165,68 @@ class ReferenceLaunch:
         """Run every work-item, after the events in ``depends``."""
         for event in depends:
             event.wait()
+        with self._executing():
+            self._run()
+        return ReferenceEvent()
+
+    def run_items(
+        self, boxes: Sequence[Box], order: ItemOrder = "shuffled", seed: int = 0
+    ) -> None:
+        """Run only the work-items of ``boxes``; see ``item_steps``."""
+        for _ in self.item_steps(boxes, order, seed):
+            pass
+
+    def item_steps(
+        self, boxes: Sequence[Box], order: ItemOrder = "shuffled", seed: int = 0
+    ) -> Iterator[Index]:
+        """Run only the work-items of ``boxes``, ranges of global ids in each dimension: one each
+        time that the iterator is asked, which gives its global id.
+
+        ``order``: a named one (``seed`` determines the shuffled), or a function from the ids, box
+        by box, to those to run.  Local and group ids are as in a whole launch.  DeviceError, at
+        once, if the kernel's work-items meet or share local memory, or a box exceeds the range.
+        """
+        meetings = [
+            str(statement.span)
+            for statement in statements(self._kernel.body)
+            if isinstance(statement, Barrier | GroupCall)
+        ]
+        shared = [a.name for a in self._kernel.arrays if a.space == "local"]
+        if meetings or shared:
+            why = f"they meet at {meetings[0]}" if meetings else f"they share '{shared[0]}'"
+            raise DeviceError(
+                f"some work-items of kernel '{self._kernel.name}' cannot run without the others "
+                f"of their work-group: {why}; launch the whole kernel"
+            )
+        try:
+            items = box_items(boxes, self._global_range, order, seed)
+        except ValueError as error:
+            raise DeviceError(f"kernel '{self._kernel.name}': {error}") from None
+        return self._run_one_by_one(items)
+
+    def _run_one_by_one(self, items: Sequence[Index]) -> Iterator[Index]:
+        work_item = self._bind(*self._arguments.values())()
+        whole, part = self._global_range, self._local_range
+        ranges = _int64(whole), _int64(part)
+        groups = _int64(tuple(n // local for n, local in zip(whole, part, strict=True)))
+        for item in items:
+            local = _int64(tuple(i % n for i, n in zip(item, part, strict=True)))
+            group = _int64(tuple(i // n for i, n in zip(item, part, strict=True)))
+            with self._executing():
+                work_item(_int64(item), ranges[0], local, ranges[1], group, groups)
+            yield item
+
+    @contextmanager
+    def _executing(self) -> Iterator[None]:
+        """The arithmetic of kernels, and the message about what their code gets wrong."""
         try:
             with np.errstate(all="ignore"):
-                self._run()
+                yield
         except NameError as error:
             raise DeviceError(
                 f"kernel '{self._kernel.name}' ({self._kernel.span}) reads a variable that the "
                 f"work-item has not assigned: {error}; assign it on every path"
             ) from error
-        return ReferenceEvent()
 
     def _run(self) -> None:
         work_group = self._bind(*self._arguments.values())

@@ -11,6 +11,7 @@ from fusionq.backends.sycl.devices import device_info, queue_for
 from fusionq.backends.sycl.launch import LaunchOrder, SyclLaunch
 from fusionq.backends.sycl.memory import SyclAllocation, allocate, check_adopted
 from fusionq.backends.sycl.program import SyclProgram, build, kept, restored
+from fusionq.ir.functions import DEVICE_FUNCTIONS
 from fusionq.ir.nodes import Kernel
 
 
@@ -21,6 +22,9 @@ class SyclBackend:
     events record when they ran.  Launches run in order, on a queue that is not in-order too.
     Raises DeviceError where there is no such device.
     """
+
+    device_functions = frozenset(DEVICE_FUNCTIONS)
+    """What kernels may ask of the device, see ``ir.functions``."""
 
     def __init__(self, target: Any = None, profiling: bool = False) -> None:
         self.sycl_queue = queue_for(target, profiling)

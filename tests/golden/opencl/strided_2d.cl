@@ -15,7 +15,9 @@ __kernel void window_sum(
     const long j = (long)get_global_id(0);
     if (i < out_shape0 && j < out_shape1) {
         float total = 0.0f;
+        #pragma clang loop vectorize(disable)
         for (long r = 0; r < 3; r++) {
+            #pragma clang loop vectorize(disable)
             for (long c = 0; c < 3; c++) {
                 total = total + image[(i + 2 - r) * image_stride0 + (j + c) * image_stride1];
             }

@@ -15,7 +15,7 @@ import fusionq as fq
 from fusionq.backends.base import DeviceInfo
 from fusionq.cli import devices
 from fusionq.cli.main import app, parse_size
-from fusionq.queue import report_listeners
+from fusionq.queue_state import report_listeners
 
 SCRIPT = """
 import sys
@@ -90,7 +90,7 @@ def test_python_dash_m() -> None:
 def test_list_names_every_case() -> None:
     code, out, _ = run("bench", "--list")
     assert code == 0
-    for name in ("seeds", "axpy_chain", "host_cost", "first_fusion", "peak_memory"):
+    for name in ("seeds", "axpy_chain", "host_cost", "first_fusion", "warm_start", "peak_memory"):
         assert name in out
 
 

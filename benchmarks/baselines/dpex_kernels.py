@@ -1,0 +1,55 @@
+"""The element-wise kernels of the cases, as one writes them for numba-dpex.
+
+Imported by ``dpex_child.py`` in another environment.  Literals are float32, because numba takes
+``float32 * 0.5`` for a float64.
+"""
+
+import math
+
+import numpy as np
+from numba_dpex import kernel
+from numba_dpex.kernel_api import Item
+
+ZERO, ONE = np.float32(0), np.float32(1)
+
+
+@kernel
+def mul(item: Item, a, b, out):
+    i = item.get_id(0)
+    out[i] = a[i] * b[i]
+
+
+@kernel
+def sub(item: Item, a, b, out):
+    i = item.get_id(0)
+    out[i] = a[i] - b[i]
+
+
+@kernel
+def multiply(item: Item, a, b, out):
+    i = item.get_id(0)
+    out[i] = a[i] * b[i]
+
+
+@kernel
+def weighted_sum(item: Item, alpha, x, beta, y, out):
+    i = item.get_id(0)
+    out[i] = alpha * x[i] + beta * y[i]
+
+
+@kernel
+def logistic(item: Item, rate, x, out):
+    i = item.get_id(0)
+    out[i] = rate * x[i] * (ONE - x[i])
+
+
+@kernel
+def softplus(item: Item, x, out):
+    i = item.get_id(0)
+    out[i] = max(x[i], ZERO) + math.log1p(math.exp(-abs(x[i])))
+
+
+@kernel
+def hyperbolic_tangent(item: Item, x, out):
+    i = item.get_id(0)
+    out[i] = math.tanh(x[i])

@@ -1,0 +1,80 @@
+"""``fusionq cache``."""
+
+from __future__ import annotations
+
+from rich.table import Table
+
+from fusionq.cache.disk import DiskStore, Usage
+from fusionq.cli.console import bad_use, failed, output, show_table
+from fusionq.config import DiskCacheSettings, disk_cache_settings
+from fusionq.errors import ArgumentError
+
+KINDS = {
+    "check": "kernels that submissions have been checked for",
+    "plan": "fusion plans",
+    "program": "kernels built for a device",
+}
+"""What the entries of each kind hold."""
+
+
+def show_cache() -> None:
+    """Where the disk cache is, whether it is on, what it holds and may hold."""
+    settings = _settings()
+    usage = _store(settings).usage()
+    console = output()
+    state = "on" if settings.enabled else "off (FUSIONQ_CACHE)"
+    limit = format_binary(settings.max_bytes)
+    for line in (f"directory: {settings.directory}", f"disk cache: {state}, at most {limit}"):
+        console.print(line, markup=False, soft_wrap=True)
+    console.print()
+    table = Table(title="Entries", show_footer=True)
+    total = Usage(
+        sum(used.entries for used in usage.values()), sum(used.nbytes for used in usage.values())
+    )
+    table.add_column("kind", "all")
+    table.add_column("entries", f"{total.entries:,}", justify="right")
+    table.add_column("size", format_binary(total.nbytes), justify="right")
+    table.add_column("what they hold")
+    for kind, meaning in KINDS.items():
+        used = usage.get(kind, Usage())
+        table.add_row(kind, f"{used.entries:,}", format_binary(used.nbytes), meaning)
+    show_table(console, table)
+
+
+def clear_cache() -> None:
+    """Remove all entries of the disk cache, and say how many."""
+    settings = _settings()
+    store = _store(settings)
+    nbytes = sum(used.nbytes for used in store.usage().values())
+    removed = store.clear()
+    left = sum(used.entries for used in store.usage().values())
+    if left:
+        failed(
+            f"{left} entries are still in {settings.directory}: they could not be removed, or "
+            "another process has written them in the meantime"
+        )
+    noun = "entry" if removed == 1 else "entries"
+    output().print(
+        f"removed {removed:,} {noun} ({format_binary(nbytes)}) from {settings.directory}",
+        markup=False,
+        soft_wrap=True,
+    )
+
+
+def format_binary(nbytes: int) -> str:
+    """Bytes with a unit that suits their number: 1024 bytes are a KiB."""
+    for unit, size in (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)):
+        if nbytes >= size:
+            return f"{nbytes / size:.1f} {unit}".replace(".0 ", " ")
+    return f"{nbytes} bytes"
+
+
+def _settings() -> DiskCacheSettings:
+    try:
+        return disk_cache_settings()
+    except ArgumentError as error:
+        bad_use(str(error))
+
+
+def _store(settings: DiskCacheSettings) -> DiskStore:
+    return DiskStore(settings.directory, settings.max_bytes)

@@ -1,0 +1,283 @@
+"""Persistent kernels as source text: the queue's protocol around each stage's code.
+
+A worker is a work-group of one sub-group, so that control flow is uniform: its first lane takes
+the ticket and waits, all lanes stride over the tile.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from fusionq.backends.base import FloatMode
+from fusionq.codegen import queue_layout as q
+from fusionq.codegen.device_source import DeviceSource, Pointer, Scalar, Slot
+from fusionq.codegen.dialect import Dialect
+from fusionq.codegen.expressions import ExpressionPrinter
+from fusionq.codegen.helpers import Helpers
+from fusionq.codegen.intervals import Intervals
+from fusionq.codegen.kernel_source import StatementLines, parameter_text, statement_lines
+from fusionq.codegen.memory import Memory
+from fusionq.codegen.names import Names
+from fusionq.codegen.queue_protocol import PROTOCOL, wait_function
+from fusionq.codegen.scoping import flatten_blocks
+from fusionq.codegen.tile_loop import InTile, tile_loop
+from fusionq.ir.nodes import Kernel, Persistent, StageCode
+from fusionq.ir.types import INT64, UINT32, ScalarType
+
+_HEAD = """\
+__attribute__((intel_reqd_sub_group_size({lanes}), reqd_work_group_size({lanes}, 1, 1)))
+{qualifier} {name}(
+{parameters}) {{
+    __global const long* const fq_schedule = (__global const long*){schedule};
+    __global atomic_uint* const fq_control = (__global atomic_uint*){control};
+    const int fq_lane = get_sub_group_local_id();
+    const bool fq_static = fq_follows_assignment(fq_schedule, fq_control, {epoch}, fq_lane);
+    long fq_next = fq_schedule[{starts}], fq_stop = 0;
+    if (fq_static) {{
+        fq_stop = fq_schedule[fq_next + get_group_id(0) + 1];
+        fq_next = fq_schedule[fq_next + get_group_id(0)];
+    }}
+    for (;;) {{
+        const long fq_instruction = fq_static
+            ? (fq_next < fq_stop ? fq_schedule[fq_schedule[{assignment}] + fq_next++] : -1)
+            : fq_ticket(fq_schedule, fq_control, {epoch}, fq_lane);
+        if (fq_instruction < 0) break;
+        const int fq_stage = (int)(fq_instruction >> {bits});
+        const long fq_tile = fq_instruction & ((1L << {bits}) - 1);
+        __global const long* const fq_record = fq_schedule + {header} + {record} * fq_stage;
+        int fq_stalled = 0;
+        switch ((int)fq_record[{code}]) {{
+"""
+
+_TAIL = """\
+        }}
+        if (fq_stalled) break;
+        sub_group_barrier(CLK_GLOBAL_MEM_FENCE);
+        if (fq_lane == 0) fq_publish(fq_record, fq_control, fq_tile);
+        sub_group_barrier(CLK_GLOBAL_MEM_FENCE);
+    }}
+    if (fq_static && fq_lane == 0 && get_group_id(0) == 0) fq_skip_tickets(fq_schedule, fq_control);
+}}
+"""
+
+
+@dataclass(frozen=True)
+class _Code:
+    """One stage code's text: its function, its slots, and a call for slots' values."""
+
+    function: list[str]
+    case: list[str]
+    slots: tuple[Slot, ...]
+
+
+def generate_persistent(
+    kernel: Kernel, body: Persistent, fp: FloatMode, dialect: Dialect
+) -> DeviceSource:
+    """The source of a persistent kernel, whose body is ``body``."""
+    return _PersistentPrinter(kernel, body, fp, dialect).print()
+
+
+class _PersistentPrinter:
+    def __init__(self, kernel: Kernel, body: Persistent, fp: FloatMode, dialect: Dialect) -> None:
+        self.kernel = kernel
+        self.body = body
+        self.fp = fp
+        self.dialect = dialect
+        self.names = Names(dialect)
+        for param in kernel.params:
+            self.names.of(param.name)
+        self.memory = Memory(kernel, self.names)
+        self.helpers = Helpers(dialect)
+        self.types: set[ScalarType] = {INT64, UINT32}
+        self.functions: set[str] = set()
+
+    def print(self) -> DeviceSource:
+        body, memory = self.body, self.memory
+        typedefs: dict[str, None] = {}
+        functions: list[str] = []
+        cases: list[str] = []
+        for number, code in enumerate(body.codes):
+            lines = self._lines(code)
+            typedefs.update(dict.fromkeys(lines.typedefs))
+            self.types |= lines.types
+            self.functions |= lines.functions
+            functions += [*self._function(number, code, lines), ""]
+            cases += self._case(number, code, lines)
+        own = {
+            "schedule": memory.identifier(Pointer(body.schedule)),
+            "control": memory.identifier(Pointer(body.control)),
+            "epoch": memory.identifier(Scalar(body.epoch)),
+        }
+        memory.identifier(Scalar(body.patience))
+        entry_point = Names(self.dialect).fresh(self.kernel.name)
+        slots = memory.slots()
+        head = _HEAD.format(
+            lanes=q.SUB_GROUP, qualifier=self.dialect.kernel_qualifier, name=entry_point,
+            parameters=",\n".join(f"    {parameter_text(self.kernel, s, memory, self.dialect)}"
+                                  for s in slots),
+            starts=q.STARTS, assignment=q.ASSIGNMENT, bits=q.TILE_BITS, header=q.HEADER,
+            record=q.RECORD, code=q.CODE, **own,
+        )  # fmt: skip
+        text = [
+            *self.dialect.prologue(self.types, self.fp, self.functions),
+            "",
+            *(f"{line}\n" for line in typedefs),
+            *(line for helper in self.helpers.texts for line in (*helper.splitlines(), "")),
+            PROTOCOL,
+            *(wait_function(ndim) for ndim in sorted(self._waited_dims())),
+            *functions,
+        ]
+        source = "\n".join(text) + head + "".join(f"{line}\n" for line in cases) + _TAIL.format()
+        return DeviceSource(source, entry_point, slots, frozenset(self.types))
+
+    def _waited_dims(self) -> set[int]:
+        """The numbers of dimensions of the stages whose boxes are waited for."""
+        body = self.body
+        return {
+            len(wait.bounds)
+            for code in body.codes
+            for wait in code.waits
+            if wait.bounds is not None
+        }
+
+    # ------------------------------------------------------------------------ stage codes
+    def _lines(self, code: StageCode) -> StatementLines:
+        dialect = InTile(self.dialect, code.local_range)
+        return statement_lines(
+            code.kernel, flatten_blocks(code.kernel.body), dialect, self.helpers
+        )
+
+    def _function(self, number: int, code: StageCode, lines: StatementLines) -> list[str]:
+        parameters = ["const int fq_lane", *self._bounds_parameters(code)]
+        parameters += self._slot_parameters(code, lines.memory, lines.slots)
+        return [
+            f"__attribute__((always_inline)) static void fq_stage_{number}(",
+            ",\n".join(f"    {p}" for p in parameters) + ") {",
+            *(f"    {line}" for line in lines.pointers),
+            *tile_loop(code.kernel.ndim, [*lines.arrays, *lines.body]),
+            "}",
+        ]
+
+    @staticmethod
+    def _bounds_parameters(code: StageCode) -> list[str]:
+        dims = range(code.kernel.ndim)
+        return [f"const long fq_first_{d}, const long fq_last_{d}" for d in dims]
+
+    def _slot_parameters(self, code: StageCode, memory: Memory, slots: tuple[Slot, ...]) -> list[str]:
+        return [f"const {parameter_text(code.kernel, s, memory, self.dialect)}" for s in slots]
+
+    def _case(self, number: int, code: StageCode, lines: StatementLines) -> list[str]:
+        ndim = code.kernel.ndim
+        memory, names = lines.memory, lines.names
+        printer = ExpressionPrinter(
+            InTile(self.dialect, code.local_range), names, memory, self.helpers,
+            Intervals(code.kernel),
+        )  # fmt: skip
+        extents = [printer.value(e) for e in code.extents]
+        waits = []
+        for position, wait in enumerate(code.waits):
+            bounds = [f"{printer.value(a)}, {printer.value(b)}" for a, b in wait.bounds or ()]
+            waits.append((position, wait.bounds is not None, bounds))
+        slots = memory.slots()  # of the body, the extents and the bounds
+        self.types |= printer.types
+        pad = " " * 12
+        out = [f"        case {number}: {{"]
+        out += [f"{pad}{line}" for line in self._operands(number, code, memory, slots)]
+        rest = "fq_tile"
+        for d in reversed(range(ndim)):
+            count = f"fq_record[{q.COUNT + d}]"
+            at = rest if d == 0 else f"{rest} % {count}"
+            out.append(f"{pad}const long fq_at_{d} = {at};")
+            rest = f"({rest} / {count})"
+        for d in range(ndim):
+            size = f"fq_record[{q.TILE + d}]"
+            out.append(f"{pad}const long fq_first_{d} = fq_at_{d} * {size};")
+            out.append(
+                f"{pad}const long fq_last_{d} = min(fq_first_{d} + {size}, (long)({extents[d]})) - 1;"
+            )
+        if waits:
+            out.append(f"{pad}if (fq_lane == 0) {{")
+            for position, boxed, bounds in waits:
+                head = (
+                    f"fq_schedule, fq_control, {self.memory.identifier(Scalar(self.body.epoch))}, "
+                    f"{self.memory.identifier(Scalar(self.body.patience))}, fq_instruction"
+                )
+                producer = self._producer(number, position)
+                call = (
+                    f"fq_wait_box_{len(bounds)}({head}, {producer}, {', '.join(bounds)})"
+                    if boxed
+                    else f"fq_wait_all({head}, {producer})"
+                )
+                out.append(f"{pad}    fq_stalled = fq_stalled || {call};")
+            out.append(f"{pad}}}")
+            out.append(f"{pad}fq_stalled = sub_group_broadcast(fq_stalled, 0);")
+            out.append(f"{pad}if (fq_stalled) break;")
+            out.append(f"{pad}sub_group_barrier(CLK_GLOBAL_MEM_FENCE);")
+        arguments = ["fq_lane"]
+        arguments += [f"fq_first_{d}, fq_last_{d}" for d in range(ndim)]
+        arguments += [memory.identifier(s) for s in lines.slots]
+        out.append(f"{pad}fq_stage_{number}({', '.join(arguments)});")
+        out += [f"{pad}break;", "        }"]
+        return out
+
+    def _producer(self, number: int, position: int) -> str:
+        """The stage that a wait is about, by the stage that waits."""
+        uses = {
+            k: stage.producers[position]
+            for k, stage in enumerate(self.body.stages)
+            if stage.code == number
+        }
+        return _chosen(uses)
+
+    def _operands(
+        self, number: int, code: StageCode, memory: Memory, slots: tuple[Slot, ...]
+    ) -> list[str]:
+        """Declarations of a code's operands, from the persistent kernel's parameters."""
+        position = {p.name: k for k, p in enumerate(code.kernel.params)}
+        uses = [(k, s) for k, s in enumerate(self.body.stages) if s.code == number]
+        lines: list[str] = []
+        varying: list[tuple[str, list[str]]] = []
+        for slot in slots:
+            given = [
+                self.memory.identifier(_renamed(slot, stage.arguments[position[slot.param]]))
+                for _, stage in uses
+            ]
+            identifier = memory.identifier(slot)
+            declared = parameter_text(code.kernel, slot, memory, self.dialect)
+            if len(set(given)) == 1:
+                lines.append(f"const {declared} = {given[0]};")
+            else:
+                lines.append(f"{declared};")
+                varying.append((identifier, given))
+        if varying:
+            groups: dict[tuple[str, ...], list[int]] = {}
+            for k, (stage, _) in enumerate(uses):
+                groups.setdefault(tuple(given[k] for _, given in varying), []).append(stage)
+            *others, last = groups.items()
+            lines.append("switch (fq_stage) {")
+            for values, stages in others:
+                lines.append("".join(f"case {s}: " for s in stages).rstrip())
+                lines += [f"    {_assigned(varying, values)} break;"]
+            lines += ["default:", f"    {_assigned(varying, last[0])}", "}"]
+        return lines
+
+
+def _assigned(varying: list[tuple[str, list[str]]], values: tuple[str, ...]) -> str:
+    return " ".join(f"{name} = {v};" for (name, _), v in zip(varying, values, strict=True))
+
+
+def _chosen(uses: Mapping[int, int]) -> str:
+    """The producer as an expression over the stage: most stages wait for the one before."""
+    distances = {stage - producer for stage, producer in uses.items()}
+    if len(distances) == 1:
+        return f"fq_stage - {distances.pop()}"
+    text = ""
+    *others, last = sorted(uses)
+    for stage in others:
+        text += f"fq_stage == {stage} ? {uses[stage]} : "
+    return f"({text}{uses[last]})"
+
+
+def _renamed(slot: Slot, param: str) -> Slot:
+    return replace(slot, param=param)

@@ -1,0 +1,36 @@
+"""How a persistent kernel's schedule and control memory are laid out.
+
+The schedule (int64) starts with a header: the number of instructions, of workers, whether the
+workers may follow the static assignment, and where the three tables begin: the order of all
+instructions; for each worker the position of its first instruction in the assignment (and one past
+the last); the assignment.  A record for each stage follows.  An instruction is the stage's number
+above bit ``TILE_BITS`` and the tile's below, tiles counted with the last dimension fastest.
+
+The control memory (uint32) is made of lines of ``LINE`` words, one cache line each: first the
+queue's own, then the barrier counters.
+"""
+
+from __future__ import annotations
+
+TILE_BITS = 40
+DIMS = 3
+
+# Header of the schedule.
+INSTRUCTIONS, WORKERS, STATIC, ORDER, STARTS, ASSIGNMENT = range(6)
+HEADER = 8
+
+# Record of a stage: tile shape, tiles, tiles that share a counter (each by dimension, 1 where the
+# stage has fewer dimensions), first counter's line (-1: none), line of the counter of all tiles
+# (-1: none), number of its code.
+TILE, COUNT, SHARED, COUNTERS, TOTAL, CODE = 0, 3, 6, 9, 10, 11
+RECORD = 12
+
+# Lines of the control memory.
+LINE = 16
+HEAD, ARRIVED, MODE, STALL, FIRST_COUNTER = range(5)
+
+# Words of the stall line; CLAIM is set by the one worker that fills it, FLAG when it has.
+FLAG, CLAIM, STALL_STAGE, STALL_TILE, STALL_COUNTER, STALL_EXPECTED, STALL_SEEN = range(7)
+
+SUB_GROUP = 16
+"""Work-items of a worker: one sub-group."""

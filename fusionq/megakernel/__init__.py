@@ -1,0 +1,1 @@
+"""One persistent kernel for stages whose work-groups depend on each other."""

@@ -1,0 +1,132 @@
+"""The box of an earlier stage's work-items that a tile waits for, as expressions.
+
+A tile holds the work-items from ``first`` to ``last``.  With both as parameters of the integer
+set of what its work-items depend on, the set's constraints are the bounds: no table, and one form
+for every size of range and tile.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import reduce
+
+import islpy as isl
+
+from fusionq.analysis.stage_relations import Relation
+from fusionq.ir.nodes import Binary, Call, Const, Expr, ItemQuery
+from fusionq.ir.types import INT64
+
+Bounds = tuple[tuple[Expr, Expr], ...]
+"""First and last work-item, inclusive, in each dimension."""
+
+MOST_TERMS = 4
+"""Bounds with more terms than that cost more than the exactness is worth."""
+
+
+def tile_bounds(
+    relation: Relation, context: isl.Set, symbol: Callable[[str], Expr]
+) -> Bounds | None:
+    """The smallest box that isl finds around the work-items that a tile depends on, in terms of
+    the tile's first and last work-item and of ``symbol``; None if a tile may depend on any.
+
+    ``context`` holds what is known of the parameters.
+    """
+    if not relation.exact:
+        return None
+    needed = needed_items(relation, context)
+    ndim = needed.dim(isl.dim_type.set)
+    bounds: list[tuple[Expr, Expr]] = []
+    varies = False
+    for d in range(ndim):
+        others = needed.project_out(isl.dim_type.set, d + 1, ndim - d - 1)
+        one = others.project_out(isl.dim_type.set, 0, d)
+        first, last, depends = _interval(one, symbol)
+        if first is None or last is None:
+            return None
+        bounds.append((first, last))
+        varies = varies or depends
+    return tuple(bounds) if varies else None
+
+
+def needed_items(relation: Relation, context: isl.Set) -> isl.Set:
+    """What a tile depends on, with its first and last work-item as parameters."""
+    items = relation.items
+    ndim = items.dim(isl.dim_type.in_)
+    return items.intersect_domain(tile(ndim)).intersect_params(context).range()
+
+
+def tile(ndim: int) -> isl.Set:
+    """The work-items of a tile, in terms of parameters ``first_0``, ``last_0``, …"""
+    names = [f"i{d}" for d in range(ndim)]
+    parameters = ", ".join(f"first_{d}, last_{d}" for d in range(ndim))
+    inside = " and ".join(f"first_{d} <= {name} <= last_{d}" for d, name in enumerate(names))
+    return isl.Set(f"[{parameters}] -> {{ [{', '.join(names)}] : {inside} }}")
+
+
+def _interval(
+    items: isl.Set, symbol: Callable[[str], Expr]
+) -> tuple[Expr | None, Expr | None, bool]:
+    """Bounds of a one-dimensional set, and whether they depend on the tile."""
+    lower: list[Expr] = []
+    upper: list[Expr] = []
+    varies = False
+    hull = items.remove_divs().coalesce().simple_hull()
+    for constraint in hull.get_constraints():
+        aff = constraint.get_aff()
+        factor = int(aff.get_coefficient_val(isl.dim_type.in_, 0).to_python())
+        if factor == 0:
+            continue
+        of_tile = _involves_tile(aff)
+        for sign in (1, -1) if constraint.is_equality() else (1,):
+            bound = _bound(aff, sign, factor * sign, symbol)
+            side = lower if factor * sign > 0 else upper
+            if bound not in side:
+                side.insert(0 if of_tile else len(side), bound)
+        varies = varies or of_tile
+    return _combined("maximum", lower), _combined("minimum", upper), varies
+
+
+def _combined(function: str, bounds: list[Expr]) -> Expr | None:
+    if not bounds:
+        return None
+    return reduce(lambda a, b: Call(INT64, function, (a, b)), bounds[:MOST_TERMS])
+
+
+def _involves_tile(aff: isl.Aff) -> bool:
+    return any(
+        not aff.get_coefficient_val(isl.dim_type.param, p).is_zero()
+        and (aff.get_dim_name(isl.dim_type.param, p) or "").startswith(("first_", "last_"))
+        for p in range(aff.dim(isl.dim_type.param))
+    )
+
+
+def _bound(aff: isl.Aff, sign: int, step: int, symbol: Callable[[str], Expr]) -> Expr:
+    """The bound from ``step * item + rest >= 0``: ``ceil(-rest / step)`` from below,
+    ``floor(rest / -step)`` from above."""
+    flip = -sign if step > 0 else sign
+    terms: list[Expr] = []
+    for p in range(aff.dim(isl.dim_type.param)):
+        factor = flip * int(aff.get_coefficient_val(isl.dim_type.param, p).to_python())
+        if factor:
+            name = aff.get_dim_name(isl.dim_type.param, p)
+            assert name is not None
+            value = _parameter(name, symbol)
+            terms.append(
+                value if factor == 1 else Binary(INT64, "mul", Const(INT64, factor), value)
+            )
+    constant = flip * int(aff.get_constant_val().to_python()) + max(step - 1, 0)
+    if constant or not terms:
+        terms.append(Const(INT64, constant))
+    total = reduce(lambda a, b: Binary(INT64, "add", a, b), terms)
+    if abs(step) == 1:
+        return total
+    return Binary(INT64, "floordiv", total, Const(INT64, abs(step)))
+
+
+def _parameter(name: str, symbol: Callable[[str], Expr]) -> Expr:
+    kind, _, dim = name.partition("_")
+    if dim and kind == "first":
+        return ItemQuery("tile_first", int(dim))
+    if dim and kind == "last":
+        return ItemQuery("tile_last", int(dim))
+    return symbol(name)

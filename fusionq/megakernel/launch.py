@@ -1,0 +1,188 @@
+"""A persistent kernel's launches on one queue: its schedule, control memory and epochs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from fusionq.backends.base import (
+    Allocation,
+    ArrayBinding,
+    Backend,
+    Binding,
+    DeviceEvent,
+    LaunchShape,
+    PreparedLaunch,
+    Program,
+)
+from fusionq.codegen import queue_layout as q
+from fusionq.errors import MegakernelStalled
+from fusionq.ir.nodes import Kernel, Param, Persistent, ScalarParam, StageCode
+from fusionq.ir.walk import subexpressions
+from fusionq.megakernel.schedule import Schedule, make_schedule
+from fusionq.passes.sources import ParamSource, QueueSource
+
+PATIENCE = 1 << 33
+"""How often a wait looks at its counter, some tens of seconds: far more than a busy machine takes
+from a worker that others wait for."""
+
+
+def schedule_for(kernel: Kernel, bindings: Mapping[str, Binding], workers: int) -> Schedule:
+    """The schedule of a persistent kernel whose parameters are bound so."""
+    body = kernel.body[0]
+    assert isinstance(body, Persistent)
+    params = []
+    for stage in body.stages:
+        inner = body.codes[stage.code].kernel.params
+        params.append(
+            {
+                param.name: int(bindings[name])  # type: ignore[arg-type]  # a scalar's value
+                for param, name in zip(inner, stage.arguments, strict=True)
+                if isinstance(param, ScalarParam) and param.type.is_integer
+            }
+        )
+    memory = sum(
+        int(np.prod(b.shape, dtype=np.int64)) * kernel.param(name).dtype.nbytes  # type: ignore[union-attr]
+        for name, b in bindings.items()
+        if isinstance(b, ArrayBinding)
+    )
+    return make_schedule(body, params, memory, workers)
+
+
+def _in_closed_forms(code: StageCode) -> set[str]:
+    """The parameters of a stage's range and waits."""
+    bounds = [b for wait in code.waits for pair in wait.bounds or () for b in pair]
+    return {
+        e.name
+        for expr in (*code.extents, *bounds)
+        for e in subexpressions(expr)
+        if isinstance(e, Param)
+    }
+
+
+class PersistentLaunch:
+    """A persistent kernel with its arguments; see ``PreparedLaunch``.
+
+    Each launch has an epoch of its own, so that nothing has to be reset.  Launches of one queue do
+    not overlap, and every object has its own control memory.
+    """
+
+    __slots__ = (
+        "_control", "_epoch", "_inner", "_labels", "_name", "_schedule", "_words",
+        "plan", "scheduling",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        backend: Backend,
+        program: Program,
+        kernel: Kernel,
+        sources: Sequence[ParamSource],
+        bindings: Sequence[Binding],
+        patience: int = PATIENCE,
+    ) -> None:
+        body = kernel.body[0]
+        assert isinstance(body, Persistent)
+        by_name = {p.name: b for p, b in zip(kernel.params, bindings, strict=True)}
+        plan = self.plan = schedule_for(kernel, by_name, backend.info.compute_units)
+        self.scheduling = frozenset(
+            name
+            for stage in body.stages
+            for param, name in zip(
+                body.codes[stage.code].kernel.params, stage.arguments, strict=True
+            )
+            if param.name in _in_closed_forms(body.codes[stage.code])
+        )
+        """The parameters that the schedule was made for."""
+        self._name = kernel.name
+        self._labels = [stage.label for stage in body.stages]
+        self._epoch = 0
+        self._schedule = backend.allocate(plan.words.nbytes)
+        self._schedule.host_view()[:] = plan.words.view(np.uint8)
+        self._control = backend.allocate(plan.control_words * 4)
+        self._words = self._control.host_view().view(np.uint32)
+        self._words[:] = 0
+        own: dict[str, Binding] = {
+            "schedule": _vector(self._schedule, len(plan.words)),
+            "control": _vector(self._control, plan.control_words),
+            "epoch": 0,
+            "patience": patience,
+        }
+        bound = [
+            own[source.what] if isinstance(source, QueueSource) else binding
+            for source, binding in zip(sources, bindings, strict=True)
+        ]
+        shape = LaunchShape((q.SUB_GROUP * plan.workers,), (q.SUB_GROUP,))
+        self._inner: PreparedLaunch = backend.prepare(program, bound, shape)
+
+    def set_scalar(self, name: str, value: bool | int | float | np.generic) -> None:
+        """See ``PreparedLaunch``."""
+        self._inner.set_scalar(name, value)
+
+    def launch(self, depends: Sequence[DeviceEvent] = ()) -> DeviceEvent:
+        """Enqueue; returns at once.  The event's ``wait`` raises MegakernelStalled if a wait inside
+        the kernel ran out."""
+        if self._epoch == 0xFFFFFFFF or self._words[q.LINE * q.STALL + q.FLAG]:
+            self._epoch = 0
+            self._words[:] = 0
+        self._epoch += 1
+        self._inner.set_scalar("epoch", self._epoch)
+        return PersistentEvent(self._inner.launch(depends), self.check)
+
+    def check(self) -> None:
+        """Raise MegakernelStalled if a launch that has ended gave up waiting."""
+        stall = self._words[q.LINE * q.STALL :][: q.LINE]
+        if not stall[q.FLAG]:
+            return
+        stage, tile, counter, expected, seen = (
+            int(stall[word])
+            for word in (
+                q.STALL_STAGE, q.STALL_TILE, q.STALL_COUNTER, q.STALL_EXPECTED, q.STALL_SEEN,
+            )
+        )  # fmt: skip
+        producer = next(
+            (
+                k
+                for k, c in reversed(list(enumerate(self.plan.counters)))
+                if counter == c.total or 0 <= c.first <= counter
+            ),
+            stage,
+        )
+        raise MegakernelStalled(
+            f"{self._name}: stage {stage} ({self._labels[stage]}), tile {tile}, gave up waiting "
+            f"for stage {producer} ({self._labels[producer]}): barrier counter "
+            f"{counter - q.FIRST_COUNTER} was at {seen} of {expected}. The results of this list are "
+            "not complete. The queue can be used on; a device that is very busy may need "
+            "strategy='sequence'. If it happens again, please report it with the list."
+        )
+
+
+class PersistentEvent:
+    """The event of a persistent kernel's launch; see ``DeviceEvent``."""
+
+    __slots__ = ("_check", "_inner")
+
+    def __init__(self, inner: DeviceEvent, check: Callable[[], None]) -> None:
+        self._inner = inner
+        self._check = check
+
+    def wait(self) -> None:
+        """Block until the launch has run; MegakernelStalled if a wait inside it ran out."""
+        self._inner.wait()
+        self._check()
+
+    @property
+    def complete(self) -> bool:
+        """Whether the launch has run."""
+        return self._inner.complete
+
+    @property
+    def native(self) -> Any:
+        """See ``DeviceEvent``."""
+        return self._inner.native
+
+
+def _vector(allocation: Allocation, length: int) -> ArrayBinding:
+    return ArrayBinding(allocation.address, (length,), (1,))

@@ -1,0 +1,163 @@
+"""Proof, over integer sets, that a persistent kernel's waits are enough.
+
+It reads the waits back from the finished kernel and takes nothing from how they were made: for
+every two stages that touch the same memory, every work-item that a tile depends on must be in a
+box that the tile waits for, or in one that a tile it waits for has waited for.  Sizes of ranges and
+tiles stay parameters, so the proof holds for all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping
+
+import islpy as isl
+
+from fusionq.analysis.proof import TooManyOperations, limited_operations
+from fusionq.analysis.stage_relations import Relation, StageRelations
+from fusionq.ir.nodes import Binary, Call, Const, Expr, ItemQuery, Param, Persistent, TileWait
+from fusionq.passes.fuse import FusedKernel
+from fusionq.passes.sources import ParamSource
+
+
+def check_plan(
+    relations: StageRelations,
+    fused: FusedKernel,
+    symbol_source: Callable[[str], ParamSource],
+    identity: Callable[[ParamSource], Hashable],
+) -> str | None:
+    """Why the persistent kernel ``fused`` may be wrong; None if it is proved right."""
+    try:
+        return _Checker(relations, fused, symbol_source, identity).check()
+    except TooManyOperations:
+        return "whether every tile waits for what it depends on takes too long to prove"
+
+
+class _Checker:
+    def __init__(
+        self,
+        relations: StageRelations,
+        fused: FusedKernel,
+        symbol_source: Callable[[str], ParamSource],
+        identity: Callable[[ParamSource], Hashable],
+    ) -> None:
+        self.relations = relations
+        body = fused.kernel.body[0]
+        assert isinstance(body, Persistent)
+        self.body = body
+        self.fused = fused
+        symbols = relations.analysis.symbols
+        self.symbol_of = {identity(symbol_source(name)): name for name in symbols.used_names()}
+        self.identity = identity
+        self.sufficient: dict[Hashable, bool] = {}
+
+    def check(self) -> str | None:
+        stages = self.body.stages
+        for consumer in range(len(stages)):
+            waited: list[int] = []
+            for producer in sorted(set(stages[consumer].producers), reverse=True):
+                if producer >= consumer:
+                    return f"stage {consumer} waits for stage {producer}, which comes after it"
+                if not self._enough(producer, consumer):
+                    return (
+                        f"stage {consumer} may not wait for all that it depends on of stage "
+                        f"{producer}"
+                    )
+                waited.append(producer)
+            for producer in range(consumer):
+                if producer in waited or self.relations.between(producer, consumer) is None:
+                    continue
+                if not any(
+                    self.relations.covered(producer, through, consumer)
+                    for through in waited
+                    if through > producer
+                ):
+                    return f"stage {consumer} depends on stage {producer} and does not wait for it"
+        return None
+
+    def _enough(self, producer: int, consumer: int) -> bool:
+        """Whether some wait of ``consumer`` for ``producer`` holds all that it depends on."""
+        relation = self.relations.between(producer, consumer)
+        if relation is None:
+            return True
+        stage = self.body.stages[consumer]
+        code = self.body.codes[stage.code]
+        names = {
+            param.name: name
+            for param, argument in zip(code.kernel.params, stage.arguments, strict=True)
+            if (name := self.symbol_of.get(self.identity(self.fused.sources[argument])))
+        }
+        return any(
+            self._holds(relation, consumer, wait, names)
+            for wait, other in zip(code.waits, stage.producers, strict=True)
+            if other == producer
+        )
+
+    def _holds(
+        self, relation: Relation, consumer: int, wait: TileWait, names: Mapping[str, str]
+    ) -> bool:
+        if wait.bounds is None:
+            return True
+        key = (id(relation), wait, tuple(sorted(names.items())), self.relations.key(consumer))
+        if key not in self.sufficient:
+            with limited_operations():
+                box = _box(wait.bounds, names)
+                needed = _needed(relation, self.relations.context(consumer))
+                self.sufficient[key] = bool(needed.is_subset(box))
+        return self.sufficient[key]
+
+
+def _needed(relation: Relation, context: isl.Set) -> isl.Set:
+    ndim = relation.items.dim(isl.dim_type.in_)
+    ids = [f"i{d}" for d in range(ndim)]
+    ends = ", ".join(f"first_{d}, last_{d}" for d in range(ndim))
+    inside = " and ".join(f"first_{d} <= {i} <= last_{d}" for d, i in enumerate(ids))
+    tile = isl.Set(f"[{ends}] -> {{ [{', '.join(ids)}] : {inside} }}")
+    return relation.items.intersect_domain(tile).intersect_params(context).range()
+
+
+def _box(bounds: tuple[tuple[Expr, Expr], ...], names: Mapping[str, str]) -> isl.Set:
+    """The work-items inside ``bounds``, as a set whose parameters are symbols and the tile's
+    first and last work-items."""
+    parameters = sorted(
+        {name for pair in bounds for expr in pair for name in _parameters(expr, names)}
+    )
+    ids = [f"o{d}" for d in range(len(bounds))]
+    inside = " and ".join(
+        f"{_text(low, names)} <= {i} and {i} <= {_text(high, names)}"
+        for i, (low, high) in zip(ids, bounds, strict=True)
+    )
+    return isl.Set(f"[{', '.join(parameters)}] -> {{ [{', '.join(ids)}] : {inside} }}")
+
+
+def _parameters(expr: Expr, names: Mapping[str, str]) -> list[str]:
+    match expr:
+        case Param():
+            return [names[expr.name]]
+        case ItemQuery():
+            return [f"{expr.query.removeprefix('tile_')}_{expr.dim}"]
+        case Binary():
+            return _parameters(expr.lhs, names) + _parameters(expr.rhs, names)
+        case Call():
+            return [name for arg in expr.args for name in _parameters(arg, names)]
+        case _:
+            return []
+
+
+def _text(expr: Expr, names: Mapping[str, str]) -> str:
+    """A closed form in isl's notation."""
+    match expr:
+        case Const():
+            return f"({expr.value})"
+        case Param():
+            return names[expr.name]
+        case ItemQuery():
+            return f"{expr.query.removeprefix('tile_')}_{expr.dim}"
+        case Binary(_, "add", lhs, rhs):
+            return f"({_text(lhs, names)} + {_text(rhs, names)})"
+        case Binary(_, "mul", lhs, rhs):
+            return f"({_text(lhs, names)} * {_text(rhs, names)})"
+        case Binary(_, "floordiv", lhs, rhs):
+            return f"floor({_text(lhs, names)} / {_text(rhs, names)})"
+        case Call(_, "maximum" | "minimum" as function, args):
+            return f"{function[:3]}({', '.join(_text(a, names) for a in args)})"
+    raise AssertionError(f"no closed form has {expr}")

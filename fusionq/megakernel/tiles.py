@@ -1,0 +1,99 @@
+"""A persistent kernel's stages cut into tiles, and what each tile waits for, for given sizes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import prod
+
+import numpy as np
+
+from fusionq.ir.nodes import Persistent, StageCode
+from fusionq.megakernel.evaluate import Integers, evaluate
+
+
+@dataclass(frozen=True)
+class TiledStage:
+    """A stage's range, the shape of its tiles, and how many there are in each dimension."""
+
+    extents: tuple[int, ...]
+    tile: tuple[int, ...]
+    count: tuple[int, ...]
+
+    @property
+    def tiles(self) -> int:
+        """The number of tiles."""
+        return prod(self.count)
+
+    def items(self) -> tuple[tuple[Integers, ...], tuple[Integers, ...]]:
+        """The first and the last work-item of every tile, by dimension."""
+        first: list[Integers] = []
+        last: list[Integers] = []
+        grid = np.indices(self.count, dtype=np.int64)
+        for d, at in enumerate(grid):
+            start = at.reshape(-1) * self.tile[d]
+            first.append(start)
+            last.append(np.minimum(start + self.tile[d], self.extents[d]) - 1)
+        return tuple(first), tuple(last)
+
+
+@dataclass(frozen=True)
+class TileBox:
+    """For each tile of a stage the box of tiles of ``producer`` that it waits for: ``low`` to
+    ``high``, inclusive, by dimension; nothing where some low exceeds its high.  Both None: all."""
+
+    producer: int
+    low: tuple[Integers, ...] | None
+    high: tuple[Integers, ...] | None
+
+    def is_empty(self) -> np.typing.NDArray[np.bool_]:
+        """Where a tile waits for nothing."""
+        assert self.low is not None and self.high is not None
+        empty = self.low[0] > self.high[0]
+        for low, high in zip(self.low[1:], self.high[1:], strict=True):
+            empty = empty | (low > high)
+        return empty
+
+
+def extents_of(body: Persistent, params: Sequence[Mapping[str, int]]) -> list[tuple[int, ...]]:
+    """The range of each stage; ``params``: for each stage, its code's integer parameters."""
+    found = []
+    for stage, values in zip(body.stages, params, strict=True):
+        code = body.codes[stage.code]
+        found.append(tuple(int(evaluate(e, values)) for e in code.extents))
+    return found
+
+
+def tiled(extents: tuple[int, ...], tile: Sequence[int]) -> TiledStage:
+    """``extents`` cut into tiles of that shape."""
+    count = tuple(-(-extent // size) for extent, size in zip(extents, tile, strict=True))
+    return TiledStage(extents, tuple(tile), count)
+
+
+def boxes(
+    code: StageCode,
+    producers: Sequence[int],
+    stage: TiledStage,
+    stages: Sequence[TiledStage],
+    params: Mapping[str, int],
+) -> tuple[TileBox, ...]:
+    """What each tile of ``stage`` waits for, one entry for each wait of its code."""
+    first, last = stage.items()
+    found = []
+    for wait, producer in zip(code.waits, producers, strict=True):
+        if wait.bounds is None:
+            found.append(TileBox(producer, None, None))
+            continue
+        low: list[Integers] = []
+        high: list[Integers] = []
+        nothing = np.zeros(stage.tiles, dtype=bool)
+        source = stages[producer]
+        for d, (a, b) in enumerate(wait.bounds):
+            lower = np.broadcast_to(evaluate(a, params, first, last), (stage.tiles,))
+            upper = np.broadcast_to(evaluate(b, params, first, last), (stage.tiles,))
+            nothing |= upper < np.maximum(lower, 0)
+            low.append(np.maximum(lower, 0) // source.tile[d])
+            high.append(np.minimum(upper // source.tile[d], source.count[d] - 1))
+        high[0] = np.where(nothing, -1, high[0])
+        found.append(TileBox(producer, tuple(low), tuple(high)))
+    return tuple(found)

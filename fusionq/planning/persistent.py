@@ -1,0 +1,137 @@
+"""Stages that become one persistent kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from functools import partial
+
+from fusionq.analysis.item_space import global_range
+from fusionq.analysis.list_analysis import ListAnalysis
+from fusionq.analysis.stage_relations import Relation, StageItems, StageRelations, stage_items
+from fusionq.analysis.submission import ArrayArgument, ScalarArgument
+from fusionq.ir.nodes import Expr, Kernel, TileWait
+from fusionq.ir.walk import has_barrier
+from fusionq.megakernel.bounds import tile_bounds
+from fusionq.megakernel.proof import check_plan
+from fusionq.passes.fuse import FusedKernel
+from fusionq.passes.persist import StageParts, WaitMaker, persist
+from fusionq.passes.sources import ArgumentSource, ExtentSource, ParamSource, RangeSource
+from fusionq.planning.plan import StagePlan
+from fusionq.planning.stages import Stage
+
+MOST_CODES = 48
+"""Distinct stage codes in one persistent kernel: each is compiled."""
+
+
+def unfit(kernel: Kernel) -> str | None:
+    """Why a stage's kernel cannot be part of a persistent kernel; None if it can."""
+    if any(array.space == "local" for array in kernel.arrays):
+        return f"{kernel.name} uses local memory, which belongs to a whole work-group"
+    if has_barrier(kernel.body):
+        return f"{kernel.name} has work-group barriers or group functions"
+    return None
+
+
+def segments(kernels: Sequence[FusedKernel]) -> list[range]:
+    """The stages cut into runs: as long as can be of those that fit into a persistent kernel,
+    and single ones of the others."""
+    found: list[range] = []
+    start = 0
+    for k, fused in enumerate(kernels):
+        if unfit(fused.kernel) is not None:
+            if start < k:
+                found.append(range(start, k))
+            found.append(range(k, k + 1))
+            start = k + 1
+    if start < len(kernels):
+        found.append(range(start, len(kernels)))
+    return found
+
+
+def persistent_stage(
+    analysis: ListAnalysis,
+    stages: Sequence[Stage],
+    kernels: Sequence[FusedKernel],
+    symbol_source: Callable[[str], ParamSource],
+) -> StagePlan | str:
+    """The launch that does ``stages``, whose kernels are ``kernels``; or why there is none."""
+    items = [stage_items(analysis, stage.members, stage.space.mode) for stage in stages]
+    relations = StageRelations(analysis, items)
+    context = analysis.symbols.context
+    waits = relations.waits()
+    parts = []
+    for k, (stage, fused) in enumerate(zip(stages, kernels, strict=True)):
+        makers = []
+        for producer in waits[k]:
+            relation = relations.between(producer, k)
+            assert relation is not None
+            makers.append((producer, partial(_wait, relation, relations.context(k), symbol_source)))
+        parts.append(_parts(analysis, stage, items[k], fused, makers))
+    name = f"megakernel{len(stages)}_" + _joined([f.kernel.name for f in kernels])
+    fused = persist(parts, name, partial(_identity, analysis))
+    reason = check_plan(relations, fused, symbol_source, partial(_identity, analysis))
+    if reason is not None:
+        return reason
+    body = fused.kernel.body[0]
+    if len(body.codes) > MOST_CODES:  # type: ignore[union-attr]  # it is Persistent
+        return f"the stages have {len(body.codes)} different kernels; {MOST_CODES} are the limit"  # type: ignore[union-attr]
+    return StagePlan(
+        submissions=tuple(s for stage in stages for s in stage.members),
+        kernel=fused.kernel,
+        sources=tuple(fused.sources[p.name] for p in fused.kernel.params),
+        geometry=stages[0].members[0],
+        mode="linear",
+        boundary=stages[0].boundary,
+        inner=tuple(stage.members for stage in stages),
+        inner_boundaries=tuple(stage.boundary for stage in stages),
+    )
+
+
+def _joined(names: Sequence[str]) -> str:
+    return "_".join(dict.fromkeys(names))[:40].rstrip("_")
+
+
+def _wait(
+    relation: Relation,
+    context: object,
+    symbol_source: Callable[[str], ParamSource],
+    value: Callable[[ParamSource], Expr],
+) -> TileWait:
+    return TileWait(tile_bounds(relation, context, lambda name: value(symbol_source(name))))
+
+
+def _parts(
+    analysis: ListAnalysis,
+    stage: Stage,
+    items: StageItems,
+    fused: FusedKernel,
+    waits: Sequence[tuple[int, WaitMaker]],
+) -> StageParts:
+    largest = max(stage.members, key=lambda s: global_range(analysis.submissions[s]).size)
+    dims = range(len(global_range(analysis.submissions[largest])))
+    sources = [RangeSource(largest, d) for d in dims]
+    extents: tuple[tuple[ParamSource, ...], ...] = (
+        (tuple(sources),) if items.mode == "linear" else tuple((s,) for s in sources)
+    )
+    label = ", ".join(f"{s}: {analysis.submissions[s].ir.name}" for s in stage.members)
+    return StageParts(fused, label, extents, tuple(waits), stage.space.local_range)
+
+
+def _identity(analysis: ListAnalysis, source: ParamSource) -> Hashable:
+    """Equal for sources that have one value in every list that the plan serves."""
+    symbols = analysis.symbols
+    match source:
+        case RangeSource(s, dim):
+            return symbols.size(global_range(analysis.submissions[s])[dim])
+        case ExtentSource(s, k, dim):
+            argument = analysis.submissions[s].arguments[k]
+            assert isinstance(argument, ArrayArgument)
+            return symbols.size(argument.shape[dim])
+        case ArgumentSource(s, k):
+            argument = analysis.submissions[s].arguments[k]
+            if isinstance(argument, ScalarArgument):
+                return ("scalar", s, k)
+            place = analysis.place[s, k]
+            return ("view", place.group, place.view)
+        case _:
+            return source

@@ -1,0 +1,386 @@
+"""Records become clock reads and stores into a buffer.
+
+    record_stage_start("0: mul")  →  if first_sub_group():
+                                         if leads_sub_group() and group < record_rows:
+                                             record_time = clock()
+                                             records[record_base + …] = record_time
+
+One work-item of a group records, so that the others' vector code is left alone: what holds for a
+whole sub-group is asked first.  Records at the same place share one look at the clock.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import groupby
+from typing import TypeAlias
+
+from fusionq.ir.nodes import (
+    ArrayParam,
+    Assign,
+    Atomic,
+    AtomicOp,
+    Binary,
+    BinaryOp,
+    Block,
+    Call,
+    Compare,
+    Const,
+    Expr,
+    For,
+    If,
+    ItemQuery,
+    Kernel,
+    Load,
+    Logical,
+    Param,
+    Record,
+    RecordKind,
+    ScalarParam,
+    Stmt,
+    Store,
+    Var,
+    While,
+)
+from fusionq.ir.types import BOOL, INT64
+from fusionq.ir.verifier import verify
+from fusionq.ir.walk import nested_bodies, rewrite_body, statements
+from fusionq.passes.names import Names
+from fusionq.profiling.regions import (
+    AGGREGATE_FIELDS,
+    SPREAD,
+    SPREAD_WORDS,
+    Overflow,
+    RecordLayout,
+    Region,
+    Slot,
+)
+from fusionq.profiling.stages import SEPARATOR
+
+RECORDS, BASE, ROWS = "records", "record_base", "record_rows"
+"""The parameters that lowering adds, in this order: the buffer (int64), the launch's first word
+in it, and how many rows it has."""
+
+Key: TypeAlias = tuple[str, RecordKind, str]
+"""Heading, kind and name of a region."""
+
+
+@dataclass(frozen=True)
+class Lowered:
+    """A kernel without records that writes them to its parameters ``extra``."""
+
+    kernel: Kernel
+    layout: RecordLayout
+    extra: tuple[str, ...]
+
+
+def without_records(kernel: Kernel) -> Kernel:
+    """``kernel`` as if nobody had asked."""
+    drop = lambda s: () if isinstance(s, Record) else (s,)  # noqa: E731
+    return replace(kernel, body=rewrite_body(kernel.body, stmt=drop))
+
+
+def lower_records(
+    kernel: Kernel,
+    headings: dict[str, int],
+    *,
+    overflow: Overflow,
+    occurrences: int,
+    clock: bool = True,
+) -> Lowered:
+    """Lower the records of ``kernel``; ``headings`` gives the submission of each block's heading.
+
+    ``occurrences``: how many of a region in a loop of unknown length are kept for each work-group.
+    Without a ``clock`` only counters are kept.
+    """
+    if not clock:
+        counters_only = lambda s: (  # noqa: E731
+            () if isinstance(s, Record) and s.kind != "counter" else (s,)
+        )
+        kernel = replace(kernel, body=rewrite_body(kernel.body, stmt=counters_only))
+    layout = _layout(kernel, headings, overflow, occurrences)
+    if not layout.slots and not layout.counters:
+        return Lowered(without_records(kernel), layout, ())
+    lowered = _Lowering(kernel, layout).run()
+    verify(lowered.kernel)
+    return lowered
+
+
+# ------------------------------------------------------------------------------- layout
+def records_under(
+    body: Iterable[Stmt], heading: str = ""
+) -> Iterator[tuple[str, Record, int | None]]:
+    """Each record with the heading above it and how often it can happen in a work-item (None:
+    unknown)."""
+    for stmt in body:
+        if isinstance(stmt, Record):
+            yield heading, stmt, 1
+        inner = stmt.label if isinstance(stmt, Block) else heading
+        times = _trips(stmt)
+        for nested in nested_bodies(stmt):
+            for label, record, often in records_under(nested, inner):
+                yield label, record, None if often is None or times is None else often * times
+
+
+def _trips(stmt: Stmt) -> int | None:
+    """How often the statements inside can happen, where that is known."""
+    if isinstance(stmt, While):
+        return None
+    if isinstance(stmt, For):
+        bounds = (stmt.start, stmt.stop, stmt.step)
+        values = [int(b.value) for b in bounds if isinstance(b, Const)]
+        return len(range(*values)) if len(values) == 3 and values[2] else None
+    return 1
+
+
+def _layout(
+    kernel: Kernel, headings: dict[str, int], overflow: Overflow, occurrences: int
+) -> RecordLayout:
+    often: dict[Key, int | None] = {}
+    payloads: set[Key] = set()
+    counters: dict[str, None] = {}
+    for heading, record, times in records_under(kernel.body):
+        if record.kind == "counter":
+            counters[record.region] = None
+            continue
+        key = _key(heading, record)
+        if record.payload is not None:
+            payloads.add(key)
+        if record.phase == "end":
+            continue
+        known = often.get(key, 0)
+        often[key] = None if known is None or times is None else known + times
+    slots: list[Slot] = []
+    offset = 0
+    for key, times in often.items():
+        capacity = occurrences if times is None else min(times, occurrences)
+        exact = times is not None and times <= occurrences
+        if overflow == "aggregate":
+            capacity, exact = 1, True
+        kind = key[1]
+        fields = ("start",) if kind == "mark" else ("start", "end")
+        fields = (*fields, "payload") if key in payloads else fields
+        words = capacity * len(fields)
+        counted = None if exact and times == 1 else offset + words
+        if overflow == "aggregate":
+            counted = None
+        slots.append(Slot(_region(key, headings), offset, capacity, fields, counted))
+        offset += slots[-1].words
+    return RecordLayout(tuple(counters), tuple(slots), overflow)
+
+
+def _key(heading: str, record: Record) -> Key:
+    """Stages and barriers are told apart by name alone: their names hold the heading."""
+    return ("" if record.kind in ("stage", "barrier") else heading), record.kind, record.region
+
+
+def _region(key: Key, headings: dict[str, int]) -> Region:
+    heading, kind, name = key
+    if kind in ("stage", "barrier"):
+        numbers = _members(name, headings) if kind == "stage" else ()
+        return Region(name, kind, "", numbers)
+    own = (headings[heading],) if heading in headings else ()
+    return Region(name, kind, heading, own, sampled=True)
+
+
+def _members(name: str, headings: dict[str, int]) -> tuple[int, ...]:
+    """The submissions that a stage's name stands for."""
+    shown = [headings[part] for part in _parts(name) if part in headings]
+    if SEPARATOR + "…" in name:
+        return tuple(range(shown[0], shown[-1] + 1))
+    return tuple(shown) or tuple(headings.values())
+
+
+def _parts(name: str) -> list[str]:
+    return name.partition(" (")[0].split(SEPARATOR) if "…" in name else name.split(SEPARATOR)
+
+
+# ------------------------------------------------------------------------------ lowering
+@dataclass
+class _Lowering:
+    kernel: Kernel
+    layout: RecordLayout
+    variables: list[str] = field(default_factory=list)
+    """New int64 variables.  Each place has its own: one that several places share would live
+    through the vector code between them."""
+
+    def __post_init__(self) -> None:
+        kernel = self.kernel
+        taken = [p.name for p in kernel.params] + [a.name for a in kernel.arrays]
+        taken += [v for v, _ in kernel.variables]
+        taken += [s.var for s in statements(kernel.body) if isinstance(s, For)]
+        self.names = Names(taken)
+        self.records, self.base, self.rows = (self.names.fresh(n) for n in (RECORDS, BASE, ROWS))
+        self.slots = {(s.region.stage, s.region.kind, s.region.name): s for s in self.layout.slots}
+        self.happened: dict[tuple[Key, str], str] = {}
+
+    def run(self) -> Lowered:
+        kernel = self.kernel
+        body = self._body(kernel.body, "")
+        head: list[Stmt] = [Assign(name, Const(INT64, 0)) for name in self.happened.values()]
+        params = (
+            ArrayParam(self.records, INT64, 1, contiguous=True, restrict=True, unit_stride=True),
+            ScalarParam(self.base, INT64),
+            ScalarParam(self.rows, INT64),
+        )
+        lowered = replace(
+            kernel,
+            params=(*kernel.params, *params),
+            variables=(*kernel.variables, *((name, INT64) for name in self.variables)),
+            body=(*head, *body),
+        )
+        return Lowered(lowered, self.layout, (self.records, self.base, self.rows))
+
+    def _body(self, body: Sequence[Stmt], heading: str) -> tuple[Stmt, ...]:
+        result: list[Stmt] = []
+        for is_record, group in groupby(body, lambda s: isinstance(s, Record)):
+            if is_record:
+                result.extend(self._records([r for r in group if isinstance(r, Record)], heading))
+            else:
+                result.extend(self._nested(s, heading) for s in group)
+        return tuple(result)
+
+    def _nested(self, stmt: Stmt, heading: str) -> Stmt:
+        match stmt:
+            case Block(label, body):
+                return Block(label, self._body(body, label))
+            case For() | While():
+                return replace(stmt, body=self._body(stmt.body, heading))
+            case If():
+                then, orelse = self._body(stmt.then, heading), self._body(stmt.orelse, heading)
+                return replace(stmt, then=then, orelse=orelse)
+            case _:
+                return stmt
+
+    # --------------------------------------------------------------------- who records
+    def _records(self, records: Sequence[Record], heading: str) -> Iterator[Stmt]:
+        for writer, group in groupby(records, _writer):
+            if writer is None:
+                yield from (self._count(record) for record in group)
+                continue
+            # Kept in a variable, the condition would cost the CPU device's vector code dearly.
+            condition = Call(BOOL, writer, ())
+            time = self._variable("record_time")
+            clock = Assign(time.name, Call(INT64, "clock", ()))
+            stores = [s for record in group for s in self._store(record, heading, time)]
+            leads: Expr = Call(BOOL, "leads_sub_group", ())
+            if self.layout.overflow == "truncate":
+                leads = Logical("and", leads, Compare("lt", self._group(), self._rows()))
+            yield If(condition, (If(leads, (clock, *stores)),))
+
+    def _variable(self, name: str) -> Var:
+        self.variables.append(self.names.fresh(name))
+        return Var(INT64, self.variables[-1])
+
+    def _rows(self) -> Expr:
+        return Param(INT64, self.rows)
+
+    def _group(self) -> Expr:
+        """The work-group's linear id."""
+        linear: Expr = ItemQuery("group_id", 0)
+        for dim in range(1, self.kernel.ndim):
+            linear = _op("mul", linear, ItemQuery("group_range", dim))
+            linear = _op("add", linear, ItemQuery("group_id", dim))
+        return linear
+
+    # ----------------------------------------------------------------- where it is kept
+    def _at(self, offset: Expr) -> tuple[Expr]:
+        """The index of a word of the launch's records."""
+        return (_op("add", Param(INT64, self.base), offset),)
+
+    def _row(self, offset: Expr) -> tuple[Expr]:
+        """The index of a word of the group's row."""
+        row = self._group()
+        if self.layout.overflow != "truncate":
+            row = _op("mod", row, self._rows())
+        start = _op("mul", row, Const(INT64, self.layout.row_words))
+        start = _op("add", start, Const(INT64, self.layout.rows_at))
+        return self._at(_op("add", start, offset))
+
+    def _store(self, record: Record, heading: str, time: Var) -> Iterator[Stmt]:
+        key = _key(heading, record)
+        slot = self.slots[key]
+        if self.layout.overflow == "aggregate":
+            yield from self._aggregate(record, slot, time)
+            return
+        field = slot.fields.index("end" if record.phase == "end" else "start")
+        happened = None if slot.count is None else self._happened(key, record)
+        first: Expr = Const(INT64, slot.offset)
+        if happened is not None:
+            place: Expr = happened
+            if self.layout.overflow == "ring":
+                place = _op("mod", place, Const(INT64, slot.capacity))
+            first = _op("add", _op("mul", place, Const(INT64, len(slot.fields))), first)
+        stores: list[Stmt] = [
+            Store(self.records, self._row(_op("add", first, Const(INT64, field))), time)
+        ]
+        if record.payload is not None:
+            last = _op("add", first, Const(INT64, len(slot.fields) - 1))
+            stores.append(Store(self.records, self._row(last), record.payload))
+        if happened is None:
+            yield from stores
+            return
+        if self.layout.overflow == "truncate":
+            yield If(Compare("lt", happened, Const(INT64, slot.capacity)), tuple(stores))
+        else:
+            yield from stores
+        yield Assign(happened.name, _op("add", happened, Const(INT64, 1)))
+        if record.phase != "end" and slot.count is not None:
+            yield Store(self.records, self._row(Const(INT64, slot.count)), happened)
+
+    def _happened(self, key: Key, record: Record) -> Var:
+        """The variable that counts how often a work-item has come by."""
+        place = key, record.phase
+        if place not in self.happened:
+            self.happened[place] = self._variable(f"record_{record.phase}s").name
+        return Var(INT64, self.happened[place])
+
+    def _aggregate(self, record: Record, slot: Slot, time: Var) -> Iterator[Stmt]:
+        """Sum, least, greatest and number of durations (of a mark: of payloads)."""
+        scratch = self._row(Const(INT64, slot.offset))
+        if record.phase == "start":
+            yield Store(self.records, scratch, time)
+            yield self._atomic("min", self._total(slot, "first"), time)
+            return
+        value: Expr = _op("sub", time, Load(INT64, self.records, scratch))
+        if record.phase == "instant":
+            value = record.payload or Const(INT64, 0)
+        total = self._variable("record_value")
+        yield Assign(total.name, value)
+        yield self._atomic("add", self._total(slot, "sum"), total)
+        yield self._atomic("min", self._total(slot, "min"), total)
+        yield self._atomic("max", self._total(slot, "max"), total)
+        yield self._atomic("add", self._total(slot, "count"), Const(INT64, 1))
+        yield self._atomic("max", self._total(slot, "last"), time)
+
+    def _total(self, slot: Slot, name: str) -> tuple[Expr]:
+        at = self.layout.aggregates_at + self.layout.slots.index(slot) * SPREAD_WORDS
+        return self._at(Const(INT64, at + AGGREGATE_FIELDS.index(name)))
+
+    def _count(self, record: Record) -> Stmt:
+        place = self.layout.counters.index(record.region) * SPREAD * SPREAD_WORDS
+        spread = _op("mod", self._group(), Const(INT64, SPREAD))
+        spread = _op("mul", spread, Const(INT64, SPREAD_WORDS))
+        assert record.payload is not None
+        return self._atomic(
+            "add", self._at(_op("add", spread, Const(INT64, place))), record.payload
+        )
+
+    def _atomic(self, op: AtomicOp, indices: tuple[Expr], value: Expr) -> Atomic:
+        return Atomic(op, self.records, indices, value, None, "relaxed", "device")
+
+
+def _op(op: BinaryOp, lhs: Expr, rhs: Expr) -> Expr:
+    return Binary(INT64, op, lhs, rhs)
+
+
+def _writer(record: Record) -> str | None:
+    """Which work-item records: the group's first where it begins, its last where it ends."""
+    if record.kind == "counter":
+        return None
+    if record.kind not in ("stage", "barrier"):
+        return "first_sub_group_here"
+    # A barrier lasts from when the last work-item arrives until the first one goes on.
+    opens = (record.phase == "start") == (record.kind == "stage")
+    return "first_sub_group" if opens else "last_sub_group"

@@ -1,0 +1,121 @@
+"""A picture of a profile: one row a worker, time from left to right."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from fusionq.errors import FusionqError
+from fusionq.profiling.accounting import KINDS
+from fusionq.profiling.text import percent
+from fusionq.profiling.timeline import ACCOUNTED, Timeline
+
+if TYPE_CHECKING:
+    from fusionq.profiling.profile import Profile
+
+# Okabe and Ito's palette, which most people with impaired colour vision can tell apart.
+_STAGES = ("#0072B2", "#56B4E9", "#009E73", "#CC79A7", "#999933", "#44AA99", "#882255", "#117733")
+_KINDS = {"barrier": "#D55E00", "wait": "#E69F00", "ticket": "#F0E442", "publish": "#000000"}
+_IDLE = "#E8E8E8"
+_MOST_LAUNCHES = 6
+_MOST_NAMES = 48
+_MOST_EDGES = 60
+
+
+def draw_timeline(profile: Profile, path: Path) -> None:
+    """Draw the first launches, and each worker's time by kind beside them, to ``path``.
+
+    FusionqError without matplotlib, and where nothing was recorded.
+    """
+    try:
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise FusionqError(
+            f'a picture needs matplotlib ({error}); install it with: pip install "fusionq[profile]"'
+        ) from error
+    timeline = profile.timeline
+    if not len(timeline.accounted()):
+        why = timeline.no_clock or "nothing was launched"
+        raise FusionqError(f"there is no timeline to draw: {why}")
+    shown = [k for k, launch in enumerate(timeline.launches) if launch.source == "device"][
+        :_MOST_LAUNCHES
+    ]
+    part = timeline.select(shown)
+    height = 1.6 + 0.5 * timeline.workers
+    figure = Figure(figsize=(12, height + 1.4), layout="constrained")
+    left, right = figure.subplots(1, 2, width_ratios=(5, 1), sharey=True)
+    _draw_workers(left, part)
+    _draw_shares(right, profile)
+    more = len(timeline.launches) - len(shown)
+    left.set_title(
+        f"{len(shown)} launches" + (f" of {len(timeline.launches)}" if more > 0 else ""),
+        loc="left",
+    )
+    handles, names = left.get_legend_handles_labels()
+    figure.legend(handles, names, loc="outside lower center", ncols=min(len(names), 3),
+                  frameon=False, fontsize="small")  # fmt: skip
+    figure.savefig(path, dpi=130)
+
+
+def _draw_workers(axes: Any, timeline: Timeline) -> None:
+    origin = min(launch.start_ns for launch in timeline.launches)
+    length = max(launch.end_ns for launch in timeline.launches) - origin
+    scale, unit = next(
+        (size, name) for size, name in ((1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1, "ns"))
+        if length >= size or size == 1
+    )  # fmt: skip
+    for launch in timeline.launches:
+        start, end = (launch.start_ns - origin) / scale, (launch.end_ns - origin) / scale
+        axes.broken_barh(
+            [(start, end - start)], (-0.45, timeline.workers - 0.1), color=_IDLE, zorder=0
+        )
+        for edge in (start, end):
+            axes.axvline(edge, color="#888888", linewidth=0.6, zorder=1)
+    stages = [k for k, r in enumerate(timeline.regions) if r.kind == "stage"]
+    used = set(timeline.intervals["region"].tolist())
+    stages = [k for k in stages if k in used]
+    for number, region in enumerate(timeline.regions):
+        if region.kind not in ACCOUNTED or number not in used:
+            continue
+        mine = timeline.intervals[timeline.intervals["region"] == number]
+        is_stage = region.kind == "stage"
+        color = _STAGES[stages.index(number) % len(_STAGES)] if is_stage else _KINDS[region.kind]
+        label = region.name if len(region.name) <= _MOST_NAMES else region.name[:_MOST_NAMES] + "…"
+        for worker in range(timeline.workers):
+            rows = mine[mine["worker"] == worker]
+            spans = np.stack([rows["start"] - origin, rows["end"] - rows["start"]], axis=1) / scale
+            axes.broken_barh(
+                spans, (worker - 0.36, 0.72), facecolors=color, edgecolors="white",
+                linewidth=0.5 if len(spans) <= _MOST_EDGES else 0, zorder=2 if is_stage else 3,
+                label=label if worker == 0 else None,
+            )  # fmt: skip
+    axes.set_yticks(range(timeline.workers), [f"worker {w}" for w in range(timeline.workers)])
+    axes.set_ylim(timeline.workers - 0.5, -0.5)
+    axes.set_xlim(0, length / scale)
+    axes.set_xlabel(f"time ({unit})")
+    for side in ("top", "right", "left"):
+        axes.spines[side].set_visible(False)
+
+
+def _draw_shares(axes: Any, profile: Profile) -> None:
+    accounting = profile.accounting
+    colors = {"work": _STAGES[0], "idle": _IDLE, **_KINDS}
+    for worker, row in enumerate(accounting.table):
+        left = 0.0
+        for kind, ns in zip(KINDS, row, strict=True):
+            share = ns / max(accounting.window_ns, 1)
+            axes.barh(worker, share, 0.72, left=left, color=colors[kind])
+            if share > 0.15:
+                axes.text(
+                    left + share / 2, worker, f"{kind}\n{percent(share)}", ha="center", va="center",
+                    fontsize="x-small", color="black" if kind == "idle" else "white",
+                )  # fmt: skip
+            left += share
+    axes.set_xlim(0, 1)
+    axes.set_xticks([0, 1], ["0", "100 %"])
+    axes.set_title("all launches", loc="left", fontsize="medium")
+    axes.tick_params(axis="y", length=0, labelleft=False)
+    for side in ("top", "right", "left"):
+        axes.spines[side].set_visible(False)

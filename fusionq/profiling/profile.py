@@ -1,0 +1,221 @@
+"""``with profile(queue) as p:``, what the kernels inside did with their time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from functools import cached_property
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from fusionq.call_site import user_span
+from fusionq.errors import ArgumentError, FusionStateError
+from fusionq.launcher import Launcher, launcher_listeners
+from fusionq.profiling.accounting import (
+    Accounting,
+    Overlap,
+    RegionStatistics,
+    account,
+    overlaps,
+    statistics,
+)
+from fusionq.profiling.comparison import Comparison, comparisons
+from fusionq.profiling.critical_path import CriticalPath, WhatIf, critical_path, what_if
+from fusionq.profiling.findings import Finding, findings
+from fusionq.profiling.instrumentation import Instrumentation
+from fusionq.profiling.recorder import Recorded, RecordOptions
+from fusionq.profiling.regions import Overflow
+from fusionq.profiling.session import QueueSession, SessionOptions, Work, timeline_of
+from fusionq.profiling.stages import RecordStages
+from fusionq.profiling.timeline import Timeline
+from fusionq.profiling.waits import Blame, blame
+from fusionq.queue import FusionQueue
+from fusionq.queue_state import all_queues
+
+_OVERFLOWS = ("truncate", "ring", "aggregate")
+
+
+def profile(
+    queue: FusionQueue | None = None,
+    *,
+    passes: Iterable[Instrumentation] = (),
+    stages: bool = True,
+    overflow: Overflow = "truncate",
+    occurrences: int = 64,
+    buffer_bytes: int = 64 << 20,
+    compare: bool = True,
+    compare_bytes: int = 8 << 30,
+) -> Profile:
+    """A context manager: what ``queue`` (None: every queue) launches inside is measured.
+
+    ``passes``: instrumentation of your own, before the one for stages and barriers, which
+    ``stages=False`` leaves out.
+    ``overflow``: what to do with more records than fit: ``truncate`` keeps the first, ``ring`` the
+    last, ``aggregate`` keeps sum, least, greatest and number for each region instead of records.
+    ``occurrences``: how many of one region in a loop of unknown length are kept for each
+    work-group.  ``buffer_bytes``: memory for the records of one kernel.
+    ``compare``: run each fused list five more times fused and unfused by turns, on copies of the
+    memory that it writes (no more than ``compare_bytes``), before it runs the first time.
+    Of profiles inside each other the innermost sees the launches.
+
+    Raises ArgumentError for options that there are not.
+    """
+    if overflow not in _OVERFLOWS:
+        raise ArgumentError(
+            f"{user_span()}: overflow={overflow!r} is not one of {', '.join(_OVERFLOWS)}"
+        )
+    for name, value in (("occurrences", occurrences), ("buffer_bytes", buffer_bytes)):
+        if value < 1:
+            raise ArgumentError(f"{user_span()}: {name}={value}; it is at least 1")
+    own = tuple(passes)
+    if any(not isinstance(p, Instrumentation) for p in own):
+        raise ArgumentError(
+            f"{user_span()}: passes takes instances of fusionq.profiling.Instrumentation"
+        )
+    builtin: tuple[Instrumentation, ...] = (RecordStages(),) if stages else ()
+    record = RecordOptions(
+        (*own, *builtin), overflow, occurrences, buffer_bytes, clock=True, host_offset_ns=0
+    )
+    return Profile(queue, SessionOptions(record, compare, compare_bytes))
+
+
+class Profile:
+    """One profile.  After the block: what was measured (``timeline``), what it means (the other
+    properties; nanoseconds), and ways to show it.  ``print(p)`` gives the summary.
+
+    ``everything``: the timeline with the launches that were made for comparison.  ``works``: the
+    lists that ran.  ``counters``: what ``profiling.count`` counted, by name.
+    """
+
+    def __init__(self, queue: FusionQueue | None, options: SessionOptions) -> None:
+        self._queue = queue
+        self._options = options
+        self._recorded = Recorded()
+        self._sessions: list[QueueSession] = []
+        self._everything: Timeline | None = None
+        self.works: list[Work] = []
+
+    # -------------------------------------------------------------------------- the block
+    def __enter__(self) -> Profile:
+        if self._everything is not None or self._sessions:
+            raise FusionStateError(f"{user_span()}: a profile is taken once; make another one")
+        queues = all_queues() if self._queue is None else [self._queue]
+        for queue in queues:
+            self._open(queue._launcher)
+        if self._queue is None:
+            launcher_listeners.append(self._open)
+        return self
+
+    def _open(self, launcher: Launcher) -> None:
+        session = QueueSession(launcher, self._options, self._recorded, self.works)
+        self._sessions.append(session)
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._queue is None:
+            launcher_listeners.remove(self._open)
+        for session in self._sessions:
+            session.close()
+        clock = next((s.clock for s in self._sessions if s.clock is not None), None)
+        reason = next((s.no_clock for s in self._sessions if s.no_clock is not None), None)
+        self._everything = timeline_of(self._recorded, clock, reason)
+
+    # ------------------------------------------------------------------------- the results
+    @property
+    def everything(self) -> Timeline:
+        """All that was recorded.  FusionStateError inside the block."""
+        if self._everything is None:
+            raise FusionStateError(
+                f"{user_span()}: a profile has results behind the `with profile(queue)` block"
+            )
+        return self._everything
+
+    @cached_property
+    def timeline(self) -> Timeline:
+        """What the program's own launches recorded."""
+        return self.everything.only("")
+
+    @property
+    def counters(self) -> Mapping[str, int]:
+        """The sums of the program's own launches, by counter."""
+        return self.everything.counters
+
+    @cached_property
+    def accounting(self) -> Accounting:
+        """Each worker's time by kind."""
+        return account(self.timeline)
+
+    @cached_property
+    def statistics(self) -> tuple[RegionStatistics, ...]:
+        """How long each region took."""
+        used = set(self.timeline.intervals["region"].tolist())
+        used |= {a.region for a in self.timeline.aggregates}
+        return tuple(s for s in statistics(self.timeline) if s.region in used)
+
+    @cached_property
+    def overlaps(self) -> tuple[Overlap, ...]:
+        """Which stages were at work at the same time."""
+        return overlaps(self.timeline)
+
+    @cached_property
+    def waits(self) -> tuple[Blame, ...]:
+        """Who waited for whom."""
+        return blame(self.timeline)
+
+    @cached_property
+    def critical_path(self) -> CriticalPath | None:
+        """Of the longest launch; None without records."""
+        launches = self.timeline.launches
+        found = set(self.timeline.accounted()["launch"].tolist())
+        longest = max(found, key=lambda k: launches[k].makespan_ns, default=None)
+        return None if longest is None else critical_path(self.timeline, longest)
+
+    @cached_property
+    def what_if(self) -> tuple[WhatIf, ...]:
+        """How long it would take without each stage."""
+        return what_if(self.timeline) if len(self.timeline.accounted()) else ()
+
+    @cached_property
+    def comparisons(self) -> tuple[Comparison, ...]:
+        """Each fused list against its unfused form."""
+        return comparisons(self.everything, self.works)
+
+    @cached_property
+    def findings(self) -> tuple[Finding, ...]:
+        """What costs time, the worst first."""
+        return findings(
+            self.timeline, self.accounting, self.statistics, self.waits, self.comparisons
+        )
+
+    # -------------------------------------------------------------------------- showing it
+    def summary(self) -> str:
+        """Plain text, the worst thing first."""
+        from fusionq.profiling.summary import summary
+
+        return summary(self)
+
+    def __str__(self) -> str:
+        return self.summary() if self._everything is not None else "<Profile being taken>"
+
+    def to_dict(self) -> dict[str, Any]:
+        """All results in plain types, units in the names; JSON can hold it."""
+        from fusionq.profiling.export import to_dict
+
+        return to_dict(self)
+
+    def trace(self, path: str | Path) -> None:
+        """Write a Perfetto trace (https://ui.perfetto.dev opens it); needs the extra
+        ``profile``."""
+        from fusionq.profiling.trace import write_trace
+
+        write_trace(self, Path(path))
+
+    def plot(self, path: str | Path) -> None:
+        """Draw the timeline (png, svg, pdf); needs the extra ``profile``."""
+        from fusionq.profiling.plot import draw_timeline
+
+        draw_timeline(self, Path(path))

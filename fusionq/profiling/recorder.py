@@ -1,0 +1,330 @@
+"""Runs lists with instrumented kernels and keeps what they record."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from math import prod
+
+import numpy as np
+
+from fusionq.analysis.submission import ArrayArgument, Submission
+from fusionq.backends.base import (
+    Allocation,
+    ArrayBinding,
+    Backend,
+    Binding,
+    DeviceEvent,
+    LaunchShape,
+    PreparedLaunch,
+)
+from fusionq.cache.memory import BuiltPlan
+from fusionq.compilation import programs_of
+from fusionq.execution import PreparedRun, bind
+from fusionq.ir.verifier import verify
+from fusionq.options import OptionValues
+from fusionq.planning.plan import FusionOptions, Plan
+from fusionq.profiling.decoding import Words, decode, prepare_words
+from fusionq.profiling.instrumentation import Instrumentation, Scope
+from fusionq.profiling.lowering import Lowered, lower_records
+from fusionq.profiling.regions import Overflow, RecordLayout, Region
+from fusionq.profiling.timeline import INTERVAL, Aggregate, Intervals, Launch, Variant
+from fusionq.submission_list import SubmissionList
+
+_WORD = 8
+_MOST_DEPTH = 64
+"""Launches whose records one buffer holds at most before they are read."""
+
+
+@dataclass(frozen=True)
+class RecordOptions:
+    """How kernels are instrumented; see ``profile``."""
+
+    passes: tuple[Instrumentation, ...]
+    overflow: Overflow
+    occurrences: int
+    buffer_bytes: int
+    clock: bool
+    host_offset_ns: int
+    """What to take from the device's time to have the host's."""
+
+
+@dataclass
+class Recorded:
+    """What the launches so far have recorded.  Regions and intervals count over all of them."""
+
+    regions: dict[Region, int] = field(default_factory=dict)
+    launches: list[Launch] = field(default_factory=list)
+    intervals: list[Intervals] = field(default_factory=list)
+    aggregates: list[Aggregate] = field(default_factory=list)
+    counters: dict[str, int] = field(default_factory=dict)
+    dropped: dict[str, int] = field(default_factory=dict)
+
+
+def instrumented(
+    plan: Plan,
+    submissions: tuple[Submission, ...],
+    backend: Backend,
+    options: RecordOptions,
+) -> tuple[Plan, tuple[Lowered, ...]]:
+    """``plan`` with kernels that record, and each launch's records."""
+    lowered = []
+    for stage in plan.stages:
+        scope = Scope(plan, stage, submissions, backend.info)
+        kernel = stage.kernel
+        for instrumentation in options.passes:
+            kernel = instrumentation.instrument(kernel, scope)
+            verify(kernel)
+        lowered.append(
+            lower_records(
+                kernel,
+                scope.headings(),
+                overflow=options.overflow,
+                occurrences=options.occurrences,
+                clock=options.clock,
+            )
+        )
+    stages = tuple(
+        replace(stage, kernel=low.kernel) for stage, low in zip(plan.stages, lowered, strict=True)
+    )
+    return replace(plan, stages=stages), tuple(lowered)
+
+
+@dataclass
+class _StageRecords:
+    """The buffer of one launch of a run: ``depth`` launches' records, one after the other."""
+
+    layout: RecordLayout
+    names: tuple[str, ...]
+    """The kernel's parameters for the buffer, the launch's first word, and its rows."""
+    groups: int
+    rows: int
+    depth: int
+    memory: Allocation | None
+
+    def words(self, turn: int) -> Words:
+        """The words of the ``turn``-th launch since the buffer was read."""
+        assert self.memory is not None
+        size = self.layout.words(self.rows)
+        return self.memory.host_view().view(np.int64)[turn * size : (turn + 1) * size]
+
+
+class ProfiledRun(PreparedRun):
+    """A run whose launches record.  ``scratch``: it works on copies of the memory that it writes,
+    by the arguments' storage tokens."""
+
+    __slots__ = (
+        "_backend",
+        "_depth",
+        "_headings",
+        "_lowered",
+        "_number",
+        "_options",
+        "_pending",
+        "_records",
+        "_runs",
+        "_scratch",
+        "_turn",
+        "_variant",
+        "recorded",
+        "work",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        backend: Backend,
+        pending: SubmissionList,
+        values: OptionValues,
+        options: RecordOptions,
+        recorded: Recorded,
+        work: int,
+        variant: Variant = "",
+        scratch: Callable[[ArrayArgument], int | None] | None = None,
+    ) -> None:
+        from fusionq.planning.planner import make_plan
+
+        submissions = tuple(
+            s if s.with_regions is None else replace(s, kernel=s.with_regions())
+            for s in pending.submissions()
+        )
+        timings = dict(pending.admission)
+        fusion_options = FusionOptions(*values)
+        plan = make_plan(submissions, fusion_options, backend.info)
+        plan, lowered = instrumented(plan, submissions, backend, options)
+        programs = programs_of(backend, plan, fusion_options, timings)
+        super().__init__(BuiltPlan(plan, programs), submissions, "miss", timings)
+        self.profiled = True
+        self.recorded, self.work = recorded, work
+        self._backend, self._lowered, self._options = backend, lowered, options
+        self._variant: Variant = variant
+        self._scratch = scratch
+        self._records: list[_StageRecords | None] = [None] * len(plan.stages)
+        self._pending: list[tuple[int, int, int, DeviceEvent]] = []
+        """Launches whose records have not been read: stage, turn, when the host submitted."""
+        self._turn = self._runs = 0
+        self._headings = tuple(
+            tuple(f"{s}: {submissions[s].ir.name}" for s in stage.submissions)
+            for stage in plan.stages
+        )
+        bind(backend, self, pending)
+        depths = [records.depth for records in self._records if records is not None]
+        self._depth = min(depths, default=_MOST_DEPTH)
+
+    # ------------------------------------------------------------------------- binding
+    def address_of(self, backend: Backend, argument: ArrayArgument, held: object) -> int:
+        """Where an array argument's memory is: its copy, if there is one."""
+        copy = None if self._scratch is None else self._scratch(argument)
+        return super().address_of(backend, argument, held) if copy is None else copy
+
+    def extra_bindings(self, stage: int, shape: LaunchShape) -> Sequence[Binding]:
+        """Memory for the records of ``stage``, which is launched in that shape."""
+        lowered = self._lowered[stage]
+        if not lowered.extra:
+            return ()
+        groups = prod(shape.global_range) // prod(shape.local_range)
+        layout, limit = lowered.layout, self._options.buffer_bytes // _WORD
+        rows = layout.rows_within(groups, limit)
+        size = layout.words(rows)
+        depth = max(min(limit // size, _MOST_DEPTH), 1)
+        memory = self._backend.allocate(_WORD * size * depth)
+        records = _StageRecords(layout, lowered.extra, groups, rows, depth, memory)
+        self._records[stage] = records
+        for turn in range(depth):
+            prepare_words(records.words(turn), layout)
+        return ArrayBinding(memory.address, (size * depth,), (1,)), 0, rows
+
+    # -------------------------------------------------------------------------- launching
+    def launch(
+        self, depends: Sequence[DeviceEvent]
+    ) -> tuple[Sequence[DeviceEvent | None], DeviceEvent | None]:
+        """As ``PreparedRun.launch``; records are kept until they are read."""
+        if self._turn >= self._depth:
+            self.read()
+        events: list[DeviceEvent | None] = []
+        last = None
+        for stage, launch in enumerate(self.launches):
+            if launch is None:
+                events.append(None)
+                continue
+            last = self._launch_stage(stage, launch, depends)
+            events.append(last)
+            depends = ()
+        for event in depends:
+            event.wait()
+        self._turn += 1
+        return events, last
+
+    def _launch_stage(
+        self, stage: int, launch: PreparedLaunch, depends: Sequence[DeviceEvent]
+    ) -> DeviceEvent:
+        records = self._records[stage]
+        if records is not None:
+            base = self._turn * records.layout.words(records.rows)
+            launch.set_scalar(records.names[1], base)
+        submitted = time.monotonic_ns()
+        event = launch.launch(depends)
+        self._pending.append((stage, self._turn, submitted, event))
+        if records is None or not records.layout.slots:  # no clock: the host's, around a wait
+            event.wait()
+            self._note_host(stage, submitted, time.monotonic_ns())
+        return event
+
+    # ---------------------------------------------------------------------------- reading
+    def _name(self, stage: int) -> str:
+        return " + ".join(self._headings[stage])
+
+    def _launched(self, stage: int, turn: int, submitted: int, start: int, end: int) -> Launch:
+        records = self._records[stage]
+        by_device = records is not None and bool(records.layout.slots)
+        return Launch(
+            self._name(stage),
+            self._headings[stage],
+            self.work,
+            self._runs + turn,
+            self._variant,
+            submitted,
+            start,
+            end,
+            0 if records is None else records.groups,
+            "device" if by_device else "host",
+        )
+
+    def _note_host(self, stage: int, submitted: int, done: int) -> None:
+        launch = self._launched(stage, self._turn, submitted, submitted, done)
+        self.recorded.launches.append(launch)
+
+    def read(self) -> None:
+        """Wait for the launches and take over what they recorded."""
+        for stage, turn, submitted, event in self._pending:
+            event.wait()
+            records = self._records[stage]
+            if records is not None:
+                words = records.words(turn)
+                self._take(stage, turn, submitted, records, words)
+                prepare_words(words, records.layout)
+        self._pending.clear()
+        self._runs += self._turn
+        self._turn = 0
+
+    def _take(
+        self, stage: int, turn: int, submitted: int, records: _StageRecords, words: Words
+    ) -> None:
+        recorded, layout = self.recorded, records.layout
+        found = decode(words, layout, records.groups, records.rows)
+        if not self._variant:
+            for name, value in found.counters.items():
+                recorded.counters[name] = recorded.counters.get(name, 0) + value
+        if not layout.slots:
+            return
+        numbers = np.array(
+            [recorded.regions.setdefault(s.region, len(recorded.regions)) for s in layout.slots]
+        )
+        intervals = found.intervals
+        intervals["start"] -= self._options.host_offset_ns
+        intervals["end"] -= self._options.host_offset_ns
+        intervals["region"] = numbers[intervals["region"]]
+        intervals["launch"] = len(recorded.launches)
+        start = int(intervals["start"].min(initial=np.iinfo(np.int64).max))
+        end = int(intervals["end"].max(initial=0))
+        for total in found.aggregates:
+            kept = replace(
+                total,
+                region=int(numbers[total.region]),
+                launch=len(recorded.launches),
+                first=total.first - self._options.host_offset_ns,
+                last=total.last - self._options.host_offset_ns,
+            )
+            recorded.aggregates.append(kept)
+            if layout.slots[total.region].region.kind != "mark":
+                start, end = min(start, kept.first), max(end, kept.last)
+        if start > end:
+            start = end = submitted
+        for slot, missing in found.dropped.items():
+            name = str(layout.slots[slot].region)
+            recorded.dropped[name] = recorded.dropped.get(name, 0) + missing
+        recorded.intervals.append(intervals)
+        recorded.launches.append(self._launched(stage, turn, submitted, start, end))
+
+    def discard(self) -> None:
+        """Forget what the launches since the last reading have recorded."""
+        for stage, turn, _, event in self._pending:
+            event.wait()
+            records = self._records[stage]
+            if records is not None:
+                prepare_words(records.words(turn), records.layout)
+        self._pending.clear()
+        self._turn = 0
+
+    def forget(self) -> None:
+        """Read what is left, and let the buffers go; the run must not be launched again."""
+        self.read()
+        for records in self._records:
+            if records is not None:
+                records.memory = None
+        self.launches = []
+
+
+def no_intervals() -> Intervals:
+    """An empty array."""
+    return np.empty(0, INTERVAL)

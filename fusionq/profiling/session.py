@@ -1,0 +1,193 @@
+"""Takes a profile: gives queues runs that record, and keeps what they were made of."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from fusionq.analysis.submission import Submission
+from fusionq.analysis.traffic import Traffic, traffic
+from fusionq.backends.base import Backend
+from fusionq.errors import DeviceError
+from fusionq.launcher import Launcher
+from fusionq.options import UNFUSED, OptionValues
+from fusionq.planning.plan import Plan
+from fusionq.profiling.calibration import Calibration, calibrate
+from fusionq.profiling.recorder import ProfiledRun, Recorded, RecordOptions, no_intervals
+from fusionq.profiling.scratch import Scratch, bytes_written
+from fusionq.profiling.timeline import Timeline, Variant, assign_workers
+from fusionq.storage import Storage
+from fusionq.submission_list import KnownSubmission, SubmissionList
+
+ROUNDS = 5
+"""How often the fused and the unfused form of a list are compared; the first warms up."""
+
+
+@dataclass
+class Work:
+    """A list of submissions that ran in the profile.  ``compared``: None, or why it was not
+    compared with its unfused form."""
+
+    number: int
+    plan: Plan
+    submissions: tuple[Submission, ...]
+    compared: str | None = "comparison was not asked for"
+
+    @property
+    def headings(self) -> tuple[str, ...]:
+        """The submissions as reports name them."""
+        return tuple(f"{k}: {s.ir.name}" for k, s in enumerate(self.submissions))
+
+    def traffic(self) -> tuple[Traffic, Traffic]:
+        """Bytes that the list moves as it ran, and submission by submission."""
+        from fusionq.analysis.list_analysis import analyse
+
+        analysis = analyse(self.submissions)
+        promoted = {
+            (place.group, place.view)
+            for p in self.plan.promotions
+            if p.scope != "global"
+            for place in (analysis.place[p.submission, p.argument],)
+        }
+        fused = [traffic(analysis, stage.submissions, promoted) for stage in self.plan.stages]
+        unfused = [traffic(analysis, [s]) for s in range(len(self.submissions))]
+        return _sum(fused), _sum(unfused)
+
+
+def _sum(parts: list[Traffic]) -> Traffic:
+    return Traffic(
+        sum(p.read_bytes for p in parts),
+        sum(p.written_bytes for p in parts),
+        all(p.exact for p in parts),
+    )
+
+
+@dataclass(frozen=True)
+class SessionOptions:
+    """What ``profile`` was asked for."""
+
+    record: RecordOptions
+    compare: bool
+    compare_bytes: int
+
+
+class QueueSession:
+    """The profile of one queue; it stands in the queue's launcher while it is taken."""
+
+    def __init__(
+        self, launcher: Launcher, options: SessionOptions, recorded: Recorded, works: list[Work]
+    ) -> None:
+        clock = calibrate(launcher.backend)
+        self.clock = clock if isinstance(clock, Calibration) else None
+        self.no_clock = clock if isinstance(clock, str) else None
+        self._launcher = launcher
+        offset = 0 if self.clock is None else self.clock.host_offset_ns
+        self._options = replace(
+            options,
+            record=replace(options.record, clock=self.clock is not None, host_offset_ns=offset),
+        )
+        self._recorded = recorded
+        self._works = works
+        self._runs: dict[tuple[object, ...], ProfiledRun] = {}
+        self._known: dict[tuple[object, ...], Work] = {}
+        self._outer, launcher.profiler = launcher.profiler, self
+
+    @property
+    def backend(self) -> Backend:
+        """Where the kernels run."""
+        return self._launcher.backend
+
+    def run_for(self, pending: SubmissionList, options: OptionValues) -> ProfiledRun:
+        """A run of the list that records."""
+        key: tuple[KnownSubmission | OptionValues, ...] = (options, *pending.entries)
+        run = self._runs.get(key)
+        if run is not None and (
+            not pending.values or run.rebind(pending.values, pending.submissions)
+        ):
+            return run
+        work = self._known.get(key)
+        new = work is None
+        number = len(self._works) if work is None else work.number
+        run = self._run(pending, options, number)
+        if work is None:
+            work = Work(number, run.built.plan, run.submissions)
+            self._works.append(work)
+            self._known[key] = work
+        if old := self._runs.pop(key, None):
+            old.forget()
+        self._runs[key] = run
+        for held in pending.memory:
+            if isinstance(held, Storage):
+                held.watch(self._launcher.cache.stale)
+        if new and self._options.compare and len(pending.entries) > 1:
+            work.compared = self._compare(pending, options, work)
+        return run
+
+    def _run(
+        self,
+        pending: SubmissionList,
+        options: OptionValues,
+        number: int,
+        variant: Variant = "",
+        scratch: Scratch | None = None,
+    ) -> ProfiledRun:
+        return ProfiledRun(
+            self.backend, pending, options, self._options.record, self._recorded, number,
+            variant, scratch,
+        )  # fmt: skip
+
+    # ------------------------------------------------------------------------ comparison
+    def _compare(self, pending: SubmissionList, options: OptionValues, work: Work) -> str | None:
+        """Run the list fused and unfused by turns, on copies of what it writes; why not."""
+        if all(len(stage.submissions) == 1 for stage in work.plan.stages):
+            return "it ran unfused"
+        needed, limit = bytes_written(pending), self._options.compare_bytes
+        if needed > limit:
+            return f"it writes {needed:,} bytes, more than compare_bytes={limit:,}"
+        self.backend.wait()
+        try:
+            scratch = Scratch(self.backend, pending)
+            runs = [
+                self._run(pending, UNFUSED, work.number, "unfused", scratch),
+                self._run(pending, options, work.number, "fused", scratch),
+            ]
+        except DeviceError as error:
+            return f"there is no memory for a copy of what it writes: {error}"
+        for round_ in range(ROUNDS):
+            for run in runs:
+                run.launch(())
+                self.backend.wait()
+            if round_ == 0:  # the first touches memory and caches for the first time
+                for run in runs:
+                    run.discard()
+        for run in runs:
+            run.forget()
+        return None
+
+    # ------------------------------------------------------------------------------- end
+    def close(self) -> None:
+        """Read what is left; the queue goes on as it was before."""
+        self._launcher.profiler = self._outer
+        self.backend.wait()
+        for run in self._runs.values():
+            run.forget()
+        self._runs.clear()
+
+
+def timeline_of(recorded: Recorded, clock: Calibration | None, no_clock: str | None) -> Timeline:
+    """All that was recorded, in order of time, with workers."""
+    intervals = np.concatenate(recorded.intervals) if recorded.intervals else no_intervals()
+    intervals["end"] = np.maximum(intervals["end"], intervals["start"])
+    if (intervals["worker"] < 0).any():
+        assign_workers(intervals)
+    return Timeline(
+        tuple(recorded.regions),
+        tuple(recorded.launches),
+        intervals,
+        tuple(recorded.aggregates),
+        dict(recorded.counters),
+        dict(recorded.dropped),
+        clock,
+        no_clock,
+    )

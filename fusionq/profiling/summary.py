@@ -1,0 +1,172 @@
+"""A profile as text for a terminal: the worst thing first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from fusionq.profiling.accounting import KINDS
+from fusionq.profiling.text import count, duration, nbytes, percent, table
+
+if TYPE_CHECKING:
+    from fusionq.profiling.profile import Profile
+
+_MOST_ROWS = 12
+
+
+def summary(profile: Profile) -> str:
+    """What was found, as plain text."""
+    parts = (
+        _head(profile), _findings(profile), _time(profile), _regions(profile), _waits(profile),
+        _overlap(profile), _path(profile), _compared(profile), _counters(profile), _clock(profile),
+    )  # fmt: skip
+    return "\n\n".join("\n".join(lines) for part in parts if (lines := list(part)))
+
+
+def _head(profile: Profile) -> Iterator[str]:
+    own = profile.timeline.launches
+    if not own:
+        yield "profile: nothing ran"
+        return
+    total = sum(launch.makespan_ns for launch in own)
+    workers = profile.timeline.workers
+    on = f" on {count(workers, 'worker')}" if workers else ""
+    yield f"profile: {count(len(own), 'launch', 'launches')}, {duration(total)}{on}"
+
+
+def _findings(profile: Profile) -> Iterator[str]:
+    found = profile.findings
+    if not found:
+        if profile.timeline.clock is not None and profile.timeline.launches:
+            yield "nothing stands out: the workers were busy with work"
+        return
+    worst, *others = found
+    yield f"worst: {worst.what} ({percent(worst.cost)} of the time)"
+    yield f"       → {worst.advice}"
+    for finding in others:
+        yield f"also:  {finding.what} ({percent(finding.cost)})"
+        yield f"       → {finding.advice}"
+
+
+def _time(profile: Profile) -> Iterator[str]:
+    accounting = profile.accounting
+    if not len(accounting.table):
+        return
+    rows = []
+    for worker, times in enumerate(accounting.table):
+        shares = [percent(t / accounting.window_ns) for t in times]
+        rows.append((f"worker {worker}", *shares, duration(accounting.window_ns)))
+    rows.append(("all", *(percent(accounting.share(kind)) for kind in KINDS), ""))
+    yield "time of each worker"
+    yield from table(("", *KINDS, "total"), rows)
+
+
+def _regions(profile: Profile) -> Iterator[str]:
+    rows = []
+    for s in profile.statistics[:_MOST_ROWS]:
+        notes = []
+        if not s.trusted:
+            notes.append("not trustworthy: shorter than two ticks")
+        if s.dropped:
+            notes.append(f"{s.dropped:,} dropped")
+        if s.sampled:
+            notes.append("sampled")
+        name = s.name if s.kind != "region" else f"{s.name} (region)"
+        rows.append(
+            (
+                name, f"{s.count:,}", duration(s.p50_ns), duration(s.p99_ns), duration(s.max_ns),
+                duration(s.sum_ns), percent(s.imbalance) if s.workers_ns else "-",
+                ", ".join(notes),
+            )
+        )  # fmt: skip
+    if rows:
+        yield "regions, for each work-group"
+        yield from table(("", "count", "p50", "p99", "max", "sum", "imbalance", ""), rows)
+    if len(profile.statistics) > _MOST_ROWS:
+        yield f"  … and {len(profile.statistics) - _MOST_ROWS} more"
+
+
+def _waits(profile: Profile) -> Iterator[str]:
+    rows = [
+        (f"{b.waiter} for {b.producer}", f"{b.count:,}", duration(b.sum_ns), duration(b.max_ns),
+         f"tile {b.worst_instance} for {b.worst_producer}")
+        for b in profile.waits[:_MOST_ROWS]
+    ]  # fmt: skip
+    if rows:
+        yield "who waited for whom"
+        yield from table(("", "waits", "sum", "longest", ""), rows)
+
+
+def _overlap(profile: Profile) -> Iterator[str]:
+    rows = [
+        (f"{o.first} and {o.second}", duration(o.both_ns), percent(o.share))
+        for o in profile.overlaps[:_MOST_ROWS]
+    ]
+    if rows:
+        yield "stages at work at the same time"
+        yield from table(("", "both", "of the shorter"), rows)
+
+
+def _path(profile: Profile) -> Iterator[str]:
+    path = profile.critical_path
+    if path is None:
+        return
+    yield (
+        f"critical path of the longest launch: {duration(path.length_ns)} of "
+        f"{duration(path.makespan_ns)} measured (error {percent(path.error)}), "
+        f"{count(path.steps, 'step')}"
+    )
+    for name, ns in list(path.by_region.items())[:_MOST_ROWS]:
+        yield f"  {duration(ns):>9}  {name}"
+    rows = [
+        (w.stage, duration(w.without_ns), percent(w.saved)) for w in profile.what_if[:_MOST_ROWS]
+    ]
+    if len(rows) > 1:
+        replayed, measured = profile.what_if[0].replayed_ns, profile.what_if[0].measured_ns
+        yield f"if a stage took no time (replayed: {duration(replayed)} of {duration(measured)})"
+        yield from table(("", "all launches", "saved"), rows)
+
+
+def _compared(profile: Profile) -> Iterator[str]:
+    for c in profile.comparisons:
+        more = "" if c.exact_traffic else " (at most)"
+        yield (
+            f"fused against unfused: {' + '.join(c.headings)}: {c.speedup:.2f} times as fast, "
+            f"medians of {count(c.runs, 'run')}"
+        )
+        rows = [
+            (name, str(f.launches), duration(f.makespan_ns), duration(f.gaps_ns),
+             nbytes(f.traffic_bytes) + more, duration(f.barrier_ns), duration(f.tail_ns))
+            for name, f in (("unfused", c.unfused), ("fused", c.fused))
+        ]  # fmt: skip
+        yield from table(
+            ("", "launches", "makespan", "launch gaps", "traffic", "barriers", "tail"), rows
+        )
+    for work in profile.works:
+        if work.compared is not None and len(work.submissions) > 1:
+            yield f"not compared with unfused: {' + '.join(work.headings)}: {work.compared}"
+
+
+def _counters(profile: Profile) -> Iterator[str]:
+    if profile.counters:
+        yield "counters"
+        yield from table(("", ""), [(n, f"{v:,}") for n, v in profile.counters.items()])[1:]
+
+
+def _clock(profile: Profile) -> Iterator[str]:
+    timeline = profile.timeline
+    if timeline.clock is None:
+        if timeline.no_clock is not None:
+            yield f"host-side timing of launches only: {timeline.no_clock}"
+            for launch in timeline.launches[:_MOST_ROWS]:
+                yield f"  {duration(launch.makespan_ns):>9}  {launch.name}"
+        return
+    clock = timeline.clock
+    skew = "unknown" if clock.skew_ns is None else f"at most {duration(clock.skew_ns)}"
+    yield (
+        f"clock: tick {duration(clock.tick_ns)}, a record costs {duration(clock.record_ns)}, "
+        f"skew between workers {skew}"
+    )
+    if timeline.dropped:
+        dropped = ", ".join(f"{name}: {n:,}" for name, n in timeline.dropped.items())
+        yield f"records that were not kept: {dropped}"

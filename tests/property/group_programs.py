@@ -1,0 +1,210 @@
+"""Random lists of submissions that use work-groups: NdRanges whose kernels have barriers, local
+memory, atomic operations and group functions, beside plain ranges that exchange in blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from hypothesis import strategies as st
+
+from fusionq.language.local_memory import LocalAccessor
+from fusionq.language.ranges import NdRange, Range
+from tests.property.group_accesses import (
+    ATOMIC_METHODS,
+    ATOMIC_TYPES,
+    GroupParameter,
+    LocalTile,
+    SharedArray,
+    TileArray,
+    block_axis,
+)
+from tests.property.group_kernels import (
+    GroupKernelWriter,
+    random_local_tile,
+    random_tile_array,
+)
+from tests.property.kernel_expressions import Draw, Features
+from tests.property.kernel_parameters import Axis, GatherArray, RandomKernel, ScalarParameter
+from tests.property.launches import (
+    Scalar,
+    random_data,
+    random_scalar,
+    random_scalar_parameter,
+)
+from tests.property.programs import (
+    BufferSpec,
+    Flag,
+    Program,
+    ProgramDraw,
+    SubmissionSpec,
+    View,
+)
+
+LOCALS = (
+    ((4,), (8,), (3,), (6,), (5,), (16,), (2,), (1,)),
+    ((2, 3), (4, 4), (1, 4), (2, 2), (3, 1), (2, 8)),
+    ((2, 2, 2), (1, 2, 3), (2, 1, 2)),
+)
+FLAGS: tuple[Flag, ...] = ("none", "none", "local", "local", "internal", "internal", "private")
+
+
+class GroupProgramDraw(ProgramDraw):
+    """Draws the parts of a program one after the other."""
+
+    lengths = (2, 3, 2, 4, 1)
+    kinds = ("read", "read", "read", "written", "scalar", "gather")
+
+    def __init__(self, draw: Draw, features: Features, plain: bool) -> None:
+        super().__init__(draw, features)
+        self._plain = plain
+        self._latest: int | None = None
+        """The buffer that the last submission was made to write."""
+        self._local: tuple[int, ...] = draw(st.sampled_from(LOCALS[self._ndim - 1]))
+        groups = [draw(st.sampled_from((2, 3, 1, 4))) for _ in self._local]
+        self._groups = tuple(groups) if self._ndim == 1 else (groups[0], *groups[1:])
+        self._range = NdRange(_times(self._groups, self._local), self._local)
+
+    def _buffer(self) -> None:
+        """A buffer of about one, two or three elements a work-item."""
+        shape = list(self._range.global_range)
+        shape[-1] *= self._draw(st.sampled_from((1, 1, 1, 2, 3)))
+        if self._chance(20):
+            dim = self._draw(st.integers(0, self._ndim - 1))
+            shape[dim] = max(shape[dim] + self._draw(st.sampled_from((1, -1, 2, -2))), 1)
+        dtype = self._draw(st.sampled_from(self._features.dtypes))
+        data = random_data(shape, dtype, self._draw(st.integers(0, 50)))
+        self._buffers.append(BufferSpec(data, self._draw(st.sampled_from(FLAGS))))
+
+    def _new_range(self) -> Range | NdRange:
+        """For a plain kernel: as many work-items as the work-groups have, or some less."""
+        extents = list(self._range.global_range)
+        if self._chance(20):
+            extents[0] = max(extents[0] + self._draw(st.sampled_from((-1, 1, -3))), 0)
+        return Range(*extents)
+
+    def _nd_range(self) -> NdRange:
+        groups, local = list(self._groups), self._local
+        if self._chance(20):
+            groups[0] = self._draw(st.sampled_from((1, 2, 3, 5)))
+        if self._chance(5):
+            local = self._draw(st.sampled_from(LOCALS[self._ndim - 1]))
+        return NdRange(_times(groups, local), local)
+
+    def _view(self, candidates: Sequence[int]) -> View:
+        """Often what the submission before has made."""
+        if self._latest in candidates and self._chance(40):
+            assert self._latest is not None
+            return View(self._latest, (slice(None),) * self._ndim)
+        return super()._view(candidates)
+
+    def _axes(self, array_ndim: int, written: bool) -> tuple[Axis | None, ...]:
+        """Which element of an array belongs to a work-item of a plain kernel."""
+        if self._chance(50) or array_ndim != self._ndim:
+            return super()._axes(array_ndim, written)
+        last = self._ndim - 1
+        return (*map(Axis, range(last)), block_axis(self._draw, last, written))
+
+    def _new(self) -> SubmissionSpec:
+        plain = self._plain or (self._submissions and self._chance(35))
+        made = super()._new() if plain else self._new_of_groups()
+        latest = made.arguments[0]
+        self._latest = latest.buffer if isinstance(latest, View) else None
+        return made
+
+    def _new_of_groups(self) -> SubmissionSpec:
+        """A submission of a new kernel over an NdRange."""
+        range_ = self._nd_range()
+        parameters: list[GroupParameter] = []
+        arguments: list[View | Scalar | LocalAccessor] = []
+        accepted: list[tuple[int, bool, set[int]]] = []
+        for number in range(self._draw(st.integers(2, 5))):
+            kinds = ("local", "shared", *self.kinds)
+            kind = "written" if number == 0 else self._draw(st.sampled_from(kinds))
+            if kind == "scalar":
+                scalar = random_scalar_parameter(self._draw, f"s{number}", self._features)
+                parameters.append(scalar)
+                arguments.append(random_scalar(self._draw, scalar.type))
+                continue
+            if kind == "local":
+                dtype = self._draw(st.sampled_from(self._features.dtypes))
+                tile = random_local_tile(
+                    self._draw, f"m{number}", dtype, tuple(range_.local_range)
+                )
+                parameters.append(tile)
+                arguments.append(LocalAccessor(tile.tile, dtype.dtype))
+                continue
+            view = self._view(range(len(self._buffers)))
+            parameter = self._array(kind, number, view, range_)
+            if parameter is not None and self._accept(accepted, parameter, view):
+                parameters.append(parameter)
+                arguments.append(view)
+        writer = GroupKernelWriter(
+            self._draw, self._features, parameters, tuple(range_.local_range)
+        )
+        kernel = RandomKernel(writer.text(), self._ndim, tuple(parameters), True)
+        return SubmissionSpec(kernel, range_, tuple(arguments))
+
+    def _array(
+        self, kind: str, number: int, view: View, range_: NdRange
+    ) -> GroupParameter | None:
+        """A parameter for ``view``; None if there is none of that kind."""
+        spec = self._buffers[view.buffer]
+        shape = spec.data[view.slices].shape
+        if kind == "gather":
+            return GatherArray(f"b{number}", spec.dtype, len(shape))
+        if 0 in shape:
+            return None
+        if kind == "shared" and spec.dtype.name in ATOMIC_TYPES:
+            methods = self._draw(st.sampled_from(ATOMIC_METHODS))
+            return SharedArray(f"h{number}", spec.dtype, len(shape), methods)
+        return random_tile_array(
+            self._draw, f"a{number}", spec.dtype, shape, range_, kind != "read"
+        )
+
+    def _accept(
+        self, accepted: list[tuple[int, bool, set[int]]], parameter: GroupParameter, view: View
+    ) -> bool:
+        """Add an argument; False if it shares elements with another, and one of them changes."""
+        data = self._buffers[view.buffer].data
+        numbers = np.arange(data.size).reshape(data.shape)[view.slices]
+        written = isinstance(parameter, SharedArray) or (
+            isinstance(parameter, TileArray) and parameter.written
+        )
+        elements = set(numbers.ravel().tolist())
+        for buffer, also_written, others in accepted:
+            if buffer == view.buffer and (written or also_written) and elements & others:
+                return False
+        accepted.append((view.buffer, written, elements))
+        return True
+
+    def _repeated(self, earlier: SubmissionSpec) -> SubmissionSpec | None:
+        if not isinstance(earlier.range, NdRange):
+            return super()._repeated(earlier)
+        arguments: list[Any] = []
+        accepted: list[tuple[int, bool, set[int]]] = []
+        for parameter, argument in zip(
+            earlier.kernel.parameters, earlier.arguments, strict=True
+        ):
+            if isinstance(parameter, ScalarParameter):
+                argument = random_scalar(self._draw, parameter.type)
+            elif not isinstance(parameter, LocalTile):
+                argument = self._view(
+                    [n for n, b in enumerate(self._buffers) if b.dtype == parameter.dtype]
+                )
+                shape = self._buffers[argument.buffer].data[argument.slices].shape
+                if 0 in shape or not self._accept(accepted, parameter, argument):
+                    return None
+            arguments.append(argument)
+        return SubmissionSpec(earlier.kernel, earlier.range, tuple(arguments))
+
+
+def _times(groups: Sequence[int], local: Sequence[int]) -> tuple[int, ...]:
+    return tuple(g * n for g, n in zip(groups, local, strict=True))
+
+
+@st.composite
+def group_programs(draw: Any, features: Features, plain: bool = False) -> Program:
+    """A random list of submissions; the first has work-groups, with ``plain`` none of them."""
+    return GroupProgramDraw(draw, features, plain).program()

@@ -1,0 +1,126 @@
+"""Spin verifies the megakernel's queue protocol, and finds the error in every broken one."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+MODEL = Path(__file__).parent / "queue.pml"
+HAZARD_WAITS = ((1, 0), (2, 0), (3, 1), (4, 2), (4, 3), (5, 4), (5, 5))
+HAZARD_COUNTERS = 6
+"""Of hazards.pml: which instruction waits on which counter."""
+WRONG_CELL = "assertion violated (cell[at]==version)"
+DEADLOCK = "invalid end state"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _tools() -> None:
+    missing = [name for name in ("spin", "cc") if shutil.which(name) is None]
+    if missing:
+        pytest.skip(
+            f"needs {' and '.join(missing)}: Spin checks the protocol's model and a C compiler "
+            "builds its verifier (on Debian: apt-get install spin gcc)"
+        )
+
+
+def run(directory: Path, *command: str) -> str:
+    done = subprocess.run(
+        command, cwd=directory, capture_output=True, text=True, timeout=300, check=False
+    )
+    output = done.stdout + done.stderr
+    assert done.returncode == 0, f"{' '.join(command)} failed:\n{output}"
+    return output
+
+
+def verdict(directory: Path, *defines: str) -> str:
+    """The error that Spin finds in the model with those macros, or an empty string after a
+    complete search without one.  With POLLING, every fair run is also searched for one in which a
+    launch never ends."""
+    liveness = "POLLING" in defines
+    macros = [f"-D{define}" for define in defines]
+    run(directory, "spin", "-Pcc -E -x c", "-a", *macros, str(MODEL))
+    run(directory, "cc", "-O1", *([] if liveness else ["-DSAFETY"]), "-o", "pan", "pan.c")
+    options = ["-b", "-m100000", "-w22", *(["-a", "-f"] if liveness else [])]
+    output = run(directory, "./pan", *options)
+    errors = re.search(r"errors: (\d+)", output)
+    assert errors, output
+    if errors[1] == "0":
+        assert "Search not completed" not in output, output
+        return ""
+    found = re.search(r"pan:\d+: (.+) \(at depth", output)
+    assert found, output
+    return " ".join(found[1].split())
+
+
+@pytest.mark.parametrize(
+    "variant",
+    [
+        "STENCIL",
+        "STENCIL BOUNDED",
+        "STENCIL FIRST_EPOCH=255",
+        "HAZARDS",
+        "REDUCTION",
+        "REDUCTION BOUNDED",
+        "REDUCTION FIRST_EPOCH=255",
+    ],
+)
+def test_every_read_finds_its_producer_and_nothing_deadlocks(variant: str, tmp_path: Path) -> None:
+    assert verdict(tmp_path, *variant.split()) == ""
+
+
+def test_three_launches_on_the_same_counters(tmp_path: Path) -> None:
+    assert verdict(tmp_path, "REDUCTION", "LAUNCHES=3", "FIRST_EPOCH=254") == ""
+
+
+@pytest.mark.parametrize(
+    ("plan", "workers", "launches"),
+    [
+        ("STENCIL", 1, 2),
+        ("STENCIL", 2, 2),
+        ("HAZARDS", 2, 2),
+        ("REDUCTION", 2, 2),
+        ("REDUCTION", 3, 1),
+    ],
+)
+def test_every_launch_ends(plan: str, workers: int, launches: int, tmp_path: Path) -> None:
+    assert verdict(tmp_path, plan, "POLLING", f"WORKERS={workers}", f"LAUNCHES={launches}") == ""
+
+
+@pytest.mark.parametrize(
+    ("mutation", "error"),
+    [
+        # Completions and their memory order.
+        ("STENCIL COUNT_CLAIMS", WRONG_CELL),
+        ("REDUCTION COUNT_CLAIMS", WRONG_CELL),
+        ("STENCIL RELAXED_PUBLISH", WRONG_CELL),
+        ("STENCIL RELAXED_WAIT", WRONG_CELL),
+        # Epochs.
+        ("STENCIL COUNTERS_WITHOUT_EPOCH", WRONG_CELL),
+        ("STENCIL HEAD_WITHOUT_EPOCH", "assertion violated (ran==((1<<6)-1))"),
+        ("REDUCTION MODE_WITHOUT_EPOCH", DEADLOCK),
+        ("STENCIL PLAIN_COMPARE FIRST_EPOCH=255", WRONG_CELL),
+        ("REDUCTION NO_LAST_TICKET", "assertion violated (head=="),
+        ("REDUCTION STATIC_LEAVES_HEAD", "assertion violated (head=="),
+        # Order and residence.
+        ("STENCIL CONSUMER_FIRST", DEADLOCK),
+        ("STENCIL CONSUMER_FIRST POLLING WORKERS=2", "acceptance cycle"),
+        ("STENCIL STATIC_WITHOUT_RESIDENCE", DEADLOCK),
+        ("STENCIL STATIC_WITHOUT_RESIDENCE POLLING WORKERS=2", "acceptance cycle"),
+        ("STENCIL MODE_WITHOUT_SWAP", "assertion violated !(((ran>>i)&1))"),
+        # Stalls.
+        ("REDUCTION BOUNDED STALL_NOT_LOOKED_AT", "assertion violated !(stalled_before)"),
+        ("STENCIL BOUNDED EVERY_STALL_RECORDED", "assertion violated ((waits[record_instruction]"),
+    ],
+)
+def test_a_broken_protocol_is_caught(mutation: str, error: str, tmp_path: Path) -> None:
+    assert verdict(tmp_path, *mutation.split()).startswith(error)
+
+
+@pytest.mark.parametrize(("instruction", "counter"), HAZARD_WAITS)
+def test_a_missing_wait_is_caught(instruction: int, counter: int, tmp_path: Path) -> None:
+    dropped = f"DROPPED_WAIT={instruction * HAZARD_COUNTERS + counter}"
+    assert verdict(tmp_path, "HAZARDS", dropped) == WRONG_CELL

@@ -1,0 +1,150 @@
+"""Which work-group size a plain range gets, so that what work-items exchange stays inside."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import fusionq as fq
+from fusionq.analysis.dependence import dependences
+from fusionq.analysis.item_space import ItemSpace
+from fusionq.analysis.list_analysis import analyse
+from fusionq.analysis.work_groups import candidates
+from fusionq.backends.reference.backend import REFERENCE_DEVICE
+from fusionq.planning.stages import split
+from tests.unit.lists import submissions
+
+
+@fq.kernel
+def twice(item: fq.Item, a, out):
+    i = item.get_id(0)
+    out[i] = a[i] * 2
+
+
+@fq.kernel
+def reverse_tiles(item: fq.Item, a, width, out):
+    i = item.get_id(0)
+    out[i] = a[i // width * width + width - 1 - i % width]
+
+
+@fq.kernel
+def next_in_96(item: fq.Item, a, out):
+    i = item.get_id(0)
+    out[i] = a[min(i + 1, i // 96 * 96 + 95)]
+
+
+@fq.kernel
+def reverse_all(item: fq.Item, a, out):
+    i = item.get_id(0)
+    out[i] = a[a.shape[0] - 1 - i]
+
+
+@fq.kernel
+def twice_2d(item: fq.Item, a, out):
+    i = item.get_id(0)
+    j = item.get_id(1)
+    out[i, j] = a[i, j] * 2
+
+
+@fq.kernel
+def transpose_tens(item: fq.Item, a, out):
+    i = item.get_id(0)
+    j = item.get_id(1)
+    out[i, j] = a[i // 10 * 10 + j % 10, j // 10 * 10 + i % 10]
+
+
+@fq.kernel
+def reverse_rows(item: fq.Item, a, out):
+    i = item.get_id(0)
+    j = item.get_id(1)
+    out[i, j] = a[i, a.shape[1] - 1 - j]
+
+
+@fq.kernel
+def reverse_columns(item: fq.Item, a, out):
+    i = item.get_id(0)
+    j = item.get_id(1)
+    out[i, j] = a[a.shape[0] - 1 - i, j]
+
+
+def vector(n=4800):
+    return np.zeros(n)
+
+
+def chosen(*calls):
+    """The work-group size of the stage that holds the whole list; None if there is none."""
+    analysis = analyse(submissions(*calls))
+    found = dependences(analysis)
+    stages = split(analysis, found, fuse=True, barriers=True, info=REFERENCE_DEVICE)
+    return stages[0].space.local_range if len(stages) == 1 else None
+
+
+@pytest.mark.parametrize(
+    ("width", "local"),
+    [(4, 256), (3, 252), (100, 200), (96, 192), (400, 800), (600, 600), (1000, 1000), (1024, 1024)],
+)
+def test_tiles_of_any_width(width, local):
+    n = 3 * width * 16
+    a, b, out = vector(n), vector(n), vector(n)
+    size = chosen((twice, n, a, b), (reverse_tiles, n, b, width, out))
+    assert size is not None and size[0] % width == 0, size
+    assert size == (local,)
+
+
+def test_a_tile_beyond_what_a_group_may_hold():
+    n = 3 * 1100
+    a, b, out = vector(n), vector(n), vector(n)
+    assert chosen((twice, n, a, b), (reverse_tiles, n, b, 1100, out)) is None
+
+
+def test_tiles_written_as_constants():
+    a, b, out = vector(), vector(), vector()
+    assert chosen((twice, 4800, a, b), (next_in_96, 4800, b, out)) == (192,)
+
+
+def test_tiles_of_several_widths():
+    a, b, c, out = (vector() for _ in range(4))
+    size = chosen(
+        (twice, 4800, a, b),
+        (reverse_tiles, 4800, b, 60, c),
+        (reverse_tiles, 4800, c, 40, out),
+    )
+    assert size is not None and size[0] % 120 == 0
+
+
+def test_two_dimensions():
+    a, b, out = (np.zeros((40, 300)) for _ in range(3))
+    range_ = (40, 300)
+    assert chosen((twice_2d, range_, a, b), (transpose_tens, range_, b, out)) == (10, 20)
+    assert chosen((twice_2d, range_, a, b), (reverse_rows, range_, b, out)) == (1, 300)
+    assert chosen((twice_2d, range_, a, b), (reverse_columns, range_, b, out)) == (40, 6)
+
+
+def test_rows_of_a_linear_range():
+    b = vector(12000)
+    rows, out = b.reshape(40, 300), np.zeros((40, 300))
+    size = chosen((twice, 12000, vector(12000), b), (reverse_rows, (40, 300), rows, out))
+    assert size is not None and size[0] % 300 == 0
+
+
+def test_one_group_for_all_only_if_it_is_small():
+    for n, size in ((900, (900,)), (1100, None)):
+        a, b, out = vector(n), vector(n), vector(n)
+        assert chosen((twice, n, a, b), (reverse_all, n, b, out)) == size
+
+
+def test_an_explicit_size_is_the_only_candidate():
+    analysis = analyse(submissions((twice, 8, vector(8), vector(8))))
+    space = ItemSpace("ids", 1, (4,))
+    assert list(candidates(analysis, (), space, (8,), 1024)) == [(4,)]
+
+
+def test_no_candidate_is_too_large_for_the_device():
+    analysis = analyse(submissions((twice, 48, vector(48), vector(48))))
+    for space, extents in (
+        (ItemSpace("ids", 1, None), (48,)),
+        (ItemSpace("ids", 3, None), (3, 4, 4)),
+    ):
+        sizes = list(candidates(analysis, (), space, extents, 32))
+        assert sizes and all(0 < np.prod(s) <= 32 for s in sizes)
+        assert len(sizes) == len(set(sizes))

@@ -1,0 +1,149 @@
+"""The cases with dependences between work-groups: each strategy gives what the unfused run does,
+bit for bit, and what NumPy does."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import fusionq as fq
+from fusionq.benchmarks.case import Case, Workload
+from fusionq.benchmarks.cases import CASES, stencils
+from fusionq.benchmarks.runner import run_case
+from fusionq.benchmarks.table import case_notes
+from fusionq.benchmarks.variants import STRATEGIES, MissingVariant, Strategy, submit_chain, variants
+from fusionq.kernels import heat_1d, heat_2d, heat_3d
+
+STRATEGY_CASES = [name for name, case in CASES.items() if case.compare == "strategies"]
+DEVICE_SIZE = 9001
+"""Several work-groups, slabs and rows, none of them whole."""
+DEVICE_SIZES = {"mlp": 7 * 512, "mlp_vector": 100, "transformer_block": 130}
+SMALL: dict[str, tuple[Case, int]] = {
+    "heat_1d": (stencils.heat("heat_1d", heat_1d, stencils.heat_step_1d, (40,), 5), 40),
+    "heat_2d": (stencils.heat("heat_2d", heat_2d, stencils.heat_step_2d, (6, 6), 4), 36),
+    "heat_3d": (stencils.heat("heat_3d", heat_3d, stencils.heat_step_3d, (4, 4, 4), 3), 64),
+    **{
+        name: (CASES[name], 40)
+        for name in STRATEGY_CASES
+        if CASES[name] not in stencils.CASES and name not in DEVICE_SIZES
+    },
+    "mlp": (CASES["mlp"], 6),
+    "mlp_vector": (CASES["mlp_vector"], 6),
+    "transformer_block": (CASES["transformer_block"], 4),
+}
+"""Cases and sizes for the interpreter."""
+
+
+def check(case: Case, size: int, queue: fq.FusionQueue, strategy: Strategy) -> fq.Report:
+    """The unfused run and a fusion, each against NumPy and the second against the first."""
+    workload = Workload(case, size, queue)
+    workload.spoil()
+    submit_chain(workload, workload.buffers)().wait()
+    workload.check(bit_for_bit=True)
+    fused = submit_chain(workload, workload.internal_buffers())
+    workload.spoil()
+    with fq.fusion(queue, strategy=strategy, promote="internal") as fusion:
+        fused()
+    fusion.event.wait()
+    workload.check(bit_for_bit=True)
+    workload.spoil()
+    fusion.replay().wait()
+    workload.check(bit_for_bit=True)
+    return fusion.report
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("name", STRATEGY_CASES)
+def test_a_strategy_changes_nothing_on_the_device(name: str, strategy: Strategy) -> None:
+    try:
+        queue = fq.FusionQueue()
+    except fq.DeviceError as error:
+        pytest.skip(f"no SYCL device: {error}")
+    check(CASES[name], DEVICE_SIZES.get(name, DEVICE_SIZE), queue, strategy)
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("name", SMALL)
+def test_a_strategy_changes_nothing_on_the_interpreter(name: str, strategy: Strategy) -> None:
+    check(*SMALL[name], fq.FusionQueue("reference"), strategy)
+
+
+def test_the_variants_of_a_case() -> None:
+    """What did not run as asked is said, in the results and in their notes."""
+    case, size = SMALL["reverse"]
+    result = run_case(
+        replace(case, baselines=()), size, fq.FusionQueue("reference"), 1, lambda *_: None
+    )
+    by_name = {variant.name: variant for variant in result.variants}
+    assert list(by_name) == ["unfused", "sequence", "megakernel", "auto", "auto, replay"]
+    assert by_name["unfused"].launches == 3
+    assert by_name["auto"].strategy == by_name["auto, replay"].strategy
+    megakernel = by_name["megakernel"]
+    if megakernel.timing is None:
+        assert megakernel.unavailable
+        assert f"megakernel did not run: {megakernel.unavailable}" in case_notes(result)
+    else:
+        assert megakernel.strategy == "megakernel"
+        assert megakernel.launches == 1
+    assert f"auto ran as {by_name['auto'].strategy}" in case_notes(result)
+
+
+def test_spoiling_spoils_every_temporary_that_has_memory() -> None:
+    """A stage that runs too early must not find the results of the run before."""
+    case, size = SMALL["heat_1d"]
+    workload = Workload(case, size, fq.FusionQueue("reference"))
+    own = workload.internal_buffers()
+    own["ping"].numpy().fill(3)
+    workload.spoil()
+    assert np.isnan(own["ping"].numpy()).all()
+    assert np.isnan(workload.buffers["ping"].numpy()).all()
+    assert np.isnan(workload.out).all()
+    assert not own["pong"].is_allocated
+    assert not np.isnan(workload.host["x"]).any()
+
+
+def test_spoiling_gives_the_state_its_first_value() -> None:
+    case, size = SMALL["transformer_block"]
+    workload = Workload(case, size, fq.FusionQueue("reference"))
+    used = workload.host["keys"].copy()
+    workload.spoil()
+    assert not np.array_equal(workload.host["keys"], used)
+    submit_chain(workload, workload.buffers)().wait()
+    assert np.allclose(workload.host["keys"], used, rtol=1e-4)
+
+
+def test_a_step_too_early_is_found() -> None:
+    """Running two steps in the wrong order leaves a spoiled result, and the check finds it."""
+    case, size = SMALL["reverse"]
+    product, reverse, difference = case.steps
+    wrong = replace(case, steps=(reverse, product, difference))
+    workload = Workload(wrong, size, fq.FusionQueue("reference"))
+    for variant in variants(workload):
+        if isinstance(variant, MissingVariant):
+            continue
+        workload.spoil()
+        variant.run()
+        with pytest.raises(AssertionError, match="wrong elements from element 0"):
+            workload.check(bit_for_bit=False)
+        break
+
+
+def test_integers_are_checked_by_their_bits() -> None:
+    case, size = SMALL["prefix_sum"]
+    workload = Workload(case, size, fq.FusionQueue("reference"))
+    assert workload.out.dtype == np.int32
+    workload.out[:] = workload.expected
+    workload.check(bit_for_bit=True)
+    workload.out[5] += 1
+    with pytest.raises(AssertionError, match="element 5"):
+        workload.check(bit_for_bit=False)
+
+
+def test_stated_bytes_of_arrays_with_shapes_of_their_own() -> None:
+    case = CASES["prefix_sum"]
+    n, slabs = 10_000, 3
+    unfused = 4 * ((n + 16 * slabs) + (16 * slabs + slabs) + 2 * slabs + (n + slabs + n))
+    assert case.stated_bytes("unfused", n) == unfused
+    assert case.stated_bytes("promoted", n) == 4 * 2 * n

@@ -1,0 +1,97 @@
+"""The grammar of conditions: what the analysis writes, and nothing that does more than count."""
+
+from __future__ import annotations
+
+import pytest
+
+from fusionq.cache.condition import MAX_LENGTH, is_condition
+from fusionq.planning.validity import _compiled
+
+SYMBOLS = {"n", "m"}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "True",
+        "False",
+        "(n >= 3)",
+        "(n >= 3 and m <= -1) and not (n == m or 2 * n + m - 1 < 5)",
+        "not (256 * floord(n - 1, 256) >= m)",
+        "n % 16 == 0 and n // 2 > 1 and n != 4",
+        "min(n, m, 3) > max(n, 2)",
+        "1 <= n < m",
+    ],
+)
+def test_what_the_analysis_writes(text: str) -> None:
+    assert is_condition(text, SYMBOLS)
+    assert isinstance(_compiled(text)({"n": 7, "m": 9}), bool)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "n >",
+        "n >= 1; import os",
+        "__import__('os').system('true')",
+        "open('/etc/passwd')",
+        "print(n)",
+        "().__class__.__bases__[0].__subclasses__()",
+        "n.real",
+        "n[0]",
+        "[n]",
+        "{n: m}",
+        "(n, m)",
+        "'text'",
+        "f'{n}'",
+        "1.5 < n",
+        "1j",
+        "None",
+        "...",
+        "lambda: n",
+        "(n := 5)",
+        "[x for x in (1, 2)]",
+        "n if m else n",
+        "n is m",
+        "n in (m, n)",
+        "k > 0",
+        "floord",
+        "min > 3",
+        "min(n) > 3",
+        "min(*n, 3)",
+        "min(n, 3, key=print)",
+        "floord(n, 0)",
+        "floord(n, m)",
+        "floord(n, -2)",
+        "floord(n, True)",
+        "floord(n, 2, 3)",
+        "abs(n, m)",
+        "n % 0",
+        "n % m",
+        "n // 0",
+        "n / 2",
+        "n ** 2",
+        "2 ** 9 ** 9 ** 9",
+        "n << 1000000000",
+        "n @ m",
+        "n & m",
+        "~n",
+        "await n",
+        "(yield)",
+        "(" * 400 + "n" + ")" * 400,
+        "-" * 50_000 + "n",
+        "n" + "+n" * 40_000,
+        "n" * (MAX_LENGTH + 1),
+        "\0",
+        "\ud800",
+    ],
+    ids=lambda text: repr(text[:30]),
+)
+def test_all_else_is_refused(text: str) -> None:
+    assert not is_condition(text, SYMBOLS)
+
+
+def test_symbols_do_not_hide_functions() -> None:
+    assert not is_condition("min", {"min"})
+    assert not is_condition("floord(floord, 2)", {"floord"})

@@ -1,0 +1,278 @@
+"""Real processes: what a second one need not import, and many at once in one directory."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fusionq.cache.disk import DiskStore
+from tests.unit.runtime.conftest import has_sycl
+
+SCRIPT = """
+import json, sys, time
+import numpy as np
+import fusionq as fq
+
+C = {constant}
+
+
+def helper(x):
+    return x * C
+
+
+@fq.kernel
+def mul(item, a, b, out):
+    i = item.get_id(0)
+    out[i] = helper(a[i] * b[i])
+
+
+@fq.kernel
+def sub(item, a, b, out):
+    i = item.get_id(0)
+    out[i] = a[i] - b[i + {offset}]
+
+
+def main():
+    target, n, rounds = (None if sys.argv[1] == "sycl" else sys.argv[1]), *map(int, sys.argv[2:4])
+    queue = fq.FusionQueue(target)
+    found = []
+    for r in range(rounds):
+        dtype = ("f4", "f8", "i4", "i8", "i2")[r % 5]
+        a, b = (fq.Buffer(np.arange(n).astype(dtype) + k) for k in (1, 2))
+        tmp, out = fq.Buffer(n, dtype, promote_private=True), fq.Buffer(np.zeros(n, dtype))
+        try:
+            with fq.fusion(queue) as f:
+                queue.submit(mul, n, a, b, tmp)
+                queue.submit(sub, n - 1, tmp, a, out)
+        except fq.ArgumentError as error:
+            found.append("ArgumentError: " + str(error).splitlines()[0])
+            continue
+        f.event.wait()
+        x = np.arange(n).astype(dtype)
+        right = ((x + 1) * (x + 2) * C).astype(dtype) - (x + 1 + {offset})
+        assert np.array_equal(out.numpy()[:-1], right[:-1]), (dtype, out.numpy(), right)
+        found.append(f.report.cache)
+    modules = sorted(name for name in sys.modules if name.startswith(("fusionq", "islpy")))
+    report = f.report.to_dict()
+    del report["cache"], report["timings_seconds"]
+    print(json.dumps([found, modules, report]))
+
+
+main()
+"""
+
+NOT_NEEDED = {
+    "islpy",
+    "fusionq.analysis.access",
+    "fusionq.analysis.dependence",
+    "fusionq.analysis.list_analysis",
+    "fusionq.codegen.kernel_source",
+    "fusionq.codegen.expressions",
+    "fusionq.codegen.opencl_c",
+    "fusionq.frontend.expressions",
+    "fusionq.frontend.lowering",
+    "fusionq.frontend.statements",
+    "fusionq.passes.fuse",
+    "fusionq.passes.pipeline",
+    "fusionq.planning.planner",
+    "fusionq.planning.stages",
+}
+"""What parses, analyses, plans and generates code."""
+
+
+@pytest.fixture
+def script(tmp_path: Path) -> Path:
+    return write_script(tmp_path / "script.py")
+
+
+def write_script(path: Path, constant: object = 2, offset: int = 0) -> Path:
+    text = SCRIPT.replace("{constant}", repr(constant)).replace("{offset}", str(offset))
+    path.write_text(text)
+    return path
+
+
+def start(script: Path, target: str | None, n: int = 50, rounds: int = 1) -> subprocess.Popen[str]:
+    command = [sys.executable, str(script), target or "sycl", str(n), str(rounds)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def finish(process: subprocess.Popen[str]) -> tuple[list[str], set[str], dict[str, Any]]:
+    """The outcomes, the modules, the last report."""
+    out, err = process.communicate(timeout=600)
+    assert process.returncode == 0, err
+    assert err == ""
+    found, modules, report = json.loads(out)
+    return found, set(modules), report
+
+
+def run_script(
+    script: Path, target: str | None, n: int = 50, rounds: int = 1
+) -> tuple[list[str], set[str], dict[str, Any]]:
+    return finish(start(script, target, n, rounds))
+
+
+def test_a_second_process_does_not_even_import_the_compiler(
+    script: Path, target: str | None
+) -> None:
+    cold, modules, report = run_script(script, target)
+    assert cold == ["miss"]
+    needed = {name for name in NOT_NEEDED if target is None or "codegen" not in name}
+    assert needed <= modules
+    warm, modules, warm_report = run_script(script, target)
+    assert warm == ["disk"]
+    assert not NOT_NEEDED & modules
+    assert warm_report == report
+    larger, modules, _ = run_script(script, target, n=70)
+    assert larger == ["disk"]
+    assert not NOT_NEEDED & modules
+
+
+def test_what_changed_in_the_file_counts(script: Path) -> None:
+    """Constants, helpers, the kernels themselves; and what did not change is found again."""
+    assert run_script(script, "reference")[0] == ["miss"]
+    write_script(script, constant=3)
+    assert run_script(script, "reference")[0] == ["miss"]
+    write_script(script, constant=3.0)
+    assert run_script(script, "reference")[0] == ["miss"]
+    script.write_text(script.read_text().replace("return x * C", "return C * x"))
+    assert run_script(script, "reference")[0] == ["miss"]
+    script.write_text("# another line\n\n" + script.read_text().replace("time", "os"))
+    assert run_script(script, "reference")[0] == ["disk"]
+    write_script(script)
+    assert run_script(script, "reference")[0] == ["disk"]
+    elsewhere = script.parent / "elsewhere" / "renamed.py"
+    elsewhere.parent.mkdir()
+    script.rename(elsewhere)
+    assert run_script(elsewhere, "reference")[0] == ["disk"]
+
+
+def test_an_access_outside_is_refused_in_every_process(script: Path) -> None:
+    write_script(script, offset=1)
+    assert run_script(script, "reference", n=50)[0] == ["miss"]
+    assert run_script(script, "reference", n=51)[0] == ["disk"]
+    assert run_script(script, "reference", n=50)[0] == ["disk"]
+    write_script(script, offset=2)
+    for _ in range(2):
+        (outcome,) = run_script(script, "reference")[0]
+        assert outcome.startswith("ArgumentError")
+        assert str(script) in outcome
+
+
+PROCESSES = 4
+
+
+def test_many_processes_at_once(script: Path, target: str | None, directory: Path) -> None:
+    """All begin with nothing, compile the same, write the same entries; all are right."""
+    processes = [start(script, target, rounds=10) for _ in range(3)]
+    results = [finish(process) for process in processes]
+    for outcomes, _, report in results:
+        assert set(outcomes) <= {"miss", "disk", "memory"}
+        assert outcomes[5:] == ["memory"] * 5
+        assert report == results[0][2]
+    assert run_script(script, target, n=99, rounds=5)[0] == ["disk"] * 5
+    assert [path for path in directory.rglob(".*") if path.is_file()] == []
+
+
+HAMMER = """
+import hashlib, os, random, sys, warnings
+from pathlib import Path
+from fusionq.cache.disk import DiskStore
+
+warnings.simplefilter("error")
+directory, seed, max_bytes = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
+store, choose = DiskStore(directory, max_bytes), random.Random(seed)
+KEYS = [hashlib.sha256(str(k).encode()).hexdigest() for k in range(60)]
+
+
+def contents(key, number):
+    return key.encode() * (1 + int(key[:2], 16) % 8) + str(number).encode()
+
+
+found = 0
+for step in range(1500):
+    key = choose.choice(KEYS)
+    what = choose.random()
+    if what < 0.4:
+        store.put(key, "plan", contents(key, choose.randrange(5)))
+    elif what < 0.9 or seed:
+        got = store.get(key, "plan")
+        assert got is None or got in [contents(key, k) for k in range(5)], (key, got)
+        found += got is not None
+    else:  # the first process also spoils files
+        path = directory / "v1" / key[0] / f"{key}.plan"
+        try:
+            data = path.read_bytes()
+            spoiled = choose.choice([b"", data[:-1], b"x" * 50, data[:100] + b"\\0" + data[101:]])
+            if choose.random() < 0.5:
+                path.write_bytes(spoiled)
+            elif choose.random() < 0.9:
+                path.unlink()
+            else:
+                store.clear()
+        except OSError:
+            pass
+    if step % 300 == 0:
+        store.usage()
+print(found)
+"""
+
+
+@pytest.mark.parametrize("max_bytes", [16 * 4000, 1 << 22], ids=["with eviction", "without"])
+def test_many_processes_hammer_one_directory(directory: Path, max_bytes: int) -> None:
+    """They put, get, evict, clear, truncate and remove the same entries: nobody fails, and nobody
+    ever reads anything that was not put whole under that key."""
+    command = [sys.executable, "-c", HAMMER, str(directory)]
+    processes = [
+        subprocess.Popen(
+            [*command, str(seed), str(max_bytes)],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for seed in range(PROCESSES)
+    ]
+    for process in processes:
+        out, err = process.communicate(timeout=600)
+        assert process.returncode == 0, err
+        assert int(out) > 100
+    assert [path for path in directory.rglob(".*") if path.is_file()] == []
+    held = sum(used.nbytes for used in DiskStore(directory, max_bytes).usage().values())
+    assert 0 < held <= max_bytes * (1 + PROCESSES / 8)
+
+
+KILLED = """
+import os, sys
+from pathlib import Path
+from fusionq.cache.disk import DiskStore
+
+os.replace = lambda *_: os._exit(3)  # the process ends between writing and moving
+DiskStore(Path(sys.argv[1]), 1 << 20).put("a" * 64, "plan", b"x")
+"""
+
+
+def test_a_process_that_ends_while_it_writes(directory: Path) -> None:
+    done = subprocess.run([sys.executable, "-c", KILLED, str(directory)])
+    assert done.returncode == 3
+    (left,) = [path for path in directory.rglob("*") if path.is_file()]
+    store = DiskStore(directory, 1 << 20)
+    assert store.get("a" * 64, "plan") is None
+    assert store.usage() == {}
+    os.utime(left, (1, 1))
+    store.put("a" * 64, "plan", b"again")
+    assert store.get("a" * 64, "plan") == b"again"
+    assert not left.exists()
+
+
+def test_processes_of_several_devices_share_a_directory(script: Path) -> None:
+    if not has_sycl():
+        pytest.skip("no SYCL device")
+    assert run_script(script, "reference")[0] == ["miss"]
+    assert run_script(script, "sycl")[0] == ["miss"]
+    assert run_script(script, "reference")[0] == ["disk"]
+    assert run_script(script, "sycl")[0] == ["disk"]

@@ -1,0 +1,145 @@
+"""``fusionq cache``: what it says of the directory, and what it removes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import fusionq as fq
+from fusionq.cache.disk import DiskStore
+from fusionq.cache.memory import PLANS
+from fusionq.cli.cache import format_binary
+from fusionq.cli.main import app
+
+
+@pytest.fixture(autouse=True)
+def directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = tmp_path / "the cache"
+    monkeypatch.setenv("FUSIONQ_CACHE_DIR", str(folder))
+    monkeypatch.delenv("FUSIONQ_CACHE", raising=False)
+    monkeypatch.delenv("FUSIONQ_CACHE_SIZE", raising=False)
+    return folder
+
+
+def run(*arguments: str) -> tuple[int, str, str]:
+    """Exit code, standard output, standard error."""
+    result = CliRunner().invoke(app, ["cache", *arguments])
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    return result.exit_code, result.stdout, result.stderr
+
+
+def fill(store: DiskStore) -> None:
+    for number in range(3):
+        store.put(f"{number:064x}", "plan", bytes(2000))
+    store.put("f" * 64, "program", bytes(5000))
+
+
+def row(out: str, kind: str) -> list[str]:
+    (line,) = [line for line in out.splitlines() if line.startswith(kind)]
+    return line.split()
+
+
+def test_info_of_nothing(directory: Path) -> None:
+    code, out, _ = run("info")
+    assert code == 0
+    assert f"directory: {directory}" in out
+    assert "disk cache: on, at most 256 MiB" in out
+    assert row(out, "all") == ["all", "0", "0", "bytes"]
+    assert not directory.exists()
+
+
+def test_info(directory: Path) -> None:
+    fill(DiskStore(directory, 1 << 20))
+    code, out, _ = run("info")
+    assert code == 0
+    assert row(out, "plan")[:4] == ["plan", "3", "6.3", "KiB"]
+    assert row(out, "program")[:4] == ["program", "1", "5", "KiB"]
+    assert row(out, "check")[:3] == ["check", "0", "0"]
+    assert row(out, "all") == ["all", "4", "11.3", "KiB"]
+    assert "\x1b" not in out
+    assert "─" not in out  # piped: no rules
+
+
+def test_info_where_it_is_switched_off_or_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FUSIONQ_CACHE", "off")
+    monkeypatch.setenv("FUSIONQ_CACHE_SIZE", "1.5M")
+    code, out, _ = run("info")
+    assert code == 0
+    assert "disk cache: off (FUSIONQ_CACHE), at most 1.5 MiB" in out
+
+
+def test_clear(directory: Path) -> None:
+    fill(DiskStore(directory, 1 << 20))
+    (directory / "mine.txt").write_text("keep")
+    code, out, _ = run("clear")
+    assert code == 0
+    assert out == f"removed 4 entries (11.3 KiB) from {directory}\n"
+    assert DiskStore(directory, 1 << 20).usage() == {}
+    assert (directory / "mine.txt").exists()
+    assert run("clear")[1] == f"removed 0 entries (0 bytes) from {directory}\n"
+    DiskStore(directory, 1 << 20).put("0" * 64, "plan", b"x")
+    assert run("clear")[1].startswith("removed 1 entry (")
+
+
+def test_clear_that_cannot(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import os
+
+    fill(DiskStore(directory, 1 << 20))
+
+    def refuse(path: object) -> None:
+        raise PermissionError
+
+    monkeypatch.setattr(os, "unlink", refuse)
+    code, out, err = run("clear")
+    assert (code, out) == (1, "")
+    assert f"4 entries are still in {directory}" in err
+
+
+def test_what_fusions_leave_there(directory: Path) -> None:
+    PLANS.clear()
+
+    @fq.kernel
+    def left_in_the_cache(item: fq.Item, a):
+        a[item.get_id(0)] = 1
+
+    out = fq.Buffer(np.zeros(3))
+    with fq.FusionQueue("reference") as queue, fq.fusion(queue):
+        queue.submit(left_in_the_cache, 3, out)
+    shown = run("info")[1]
+    assert [row(shown, kind)[1] for kind in ("check", "plan", "program")] == ["1", "1", "0"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [((), "Usage"), (("look",), "look"), (("info", "x"), "x"), (("clear", "--all"), "--all")],
+)
+def test_bad_use_exits_with_2(arguments: tuple[str, ...], complaint: str) -> None:
+    code, out, err = run(*arguments)
+    assert code == 2
+    assert complaint in out + err
+
+
+@pytest.mark.parametrize("command", ["info", "clear"])
+def test_a_size_that_is_none(command: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FUSIONQ_CACHE_SIZE", "much")
+    code, _, err = run(command)
+    assert code == 2
+    assert "FUSIONQ_CACHE_SIZE='much'" in err
+
+
+@pytest.mark.parametrize(
+    ("nbytes", "text"),
+    [
+        (0, "0 bytes"),
+        (1023, "1023 bytes"),
+        (1024, "1 KiB"),
+        (5 << 20, "5 MiB"),
+        (3 << 29, "1.5 GiB"),
+    ],
+)
+def test_sizes_for_people(nbytes: int, text: str) -> None:
+    assert format_binary(nbytes) == text
