@@ -36,45 +36,47 @@ def candidates(
         yield space.local_range
         return
     ones = (1,) * (space.ndim - 1)
-    sizes = _tiles(analysis, found, space, extents)
-    sizes += [(*ones, size) for size in SIZES]
+    sizes = [(*ones, size) for size in SIZES]
     if space.ndim >= 2:
         sizes += [(*ones[1:], side, side) for side in (16, 8, 32, 4)]
     sizes.append(tuple(extents))
+    lengths = _tile_lengths(analysis, found, space)
+    if lengths is not None:
+        tiles = _tiles(lengths, extents)
+        sizes = [*tiles, *sizes] if any(n > 1 for n in lengths) else [*sizes, *tiles]
     for local in dict.fromkeys(sizes):
         if 0 < prod(local) <= min(max_work_group_size, LARGEST):
             yield local
 
 
-def _tiles(
-    analysis: ListAnalysis,
-    found: Sequence[Found],
-    space: ItemSpace,
-    extents: Sequence[int],
-) -> list[tuple[int, ...]]:
-    """Whole tiles, if ``found`` stay inside tiles that are the same everywhere: as many of them
-    in the last dimension as the best of SIZES holds, and one.
-
-    In a dimension in which dependences lead from one work-item to another a tile has the length
-    that the relation counts in, or that of the range; in the others it is 1.
-    """
-    lengths = [1] * space.ndim
-    crossing = [False] * space.ndim
+def _tile_lengths(
+    analysis: ListAnalysis, found: Sequence[Found], space: ItemSpace
+) -> list[int] | None:
+    """The extents of the tiles in which ``found`` stay, if there are such: 1 where they lead to
+    no other work-item, 0 where they do but count in no constant.  None if that is not known."""
+    lengths, crossing = [1] * space.ndim, [False] * space.ndim
     with suppress(TooManyOperations), limited_operations():
         for f in found:
             if f.items is None:
-                return []
+                return None
             items = _in_space(analysis, f, space.mode)
             distances = items.deltas()
             for dim in range(space.ndim):
                 crossing[dim] |= not _is_zero(distances, dim)
             for dim, length in _periods(items):
                 lengths[dim] = lcm(lengths[dim], length)
-    tile = [
-        1 if not crosses else length if length > 1 else extent
-        for crosses, length, extent in zip(crossing, lengths, extents, strict=True)
-    ]
-    if not any(crossing) or 0 in tile:
+        return [
+            1 if not crosses else length if length > 1 else 0
+            for crosses, length in zip(crossing, lengths, strict=True)
+        ]
+    return None
+
+
+def _tiles(lengths: Sequence[int], extents: Sequence[int]) -> list[tuple[int, ...]]:
+    """Work-groups that are tiles of ``lengths`` (0: that of the range): as many of them in the
+    last dimension as the best of SIZES holds, or one."""
+    tile = [length or extent for length, extent in zip(lengths, extents, strict=True)]
+    if 0 in tile:
         return []
     if prod(tile) > LARGEST:  # a reversal counts in twice its tile's length
         tile = [n // 2 if n % 2 == 0 else n for n in tile]

@@ -84,10 +84,7 @@ class _PersistentPrinter:
         self.body = body
         self.fp = fp
         self.dialect = dialect
-        self.names = Names(dialect)
-        for param in kernel.params:
-            self.names.of(param.name)
-        self.memory = Memory(kernel, self.names)
+        self.memory = Memory(kernel, _Given(dialect))
         self.helpers = Helpers(dialect)
         self.types: set[ScalarType] = {INT64, UINT32}
         self.functions: set[str] = set()
@@ -261,6 +258,13 @@ class _PersistentPrinter:
                 lines += [f"    {_assigned(varying, values)} break;"]
             lines += ["default:", f"    {_assigned(varying, last[0])}", "}"]
         return lines
+
+
+class _Given(Names):
+    """Names for the persistent kernel's parameters that are no stage's own."""
+
+    def fresh(self, wanted: str) -> str:
+        return super().fresh(f"given_{wanted}")
 
 
 def _assigned(varying: list[tuple[str, list[str]]], values: tuple[str, ...]) -> str:

@@ -233,7 +233,8 @@ class Expressions:
             two = ["np.copysign", "np.fmod", "np.nextafter"]
             two += ["np.arctan2", "np.hypot"] if self._features.transcendental else []
             a, b = self.expression(type_, scope, depth), self.expression(type_, scope, depth)
-            return f"{self.choose(two)}({a}, {b})"
+            name = self.choose(two)
+            return f"{name}({a}, {no_nan(b, type_) if name == 'np.copysign' else b})"
         return f"{self.choose(names)}({self.expression(type_, scope, depth)})"
 
     def _conditional(self, type_: ScalarType, scope: Scope, depth: int) -> str:
@@ -276,8 +277,9 @@ class Expressions:
         floats = [t for t in self._features.dtypes if t.is_float]
         if not floats:
             return self._comparison(type_, scope, depth)
-        name = self.choose(("isnan", "isinf", "isfinite", "signbit"))
-        return f"np.{name}({self.expression(self.choose(floats), scope, depth)})"
+        name, operand = self.choose(("isnan", "isinf", "isfinite", "signbit")), self.choose(floats)
+        value = self.expression(operand, scope, depth)
+        return f"np.{name}({no_nan(value, operand) if name == 'signbit' else value})"
 
     def condition(self, scope: Scope, depth: int) -> str:
         """What may stand after ``if``: a bool, its negation, or a number."""
@@ -291,6 +293,11 @@ class Expressions:
 def typed(type_: ScalarType) -> str:
     """How a kernel writes the type."""
     return "np.bool_" if type_.is_bool else f"np.{type_.name}"
+
+
+def no_nan(value: str, type_: ScalarType) -> str:
+    """``value``, but minus infinity for a NaN, whose sign is left open (IEEE 754, section 6.3)."""
+    return f"np.fmax({value}, {typed(type_)}(-np.inf))"
 
 
 def convertible(source: ScalarType, target: ScalarType) -> bool:

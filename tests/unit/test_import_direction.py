@@ -63,11 +63,12 @@ def own_imports(name: str) -> set[str]:
 
 
 def layer(name: str) -> str:
-    """The layer of a module; those at the top of the package are the queue's, as the cache is."""
+    """The layer of a module; those at the top of the package are the queue's, as the cache and
+    the profiler are."""
     if name == "__main__":
         return "cli"
     top = name.partition(".")[0]
-    return top if top in PACKAGES and top != "cache" else "queue"
+    return top if top in PACKAGES and top not in ("cache", "profiling") else "queue"
 
 
 def is_allowed(name: str, imported: str) -> bool:
@@ -100,7 +101,7 @@ def test_a_library_is_used_in_its_place_only(library: str) -> None:
 
 
 def test_every_package_has_a_place() -> None:
-    assert {*ORDER, "backends", "cache"} >= PACKAGES
+    assert {*ORDER, "backends", "cache", "profiling"} >= PACKAGES
 
 
 @pytest.mark.parametrize(
