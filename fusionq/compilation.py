@@ -78,10 +78,11 @@ def _new_plan(
     known: tuple[Plan, ...],
 ) -> Plan:
     started = time.perf_counter()
+    from fusionq.calibration import device_costs
     from fusionq.planning.planner import make_plan
 
     add_seconds(timings, "import", started)
-    plan = make_plan(submissions, options, backend.info, known)
+    plan = make_plan(submissions, options, backend.info, known, lambda: device_costs(backend))
     for phase, seconds in plan.timings.items():
         timings[phase] = timings.get(phase, 0.0) + seconds
     return plan

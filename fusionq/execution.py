@@ -258,6 +258,7 @@ def bind(backend: Backend, run: PreparedRun, pending: SubmissionList) -> None:
     def binding(source: ParamSource) -> Binding:
         if isinstance(source, RangeSource):
             return _global_range(submissions[source.submission])[source.dim]
+        assert not isinstance(source, QueueSource)
         argument = submissions[source.submission].arguments[source.argument]
         if isinstance(source, ExtentSource):
             assert isinstance(argument, ArrayArgument)

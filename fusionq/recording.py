@@ -162,7 +162,8 @@ def _holds(
     """Whether one of the entry's checks serves the ``values``; the entry then remembers them."""
     for validity in entry.checks:
         if validity.holds((submission,)):
-            scalars = [k for k, a in enumerate(submission.arguments) if isinstance(a, ScalarArgument)]
+            arguments = enumerate(submission.arguments)
+            scalars = [k for k, a in arguments if isinstance(a, ScalarArgument)]
             rests_on = {scalars.index(k) for k in validity.scalars}
             if not rests_on <= set(entry.rests_on):
                 entry.rests_on = tuple(sorted(rests_on | set(entry.rests_on)))

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from fusionq.advice import advice, promotion_advice
 from fusionq.analysis.submission import Submission
-from fusionq.ir.nodes import Barrier, Block, Kernel, Span
-from fusionq.ir.printer import print_kernel
+from fusionq.ir.nodes import Barrier, Block, Kernel, Persistent, Span
+from fusionq.ir.printer import print_expr, print_kernel
 from fusionq.ir.walk import statements
 from fusionq.language.ranges import NdRange
 from fusionq.planning.plan import Dependence, Plan, PromotionDecision, StagePlan
@@ -43,13 +43,24 @@ class InsertedBarrier:
 
 
 @dataclass(frozen=True, slots=True)
+class TiledStage:
+    """A stage of a persistent kernel: its submissions, the earlier stages whose tiles its tiles
+    wait for, and which of their work-items each time."""
+
+    submissions: tuple[int, ...]
+    waits: tuple[tuple[int, str], ...]
+    boundary: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class Stage:
     """Submissions that ran as one launch.
 
     ``boundary`` says why the stage did not join the one before it; None for the first.
     ``work_group`` is the size in each dimension where the launch depends on it; ``barriers``
     counts the work-group barriers in the kernel, the kernels' own and ``inserted``.
-    ``work_group_chosen``: by fusionq, where no submission fixed it.
+    ``work_group_chosen``: by fusionq, where no submission fixed it.  ``tiled``: of a persistent
+    kernel, the stages inside it.
     """
 
     submissions: tuple[int, ...]
@@ -59,6 +70,7 @@ class Stage:
     barriers: int
     inserted: tuple[InsertedBarrier, ...] = ()
     work_group_chosen: bool = False
+    tiled: tuple[TiledStage, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -93,8 +105,9 @@ class Report:
         return cls(plan, tuple(submissions), device_sources, cache, dict(timings))
 
     @property
-    def strategy(self) -> Literal["fused", "sequence", "unfused"]:
-        """``fused`` (one launch), ``sequence`` (several) or ``unfused`` (one a submission)."""
+    def strategy(self) -> Literal["fused", "megakernel", "sequence", "unfused"]:
+        """``fused`` (one launch), ``megakernel`` (a persistent kernel whose work-groups wait for
+        each other), ``sequence`` (several launches) or ``unfused`` (one a submission)."""
         return self.plan.strategy
 
     @property
@@ -117,6 +130,7 @@ class Report:
                 sum(isinstance(s, Barrier) for s in statements(stage.kernel.body)),
                 self._inserted(stage),
                 stage.local_range is not None and not self._fixes_groups(stage),
+                _tiled(stage),
             )
             for stage in self.plan.stages
         )
@@ -135,6 +149,11 @@ class Report:
     def fallback(self) -> str | None:
         """Why the list did not run as asked; None if it did."""
         return self.plan.fallback
+
+    @property
+    def choice(self) -> str | None:
+        """On what grounds a persistent kernel was chosen or not; None where none was possible."""
+        return self.plan.choice
 
     @property
     def source(self) -> str:
@@ -165,12 +184,14 @@ class Report:
                     "work_group_chosen": stage.work_group_chosen,
                     "barriers": stage.barriers,
                     "inserted_barriers": [asdict(barrier) for barrier in stage.inserted],
+                    "tiled_stages": [asdict(tiled) for tiled in stage.tiled],
                 }
                 for stage in self.stages
             ],
             "dependences": [asdict(d) for d in self.dependences],
             "promotions": [asdict(p) for p in self.promotions],
             "fallback": self.fallback,
+            "choice": self.choice,
             "advice": list(self.advice),
             "cache": self.cache,
             "timings_seconds": dict(self.timings),
@@ -224,8 +245,11 @@ class Report:
         if self.dependences:
             yield []
             yield [("Dependences", "bold")]
-            for dependence in self.dependences:
+            for dependence in self.dependences[:MOST_SHOWN]:
                 yield from self._dependence_lines(dependence)
+            if len(self.dependences) > MOST_SHOWN:
+                more = len(self.dependences) - MOST_SHOWN
+                yield [(f"  … and {more} more; report.dependences has all", "dim")]
         if self.promotions:
             yield []
             yield [("Promotions", "bold")]
@@ -234,6 +258,9 @@ class Report:
                 remedy = promotion_advice(p)
                 if remedy is not None:
                     yield [("    to change that: ", "yellow"), (remedy, "")]
+        if self.choice:
+            yield []
+            yield [("Choice: ", "bold"), (self.choice, "")]
         if self.fallback and all(self.fallback != stage.boundary for stage in self.plan.stages):
             yield []
             yield [("Fallback: ", "bold yellow"), (self.fallback, "")]
@@ -254,6 +281,9 @@ class Report:
         yield [(f"Launch {number}", "bold"), (details, "")]
         if stage.boundary:
             yield [("  apart because: ", "yellow"), (self._brief(stage.boundary), "")]
+        if stage.tiled:
+            yield from self._tiled_lines(stage)
+            return
         inserted = {barrier.before: barrier.reason for barrier in stage.inserted}
         name_width = max((len(self._name(k.index)) for k in stage.kernels), default=0)
         range_width = max((len(k.range) for k in stage.kernels), default=0)
@@ -265,6 +295,31 @@ class Report:
                 (f"{k.span}", "cyan"),
                 (f"  {k.span.text.strip()}", "dim"),
             ]
+
+    def _tiled_lines(self, stage: Stage) -> Iterator[_Line]:
+        """The stages of a persistent kernel; runs of stages that wait alike in one line."""
+        kernels = {k.index: k for k in stage.kernels}
+        described: list[tuple[str, str, int, int]] = []
+        for number, tiled in enumerate(stage.tiled):
+            names = ", ".join(kernels[s].kernel for s in tiled.submissions)
+            waits = "; ".join(
+                f"the stage {number - producer} before, items {items}"
+                for producer, items in tiled.waits
+            )
+            if described and described[-1][:2] == (names, waits):
+                described[-1] = (names, waits, described[-1][2], number)
+            else:
+                described.append((names, waits, number, number))
+        for names, waits, first, last in described:
+            which = f"stage {first}" if first == last else f"stages {first} to {last}"
+            first_kernel = kernels[stage.tiled[first].submissions[0]]
+            yield [
+                (f"  {which}: {names}  {first_kernel.range}  ", ""),
+                (f"{first_kernel.span}", "cyan"),
+                (f"  {first_kernel.span.text.strip()}", "dim"),
+            ]
+            if waits:
+                yield [("    each tile waits for ", "magenta"), (waits, "")]
 
     def _brief(self, boundary: str) -> str:
         """``boundary`` without what the list of dependences says anyway."""
@@ -283,6 +338,30 @@ class Report:
             yield [(f"    {span!s:<{width}}", "cyan"), (f"  {span.text.strip()}", "dim")]
 
 
+def _tiled(stage: StagePlan) -> tuple[TiledStage, ...]:
+    if not stage.inner:
+        return ()
+    body = stage.kernel.body[0]
+    assert isinstance(body, Persistent)
+    found = []
+    for use, members, boundary in zip(
+        body.stages, stage.inner, stage.inner_boundaries, strict=True
+    ):
+        waits = []
+        for producer, wait in zip(use.producers, body.codes[use.code].waits, strict=True):
+            items = (
+                "all"
+                if wait.bounds is None
+                else ", ".join(f"{print_expr(a)} to {print_expr(b)}" for a, b in wait.bounds)
+            )
+            waits.append((producer, items))
+        found.append(TiledStage(members, tuple(waits), boundary))
+    return tuple(found)
+
+
+MOST_SHOWN = 40
+"""Dependences that the text shows; a list of many steps has thousands."""
+
 _CACHE_WORDS = {"miss": "made new", "memory": "from the cache in memory", "disk": "from disk"}
 
 _WORDS = {
@@ -291,7 +370,7 @@ _WORDS = {
     "WAW": "which [{}] writes in the same work-group",
 }
 
-_GOOD = ("fused", "NONE", "ITEM", "GROUP", "private", "local")
+_GOOD = ("fused", "megakernel", "NONE", "ITEM", "GROUP", "private", "local")
 
 
 def barriers_between(kernel: Kernel) -> tuple[int, ...]:

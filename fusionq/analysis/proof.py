@@ -67,6 +67,7 @@ def limited_operations(questions: int = 1) -> Iterator[None]:
     if plan is not None:
         if outer:
             plan.left -= _operations(context)
+            context.set_max_operations(outer)
         _check(plan)
         limit = min(limit, plan.left)
     context.reset_operations()
@@ -74,7 +75,7 @@ def limited_operations(questions: int = 1) -> Iterator[None]:
     try:
         yield
     except isl.Error as error:
-        if "maximal number of operations" not in str(error):
+        if not _reached(context, limit):  # the text may be about what isl could not do any more
             raise
         if plan is not None and limit < questions * OPERATIONS:
             plan.left = 0
@@ -99,13 +100,19 @@ def _operations(context: isl.Context) -> int:
     """About how many operations isl has counted since the last reset: at most twice what it
     has, found by trying, as it does not tell.  Sets another limit."""
     bound = 256
-    while True:
-        context.set_max_operations(bound)
-        try:
-            isl.Val.zero(context)  # an operation
-            return bound
-        except isl.Error:
-            bound *= 2
+    while _reached(context, bound):
+        bound *= 2
+    return bound
+
+
+def _reached(context: isl.Context, operations: int) -> bool:
+    """Whether isl has counted so many since the last reset.  Sets another limit."""
+    context.set_max_operations(operations)
+    try:
+        isl.Val.zero(context)  # an operation
+    except isl.Error:
+        return True
+    return False
 
 
 @dataclass

@@ -111,16 +111,11 @@ class StageRelations:
         last = ", ".join(f"last_{d}" for d in range(len(names)))
         ordered = " and ".join(f"first_{d} <= last_{d}" for d in range(len(names)))
         space = self.space(items)
-        inside = [
-            isl.Map(f"[{ends}] -> {{ [{', '.join(names)}] -> [] : {equal} }}")
-            for ends, equal in (
-                (ends, " and ".join(f"{a} = {b}" for a, b in zip(names, ends.split(", "), strict=True)))
-                for ends in (first, last)
-            )
-        ]
         result = isl.Set(f"[{first}, {last}] -> {{ : {ordered} }}")
-        for end in inside:
-            result = result.intersect(space.apply(end).params())
+        for end, ends in (("first", first), ("last", last)):
+            equal = " and ".join(f"{name} = {end}_{d}" for d, name in enumerate(names))
+            corner = isl.Map(f"[{ends}] -> {{ [{', '.join(names)}] -> [] : {equal} }}")
+            result = result.intersect(space.apply(corner).params())
         return result.intersect(self.analysis.symbols.context)
 
     def waits(self) -> list[list[int]]:

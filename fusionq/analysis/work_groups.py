@@ -94,7 +94,7 @@ def _is_zero(distances: isl.Set, dim: int) -> bool:
 def _periods(items: isl.Map) -> Iterator[tuple[int, int]]:
     """The dimensions of work-items that a relation divides by constants, with the constants."""
     ndim = items.dim(isl.dim_type.in_)
-    for pairs in items.wrap().get_basic_sets():
+    for pairs in items.wrap().compute_divs().get_basic_sets():
         for position in range(pairs.dim(isl.dim_type.div)):
             quotient = pairs.get_div(position)
             length = int(quotient.get_denominator_val().to_python())

@@ -31,6 +31,8 @@ class DeviceInfo:
     has_fp64: bool
     host_memory: bool
     """True where kernels can reach ordinary host memory, such as a NumPy array's."""
+    persistent_kernels: bool = True
+    """Whether the backend compiles persistent kernels (``ir.Persistent``)."""
 
 
 class Allocation(Protocol):

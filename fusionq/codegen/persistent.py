@@ -161,7 +161,9 @@ class _PersistentPrinter:
         dims = range(code.kernel.ndim)
         return [f"const long fq_first_{d}, const long fq_last_{d}" for d in dims]
 
-    def _slot_parameters(self, code: StageCode, memory: Memory, slots: tuple[Slot, ...]) -> list[str]:
+    def _slot_parameters(
+        self, code: StageCode, memory: Memory, slots: tuple[Slot, ...]
+    ) -> list[str]:
         return [f"const {parameter_text(code.kernel, s, memory, self.dialect)}" for s in slots]
 
     def _case(self, number: int, code: StageCode, lines: StatementLines) -> list[str]:
@@ -190,9 +192,8 @@ class _PersistentPrinter:
         for d in range(ndim):
             size = f"fq_record[{q.TILE + d}]"
             out.append(f"{pad}const long fq_first_{d} = fq_at_{d} * {size};")
-            out.append(
-                f"{pad}const long fq_last_{d} = min(fq_first_{d} + {size}, (long)({extents[d]})) - 1;"
-            )
+            end = f"min(fq_first_{d} + {size}, (long)({extents[d]}))"
+            out.append(f"{pad}const long fq_last_{d} = {end} - 1;")
         if waits:
             out.append(f"{pad}if (fq_lane == 0) {{")
             for position, boxed, bounds in waits:

@@ -151,9 +151,8 @@ def wait_function(ndim: int) -> str:
             f"    const long counters_{d} = ({count} + shared_{d} - 1) / shared_{d};",
         ]
     for d in dims:
-        lines.append(
-            f"    for (long c_{d} = first_{d} / shared_{d}; c_{d} <= last_{d} / shared_{d}; c_{d}++)"
-        )
+        start, stop = f"first_{d} / shared_{d}", f"last_{d} / shared_{d}"
+        lines.append(f"    for (long c_{d} = {start}; c_{d} <= {stop}; c_{d}++)")
     at, tiles = "c_0", "1"
     for d in dims:
         if d:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from fusionq.codegen.dialect import Dialect
 from fusionq.codegen.queue_layout import SUB_GROUP
@@ -16,7 +17,7 @@ class InTile:
         self._dialect = dialect
         self._local = local_range
 
-    def __getattr__(self, name: str) -> object:
+    def __getattr__(self, name: str) -> Any:
         return getattr(self._dialect, name)
 
     def work_item_query(self, query: Query, dim: int, ndim: int) -> str:
@@ -37,7 +38,8 @@ def tile_loop(ndim: int, body: Sequence[str]) -> list[str]:
     lines: list[str] = []
     for d in range(ndim - 1):
         pad = "    " * (d + 1)
-        lines.append(f"{pad}for (long fq_id_{d} = fq_first_{d}; fq_id_{d} <= fq_last_{d}; fq_id_{d}++)")
+        id_, last_ = f"fq_id_{d}", f"fq_last_{d}"
+        lines.append(f"{pad}for (long {id_} = fq_first_{d}; {id_} <= {last_}; {id_}++)")
     last = ndim - 1
     pad = "    " * ndim
     lines += [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from fusionq.backends.base import (
 )
 from fusionq.codegen import queue_layout as q
 from fusionq.errors import MegakernelStalled
-from fusionq.ir.nodes import Kernel, Param, Persistent, ScalarParam, StageCode
+from fusionq.ir.nodes import ArrayParam, Kernel, Param, Persistent, ScalarParam, StageCode
 from fusionq.ir.walk import subexpressions
 from fusionq.megakernel.schedule import Schedule, make_schedule
 from fusionq.passes.sources import ParamSource, QueueSource
@@ -43,11 +44,11 @@ def schedule_for(kernel: Kernel, bindings: Mapping[str, Binding], workers: int) 
                 if isinstance(param, ScalarParam) and param.type.is_integer
             }
         )
-    memory = sum(
-        int(np.prod(b.shape, dtype=np.int64)) * kernel.param(name).dtype.nbytes  # type: ignore[union-attr]
-        for name, b in bindings.items()
-        if isinstance(b, ArrayBinding)
-    )
+    memory = 0
+    for param in kernel.params:
+        binding = bindings[param.name]
+        if isinstance(param, ArrayParam) and isinstance(binding, ArrayBinding):
+            memory += prod(binding.shape) * param.dtype.nbytes
     return make_schedule(body, params, memory, workers)
 
 
@@ -153,8 +154,8 @@ class PersistentLaunch:
         raise MegakernelStalled(
             f"{self._name}: stage {stage} ({self._labels[stage]}), tile {tile}, gave up waiting "
             f"for stage {producer} ({self._labels[producer]}): barrier counter "
-            f"{counter - q.FIRST_COUNTER} was at {seen} of {expected}. The results of this list are "
-            "not complete. The queue can be used on; a device that is very busy may need "
+            f"{counter - q.FIRST_COUNTER} was at {seen} of {expected}. The results of this list "
+            "are not complete. The queue can be used on; a device that is very busy may need "
             "strategy='sequence'. If it happens again, please report it with the list."
         )
 

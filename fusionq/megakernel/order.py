@@ -34,7 +34,11 @@ def waves(
 
 
 def _block(
-    stages: Sequence[TiledStage], waits: Sequence[Sequence[TileBox]], start: int, stop: int, rows: int
+    stages: Sequence[TiledStage],
+    waits: Sequence[Sequence[TileBox]],
+    start: int,
+    stop: int,
+    rows: int,
 ) -> list[Integers]:
     latest: list[Integers] = []
     for stage in stages[start:stop]:

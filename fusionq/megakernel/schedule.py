@@ -96,11 +96,11 @@ def _tiling(
         arrays = [p for p in body.codes[use.code].kernel.params if isinstance(p, ArrayParam)]
         item_bytes.append(max(sum(p.dtype.nbytes for p in arrays), 1))
     return choose_tiling(
-        extents, item_bytes, memory, _is_pipelined(body, extents, params), workers
+        extents, item_bytes, memory, is_pipelined(body, extents, params), workers
     )
 
 
-def _is_pipelined(
+def is_pipelined(
     body: Persistent, extents: Sequence[tuple[int, ...]], params: Sequence[Mapping[str, int]]
 ) -> bool:
     """Whether a small part of a stage waits for a small part of those before it only."""

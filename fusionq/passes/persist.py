@@ -74,23 +74,24 @@ class _Persister:
 
     def run(self, stages: Sequence[StageParts], name: str) -> FusedKernel:
         placed = tuple(self._stage(stage) for stage in stages)
-        own = [
-            self._own(ArrayParam("schedule", INT64, 1, restrict=True), "schedule"),
-            self._own(ArrayParam("control", UINT32, 1, restrict=True), "control"),
-            self._own(ScalarParam("epoch", UINT32), "epoch"),
-            self._own(ScalarParam("patience", INT64), "patience"),
-        ]
-        body = Persistent(tuple(self.codes), placed, *own)
+        body = Persistent(
+            codes=tuple(self.codes),
+            stages=placed,
+            schedule=self._own(ArrayParam("schedule", INT64, 1, restrict=True)),
+            control=self._own(ArrayParam("control", UINT32, 1, restrict=True)),
+            epoch=self._own(ScalarParam("epoch", UINT32)),
+            patience=self._own(ScalarParam("patience", INT64)),
+        )
         kernel = Kernel(
             name, 1, tuple(self.params), (), (body,), span=stages[0].kernel.kernel.span
         )
         verify(kernel)
         return FusedKernel(kernel, self.sources, {})
 
-    def _own(self, param: KernelParam, what: str) -> str:
+    def _own(self, param: KernelParam) -> str:
         name = self.names.fresh(param.name)
         self.params.append(replace(param, name=name))
-        self.sources[name] = QueueSource(what)
+        self.sources[name] = QueueSource(param.name)
         return name
 
     def _stage(self, stage: StageParts) -> PersistentStage:

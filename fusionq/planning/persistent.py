@@ -4,18 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from functools import partial
+from math import prod
+
+import islpy as isl
 
 from fusionq.analysis.item_space import global_range
 from fusionq.analysis.list_analysis import ListAnalysis
 from fusionq.analysis.stage_relations import Relation, StageItems, StageRelations, stage_items
 from fusionq.analysis.submission import ArrayArgument, ScalarArgument
-from fusionq.ir.nodes import Expr, Kernel, TileWait
+from fusionq.backends.base import DeviceInfo
+from fusionq.ir.nodes import ArrayParam, Expr, Kernel, Persistent, TileWait
 from fusionq.ir.walk import has_barrier
 from fusionq.megakernel.bounds import tile_bounds
+from fusionq.megakernel.evaluate import evaluate
 from fusionq.megakernel.proof import check_plan
+from fusionq.megakernel.schedule import is_pipelined
+from fusionq.megakernel.tiles import extents_of
 from fusionq.passes.fuse import FusedKernel
 from fusionq.passes.persist import StageParts, WaitMaker, persist
 from fusionq.passes.sources import ArgumentSource, ExtentSource, ParamSource, RangeSource
+from fusionq.planning.cost import DeviceCosts, Estimate, StageWork, estimate, operations
 from fusionq.planning.plan import StagePlan
 from fusionq.planning.stages import Stage
 
@@ -57,7 +65,6 @@ def persistent_stage(
     """The launch that does ``stages``, whose kernels are ``kernels``; or why there is none."""
     items = [stage_items(analysis, stage.members, stage.space.mode) for stage in stages]
     relations = StageRelations(analysis, items)
-    context = analysis.symbols.context
     waits = relations.waits()
     parts = []
     for k, (stage, fused) in enumerate(zip(stages, kernels, strict=True)):
@@ -73,8 +80,9 @@ def persistent_stage(
     if reason is not None:
         return reason
     body = fused.kernel.body[0]
-    if len(body.codes) > MOST_CODES:  # type: ignore[union-attr]  # it is Persistent
-        return f"the stages have {len(body.codes)} different kernels; {MOST_CODES} are the limit"  # type: ignore[union-attr]
+    assert isinstance(body, Persistent)
+    if len(body.codes) > MOST_CODES:
+        return f"the stages have {len(body.codes)} different kernels; {MOST_CODES} are the limit"
     return StagePlan(
         submissions=tuple(s for stage in stages for s in stage.members),
         kernel=fused.kernel,
@@ -87,13 +95,63 @@ def persistent_stage(
     )
 
 
+def estimate_of(
+    analysis: ListAnalysis, plan: StagePlan, info: DeviceInfo, costs: DeviceCosts
+) -> Estimate:
+    """What the model says of a persistent kernel, against a launch for each of its stages."""
+    body = plan.kernel.body[0]
+    assert isinstance(body, Persistent)
+    given = dict(zip((p.name for p in plan.kernel.params), plan.sources, strict=True))
+    work: list[StageWork] = []
+    params: list[dict[str, int]] = []
+    memory: dict[Hashable, int] = {}
+    for stage in body.stages:
+        code = body.codes[stage.code]
+        values: dict[str, int] = {}
+        touched: dict[Hashable, int] = {}
+        for param, name in zip(code.kernel.params, stage.arguments, strict=True):
+            source = given[name]
+            if isinstance(param, ArrayParam):
+                assert isinstance(source, ArgumentSource)
+                argument = analysis.submissions[source.submission].arguments[source.argument]
+                assert isinstance(argument, ArrayArgument)
+                key = _identity(analysis, source)
+                touched[key] = prod(argument.shape) * argument.dtype.nbytes
+            elif param.type.is_integer:
+                values[param.name] = _value(analysis, source)
+        memory |= touched
+        params.append(values)
+        items = prod(evaluate(e, values) for e in code.extents)
+        work.append(
+            StageWork(items, sum(touched.values()), items * operations(code.kernel, values))
+        )
+    pipelined = is_pipelined(body, extents_of(body, params), params)
+    return estimate(work, sum(memory.values()), pipelined, info.compute_units, costs)
+
+
+def _value(analysis: ListAnalysis, source: ParamSource) -> int:
+    match source:
+        case RangeSource(s, dim):
+            return global_range(analysis.submissions[s])[dim]
+        case ExtentSource(s, k, dim):
+            argument = analysis.submissions[s].arguments[k]
+            assert isinstance(argument, ArrayArgument)
+            return argument.shape[dim]
+        case ArgumentSource(s, k):
+            scalar = analysis.submissions[s].arguments[k]
+            assert isinstance(scalar, ScalarArgument)
+            return int(scalar.value)
+        case _:
+            return 0
+
+
 def _joined(names: Sequence[str]) -> str:
     return "_".join(dict.fromkeys(names))[:40].rstrip("_")
 
 
 def _wait(
     relation: Relation,
-    context: object,
+    context: isl.Set,
     symbol_source: Callable[[str], ParamSource],
     value: Callable[[ParamSource], Expr],
 ) -> TileWait:

@@ -120,6 +120,8 @@ class Plan:
     validity: Validity
     timings: dict[str, float] = field(compare=False)
     """Seconds by phase: ``analysis``, ``passes``."""
+    choice: str | None = None
+    """On what grounds a persistent kernel was chosen or not, where one was possible."""
 
     def named_for(self, submissions: Sequence[Submission]) -> Plan:
         """The plan with the buffer names of ``submissions``, another list that it serves."""

@@ -5,9 +5,11 @@ from __future__ import annotations
 import sys
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Literal
+
+import islpy as isl
 
 from fusionq.analysis.bounds import check_bounds
 from fusionq.analysis.convergence import check_convergence
@@ -25,7 +27,8 @@ from fusionq.ir.nodes import Barrier
 from fusionq.passes.fuse import FusedKernel
 from fusionq.passes.pipeline import fused_kernel
 from fusionq.passes.sources import ArgumentSource, ExtentSource, ParamSource, RangeSource
-from fusionq.planning.persistent import persistent_stage, segments, unfit
+from fusionq.planning.cost import DeviceCosts
+from fusionq.planning.persistent import estimate_of, persistent_stage, segments, unfit
 from fusionq.planning.plan import Dependence, FusionOptions, Plan, PromotionDecision, StagePlan
 from fusionq.planning.promotion import Promotions, View, check_flags, promotions
 from fusionq.planning.specialise import constants, sources_of, varying_scalars
@@ -55,9 +58,11 @@ def make_plan(
     options: FusionOptions,
     info: DeviceInfo,
     known: Sequence[Plan] = (),
+    costs: Callable[[], DeviceCosts] | None = None,
 ) -> Plan:
     """Analyse the list and turn it into launches; ``known`` are plans of the same structure that
-    do not serve it.
+    do not serve it.  ``costs`` says what launches cost on the device; without it ``auto`` makes no
+    persistent kernels.
 
     Raises FusionRefused if ``options.require`` and something that was asked for cannot be had,
     PromotionConflict for contradictory flags.
@@ -66,7 +71,7 @@ def make_plan(
         check_flags(submission)
     with _lock, plan_operations(len(submissions)):
         varying = varying_scalars([plan.validity for plan in known], submissions)
-        return _make_plan(submissions, options, info, constants(submissions, varying))
+        return _make_plan(submissions, options, info, constants(submissions, varying), costs)
 
 
 def _make_plan(
@@ -74,6 +79,7 @@ def _make_plan(
     options: FusionOptions,
     info: DeviceInfo,
     fixed: dict[tuple[int, int], int],
+    costs: Callable[[], DeviceCosts] | None,
 ) -> Plan:
     started = time.perf_counter()
     analysis = analyse(submissions)
@@ -85,13 +91,24 @@ def _make_plan(
     strategy = _strategy(stages, options)
     fallback = _fallback(strategy, stages, options)
     plans: tuple[StagePlan, ...] | None = None
-    if len(stages) > 1 and options.strategy == "megakernel":
+    choice: str | None = None
+    asked = options.strategy == "megakernel"
+    if len(stages) > 1 and (asked or (options.strategy == "auto" and costs is not None)):
         made = _with_persistent(analysis, options, info, fixed)
         if isinstance(made, str):
-            fallback = made if options.strategy == "megakernel" else fallback
+            fallback = made if asked else fallback
         else:
-            found, layout, plans = made
-            strategy, fallback = "megakernel", _unjoined(plans)
+            pays = True
+            if costs is not None:
+                estimates = [
+                    estimate_of(analysis, plan, info, costs()) for plan in made[2] if plan.inner
+                ]
+                pays = any(e.prefers_persistent for e in estimates)
+                choice = "; ".join(map(str, estimates))
+                _bound_sizes(analysis)
+            if asked or pays:
+                found, layout, plans = made
+                strategy, fallback = "megakernel", _unjoined(plans)
     if options.require:
         _require(fallback, layout.decisions)
     analysed = time.perf_counter()
@@ -108,6 +125,19 @@ def _make_plan(
         fallback=fallback,
         validity=validity_of(analysis, sources_of(fixed)),
         timings={"analysis": analysed - started, "passes": time.perf_counter() - analysed},
+        choice=choice,
+    )
+
+
+def _bound_sizes(analysis: ListAnalysis) -> None:
+    """Let the plan serve sizes of today's order of magnitude only: what pays depends on them."""
+    symbols = analysis.symbols
+    largest = max(max(global_range(s)) for s in analysis.submissions)
+    name = symbols.size(largest)
+    low = 1 << ((largest.bit_length() - 1) // 3 * 3)
+    names = ", ".join(symbols.names)
+    analysis.proofs.conditions.append(
+        (isl.Set(f"[{names}] -> {{ : {low} <= {name} < {8 * low} }}"), True)
     )
 
 
@@ -133,6 +163,8 @@ def _with_persistent(
 ) -> tuple[tuple[Found, ...], Promotions, tuple[StagePlan, ...]] | str:
     """The list with persistent kernels where stages follow each other that can be part of one;
     or why there is none.  No work-group barriers between submissions: tiles wait instead."""
+    if not info.persistent_kernels:
+        return f"the backend of {info.filter_string} compiles no persistent kernels"
     empty = [s for s, x in enumerate(analysis.submissions) if global_range(x).size == 0]
     if empty:
         return f"the range of submission {empty[0]} is empty"

@@ -18,11 +18,15 @@ KINDS = ("work", "ticket", "wait", "barrier", "publish", "idle")
 class Accounting:
     """Nanoseconds of each worker by kind: rows are workers, columns ``KINDS``.
 
-    ``window_ns``: the sum of the launches' makespans; each row adds up to it.
+    ``window_ns``: the sum of the launches' makespans; each row adds up to it.  ``estimated``: not
+    all work-groups recorded, and the one row is that of an average worker.  ``records_share``: the
+    part of the workers' time that the records themselves took, about.
     """
 
     table: npt.NDArray[np.int64]
     window_ns: int
+    estimated: bool = False
+    records_share: float = 0.0
 
     def share(self, kind: str) -> float:
         """The part of all workers' time, 0 to 1."""
@@ -30,18 +34,40 @@ class Accounting:
         return float(self.table[:, KINDS.index(kind)].sum() / total) if total else 0.0
 
 
-def account(timeline: Timeline) -> Accounting:
-    """Divide the time of all launches that the device measured."""
+def account(timeline: Timeline, compute_units: int = 1) -> Accounting:
+    """Divide the time of all launches that the device measured.
+
+    Where not all work-groups recorded, as many workers as there are ``compute_units`` count, and
+    those that recorded stand for the others.
+    """
     window = sum(launch.makespan_ns for launch in timeline.launches if launch.source == "device")
-    table = np.zeros((timeline.workers, len(KINDS)), np.int64)
+    sampled = timeline.is_sampled
     intervals = timeline.accounted()
+    table = np.zeros((timeline.workers, len(KINDS)), np.int64)
     durations = exclusive_durations(intervals)
+    if sampled and len(intervals):
+        every = np.array([launch.every for launch in timeline.launches])
+        durations = (intervals["end"] - intervals["start"]) * every[intervals["launch"]]
     kinds = np.array([KINDS.index(WORK_NAMES.get(r.kind, r.kind)) if r.kind in ACCOUNTED else -1
                       for r in timeline.regions] or [-1])  # fmt: skip
     if len(intervals):
         np.add.at(table, (intervals["worker"], kinds[intervals["region"]]), durations)
-    table[:, KINDS.index("idle")] = window - table.sum(axis=1)
-    return Accounting(table, window)
+    if sampled:
+        table = table.sum(axis=0, keepdims=True) // max(compute_units, 1)
+    idle = KINDS.index("idle")
+    table[:, idle] = window - table.sum(axis=1)
+    if sampled and table[0, idle] < 0:  # of what was picked there was more than of the rest
+        table[0] = (table[0] * (window / (window - table[0, idle]))).astype(np.int64)
+        table[0, idle] = window - table[0, :idle].sum()
+    workers = compute_units if sampled else timeline.workers
+    cost = 0.0 if timeline.clock is None else timeline.clock.record_ns
+    # An end and the next beginning share a look at the clock; each work-group has one more.
+    ends, groups = (
+        len(set(zip(intervals[one].tolist(), intervals[other].tolist(), strict=True)))
+        for one, other in (("worker", "end"), ("launch", "instance"))
+    )
+    share = (ends + groups) * cost / (window * workers) if window and workers else 0.0
+    return Accounting(table, window, sampled, share)
 
 
 def exclusive_durations(intervals: Intervals) -> npt.NDArray[np.int64]:
@@ -181,8 +207,11 @@ def _merged(*sets: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
 
 
 def tail_ns(timeline: Timeline, launches: Sequence[int] | None = None) -> int:
-    """For how long some worker had nothing left to do before the launch ended, summed."""
+    """For how long some worker had nothing left to do before the launch ended, summed; 0 where
+    not all work-groups recorded, and nobody knows."""
     total = 0
+    if timeline.is_sampled:
+        return 0
     accounted = timeline.accounted()
     chosen = range(len(timeline.launches)) if launches is None else launches
     for launch in chosen:

@@ -37,6 +37,7 @@ def prepare_words(words: Words, layout: RecordLayout) -> None:
 
 def decode(words: Words, layout: RecordLayout, groups: int, rows: int) -> Decoded:
     """The records of a launch of ``groups`` work-groups that had ``rows`` rows."""
+    recording = -(-groups // layout.every)
     decoded = Decoded(np.empty(0, INTERVAL))
     size = SPREAD * SPREAD_WORDS
     for number, name in enumerate(layout.counters):
@@ -51,8 +52,9 @@ def decode(words: Words, layout: RecordLayout, groups: int, rows: int) -> Decode
     table = words[layout.rows_at :][: rows * layout.row_words].reshape(rows, layout.row_words)
     found = []
     for number, slot in enumerate(layout.slots):
-        intervals, dropped = _slot(table, slot, groups)
+        intervals, dropped = _slot(table, slot, recording)
         intervals["region"] = number
+        intervals["instance"] *= layout.every
         found.append(intervals)
         if dropped:
             decoded.dropped[number] = dropped

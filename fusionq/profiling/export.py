@@ -16,7 +16,9 @@ def to_dict(profile: Profile) -> dict[str, Any]:
     timeline, accounting = profile.timeline, profile.accounting
     path = profile.critical_path
     return {
-        "launches": [asdict(launch) for launch in timeline.launches],
+        "launches": [
+            {**asdict(launch), "makespan_ns": launch.makespan_ns} for launch in timeline.launches
+        ],
         "workers": [
             {f"{kind}_ns": int(ns) for kind, ns in zip(KINDS, row, strict=True)}
             for row in accounting.table

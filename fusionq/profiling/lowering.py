@@ -87,11 +87,13 @@ def lower_records(
     *,
     overflow: Overflow,
     occurrences: int,
+    every: int = 1,
     clock: bool = True,
 ) -> Lowered:
     """Lower the records of ``kernel``; ``headings`` gives the submission of each block's heading.
 
     ``occurrences``: how many of a region in a loop of unknown length are kept for each work-group.
+    One work-group in ``every`` records.
     Without a ``clock`` only counters are kept.
     """
     if not clock:
@@ -99,7 +101,7 @@ def lower_records(
             () if isinstance(s, Record) and s.kind != "counter" else (s,)
         )
         kernel = replace(kernel, body=rewrite_body(kernel.body, stmt=counters_only))
-    layout = _layout(kernel, headings, overflow, occurrences)
+    layout = replace(_layout(kernel, headings, overflow, occurrences), every=every)
     if not layout.slots and not layout.counters:
         return Lowered(without_records(kernel), layout, ())
     lowered = _Lowering(kernel, layout).run()
@@ -265,8 +267,11 @@ class _Lowering:
             clock = Assign(time.name, Call(INT64, "clock", ()))
             stores = [s for record in group for s in self._store(record, heading, time)]
             leads: Expr = Call(BOOL, "leads_sub_group", ())
+            if self.layout.every > 1:
+                turn = _op("mod", self._group(), Const(INT64, self.layout.every))
+                leads = Logical("and", leads, Compare("eq", turn, Const(INT64, 0)))
             if self.layout.overflow == "truncate":
-                leads = Logical("and", leads, Compare("lt", self._group(), self._rows()))
+                leads = Logical("and", leads, Compare("lt", self._place(), self._rows()))
             yield If(condition, (If(leads, (clock, *stores)),))
 
     def _variable(self, name: str) -> Var:
@@ -284,6 +289,12 @@ class _Lowering:
             linear = _op("add", linear, ItemQuery("group_id", dim))
         return linear
 
+    def _place(self) -> Expr:
+        """The group's place among those that record."""
+        if self.layout.every == 1:
+            return self._group()
+        return _op("floordiv", self._group(), Const(INT64, self.layout.every))
+
     # ----------------------------------------------------------------- where it is kept
     def _at(self, offset: Expr) -> tuple[Expr]:
         """The index of a word of the launch's records."""
@@ -291,7 +302,7 @@ class _Lowering:
 
     def _row(self, offset: Expr) -> tuple[Expr]:
         """The index of a word of the group's row."""
-        row = self._group()
+        row = self._place()
         if self.layout.overflow != "truncate":
             row = _op("mod", row, self._rows())
         start = _op("mul", row, Const(INT64, self.layout.row_words))

@@ -42,6 +42,7 @@ def profile(
     stages: bool = True,
     overflow: Overflow = "truncate",
     occurrences: int = 64,
+    every: int = 1,
     buffer_bytes: int = 64 << 20,
     compare: bool = True,
     compare_bytes: int = 8 << 30,
@@ -53,7 +54,9 @@ def profile(
     ``overflow``: what to do with more records than fit: ``truncate`` keeps the first, ``ring`` the
     last, ``aggregate`` keeps sum, least, greatest and number for each region instead of records.
     ``occurrences``: how many of one region in a loop of unknown length are kept for each
-    work-group.  ``buffer_bytes``: memory for the records of one kernel.
+    work-group.  ``every``: one of so many work-groups records, which costs less where they are
+    short; workers' times are then estimates, and there is no critical path.
+    ``buffer_bytes``: memory for the records of one kernel.
     ``compare``: run each fused list five more times fused and unfused by turns, on copies of the
     memory that it writes (no more than ``compare_bytes``), before it runs the first time.
     Of profiles inside each other the innermost sees the launches.
@@ -64,7 +67,8 @@ def profile(
         raise ArgumentError(
             f"{user_span()}: overflow={overflow!r} is not one of {', '.join(_OVERFLOWS)}"
         )
-    for name, value in (("occurrences", occurrences), ("buffer_bytes", buffer_bytes)):
+    numbers = {"occurrences": occurrences, "every": every, "buffer_bytes": buffer_bytes}
+    for name, value in numbers.items():
         if value < 1:
             raise ArgumentError(f"{user_span()}: {name}={value}; it is at least 1")
     own = tuple(passes)
@@ -74,7 +78,7 @@ def profile(
         )
     builtin: tuple[Instrumentation, ...] = (RecordStages(),) if stages else ()
     record = RecordOptions(
-        (*own, *builtin), overflow, occurrences, buffer_bytes, clock=True, host_offset_ns=0
+        (*own, *builtin), overflow, occurrences, every, buffer_bytes, True, host_offset_ns=0
     )
     return Profile(queue, SessionOptions(record, compare, compare_bytes))
 
@@ -124,6 +128,10 @@ class Profile:
         reason = next((s.no_clock for s in self._sessions if s.no_clock is not None), None)
         self._everything = timeline_of(self._recorded, clock, reason)
 
+    @property
+    def _compute_units(self) -> int:
+        return max((s.backend.info.compute_units for s in self._sessions), default=1)
+
     # ------------------------------------------------------------------------- the results
     @property
     def everything(self) -> Timeline:
@@ -147,7 +155,7 @@ class Profile:
     @cached_property
     def accounting(self) -> Accounting:
         """Each worker's time by kind."""
-        return account(self.timeline)
+        return account(self.timeline, self._compute_units)
 
     @cached_property
     def statistics(self) -> tuple[RegionStatistics, ...]:
@@ -159,7 +167,7 @@ class Profile:
     @cached_property
     def overlaps(self) -> tuple[Overlap, ...]:
         """Which stages were at work at the same time."""
-        return overlaps(self.timeline)
+        return () if self.timeline.is_sampled else overlaps(self.timeline)
 
     @cached_property
     def waits(self) -> tuple[Blame, ...]:
@@ -170,6 +178,8 @@ class Profile:
     def critical_path(self) -> CriticalPath | None:
         """Of the longest launch; None without records."""
         launches = self.timeline.launches
+        if self.timeline.is_sampled:
+            return None
         found = set(self.timeline.accounted()["launch"].tolist())
         longest = max(found, key=lambda k: launches[k].makespan_ns, default=None)
         return None if longest is None else critical_path(self.timeline, longest)
@@ -177,7 +187,8 @@ class Profile:
     @cached_property
     def what_if(self) -> tuple[WhatIf, ...]:
         """How long it would take without each stage."""
-        return what_if(self.timeline) if len(self.timeline.accounted()) else ()
+        known = len(self.timeline.accounted()) and not self.timeline.is_sampled
+        return what_if(self.timeline) if known else ()
 
     @cached_property
     def comparisons(self) -> tuple[Comparison, ...]:

@@ -44,6 +44,7 @@ class RecordOptions:
     passes: tuple[Instrumentation, ...]
     overflow: Overflow
     occurrences: int
+    every: int
     buffer_bytes: int
     clock: bool
     host_offset_ns: int
@@ -82,6 +83,7 @@ def instrumented(
                 scope.headings(),
                 overflow=options.overflow,
                 occurrences=options.occurrences,
+                every=options.every,
                 clock=options.clock,
             )
         )
@@ -247,6 +249,7 @@ class ProfiledRun(PreparedRun):
             start,
             end,
             0 if records is None else records.groups,
+            1 if records is None else records.layout.every,
             "device" if by_device else "host",
         )
 

@@ -60,7 +60,8 @@ class Slot:
 
 @dataclass(frozen=True, slots=True)
 class RecordLayout:
-    """One launch's records in int64 words: counters, aggregates, then a row for each work-group.
+    """One launch's records in int64 words: counters, aggregates, then a row for each work-group
+    of which one in ``every`` records.
 
     A row is all zeros where nothing was recorded.
     """
@@ -68,6 +69,7 @@ class RecordLayout:
     counters: tuple[str, ...]
     slots: tuple[Slot, ...]
     overflow: Overflow
+    every: int = 1
 
     @property
     def row_words(self) -> int:
@@ -93,7 +95,8 @@ class RecordLayout:
         """The rows of a launch of ``groups`` work-groups that fit into ``words``; at least 1."""
         if self.row_words == 0:
             return 1
-        return max(min(groups, (words - self.rows_at) // self.row_words), 1)
+        recording = -(-groups // self.every)
+        return max(min(recording, (words - self.rows_at) // self.row_words), 1)
 
     def names(self) -> Iterator[str]:
         """All regions' names."""

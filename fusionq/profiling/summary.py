@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from fusionq.profiling.profile import Profile
 
 _MOST_ROWS = 12
+_COSTLY = 0.05
 
 
 def summary(profile: Profile) -> str:
@@ -55,10 +56,16 @@ def _time(profile: Profile) -> Iterator[str]:
     rows = []
     for worker, times in enumerate(accounting.table):
         shares = [percent(t / accounting.window_ns) for t in times]
-        rows.append((f"worker {worker}", *shares, duration(accounting.window_ns)))
+        name = "average worker" if accounting.estimated else f"worker {worker}"
+        rows.append((name, *shares, duration(accounting.window_ns)))
     rows.append(("all", *(percent(accounting.share(kind)) for kind in KINDS), ""))
-    yield "time of each worker"
+    yield "time of each worker" + (", estimated" if accounting.estimated else "")
     yield from table(("", *KINDS, "total"), rows)
+    if accounting.records_share > _COSTLY:
+        yield (
+            f"  records took about {percent(accounting.records_share)} of it; "
+            "profile(every=…) records fewer work-groups"
+        )
 
 
 def _regions(profile: Profile) -> Iterator[str]:

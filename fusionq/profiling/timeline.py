@@ -47,7 +47,8 @@ class Launch:
     ``submissions``: the members of the list that it runs, by their headings.  ``work``: which of
     the profile's lists it belongs to, and ``run``: the how-manieth time that it ran.  ``variant``:
     "" for the program's own launches; "fused" and "unfused" for those made for comparison.
-    ``start_ns`` and ``end_ns``: from the first record to the last, or the host's measure.
+    ``start_ns`` and ``end_ns``: from the first record to the last, or the host's measure.  One of
+    ``every`` work-groups recorded.
     """
 
     name: str
@@ -59,6 +60,7 @@ class Launch:
     start_ns: int
     end_ns: int
     groups: int
+    every: int = 1
     source: Literal["device", "host"] = "device"
 
     @property
@@ -100,6 +102,11 @@ class Timeline:
     def workers(self) -> int:
         """How many workers there are."""
         return int(self.intervals["worker"].max(initial=-1)) + 1
+
+    @property
+    def is_sampled(self) -> bool:
+        """Whether some work-groups did not record."""
+        return any(launch.every > 1 for launch in self.launches)
 
     def kinds(self) -> npt.NDArray[np.str_]:
         """Each interval's kind."""

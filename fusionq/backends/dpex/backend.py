@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
+from dataclasses import replace
 
 from fusionq.backends.base import Binding, FloatMode, LaunchShape, Program
 from fusionq.backends.dpex.environment import load_numba_dpex
@@ -26,9 +27,12 @@ class DpexBackend(SyclBackend):
     device_functions: frozenset[str] = frozenset()
     """numba-dpex has no clock."""
 
+    device_functions = frozenset()
+
     def __init__(self, target: str = TARGET, profiling: bool = False) -> None:
         load_numba_dpex()
         super().__init__(target.removeprefix(TARGET).removeprefix(":") or None, profiling)
+        self.info = replace(self.info, persistent_kernels=False)
 
     @property
     def program_domain(self) -> Hashable:

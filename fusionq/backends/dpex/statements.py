@@ -23,6 +23,7 @@ from fusionq.ir.nodes import (
     GroupCall,
     If,
     Kernel,
+    Persistent,
     Record,
     Stmt,
     Store,
@@ -104,6 +105,10 @@ class StatementPrinter:
                 raise DeviceError(
                     f"it calls a group function ({stmt.function}), which numba-dpex does not have"
                 )
+            case Persistent():
+                raise DeviceError("it is a persistent kernel, which numba-dpex cannot compile")
+            case Record():
+                return []
 
     def _for(self, loop: For) -> list[str]:
         var, value = self._names.of(loop.var), self._expressions.value

@@ -3,34 +3,26 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import Any, TypeAlias
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
-from fusionq.backends.base import (
-    ArrayBinding,
-    Binding,
-    DeviceEvent,
-    DeviceInfo,
-    FloatMode,
-    LaunchShape,
-    Program,
+from fusionq.backends.base import Binding, DeviceInfo, FloatMode, LaunchShape, Program
+from fusionq.backends.reference.compile import compile_kernel
+from fusionq.backends.reference.launch import ReferenceLaunch, ReferenceProgram
+from fusionq.backends.reference.memory import HostAllocation
+from fusionq.backends.reference.order import Order
+from fusionq.backends.reference.persistent import (
+    PersistentProgram,
+    PersistentReferenceLaunch,
+    build_persistent,
 )
-from fusionq.backends.reference.compile import Bind, Ids, compile_kernel
-from fusionq.backends.reference.groups import Steps, run_group
-from fusionq.backends.reference.memory import CheckedArray, HostAllocation, array_at
-from fusionq.backends.reference.order import Box, Index, Order, box_items, work_items
-from fusionq.backends.reference.scalars import Scalar, as_scalar
 from fusionq.errors import DeviceError
-from fusionq.ir.nodes import ArrayParam, Barrier, GroupCall, Kernel, KernelParam, ScalarParam
+from fusionq.ir.nodes import Kernel, Persistent
 from fusionq.ir.printer import print_kernel
 from fusionq.ir.verifier import verify
-from fusionq.ir.walk import statements
-
-ItemOrder: TypeAlias = Order | Callable[[list[Index]], Sequence[Index]]
 
 REFERENCE_DEVICE = DeviceInfo(
     name="reference interpreter",
@@ -38,7 +30,7 @@ REFERENCE_DEVICE = DeviceInfo(
     driver=f"NumPy {np.__version__}",
     filter_string="reference",
     kind="reference",
-    compute_units=1,
+    compute_units=3,
     max_work_group_size=8192,
     local_memory_bytes=256 * 1024,
     has_fp16=True,
@@ -47,37 +39,22 @@ REFERENCE_DEVICE = DeviceInfo(
 )
 
 
-class ReferenceEvent:
-    """The event of a launch, which has run when it returns."""
-
-    native = None
-    complete = True
-
-    def wait(self) -> None:
-        """Nothing to wait for."""
-
-
-@dataclass(frozen=True, slots=True)
-class ReferenceProgram:
-    """A kernel as a Python function; ``source`` is the kernel, not that function."""
-
-    kernel: Kernel
-    bind: Bind
-    source: str
-    build_seconds: float
-
-
 class ReferenceBackend:
     """Runs kernels in pure Python.
 
     ``order`` is the order of work-groups, and of work-items inside a group; ``seed``
-    determines the shuffled one.  Raises DeviceError where a kernel leaves an array's extents
-    or reads a variable that it has not assigned.
+    determines the shuffled one, and how the ``workers`` of a persistent kernel are interleaved.
+    Raises DeviceError where a kernel leaves an array's extents or reads a variable that it has
+    not assigned.
     """
 
-    info = REFERENCE_DEVICE
-
-    def __init__(self, order: Order = "shuffled", seed: int = 0) -> None:
+    def __init__(
+        self,
+        order: Order = "shuffled",
+        seed: int = 0,
+        workers: int = REFERENCE_DEVICE.compute_units,
+    ) -> None:
+        self.info = replace(REFERENCE_DEVICE, compute_units=workers)
         self._order: Order = order
         self._seed = seed
 
@@ -85,24 +62,28 @@ class ReferenceBackend:
         """Page-aligned host memory, contents undefined; DeviceError if there is not enough."""
         return HostAllocation(nbytes)
 
-    def build(self, kernel: Kernel, fp: FloatMode) -> ReferenceProgram:
+    def build(self, kernel: Kernel, fp: FloatMode) -> ReferenceProgram | PersistentProgram:
         """Compile ``kernel`` to Python.  Its arithmetic is NumPy's in either ``fp`` mode."""
         start = time.perf_counter()
         verify(kernel)
-        bind = compile_kernel(kernel)
         source = print_kernel(kernel)
+        if kernel.body and isinstance(kernel.body[0], Persistent):
+            return build_persistent(kernel, kernel.body[0], source, start)
+        bind = compile_kernel(kernel)
         return ReferenceProgram(kernel, bind, source, time.perf_counter() - start)
 
     def prepare(
         self, program: Program, arguments: Sequence[Binding], shape: LaunchShape
-    ) -> ReferenceLaunch:
+    ) -> ReferenceLaunch | PersistentReferenceLaunch:
         """Arguments in the order of ``kernel.params``; DeviceError where they do not fit."""
-        if not isinstance(program, ReferenceProgram):
-            raise DeviceError(
-                f"the reference device cannot run a {type(program).__name__}; build the kernel "
-                "with the backend that runs it"
-            )
-        return ReferenceLaunch(program, arguments, shape, self._order, self._seed)
+        if isinstance(program, PersistentProgram):
+            return PersistentReferenceLaunch(program, arguments, shape, self._order, self._seed)
+        if isinstance(program, ReferenceProgram):
+            return ReferenceLaunch(program, arguments, shape, self._order, self._seed)
+        raise DeviceError(
+            f"the reference device cannot run a {type(program).__name__}; build the kernel "
+            "with the backend that runs it"
+        )
 
     def wait(self) -> None:
         """Everything that was launched has run already."""
@@ -127,162 +108,3 @@ class ReferenceBackend:
 @dataclass(frozen=True, slots=True)
 class _Adopted:
     __sycl_usm_array_interface__: dict[str, Any]
-
-
-class ReferenceLaunch:
-    """A program with its arguments as NumPy objects."""
-
-    def __init__(
-        self,
-        program: ReferenceProgram,
-        arguments: Sequence[Binding],
-        shape: LaunchShape,
-        order: Order,
-        seed: int,
-    ) -> None:
-        self._kernel = program.kernel
-        self._bind = program.bind
-        self._order: Order = order
-        self._seed = seed
-        self._global_range, self._local_range = shape.global_range, shape.local_range
-        self._check_shape()
-        params = self._kernel.params
-        if len(arguments) != len(params):
-            raise DeviceError(
-                f"kernel '{self._kernel.name}' takes {len(params)} arguments and got "
-                f"{len(arguments)}: {', '.join(p.name for p in params)}"
-            )
-        self._arguments: dict[str, CheckedArray | Scalar] = {
-            param.name: self._argument(param, value)
-            for param, value in zip(params, arguments, strict=True)
-        }
-
-    def set_scalar(self, name: str, value: bool | int | float | np.generic) -> None:
-        """Give scalar parameter ``name`` another value for the launches that follow."""
-        self._arguments[name] = self._argument(self._kernel.param(name), value)
-
-    def launch(self, depends: Sequence[DeviceEvent] = ()) -> ReferenceEvent:
-        """Run every work-item, after the events in ``depends``."""
-        for event in depends:
-            event.wait()
-        with self._executing():
-            self._run()
-        return ReferenceEvent()
-
-    def run_items(
-        self, boxes: Sequence[Box], order: ItemOrder = "shuffled", seed: int = 0
-    ) -> None:
-        """Run only the work-items of ``boxes``; see ``item_steps``."""
-        for _ in self.item_steps(boxes, order, seed):
-            pass
-
-    def item_steps(
-        self, boxes: Sequence[Box], order: ItemOrder = "shuffled", seed: int = 0
-    ) -> Iterator[Index]:
-        """Run only the work-items of ``boxes``, ranges of global ids in each dimension: one each
-        time that the iterator is asked, which gives its global id.
-
-        ``order``: a named one (``seed`` determines the shuffled), or a function from the ids, box
-        by box, to those to run.  Local and group ids are as in a whole launch.  DeviceError, at
-        once, if the kernel's work-items meet or share local memory, or a box exceeds the range.
-        """
-        meetings = [
-            str(statement.span)
-            for statement in statements(self._kernel.body)
-            if isinstance(statement, Barrier | GroupCall)
-        ]
-        shared = [a.name for a in self._kernel.arrays if a.space == "local"]
-        if meetings or shared:
-            why = f"they meet at {meetings[0]}" if meetings else f"they share '{shared[0]}'"
-            raise DeviceError(
-                f"some work-items of kernel '{self._kernel.name}' cannot run without the others "
-                f"of their work-group: {why}; launch the whole kernel"
-            )
-        try:
-            items = box_items(boxes, self._global_range, order, seed)
-        except ValueError as error:
-            raise DeviceError(f"kernel '{self._kernel.name}': {error}") from None
-        return self._run_one_by_one(items)
-
-    def _run_one_by_one(self, items: Sequence[Index]) -> Iterator[Index]:
-        work_item = self._bind(*self._arguments.values())()
-        whole, part = self._global_range, self._local_range
-        ranges = _int64(whole), _int64(part)
-        groups = _int64(tuple(n // local for n, local in zip(whole, part, strict=True)))
-        for item in items:
-            local = _int64(tuple(i % n for i, n in zip(item, part, strict=True)))
-            group = _int64(tuple(i // n for i, n in zip(item, part, strict=True)))
-            with self._executing():
-                work_item(_int64(item), ranges[0], local, ranges[1], group, groups)
-            yield item
-
-    @contextmanager
-    def _executing(self) -> Iterator[None]:
-        """The arithmetic of kernels, and the message about what their code gets wrong."""
-        try:
-            with np.errstate(all="ignore"):
-                yield
-        except NameError as error:
-            raise DeviceError(
-                f"kernel '{self._kernel.name}' ({self._kernel.span}) reads a variable that the "
-                f"work-item has not assigned: {error}; assign it on every path"
-            ) from error
-
-    def _run(self) -> None:
-        work_group = self._bind(*self._arguments.values())
-        groups = tuple(
-            n // local for n, local in zip(self._global_range, self._local_range, strict=True)
-        )
-        global_range, local_range = _int64(self._global_range), _int64(self._local_range)
-        group_range = _int64(groups)
-        for group, members in work_items(groups, self._local_range, self._order, self._seed):
-            work_item = work_group()
-            group_id = _int64(group)
-            base = [g * n for g, n in zip(group, self._local_range, strict=True)]
-            meeting: list[tuple[int, Steps]] = []
-            for local in members:
-                global_id = _int64(tuple(b + i for b, i in zip(base, local, strict=True)))
-                local_id = _int64(local)
-                steps = work_item(
-                    global_id, global_range, local_id, local_range, group_id, group_range
-                )
-                if steps is not None:
-                    linear = int(np.ravel_multi_index(local, self._local_range))
-                    meeting.append((linear, steps))
-            if meeting:
-                run_group(self._kernel.name, meeting)
-
-    def _check_shape(self) -> None:
-        whole, part = self._global_range, self._local_range
-        fits = len(whole) == len(part) == self._kernel.ndim and all(
-            p >= 1 and w >= 0 and w % p == 0 for w, p in zip(whole, part, strict=True)
-        )
-        if not fits:
-            raise DeviceError(
-                f"kernel '{self._kernel.name}' has {self._kernel.ndim} dimensions and cannot "
-                f"run over the global range {whole} in work-groups of {part}"
-            )
-
-    def _argument(self, param: KernelParam, value: Binding) -> CheckedArray | Scalar:
-        if isinstance(param, ScalarParam) and not isinstance(value, ArrayBinding):
-            try:
-                return as_scalar(value, param.type)
-            except (TypeError, OverflowError) as error:
-                raise DeviceError(
-                    f"argument '{param.name}' of kernel '{self._kernel.name}': {error}"
-                ) from error
-        if (
-            isinstance(param, ArrayParam)
-            and isinstance(value, ArrayBinding)
-            and param.ndim == len(value.shape) == len(value.strides)
-        ):
-            data = array_at(value, param.dtype.dtype)
-            return CheckedArray(self._kernel.name, param.name, data)
-        raise DeviceError(
-            f"argument '{param.name}' of kernel '{self._kernel.name}' is {value!r}, "
-            f"which does not fit {param!r}"
-        )
-
-
-def _int64(index: tuple[int, ...]) -> Ids:
-    return tuple(map(np.int64, index))

@@ -16,13 +16,14 @@ of them, see ``groups``.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from fusionq.backends.reference.groups import Steps, atomic
 from fusionq.backends.reference.memory import declared_array
-from fusionq.backends.reference.scalars import FUNCTIONS, int64_range
+from fusionq.backends.reference.scalars import FUNCTIONS, Scalar, int64_range
 from fusionq.ir.nodes import (
     ArrayDecl,
     Assign,
@@ -48,6 +49,7 @@ from fusionq.ir.nodes import (
     Logical,
     Param,
     Select,
+    StageCode,
     Stmt,
     Store,
     Unary,
@@ -77,6 +79,26 @@ def compile_kernel(kernel: Kernel) -> Bind:
     exec(compile(source, f"<reference {kernel.name}>", "exec"), compiler.namespace)
     bind: Bind = compiler.namespace["bind"]
     return bind
+
+
+@dataclass(frozen=True, slots=True)
+class ClosedForms:
+    """A stage's range, and the boxes that a tile of it waits for, as Python functions.
+
+    ``extents``: of the code's arguments.  ``waits``: of those and of the tile's first and last
+    work-item; for each wait first and last work-item by dimension, None where it is for all.
+    """
+
+    extents: Callable[..., tuple[Scalar, ...]]
+    waits: Callable[..., Callable[[Ids, Ids], tuple[tuple[tuple[Scalar, Scalar], ...] | None, ...]]]
+
+
+def compile_closed_forms(code: StageCode) -> ClosedForms:
+    """The functions of a persistent kernel's stage."""
+    compiler = _Compiler(code.kernel.name)
+    source = "\n".join(compiler.closed_forms(code))
+    exec(compile(source, f"<reference {code.kernel.name}>", "exec"), compiler.namespace)
+    return ClosedForms(compiler.namespace["extents"], compiler.namespace["waits"])
 
 
 def _name(name: str) -> str:
@@ -164,6 +186,26 @@ class _Compiler:
                 )
             case Fence():
                 pass
+
+    # --------------------------------------------------------------- closed forms
+    def closed_forms(self, code: StageCode) -> Iterator[str]:
+        params = ", ".join(_name(p.name) for p in code.kernel.params)
+        yield f"def extents({params}):"
+        yield f"    return {self._tuple(map(self._expr, code.extents))}"
+        boxes = (
+            "None"
+            if wait.bounds is None
+            else self._tuple(self._tuple(map(self._expr, pair)) for pair in wait.bounds)
+            for wait in code.waits
+        )
+        yield f"def waits({params}):"
+        yield "    def boxes(tile_first, tile_last):"
+        yield f"        return {self._tuple(boxes)}"
+        yield "    return boxes"
+
+    @staticmethod
+    def _tuple(parts: Iterable[str]) -> str:
+        return f"({''.join(f'{part}, ' for part in parts)})"
 
     # ---------------------------------------------------------------- expressions
     def _expr(self, expr: Expr) -> str:

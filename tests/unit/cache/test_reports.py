@@ -32,7 +32,9 @@ PROGRAMS = {
     "promoted": changed(tmp_flags={"promote_private": True}),
     "not promoted, with a reason": changed(second=SHIFTED, tmp_flags={"promote_private": True}),
     "an index that depends on data": changed(second=UNKNOWN, tmp_flags={"promote_private": True}),
-    "two launches, with a reason": changed(second=SHIFTED, shape=(5000,)),
+    "two launches, with a reason": changed(
+        second=SHIFTED, shape=(5000,), options={"strategy": "sequence"}
+    ),
     "barriers": changed(**GROUPS, local=(12,)),
     "local memory": changed(**GROUPS, local=(12,), tmp_flags={"promote_local": True}),
     "unfused": changed(options={"strategy": "unfused"}),

@@ -157,7 +157,13 @@ def test_results_come_after_the_block(sycl_queue: fq.FusionQueue) -> None:
 
 @pytest.mark.parametrize(
     "options",
-    [{"overflow": "bounce"}, {"occurrences": 0}, {"buffer_bytes": 0}, {"passes": [print]}],
+    [
+        {"overflow": "bounce"},
+        {"occurrences": 0},
+        {"every": 0},
+        {"buffer_bytes": 0},
+        {"passes": [print]},
+    ],
 )
 def test_options_are_checked(options) -> None:
     with pytest.raises(fq.ArgumentError):
@@ -341,6 +347,20 @@ def test_aggregates(sycl_queue: fq.FusionQueue) -> None:
     assert {s.name for s in p.statistics} == set(by_name)
 
 
+def test_some_work_groups_stand_for_all(sycl_queue: fq.FusionQueue) -> None:
+    run, out = flipped(sycl_queue)
+    with fq.profile(sycl_queue, compare=False, every=10) as p:
+        run()
+    assert out.numpy()[0] == 63
+    stages = p.timeline.of_kinds("stage")
+    assert sorted(set(stages["instance"])) == list(range(0, 64, 10))
+    assert p.timeline.dropped == {}
+    assert p.accounting.estimated
+    assert p.accounting.table.sum() == p.accounting.window_ns
+    assert "average worker" in p.summary()
+    assert p.critical_path is None
+
+
 def test_many_launches_share_one_buffer(sycl_queue: fq.FusionQueue) -> None:
     a, out = fq.Buffer(np.ones(64, np.float32)), fq.Buffer(64, np.float32)
     with fq.profile(sycl_queue, compare=False) as p:
@@ -407,7 +427,10 @@ def test_a_pass_must_leave_good_ir(sycl_queue: fq.FusionQueue) -> None:
             return replace(kernel, variables=(), body=(If(kernel.span, ()),))
 
     a, out = fq.Buffer(np.ones(8, np.float32)), fq.Buffer(8, np.float32)
-    with fq.profile(sycl_queue, passes=[Bad()]), pytest.raises(fq.FusionqError, match="well-formed"):
+    with (
+        fq.profile(sycl_queue, passes=[Bad()]),
+        pytest.raises(fq.FusionqError, match="well-formed"),
+    ):
         sycl_queue.submit(k.scale, 8, a, 2.0, out)
 
 

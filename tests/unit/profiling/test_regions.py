@@ -84,7 +84,7 @@ def test_with_takes_nothing_else() -> None:
 
 def test_a_region_has_no_value() -> None:
     def named(item, a, out):
-        with fq.region("x") as r:
+        with fq.region("x") as _named:
             out[0] = a[0]
 
     assert "without as" in refused(named)

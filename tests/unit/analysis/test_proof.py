@@ -1,0 +1,158 @@
+"""Questions to isl take a bounded number of operations, and so do all of a plan."""
+
+from __future__ import annotations
+
+import islpy as isl
+import numpy as np
+import pytest
+
+import fusionq as fq
+from fusionq.analysis import proof
+from fusionq.analysis.proof import (
+    TOO_HARD,
+    PlanTooHard,
+    Proofs,
+    TooManyOperations,
+    limited_operations,
+    plan_operations,
+)
+from fusionq.analysis.symbols import Symbols
+from fusionq.backends.reference.backend import REFERENCE_DEVICE
+from fusionq.planning.plan import FusionOptions
+from fusionq.planning.planner import make_plan
+from tests.unit.lists import Flagged, submissions
+
+
+def work(operations: int) -> None:
+    for _ in range(operations):
+        isl.Val.zero(isl.DEFAULT_CONTEXT)
+
+
+@pytest.fixture(autouse=True)
+def _nothing_is_left_behind():
+    yield
+    assert isl.DEFAULT_CONTEXT.get_max_operations() == 0
+    assert proof._plan is None
+
+
+def test_a_question_is_bounded(monkeypatch):
+    monkeypatch.setattr(proof, "OPERATIONS", 1000)
+    with limited_operations():
+        work(900)
+    with pytest.raises(TooManyOperations, match=TOO_HARD), limited_operations():
+        work(1100)
+    with limited_operations(questions=2):
+        work(1900)
+
+
+def test_a_text_that_isl_cannot_read_to_its_end_counts_too(monkeypatch):
+    """isl then complains about the text."""
+    monkeypatch.setattr(proof, "OPERATIONS", 20)
+    with pytest.raises(TooManyOperations, match=TOO_HARD), limited_operations():
+        isl.Map("{ [i, j, k] -> [l] : 0 <= i < 7 and 3j = 2k + i and l = i + j }")
+
+
+def test_other_errors_of_isl_pass_through():
+    with pytest.raises(isl.Error), limited_operations():
+        isl.Map("{ [i -> }")
+
+
+def test_a_block_inside_has_operations_of_its_own(monkeypatch):
+    monkeypatch.setattr(proof, "OPERATIONS", 1000)
+    with limited_operations():
+        work(600)
+        with limited_operations():
+            work(900)
+        work(600)
+        with pytest.raises(TooManyOperations), limited_operations():
+            work(1100)
+        work(600)
+
+
+def test_the_questions_of_a_plan_are_bounded_together(monkeypatch):
+    monkeypatch.setattr(proof, "PLAN_OPERATIONS", 3000)
+    monkeypatch.setattr(proof, "SUBMISSION_OPERATIONS", 1000)
+    with plan_operations(2):
+        for _ in range(4):  # what a question takes is rounded up, to twice at most
+            with limited_operations():
+                work(1000)
+        answered = 0
+        with pytest.raises(PlanTooHard, match="all of the 5000 steps"):
+            for _ in range(10):
+                with limited_operations():
+                    work(200)
+                answered += 1
+        assert answered <= 5
+        with pytest.raises(PlanTooHard), limited_operations():
+            pass
+    with limited_operations():
+        work(10)
+
+
+def test_one_question_takes_no_more_than_the_plan_has_left(monkeypatch):
+    monkeypatch.setattr(proof, "PLAN_OPERATIONS", 500)
+    monkeypatch.setattr(proof, "SUBMISSION_OPERATIONS", 0)
+    with plan_operations(1), pytest.raises(PlanTooHard), limited_operations():
+        work(501)
+
+
+def test_what_a_question_takes_around_another_counts(monkeypatch):
+    monkeypatch.setattr(proof, "PLAN_OPERATIONS", 2000)
+    monkeypatch.setattr(proof, "SUBMISSION_OPERATIONS", 0)
+    with pytest.raises(PlanTooHard), plan_operations(1), limited_operations():
+        for _ in range(3):
+            work(700)
+            with limited_operations():
+                work(1)
+
+
+def test_too_hard_is_not_proved(monkeypatch):
+    symbols = Symbols()
+    symbols.size(2)
+    proofs = Proofs(symbols)
+    relation = isl.Map("[n0] -> { [i] -> [j] : 3i < 2j <= 1 + 3i and 0 < i and j <= n0 - 4 }")
+    monkeypatch.setattr(proof, "OPERATIONS", 10)
+    assert not proofs.is_empty(relation) and proofs.conditions == []
+    monkeypatch.undo()
+    assert proofs.is_empty(relation) and len(proofs.conditions) == 1
+    monkeypatch.setattr(proof, "PLAN_OPERATIONS", 10)
+    monkeypatch.setattr(proof, "SUBMISSION_OPERATIONS", 0)
+    with plan_operations(1), pytest.raises(PlanTooHard):
+        proofs.is_empty(relation)
+
+
+# ---------------------------------------------------------------------------------- plans
+@fq.kernel
+def twice(item: fq.Item, a, out):
+    i = item.get_id(0)
+    out[i] = a[i] * 2
+
+
+def chain(length: int, **flags: bool):
+    arrays = [np.zeros(8) for _ in range(length + 1)]
+    made = [Flagged(a, **flags) if 0 < k < length else a for k, a in enumerate(arrays)]
+    return submissions(*((twice, 8, made[k], made[k + 1]) for k in range(length)))
+
+
+def test_a_plan_without_operations_left_is_right_and_says_why(monkeypatch):
+    """Every question is unknown: nothing fuses, nothing is promoted, and the plan is there."""
+    monkeypatch.setattr(proof, "PLAN_OPERATIONS", 0)
+    monkeypatch.setattr(proof, "SUBMISSION_OPERATIONS", 0)
+    plan = make_plan(chain(3, private=True), FusionOptions(strategy="fused"), REFERENCE_DEVICE)
+    assert [len(stage.submissions) for stage in plan.stages] == [1, 1, 1]
+    assert {d.scope for d in plan.dependences} == {"UNKNOWN"}
+    assert all("all of the 0 steps that they may take together" in d.reason
+               for d in plan.dependences)  # fmt: skip
+    assert {p.scope for p in plan.promotions} == {"global"}
+
+
+def test_the_operations_of_a_plan_are_enough_for_long_lists(monkeypatch):
+    """No list of ordinary questions comes near the bound."""
+    spent: list[int] = []
+    original = proof._operations
+    monkeypatch.setattr(proof, "_operations", lambda c: spent.append(original(c)) or spent[-1])
+    for length in (4, 40):
+        spent.clear()
+        plan = make_plan(chain(length, private=True), FusionOptions(), REFERENCE_DEVICE)
+        assert plan.strategy == "fused"
+        assert sum(spent) < 0.2 * (proof.PLAN_OPERATIONS + length * proof.SUBMISSION_OPERATIONS)
