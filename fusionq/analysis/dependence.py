@@ -8,7 +8,7 @@ and with "same work-group".
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import islpy as isl
 
@@ -61,8 +61,7 @@ def dependences(analysis: ListAnalysis) -> tuple[Found, ...]:
                 one = relations.between(producer, a, consumer, b, kind)
                 group = analysis.shares(producer, a).group
                 known = worst.get((group, kind))
-                if known is None or SEVERITY[one.scope] > SEVERITY[known.scope]:
-                    worst[group, kind] = one
+                worst[group, kind] = one if known is None else relations.worse(known, one)
             found.extend(worst.values())
     return tuple(sorted(found, key=lambda f: (f.producer, f.consumer)))
 
@@ -86,6 +85,7 @@ class _Relations:
     def __init__(self, analysis: ListAnalysis) -> None:
         self.analysis = analysis
         self.answers: dict[tuple[object, ...], tuple[Scope, str, isl.Map | None]] = {}
+        self.unions: dict[tuple[int, int], tuple[isl.Map, isl.Map, isl.Map]] = {}
 
     def between(
         self, producer: int, a: Access, consumer: int, b: Access, kind: DependenceKind
@@ -116,6 +116,18 @@ class _Relations:
             b.span,
             items,
         )
+
+    def worse(self, known: Found, one: Found) -> Found:
+        """The wider scope of the two; where work-items have to wait for others, with those of
+        both."""
+        wider = one if SEVERITY[one.scope] > SEVERITY[known.scope] else known
+        if known.items is None or one.items is None or known.items is one.items:
+            return wider
+        key = id(known.items), id(one.items)
+        if key not in self.unions:
+            both = known.items.union(one.items)
+            self.unions[key] = known.items, one.items, both
+        return replace(wider, items=self.unions[key][2])
 
     def _scope(
         self, producer: int, a: Access, consumer: int, b: Access, kind: DependenceKind

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from functools import cached_property
+from importlib import import_module
 from types import FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
@@ -75,9 +76,10 @@ class DpexCaptures(Captures):
         return DpexTyping(self._typing_context)
 
     def _scan(self) -> str:
-        # Of another kernel than the same text with our own rules is.
+        # Of another kernel than the same text with our own rules is, and with another numba's.
         fingerprint = super()._scan()
-        rules = f"numba-dpex {list(self._zero_divisors.values())} {fingerprint}"
+        version = import_module("numba").__version__
+        rules = f"numba {version} {list(self._zero_divisors.values())} {fingerprint}"
         return hashlib.sha256(rules.encode()).hexdigest()
 
     def name(self, function: FunctionType, name: str) -> object:

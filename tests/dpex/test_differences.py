@@ -25,10 +25,13 @@ OPERATORS = (
     "x >> 2", "min(x, y)", "max(x, y)", "min(x, 3)", "x if x > y else y", "x if x > 1 else 0",
     "x + 1", "x * 2", "x * 0.5", "x // 3", "x % 5", "x - 300", "x / 2", "x ** 2", "2 ** x",
     "x * np.float32(0.5)", "x + np.int32(7)", "x * np.uint8(3)", "(x + y) // 2", "(x * y) > 0",
-    "np.int64(x - y)", "np.int32(x + y) > 0", "np.float64(x * y)", "float(x)", "(x > 1) * y",
+    "np.float64(x * y)", "float(x)", "(x > 1) * y",
     "x + (y > 1)", "(x << 1) >> 1", "-x > 0", "abs(x) < 0",
 )  # fmt: skip
-INTEGERS = ("int(x) + 1", "np.uint8(x) + np.uint8(y)", "np.int8(x) // 2", "x // -1", "~x >> 1")
+INTEGERS = (
+    "int(x) + 1", "np.uint8(x) + np.uint8(y)", "np.int8(x) // 2", "x // -1", "~x >> 1",
+    "np.int64(x - y)", "np.int32(x + y) > 0",
+)  # fmt: skip
 FUNCTIONS = (
     "math.sqrt(x)", "math.floor(x)", "math.copysign(x, y)", "math.fmod(x, y)", "math.isnan(x)",
     "dpnp.floor(x)", "dpnp.trunc(x)", "dpnp.sign(x)", "dpnp.mod(x, y)", "dpnp.floor_divide(x, y)",
@@ -75,7 +78,7 @@ def test_what_is_taken_agrees(a, b):
     floating = x.dtype.kind == "f"
     lines = [*OPERATORS, *(FUNCTIONS if floating else INTEGERS)]
     taken = [line for line in lines if is_taken(line, x, y)]
-    assert 10 <= len(taken) <= len(lines) - 8
+    assert 10 <= len(taken) < len(lines)
     here, there = np.zeros((len(taken), 64)), dpnp.zeros((len(taken), 64), dtype=np.float64)
     with fq.FusionQueue("opencl:cpu") as queue:
         queue.submit(kernel_of(taken), 64, x, y, here).wait()

@@ -292,9 +292,9 @@ def larger_than_a_literal(item: kapi.Item, a, b, c):
 
 
 @kernel
-def counted_from_the_end(item: kapi.Item, a, b, c):
+def zeros_of_dpnp(item: kapi.Item, a, b, c):
     i = item.get_id(0)
-    c[i] = a[-1]
+    c[i] = dpnp.mod(a[i], b[i])
 
 
 @numba_dpex.kernel
@@ -326,7 +326,7 @@ def divided_elsewhere(item: kapi.Item, a, b, c):
         (inexact_comparison, "compares in float64 in numba-dpex", "np.float32(0.1)"),
         (floor_of_math, "math.floor of float32 is float32 in numba-dpex", "dpnp.floor"),
         (larger_than_a_literal, "the result is float64 in numba-dpex", "np.float32(0.0)"),
-        (counted_from_the_end, "indices do not count from the end", "a.shape[0] - 1"),
+        (zeros_of_dpnp, "gives zeros of another sign in numba-dpex", "x % y"),
         (divided, "in numba-dpex the work-item ends there", 'error_model="numpy"'),
         (divided_elsewhere, "in numba-dpex the work-item ends there", 'error_model="numpy"'),
     ],
@@ -377,6 +377,22 @@ def test_integers_whose_wrapped_value_is_used(queue, function, dtype):
     with pytest.raises(fq.KernelLanguageError, match=f"has {name} here, which wraps") as error:
         run_here(queue, function, arrays)
     assert f"np.{name}(…)" in str(error.value)
+
+
+@kernel
+def integer_power(item: kapi.Item, a, b, c):
+    i = item.get_id(0)
+    c[i] = a[i] ** 2
+
+
+def test_integer_powers(queue):
+    """numba-dpex computes them in float64, so that large ones lose digits."""
+    a, c = np.full(N, 2**31 - 1), np.zeros(N, np.int64)
+    (_, _, there) = run_there(integer_power, [a, a, c])
+    assert (there != a * a).all()
+    with pytest.raises(fq.KernelLanguageError, match="goes through float64") as error:
+        run_here(queue, integer_power, [a, a, c])
+    assert "x * x" in str(error.value)
 
 
 @kernel

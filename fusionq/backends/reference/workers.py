@@ -180,8 +180,10 @@ class _Launch:
             movable = [w for w in present if not self._is_held(waiting[w])]
             if len(present) < resident:
                 movable += absent
-            # Where nobody can move, time passes until somebody gives up.
-            worker = choose(movable or present, steps)
+            if movable:
+                worker = choose(movable, steps)
+            else:  # time passes until the one who has waited longest gives up
+                worker = min(present, key=lambda w: self._gives_up(waiting[w]))
             if worker in absent:
                 absent.remove(worker)
                 present.append(worker)
@@ -195,6 +197,10 @@ class _Launch:
             "static" if self.is_static else "dynamic",
             tuple(steps), tuple(self.ran), self.control.stalled,
         )  # fmt: skip
+
+    @staticmethod
+    def _gives_up(wait: Wait | None) -> int:
+        return 0 if wait is None else wait.until
 
     def _is_held(self, wait: Wait | None) -> bool:
         return (

@@ -1,4 +1,4 @@
-"""The workers of a persistent kernel: right schedules under every interleaving, and wrong ones that show."""
+"""A persistent kernel's workers: right schedules under every interleaving, wrong ones that show."""
 
 from __future__ import annotations
 
@@ -279,7 +279,9 @@ def too_many(table: Table) -> Table:
 
 
 def test_a_target_that_counts_too_many_stalls() -> None:
-    assert stall(random_choice(1), change=too_many) == Stall((1, 2), TILES, 2, 1)
+    found = {stall(random_choice(seed), change=too_many) for seed in range(20)}
+    assert None not in found
+    assert Stall((1, 2), TILES, 2, 1) in found  # the others wait for this one
 
 
 @pytest.mark.parametrize("resident", [1, WORKERS])
@@ -316,21 +318,14 @@ def test_an_assignment_against_the_order_stalls() -> None:
 
 
 def test_a_later_launch_names_the_values_of_its_epoch() -> None:
-    found = stall(random_choice(0), change=too_many, good_launches=1)
-    assert found is not None
-    assert (found.counter, found.expected) == (TILES, 4)
-    assert found.seen in (2, 1)
+    found = {stall(random_choice(seed), change=too_many, good_launches=1) for seed in range(20)}
+    assert Stall((1, 2), TILES, 4, 2) in found
 
 
 def test_a_worker_gives_up_when_its_patience_is_spent() -> None:
     """Though all that it waits for would come."""
-    found = [
-        [stall(random_choice(seed), patience=patience) for seed in range(20)]
-        for patience in (1, 20, 1000)
-    ]
-    assert all(found[0])
-    assert not any(found[2])
-    assert sum(f is not None for f in found[1]) <= len(found[0])
+    assert any(stall(random_choice(seed), patience=1) for seed in range(20))
+    assert not any(stall(random_choice(seed), patience=1000) for seed in range(20))
 
 
 # ------------------------------------------------------------------------ the scheduler
