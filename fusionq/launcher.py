@@ -76,11 +76,11 @@ class Launcher:
     ) -> DeviceEvent | None:
         """Run one submission by itself; its event, None if there was nothing to run."""
         run = entry.plain
+        if run is None or values:
+            run = self._plain_run(entry, memory, foreign, values)
         if self.profiler is not None:
             single = SubmissionList.of([entry], memory, foreign, values)
             run = self.profiler.run_for(single, UNFUSED)
-        elif run is None or values:
-            run = self._plain_run(entry, memory, foreign, values)
         return self._launch(run, run.used(memory), foreign, depends)[0]
 
     def _plain_run(

@@ -13,6 +13,7 @@ KINDS = {
     "check": "kernels that submissions have been checked for",
     "plan": "fusion plans",
     "program": "kernels built for a device",
+    "costs": "what launches and memory cost on a device",
 }
 """What the entries of each kind hold."""
 
@@ -35,8 +36,9 @@ def show_cache() -> None:
     table.add_column("entries", f"{total.entries:,}", justify="right")
     table.add_column("size", format_binary(total.nbytes), justify="right")
     table.add_column("what they hold")
-    for kind, meaning in KINDS.items():
+    for kind in (*KINDS, *sorted(usage.keys() - KINDS)):
         used = usage.get(kind, Usage())
+        meaning = KINDS.get(kind, "")
         table.add_row(kind, f"{used.entries:,}", format_binary(used.nbytes), meaning)
     show_table(console, table)
 

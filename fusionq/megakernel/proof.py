@@ -99,10 +99,14 @@ class _Checker:
             return True
         key = (id(relation), wait, tuple(sorted(names.items())), self.relations.key(consumer))
         if key not in self.sufficient:
-            with limited_operations():
-                box = _box(wait.bounds, names)
+            ndim = len(wait.bounds)
+            with limited_operations(4 * ndim):
                 needed = _needed(relation, self.relations.context(consumer))
-                self.sufficient[key] = bool(needed.is_subset(box))
+                # A box holds a set if it does so in each dimension.
+                self.sufficient[key] = all(
+                    _projected(needed, d).is_subset(_interval(pair, names))
+                    for d, pair in enumerate(wait.bounds)
+                )
         return self.sufficient[key]
 
 
@@ -115,18 +119,18 @@ def _needed(relation: Relation, context: isl.Set) -> isl.Set:
     return relation.items.intersect_domain(tile).intersect_params(context).range()
 
 
-def _box(bounds: tuple[tuple[Expr, Expr], ...], names: Mapping[str, str]) -> isl.Set:
-    """The work-items inside ``bounds``, as a set whose parameters are symbols and the tile's
-    first and last work-items."""
-    parameters = sorted(
-        {name for pair in bounds for expr in pair for name in _parameters(expr, names)}
-    )
-    ids = [f"o{d}" for d in range(len(bounds))]
-    inside = " and ".join(
-        f"{_text(low, names)} <= {i} and {i} <= {_text(high, names)}"
-        for i, (low, high) in zip(ids, bounds, strict=True)
-    )
-    return isl.Set(f"[{', '.join(parameters)}] -> {{ [{', '.join(ids)}] : {inside} }}")
+def _projected(items: isl.Set, dim: int) -> isl.Set:
+    ndim = items.dim(isl.dim_type.set)
+    rest = items.project_out(isl.dim_type.set, dim + 1, ndim - dim - 1)
+    return rest.project_out(isl.dim_type.set, 0, dim).coalesce()
+
+
+def _interval(pair: tuple[Expr, Expr], names: Mapping[str, str]) -> isl.Set:
+    """The work-items between two bounds in one dimension, as a set whose parameters are symbols
+    and the tile's first and last work-items."""
+    parameters = sorted({name for expr in pair for name in _parameters(expr, names)})
+    low, high = (_text(expr, names) for expr in pair)
+    return isl.Set(f"[{', '.join(parameters)}] -> {{ [o] : {low} <= o and o <= {high} }}")
 
 
 def _parameters(expr: Expr, names: Mapping[str, str]) -> list[str]:
@@ -154,8 +158,8 @@ def _text(expr: Expr, names: Mapping[str, str]) -> str:
             return f"{expr.query.removeprefix('tile_')}_{expr.dim}"
         case Binary(_, "add", lhs, rhs):
             return f"({_text(lhs, names)} + {_text(rhs, names)})"
-        case Binary(_, "mul", lhs, rhs):
-            return f"({_text(lhs, names)} * {_text(rhs, names)})"
+        case Binary(_, "mul", Const() as factor, rhs):
+            return f"({factor.value} * {_text(rhs, names)})"
         case Binary(_, "floordiv", lhs, rhs):
             return f"floor({_text(lhs, names)} / {_text(rhs, names)})"
         case Call(_, "maximum" | "minimum" as function, args):

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from fusionq.ir.nodes import Binary, Const, Expr, For, Kernel, Param, Stmt, While
 from fusionq.ir.walk import nested_bodies, statement_expressions, subexpressions
 
-OPERATIONS_A_SECOND = 8e9
+OPERATIONS_A_SECOND = 4e10
 """Of one worker, vectors counted by their lanes."""
 
 UNKNOWN_TRIPS = 32.0

@@ -14,6 +14,9 @@ from fusionq.profiling.waits import Blame
 _TIME_SLICE_NS = 1_000_000
 """An operating system takes a core away for no less."""
 
+_SLOWER = 0.05
+"""Less than that is within what measurements differ by."""
+
 _WORTH_SAYING = 0.01
 """Below this part of the time nothing is worth a line."""
 
@@ -141,5 +144,5 @@ def _slower(compared: Sequence[Comparison]) -> list[Finding]:
             'leave this list unfused (strategy="unfused")',
         )
         for c in compared
-        if c.speedup < 1
+        if c.speedup < 1 - _SLOWER
     ]

@@ -10,6 +10,7 @@ from fusionq.analysis.submission import Submission
 from fusionq.analysis.traffic import Traffic, traffic
 from fusionq.backends.base import Backend
 from fusionq.errors import DeviceError
+from fusionq.execution import PreparedRun, prepare
 from fusionq.launcher import Launcher
 from fusionq.options import UNFUSED, OptionValues
 from fusionq.planning.plan import Plan
@@ -89,7 +90,7 @@ class QueueSession:
         )
         self._recorded = recorded
         self._works = works
-        self._runs: dict[tuple[object, ...], ProfiledRun] = {}
+        self._runs: dict[tuple[object, ...], PreparedRun] = {}
         self._known: dict[tuple[object, ...], Work] = {}
         self._outer, launcher.profiler = launcher.profiler, self
 
@@ -98,8 +99,9 @@ class QueueSession:
         """Where the kernels run."""
         return self._launcher.backend
 
-    def run_for(self, pending: SubmissionList, options: OptionValues) -> ProfiledRun:
-        """A run of the list that records."""
+    def run_for(self, pending: SubmissionList, options: OptionValues) -> PreparedRun:
+        """A run of the list that records; one that does not, where its kernels cannot be built
+        with records."""
         key: tuple[KnownSubmission | OptionValues, ...] = (options, *pending.entries)
         run = self._runs.get(key)
         if run is not None and (
@@ -109,14 +111,23 @@ class QueueSession:
         work = self._known.get(key)
         new = work is None
         number = len(self._works) if work is None else work.number
-        run = self._run(pending, options, number)
+        failure: str | None = None
+        try:
+            run = self._run(pending, options, number)
+        except DeviceError as error:
+            run = prepare(self.backend, pending, options)
+            failure = f"it could not be built with records, and was not measured: {error}"
         if work is None:
             work = Work(number, run.built.plan, run.submissions)
             self._works.append(work)
             self._known[key] = work
-        if old := self._runs.pop(key, None):
+        old = self._runs.pop(key, None)
+        if isinstance(old, ProfiledRun):
             old.forget()
         self._runs[key] = run
+        if failure is not None:
+            work.compared = failure
+            return run
         for held in pending.memory:
             if isinstance(held, Storage):
                 held.watch(self._launcher.cache.stale)
@@ -171,7 +182,8 @@ class QueueSession:
         self._launcher.profiler = self._outer
         self.backend.wait()
         for run in self._runs.values():
-            run.forget()
+            if isinstance(run, ProfiledRun):
+                run.forget()
         self._runs.clear()
 
 

@@ -7,7 +7,9 @@
  *   WORKERS           workers a launch (3); how many are resident is chosen anew for each launch
  *   LAUNCHES          launches of one prepared run, on the same control memory (2)
  *   FIRST_EPOCH       of the first launch; 255 makes all 8-bit values wrap (1)
- *   BOUNDED           a wait may run out; else waits have no bound, and a stall is a deadlock
+ *   BOUNDED           a wait may run out; else waits have no bound, and a stall is a deadlock.
+ *                     The next launch is in the queue already and finds the same control memory
+ *   RENEWED           the same, but the host sees the stall first and makes the memory new
  *   POLLING           waits and the host's wait are loops, for the claim "ends"
  * Mutations, as -D, each of which breaks the protocol: see test_model.py.
  *
@@ -29,6 +31,10 @@
 #include "reduction.pml"
 #else
 #include "stencil.pml"
+#endif
+
+#ifdef RENEWED
+#define BOUNDED
 #endif
 
 /* Device words are 8 bits wide here, 32 on the device; all arithmetic wraps. */
@@ -62,11 +68,13 @@ byte places;                /* free places for resident workers */
 byte ended;                 /* workers of this launch that have left */
 byte ran;                   /* instructions of this launch that have begun, as bits */
 bit stalled_before;         /* an earlier launch stalled */
+byte renewed;               /* how many launches the memory has seen that was replaced */
 bit finished;               /* the last launch has ended */
 
 #define VERSION(number, instruction) (1 + ((number) - 1) * INSTRUCTIONS + (instruction))
 #define HAS(set, member) (((set) >> (member)) & 1)
-#define EPOCH(number) WORD(FIRST_EPOCH + (number) - 1)
+#define EPOCH(number) \
+    WORD(FIRST_EPOCH + (number) - 1 - ((number) > renewed -> renewed : 0))
 
 #ifdef NO_LAST_TICKET
 #define TICKETS INSTRUCTIONS
@@ -351,6 +359,33 @@ inline check_launch() {
     }
 }
 
+/* The control memory as it is before the launch with the first epoch. */
+inline new_control() {
+    at = 0;
+    do
+    :: at < COUNTERS -> counter[at] = WORD((FIRST_EPOCH - 1) * completions[at]); at++
+    :: else -> break
+    od;
+    head = WORD((FIRST_EPOCH - 1) * TICKETS);
+    arrived = WORD((FIRST_EPOCH - 1) * WORKERS);
+    mode = WORD(2 * (FIRST_EPOCH - 1));
+    claimed = 0; stalled = 0
+}
+
+/* After a stall the host makes the control memory new, and the user the data. */
+inline renew() {
+    d_step {
+        new_control();
+        renewed = launch;
+        at = 0;
+        do
+        :: at < CELLS -> expected_version(launch, INSTRUCTIONS); cell[at] = version; at++
+        :: else -> break
+        od;
+        at = 0; by = 0; version = 0
+    }
+}
+
 init {
     byte resident;
     d_step {
@@ -365,14 +400,7 @@ init {
             at++
         :: else -> break
         od;
-        at = 0;
-        do
-        :: at < COUNTERS -> counter[at] = WORD((FIRST_EPOCH - 1) * completions[at]); at++
-        :: else -> break
-        od;
-        head = WORD((FIRST_EPOCH - 1) * TICKETS);
-        arrived = WORD((FIRST_EPOCH - 1) * WORKERS);
-        mode = WORD(2 * (FIRST_EPOCH - 1));
+        new_control();
         at = 0; by = 0
     }
     atomic {
@@ -390,8 +418,23 @@ init {
     :: launch < LAUNCHES ->
         select(resident : 1 .. WORKERS);
         atomic { ran = 0; ended = 0; stalled_before = stalled; places = resident; launch++ }
+#ifdef RENEWED_IN_FLIGHT
+        if
+        :: ended == WORKERS -> check_launch()
+        :: stalled ->
+            renew();
+            ended == WORKERS
+        fi
+#else
         ended == WORKERS;
-        check_launch()
+        check_launch();
+#ifdef RENEWED
+        if
+        :: stalled -> renew()
+        :: else
+        fi
+#endif
+#endif
     od;
     finished = 1
 }

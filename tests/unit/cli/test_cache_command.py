@@ -64,6 +64,13 @@ def test_info(directory: Path) -> None:
     assert "─" not in out  # piped: no rules
 
 
+def test_info_shows_every_kind(directory: Path) -> None:
+    DiskStore(directory, 1 << 20).put("0" * 64, "novelty", b"x")
+    out = run("info")[1]
+    assert row(out, "novelty")[1] == "1"
+    assert row(out, "costs")[1] == "0"
+
+
 def test_info_where_it_is_switched_off_or_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FUSIONQ_CACHE", "off")
     monkeypatch.setenv("FUSIONQ_CACHE_SIZE", "1.5M")

@@ -122,6 +122,38 @@ def test_memory_of_others(sycl_queue: fq.FusionQueue) -> None:
     assert p.works[0].compared is None or "ran unfused" in p.works[0].compared
 
 
+def test_what_cannot_be_built_with_records_runs_without(
+    sycl_queue: fq.FusionQueue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run, out, _ = chain(sycl_queue, 4321)
+
+    def refuse(*_arguments):
+        raise fq.DeviceError("the compiler had a bad day")
+
+    monkeypatch.setattr(recorder_module, "programs_of", refuse)
+    with fq.profile(sycl_queue) as p:
+        run()
+        run()
+    assert out.numpy().any()
+    assert p.timeline.launches == ()
+    assert "bad day" in p.summary()
+
+
+def test_lists_that_end_by_themselves(sycl_queue: fq.FusionQueue) -> None:
+    """They run one by one, are measured so, and can be replayed with and without a profile."""
+    a, t, out = (fq.Buffer(np.ones(64, np.float32)) for _ in range(3))
+    with fq.profile(sycl_queue) as p:
+        with pytest.warns(fq.FusionAborted), fq.fusion(sycl_queue) as f:
+            sycl_queue.submit(k.mul, 64, a, a, t)
+            sycl_queue.submit(k.sub, 64, t, a, out)
+            out.numpy()
+        assert f.report.strategy == "unfused"
+        f.replay().wait()
+    f.replay().wait()
+    assert (out.numpy() == 0).all()
+    assert [len(launch.submissions) for launch in p.timeline.launches] == [1] * 4
+
+
 def test_a_failure_in_the_block_ends_the_profile(sycl_queue: fq.FusionQueue) -> None:
     run, _, _ = chain(sycl_queue)
     with pytest.raises(ZeroDivisionError), fq.profile(sycl_queue, compare=False) as p:
