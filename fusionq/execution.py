@@ -7,6 +7,7 @@ import time
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from fusionq.analysis.submission import (
@@ -45,6 +46,7 @@ from fusionq.submission_list import ScalarValue, SubmissionList
 if TYPE_CHECKING:
     from fusionq.backends.base import Program
     from fusionq.megakernel.launch import PersistentLaunch
+    from fusionq.megakernel.schedule import Schedule
     from fusionq.report import CacheOutcome, Report
 
 
@@ -122,6 +124,10 @@ class PreparedRun:
 
     def extra_bindings(self, stage: int, shape: LaunchShape) -> Sequence[Binding]:
         """The values of a kernel's last parameters, which have no source in the submissions."""
+        return ()
+
+    def extra_tiles(self, stage: int, schedule: Schedule) -> Sequence[Binding]:
+        """As ``extra_bindings``, of a persistent kernel."""
         return ()
 
     def used(self, memory: Sequence[object]) -> list[Storage]:
@@ -277,7 +283,7 @@ def bind(backend: Backend, run: PreparedRun, pending: SubmissionList) -> None:
         launch: PreparedLaunch
         scheduling: frozenset[str] = frozenset()
         if stage.inner:
-            launch = _persistent(backend, program, stage, binding)
+            launch = _persistent(backend, program, stage, binding, partial(run.extra_tiles, k))
             scheduling = launch.scheduling
         else:
             shape = launch_shape_of(stage, submissions, backend.info)
@@ -303,11 +309,14 @@ def _persistent(
     program: Program,
     stage: StagePlan,
     binding: Callable[[ParamSource], Binding],
+    extra: Callable[[Schedule], Sequence[Binding]],
 ) -> PersistentLaunch:
     from fusionq.megakernel.launch import PersistentLaunch
 
     bindings = [0 if isinstance(s, QueueSource) else binding(s) for s in stage.sources]
-    return PersistentLaunch(backend, program, stage.kernel, stage.sources, bindings)
+    return PersistentLaunch(
+        backend, program, stage.kernel, stage.sources, bindings, extra=extra
+    )
 
 
 def _scalar_params(stage: StagePlan, scalars: dict[tuple[int, int], int]) -> list[tuple[int, str]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import prod
 
 from fusionq.backends.base import FloatMode
 from fusionq.codegen.device_source import DeviceSource, Pointer, Slot
@@ -19,7 +20,7 @@ from fusionq.codegen.scoping import Body, flatten_blocks
 from fusionq.codegen.statements import StatementPrinter
 from fusionq.ir.nodes import ArrayParam, Atomic, Kernel, Persistent, ScalarParam, Store
 from fusionq.ir.types import INT64, UINT64, ScalarType
-from fusionq.ir.walk import statements
+from fusionq.ir.walk import local_memories, statements
 
 
 def generate(kernel: Kernel, fp: FloatMode, dialect: Dialect = OPENCL_C) -> DeviceSource:
@@ -87,13 +88,14 @@ def statement_lines(
         slot_type(kernel, slot) for slot in slots if not isinstance(slot, Pointer)
     }
     aliased = _aliased_types(kernel, dialect)
+    typedefs = dict.fromkeys((*aliased, *_shared_types(kernel, dialect)))
     return StatementLines(
         _pointers(kernel, slots, names, memory, dialect, bool(aliased)),
         _array_declarations(kernel, names, dialect),
         lines,
         slots,
         frozenset(types),
-        aliased,
+        tuple(typedefs),
         frozenset(expressions.device_functions),
         names,
         memory,
@@ -117,6 +119,16 @@ def _aliased_types(kernel: Kernel, dialect: Dialect) -> tuple[str, ...]:
     arrays = [p for p in kernel.params if isinstance(p, ArrayParam) and not p.restrict]
     types = dict(dialect.aliased_type(p.dtype) for p in arrays)
     return tuple(types.values()) if len(types) > 1 else ()
+
+
+def _shared_types(kernel: Kernel, dialect: Dialect) -> list[str]:
+    """Definitions of types for local arrays of different types that lie in one memory."""
+    return [
+        dialect.aliased_type(array.dtype)[1]
+        for arrays in local_memories(kernel).values()
+        for array in arrays
+        if any(other.dtype != array.dtype for other in arrays)
+    ]
 
 
 def _pointers(
@@ -148,11 +160,21 @@ def _pointers(
 
 def _array_declarations(kernel: Kernel, names: Names, dialect: Dialect) -> list[str]:
     lines = []
+    shared = {name: arrays for name, arrays in local_memories(kernel).items() if len(arrays) > 1}
     for array in kernel.arrays:
-        space = dialect.space_qualifier(array.space)
-        element = dialect.storage_name(array.dtype)
-        size = 1
-        for extent in array.shape:
-            size *= extent
-        lines.append(f"{space}{element} {names.of(array.name)}[{max(size, 1)}];")
+        if array.memory not in shared:
+            space = dialect.space_qualifier(array.space)
+            element = dialect.storage_name(array.dtype)
+            lines.append(f"{space}{element} {names.of(array.name)}[{prod(array.shape)}];")
+    space = dialect.space_qualifier("local")
+    for name, arrays in shared.items():
+        memory, one_type = names.fresh(f"{name}_memory"), len({a.dtype for a in arrays}) == 1
+        dtype = arrays[0].dtype if one_type else UINT64  # which aligns for all
+        size = max(-(-array.nbytes // dtype.nbytes) for array in arrays)
+        lines.append(f"{space}{dialect.storage_name(dtype)} {memory}[{size}];")
+        for array in arrays:
+            element = dialect.storage_name(array.dtype)
+            if not one_type:
+                element = dialect.aliased_type(array.dtype)[0]
+            lines.append(f"{space}{element}* {names.of(array.name)} = ({space}{element}*){memory};")
     return lines

@@ -20,6 +20,7 @@ from fusionq.codegen.kernel_source import StatementLines, parameter_text, statem
 from fusionq.codegen.memory import Memory
 from fusionq.codegen.names import Names
 from fusionq.codegen.queue_protocol import PROTOCOL, wait_function
+from fusionq.codegen.record_text import NO_RECORDS, RecordText, record_text
 from fusionq.codegen.scoping import flatten_blocks
 from fusionq.codegen.tile_loop import InTile, tile_loop
 from fusionq.ir.nodes import Kernel, Persistent, StageCode
@@ -38,7 +39,7 @@ __attribute__((intel_reqd_sub_group_size({lanes}), reqd_work_group_size({lanes},
         fq_stop = fq_schedule[fq_next + get_group_id(0) + 1];
         fq_next = fq_schedule[fq_next + get_group_id(0)];
     }}
-    for (;;) {{
+{start}    for (;;) {{
         const long fq_instruction = fq_static
             ? (fq_next < fq_stop ? fq_schedule[fq_schedule[{assignment}] + fq_next++] : -1)
             : fq_ticket(fq_schedule, fq_control, {epoch}, fq_lane);
@@ -47,15 +48,14 @@ __attribute__((intel_reqd_sub_group_size({lanes}), reqd_work_group_size({lanes},
         const long fq_tile = fq_instruction & ((1L << {bits}) - 1);
         __global const long* const fq_record = fq_schedule + {header} + {record} * fq_stage;
         int fq_stalled = 0;
-        switch ((int)fq_record[{code}]) {{
+{taken}        switch ((int)fq_record[{code}]) {{
 """
 
 _TAIL = """\
         }}
         if (fq_stalled) break;
         sub_group_barrier(CLK_GLOBAL_MEM_FENCE);
-        if (fq_lane == 0) fq_publish(fq_record, fq_control, fq_tile);
-        sub_group_barrier(CLK_GLOBAL_MEM_FENCE);
+{publish}        sub_group_barrier(CLK_GLOBAL_MEM_FENCE);
     }}
     if (fq_static && fq_lane == 0 && get_group_id(0) == 0) fq_skip_tickets(fq_schedule, fq_control);
 }}
@@ -108,13 +108,14 @@ class _PersistentPrinter:
         }
         memory.identifier(Scalar(body.patience))
         entry_point = Names(self.dialect).fresh(self.kernel.name)
+        records = self._records()
         slots = memory.slots()
         head = _HEAD.format(
             lanes=q.SUB_GROUP, qualifier=self.dialect.kernel_qualifier, name=entry_point,
             parameters=",\n".join(f"    {parameter_text(self.kernel, s, memory, self.dialect)}"
                                   for s in slots),
             starts=q.STARTS, assignment=q.ASSIGNMENT, bits=q.TILE_BITS, header=q.HEADER,
-            record=q.RECORD, code=q.CODE, **own,
+            record=q.RECORD, code=q.CODE, start=records.start, taken=records.taken, **own,
         )  # fmt: skip
         text = [
             *self.dialect.prologue(self.types, self.fp, self.functions),
@@ -125,8 +126,23 @@ class _PersistentPrinter:
             *(wait_function(ndim) for ndim in sorted(self._waited_dims())),
             *functions,
         ]
-        source = "\n".join(text) + head + "".join(f"{line}\n" for line in cases) + _TAIL.format()
+        source = "\n".join(text) + head + "".join(f"{line}\n" for line in cases)
+        source += _TAIL.format(publish=records.publish)
         return DeviceSource(source, entry_point, slots, frozenset(self.types))
+
+    def _records(self) -> RecordText:
+        """The text around the queue's protocol that looks at the clock, where there is to be."""
+        records = self.body.records
+        if records is None:
+            return NO_RECORDS
+        self.functions.add("clock")
+        return record_text(
+            self.dialect.device_function("clock"),
+            self.memory.identifier(Pointer(records.buffer)),
+            self.memory.identifier(Scalar(records.base)),
+            self.memory.identifier(Scalar(records.rows)),
+            records,
+        )
 
     def _waited_dims(self) -> set[int]:
         """The numbers of dimensions of the stages whose boxes are waited for."""
@@ -140,13 +156,15 @@ class _PersistentPrinter:
 
     # ------------------------------------------------------------------------ stage codes
     def _lines(self, code: StageCode) -> StatementLines:
-        dialect = InTile(self.dialect, code.local_range)
+        dialect = InTile(self.dialect, code.local_range, code.kernel.ndim)
         return statement_lines(
             code.kernel, flatten_blocks(code.kernel.body), dialect, self.helpers
         )
 
     def _function(self, number: int, code: StageCode, lines: StatementLines) -> list[str]:
         parameters = ["const int fq_lane", *self._bounds_parameters(code)]
+        if self.body.records is not None:
+            parameters.append("const long fq_row")
         parameters += self._slot_parameters(code, lines.memory, lines.slots)
         return [
             f"__attribute__((always_inline)) static void fq_stage_{number}(",
@@ -170,7 +188,7 @@ class _PersistentPrinter:
         ndim = code.kernel.ndim
         memory, names = lines.memory, lines.names
         printer = ExpressionPrinter(
-            InTile(self.dialect, code.local_range), names, memory, self.helpers,
+            InTile(self.dialect, code.local_range, ndim), names, memory, self.helpers,
             Intervals(code.kernel),
         )  # fmt: skip
         extents = [printer.value(e) for e in code.extents]
@@ -208,12 +226,15 @@ class _PersistentPrinter:
                     else f"fq_wait_all({head}, {producer})"
                 )
                 out.append(f"{pad}    fq_stalled = fq_stalled || {call};")
+            if self.body.records is not None:
+                out.append(f"{pad}    fq_ready = {self.dialect.device_function('clock')};")
             out.append(f"{pad}}}")
             out.append(f"{pad}fq_stalled = sub_group_broadcast(fq_stalled, 0);")
             out.append(f"{pad}if (fq_stalled) break;")
             out.append(f"{pad}sub_group_barrier(CLK_GLOBAL_MEM_FENCE);")
         arguments = ["fq_lane"]
         arguments += [f"fq_first_{d}, fq_last_{d}" for d in range(ndim)]
+        arguments += ["fq_row"] if self.body.records is not None else []
         arguments += [memory.identifier(s) for s in lines.slots]
         out.append(f"{pad}fq_stage_{number}({', '.join(arguments)});")
         out += [f"{pad}break;", "        }"]

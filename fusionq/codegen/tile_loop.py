@@ -13,12 +13,26 @@ from fusionq.ir.nodes import Query
 class InTile:
     """A dialect whose ids are those of a tile's work-items, in variables."""
 
-    def __init__(self, dialect: Dialect, local_range: tuple[int, ...] | None) -> None:
+    def __init__(self, dialect: Dialect, local_range: tuple[int, ...] | None, ndim: int) -> None:
         self._dialect = dialect
         self._local = local_range
+        self._ndim = ndim
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._dialect, name)
+
+    def device_function(self, function: str) -> str:
+        """See ``Dialect``; the first sub-group is the worker at the tile's first work-items."""
+        match function:
+            case "first_sub_group_here":
+                *outer, last = range(self._ndim)
+                at = [f"fq_id_{d} == fq_first_{d}" for d in outer]
+                return f"({' && '.join([*at, f'fq_start == fq_first_{last}'])})"
+            case "leads_sub_group":
+                return "(fq_lane == 0)"
+            case "record_row":
+                return "fq_row"
+        return self._dialect.device_function(function)
 
     def work_item_query(self, query: Query, dim: int, ndim: int) -> str:
         """See ``Dialect``."""

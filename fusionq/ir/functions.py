@@ -37,6 +37,7 @@ DEVICE_FUNCTIONS: dict[str, str] = {
     "first_sub_group_here": "bool",  # the same, where that work-item comes by
     "last_sub_group": "bool",        # in the sub-group that holds the group's last work-item
     "leads_sub_group": "bool",       # first work-item of its sub-group
+    "record_row": "int64",           # in a persistent kernel: the tile's row, -1 if it has none
 }  # fmt: skip
 """What profiling asks of the device: functions without arguments, and their types.  All
 work-items of a sub-group must evaluate ``first_sub_group`` and ``last_sub_group``;

@@ -9,6 +9,7 @@ Evaluation order is left to right; ``Logical`` and ``Select`` evaluate lazily.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from math import prod
 from typing import Literal, TypeAlias
 
 from fusionq.ir.types import BOOL, INT64, ScalarType
@@ -364,13 +365,32 @@ class PersistentStage:
 
 
 @dataclass(frozen=True, slots=True)
+class InstructionRecords:
+    """Where a persistent kernel writes down what its workers do: ``buffer`` (int64), ``base`` (the
+    launch's first word) and ``rows`` (how many tiles of each stage have a row) are parameters.
+
+    The row of a stage's tile lies ``rows_at + row_words * (stage * rows + tile)`` words after
+    ``base``.  It starts with the worker's number, from 1, and five looks at the clock: when the
+    worker began to look for an instruction, when it had one, when its waits were over, when its
+    work was done, and when that was published.
+    """
+
+    buffer: str
+    base: str
+    rows: str
+    rows_at: int
+    row_words: int
+
+
+@dataclass(frozen=True, slots=True)
 class Persistent:
     """The whole body of a persistent kernel: workers take instructions, each a tile of a stage,
     from a queue, in an order in which a tile comes after those that it waits for.
 
     ``schedule``, ``control``, ``epoch`` and ``patience`` are parameters: the plan's numbers
     (int64), the queue's and barrier counters (uint32), the number of this launch (uint32, from 1)
-    and how often a wait looks at its counter before it gives up (int64).
+    and how often a wait looks at its counter before it gives up (int64).  ``records``, where a
+    profile is taken.
     """
 
     codes: tuple[StageCode, ...]
@@ -379,6 +399,7 @@ class Persistent:
     control: str
     epoch: str
     patience: str
+    records: InstructionRecords | None = None
     span: Span = field(default=NO_SPAN, compare=False)
 
 
@@ -421,12 +442,22 @@ class ScalarParam:
 
 @dataclass(frozen=True, slots=True)
 class ArrayDecl:
-    """A fixed-size array in private or local memory; contents undefined at first."""
+    """A fixed-size array in private or local memory; contents undefined at first.
+
+    Local arrays of one ``memory`` are never in use at the same time, so that they may lie in the
+    same place.
+    """
 
     name: str
     dtype: ScalarType
     shape: tuple[int, ...]
     space: Space
+    memory: str | None = None
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes that it takes by itself."""
+        return prod(self.shape) * self.dtype.nbytes
 
 
 KernelParam: TypeAlias = ArrayParam | ScalarParam

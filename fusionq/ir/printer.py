@@ -131,7 +131,8 @@ def _describe(param: KernelParam) -> str:
 def _declaration(array: ArrayDecl) -> str:
     maker = "LocalAccessor" if array.space == "local" else "PrivateArray"
     shape = str(array.shape[0]) if len(array.shape) == 1 else str(array.shape)
-    return f"{array.name} = {maker}({shape}, {_constructor(array.dtype)})"
+    place = "" if array.memory is None else f"  # in memory {array.memory}"
+    return f"{array.name} = {maker}({shape}, {_constructor(array.dtype)}){place}"
 
 
 def _member(enumeration: str, name: str) -> str:

@@ -136,6 +136,8 @@ class _Verifier:
             self._concrete(array.dtype, array.name)
             if array.space not in ("private", "local"):
                 self._fail(f"array '{array.name}' is declared in {array.space} memory")
+            if array.memory is not None and array.space != "local":
+                self._fail(f"array '{array.name}' shares {array.space} memory")
             if any(extent < 1 for extent in array.shape):
                 self._fail(f"array '{array.name}' has extents {array.shape}")
         for name, type_ in kernel.variables:
@@ -240,6 +242,13 @@ class _Verifier:
         for name, type_ in ((stmt.epoch, UINT32), (stmt.patience, INT64)):
             if self._scalars.get(name) != type_:
                 self._fail(f"'{name}' is no scalar parameter of type {type_}")
+        if stmt.records is not None:
+            array = params.get(stmt.records.buffer)
+            if not isinstance(array, ArrayParam) or (array.dtype, array.ndim) != (INT64, 1):
+                self._fail("there is no one-dimensional int64 array for the records")
+            for name in (stmt.records.base, stmt.records.rows):
+                if self._scalars.get(name) != INT64:
+                    self._fail(f"'{name}' is no scalar parameter of type int64")
         for code in stmt.codes:
             self._stage_code(code)
         for number, stage in enumerate(stmt.stages):

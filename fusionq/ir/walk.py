@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
-from math import prod
 
 from fusionq.ir.nodes import (
+    ArrayDecl,
     Assign,
     Atomic,
     Barrier,
@@ -189,10 +189,20 @@ def assigned_variable(stmt: Stmt) -> str | None:
             return None
 
 
+def local_memories(kernel: Kernel) -> dict[str, tuple[ArrayDecl, ...]]:
+    """The local arrays of ``kernel`` by the memory that they lie in."""
+    found: dict[str, tuple[ArrayDecl, ...]] = {}
+    for array in kernel.arrays:
+        if array.space == "local":
+            name = array.memory or array.name
+            found[name] = (*found.get(name, ()), array)
+    return found
+
+
 def local_bytes(kernel: Kernel) -> int:
     """Bytes of local memory that a work-group of ``kernel`` takes."""
-    local = [a for a in kernel.arrays if a.space == "local"]
-    return sum(prod(a.shape) * a.dtype.nbytes for a in local)
+    memories = local_memories(kernel).values()
+    return sum(max(array.nbytes for array in arrays) for arrays in memories)
 
 
 def has_barrier(body: Iterable[Stmt]) -> bool:

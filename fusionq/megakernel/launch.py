@@ -41,12 +41,12 @@ def schedule_for(kernel: Kernel, bindings: Mapping[str, Binding], workers: int) 
             {
                 param.name: int(bindings[name])  # type: ignore[arg-type]  # a scalar's value
                 for param, name in zip(inner, stage.arguments, strict=True)
-                if isinstance(param, ScalarParam) and param.type.is_integer
+                if isinstance(param, ScalarParam) and param.type.is_integer and name in bindings
             }
         )
     memory = 0
     for param in kernel.params:
-        binding = bindings[param.name]
+        binding = bindings.get(param.name)
         if isinstance(param, ArrayParam) and isinstance(binding, ArrayBinding):
             memory += prod(binding.shape) * param.dtype.nbytes
     return make_schedule(body, params, memory, workers)
@@ -67,7 +67,8 @@ class PersistentLaunch:
     """A persistent kernel with its arguments; see ``PreparedLaunch``.
 
     Each launch has an epoch of its own, so that nothing has to be reset.  Launches of one queue do
-    not overlap, and every object has its own control memory.
+    not overlap, and every object has its own control memory.  ``extra`` gives the values of the
+    kernel's last parameters, which have no source, from the schedule.
     """
 
     __slots__ = (
@@ -83,10 +84,11 @@ class PersistentLaunch:
         sources: Sequence[ParamSource],
         bindings: Sequence[Binding],
         patience: int = PATIENCE,
+        extra: Callable[[Schedule], Sequence[Binding]] = lambda plan: (),
     ) -> None:
         body = kernel.body[0]
         assert isinstance(body, Persistent)
-        by_name = {p.name: b for p, b in zip(kernel.params, bindings, strict=True)}
+        by_name = {p.name: b for p, b in zip(kernel.params, bindings, strict=False)}
         plan = self.plan = schedule_for(kernel, by_name, backend.info.compute_units)
         self.scheduling = frozenset(
             name
@@ -115,6 +117,7 @@ class PersistentLaunch:
             own[source.what] if isinstance(source, QueueSource) else binding
             for source, binding in zip(sources, bindings, strict=True)
         ]
+        bound += extra(plan)
         shape = LaunchShape((q.SUB_GROUP * plan.workers,), (q.SUB_GROUP,))
         self._inner: PreparedLaunch = backend.prepare(program, bound, shape)
 

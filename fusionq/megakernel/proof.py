@@ -160,8 +160,8 @@ def _text(expr: Expr, names: Mapping[str, str]) -> str:
             return f"({_text(lhs, names)} + {_text(rhs, names)})"
         case Binary(_, "mul", Const() as factor, rhs):
             return f"({factor.value} * {_text(rhs, names)})"
-        case Binary(_, "floordiv", lhs, rhs):
-            return f"floor({_text(lhs, names)} / {_text(rhs, names)})"
+        case Binary(_, "floordiv", lhs, Const() as divisor):
+            return f"floor({_text(lhs, names)} / {divisor.value})"
         case Call(_, "maximum" | "minimum" as function, args):
             return f"{function[:3]}({', '.join(_text(a, names) for a in args)})"
     raise AssertionError(f"no closed form has {expr}")

@@ -1,46 +1,40 @@
-"""Local arrays that are never alive at the same time share memory.
+"""Local arrays that are never in use at the same time share memory.
 
-    tmp = LocalAccessor(64, f)              tmp = LocalAccessor(64, f)
-    tmp2 = LocalAccessor(64, f)             …tmp…
-    …tmp…                            →      group_barrier(group)
-    group_barrier(group)                    …tmp…
-    …tmp2…
+    tmp = LocalAccessor(64, np.float32)         tmp = LocalAccessor(64, np.float32)  # memory tmp
+    tmp2 = LocalAccessor((4, 8), np.int64)      tmp2 = LocalAccessor((4, 8), np.int64)  # memory tmp
+    …tmp…                                   →   …tmp…
+    group_barrier(group)                        group_barrier(group)
+    …tmp2…                                      …tmp2…
 
-A barrier at the top level separates the last use of the one from the first of the other.  Only
-arrays of one type and shape share, so that no access changes but in name.
+A barrier at the top level separates the last use of the one from the first of the other.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from fusionq.ir.nodes import ArrayDecl, Atomic, Barrier, Block, Expr, Kernel, Load, Stmt, Store
-from fusionq.ir.walk import expressions, rewrite_body, statements
+from fusionq.ir.nodes import Atomic, Barrier, Block, Kernel, Load, Stmt, Store
+from fusionq.ir.walk import expressions, statements
 
 
 def share_local_arrays(kernel: Kernel) -> Kernel:
-    """``kernel`` with as few local arrays as that allows."""
+    """``kernel`` with its local arrays in as little memory as that allows, the largest first."""
     alive = _alive(kernel)
-    names: dict[str, str] = {}
-    last: dict[str, int] = {}
-    kept: list[ArrayDecl] = []
-    for array in sorted(kernel.arrays, key=lambda a: alive.get(a.name, (0, 0))):
-        if array.space != "local" or array.name not in alive:
-            kept.append(array)
-            continue
-        start, end = alive[array.name]
-        for other in kept:
-            alike = (other.space, other.dtype, other.shape) == ("local", array.dtype, array.shape)
-            if alike and other.name in last and last[other.name] < start:
-                names[array.name] = other.name
-                last[other.name] = end
+    arrays = [a for a in kernel.arrays if a.space == "local" and a.name in alive]
+    memories: list[list[str]] = []
+    for array in sorted(arrays, key=lambda a: -a.nbytes):
+        first, last = alive[array.name]
+        for memory in memories:
+            if all(last < alive[other][0] or alive[other][1] < first for other in memory):
+                memory.append(array.name)
                 break
         else:
-            kept.append(array)
-            last[array.name] = end
-    if not names:
+            memories.append([array.name])
+    place = {name: memory[0] for memory in memories if len(memory) > 1 for name in memory}
+    if not place:
         return kernel
-    return replace(kernel, body=_renamed(kernel.body, names), arrays=tuple(kept))
+    shared = (replace(a, memory=place.get(a.name, a.memory)) for a in kernel.arrays)
+    return replace(kernel, arrays=tuple(shared))
 
 
 def _alive(kernel: Kernel) -> dict[str, tuple[int, int]]:
@@ -48,7 +42,7 @@ def _alive(kernel: Kernel) -> dict[str, tuple[int, int]]:
     alive: dict[str, tuple[int, int]] = {}
     stretch = 0
     for stmt in _top_level(kernel.body):
-        if isinstance(stmt, Barrier):
+        if isinstance(stmt, Barrier) and stmt.local_memory:
             stretch += 1
             continue
         for name in _arrays(stmt):
@@ -68,15 +62,3 @@ def _top_level(body: tuple[Stmt, ...]) -> list[Stmt]:
 def _arrays(stmt: Stmt) -> set[str]:
     loads = {e.array for e in expressions((stmt,)) if isinstance(e, Load)}
     return loads | {s.array for s in statements((stmt,)) if isinstance(s, (Store, Atomic))}
-
-
-def _renamed(body: tuple[Stmt, ...], names: dict[str, str]) -> tuple[Stmt, ...]:
-    def expr(e: Expr) -> Expr:
-        return replace(e, array=names.get(e.array, e.array)) if isinstance(e, Load) else e
-
-    def stmt(s: Stmt) -> tuple[Stmt, ...]:
-        if isinstance(s, (Store, Atomic)):
-            return (replace(s, array=names.get(s.array, s.array)),)
-        return (s,)
-
-    return rewrite_body(body, expr, stmt)

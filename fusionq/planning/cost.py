@@ -16,6 +16,9 @@ from dataclasses import dataclass
 from fusionq.ir.nodes import Binary, Const, Expr, For, Kernel, Param, Stmt, While
 from fusionq.ir.walk import nested_bodies, statement_expressions, subexpressions
 
+FEWEST_STAGES = 4
+"""Launches; fewer leave too little to save for what it takes to compile a persistent kernel."""
+
 OPERATIONS_A_SECOND = 4e10
 """Of one worker, vectors counted by their lanes."""
 
@@ -88,7 +91,8 @@ def estimate(
     if pipelined and not fits:
         work = max(work, 2 * memory / costs.memory_bandwidth)
     tiles = sum(max(min(workers, stage.items), 1) for stage in stages)
-    return Estimate(sequence, costs.launch_seconds + work + tiles * costs.instruction_seconds)
+    waits = tiles * costs.instruction_seconds
+    return Estimate(sequence, costs.launch_seconds + work + waits)
 
 
 def operations(kernel: Kernel, values: Mapping[str, int]) -> float:

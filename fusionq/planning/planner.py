@@ -27,7 +27,7 @@ from fusionq.ir.nodes import Barrier
 from fusionq.passes.fuse import FusedKernel
 from fusionq.passes.pipeline import fused_kernel
 from fusionq.passes.sources import ArgumentSource, ExtentSource, ParamSource, RangeSource
-from fusionq.planning.cost import DeviceCosts
+from fusionq.planning.cost import FEWEST_STAGES, DeviceCosts
 from fusionq.planning.persistent import estimate_of, persistent_stage, segments, unfit
 from fusionq.planning.plan import Dependence, FusionOptions, Plan, PromotionDecision, StagePlan
 from fusionq.planning.promotion import Promotions, View, check_flags, promotions
@@ -93,7 +93,8 @@ def _make_plan(
     plans: tuple[StagePlan, ...] | None = None
     choice: str | None = None
     asked = options.strategy == "megakernel"
-    if len(stages) > 1 and (asked or (options.strategy == "auto" and costs is not None)):
+    tempting = options.strategy == "auto" and costs is not None and len(stages) >= FEWEST_STAGES
+    if len(stages) > 1 and (asked or tempting):
         made = _with_persistent(analysis, options, info, fixed)
         if isinstance(made, str):
             fallback = made if asked else fallback
@@ -213,6 +214,8 @@ def _fallback(strategy: str, stages: Sequence[Stage], options: FusionOptions) ->
     if options.strategy == "unfused" or (options.strategy == "sequence" and strategy == "sequence"):
         return None
     boundaries = [stage.boundary for stage in stages if stage.boundary is not None]
+    if options.strategy == "megakernel" and not boundaries:
+        return "a megakernel is not needed: no dependence crosses work-groups, so one kernel does"
     return boundaries[0] if boundaries else None
 
 

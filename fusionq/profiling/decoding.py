@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -39,9 +39,7 @@ def decode(words: Words, layout: RecordLayout, groups: int, rows: int) -> Decode
     """The records of a launch of ``groups`` work-groups that had ``rows`` rows."""
     recording = -(-groups // layout.every)
     decoded = Decoded(np.empty(0, INTERVAL))
-    size = SPREAD * SPREAD_WORDS
-    for number, name in enumerate(layout.counters):
-        decoded.counters[name] = int(words[number * size : (number + 1) * size].sum())
+    decoded.counters = counter_values(words, layout.counters)
     if layout.overflow == "aggregate":
         for number in range(len(layout.slots)):
             at = layout.aggregates_at + number * SPREAD_WORDS
@@ -52,7 +50,7 @@ def decode(words: Words, layout: RecordLayout, groups: int, rows: int) -> Decode
     table = words[layout.rows_at :][: rows * layout.row_words].reshape(rows, layout.row_words)
     found = []
     for number, slot in enumerate(layout.slots):
-        intervals, dropped = _slot(table, slot, recording)
+        intervals, dropped = slot_intervals(table, slot, recording)
         intervals["region"] = number
         intervals["instance"] *= layout.every
         found.append(intervals)
@@ -63,7 +61,16 @@ def decode(words: Words, layout: RecordLayout, groups: int, rows: int) -> Decode
     return decoded
 
 
-def _slot(table: Words, slot: Slot, groups: int) -> tuple[Intervals, int]:
+def counter_values(words: Words, names: Sequence[str]) -> dict[str, int]:
+    """The counters at the start of a launch's words."""
+    size = SPREAD * SPREAD_WORDS
+    return {
+        name: int(words[number * size : (number + 1) * size].sum())
+        for number, name in enumerate(names)
+    }
+
+
+def slot_intervals(table: Words, slot: Slot, groups: int) -> tuple[Intervals, int]:
     """A slot's intervals in all rows, and how many more there were."""
     rows = len(table)
     width = len(slot.fields)

@@ -50,7 +50,9 @@ class Instrumentation(ABC):
 
     @abstractmethod
     def instrument(self, kernel: Kernel, scope: Scope) -> Kernel:
-        """``kernel`` with records; called once for each launch of each plan."""
+        """``kernel`` with records; called once for each launch of each plan, and for a megakernel
+        with each of its stages' kernels.
+        """
 
 
 def count(name: str, by: Expr | int = 1) -> Record:

@@ -101,10 +101,10 @@ def lower_records(
             () if isinstance(s, Record) and s.kind != "counter" else (s,)
         )
         kernel = replace(kernel, body=rewrite_body(kernel.body, stmt=counters_only))
-    layout = replace(_layout(kernel, headings, overflow, occurrences), every=every)
+    layout = replace(layout_of(kernel, headings, overflow, occurrences), every=every)
     if not layout.slots and not layout.counters:
         return Lowered(without_records(kernel), layout, ())
-    lowered = _Lowering(kernel, layout).run()
+    lowered = RecordLowering(kernel, layout).run()
     verify(lowered.kernel)
     return lowered
 
@@ -136,9 +136,10 @@ def _trips(stmt: Stmt) -> int | None:
     return 1
 
 
-def _layout(
+def layout_of(
     kernel: Kernel, headings: dict[str, int], overflow: Overflow, occurrences: int
 ) -> RecordLayout:
+    """Where the records of ``kernel`` go; arguments as of ``lower_records``."""
     often: dict[Key, int | None] = {}
     payloads: set[Key] = set()
     counters: dict[str, None] = {}
@@ -200,7 +201,9 @@ def _parts(name: str) -> list[str]:
 
 # ------------------------------------------------------------------------------ lowering
 @dataclass
-class _Lowering:
+class RecordLowering:
+    """Lowers one kernel's records, whose places ``layout`` gives."""
+
     kernel: Kernel
     layout: RecordLayout
     variables: list[str] = field(default_factory=list)
@@ -222,7 +225,7 @@ class _Lowering:
         body = self._body(kernel.body, "")
         head: list[Stmt] = [Assign(name, Const(INT64, 0)) for name in self.happened.values()]
         params = (
-            ArrayParam(self.records, INT64, 1, contiguous=True, restrict=True, unit_stride=True),
+            self._array_param(),
             ScalarParam(self.base, INT64),
             ScalarParam(self.rows, INT64),
         )
@@ -233,6 +236,12 @@ class _Lowering:
             body=(*head, *body),
         )
         return Lowered(lowered, self.layout, (self.records, self.base, self.rows))
+
+    def _array_param(self) -> ArrayParam:
+        return ArrayParam(self.records, INT64, 1, restrict=True, unit_stride=True)
+
+    def _sum(self, lhs: Expr, rhs: Expr) -> Expr:
+        return _op("add", lhs, rhs)
 
     def _body(self, body: Sequence[Stmt], heading: str) -> tuple[Stmt, ...]:
         result: list[Stmt] = []
@@ -257,7 +266,7 @@ class _Lowering:
 
     # --------------------------------------------------------------------- who records
     def _records(self, records: Sequence[Record], heading: str) -> Iterator[Stmt]:
-        for writer, group in groupby(records, _writer):
+        for writer, group in groupby(records, self._writer):
             if writer is None:
                 yield from (self._count(record) for record in group)
                 continue
@@ -266,13 +275,22 @@ class _Lowering:
             time = self._variable("record_time")
             clock = Assign(time.name, Call(INT64, "clock", ()))
             stores = [s for record in group for s in self._store(record, heading, time)]
-            leads: Expr = Call(BOOL, "leads_sub_group", ())
-            if self.layout.every > 1:
-                turn = _op("mod", self._group(), Const(INT64, self.layout.every))
-                leads = Logical("and", leads, Compare("eq", turn, Const(INT64, 0)))
-            if self.layout.overflow == "truncate":
-                leads = Logical("and", leads, Compare("lt", self._place(), self._rows()))
+            leads = Logical("and", Call(BOOL, "leads_sub_group", ()), self._has_row())
             yield If(condition, (If(leads, (clock, *stores)),))
+
+    def _writer(self, record: Record) -> str | None:
+        return _writer(record)
+
+    def _has_row(self) -> Expr:
+        """Whether the group records, and there is room."""
+        condition: Expr = Const(BOOL, True)
+        if self.layout.every > 1:
+            turn = _op("mod", self._group(), Const(INT64, self.layout.every))
+            condition = Compare("eq", turn, Const(INT64, 0))
+        if self.layout.overflow == "truncate":
+            fits = Compare("lt", self._place(), self._rows())
+            condition = fits if self.layout.every == 1 else Logical("and", condition, fits)
+        return condition
 
     def _variable(self, name: str) -> Var:
         self.variables.append(self.names.fresh(name))

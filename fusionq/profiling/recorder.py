@@ -22,17 +22,26 @@ from fusionq.backends.base import (
 from fusionq.cache.memory import BuiltPlan
 from fusionq.compilation import programs_of
 from fusionq.execution import PreparedRun, bind
+from fusionq.ir.nodes import Kernel, Persistent
 from fusionq.ir.verifier import verify
+from fusionq.megakernel.schedule import Schedule
 from fusionq.options import OptionValues
 from fusionq.planning.plan import FusionOptions, Plan
-from fusionq.profiling.decoding import Words, decode, prepare_words
+from fusionq.profiling.decoding import Decoded, Words, decode, prepare_words
+from fusionq.profiling.instructions import (
+    LoweredPersistent,
+    decode_instructions,
+    lower_persistent,
+)
 from fusionq.profiling.instrumentation import Instrumentation, Scope
 from fusionq.profiling.lowering import Lowered, lower_records
-from fusionq.profiling.regions import Overflow, RecordLayout, Region
+from fusionq.profiling.regions import Overflow, Region
+from fusionq.profiling.stages import RecordStages
 from fusionq.profiling.timeline import INTERVAL, Aggregate, Intervals, Launch, Variant
 from fusionq.submission_list import SubmissionList
 
 _WORD = 8
+_MOST_NAMES = 4
 _MOST_DEPTH = 64
 """Launches whose records one buffer holds at most before they are read."""
 
@@ -61,6 +70,8 @@ class Recorded:
     aggregates: list[Aggregate] = field(default_factory=list)
     counters: dict[str, int] = field(default_factory=dict)
     dropped: dict[str, int] = field(default_factory=dict)
+    count: int = 0
+    """Intervals so far."""
 
 
 def instrumented(
@@ -68,18 +79,29 @@ def instrumented(
     submissions: tuple[Submission, ...],
     backend: Backend,
     options: RecordOptions,
-) -> tuple[Plan, tuple[Lowered, ...]]:
+) -> tuple[Plan, tuple[Lowered | LoweredPersistent, ...]]:
     """``plan`` with kernels that record, and each launch's records."""
-    lowered = []
+    lowered: list[Lowered | LoweredPersistent] = []
     for stage in plan.stages:
         scope = Scope(plan, stage, submissions, backend.info)
-        kernel = stage.kernel
-        for instrumentation in options.passes:
-            kernel = instrumentation.instrument(kernel, scope)
-            verify(kernel)
+        body = stage.kernel.body[0] if stage.kernel.body else None
+        if isinstance(body, Persistent):
+            codes = tuple(
+                replace(c, kernel=_with_passes(c.kernel, scope, options)) for c in body.codes
+            )
+            lowered.append(
+                lower_persistent(
+                    stage.kernel,
+                    replace(body, codes=codes),
+                    instructions=any(isinstance(p, RecordStages) for p in options.passes),
+                    occurrences=options.occurrences,
+                    clock=options.clock,
+                )
+            )
+            continue
         lowered.append(
             lower_records(
-                kernel,
+                _with_passes(stage.kernel, scope, options),
                 scope.headings(),
                 overflow=options.overflow,
                 occurrences=options.occurrences,
@@ -93,23 +115,32 @@ def instrumented(
     return replace(plan, stages=stages), tuple(lowered)
 
 
+def _with_passes(kernel: Kernel, scope: Scope, options: RecordOptions) -> Kernel:
+    for instrumentation in options.passes:
+        kernel = instrumentation.instrument(kernel, scope)
+        verify(kernel)
+    return kernel
+
+
 @dataclass
 class _StageRecords:
-    """The buffer of one launch of a run: ``depth`` launches' records, one after the other."""
+    """The buffer of one launch of a run: ``depth`` launches' records of ``size`` words, one after
+    the other; ``read`` gives what such words mean."""
 
-    layout: RecordLayout
-    names: tuple[str, ...]
-    """The kernel's parameters for the buffer, the launch's first word, and its rows."""
-    groups: int
-    rows: int
+    size: int
     depth: int
-    memory: Allocation | None
+    memory: Allocation
+    base: str
+    """The kernel's parameter for the launch's first word."""
+    timed: bool
+    groups: int
+    every: int
+    reset: Callable[[Words], None]
+    read: Callable[[Words], tuple[Decoded, tuple[Region, ...]]]
 
     def words(self, turn: int) -> Words:
         """The words of the ``turn``-th launch since the buffer was read."""
-        assert self.memory is not None
-        size = self.layout.words(self.rows)
-        return self.memory.host_view().view(np.int64)[turn * size : (turn + 1) * size]
+        return self.memory.host_view().view(np.int64)[turn * self.size : (turn + 1) * self.size]
 
 
 class ProfiledRun(PreparedRun):
@@ -182,18 +213,66 @@ class ProfiledRun(PreparedRun):
     def extra_bindings(self, stage: int, shape: LaunchShape) -> Sequence[Binding]:
         """Memory for the records of ``stage``, which is launched in that shape."""
         lowered = self._lowered[stage]
+        assert isinstance(lowered, Lowered)
         if not lowered.extra:
             return ()
         groups = prod(shape.global_range) // prod(shape.local_range)
-        layout, limit = lowered.layout, self._options.buffer_bytes // _WORD
-        rows = layout.rows_within(groups, limit)
-        size = layout.words(rows)
-        depth = max(min(limit // size, _MOST_DEPTH), 1)
+        layout = lowered.layout
+        rows = layout.rows_within(groups, self._limit)
+        regions = tuple(slot.region for slot in layout.slots)
+        return self._buffer(
+            stage,
+            layout.words(rows),
+            rows,
+            bool(layout.slots),
+            groups,
+            layout.every,
+            lambda words: prepare_words(words, layout),
+            lambda words: (decode(words, layout, groups, rows), regions),
+        )
+
+    def extra_tiles(self, stage: int, schedule: Schedule) -> Sequence[Binding]:
+        """Memory for the records of ``stage``, a persistent kernel."""
+        lowered = self._lowered[stage]
+        assert isinstance(lowered, LoweredPersistent)
+        if not lowered.extra:
+            return ()
+        layout, stages = lowered.layout, len(schedule.stages)
+        tiles = [tiled.tiles for tiled in schedule.stages]
+        rows = layout.rows_within(stages, max(tiles), self._limit)
+        return self._buffer(
+            stage,
+            layout.words(stages, rows),
+            rows,
+            lowered.body.records is not None,
+            sum(tiles),
+            1,
+            lambda words: words.fill(0),
+            lambda words: decode_instructions(words, lowered, schedule, rows),
+        )
+
+    @property
+    def _limit(self) -> int:
+        return self._options.buffer_bytes // _WORD
+
+    def _buffer(
+        self,
+        stage: int,
+        size: int,
+        rows: int,
+        timed: bool,
+        groups: int,
+        every: int,
+        reset: Callable[[Words], None],
+        read: Callable[[Words], tuple[Decoded, tuple[Region, ...]]],
+    ) -> Sequence[Binding]:
+        depth = max(min(self._limit // size, _MOST_DEPTH), 1)
         memory = self._backend.allocate(_WORD * size * depth)
-        records = _StageRecords(layout, lowered.extra, groups, rows, depth, memory)
+        base = self._lowered[stage].extra[1]
+        records = _StageRecords(size, depth, memory, base, timed, groups, every, reset, read)
         self._records[stage] = records
         for turn in range(depth):
-            prepare_words(records.words(turn), layout)
+            reset(records.words(turn))
         return ArrayBinding(memory.address, (size * depth,), (1,)), 0, rows
 
     # -------------------------------------------------------------------------- launching
@@ -222,23 +301,25 @@ class ProfiledRun(PreparedRun):
     ) -> DeviceEvent:
         records = self._records[stage]
         if records is not None:
-            base = self._turn * records.layout.words(records.rows)
-            launch.set_scalar(records.names[1], base)
+            launch.set_scalar(records.base, self._turn * records.size)
         submitted = time.monotonic_ns()
         event = launch.launch(depends)
         self._pending.append((stage, self._turn, submitted, event))
-        if records is None or not records.layout.slots:  # no clock: the host's, around a wait
+        if records is None or not records.timed:  # no clock: the host's, around a wait
             event.wait()
             self._note_host(stage, submitted, time.monotonic_ns())
         return event
 
     # ---------------------------------------------------------------------------- reading
     def _name(self, stage: int) -> str:
-        return " + ".join(self._headings[stage])
+        headings = self._headings[stage]
+        if len(headings) <= _MOST_NAMES:
+            return " + ".join(headings)
+        return f"{headings[0]} + … + {headings[-1]} ({len(headings)} submissions)"
 
     def _launched(self, stage: int, turn: int, submitted: int, start: int, end: int) -> Launch:
         records = self._records[stage]
-        by_device = records is not None and bool(records.layout.slots)
+        by_device = records is not None and records.timed
         return Launch(
             self._name(stage),
             self._headings[stage],
@@ -249,7 +330,7 @@ class ProfiledRun(PreparedRun):
             start,
             end,
             0 if records is None else records.groups,
-            1 if records is None else records.layout.every,
+            1 if records is None else records.every,
             "device" if by_device else "host",
         )
 
@@ -265,7 +346,7 @@ class ProfiledRun(PreparedRun):
             if records is not None:
                 words = records.words(turn)
                 self._take(stage, turn, submitted, records, words)
-                prepare_words(words, records.layout)
+                records.reset(words)
         self._pending.clear()
         self._runs += self._turn
         self._turn = 0
@@ -273,20 +354,21 @@ class ProfiledRun(PreparedRun):
     def _take(
         self, stage: int, turn: int, submitted: int, records: _StageRecords, words: Words
     ) -> None:
-        recorded, layout = self.recorded, records.layout
-        found = decode(words, layout, records.groups, records.rows)
+        recorded = self.recorded
+        found, regions = records.read(words)
         if not self._variant:
             for name, value in found.counters.items():
                 recorded.counters[name] = recorded.counters.get(name, 0) + value
-        if not layout.slots:
+        if not records.timed:
             return
-        numbers = np.array(
-            [recorded.regions.setdefault(s.region, len(recorded.regions)) for s in layout.slots]
-        )
+        numbers = np.array([recorded.regions.setdefault(r, len(recorded.regions)) for r in regions])
         intervals = found.intervals
         intervals["start"] -= self._options.host_offset_ns
         intervals["end"] -= self._options.host_offset_ns
         intervals["region"] = numbers[intervals["region"]]
+        known = intervals["producer"] >= 0
+        intervals["producer"][known] += recorded.count
+        recorded.count += len(intervals)
         intervals["launch"] = len(recorded.launches)
         start = int(intervals["start"].min(initial=np.iinfo(np.int64).max))
         end = int(intervals["end"].max(initial=0))
@@ -299,12 +381,12 @@ class ProfiledRun(PreparedRun):
                 last=total.last - self._options.host_offset_ns,
             )
             recorded.aggregates.append(kept)
-            if layout.slots[total.region].region.kind != "mark":
+            if regions[total.region].kind != "mark":
                 start, end = min(start, kept.first), max(end, kept.last)
         if start > end:
             start = end = submitted
         for slot, missing in found.dropped.items():
-            name = str(layout.slots[slot].region)
+            name = str(regions[slot])
             recorded.dropped[name] = recorded.dropped.get(name, 0) + missing
         recorded.intervals.append(intervals)
         recorded.launches.append(self._launched(stage, turn, submitted, start, end))
@@ -315,16 +397,14 @@ class ProfiledRun(PreparedRun):
             event.wait()
             records = self._records[stage]
             if records is not None:
-                prepare_words(records.words(turn), records.layout)
+                records.reset(records.words(turn))
         self._pending.clear()
         self._turn = 0
 
     def forget(self) -> None:
         """Read what is left, and let the buffers go; the run must not be launched again."""
         self.read()
-        for records in self._records:
-            if records is not None:
-                records.memory = None
+        self._records = [None] * len(self._records)
         self.launches = []
 
 

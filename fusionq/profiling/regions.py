@@ -34,6 +34,8 @@ class Region:
     sampled: bool = False
 
     def __str__(self) -> str:
+        if self.kind in ("wait", "publish"):
+            return f"{self.name} ({self.kind})"
         return f"{self.stage} / {self.name}" if self.stage and self.sampled else self.name
 
 

@@ -44,7 +44,10 @@ class RecordStages(Instrumentation):
     """Measures each submission's part of a fused kernel, and the barriers."""
 
     def instrument(self, kernel: Kernel, scope: Scope) -> Kernel:
-        """``kernel`` with records of kind ``stage`` and ``barrier``."""
+        """``kernel`` with records of kind ``stage`` and ``barrier``; of a persistent kernel's
+        stages, whose tiles are recorded by the queue, as they are."""
+        if scope.stage.inner:
+            return kernel
         return replace(kernel, body=_phases(kernel.body, kernel.name))
 
 

@@ -20,13 +20,16 @@ INTERVAL = np.dtype(
         ("worker", np.int32),  # who; -1 while not known
         ("launch", np.int32),  # position in Timeline.launches
         ("region", np.int32),  # position in Timeline.regions
-        ("instance", np.int64),  # the work-group or tile
+        ("instance", np.int64),  # the work-group, or the tile, above it the stage's number
         ("start", np.int64),  # ns
         ("end", np.int64),  # ns; of a mark, the same
         ("payload", np.int64),
         ("producer", np.int64),  # of a wait: the interval of the last that it waited for, or -1
     ]
 )
+TILE_BITS = 40
+"""Of an instance of a persistent kernel, the bits of the tile."""
+
 Intervals = npt.NDArray[Any]
 """An array of INTERVAL."""
 

@@ -7,7 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from fusionq.profiling.timeline import Timeline
+from fusionq.profiling.timeline import TILE_BITS, Timeline
+
+_TILE = (1 << TILE_BITS) - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +74,8 @@ def blame(timeline: Timeline) -> tuple[Blame, ...]:
         found.append(
             Blame(
                 waiter, other, len(positions), int(durations.sum()), int(durations.max()),
-                int(intervals["instance"][worst]),
-                int(intervals["instance"][culprit]) if culprit >= 0 else -1,
+                int(intervals["instance"][worst]) & _TILE,
+                int(intervals["instance"][culprit]) & _TILE if culprit >= 0 else -1,
             )
         )  # fmt: skip
     return tuple(sorted(found, key=lambda b: -b.sum_ns))

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -72,6 +76,29 @@ def smoothed(item: fq.Item, a, out):
     for k in range(3):
         total += window[k]
     out[i] = total / 3
+
+
+WEIGHTS = (np.float32(0.25), 3, np.int8(-2))
+
+
+@fq.kernel
+def weighted(item: fq.Item, a, out):
+    i = item.get_id(0)
+    out[i] = WEIGHTS[0] * a[i] + WEIGHTS[1] - WEIGHTS[2]
+
+
+@fq.kernel
+def quotients(item: fq.Item, a, b, out):
+    i = item.get_id(0)
+    out[i, 0] = a[i] / b[i]
+    out[i, 1] = a[i] // b[i]
+    out[i, 2] = a[i] % b[i]
+
+
+@fq.kernel
+def shifted(item: fq.Item, shift, a, out):
+    i = item.get_id(0)
+    out[i] = a[i + shift]
 
 
 @fq.kernel
@@ -213,6 +240,87 @@ def test_guards_that_fall_with_the_id(queue):
     a = fq.Buffer(np.full((4, 4), 9, np.int32))
     queue.submit(guarded_from_both_ends, (4, 4), a)
     np.testing.assert_array_equal(a.numpy(), np.array([[1], [0], [9], [9]]) * np.ones(4, int))
+
+
+def test_captured_tuples_are_constants(queue):
+    """numba-dpex crashes on them."""
+    out = fq.Buffer(100, np.float32)
+    queue.submit(weighted, 100, fq.Buffer(random(100)), out)
+    wanted = np.float32(0.25) * random(100) + np.float32(3) + np.float32(2)
+    np.testing.assert_array_equal(out.numpy(), wanted)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.int32])
+def test_a_division_by_zero_stores_its_result(queue, dtype):
+    """By default the work-item would end there."""
+    a, b = np.array([1, -1, 0, 7], dtype), np.array([0, 0, 0, 2], dtype)
+    out = fq.Buffer(np.full((4, 3), 9.0))
+    queue.submit(quotients, 4, fq.Buffer(a), fq.Buffer(b), out)
+    with np.errstate(all="ignore"):
+        np.testing.assert_array_equal(out.numpy(), np.stack([a / b, a // b, a % b], axis=1))
+
+
+def test_indices_are_unsigned(queue):
+    """numba would make a gather of the choice that it makes for signed ones."""
+    a, out = fq.Buffer(random(100)), fq.Buffer(90, np.float32)
+    with fq.fusion(queue) as f:
+        queue.submit(shifted, 90, 10, a, out)
+    np.testing.assert_array_equal(out.numpy(), random(100)[10:])
+    stored = [line for line in f.report.device_source.splitlines() if "out[" in line]
+    assert stored and all("out[np.uint64(" in line for line in stored)
+    assert "a[np.uint64(" in stored[0]
+
+
+def test_there_are_no_persistent_kernels(queue):
+    a, middle, out = (fq.Buffer(random(5000)) for _ in range(3))
+    with fq.fusion(queue, strategy="megakernel") as f:
+        queue.submit(sub, 5000, a, a, middle)
+        queue.submit(sub, 5000, middle[::-1], a, out)
+    assert "compiles no persistent kernels" in f.report.fallback
+    np.testing.assert_array_equal(out.numpy(), -random(5000))
+
+
+SCRIPT = """
+import numpy as np
+import fusionq as fq
+
+
+@fq.kernel
+def mul(item: fq.Item, a, b, out):
+    i = item.get_id(0)
+    out[i] = a[i] * b[i]
+
+
+@fq.kernel
+def sub(item: fq.Item, a, b, out):
+    i = item.get_id(0)
+    out[i] = a[i] - b[i]
+
+
+a = np.linspace(-1, 1, 1000, dtype=np.float32)
+middle, out = fq.Buffer(1000, np.float32, promote_private=True), fq.Buffer(1000, np.float32)
+queue = fq.FusionQueue("dpex")
+with fq.fusion(queue, require=True) as f:
+    queue.submit(mul, 1000, a, a, middle)
+    queue.submit(sub, 1000, middle, a, out)
+assert (out.numpy() == a * a - a).all()
+print(f.report.cache)
+"""
+
+
+def test_fresh_processes_need_no_environment_variables(tmp_path):
+    """The second takes its plan from the disk cache."""
+    hidden = ("LD_LIBRARY_PATH", "OCL_ICD_FILENAMES", "ONEAPI_ROOT", "LD_PRELOAD")
+    environment = {k: v for k, v in os.environ.items() if k not in hidden}
+    environment |= {"FUSIONQ_CACHE": "on", "FUSIONQ_CACHE_DIR": str(tmp_path / "cache")}
+    script = tmp_path / "script.py"
+    script.write_text(SCRIPT)
+    for cache in ("miss", "disk"):
+        done = subprocess.run(
+            [sys.executable, str(script)],
+            env=environment, capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        assert (done.returncode, done.stdout.strip()) == (0, cache), done.stderr
 
 
 def test_float16_is_refused_with_the_reason(queue):

@@ -38,8 +38,8 @@ def run(directory: Path, *command: str) -> str:
 
 def verdict(directory: Path, *defines: str) -> str:
     """The error that Spin finds in the model with those macros, or an empty string after a
-    complete search without one.  With POLLING, every fair run is also searched for one in which a
-    launch never ends."""
+    complete search without one.  With POLLING, Spin also looks for a fair run in which a launch
+    never ends."""
     liveness = "POLLING" in defines
     macros = [f"-D{define}" for define in defines]
     run(directory, "spin", "-Pcc -E -x c", "-a", *macros, str(MODEL))
@@ -65,6 +65,7 @@ def verdict(directory: Path, *defines: str) -> str:
         "HAZARDS",
         "REDUCTION",
         "REDUCTION BOUNDED",
+        "REDUCTION RENEWED",
         "REDUCTION FIRST_EPOCH=255",
     ],
 )
@@ -114,6 +115,7 @@ def test_every_launch_ends(plan: str, workers: int, launches: int, tmp_path: Pat
         # Stalls.
         ("REDUCTION BOUNDED STALL_NOT_LOOKED_AT", "assertion violated !(stalled_before)"),
         ("STENCIL BOUNDED EVERY_STALL_RECORDED", "assertion violated ((waits[record_instruction]"),
+        ("REDUCTION RENEWED RENEWED_IN_FLIGHT", "assertion violated !(((ran>>i)&1))"),
     ],
 )
 def test_a_broken_protocol_is_caught(mutation: str, error: str, tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from fusionq.codegen.intervals import Intervals
 from fusionq.codegen.memory import Memory
 from fusionq.codegen.names import Names
 from fusionq.codegen.text import PRIMARY, PRODUCT, SHIFT, SUM, UNARY, Text
+from fusionq.errors import DeviceError
 from fusionq.ir.functions import FLOAT_FUNCTIONS
 from fusionq.ir.nodes import (
     Binary,
@@ -204,6 +205,8 @@ class ExpressionPrinter:
         return Text(f"{constructor(target)}({self.value(expr.operand)})", PRIMARY)
 
     def _call(self, expr: Call) -> Text:
+        if not expr.args:
+            raise DeviceError(f"it asks for {expr.function!r}, which numba-dpex cannot")
         name, type = expr.function, expr.args[0].type
         if name == "isnan":
             value = self.text(expr.args[0]).at(BIT_OR)

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from fusionq.backends.reference.groups import Steps, atomic
-from fusionq.backends.reference.memory import declared_array
+from fusionq.backends.reference.memory import declared_array, new_bytes
 from fusionq.backends.reference.scalars import FUNCTIONS, Scalar, int64_range
 from fusionq.ir.nodes import (
     ArrayDecl,
@@ -56,6 +56,7 @@ from fusionq.ir.nodes import (
     Var,
     While,
 )
+from fusionq.ir.walk import local_memories
 from fusionq.language.casts import cast
 
 Ids = tuple[Any, ...]
@@ -106,6 +107,10 @@ def _name(name: str) -> str:
     return "u_" + name
 
 
+def _memory(name: str) -> str:
+    return "m_" + name
+
+
 class _Compiler:
     def __init__(self, kernel: str) -> None:
         self._kernel = kernel
@@ -113,6 +118,7 @@ class _Compiler:
             "int64_range": int64_range,
             "cast": cast,
             "declared_array": declared_array,
+            "new_bytes": new_bytes,
             "atomic": atomic,
             **{f"call_{name}": function for name, function in FUNCTIONS.items()},
         }
@@ -127,16 +133,18 @@ class _Compiler:
     def kernel(self, kernel: Kernel) -> Iterator[str]:
         yield f"def bind({', '.join(_name(p.name) for p in kernel.params)}):"
         yield "    def work_group():"
-        yield from (f"        {self._declare(a)}" for a in kernel.arrays if a.space == "local")
+        for name, arrays in local_memories(kernel).items():
+            yield f"        {_memory(name)} = new_bytes({max(a.nbytes for a in arrays)})"
+            yield from (f"        {self._declare(a, _memory(name))}" for a in arrays)
         yield f"        def work_item({_QUERIES}):"
         yield from (f"            {self._declare(a)}" for a in kernel.arrays if a.space != "local")
         yield from self._body(kernel.body, "            ")
         yield "        return work_item"
         yield "    return work_group"
 
-    def _declare(self, array: ArrayDecl) -> str:
-        dtype = self._object(array.dtype)
-        arguments = f"{self._kernel!r}, {array.name!r}, {array.shape!r}, {dtype}"
+    def _declare(self, array: ArrayDecl, memory: str | None = None) -> str:
+        dtype, memory = self._object(array.dtype), memory or f"new_bytes({array.nbytes})"
+        arguments = f"{self._kernel!r}, {array.name!r}, {array.shape!r}, {dtype}, {memory}"
         return f"{_name(array.name)} = declared_array({arguments})"
 
     def _body(self, body: Iterable[Stmt], pad: str) -> Iterator[str]:

@@ -100,12 +100,23 @@ class CheckedArray:
                 )
 
 
+def new_bytes(nbytes: int) -> npt.NDArray[np.uint8]:
+    """Private or local memory."""
+    return np.empty(nbytes, np.uint8)
+
+
 def declared_array(
-    kernel: str, name: str, shape: tuple[int, ...], dtype: ScalarType
+    kernel: str,
+    name: str,
+    shape: tuple[int, ...],
+    dtype: ScalarType,
+    memory: npt.NDArray[np.uint8],
 ) -> CheckedArray:
-    """New private or local memory, filled with what no kernel should rely on."""
+    """An array at the start of ``memory``, filled with what no kernel should rely on."""
     if dtype.is_float:
         poison: float = np.nan
     else:
         poison = True if dtype.is_bool else integer_limits(dtype.dtype)[1]
-    return CheckedArray(kernel, name, np.full(shape, poison, dtype.dtype))
+    data: npt.NDArray[Any] = np.ndarray(shape, dtype.dtype, memory)
+    data.fill(poison)
+    return CheckedArray(kernel, name, data)

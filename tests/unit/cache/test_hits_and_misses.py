@@ -157,6 +157,8 @@ def another(value: object) -> object:
     """A device's property, differently."""
     if isinstance(value, bool):
         return not value
+    if value == "reference":  # a kind
+        return "accelerator"
     return value + 1 if isinstance(value, int) else f"another {value}"
 
 

@@ -225,6 +225,20 @@ def test_a_launch_leaves_the_control_memory_as_the_next_one_needs_it(assigned: b
         np.testing.assert_array_equal(words, there)
 
 
+def test_every_launch_looks_again_whether_all_are_resident() -> None:
+    schedules = set()
+    for seed in range(30):
+        table = stencil(np.stack([START, np.zeros_like(START)])).assigned(WORKERS)
+        control, choose = Control(memory()), random_choice(seed)
+        ran = [
+            launch(table, control, epoch, WORKERS, resident, choose)
+            for epoch, resident in enumerate((WORKERS, 1, WORKERS), 1)
+        ]
+        schedules.add(tuple(one.schedule for one in ran))
+    assert ("static", "dynamic", "static") in schedules
+    assert all(second == "dynamic" for _, second, _ in schedules)
+
+
 def test_an_assigned_worker_runs_its_list() -> None:
     ran = [
         outcome(random_choice(seed), change=lambda t: t.assigned(WORKERS))[1][0]

@@ -1,0 +1,287 @@
+"""Persistent kernels: who did which tile of which stage when, and who waited for whom.
+
+The trip count is known: every tile of every stage happens once, and has a row of its own.  What
+its workers do between two looks at the clock is ticket, wait, work (the stage), publish.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from math import prod
+
+import numpy as np
+import numpy.typing as npt
+
+from fusionq.ir.nodes import (
+    ArrayParam,
+    Call,
+    Compare,
+    Const,
+    Expr,
+    InstructionRecords,
+    Kernel,
+    Persistent,
+    Record,
+    ScalarParam,
+)
+from fusionq.ir.types import INT64
+from fusionq.ir.verifier import verify
+from fusionq.ir.walk import rewrite_body
+from fusionq.megakernel.schedule import Schedule
+from fusionq.passes.names import Names
+from fusionq.profiling.decoding import Decoded, Words, counter_values, slot_intervals
+from fusionq.profiling.lowering import BASE, RECORDS, ROWS, RecordLowering, layout_of
+from fusionq.profiling.regions import Region, Slot
+from fusionq.profiling.timeline import INTERVAL, TILE_BITS, Intervals
+
+_HEAD = 6
+"""Words of a row before those of the stage's own regions; see ``InstructionRecords``."""
+_TICKET = Region("next instruction", "ticket")
+
+
+@dataclass(frozen=True)
+class InstructionLayout:
+    """A launch's records in int64 words: counters, then a row for each tile of each stage.
+
+    ``slots``: for each stage code its own regions, with offsets in the row.
+    """
+
+    counters: tuple[str, ...]
+    slots: tuple[tuple[Slot, ...], ...]
+    rows_at: int
+    row_words: int
+
+    def words(self, stages: int, rows: int) -> int:
+        """Words of a launch with ``rows`` rows for each stage."""
+        return self.rows_at + stages * rows * self.row_words
+
+    def rows_within(self, stages: int, tiles: int, words: int) -> int:
+        """The rows of each stage, of which none has more than ``tiles``, that fit into ``words``;
+        at least 1."""
+        return max(min(tiles, (words - self.rows_at) // (self.row_words * stages)), 1)
+
+
+@dataclass(frozen=True)
+class LoweredPersistent:
+    """A persistent kernel that writes to its parameters ``extra``; ``plain``: without records."""
+
+    kernel: Kernel
+    layout: InstructionLayout
+    extra: tuple[str, ...]
+    body: Persistent
+
+
+def lower_persistent(
+    kernel: Kernel, body: Persistent, *, instructions: bool, occurrences: int, clock: bool
+) -> LoweredPersistent:
+    """Lower the records in the stages of ``kernel``, whose body is ``body``; ``instructions``:
+    also record each tile.  Without a ``clock`` only counters are kept."""
+    kernels = [_without(c.kernel, clock) for c in body.codes]
+    layouts = [layout_of(k, {}, "truncate", occurrences) for k in kernels]
+    counters = tuple(dict.fromkeys(name for layout in layouts for name in layout.counters))
+    if (
+        not counters
+        and not any(layout.slots for layout in layouts)
+        and not (instructions and clock)
+    ):
+        return LoweredPersistent(kernel, InstructionLayout((), (), 0, _HEAD), (), body)
+    shifted = [
+        replace(layout, counters=counters, slots=tuple(_shifted(s) for s in layout.slots))
+        for layout in layouts
+    ]
+    rows_at = shifted[0].rows_at
+    row_words = _HEAD + max(layout.row_words for layout in layouts)
+    layout = InstructionLayout(counters, tuple(one.slots for one in shifted), rows_at, row_words)
+    names = Names(p.name for p in kernel.params)
+    extra = tuple(names.fresh(n) for n in (RECORDS, BASE, ROWS))
+    codes, arguments = [], []
+    for code, stripped, one in zip(body.codes, kernels, shifted, strict=True):
+        if not one.slots and not _counts(stripped):
+            codes.append(replace(code, kernel=stripped))
+            arguments.append(())
+            continue
+        lowered = _StageLowering(stripped, one).run()
+        codes.append(replace(code, kernel=lowered.kernel))
+        arguments.append(extra)
+    stages = tuple(replace(s, arguments=(*s.arguments, *arguments[s.code])) for s in body.stages)
+    records = InstructionRecords(*extra, rows_at, row_words) if clock else None
+    new = replace(body, codes=tuple(codes), stages=stages, records=records)
+    params = (
+        ArrayParam(extra[0], INT64, 1, restrict=False, unit_stride=True),
+        ScalarParam(extra[1], INT64),
+        ScalarParam(extra[2], INT64),
+    )
+    lowered_kernel = replace(kernel, params=(*kernel.params, *params), body=(new,))
+    verify(lowered_kernel)
+    return LoweredPersistent(lowered_kernel, layout, extra, new)
+
+
+def _without(kernel: Kernel, clock: bool) -> Kernel:
+    """``kernel`` without the records that a persistent kernel cannot keep."""
+    kinds = ("region", "mark", "counter") if clock else ("counter",)
+    kept = rewrite_body(
+        kernel.body,
+        stmt=lambda s: () if isinstance(s, Record) and s.kind not in kinds else (s,),
+    )
+    return replace(kernel, body=kept)
+
+
+def _counts(kernel: Kernel) -> bool:
+    return bool(layout_of(kernel, {}, "truncate", 1).counters)
+
+
+def _shifted(slot: Slot) -> Slot:
+    count = None if slot.count is None else slot.count + _HEAD
+    return replace(slot, offset=slot.offset + _HEAD, count=count)
+
+
+class _StageLowering(RecordLowering):
+    """A tile's first work-items record, into the tile's row."""
+
+    def _array_param(self) -> ArrayParam:
+        return replace(super()._array_param(), restrict=False)
+
+    def _writer(self, record: Record) -> str | None:
+        return None if record.kind == "counter" else "first_sub_group_here"
+
+    def _group(self) -> Expr:
+        return Const(INT64, 0)
+
+    def _has_row(self) -> Expr:
+        return Compare("ge", _row(), Const(INT64, 0))
+
+    def _row(self, offset: Expr) -> tuple[Expr]:
+        return (self._sum(_row(), offset),)
+
+
+def _row() -> Expr:
+    return Call(INT64, "record_row", ())
+
+
+# ------------------------------------------------------------------------------- decoding
+def decode_instructions(
+    words: Words, lowered: LoweredPersistent, plan: Schedule, rows: int
+) -> tuple[Decoded, tuple[Region, ...]]:
+    """The records of a launch that followed ``plan`` with ``rows`` rows for each stage, and the
+    regions that they count in."""
+    layout, body = lowered.layout, lowered.body
+    decoded = Decoded(np.empty(0, INTERVAL))
+    decoded.counters = counter_values(words, layout.counters)
+    regions: dict[Region, int] = {}
+    if body.records is None:
+        return decoded, ()
+    table = words[layout.rows_at :][: len(body.stages) * rows * layout.row_words]
+    table = table.reshape(len(body.stages), rows, layout.row_words)
+    found: list[Intervals] = []
+    published: list[npt.NDArray[np.int64]] = []
+    """For each stage and tile, the interval of its publication."""
+    position = 0
+    for number, (stage, tiled) in enumerate(zip(body.stages, plan.stages, strict=True)):
+        mine = table[number, : min(tiled.tiles, rows)]
+        there = np.flatnonzero(mine[:, 0])
+        parts = [(_TICKET, 1, 2), (Region(stage.label, "stage", "", _members(stage.label)), 3, 4)]
+        if body.codes[stage.code].waits:
+            parts.append((Region(stage.label, "wait"), 2, 3))
+        parts.append((Region(stage.label, "publish"), 4, 5))
+        for region, start, end in parts:
+            one = _intervals(mine, there, number, start, end)
+            one["region"] = regions.setdefault(region, len(regions))
+            if region.kind == "publish":
+                at = np.full(tiled.tiles, -1)
+                at[there] = position + np.arange(len(there))
+                published.append(at)
+            found.append(one)
+            position += len(one)
+        for slot in layout.slots[stage.code]:
+            own, dropped = slot_intervals(mine, slot, len(mine))
+            region = replace(slot.region, stage=stage.label, submissions=_members(stage.label))
+            own["region"] = regions.setdefault(region, len(regions))
+            own["worker"] = mine[own["instance"], 0] - 1
+            own["instance"] += number << TILE_BITS
+            found.append(own)
+            position += len(own)
+            if dropped:
+                decoded.dropped[regions[region]] = dropped
+        if tiled.tiles > rows:
+            stage_region = regions[parts[1][0]]
+            decoded.dropped[stage_region] = tiled.tiles - rows
+    decoded.intervals = np.concatenate(found)
+    _attribute(decoded.intervals, body, plan, published, tuple(regions))
+    return decoded, tuple(regions)
+
+
+def _members(label: str) -> tuple[int, ...]:
+    """The submissions in a stage's label, such as ``0: mul, 1: sub``."""
+    numbers = (part.partition(":")[0].strip() for part in label.split(","))
+    return tuple(int(n) for n in numbers if n.isdigit())
+
+
+def _intervals(
+    rows: Words, there: npt.NDArray[np.intp], stage: int, start: int, end: int
+) -> Intervals:
+    found = np.zeros(len(there), INTERVAL)
+    found["worker"] = rows[there, 0] - 1
+    found["instance"] = (stage << TILE_BITS) + there
+    found["start"], found["end"] = rows[there, start], rows[there, end]
+    found["producer"] = -1
+    return found
+
+
+def _attribute(
+    intervals: Intervals,
+    body: Persistent,
+    plan: Schedule,
+    published: list[npt.NDArray[np.int64]],
+    regions: tuple[Region, ...],
+) -> None:
+    """Say of each wait which of the tiles that it waited for was published last, and on which
+    barrier counter (the payload); publications have their counter as payload too."""
+    for number, positions in enumerate(published):
+        tiles = np.flatnonzero(positions >= 0)
+        intervals["payload"][positions[tiles]] = _counter_lines(plan, number, tiles)
+    when = [np.where(at >= 0, intervals["start"][at], np.iinfo(np.int64).min) for at in published]
+    is_wait = np.array([r.kind == "wait" for r in regions])[intervals["region"]]
+    for position in np.flatnonzero(is_wait):
+        stage, tile = divmod(int(intervals["instance"][position]), 1 << TILE_BITS)
+        last, latest = -1, np.iinfo(np.int64).min
+        for producer, tiles in _waited_for(plan, stage, tile):
+            times = when[producer][tiles]
+            if len(times) and times.max() > latest:
+                latest = int(times.max())
+                last = int(published[producer][tiles[int(times.argmax())]])
+        if last >= 0:
+            intervals["producer"][position] = last
+            intervals["payload"][position] = intervals["payload"][last]
+
+
+def _waited_for(
+    plan: Schedule, stage: int, tile: int
+) -> Iterator[tuple[int, npt.NDArray[np.int64]]]:
+    """The producers, and their tiles, that a tile waits for."""
+    for box in plan.waits[stage]:
+        count = plan.stages[box.producer].count
+        if box.low is None or box.high is None:
+            yield box.producer, np.arange(prod(count))
+            continue
+        ranges = [
+            np.arange(max(int(low[tile]), 0), min(int(high[tile]), n - 1) + 1)
+            for low, high, n in zip(box.low, box.high, count, strict=True)
+        ]
+        if all(len(r) for r in ranges):
+            grid = np.ix_(*ranges)
+            yield box.producer, np.ravel_multi_index(grid, count).reshape(-1).astype(np.int64)
+
+
+def _counter_lines(
+    plan: Schedule, stage: int, tiles: npt.NDArray[np.intp]
+) -> npt.NDArray[np.int64]:
+    """The line of the barrier counter that each tile counts on; 0 for none."""
+    counters, count = plan.counters[stage], plan.stages[stage].count
+    if counters.first < 0:
+        return np.full(len(tiles), max(counters.total, 0))
+    at = np.unravel_index(tiles, count)
+    line = np.zeros(len(tiles), np.int64)
+    for place, shared, n in zip(at, counters.shared, count, strict=True):
+        line = line * -(-n // shared) + place // shared
+    return line + counters.first
