@@ -156,9 +156,7 @@ def _check(
     clock.lap("disk")
 
 
-def _holds(
-    entry: KnownSubmission, submission: Submission, values: Sequence[ScalarValue]
-) -> bool:
+def _holds(entry: KnownSubmission, submission: Submission, values: Sequence[ScalarValue]) -> bool:
     """Whether one of the entry's checks serves the ``values``; the entry then remembers them."""
     for validity in entry.checks:
         if validity.holds((submission,)):

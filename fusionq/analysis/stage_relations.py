@@ -74,7 +74,7 @@ class StageRelations:
         if key not in self._between:
             first, second = self.stages[producer], self.stages[consumer]
             try:
-                with limited_operations():
+                with limited_operations(1 + len(self._pairs(first, second))):
                     self._between[key] = self._relation(first, second)
             except TooManyOperations:
                 self._between[key] = self._everything(first, second)
@@ -135,19 +135,28 @@ class StageRelations:
     # ------------------------------------------------------------------------- relations
     def _relation(self, first: StageItems, second: StageItems) -> Relation | None:
         union: isl.Map | None = None
-        for p in first.members:
-            for c in second.members:
-                for a in self.analysis.accesses[p].accesses:
-                    for b in self.analysis.accesses[c].accesses:
-                        if a.kind == b.kind == "read" or not self._same_memory(p, a, c, b):
-                            continue
-                        one = self._items(first, p, a, second, c, b)
-                        if one is None:
-                            return self._everything(first, second)
-                        union = one if union is None else union.union(one)
+        for p, a, c, b in self._pairs(first, second):
+            one = self._items(first, p, a, second, c, b)
+            if one is None:
+                return self._everything(first, second)
+            union = one if union is None else union.union(one)
         if union is None or union.is_empty():
             return None
         return Relation(union.coalesce(), True)
+
+    def _pairs(
+        self, first: StageItems, second: StageItems
+    ) -> list[tuple[int, Access, int, Access]]:
+        """The accesses to the same memory of which one writes, each with its submission."""
+        accesses = self.analysis.accesses
+        return [
+            (p, a, c, b)
+            for p in first.members
+            for c in second.members
+            for a in accesses[p].accesses
+            for b in accesses[c].accesses
+            if not a.kind == b.kind == "read" and self._same_memory(p, a, c, b)
+        ]
 
     def _same_memory(self, p: int, a: Access, c: int, b: Access) -> bool:
         analysis = self.analysis

@@ -120,9 +120,7 @@ def validity_of(
     )
 
 
-def _sources(
-    analysis: ListAnalysis, asked_for: Collection[str]
-) -> dict[str, tuple[Source, ...]]:
+def _sources(analysis: ListAnalysis, asked_for: Collection[str]) -> dict[str, tuple[Source, ...]]:
     """Sizes with their first source (the structure key says which are equal); integer scalars
     that an access depends on, and those ``asked_for``, with all of theirs."""
     symbols = analysis.symbols

@@ -143,6 +143,10 @@ def statistics(timeline: Timeline) -> tuple[RegionStatistics, ...]:
 
 
 # ------------------------------------------------------------------------------- overlap
+_NEIGHBOURS = 8
+"""So many of the stages after a stage are compared with it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Overlap:
     """For how long two stages of one launch were both at work, in nanoseconds; ``share`` of the
@@ -155,7 +159,8 @@ class Overlap:
 
 
 def overlaps(timeline: Timeline) -> tuple[Overlap, ...]:
-    """Of all pairs of stages, each pair over the launches that have both."""
+    """Of all pairs of stages that begin soon after each other, each pair over the launches that
+    have both; the longest first."""
     both: dict[tuple[int, int], int] = {}
     alone: dict[tuple[int, int], tuple[int, int]] = {}
     stages = timeline.of_kinds("stage")
@@ -167,16 +172,17 @@ def overlaps(timeline: Timeline) -> tuple[Overlap, ...]:
         }
         numbers = sorted(active, key=lambda r: int(active[r][0, 0]))
         for position, a in enumerate(numbers):
-            for b in numbers[position + 1 :]:
+            for b in numbers[position + 1 : position + 1 + _NEIGHBOURS]:
                 pair = a, b
                 both[pair] = both.get(pair, 0) + _common(active[a], active[b])
                 lengths = alone.get(pair, (0, 0))
                 alone[pair] = lengths[0] + _length(active[a]), lengths[1] + _length(active[b])
     names = [str(r) for r in timeline.regions]
-    return tuple(
+    found = (
         Overlap(names[a], names[b], ns, ns / max(min(alone[a, b]), 1))
         for (a, b), ns in both.items()
     )
+    return tuple(sorted(found, key=lambda o: -o.both_ns))
 
 
 def _union(intervals: Intervals) -> npt.NDArray[np.int64]:

@@ -13,6 +13,8 @@ import numpy.typing as npt
 from fusionq.profiling.timeline import Intervals, Timeline
 from fusionq.profiling.waits import last_arrivers
 
+_MOST_STAGES = 12
+
 
 @dataclass(frozen=True, slots=True)
 class CriticalPath:
@@ -95,7 +97,7 @@ class _Chain:
 # ------------------------------------------------------------------------------- what if
 @dataclass(frozen=True, slots=True)
 class WhatIf:
-    """How long all launches would take if a stage took no time, by a replay of what was measured;
+    """How long a launch would take if a stage took no time, by a replay of what was measured;
     nanoseconds.  ``replayed_ns``: the same replay with the stage; the model's error is its distance
     from ``measured_ns``."""
 
@@ -110,17 +112,19 @@ class WhatIf:
         return 1 - self.without_ns / self.replayed_ns if self.replayed_ns else 0.0
 
 
-def what_if(timeline: Timeline) -> tuple[WhatIf, ...]:
-    """For each stage, the greatest saving first."""
-    launches = [k for k, launch in enumerate(timeline.launches) if launch.source == "device"]
-    replays = [_Replay(timeline, launch) for launch in launches]
-    measured = sum(timeline.launches[k].makespan_ns for k in launches)
-    replayed = sum(replay.makespan(None) for replay in replays)
-    found = []
-    for number, region in enumerate(timeline.regions):
-        if region.kind == "stage" and any(number in r.regions for r in replays):
-            without = sum(replay.makespan(number) for replay in replays)
-            found.append(WhatIf(region.name, without, replayed, measured))
+def what_if(timeline: Timeline, launch: int) -> tuple[WhatIf, ...]:
+    """For each stage of a launch, of many only those that take longest; the greatest saving
+    first."""
+    replay = _Replay(timeline, launch)
+    measured, replayed = timeline.launches[launch].makespan_ns, replay.makespan(None)
+    mine = timeline.intervals[timeline.intervals["launch"] == launch]
+    sums = np.bincount(mine["region"], mine["end"] - mine["start"], len(timeline.regions))
+    stages = [k for k, r in enumerate(timeline.regions) if r.kind == "stage" and sums[k]]
+    stages.sort(key=lambda k: -sums[k])
+    found = [
+        WhatIf(timeline.regions[k].name, replay.makespan(k), replayed, measured)
+        for k in stages[:_MOST_STAGES]
+    ]
     return tuple(sorted(found, key=lambda w: w.without_ns))
 
 
@@ -133,7 +137,6 @@ class _Replay:
         intervals = chain.intervals
         self.start = timeline.launches[launch].start_ns
         self.workers = len(set(intervals["worker"].tolist()))
-        self.regions = set(intervals["region"].tolist())
         tasks: dict[tuple[int, int], list[int]] = {}
         for position, (worker, instance) in enumerate(
             zip(intervals["worker"].tolist(), intervals["instance"].tolist(), strict=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from fusionq.profiling.accounting import Accounting, RegionStatistics, tail_ns
 from fusionq.profiling.comparison import Comparison, gaps_ns
-from fusionq.profiling.text import count, duration, percent
+from fusionq.profiling.text import count, duration, joined, percent
 from fusionq.profiling.timeline import Timeline
 from fusionq.profiling.waits import Blame
 
@@ -139,7 +139,7 @@ def _slower(compared: Sequence[Comparison]) -> list[Finding]:
     return [
         Finding(
             1 - c.speedup,
-            f"fused, {' + '.join(c.headings)} takes {duration(c.fused.makespan_ns)}, unfused "
+            f"fused, {joined(c.headings)} takes {duration(c.fused.makespan_ns)}, unfused "
             f"{duration(c.unfused.makespan_ns)}",
             'leave this list unfused (strategy="unfused")',
         )

@@ -24,6 +24,7 @@ from fusionq.ir.nodes import (
     Persistent,
     Record,
     ScalarParam,
+    StageCode,
 )
 from fusionq.ir.types import INT64
 from fusionq.ir.verifier import verify
@@ -80,11 +81,8 @@ def lower_persistent(
     kernels = [_without(c.kernel, clock) for c in body.codes]
     layouts = [layout_of(k, {}, "truncate", occurrences) for k in kernels]
     counters = tuple(dict.fromkeys(name for layout in layouts for name in layout.counters))
-    if (
-        not counters
-        and not any(layout.slots for layout in layouts)
-        and not (instructions and clock)
-    ):
+    own = bool(counters) or any(layout.slots for layout in layouts)
+    if not own and not (instructions and clock):
         return LoweredPersistent(kernel, InstructionLayout((), (), 0, _HEAD), (), body)
     shifted = [
         replace(layout, counters=counters, slots=tuple(_shifted(s) for s in layout.slots))
@@ -94,8 +92,9 @@ def lower_persistent(
     row_words = _HEAD + max(layout.row_words for layout in layouts)
     layout = InstructionLayout(counters, tuple(one.slots for one in shifted), rows_at, row_words)
     names = Names(p.name for p in kernel.params)
-    extra = tuple(names.fresh(n) for n in (RECORDS, BASE, ROWS))
-    codes, arguments = [], []
+    buffer, base, rows = extra = names.fresh(RECORDS), names.fresh(BASE), names.fresh(ROWS)
+    codes: list[StageCode] = []
+    arguments: list[tuple[str, ...]] = []
     for code, stripped, one in zip(body.codes, kernels, shifted, strict=True):
         if not one.slots and not _counts(stripped):
             codes.append(replace(code, kernel=stripped))
@@ -105,7 +104,7 @@ def lower_persistent(
         codes.append(replace(code, kernel=lowered.kernel))
         arguments.append(extra)
     stages = tuple(replace(s, arguments=(*s.arguments, *arguments[s.code])) for s in body.stages)
-    records = InstructionRecords(*extra, rows_at, row_words) if clock else None
+    records = InstructionRecords(buffer, base, rows, rows_at, row_words) if clock else None
     new = replace(body, codes=tuple(codes), stages=stages, records=records)
     params = (
         ArrayParam(extra[0], INT64, 1, restrict=False, unit_stride=True),

@@ -174,21 +174,26 @@ class Profile:
         """Who waited for whom."""
         return blame(self.timeline)
 
+    @property
+    def _longest(self) -> int | None:
+        """The launch that took longest, of those of which all work-groups recorded."""
+        if self.timeline.is_sampled:
+            return None
+        launches = self.timeline.launches
+        found = set(self.timeline.accounted()["launch"].tolist())
+        return max(found, key=lambda k: launches[k].makespan_ns, default=None)
+
     @cached_property
     def critical_path(self) -> CriticalPath | None:
         """Of the longest launch; None without records."""
-        launches = self.timeline.launches
-        if self.timeline.is_sampled:
-            return None
-        found = set(self.timeline.accounted()["launch"].tolist())
-        longest = max(found, key=lambda k: launches[k].makespan_ns, default=None)
+        longest = self._longest
         return None if longest is None else critical_path(self.timeline, longest)
 
     @cached_property
     def what_if(self) -> tuple[WhatIf, ...]:
-        """How long it would take without each stage."""
-        known = len(self.timeline.accounted()) and not self.timeline.is_sampled
-        return what_if(self.timeline) if known else ()
+        """How long the longest launch would take without each stage."""
+        longest = self._longest
+        return () if longest is None else what_if(self.timeline, longest)
 
     @cached_property
     def comparisons(self) -> tuple[Comparison, ...]:

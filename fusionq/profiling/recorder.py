@@ -37,11 +37,11 @@ from fusionq.profiling.instrumentation import Instrumentation, Scope
 from fusionq.profiling.lowering import Lowered, lower_records
 from fusionq.profiling.regions import Overflow, Region
 from fusionq.profiling.stages import RecordStages
+from fusionq.profiling.text import joined
 from fusionq.profiling.timeline import INTERVAL, Aggregate, Intervals, Launch, Variant
 from fusionq.submission_list import SubmissionList
 
 _WORD = 8
-_MOST_NAMES = 4
 _MOST_DEPTH = 64
 """Launches whose records one buffer holds at most before they are read."""
 
@@ -312,10 +312,7 @@ class ProfiledRun(PreparedRun):
 
     # ---------------------------------------------------------------------------- reading
     def _name(self, stage: int) -> str:
-        headings = self._headings[stage]
-        if len(headings) <= _MOST_NAMES:
-            return " + ".join(headings)
-        return f"{headings[0]} + … + {headings[-1]} ({len(headings)} submissions)"
+        return joined(self._headings[stage])
 
     def _launched(self, stage: int, turn: int, submitted: int, start: int, end: int) -> Launch:
         records = self._records[stage]

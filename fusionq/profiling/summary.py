@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from fusionq.profiling.accounting import KINDS
-from fusionq.profiling.text import count, duration, nbytes, percent, table
+from fusionq.profiling.text import count, duration, joined, nbytes, percent, table
 
 if TYPE_CHECKING:
     from fusionq.profiling.profile import Profile
@@ -108,6 +108,7 @@ def _overlap(profile: Profile) -> Iterator[str]:
     rows = [
         (f"{o.first} and {o.second}", duration(o.both_ns), percent(o.share))
         for o in profile.overlaps[:_MOST_ROWS]
+        if o.both_ns
     ]
     if rows:
         yield "stages at work at the same time"
@@ -131,14 +132,14 @@ def _path(profile: Profile) -> Iterator[str]:
     if len(rows) > 1:
         replayed, measured = profile.what_if[0].replayed_ns, profile.what_if[0].measured_ns
         yield f"if a stage took no time (replayed: {duration(replayed)} of {duration(measured)})"
-        yield from table(("", "all launches", "saved"), rows)
+        yield from table(("", "that launch", "saved"), rows)
 
 
 def _compared(profile: Profile) -> Iterator[str]:
     for c in profile.comparisons:
         more = "" if c.exact_traffic else " (at most)"
         yield (
-            f"fused against unfused: {' + '.join(c.headings)}: {c.speedup:.2f} times as fast, "
+            f"fused against unfused: {joined(c.headings)}: {c.speedup:.2f} times as fast, "
             f"medians of {count(c.runs, 'run')}"
         )
         rows = [
@@ -151,7 +152,7 @@ def _compared(profile: Profile) -> Iterator[str]:
         )
     for work in profile.works:
         if work.compared is not None and len(work.submissions) > 1:
-            yield f"not compared with unfused: {' + '.join(work.headings)}: {work.compared}"
+            yield f"not compared with unfused: {joined(work.headings)}: {work.compared}"
 
 
 def _counters(profile: Profile) -> Iterator[str]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+_MOST_HEADINGS = 4
+
 
 def duration(ns: float) -> str:
     """Nanoseconds with three digits and a unit."""
@@ -34,6 +36,13 @@ def percent(share: float) -> str:
 def count(number: int, one: str, many: str | None = None) -> str:
     """Such as ``1 launch`` and ``2 launches``."""
     return f"{number:,} {one if number == 1 else many or one + 's'}"
+
+
+def joined(headings: Sequence[str]) -> str:
+    """Submissions that ran together; of many the first and the last."""
+    if len(headings) <= _MOST_HEADINGS:
+        return " + ".join(headings)
+    return f"{headings[0]} + … + {headings[-1]} ({len(headings)} submissions)"
 
 
 def table(head: tuple[str, ...], rows: Sequence[tuple[str, ...]], indent: str = "  ") -> list[str]:

@@ -45,10 +45,7 @@ class TileArray:
     def index(self, dim: int, place: str) -> str:
         """The index of a place in the group's tile."""
         extent = self.tile[dim]
-        if place == f"l{dim}":
-            index = "ijk"[dim]
-        else:
-            index = f"g{dim} * {extent} + {place}"
+        index = "ijk"[dim] if place == f"l{dim}" else f"g{dim} * {extent} + {place}"
         if self.offset[dim]:
             index = f"{index} + {self.offset[dim]}"
         return f"{self.name}.shape[{dim}] - 1 - ({index})" if self.reverse[dim] else index

@@ -31,6 +31,8 @@ from tests.property.kernel_expressions import Draw, Features, Scope, typed
 from tests.property.kernel_parameters import GatherArray, ScalarParameter
 from tests.property.kernel_text import KernelWriter
 
+GROUP_FUNCTIONS = ("reduce", "any", "all", "broadcast", "inclusive_scan", "exclusive_scan")
+
 Group = TileArray | LocalTile
 """What a work-group has a tile of."""
 
@@ -267,9 +269,7 @@ class GroupKernelWriter(KernelWriter):
         places = [own_place(self._draw, *dim, turn or "0") for dim in dims]
         return self._index(array, places, checks)
 
-    def _any_index(
-        self, array: Group, turn: str | None, scope: Scope, checks: list[str]
-    ) -> str:
+    def _any_index(self, array: Group, turn: str | None, scope: Scope, checks: list[str]) -> str:
         places = [
             any_place(self._draw, *dim, turn or "0", self.index(scope)) for dim in self._dims(array)
         ]
@@ -343,7 +343,7 @@ class GroupKernelWriter(KernelWriter):
         """A value that the whole group makes together; a scan's is each item's own."""
         types = [t for t in self._features.dtypes if not t.is_bool] or [INT64]
         type_, name = self.choose(types), self._fresh("u")
-        kind = self.choose(("reduce", "any", "all", "broadcast", "inclusive_scan", "exclusive_scan"))
+        kind = self.choose(GROUP_FUNCTIONS)
         if kind in ("any", "all"):
             self.line(f"{name} = fq.{kind}_of_group(group, {self.condition(scope, 2)})")
             self._uniform.append(name)
@@ -393,9 +393,7 @@ def random_tile_array(
     return TileArray(name, dtype, tile, elements, offset, reverse, written, made)
 
 
-def random_local_tile(
-    draw: Draw, name: str, dtype: ScalarType, local: Sequence[int]
-) -> LocalTile:
+def random_local_tile(draw: Draw, name: str, dtype: ScalarType, local: Sequence[int]) -> LocalTile:
     """A LocalAccessor with one to three elements a work-item."""
     elements = draw(st.sampled_from((1, 1, 1, 2, 3)))
     linear = len(local) == 1 or draw(st.booleans())

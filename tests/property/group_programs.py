@@ -129,9 +129,7 @@ class GroupProgramDraw(ProgramDraw):
                 continue
             if kind == "local":
                 dtype = self._draw(st.sampled_from(self._features.dtypes))
-                tile = random_local_tile(
-                    self._draw, f"m{number}", dtype, tuple(range_.local_range)
-                )
+                tile = random_local_tile(self._draw, f"m{number}", dtype, tuple(range_.local_range))
                 parameters.append(tile)
                 arguments.append(LocalAccessor(tile.tile, dtype.dtype))
                 continue
@@ -146,9 +144,7 @@ class GroupProgramDraw(ProgramDraw):
         kernel = RandomKernel(writer.text(), self._ndim, tuple(parameters), True)
         return SubmissionSpec(kernel, range_, tuple(arguments))
 
-    def _array(
-        self, kind: str, number: int, view: View, range_: NdRange
-    ) -> GroupParameter | None:
+    def _array(self, kind: str, number: int, view: View, range_: NdRange) -> GroupParameter | None:
         """A parameter for ``view``; None if there is none of that kind."""
         spec = self._buffers[view.buffer]
         shape = spec.data[view.slices].shape
@@ -184,9 +180,7 @@ class GroupProgramDraw(ProgramDraw):
             return super()._repeated(earlier)
         arguments: list[Any] = []
         accepted: list[tuple[int, bool, set[int]]] = []
-        for parameter, argument in zip(
-            earlier.kernel.parameters, earlier.arguments, strict=True
-        ):
+        for parameter, argument in zip(earlier.kernel.parameters, earlier.arguments, strict=True):
             if isinstance(parameter, ScalarParameter):
                 argument = random_scalar(self._draw, parameter.type)
             elif not isinstance(parameter, LocalTile):

@@ -102,7 +102,8 @@ def test_the_source_declares_one_memory():
     assert "__local ulong longs_memory[8];" in source
     for name, type_ in (("floats", "float"), ("longs", "long"), ("bytes_", "char")):
         assert f"__attribute__((may_alias)) aliased_{type_};" in source
-        assert f"__local aliased_{type_}* {name} = (__local aliased_{type_}*)longs_memory;" in source
+        pointer = f"__local aliased_{type_}*"
+        assert f"{pointer} {name} = ({pointer})longs_memory;" in source
 
 
 def test_arrays_of_one_type_share_in_it():
@@ -162,5 +163,3 @@ def test_what_they_hold_is_right(target):
 def turn_tiles(item: fq.Item, a, out):
     i = item.get_id(0)
     out[i // 8 * 8 + 7 - i % 8] = a[i]
-
-

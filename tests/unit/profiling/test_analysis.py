@@ -80,20 +80,20 @@ def test_the_critical_path_admits_what_it_does_not_explain() -> None:
 
 
 def test_what_if_a_stage_took_no_time() -> None:
-    without = {w.stage: w for w in what_if(WAITING)}
+    without = {w.stage: w for w in what_if(WAITING, 0)}
     assert without["a"].measured_ns == without["b"].measured_ns == 1000
     assert abs(without["a"].replayed_ns - 1000) <= 20
     # Without a, b can begin at once; without b, a on worker 0 is what is left.
     assert without["a"].without_ns == pytest.approx(480 + 30, abs=20)
     assert without["b"].without_ns == pytest.approx(510 + 20, abs=20)
-    assert [w.stage for w in what_if(WAITING)] == ["a", "b"]
+    assert [w.stage for w in what_if(WAITING, 0)] == ["a", "b"]
 
 
 def test_free_work_is_shared_out_anew() -> None:
     """Four tasks of 100 on two workers, and one stage of 300 that kept one of them busy."""
     rows = [(0, 1, 0, 300, 9), *((1, 0, 100 * i, 100 * i + 100, i) for i in range(3))]
     rows.append((1, 0, 300, 400, 3))
-    found = {w.stage: w for w in what_if(timeline([("a", "stage"), ("b", "stage")], rows))}
+    found = {w.stage: w for w in what_if(timeline([("a", "stage"), ("b", "stage")], rows), 0)}
     assert found["b"].without_ns == 200
     assert found["b"].replayed_ns == 400
 

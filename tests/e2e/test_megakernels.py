@@ -1,0 +1,269 @@
+"""Persistent kernels through the public interface: right, whatever depends on whatever."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+import fusionq as fq
+from fusionq.kernels.library import Array
+from fusionq.options import Strategy
+
+Floats = npt.NDArray[np.float32]
+Submit = Callable[[fq.FusionQueue, list[fq.Buffer]], None]
+
+
+@fq.kernel
+def blur(item: fq.Item, a: Array, b: Array) -> None:
+    i = item.get_id(0)
+    if i > 0 and i < a.shape[0] - 1:
+        b[i] = a[i - 1] + a[i] + a[i + 1]
+    else:
+        b[i] = a[i]
+
+
+@fq.kernel
+def five_point(item: fq.Item, a: Array, b: Array, scale: np.float32) -> None:
+    i = item.get_id(0)
+    j = item.get_id(1)
+    if i > 0 and i < a.shape[0] - 1 and j > 0 and j < a.shape[1] - 1:
+        b[i, j] = scale * (a[i - 1, j] + a[i + 1, j] + a[i, j - 1] + a[i, j + 1])
+    else:
+        b[i, j] = a[i, j]
+
+
+@fq.kernel
+def seven_point(item: fq.Item, a: Array, b: Array) -> None:
+    i = item.get_id(0)
+    j = item.get_id(1)
+    k = item.get_id(2)
+    if i > 0 and i < a.shape[0] - 1 and j > 0 and j < a.shape[1] - 1:
+        if k > 0 and k < a.shape[2] - 1:
+            b[i, j, k] = a[i - 1, j, k] + a[i + 1, j, k] + a[i, j - 1, k] + a[i, j, k + 1]
+
+
+@fq.kernel
+def reversed_copy(item: fq.Item, a: Array, b: Array) -> None:
+    i = item.get_id(0)
+    b[i] = a[item.get_range(0) - 1 - i] + 1
+
+
+@fq.kernel
+def transposed(item: fq.Item, a: Array, b: Array) -> None:
+    i = item.get_id(0)
+    j = item.get_id(1)
+    b[j, i] = a[i, j] + 1
+
+
+@fq.kernel
+def slab_sums(item: fq.Item, a: Array, sums: Array, length: np.int64) -> None:
+    i = item.get_id(0)
+    total = np.float32(0)
+    for k in range(i * length, (i + 1) * length):
+        total = total + a[k]
+    sums[i] = total
+
+
+@fq.kernel
+def total_of(item: fq.Item, sums: Array, total: Array) -> None:
+    value = np.float32(0)
+    for k in range(sums.shape[0]):
+        value = value + sums[k]
+    total[item.get_id(0)] = value
+
+
+@fq.kernel
+def divided(item: fq.Item, a: Array, total: Array, out: Array) -> None:
+    i = item.get_id(0)
+    out[i] = a[i] / total[0]
+
+
+@fq.kernel
+def gathered(item: fq.Item, a: Array, places: Array, out: Array) -> None:
+    i = item.get_id(0)
+    out[i] = a[places[i]]
+
+
+@fq.kernel
+def group_sum(item: fq.NdItem, a: Array, out: Array) -> None:
+    i = item.get_global_id(0)
+    out[i] = fq.reduce_over_group(item.get_group(), a[i], "add")
+
+
+def steps(kernel: object, count: int, shape: tuple[int, ...], *scalars: float) -> Submit:
+    def submit(queue: fq.FusionQueue, buffers: list[fq.Buffer]) -> None:
+        a, b = buffers
+        for _ in range(count):
+            queue.submit(kernel, shape, a, b, *scalars)
+            a, b = b, a
+
+    return submit
+
+
+def normalise(queue: fq.FusionQueue, buffers: list[fq.Buffer]) -> None:
+    a, sums, total, out = buffers
+    queue.submit(slab_sums, sums.shape[0], a, sums, a.shape[0] // sums.shape[0])
+    queue.submit(total_of, 1, sums, total)
+    queue.submit(divided, a.shape[0], a, total, out)
+
+
+def transposes(queue: fq.FusionQueue, buffers: list[fq.Buffer]) -> None:
+    for a, b in zip(buffers, buffers[1:], strict=False):
+        queue.submit(transposed, a.shape, a, b)
+
+
+def gathers(queue: fq.FusionQueue, buffers: list[fq.Buffer]) -> None:
+    a, b, places, out = buffers
+    queue.submit(reversed_copy, a.shape[0], a, b)
+    queue.submit(gathered, a.shape[0], b, places, out)
+    queue.submit(reversed_copy, a.shape[0], out, a)
+
+
+def overlapping(queue: fq.FusionQueue, buffers: list[fq.Buffer]) -> None:
+    (a,) = buffers
+    half = a.shape[0] // 2
+    for k in range(4):
+        queue.submit(reversed_copy, half - 8, a[k : half - 8 + k], a[half - k : 2 * half - 8 - k])
+
+
+def numbers(*shape: int) -> Floats:
+    return np.arange(np.prod(shape), dtype=np.float32).reshape(shape) % 13
+
+
+def zeros(*shape: int) -> Floats:
+    return np.zeros(shape, np.float32)
+
+
+CASES: dict[str, tuple[Submit, list[npt.NDArray[np.generic]]]] = {
+    "1-D stencil": (steps(blur, 7, (3001,)), [numbers(3001), zeros(3001)]),
+    "2-D stencil": (steps(five_point, 5, (37, 53), 0.25), [numbers(37, 53), zeros(37, 53)]),
+    "3-D stencil": (steps(seven_point, 3, (12, 10, 17)), [numbers(12, 10, 17), zeros(12, 10, 17)]),
+    "reversed": (steps(reversed_copy, 4, (2047,)), [numbers(2047), zeros(2047)]),
+    "transposes": (transposes, [numbers(40, 60), zeros(60, 40), zeros(40, 60)]),
+    "normalise": (normalise, [numbers(6400), zeros(64), zeros(1), zeros(6400)]),
+    "gathers": (
+        gathers,
+        [numbers(1500), zeros(1500), np.random.default_rng(0).permutation(1500), zeros(1500)],
+    ),
+    "overlapping views": (overlapping, [numbers(5000)]),
+}
+
+
+def outcome(
+    queue: fq.FusionQueue, name: str, strategy: Strategy
+) -> tuple[list[npt.NDArray[np.generic]], fq.Report]:
+    submit, arrays = CASES[name]
+    buffers = [fq.Buffer(array) for array in arrays]
+    with fq.fusion(queue, strategy=strategy) as f:
+        submit(queue, buffers)
+    f.replay().wait()
+    return [buffer.numpy().copy() for buffer in buffers], f.report
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_equals_the_unfused_run(queue: fq.FusionQueue, name: str) -> None:
+    expected, _ = outcome(queue, name, "unfused")
+    found, report = outcome(queue, name, "megakernel")
+    assert report.strategy == "megakernel", report.fallback
+    assert len(report.stages) == 1
+    assert "waits for" in str(report)
+    for a, b in zip(found, expected, strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_another_size_is_the_same_plan(queue: fq.FusionQueue) -> None:
+    caches = []
+    for n in (5003, 6007, 7001):
+        a, b = fq.Buffer(numbers(n)), fq.Buffer(n, np.float32)
+        with fq.fusion(queue, strategy="megakernel") as f:
+            steps(blur, 5, (n,))(queue, [a, b])
+        caches.append(f.report.cache)
+        c, d = fq.Buffer(numbers(n)), fq.Buffer(n, np.float32)
+        steps(blur, 5, (n,))(queue, [c, d])
+        np.testing.assert_array_equal(b.numpy(), d.numpy())
+    assert caches[1:] == ["memory", "memory"]
+
+
+def test_scalars_of_each_step(queue: fq.FusionQueue) -> None:
+    shape = (33, 47)
+    found = []
+    for strategy in ("unfused", "megakernel"):
+        a, b = fq.Buffer(numbers(*shape)), fq.Buffer(zeros(*shape))
+        with fq.fusion(queue, strategy=strategy) as f:  # type: ignore[arg-type]
+            for k in range(4):
+                queue.submit(five_point, shape, a, b, np.float32(0.25 + k))
+                a, b = b, a
+        assert f.report.strategy == strategy
+        found.append((a.numpy().copy(), b.numpy().copy()))
+    for x, y in zip(*found, strict=True):
+        np.testing.assert_array_equal(x, y)
+
+
+def test_a_scalar_that_the_waits_depend_on_may_change(queue: fq.FusionQueue) -> None:
+    n = 6400
+    for length in (100, 50, 20):
+        found = []
+        for strategy in ("unfused", "megakernel"):
+            a, sums = fq.Buffer(numbers(n)), fq.Buffer(zeros(64))
+            out = fq.Buffer(zeros(n))
+            with fq.fusion(queue, strategy=strategy):  # type: ignore[arg-type]
+                queue.submit(reversed_copy, n, a, out)
+                queue.submit(slab_sums, 64, out, sums, length)
+                queue.submit(divided, n, out, sums, a)
+            found.append((a.numpy().copy(), sums.numpy().copy()))
+        for x, y in zip(*found, strict=True):
+            np.testing.assert_array_equal(x, y)
+
+
+def test_a_stage_with_group_functions_keeps_its_launch(queue: fq.FusionQueue) -> None:
+    n = 2048
+    found = []
+    for strategy in ("unfused", "megakernel"):
+        a, b, c = (fq.Buffer(numbers(n).astype(np.int64)) for _ in range(3))
+        with fq.fusion(queue, strategy=strategy) as f:  # type: ignore[arg-type]
+            queue.submit(reversed_copy, n, a, b)
+            queue.submit(reversed_copy, n, b, c)
+            queue.submit(group_sum, fq.NdRange((n,), (64,)), c, a)
+            queue.submit(reversed_copy, n, a, b)
+            queue.submit(reversed_copy, n, b, c)
+        found.append([x.numpy().copy() for x in (a, b, c)])
+    assert [len(stage.submissions) for stage in f.report.stages] == [1, 2, 2]
+    assert f.report.fallback is not None
+    for x, y in zip(*found, strict=True):
+        np.testing.assert_array_equal(x, y)
+
+
+def test_an_empty_range_runs_as_launches(queue: fq.FusionQueue) -> None:
+    n = 1500
+    a, b = fq.Buffer(numbers(n)), fq.Buffer(zeros(n))
+    with fq.fusion(queue, strategy="megakernel") as f:
+        queue.submit(reversed_copy, n, a, b)
+        queue.submit(reversed_copy, 0, b, a)
+        queue.submit(reversed_copy, n, b, a)
+    assert f.report.strategy != "megakernel"
+    assert "empty" in (f.report.fallback or "")
+    np.testing.assert_array_equal(a.numpy(), numbers(n) + 2)
+
+
+def test_promoted_temporaries_inside_a_stage(queue: fq.FusionQueue) -> None:
+    n = 3000
+    a, c, d = fq.Buffer(numbers(n)), fq.Buffer(n, np.float32), fq.Buffer(n, np.float32)
+    t = fq.Buffer(np.full(n, -1, np.float32), promote_private=True)
+    with fq.fusion(queue, strategy="megakernel") as f:
+        queue.submit(doubled, n, a, t)
+        queue.submit(doubled, n, t, c)
+        queue.submit(reversed_copy, n, c, d)
+        queue.submit(reversed_copy, n, d, a)
+    assert f.report.strategy == "megakernel"
+    assert [p.scope for p in f.report.promotions] == ["private"]
+    np.testing.assert_array_equal(a.numpy(), 4 * numbers(n) + 2)
+    np.testing.assert_array_equal(t.numpy(), -1)
+
+
+@fq.kernel
+def doubled(item: fq.Item, a: Array, b: Array) -> None:
+    i = item.get_id(0)
+    b[i] = a[i] + a[i]
