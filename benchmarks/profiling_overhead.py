@@ -39,7 +39,12 @@ CASES_MEASURED = (
     Overhead("seeds", 10_000_000),
     Overhead("seeds", 1_000_000),
     Overhead("activation_chain", 10_000_000),
-    Overhead("group_neighbours", 10_000_000),
+    *(
+        Overhead(case.name, size, "megakernel")
+        for case in CASES.values()
+        if case.compare == "strategies"
+        for size in case.sizes
+    ),
 )
 
 
@@ -54,16 +59,18 @@ def run_profiling_overhead(
     found = []
     for overhead in cases:
         name = "_".join([overhead.case, str(overhead.size), *filter(None, [overhead.strategy])])
-        wall, cpu, null = _measure(queue, overhead, rounds)
+        wall, cpu, null, strategy = _measure(queue, overhead, rounds)
         found += [
-            Measurement(f"{name}_ratio", wall),
+            Measurement(f"{name}_ratio", wall, strategy),
             Measurement(f"{name}_cpu_ratio", cpu),
             Measurement(f"{name}_null_ratio", null, "no records in either sample"),
         ]
     return SpecialResult(NAME, DESCRIPTION, tuple(found))
 
 
-def _measure(queue: fq.FusionQueue, overhead: Overhead, rounds: int) -> tuple[float, float, float]:
+def _measure(
+    queue: fq.FusionQueue, overhead: Overhead, rounds: int
+) -> tuple[float, float, float, str]:
     workload = Workload(CASES[overhead.case], overhead.size, queue)
     buffers = workload.promoted_buffers() if overhead.strategy is None else workload.buffers
     submit = submit_chain(workload, buffers)
@@ -101,6 +108,7 @@ def _measure(queue: fq.FusionQueue, overhead: Overhead, rounds: int) -> tuple[fl
         float(np.median(wall[:, 1] / wall[:, 0])),
         float(np.median(cpu[:, 1]) / np.median(cpu[:, 0])),
         float(np.median(wall[:, 2] / wall[:, 0])),
+        plain.report.strategy,
     )
 
 
@@ -132,11 +140,14 @@ def _interleaved(
 def main() -> None:
     """Print the result for the default device."""
     parser = argparse.ArgumentParser(description=DESCRIPTION)
+    parser.add_argument("cases", nargs="*", help="names of cases; default: all")
     parser.add_argument("--rounds", type=int, default=31)
-    rounds = parser.parse_args().rounds
+    given = parser.parse_args()
     with fq.FusionQueue() as queue:
         for overhead in CASES_MEASURED:
-            result = run_profiling_overhead(queue, rounds, [overhead])
+            if given.cases and overhead.case not in given.cases:
+                continue
+            result = run_profiling_overhead(queue, given.rounds, [overhead])
             for m in result.measurements:
                 sys.stdout.write(f"{m.name:50} {m.value:.3f}  {m.note}\n")
                 sys.stdout.flush()

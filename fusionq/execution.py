@@ -61,6 +61,7 @@ class PreparedRun:
         "bound_values",
         "built",
         "cache",
+        "checks",
         "last_use",
         "launches",
         "memory",
@@ -90,6 +91,8 @@ class PreparedRun:
         self.last_use = 0
         self.launches: list[PreparedLaunch | None] = []
         """One for each stage; None where there is nothing to launch."""
+        self.checks: list[Callable[[], None]] = []
+        """Of the persistent kernels among the launches: each raises how it ended."""
         self.single: PreparedLaunch | None = None
         """The launch, where there is just one."""
         self.stage_of = tuple(
@@ -182,7 +185,16 @@ class PreparedRun:
                 depends = ()
         for event in depends:  # nothing was launched that could wait for them
             event.wait()
+        if last is not None and self.checks:
+            from fusionq.megakernel.launch import PersistentEvent
+
+            last = PersistentEvent(last, self._check)
         return events, last
+
+    def _check(self) -> None:
+        """Raise MegakernelStalled if one of the persistent kernels gave up waiting."""
+        for check in self.checks:
+            check()
 
 
 def empty_run() -> PreparedRun:
@@ -285,6 +297,7 @@ def bind(backend: Backend, run: PreparedRun, pending: SubmissionList) -> None:
         if stage.inner:
             launch = _persistent(backend, program, stage, binding, partial(run.extra_tiles, k))
             scheduling = launch.scheduling
+            run.checks.append(launch.check)
         else:
             shape = launch_shape_of(stage, submissions, backend.info)
             if shape is None:

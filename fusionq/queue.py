@@ -253,6 +253,9 @@ class FusionQueue(QueueState):
         self._launcher.backend.wait()
         with LOCK:
             self._launcher.forget_finished()
+        last = self._launcher.last_event
+        if last is not None:  # it has run; a persistent kernel says how it ended
+            last.wait()
         if pending is not None and pending.error is not None:
             raise pending.error
 

@@ -43,7 +43,7 @@ __attribute__((intel_reqd_sub_group_size({lanes}), reqd_work_group_size({lanes},
         const long fq_instruction = fq_static
             ? (fq_next < fq_stop ? fq_schedule[fq_schedule[{assignment}] + fq_next++] : -1)
             : fq_ticket(fq_schedule, fq_control, {epoch}, fq_lane);
-        if (fq_instruction < 0) break;
+        if (fq_instruction < 0 || fq_given_up(fq_control, fq_lane)) break;
         const int fq_stage = (int)(fq_instruction >> {bits});
         const long fq_tile = fq_instruction & ((1L << {bits}) - 1);
         __global const long* const fq_record = fq_schedule + {header} + {record} * fq_stage;

@@ -74,6 +74,13 @@ static inline bool fq_follows_assignment(
     return sub_group_broadcast(answer, 0) != 0;
 }}
 
+// Whether some wait ran out, in this launch or one before: counters no longer mean anything.
+static inline bool fq_given_up(__global atomic_uint* control, int lane) {{
+    int answer = 0;
+    if (lane == 0) answer = fq_read(fq_word(control, {q.STALL}, {q.FLAG})) != 0;
+    return sub_group_broadcast(answer, 0) != 0;
+}}
+
 // Waits until ``line`` has counted to ``target``; 1 if that takes too long.
 static int fq_wait(
     __global atomic_uint* control, long line, uint target, long patience, long instruction) {{

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from math import prod
 from typing import Any
 
@@ -72,8 +73,8 @@ class PersistentLaunch:
     """
 
     __slots__ = (
-        "_control", "_epoch", "_inner", "_labels", "_name", "_schedule", "_words",
-        "plan", "scheduling",
+        "_backend", "_control", "_epoch", "_inner", "_labels", "_last", "_name", "_reported",
+        "_schedule", "_words", "plan", "scheduling",
     )  # fmt: skip
 
     def __init__(
@@ -101,7 +102,10 @@ class PersistentLaunch:
         """The parameters that the schedule was made for."""
         self._name = kernel.name
         self._labels = [stage.label for stage in body.stages]
+        self._backend = backend
         self._epoch = 0
+        self._last: DeviceEvent | None = None
+        self._reported = False
         self._schedule = backend.allocate(plan.words.nbytes)
         self._schedule.host_view()[:] = plan.words.view(np.uint8)
         self._control = backend.allocate(plan.control_words * 4)
@@ -127,19 +131,35 @@ class PersistentLaunch:
 
     def launch(self, depends: Sequence[DeviceEvent] = ()) -> DeviceEvent:
         """Enqueue; returns at once.  The event's ``wait`` raises MegakernelStalled if a wait inside
-        the kernel ran out."""
+        the kernel ran out; so does the next launch if nobody has been told."""
         if self._epoch == 0xFFFFFFFF or self._words[q.LINE * q.STALL + q.FLAG]:
-            self._epoch = 0
-            self._words[:] = 0
+            self._renew()
         self._epoch += 1
         self._inner.set_scalar("epoch", self._epoch)
-        return PersistentEvent(self._inner.launch(depends), self.check)
+        self._last = self._inner.launch(depends)
+        return PersistentEvent(self._last, self.check)
+
+    def _renew(self) -> None:
+        """New control memory, when no launch uses the old one any longer."""
+        self._backend.wait()
+        if not self._reported:
+            self.check()
+        self._epoch = 0
+        self._words[:] = 0
+        self._reported = False
+
+    def __del__(self) -> None:
+        """The schedule and the control memory outlive the launches that use them."""
+        last = getattr(self, "_last", None)
+        if last is not None and not last.complete:
+            last.wait()
 
     def check(self) -> None:
         """Raise MegakernelStalled if a launch that has ended gave up waiting."""
         stall = self._words[q.LINE * q.STALL :][: q.LINE]
         if not stall[q.FLAG]:
             return
+        self._reported = True
         stage, tile, counter, expected, seen = (
             int(stall[word])
             for word in (
@@ -164,18 +184,20 @@ class PersistentLaunch:
 
 
 class PersistentEvent:
-    """The event of a persistent kernel's launch; see ``DeviceEvent``."""
+    """The event of a persistent kernel's launch, or of one behind it; see ``DeviceEvent``."""
 
     __slots__ = ("_check", "_inner")
 
     def __init__(self, inner: DeviceEvent, check: Callable[[], None]) -> None:
         self._inner = inner
-        self._check = check
+        self._check: Callable[[], None] | None = check
 
     def wait(self) -> None:
-        """Block until the launch has run; MegakernelStalled if a wait inside it ran out."""
+        """Block until the launch has run; MegakernelStalled, once, if a wait inside it ran out."""
         self._inner.wait()
-        self._check()
+        check, self._check = self._check, None
+        if check is not None:
+            check()
 
     @property
     def complete(self) -> bool:

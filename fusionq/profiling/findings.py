@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from fusionq.profiling.accounting import Accounting, RegionStatistics, tail_ns
 from fusionq.profiling.comparison import Comparison, gaps_ns
 from fusionq.profiling.text import count, duration, joined, percent
@@ -47,7 +49,7 @@ def findings(
     found = [
         _gaps(gaps, whole, len(launches)),
         _tail(timeline, whole, statistics),
-        *_kind(accounting, whole, blames),
+        *_kind(timeline, accounting, whole, blames),
         *_slower(compared),
     ]
     kept = [f for f in found if f is not None and f.cost >= _WORTH_SAYING]
@@ -110,7 +112,9 @@ _ADVICE = {
 }
 
 
-def _kind(accounting: Accounting, whole: int, blames: Sequence[Blame]) -> list[Finding]:
+def _kind(
+    timeline: Timeline, accounting: Accounting, whole: int, blames: Sequence[Blame]
+) -> list[Finding]:
     if not whole:
         return []
     scale = accounting.window_ns / whole
@@ -123,15 +127,23 @@ def _kind(accounting: Accounting, whole: int, blames: Sequence[Blame]) -> list[F
     waited = accounting.share("wait")
     if waited and blames:
         worst = blames[0]
-        found.append(
-            Finding(
-                waited * scale,
-                f"workers waited for others, {percent(waited)}; most of all {worst.waiter!r} for "
-                f"{worst.producer!r} ({duration(worst.sum_ns)} in {count(worst.count, 'wait')}, "
-                f"the longest for tile {worst.worst_producer})",
-                f"make {worst.producer!r} faster or more even, or let it begin earlier",
-            )
+        what = (
+            f"workers waited for others, {percent(waited)}; most of all {worst.waiter!r} for "
+            f"{worst.producer!r} ({duration(worst.sum_ns)} in {count(worst.count, 'wait')}, "
+            f"the longest for tile {worst.worst_producer})"
         )
+        advice = f"make {worst.producer!r} faster or more even, or let it begin earlier"
+        waits = timeline.of_kinds("wait")
+        durations = waits["end"] - waits["start"]
+        long = durations[durations > _TIME_SLICE_NS]
+        if len(long) * 20 < len(durations) and long.sum() * 2 > durations.sum():
+            what += (
+                f"; most of it in {count(len(long), 'wait')} of more than "
+                f"{duration(_TIME_SLICE_NS)}, half of all in less than "
+                f"{duration(float(np.median(durations)))}: the cores probably did something else"
+            )
+            advice = "measure again while the machine does nothing else"
+        found.append(Finding(waited * scale, what, advice))
     return found
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 
 import numpy as np
@@ -40,9 +41,9 @@ def seven_point(item: fq.Item, a: Array, b: Array) -> None:
     i = item.get_id(0)
     j = item.get_id(1)
     k = item.get_id(2)
-    if i > 0 and i < a.shape[0] - 1 and j > 0 and j < a.shape[1] - 1:
-        if k > 0 and k < a.shape[2] - 1:
-            b[i, j, k] = a[i - 1, j, k] + a[i + 1, j, k] + a[i, j - 1, k] + a[i, j, k + 1]
+    inside = i > 0 and i < a.shape[0] - 1 and j > 0 and j < a.shape[1] - 1
+    if inside and k > 0 and k < a.shape[2] - 1:
+        b[i, j, k] = a[i - 1, j, k] + a[i + 1, j, k] + a[i, j - 1, k] + a[i, j, k + 1]
 
 
 @fq.kernel
@@ -111,7 +112,7 @@ def normalise(queue: fq.FusionQueue, buffers: list[fq.Buffer]) -> None:
 
 
 def transposes(queue: fq.FusionQueue, buffers: list[fq.Buffer]) -> None:
-    for a, b in zip(buffers, buffers[1:], strict=False):
+    for a, b in itertools.pairwise(buffers):
         queue.submit(transposed, a.shape, a, b)
 
 

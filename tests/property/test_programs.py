@@ -36,8 +36,14 @@ def made(program: Program) -> list[fq.Buffer]:
     ]
 
 
-def submit(queue: fq.FusionQueue, program: Program, buffers: list[fq.Buffer]) -> None:
-    kernels: dict[int, KernelFunction] = {}
+def submit(
+    queue: fq.FusionQueue,
+    program: Program,
+    buffers: list[fq.Buffer],
+    known: dict[int, KernelFunction] | None = None,
+) -> None:
+    """Submit the whole list; ``known`` keeps its kernels from one time to the next."""
+    kernels: dict[int, KernelFunction] = {} if known is None else known
     for submission in program.submissions:
         kernel = kernels.setdefault(id(submission.kernel), fq.kernel(submission.kernel.define()))
         arguments = [

@@ -1,0 +1,332 @@
+#pragma OPENCL FP_CONTRACT OFF
+
+static inline long fq_maximum_i64(long a, long b) {
+    return b > a ? b : a;
+}
+
+static inline long fq_minimum_i64(long a, long b) {
+    return b < a ? b : a;
+}
+
+static inline __global atomic_uint* fq_word(__global atomic_uint* control, long line, int word) {
+    return control + 16 * line + word;
+}
+
+static inline uint fq_read(__global atomic_uint* word) {
+    return atomic_load_explicit(word, memory_order_acquire, memory_scope_device);
+}
+
+static inline uint fq_add(__global atomic_uint* word, uint value, memory_order order) {
+    return order == memory_order_release
+        ? atomic_fetch_add_explicit(word, value, memory_order_release, memory_scope_device)
+        : atomic_fetch_add_explicit(word, value, memory_order_relaxed, memory_scope_device);
+}
+
+// The next instruction in order, or -1.
+static inline long fq_ticket(
+    __global const long* schedule, __global atomic_uint* control, uint epoch, int lane) {
+    const uint count = (uint)schedule[0];
+    uint ticket = 0;
+    if (lane == 0) {
+        const uint first = (epoch - 1) * (count + (uint)schedule[1]);
+        ticket = fq_add(fq_word(control, 0, 0), 1, memory_order_relaxed) - first;
+    }
+    ticket = sub_group_broadcast(ticket, 0);
+    return ticket < count ? schedule[schedule[3] + ticket] : -1;
+}
+
+// Takes the tickets of a launch in which nobody did.
+static inline void fq_skip_tickets(__global const long* schedule, __global atomic_uint* control) {
+    const uint count = (uint)(schedule[0] + schedule[1]);
+    fq_add(fq_word(control, 0, 0), count, memory_order_relaxed);
+}
+
+// Whether all workers have started, so that each can follow its own list: one answer for all.
+static inline bool fq_follows_assignment(
+    __global const long* schedule, __global atomic_uint* control, uint epoch, int lane) {
+    if (!schedule[2]) return false;
+    uint answer = 0;
+    if (lane == 0) {
+        __global atomic_uint* const mode = fq_word(control, 2, 0);
+        const uint now = epoch << 1;
+        const uint here = fq_add(fq_word(control, 1, 0), 1, memory_order_relaxed) + 1;
+        uint seen = fq_read(mode);
+        if (here != epoch * (uint)schedule[1]) {
+            for (int polls = 0; polls < 20000 && (seen & ~1u) != now; polls++)
+                seen = fq_read(mode);
+        }
+        const uint wanted = here == epoch * (uint)schedule[1] ? now | 1 : now;
+        while ((seen & ~1u) != now) {
+            if (atomic_compare_exchange_strong_explicit(
+                    mode, &seen, wanted, memory_order_acq_rel, memory_order_acquire,
+                    memory_scope_device)) seen = wanted;
+        }
+        answer = seen & 1;
+    }
+    return sub_group_broadcast(answer, 0) != 0;
+}
+
+// Whether some wait ran out, in this launch or one before: counters no longer mean anything.
+static inline bool fq_given_up(__global atomic_uint* control, int lane) {
+    int answer = 0;
+    if (lane == 0) answer = fq_read(fq_word(control, 3, 0)) != 0;
+    return sub_group_broadcast(answer, 0) != 0;
+}
+
+// Waits until ``line`` has counted to ``target``; 1 if that takes too long.
+static int fq_wait(
+    __global atomic_uint* control, long line, uint target, long patience, long instruction) {
+    __global atomic_uint* const counter = fq_word(control, line, 0);
+    uint seen = fq_read(counter);
+    for (long polls = 1; (int)(seen - target) < 0; polls++) {
+        if (polls % 1024 == 0 && fq_read(fq_word(control, 3, 0)))
+            return 1;
+        if (polls >= patience) {
+            if (fq_add(fq_word(control, 3, 1), 1, memory_order_relaxed) == 0) {
+                const uint found[] = {
+                    (uint)(instruction >> 40), (uint)instruction, (uint)line, target,
+                    seen};
+                for (int k = 0; k < 5; k++)
+                    atomic_store_explicit(
+                        fq_word(control, 3, 2 + k), found[k],
+                        memory_order_relaxed, memory_scope_device);
+                atomic_store_explicit(
+                    fq_word(control, 3, 0), 1, memory_order_release,
+                    memory_scope_device);
+            }
+            return 1;
+        }
+        seen = fq_read(counter);
+    }
+    return 0;
+}
+
+// Waits for all tiles of a stage.
+static int fq_wait_all(
+    __global const long* schedule, __global atomic_uint* control, uint epoch, long patience,
+    long instruction, long producer) {
+    __global const long* const record = schedule + 8 + 12 * producer;
+    const long tiles = record[3] * record[4] * record[5];
+    return fq_wait(control, record[10], (uint)tiles * epoch, patience, instruction);
+}
+
+// Counts a tile as done: after its work, not when it was taken.
+static inline void fq_publish(
+    __global const long* record, __global atomic_uint* control, long tile) {
+    if (record[9] >= 0) {
+        const long at_2 = tile % record[5], rest = tile / record[5];
+        const long at_1 = rest % record[4], at_0 = rest / record[4];
+        const long shared_1 = record[7], shared_2 = record[8];
+        const long counters_1 = (record[4] + shared_1 - 1) / shared_1;
+        const long counters_2 = (record[5] + shared_2 - 1) / shared_2;
+        const long at = (at_0 / record[6] * counters_1 + at_1 / shared_1) * counters_2
+            + at_2 / shared_2;
+        fq_add(fq_word(control, record[9] + at, 0), 1, memory_order_release);
+    }
+    if (record[10] >= 0)
+        fq_add(fq_word(control, record[10], 0), 1, memory_order_release);
+}
+
+// Waits for the tiles that hold a box of work-items of a stage of 1 dimensions.
+static int fq_wait_box_1(
+    __global const long* schedule, __global atomic_uint* control, uint epoch,
+    long patience, long instruction, long producer, long first_0, long last_0) {
+    __global const long* const record = schedule + 8 + 12 * producer;
+    if (last_0 < max(first_0, 0L)) return 0;
+    first_0 = max(first_0, 0L) / record[0];
+    last_0 = min(last_0 / record[0], record[3] - 1);
+    const long shared_0 = record[6];
+    const long counters_0 = (record[3] + shared_0 - 1) / shared_0;
+    for (long c_0 = first_0 / shared_0; c_0 <= last_0 / shared_0; c_0++)
+        if (fq_wait(control, record[9] + c_0,
+                    (uint)(1 * min(shared_0, record[3] - c_0 * shared_0)) * epoch, patience, instruction))
+            return 1;
+    return 0;
+}
+
+__attribute__((always_inline)) static void fq_stage_0(
+    const int fq_lane,
+    const long fq_first_0, const long fq_last_0,
+    const ulong a_address,
+    const long a_shape0,
+    const ulong b_address,
+    const long range_0) {
+    __global const long* a = (__global const long*)a_address;
+    __global long* b = (__global long*)b_address;
+    for (long fq_start = fq_first_0; fq_start <= fq_last_0; fq_start += 16) {
+        const long fq_id_0 = fq_start + fq_lane;
+        if (fq_id_0 <= fq_last_0) {
+            if ((long)fq_id_0 < range_0) {
+                // blur
+                if (0 < (long)fq_id_0 && (long)fq_id_0 < a_shape0 - 1) {
+                    b[(long)fq_id_0] = (long)((ulong)a[(long)fq_id_0 - 1] + a[(long)fq_id_0] + a[(long)fq_id_0 + 1]);
+                } else {
+                    b[(long)fq_id_0] = a[(long)fq_id_0];
+                }
+            }
+        }
+    }
+}
+
+__attribute__((always_inline)) static void fq_stage_1(
+    const int fq_lane,
+    const long fq_first_0, const long fq_last_0,
+    const ulong a_address,
+    const long a_shape0,
+    const ulong b_address,
+    const long range_0) {
+    __global const long* a = (__global const long*)a_address;
+    __global long* b = (__global long*)b_address;
+    for (long fq_start = fq_first_0; fq_start <= fq_last_0; fq_start += 16) {
+        const long fq_id_0 = fq_start + fq_lane;
+        if (fq_id_0 <= fq_last_0) {
+            if ((long)fq_id_0 < range_0) {
+                // total
+                for (long k = 0; k < a_shape0; k++) {
+                    b[(long)fq_id_0] = (long)((ulong)b[(long)fq_id_0] + a[k]);
+                }
+            }
+        }
+    }
+}
+
+__attribute__((always_inline)) static void fq_stage_2(
+    const int fq_lane,
+    const long fq_first_0, const long fq_last_0,
+    const ulong a_address,
+    const ulong b_address,
+    const long range_0) {
+    __global long* a = (__global long*)a_address;
+    __global const long* b = (__global const long*)b_address;
+    for (long fq_start = fq_first_0; fq_start <= fq_last_0; fq_start += 16) {
+        const long fq_id_0 = fq_start + fq_lane;
+        if (fq_id_0 <= fq_last_0) {
+            if ((long)fq_id_0 < range_0) {
+                // scale
+                a[(long)fq_id_0] = (long)((ulong)a[(long)fq_id_0] * b[0]);
+            }
+        }
+    }
+}
+
+__attribute__((always_inline)) static void fq_stage_3(
+    const int fq_lane,
+    const long fq_first_0, const long fq_last_0,
+    const ulong a_address,
+    const long a_shape0,
+    const ulong b_address,
+    const long range_0) {
+    __global const long* a = (__global const long*)a_address;
+    __global long* b = (__global long*)b_address;
+    for (long fq_start = fq_first_0; fq_start <= fq_last_0; fq_start += 16) {
+        const long fq_id_0 = fq_start + fq_lane;
+        if (fq_id_0 <= fq_last_0) {
+            if ((long)fq_id_0 < range_0) {
+                // reverse
+                b[(long)fq_id_0] = a[a_shape0 - 1 - (long)fq_id_0];
+            }
+        }
+    }
+}
+__attribute__((intel_reqd_sub_group_size(16), reqd_work_group_size(16, 1, 1)))
+__kernel void megakernel4_blur_total_scale_reverse(
+    ulong given_a_address,
+    long given_a_shape0,
+    ulong given_b_address,
+    long given_b_shape0,
+    long given_range_0,
+    ulong given_b_1_address,
+    long given_range_0_1,
+    ulong given_schedule_address,
+    ulong given_control_address,
+    uint given_epoch,
+    long given_patience) {
+    __global const long* const fq_schedule = (__global const long*)given_schedule_address;
+    __global atomic_uint* const fq_control = (__global atomic_uint*)given_control_address;
+    const int fq_lane = get_sub_group_local_id();
+    const bool fq_static = fq_follows_assignment(fq_schedule, fq_control, given_epoch, fq_lane);
+    long fq_next = fq_schedule[4], fq_stop = 0;
+    if (fq_static) {
+        fq_stop = fq_schedule[fq_next + get_group_id(0) + 1];
+        fq_next = fq_schedule[fq_next + get_group_id(0)];
+    }
+    for (;;) {
+        const long fq_instruction = fq_static
+            ? (fq_next < fq_stop ? fq_schedule[fq_schedule[5] + fq_next++] : -1)
+            : fq_ticket(fq_schedule, fq_control, given_epoch, fq_lane);
+        if (fq_instruction < 0 || fq_given_up(fq_control, fq_lane)) break;
+        const int fq_stage = (int)(fq_instruction >> 40);
+        const long fq_tile = fq_instruction & ((1L << 40) - 1);
+        __global const long* const fq_record = fq_schedule + 8 + 12 * fq_stage;
+        int fq_stalled = 0;
+        switch ((int)fq_record[11]) {
+        case 0: {
+            const ulong a_address = given_a_address;
+            const long a_shape0 = given_a_shape0;
+            const ulong b_address = given_b_address;
+            const long range_0 = given_range_0;
+            const long fq_at_0 = fq_tile;
+            const long fq_first_0 = fq_at_0 * fq_record[0];
+            const long fq_last_0 = min(fq_first_0 + fq_record[0], (long)(range_0)) - 1;
+            fq_stage_0(fq_lane, fq_first_0, fq_last_0, a_address, a_shape0, b_address, range_0);
+            break;
+        }
+        case 1: {
+            const ulong a_address = given_b_address;
+            const long a_shape0 = given_b_shape0;
+            const ulong b_address = given_b_1_address;
+            const long range_0 = given_range_0_1;
+            const long fq_at_0 = fq_tile;
+            const long fq_first_0 = fq_at_0 * fq_record[0];
+            const long fq_last_0 = min(fq_first_0 + fq_record[0], (long)(range_0)) - 1;
+            if (fq_lane == 0) {
+                fq_stalled = fq_stalled || fq_wait_all(fq_schedule, fq_control, given_epoch, given_patience, fq_instruction, fq_stage - 1);
+            }
+            fq_stalled = sub_group_broadcast(fq_stalled, 0);
+            if (fq_stalled) break;
+            sub_group_barrier(CLK_GLOBAL_MEM_FENCE);
+            fq_stage_1(fq_lane, fq_first_0, fq_last_0, a_address, a_shape0, b_address, range_0);
+            break;
+        }
+        case 2: {
+            const ulong a_address = given_b_address;
+            const ulong b_address = given_b_1_address;
+            const long range_0 = given_range_0;
+            const long fq_at_0 = fq_tile;
+            const long fq_first_0 = fq_at_0 * fq_record[0];
+            const long fq_last_0 = min(fq_first_0 + fq_record[0], (long)(range_0)) - 1;
+            if (fq_lane == 0) {
+                fq_stalled = fq_stalled || fq_wait_all(fq_schedule, fq_control, given_epoch, given_patience, fq_instruction, fq_stage - 1);
+            }
+            fq_stalled = sub_group_broadcast(fq_stalled, 0);
+            if (fq_stalled) break;
+            sub_group_barrier(CLK_GLOBAL_MEM_FENCE);
+            fq_stage_2(fq_lane, fq_first_0, fq_last_0, a_address, b_address, range_0);
+            break;
+        }
+        case 3: {
+            const ulong a_address = given_b_address;
+            const long a_shape0 = given_b_shape0;
+            const ulong b_address = given_a_address;
+            const long range_0 = given_range_0;
+            const long fq_at_0 = fq_tile;
+            const long fq_first_0 = fq_at_0 * fq_record[0];
+            const long fq_last_0 = min(fq_first_0 + fq_record[0], (long)(range_0)) - 1;
+            if (fq_lane == 0) {
+                fq_stalled = fq_stalled || fq_wait_box_1(fq_schedule, fq_control, given_epoch, given_patience, fq_instruction, fq_stage - 1, fq_maximum_i64((long)((ulong)range_0 + -1 * (long)fq_last_0 + -1L), 0), fq_minimum_i64((long)((ulong)range_0 + -1 * (long)fq_first_0 + -1L), (long)((ulong)range_0 + -1L)));
+                fq_stalled = fq_stalled || fq_wait_all(fq_schedule, fq_control, given_epoch, given_patience, fq_instruction, fq_stage - 3);
+            }
+            fq_stalled = sub_group_broadcast(fq_stalled, 0);
+            if (fq_stalled) break;
+            sub_group_barrier(CLK_GLOBAL_MEM_FENCE);
+            fq_stage_3(fq_lane, fq_first_0, fq_last_0, a_address, a_shape0, b_address, range_0);
+            break;
+        }
+        }
+        if (fq_stalled) break;
+        sub_group_barrier(CLK_GLOBAL_MEM_FENCE);
+        if (fq_lane == 0) fq_publish(fq_record, fq_control, fq_tile);
+        sub_group_barrier(CLK_GLOBAL_MEM_FENCE);
+    }
+    if (fq_static && fq_lane == 0 && get_group_id(0) == 0) fq_skip_tickets(fq_schedule, fq_control);
+}

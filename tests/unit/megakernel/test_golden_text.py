@@ -1,0 +1,21 @@
+"""A persistent kernel's IR and its device source, whole."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from fusionq.codegen.kernel_source import generate
+from fusionq.ir.printer import print_kernel
+from tests.unit.megakernel.cases import sum_then_scale
+from tests.unit.megakernel.plans import persistent
+
+
+def test_the_kernel_is_the_golden_one(golden: Callable[[str, str], None]) -> None:
+    """Waits for boxes and for whole stages, one to three parameters a stage."""
+    golden("ir/persistent.py.txt", print_kernel(persistent(*sum_then_scale(100)).stage.kernel))
+
+
+def test_the_source_is_the_golden_one(golden: Callable[[str, str], None]) -> None:
+    kernel = persistent(*sum_then_scale(100)).stage.kernel
+    golden("opencl/persistent.cl", generate(kernel, "strict").text)
+    assert generate(kernel, "strict") == generate(kernel, "strict")
