@@ -137,6 +137,13 @@ class Proofs:
         except TooManyOperations:
             return False
 
+    def demand_between(self, symbol: str, low: int, beyond: int) -> None:
+        """Let what rests on the proofs serve values of ``symbol`` from ``low`` on and below
+        ``beyond`` only."""
+        names = ", ".join(self.symbols.names)
+        values = isl.Set(f"[{names}] -> {{ : {low} <= {symbol} < {beyond} }}")
+        self.conditions.append((values, True))
+
     def symbols_of_conditions(self) -> frozenset[str]:
         """The symbols that the conditions are about."""
         return frozenset(

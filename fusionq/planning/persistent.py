@@ -6,11 +6,9 @@ from collections.abc import Callable, Hashable, Sequence
 from functools import partial
 from math import prod
 
-import islpy as isl
-
 from fusionq.analysis.item_space import global_range
 from fusionq.analysis.list_analysis import ListAnalysis
-from fusionq.analysis.stage_relations import Relation, StageItems, StageRelations, stage_items
+from fusionq.analysis.stage_relations import StageItems, StageRelations, stage_items
 from fusionq.analysis.submission import ArrayArgument, ScalarArgument
 from fusionq.backends.base import DeviceInfo
 from fusionq.ir.nodes import ArrayParam, Expr, Kernel, Persistent, TileWait
@@ -70,9 +68,7 @@ def persistent_stage(
     for k, (stage, fused) in enumerate(zip(stages, kernels, strict=True)):
         makers = []
         for producer in waits[k]:
-            relation = relations.between(producer, k)
-            assert relation is not None
-            makers.append((producer, partial(_wait, relation, relations.context(k), symbol_source)))
+            makers.append((producer, partial(_wait, relations, producer, k, symbol_source)))
         parts.append(_parts(analysis, stage, items[k], fused, makers))
     name = f"megakernel{len(stages)}_" + _joined([f.kernel.name for f in kernels])
     fused = persist(parts, name, partial(_identity, analysis))
@@ -150,11 +146,15 @@ def _joined(names: Sequence[str]) -> str:
 
 
 def _wait(
-    relation: Relation,
-    context: isl.Set,
+    relations: StageRelations,
+    producer: int,
+    consumer: int,
     symbol_source: Callable[[str], ParamSource],
     value: Callable[[ParamSource], Expr],
 ) -> TileWait:
+    relation = relations.between(producer, consumer)
+    assert relation is not None
+    context = relations.context(consumer)
     return TileWait(tile_bounds(relation, context, lambda name: value(symbol_source(name))))
 
 

@@ -9,8 +9,6 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Literal
 
-import islpy as isl
-
 from fusionq.analysis.bounds import check_bounds
 from fusionq.analysis.convergence import check_convergence
 from fusionq.analysis.dependence import Found, dependences
@@ -134,12 +132,8 @@ def _bound_sizes(analysis: ListAnalysis) -> None:
     """Let the plan serve sizes of today's order of magnitude only: what pays depends on them."""
     symbols = analysis.symbols
     largest = max(max(global_range(s)) for s in analysis.submissions)
-    name = symbols.size(largest)
     low = 1 << ((largest.bit_length() - 1) // 3 * 3)
-    names = ", ".join(symbols.names)
-    analysis.proofs.conditions.append(
-        (isl.Set(f"[{names}] -> {{ : {low} <= {name} < {8 * low} }}"), True)
-    )
+    analysis.proofs.demand_between(symbols.size(largest), low, 8 * low)
 
 
 def _layout(

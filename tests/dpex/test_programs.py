@@ -24,7 +24,7 @@ FEATURES = Features(
 """numba-dpex cannot compile float16."""
 
 
-@examples(15)
+@examples(8)
 @given(programs(FEATURES), PROMOTE)
 def test_the_dpex_backend_agrees_with_the_reference(program: Program, promote: str) -> None:
     with warnings.catch_warnings(), np.errstate(all="ignore"):

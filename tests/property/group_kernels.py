@@ -78,8 +78,9 @@ class GroupKernelWriter(KernelWriter):
                     self._private_array(scope)
             for tile in self._tiles:
                 self._fill(tile, scope)
-            self._barrier()
-            self._phases(scope, self.choose((2, 1, 3, 4)))
+            if self._tiles:
+                self._barrier()
+            self._phases(scope, self.choose((1, 0, 2, 3)))
             self._phase(scope, last=True)
         return "import math\nimport numpy as np\nimport fusionq as fq\n\n\n" + (
             "\n".join(self._lines) + "\n"
@@ -156,7 +157,7 @@ class GroupKernelWriter(KernelWriter):
             self._uniform = before
 
     def _phase(self, scope: Scope, last: bool = False) -> None:
-        """What the work-items do until the next barrier."""
+        """What the work-items do until the next barrier, or with ``last`` the kernel's end."""
         turns = max([a.elements for a in (*self._arrays, *self._tiles)], default=1)
         turn = self._turns(turns)
         inner = scope.inner()
@@ -181,7 +182,8 @@ class GroupKernelWriter(KernelWriter):
                     self.line(f"{element} = {self._summary(dtype, inner)}")
                 self.line("pass")
         self._atomics = []
-        self._barrier()
+        if not last:
+            self._barrier()
 
     def _safe(self) -> list[str]:
         """Arrays whose elements need no check."""

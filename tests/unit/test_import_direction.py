@@ -11,7 +11,8 @@ import fusionq
 
 PACKAGE = Path(fusionq.__file__).parent
 ORDER = (
-    "language", "ir", "frontend", "analysis", "codegen", "passes", "planning", "queue", "cli",
+    "language", "ir", "frontend", "analysis", "codegen", "passes", "megakernel", "planning",
+    "queue", "cli",
 )  # fmt: skip
 """From the bottom up; a layer imports itself and what stands before it."""
 EVERYWHERE = {"errors", "config", "language.ranges"}
@@ -22,7 +23,7 @@ DEVICE_DESCRIPTION = "backends.base"
 KNOW_NO_DEVICE = {"language", "ir", "frontend", "analysis"}
 ONLY_IN = {
     "dpctl": ("backends.sycl", "backends.reference.backend"),  # the latter to reach USM memory
-    "islpy": ("analysis", "passes.affine_expression"),
+    "islpy": ("analysis", "passes.affine_expression", "megakernel.bounds", "megakernel.proof"),
 }
 
 

@@ -251,8 +251,10 @@ class _Launch:
     def _execute(
         self, number: int, instruction: Instruction
     ) -> Generator[Wait | None, None, bool]:
-        """False if the instruction's waits were given up."""
+        """False if the worker has to leave: it or another has given up waiting."""
         schedule, control = self.schedule, self.control
+        if control.stalled:
+            return False
         for line, completions in schedule.waits(instruction):
             target = self.epoch * completions % WORD
             yield Wait(line, target, self.now + self.patience)

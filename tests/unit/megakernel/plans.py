@@ -87,7 +87,7 @@ class PersistentPlan:
 
     def params(self) -> list[Mapping[str, int]]:
         """For each stage, its code's integer parameters."""
-        found = []
+        found: list[Mapping[str, int]] = []
         for number, use in enumerate(self.body.stages):
             scalars = {
                 p.name

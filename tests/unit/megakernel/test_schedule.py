@@ -130,8 +130,9 @@ def test_counters_stand_for_just_the_tiles_of_a_box(case: str, size: int) -> Non
         lines: set[int] = set()
         for stage, own in enumerate(schedule.counters):
             tiles = schedule.stages[stage].tiles
-            used = {counter_of(schedule, stage, t) for t in range(tiles)} if own.first >= 0 else set()
-            used |= {own.total} if own.total >= 0 else set()
+            used = {own.total} if own.total >= 0 else set()
+            if own.first >= 0:
+                used |= {counter_of(schedule, stage, t) for t in range(tiles)}
             assert not used & lines
             lines |= used
         assert lines == set(range(q.FIRST_COUNTER, schedule.control_words // q.LINE))
