@@ -15,6 +15,7 @@ import numpy as np
 
 import fusionq as fq
 from fusionq.benchmarks.results import Measurement, SpecialResult
+from fusionq.kernels.library import Array
 
 NAME = "profiling_accuracy"
 DESCRIPTION = "errors of measured times on kernels that take a known time"
@@ -24,7 +25,7 @@ SHORT, LONG = 20_000, 400_000
 
 
 @fq.kernel
-def spin(item: fq.Item, turns, out):
+def spin(item: fq.Item, turns: np.int64, out: Array) -> None:
     """``turns`` dependent operations in a region, then three times as many in another."""
     i = item.get_id(0)
     x = out[i]
@@ -38,7 +39,7 @@ def spin(item: fq.Item, turns, out):
 
 
 @fq.kernel
-def uneven(item: fq.NdItem, turns, out):
+def uneven(item: fq.NdItem, turns: np.int64, out: Array) -> None:
     """Work-group g takes g + 1 times ``turns``."""
     i = item.get_global_id(0)
     x = out[i]

@@ -25,7 +25,7 @@ from fusionq.planning.cost import DeviceCosts, Estimate, StageWork, estimate, op
 from fusionq.planning.plan import StagePlan
 from fusionq.planning.stages import Stage
 
-MOST_CODES = 48
+MOST_CODES = 16
 """Distinct stage codes in one persistent kernel: each is compiled."""
 
 
@@ -72,13 +72,13 @@ def persistent_stage(
         parts.append(_parts(analysis, stage, items[k], fused, makers))
     name = f"megakernel{len(stages)}_" + _joined([f.kernel.name for f in kernels])
     fused = persist(parts, name, partial(_identity, analysis))
-    reason = check_plan(relations, fused, symbol_source, partial(_identity, analysis))
-    if reason is not None:
-        return reason
     body = fused.kernel.body[0]
     assert isinstance(body, Persistent)
     if len(body.codes) > MOST_CODES:
         return f"the stages have {len(body.codes)} different kernels; {MOST_CODES} are the limit"
+    reason = check_plan(relations, fused, symbol_source, partial(_identity, analysis))
+    if reason is not None:
+        return reason
     return StagePlan(
         submissions=tuple(s for stage in stages for s in stage.members),
         kernel=fused.kernel,

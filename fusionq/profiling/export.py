@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from fusionq.profiling.accounting import KINDS
 
 if TYPE_CHECKING:
-    from fusionq.profiling.profile import Profile
+    from fusionq.profiling.profiles import Profile
 
 
 def to_dict(profile: Profile) -> dict[str, Any]:

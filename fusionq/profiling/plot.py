@@ -13,7 +13,7 @@ from fusionq.profiling.text import percent
 from fusionq.profiling.timeline import ACCOUNTED, Timeline
 
 if TYPE_CHECKING:
-    from fusionq.profiling.profile import Profile
+    from fusionq.profiling.profiles import Profile
 
 # Okabe and Ito's palette, which most people with impaired colour vision can tell apart.
 _STAGES = ("#0072B2", "#56B4E9", "#009E73", "#CC79A7", "#999933", "#44AA99", "#882255", "#117733")

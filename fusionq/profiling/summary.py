@@ -9,7 +9,7 @@ from fusionq.profiling.accounting import KINDS
 from fusionq.profiling.text import count, duration, joined, nbytes, percent, table
 
 if TYPE_CHECKING:
-    from fusionq.profiling.profile import Profile
+    from fusionq.profiling.profiles import Profile
 
 _MOST_ROWS = 12
 _COSTLY = 0.05

@@ -18,7 +18,7 @@ from fusionq.profiling.timeline import ACCOUNTED, Timeline
 from fusionq.profiling.waits import last_arrivers
 
 if TYPE_CHECKING:
-    from fusionq.profiling.profile import Profile
+    from fusionq.profiling.profiles import Profile
 
 _SEQUENCE = 1
 _PROCESS = 1

@@ -12,7 +12,7 @@ import pytest
 
 import fusionq as fq
 from fusionq.profiling.accounting import KINDS
-from fusionq.profiling.profile import Profile, profile
+from fusionq.profiling.profiles import Profile, profile
 from fusionq.profiling.timeline import ACCOUNTED, WORK_NAMES
 from tests.unit.profiling import kernels as k
 from tests.unit.profiling.test_profile import flipped
