@@ -102,6 +102,13 @@ def shifted(item: fq.Item, shift, a, out):
 
 
 @fq.kernel
+def copied_beyond(item: fq.Item, a):
+    i = item.get_id(0)
+    if i + 2 < a.shape[0]:
+        a[i + 2] = a[i + 2]
+
+
+@fq.kernel
 def halves(item: fq.Item, a):
     i = item.get_id(0)
     a[i] = a[i] * 0.5
@@ -321,6 +328,13 @@ def test_fresh_processes_need_no_environment_variables(tmp_path):
             env=environment, capture_output=True, text=True, check=False,
         )  # fmt: skip
         assert (done.returncode, done.stdout.strip()) == (0, cache), done.stderr
+
+
+def test_a_promoted_buffer_that_no_work_item_reads(queue):
+    """numba wants an assignment before each use of a variable, also of one that never runs."""
+    with fq.fusion(queue, require=True) as f:
+        queue.submit(copied_beyond, 2, fq.Buffer(2, np.float32, promote_private=True))
+    assert [p.scope for p in f.report.promotions] == ["private"]
 
 
 def test_float16_is_refused_with_the_reason(queue):

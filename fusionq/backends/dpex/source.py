@@ -15,14 +15,23 @@ from fusionq.ir.nodes import (
     ArrayParam,
     Atomic,
     Barrier,
+    Const,
+    For,
     GroupCall,
     ItemQuery,
     Kernel,
     ScalarParam,
     Store,
+    Var,
 )
 from fusionq.ir.types import FLOAT16, INT64, UINT8, UINT64, ScalarType
-from fusionq.ir.walk import expressions, statements
+from fusionq.ir.walk import (
+    assigned_variable,
+    expressions,
+    statement_expressions,
+    statements,
+    subexpressions,
+)
 
 _IMPORTED = {
     "np", "item", "kernel", "device_func", "global_array", "local_array", "private_array",
@@ -80,6 +89,7 @@ class _KernelPrinter:
         self.memory = Memory(kernel, self.names)
         intervals = Intervals(kernel)
         printer = ExpressionPrinter(self.names, self.memory, self.helpers, intervals, self.groups)
+        self.value = printer.value
         self.statements = StatementPrinter(kernel, printer, self.names, self.helpers, intervals)
 
     def print(self) -> DeviceSource:
@@ -97,10 +107,27 @@ class _KernelPrinter:
             '@kernel(error_model="numpy")',
             f"def {self.entry_point}({parameters}):",
             *(INDENT + line for line in (*self._comment(slots), *arrays, *body)),
+            *(INDENT + line for line in self._undefined()),
             *lines,
             *(INDENT + line for line in self._last()),
         ]
         return DeviceSource("\n".join(text) + "\n", self.entry_point, slots, self.types)
+
+    def _undefined(self) -> list[str]:
+        """Values for variables that the text reads before it assigns them, which numba refuses:
+        no work-item does."""
+        assigned: set[str] = set()
+        found: dict[str, Var] = {}
+        for stmt in statements(self.kernel.body):
+            for expr in statement_expressions(stmt):
+                for part in subexpressions(expr):
+                    if isinstance(part, Var) and part.name not in assigned:
+                        found.setdefault(part.name, part)
+            assigned.update(n for n in (assigned_variable(stmt),) if n is not None)
+            if isinstance(stmt, For):
+                assigned.add(stmt.var)
+        zeros = {n: Const(v.type, v.type.dtype.type(0).item()) for n, v in found.items()}
+        return [f"{self.names.of(n)} = {self.value(zero)}" for n, zero in zeros.items()]
 
     def _last(self) -> list[str]:
         """What keeps guards from leading straight to the kernel's end, without ever running.

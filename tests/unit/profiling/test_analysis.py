@@ -69,7 +69,7 @@ def test_the_critical_path_goes_through_the_last_arriver() -> None:
     # b, what is left of the wait after the publication, the publication, a on worker 0.
     assert path.length_ns == 480 + 10 + 10 + 500 == path.makespan_ns
     assert path.error == 0
-    assert path.by_region == {"a": 510, "b": 490}
+    assert path.by_region == {"a": 500, "b": 480, "a (publish)": 10, "b (wait)": 10}
     assert path.steps == 4
 
 

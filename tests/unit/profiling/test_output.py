@@ -100,8 +100,8 @@ def test_arrows_lead_from_the_last_arriver_to_the_waiter(tmp_path: Path) -> None
     (source,) = [s for s in found if s[5]]
     (target,) = [s for s in found if s[6]]
     assert source[5] == target[6]
-    assert (source[0], source[1], source[2]) == ("worker 0", "publish", "a")
-    assert (target[0], target[1], target[2]) == ("worker 1", "wait", "b")
+    assert (source[0], source[1], source[2]) == ("worker 0", "publish", "a (publish)")
+    assert (target[0], target[1], target[2]) == ("worker 1", "wait", "b (wait)")
 
 
 def test_marks_and_regions_have_tracks_of_their_own(
