@@ -332,8 +332,9 @@ def test_fresh_processes_need_no_environment_variables(tmp_path):
 
 def test_a_promoted_buffer_that_no_work_item_reads(queue):
     """numba wants an assignment before each use of a variable, also of one that never runs."""
+    a = fq.Buffer(2, np.float32, promote_private=True)
     with fq.fusion(queue, require=True) as f:
-        queue.submit(copied_beyond, 2, fq.Buffer(2, np.float32, promote_private=True))
+        queue.submit(copied_beyond, 2, a)
     assert [p.scope for p in f.report.promotions] == ["private"]
 
 
