@@ -25,6 +25,7 @@ from fusionq.benchmarks.timing import Timing
 from fusionq.benchmarks.variants import MissingVariant, variants
 from fusionq.cli.main import app
 
+DPEX = "numba-dpex, unfused"
 SIZE = 61
 SEEDS = CASES["seeds"]
 PROMOTION_CASES = [name for name, case in CASES.items() if case.compare == "promotion"]
@@ -62,7 +63,8 @@ def test_every_case_is_right_and_fuses_into_one_kernel(name: str, queue: fq.Fusi
     by_name = {variant.name: variant for variant in result.variants}
     assert by_name["unfused"].launches == len(CASES[name].steps)
     assert by_name["fused"].launches == by_name["fused, promoted"].launches == 1
-    assert all(v.timing is not None and v.verified for v in result.variants)
+    here = [v for v in result.variants if v.name != DPEX]
+    assert all(v.timing is not None and v.verified for v in here)
 
 
 @pytest.mark.parametrize("name", PROMOTION_CASES)
@@ -73,6 +75,8 @@ def test_every_baseline_is_right(name: str) -> None:
         pytest.skip(f"no SYCL device: {error}")
     workload = Workload(CASES[name], 4099, queue)
     for variant in variants(workload):
+        if variant.name == DPEX:  # needs an environment of its own
+            continue
         assert not isinstance(variant, MissingVariant), variant
         workload.spoil()
         variant.run()
@@ -120,7 +124,7 @@ def test_a_missing_package_is_listed(
 ) -> None:
     monkeypatch.setitem(sys.modules, package, None)
     result = run_case(replace(SEEDS, baselines=(baseline,)), SIZE, queue, 1, quiet)
-    missing = result.variants[-1]
+    (missing,) = [v for v in result.variants if v.name == baseline.name]
     assert missing.timing is None
     assert missing.unavailable is not None
     assert f"pip install {package}" in missing.unavailable

@@ -15,7 +15,7 @@ CASES = [
     ("import math", "import inside a kernel", "top of the file"),
     ("from math import sin", "import inside a kernel", "top of the file"),
     ("global g", "global is not supported", "array argument"),
-    ("with x: pass", "with is not supported", "Leave"),
+    ("with x: pass", "with is for regions only", "leave"),
     ("class C: pass", "a class cannot be defined", "plain arguments"),
     ("y = [1, 2]", "lists are not supported", "tuple"),
     ("y = {1: 2}", "dicts are not supported", "variables"),
@@ -108,7 +108,7 @@ BLOCKS = [
     (["def f():", "    pass"], "a function cannot be defined inside a kernel"),
     (["match i:", "    case 0:", "        y = 1"], "match is not supported"),
     (["yield i"], "yield is not supported"),
-    (["with x as y:", "    pass"], "with is not supported"),
+    (["with x as y:", "    pass"], "with is for regions only"),
 ]
 
 
