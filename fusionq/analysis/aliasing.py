@@ -97,18 +97,18 @@ def places(arguments: Sequence[ArrayArgument]) -> tuple[Place, ...]:
         keys = []
         for k in members:
             a = arguments[k]
-            key = (_distance(origin, a), a.shape, a.strides, a.dtype)
+            key = (distance(origin, a), a.shape, a.strides, a.dtype)
             views.setdefault(key, len(views))
             keys.append(key)
         by_index = len(views) == 1 and not overlaps_itself(origin)
         unit = 0
         for k in members:
             a = arguments[k]
-            unit = gcd(unit, a.dtype.nbytes, _distance(origin, a), *a.strides)
+            unit = gcd(unit, a.dtype.nbytes, distance(origin, a), *a.strides)
         for k, key in zip(members, keys, strict=True):
             a = arguments[k]
             place = None if by_index else ViewPlace(
-                _distance(origin, a) // unit,
+                distance(origin, a) // unit,
                 tuple(s // unit for s in a.strides),
                 a.dtype.nbytes // unit,
             )  # fmt: skip
@@ -116,7 +116,8 @@ def places(arguments: Sequence[ArrayArgument]) -> tuple[Place, ...]:
     return tuple(p for p in result if p is not None)
 
 
-def _distance(origin: ArrayArgument, other: ArrayArgument) -> int:
+def distance(origin: ArrayArgument, other: ArrayArgument) -> int:
+    """Bytes from the first element of one to that of the other, which may share memory."""
     if origin.storage == other.storage:
         return other.offset - origin.offset
     assert origin.address is not None

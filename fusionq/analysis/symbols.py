@@ -38,10 +38,6 @@ class Symbols:
         """The symbol of a size that has one."""
         return self._sizes.get(value)
 
-    def used_names(self) -> tuple[str, ...]:
-        """All names so far."""
-        return tuple(self.values)
-
     def scalar(self, value: int) -> str:
         """The symbol of an integer scalar argument."""
         return self._named(self._scalars, "s", value)

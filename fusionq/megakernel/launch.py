@@ -90,13 +90,14 @@ class PersistentLaunch:
         assert isinstance(body, Persistent)
         by_name = {p.name: b for p, b in zip(kernel.params, bindings, strict=False)}
         plan = self.plan = schedule_for(kernel, by_name, backend.info.compute_units)
+        scheduling = [_in_closed_forms(code) for code in body.codes]
         self.scheduling = frozenset(
             name
             for stage in body.stages
             for param, name in zip(
                 body.codes[stage.code].kernel.params, stage.arguments, strict=True
             )
-            if param.name in _in_closed_forms(body.codes[stage.code])
+            if param.name in scheduling[stage.code]
         )
         """The parameters that the schedule was made for."""
         self._name = kernel.name

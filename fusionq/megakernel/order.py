@@ -110,12 +110,12 @@ def _lower(bound: Integers, low: Integers, high: Integers, wave: Integers) -> No
 
 def instructions(
     stages: Sequence[TiledStage], wave: Sequence[Integers], block: int
-) -> tuple[Integers, Integers, Integers]:
-    """Stage, tile and wave of every instruction, in order."""
+) -> tuple[Integers, Integers]:
+    """Stage and tile of every instruction, in order."""
     stage = np.repeat(np.arange(len(stages)), [s.tiles for s in stages])
     tile = np.concatenate([np.arange(s.tiles, dtype=np.int64) for s in stages])
     key = np.concatenate(
         [np.repeat(w, s.tiles // s.count[0]) for w, s in zip(wave, stages, strict=True)]
     )
     order = np.lexsort((tile, stage, key, stage // block))
-    return stage[order], tile[order], key[order]
+    return stage[order], tile[order]

@@ -46,7 +46,7 @@ class _Checker:
         self.body = body
         self.fused = fused
         symbols = relations.analysis.symbols
-        self.symbol_of = {identity(symbol_source(name)): name for name in symbols.used_names()}
+        self.symbol_of = {identity(symbol_source(name)): name for name in symbols.names}
         self.identity = identity
         self.sufficient: dict[Hashable, bool] = {}
 

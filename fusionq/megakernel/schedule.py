@@ -75,7 +75,7 @@ def make_schedule(
             break
         tiling = coarser(tiling, extents)
     wave = waves(stages, waits, tiling.block)
-    stage, tile, _ = instructions(stages, wave, tiling.block)
+    stage, tile = instructions(stages, wave, tiling.block)
     starts, assigned = _assignment(stage, tiling, workers)
     words = _words(body, stages, counters, stage, tile, starts, assigned, workers)
     return Schedule(

@@ -177,14 +177,9 @@ def _parts(
 
 def _identity(analysis: ListAnalysis, source: ParamSource) -> Hashable:
     """Equal for sources that have one value in every list that the plan serves."""
-    symbols = analysis.symbols
     match source:
-        case RangeSource(s, dim):
-            return symbols.size(global_range(analysis.submissions[s])[dim])
-        case ExtentSource(s, k, dim):
-            argument = analysis.submissions[s].arguments[k]
-            assert isinstance(argument, ArrayArgument)
-            return symbols.size(argument.shape[dim])
+        case RangeSource() | ExtentSource():
+            return analysis.symbols.size(_value(analysis, source))
         case ArgumentSource(s, k):
             argument = analysis.submissions[s].arguments[k]
             if isinstance(argument, ScalarArgument):

@@ -81,8 +81,8 @@ def _make_plan(
 ) -> Plan:
     started = time.perf_counter()
     analysis = analyse(submissions)
-    found = dependences(analysis)
-    found, layout = _layout(analysis, found, options, info, options.barriers != "none")
+    raw = dependences(analysis)
+    found, layout = _layout(analysis, raw, options, info, options.barriers != "none")
     if debug_level() >= 3:
         print(f"--- analysis\n{analysis_text(analysis, found)}", file=sys.stderr)
     stages = layout.stages
@@ -93,7 +93,7 @@ def _make_plan(
     asked = options.strategy == "megakernel"
     tempting = options.strategy == "auto" and costs is not None and len(stages) >= FEWEST_STAGES
     if len(stages) > 1 and (asked or tempting):
-        made = _with_persistent(analysis, options, info, fixed)
+        made = _with_persistent(analysis, raw, options, info, fixed)
         if isinstance(made, str):
             fallback = made if asked else fallback
         else:
@@ -152,6 +152,7 @@ def _layout(
 
 def _with_persistent(
     analysis: ListAnalysis,
+    raw: Sequence[Found],
     options: FusionOptions,
     info: DeviceInfo,
     fixed: dict[tuple[int, int], int],
@@ -163,7 +164,7 @@ def _with_persistent(
     empty = [s for s, x in enumerate(analysis.submissions) if global_range(x).size == 0]
     if empty:
         return f"the range of submission {empty[0]} is empty"
-    found, layout = _layout(analysis, dependences(analysis), options, info, False)
+    found, layout = _layout(analysis, raw, options, info, False)
     source = partial(_symbol_source, analysis)
     kernels = [
         _fused(analysis, stage, moved, options, fixed)

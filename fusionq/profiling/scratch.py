@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from fusionq.analysis.aliasing import extent_of, places
+from fusionq.analysis.aliasing import distance, extent_of, places
 from fusionq.analysis.submission import ArrayArgument
 from fusionq.backends.base import Allocation, Backend
 from fusionq.storage import Storage
@@ -46,7 +46,7 @@ class Scratch:
 
     def _copy(self, backend: Backend, arguments: list[ArrayArgument]) -> None:
         origin = arguments[0]
-        distances = [_distance(origin, a) for a in arguments]
+        distances = [distance(origin, a) for a in arguments]
         reach = [extent_of(a) for a in arguments]
         low = min(d + below for d, (below, _) in zip(distances, reach, strict=True))
         high = max(d + above for d, (_, above) in zip(distances, reach, strict=True))
@@ -62,8 +62,8 @@ class Scratch:
         else:
             source = (ctypes.c_uint8 * (high - low)).from_address(start)
             np.copyto(content, np.ctypeslib.as_array(source))
-        for argument, distance in zip(arguments, distances, strict=True):
-            self._addresses[_key(argument)] = copy.address + pad + distance - low
+        for argument, offset in zip(arguments, distances, strict=True):
+            self._addresses[_key(argument)] = copy.address + pad + offset - low
 
 
 def bytes_written(pending: SubmissionList) -> int:
@@ -83,12 +83,3 @@ def _sizes(pending: SubmissionList) -> Iterator[int]:
 
 def _key(argument: ArrayArgument) -> Key:
     return argument.storage, argument.offset, argument.shape, argument.strides, argument.dtype
-
-
-def _distance(origin: ArrayArgument, other: ArrayArgument) -> int:
-    """Bytes from the first element of one to that of the other, which may share memory."""
-    if origin.storage == other.storage:
-        return other.offset - origin.offset
-    assert origin.address is not None
-    assert other.address is not None
-    return other.address - origin.address
