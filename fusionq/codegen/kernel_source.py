@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 
@@ -18,7 +19,7 @@ from fusionq.codegen.names import Names
 from fusionq.codegen.opencl_c import OPENCL_C
 from fusionq.codegen.scoping import Body, flatten_blocks
 from fusionq.codegen.statements import StatementPrinter
-from fusionq.ir.nodes import ArrayParam, Atomic, Kernel, Persistent, ScalarParam, Store
+from fusionq.ir.nodes import ArrayParam, Atomic, Expr, Kernel, Persistent, ScalarParam, Store
 from fusionq.ir.types import INT64, UINT64, ScalarType
 from fusionq.ir.walk import local_memories, statements
 
@@ -34,12 +35,12 @@ def generate(kernel: Kernel, fp: FloatMode, dialect: Dialect = OPENCL_C) -> Devi
 
         return generate_persistent(kernel, kernel.body[0], fp, dialect)
     helpers = Helpers(dialect)
-    lines = statement_lines(kernel, shielded(flatten_blocks(kernel.body)), dialect, helpers)
+    lines = statement_lines(kernel, [shielded(flatten_blocks(kernel.body))], dialect, helpers)
     entry_point = Names(dialect).fresh(kernel.name)
     parameters = [f"    {parameter_text(kernel, s, lines.memory, dialect)}" for s in lines.slots]
     head = f"{dialect.kernel_qualifier} {entry_point}("
     declared = [*lines.pointers, *lines.arrays]
-    body = [*declared, *([""] if declared else []), *lines.body]
+    body = [*declared, *([""] if declared else []), *lines.bodies[0]]
     text = [
         *dialect.prologue(lines.types, fp, lines.functions),
         "",
@@ -55,11 +56,12 @@ def generate(kernel: Kernel, fp: FloatMode, dialect: Dialect = OPENCL_C) -> Devi
 @dataclass(frozen=True)
 class StatementLines:
     """A kernel's statements as text: pointers from addresses, the arrays it declares, what it
-    does; and what these lines need around them."""
+    does, values; and what these lines need around them."""
 
     pointers: list[str]
     arrays: list[str]
-    body: list[str]
+    bodies: list[list[str]]
+    values: list[str]
     slots: tuple[Slot, ...]
     types: frozenset[ScalarType]
     typedefs: tuple[str, ...]
@@ -69,9 +71,14 @@ class StatementLines:
 
 
 def statement_lines(
-    kernel: Kernel, body: Body, dialect: Dialect, helpers: Helpers
+    kernel: Kernel,
+    bodies: Sequence[Body],
+    dialect: Dialect,
+    helpers: Helpers,
+    values: Sequence[Expr] = (),
 ) -> StatementLines:
-    """``body``, the statements of ``kernel``, as text; device functions go to ``helpers``."""
+    """``bodies``, each the statements of ``kernel`` or a variant, and ``values`` as text; device
+    functions go to ``helpers``."""
     names = Names(dialect)
     for param in kernel.params:
         names.of(param.name)
@@ -82,7 +89,8 @@ def statement_lines(
     printer = StatementPrinter(
         expressions, names, helpers, intervals, groups, dict(kernel.variables)
     )
-    lines = printer.body(body, frozenset(), indent=0)
+    lines = [printer.body(body, frozenset(), indent=0) for body in bodies]
+    texts = [expressions.value(value) for value in values]
     slots = memory.slots()
     types = expressions.types | {
         slot_type(kernel, slot) for slot in slots if not isinstance(slot, Pointer)
@@ -93,6 +101,7 @@ def statement_lines(
         _pointers(kernel, slots, names, memory, dialect, bool(aliased)),
         _array_declarations(kernel, names, dialect),
         lines,
+        texts,
         slots,
         frozenset(types),
         tuple(typedefs),

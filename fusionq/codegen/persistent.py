@@ -15,15 +15,16 @@ from fusionq.codegen.device_source import DeviceSource, Pointer, Scalar, Slot
 from fusionq.codegen.dialect import Dialect
 from fusionq.codegen.expressions import ExpressionPrinter
 from fusionq.codegen.helpers import Helpers
+from fusionq.codegen.interior import interior, within_extents
 from fusionq.codegen.intervals import Intervals
 from fusionq.codegen.kernel_source import StatementLines, parameter_text, statement_lines
 from fusionq.codegen.memory import Memory
 from fusionq.codegen.names import Names
 from fusionq.codegen.queue_protocol import PROTOCOL, wait_function
 from fusionq.codegen.record_text import NO_RECORDS, RecordText, record_text
-from fusionq.codegen.scoping import flatten_blocks
-from fusionq.codegen.tile_loop import InTile, tile_loop
-from fusionq.ir.nodes import Kernel, Persistent, StageCode
+from fusionq.codegen.scoping import Body, flatten_blocks
+from fusionq.codegen.tile_loop import InnerPart, InTile, tile_loop
+from fusionq.ir.nodes import Expr, Kernel, Persistent, StageCode
 from fusionq.ir.types import INT64, UINT32, ScalarType
 
 _HEAD = """\
@@ -95,11 +96,11 @@ class _PersistentPrinter:
         functions: list[str] = []
         cases: list[str] = []
         for number, code in enumerate(body.codes):
-            lines = self._lines(code)
+            lines, loop = self._lines(code)
             typedefs.update(dict.fromkeys(lines.typedefs))
             self.types |= lines.types
             self.functions |= lines.functions
-            functions += [*self._function(number, code, lines), ""]
+            functions += [*self._function(number, code, lines, loop), ""]
             cases += self._case(number, code, lines)
         own = {
             "schedule": memory.identifier(Pointer(body.schedule)),
@@ -155,13 +156,29 @@ class _PersistentPrinter:
         }
 
     # ------------------------------------------------------------------------ stage codes
-    def _lines(self, code: StageCode) -> StatementLines:
-        dialect = InTile(self.dialect, code.local_range, code.kernel.ndim)
-        return statement_lines(
-            code.kernel, flatten_blocks(code.kernel.body), dialect, self.helpers
-        )
+    def _lines(self, code: StageCode) -> tuple[StatementLines, list[str]]:
+        """A stage code's statements, and its loop over a tile."""
+        kernel = code.kernel
+        body = within_extents(flatten_blocks(kernel.body), code.extents)
+        inner = interior(kernel, body)
+        bodies: list[Body] = [body]
+        values: tuple[Expr, ...] = ()
+        if inner is not None:
+            bodies.append(inner.body)
+            values = (*inner.lows, *inner.highs, *inner.where)
+        dialect = InTile(self.dialect, code.local_range, kernel.ndim)
+        lines = statement_lines(kernel, bodies, dialect, self.helpers, values)
+        texts = [[*lines.arrays, *body] for body in lines.bodies]
+        if inner is None:
+            return lines, tile_loop(kernel.ndim, texts[0])
+        edges = len(inner.lows), len(inner.lows) + len(inner.highs)
+        bounds = lines.values[: edges[0]], lines.values[edges[0] : edges[1]]
+        where = lines.values[edges[1] :]
+        return lines, tile_loop(kernel.ndim, texts[0], InnerPart(*bounds, where, texts[1]))
 
-    def _function(self, number: int, code: StageCode, lines: StatementLines) -> list[str]:
+    def _function(
+        self, number: int, code: StageCode, lines: StatementLines, loop: list[str]
+    ) -> list[str]:
         parameters = ["const int fq_lane", *self._bounds_parameters(code)]
         if self.body.records is not None:
             parameters.append("const long fq_row")
@@ -170,7 +187,7 @@ class _PersistentPrinter:
             f"__attribute__((always_inline)) static void fq_stage_{number}(",
             ",\n".join(f"    {p}" for p in parameters) + ") {",
             *(f"    {line}" for line in lines.pointers),
-            *tile_loop(code.kernel.ndim, [*lines.arrays, *lines.body]),
+            *loop,
             "}",
         ]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from fusionq.codegen.dialect import Dialect
@@ -46,7 +47,18 @@ class InTile:
         return f"(fq_id_{dim} {'%' if query == 'local_id' else '/'} {size})"
 
 
-def tile_loop(ndim: int, body: Sequence[str]) -> list[str]:
+@dataclass(frozen=True)
+class InnerPart:
+    """The part of a tile's rows that has code of its own: from the greatest of ``lows`` to the
+    least of ``highs``, where all of ``where`` hold."""
+
+    lows: list[str]
+    highs: list[str]
+    where: list[str]
+    body: list[str]
+
+
+def tile_loop(ndim: int, body: Sequence[str], inner: InnerPart | None = None) -> list[str]:
     """Loops over the tile; neighbouring lanes have neighbouring work-items of the last
     dimension."""
     lines: list[str] = []
@@ -54,15 +66,72 @@ def tile_loop(ndim: int, body: Sequence[str]) -> list[str]:
         pad = "    " * (d + 1)
         id_, last_ = f"fq_id_{d}", f"fq_last_{d}"
         lines.append(f"{pad}for (long {id_} = fq_first_{d}; {id_} <= {last_}; {id_}++)")
-    last = ndim - 1
-    pad = "    " * ndim
-    lines += [
-        f"{pad}for (long fq_start = fq_first_{last}; fq_start <= fq_last_{last}; "
+    row = _plain_row(ndim - 1, body) if inner is None else _parted_row(ndim - 1, body, inner)
+    return lines + _indented(row, ndim)
+
+
+def _plain_row(last: int, body: Sequence[str]) -> list[str]:
+    return [
+        f"for (long fq_start = fq_first_{last}; fq_start <= fq_last_{last}; "
         f"fq_start += {SUB_GROUP}) {{",
-        f"{pad}    const long fq_id_{last} = fq_start + fq_lane;",
-        f"{pad}    if (fq_id_{last} <= fq_last_{last}) {{",
-        *(f"{pad}        {line}" if line else line for line in body),
-        f"{pad}    }}",
-        f"{pad}}}",
+        *_indented(_guarded(last, f"fq_start + fq_lane <= fq_last_{last}", body)),
+        "}",
     ]
-    return lines
+
+
+def _parted_row(last: int, body: Sequence[str], inner: InnerPart) -> list[str]:
+    """The row's inner part as whole vectors without a condition, what is before and behind as
+    ever."""
+    low = _folded("max", [f"fq_first_{last}", *inner.lows])
+    high = _folded("min", [f"fq_last_{last}", *inner.highs])
+    find = [
+        f"const long fq_from = ({low} + {SUB_GROUP - 1}) & -{SUB_GROUP}L, fq_to = {high};",
+        f"if (fq_from + {SUB_GROUP - 1} <= fq_to) {{",
+        "    fq_inner = fq_from;",
+        f"    fq_outer = fq_from + ((fq_to + 1 - fq_from) & -{SUB_GROUP}L);",
+        "}",
+    ]
+    if inner.where:
+        find = [f"if ({' && '.join(f'({w})' for w in inner.where)}) {{", *_indented(find), "}"]
+    else:
+        find = ["{", *_indented(find), "}"]
+    return [
+        "{",
+        *_indented([
+            f"long fq_inner = fq_last_{last} + 1, fq_outer = fq_inner;",
+            *find,
+            f"long fq_start = fq_first_{last};",
+            "for (int fq_part = 0; fq_part < 2; fq_part++) {",
+            f"    const long fq_stop = fq_part == 0 ? fq_inner : fq_last_{last} + 1;",
+            f"    for (; fq_start < fq_stop; fq_start += {SUB_GROUP}) {{",
+            *_indented(_guarded(last, "fq_start + fq_lane < fq_stop", body), 2),
+            "    }",
+            "    if (fq_part == 0)",
+            f"        for (fq_start = fq_inner; fq_start < fq_outer; fq_start += {SUB_GROUP}) {{",
+            f"            const long fq_id_{last} = fq_start + fq_lane;",
+            *_indented(inner.body, 3),
+            "        }",
+            "}",
+        ]),
+        "}",
+    ]  # fmt: skip
+
+
+def _guarded(last: int, cond: str, body: Sequence[str]) -> list[str]:
+    return [
+        f"const long fq_id_{last} = fq_start + fq_lane;",
+        f"if ({cond}) {{",
+        *_indented(body),
+        "}",
+    ]
+
+
+def _folded(function: str, values: Sequence[str]) -> str:
+    text = values[0]
+    for value in values[1:]:
+        text = f"{function}({text}, (long)({value}))"
+    return text
+
+
+def _indented(lines: Sequence[str], depth: int = 1) -> list[str]:
+    return [f"{'    ' * depth}{line}" if line else line for line in lines]

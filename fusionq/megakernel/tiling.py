@@ -9,8 +9,8 @@ from typing import Literal
 
 from fusionq.codegen.queue_layout import SUB_GROUP
 
-CACHE_OF_A_WORKER = 1 << 19
-"""Bytes that the tiles between a worker's first and last stage should stay within."""
+CACHE_OF_A_WORKER = 1 << 18
+"""Bytes that the tiles between a worker's first and last stage of a block should stay within."""
 
 CACHE_OF_ALL = 1 << 24
 """Bytes below which a list's memory is taken to stay in the caches from launch to launch."""
@@ -18,7 +18,13 @@ CACHE_OF_ALL = 1 << 24
 SMALLEST_TILE = 1024
 """Work-items for which taking an instruction costs little."""
 
-LARGEST_TILE = 1 << 15
+PIPELINED_TILE = 1 << 12
+"""Work-items of a tile that goes through many stages: few enough for a core's cache."""
+
+SHORTEST_BLOCK = 8
+"""Stages that the memory goes through at once even where they leave a core's cache."""
+
+LARGEST_TILE = 1 << 17
 
 SMALL_STAGE = 1 << 16
 """Work-items below which a stage is cut into one tile for each worker."""
@@ -53,15 +59,13 @@ def choose_tiling(
     """
     items = max(prod(e) for e in extents)
     if pipelined and memory > CACHE_OF_ALL:
-        block = len(extents)
-        mine = -(-block // workers)
-        size = CACHE_OF_A_WORKER // (2 * mine * max(item_bytes))
-        size = min(max(size, SMALLEST_TILE), LARGEST_TILE)
-        rows = -(-max(e[0] for e in extents) // _shape(extents[0], size)[0])
-        long = rows >= 8 * block
-        return Tiling(
-            tuple(_shape(e, size) for e in extents), block, "stages" if long else "tickets"
-        )
+        tiles = tuple(_slab(e, PIPELINED_TILE) for e in extents)
+        size = max(prod(t) * n for t, n in zip(tiles, item_bytes, strict=True))
+        block = workers * max(CACHE_OF_A_WORKER // size, 1)
+        block = max(block, min(SHORTEST_BLOCK, CACHE_OF_ALL // (3 * size)), 1)
+        block = -(-len(extents) // -(-len(extents) // block))
+        rows = max(-(-e[0] // t[0]) for e, t in zip(extents, tiles, strict=True))
+        return Tiling(tiles, block, "stages" if rows >= 8 * block else "tickets")
     if items <= SMALL_STAGE:
         return Tiling(
             tuple(_shape(e, max(-(-prod(e) // workers), SUB_GROUP)) for e in extents),
@@ -69,7 +73,7 @@ def choose_tiling(
             "turns",
         )
     size = max(items // (4 * workers), SMALLEST_TILE)
-    size = min(size, 4 * LARGEST_TILE)
+    size = min(size, LARGEST_TILE)
     return Tiling(tuple(_shape(e, size) for e in extents), 1, "tickets")
 
 
@@ -77,6 +81,15 @@ def coarser(tiling: Tiling, extents: Sequence[tuple[int, ...]]) -> Tiling:
     """``tiling`` with tiles of twice as many work-items."""
     tiles = tuple(_shape(e, 2 * prod(t)) for e, t in zip(extents, tiling.tiles, strict=True))
     return replace(tiling, tiles=tiles)
+
+
+def _slab(extents: tuple[int, ...], items: int) -> tuple[int, ...]:
+    """A tile of about ``items`` work-items or, if that is not too many, as much of the first
+    dimension and all of the others: it waits for its neighbours in one dimension only."""
+    slice_ = prod(extents[1:])
+    if slice_ > LARGEST_TILE or len(extents) == 1:
+        return _shape(extents, items)
+    return (min(max(items // max(slice_, 1), 1), max(extents[0], 1)), *extents[1:])
 
 
 def _shape(extents: tuple[int, ...], items: int) -> tuple[int, ...]:

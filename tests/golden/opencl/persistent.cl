@@ -1,11 +1,11 @@
 #pragma OPENCL FP_CONTRACT OFF
 
-static inline long fq_maximum_i64(long a, long b) {
-    return b > a ? b : a;
-}
-
 static inline long fq_minimum_i64(long a, long b) {
     return b < a ? b : a;
+}
+
+static inline long fq_maximum_i64(long a, long b) {
+    return b > a ? b : a;
 }
 
 static inline __global atomic_uint* fq_word(__global atomic_uint* control, long line, int word) {
@@ -149,21 +149,38 @@ __attribute__((always_inline)) static void fq_stage_0(
     const long fq_first_0, const long fq_last_0,
     const ulong a_address,
     const long a_shape0,
-    const ulong b_address,
-    const long range_0) {
+    const ulong b_address) {
     __global const long* a = (__global const long*)a_address;
     __global long* b = (__global long*)b_address;
-    for (long fq_start = fq_first_0; fq_start <= fq_last_0; fq_start += 16) {
-        const long fq_id_0 = fq_start + fq_lane;
-        if (fq_id_0 <= fq_last_0) {
-            if ((long)fq_id_0 < range_0) {
-                // blur
-                if (0 < (long)fq_id_0 && (long)fq_id_0 < a_shape0 - 1) {
-                    b[(long)fq_id_0] = (long)((ulong)a[(long)fq_id_0 - 1] + a[(long)fq_id_0] + a[(long)fq_id_0 + 1]);
-                } else {
-                    b[(long)fq_id_0] = a[(long)fq_id_0];
+    {
+        long fq_inner = fq_last_0 + 1, fq_outer = fq_inner;
+        {
+            const long fq_from = (max(fq_first_0, (long)(1)) + 15) & -16L, fq_to = min(fq_last_0, (long)(fq_minimum_i64(fq_maximum_i64(a_shape0 - 1, -4611686018427387904L), 4611686018427387904L) + -1));
+            if (fq_from + 15 <= fq_to) {
+                fq_inner = fq_from;
+                fq_outer = fq_from + ((fq_to + 1 - fq_from) & -16L);
+            }
+        }
+        long fq_start = fq_first_0;
+        for (int fq_part = 0; fq_part < 2; fq_part++) {
+            const long fq_stop = fq_part == 0 ? fq_inner : fq_last_0 + 1;
+            for (; fq_start < fq_stop; fq_start += 16) {
+                const long fq_id_0 = fq_start + fq_lane;
+                if (fq_start + fq_lane < fq_stop) {
+                    // blur
+                    if (0 < (long)fq_id_0 && (long)fq_id_0 < a_shape0 - 1) {
+                        b[(long)fq_id_0] = (long)((ulong)a[(long)fq_id_0 - 1] + a[(long)fq_id_0] + a[(long)fq_id_0 + 1]);
+                    } else {
+                        b[(long)fq_id_0] = a[(long)fq_id_0];
+                    }
                 }
             }
+            if (fq_part == 0)
+                for (fq_start = fq_inner; fq_start < fq_outer; fq_start += 16) {
+                    const long fq_id_0 = fq_start + fq_lane;
+                    // blur
+                    b[(long)fq_id_0] = (long)((ulong)a[(long)fq_id_0 - 1] + a[(long)fq_id_0] + a[(long)fq_id_0 + 1]);
+                }
         }
     }
 }
@@ -173,18 +190,15 @@ __attribute__((always_inline)) static void fq_stage_1(
     const long fq_first_0, const long fq_last_0,
     const ulong a_address,
     const long a_shape0,
-    const ulong b_address,
-    const long range_0) {
+    const ulong b_address) {
     __global const long* a = (__global const long*)a_address;
     __global long* b = (__global long*)b_address;
     for (long fq_start = fq_first_0; fq_start <= fq_last_0; fq_start += 16) {
         const long fq_id_0 = fq_start + fq_lane;
-        if (fq_id_0 <= fq_last_0) {
-            if ((long)fq_id_0 < range_0) {
-                // total
-                for (long k = 0; k < a_shape0; k++) {
-                    b[(long)fq_id_0] = (long)((ulong)b[(long)fq_id_0] + a[k]);
-                }
+        if (fq_start + fq_lane <= fq_last_0) {
+            // total
+            for (long k = 0; k < a_shape0; k++) {
+                b[(long)fq_id_0] = (long)((ulong)b[(long)fq_id_0] + a[k]);
             }
         }
     }
@@ -194,17 +208,14 @@ __attribute__((always_inline)) static void fq_stage_2(
     const int fq_lane,
     const long fq_first_0, const long fq_last_0,
     const ulong a_address,
-    const ulong b_address,
-    const long range_0) {
+    const ulong b_address) {
     __global long* a = (__global long*)a_address;
     __global const long* b = (__global const long*)b_address;
     for (long fq_start = fq_first_0; fq_start <= fq_last_0; fq_start += 16) {
         const long fq_id_0 = fq_start + fq_lane;
-        if (fq_id_0 <= fq_last_0) {
-            if ((long)fq_id_0 < range_0) {
-                // scale
-                a[(long)fq_id_0] = (long)((ulong)a[(long)fq_id_0] * b[0]);
-            }
+        if (fq_start + fq_lane <= fq_last_0) {
+            // scale
+            a[(long)fq_id_0] = (long)((ulong)a[(long)fq_id_0] * b[0]);
         }
     }
 }
@@ -214,17 +225,14 @@ __attribute__((always_inline)) static void fq_stage_3(
     const long fq_first_0, const long fq_last_0,
     const ulong a_address,
     const long a_shape0,
-    const ulong b_address,
-    const long range_0) {
+    const ulong b_address) {
     __global const long* a = (__global const long*)a_address;
     __global long* b = (__global long*)b_address;
     for (long fq_start = fq_first_0; fq_start <= fq_last_0; fq_start += 16) {
         const long fq_id_0 = fq_start + fq_lane;
-        if (fq_id_0 <= fq_last_0) {
-            if ((long)fq_id_0 < range_0) {
-                // reverse
-                b[(long)fq_id_0] = a[a_shape0 - 1 - (long)fq_id_0];
-            }
+        if (fq_start + fq_lane <= fq_last_0) {
+            // reverse
+            b[(long)fq_id_0] = a[a_shape0 - 1 - (long)fq_id_0];
         }
     }
 }
@@ -268,7 +276,7 @@ __kernel void megakernel4_blur_total_scale_reverse(
             const long fq_at_0 = fq_tile;
             const long fq_first_0 = fq_at_0 * fq_record[0];
             const long fq_last_0 = min(fq_first_0 + fq_record[0], (long)(range_0)) - 1;
-            fq_stage_0(fq_lane, fq_first_0, fq_last_0, a_address, a_shape0, b_address, range_0);
+            fq_stage_0(fq_lane, fq_first_0, fq_last_0, a_address, a_shape0, b_address);
             break;
         }
         case 1: {
@@ -285,7 +293,7 @@ __kernel void megakernel4_blur_total_scale_reverse(
             fq_stalled = sub_group_broadcast(fq_stalled, 0);
             if (fq_stalled) break;
             sub_group_barrier(CLK_GLOBAL_MEM_FENCE);
-            fq_stage_1(fq_lane, fq_first_0, fq_last_0, a_address, a_shape0, b_address, range_0);
+            fq_stage_1(fq_lane, fq_first_0, fq_last_0, a_address, a_shape0, b_address);
             break;
         }
         case 2: {
@@ -301,7 +309,7 @@ __kernel void megakernel4_blur_total_scale_reverse(
             fq_stalled = sub_group_broadcast(fq_stalled, 0);
             if (fq_stalled) break;
             sub_group_barrier(CLK_GLOBAL_MEM_FENCE);
-            fq_stage_2(fq_lane, fq_first_0, fq_last_0, a_address, b_address, range_0);
+            fq_stage_2(fq_lane, fq_first_0, fq_last_0, a_address, b_address);
             break;
         }
         case 3: {
@@ -319,7 +327,7 @@ __kernel void megakernel4_blur_total_scale_reverse(
             fq_stalled = sub_group_broadcast(fq_stalled, 0);
             if (fq_stalled) break;
             sub_group_barrier(CLK_GLOBAL_MEM_FENCE);
-            fq_stage_3(fq_lane, fq_first_0, fq_last_0, a_address, a_shape0, b_address, range_0);
+            fq_stage_3(fq_lane, fq_first_0, fq_last_0, a_address, a_shape0, b_address);
             break;
         }
         }

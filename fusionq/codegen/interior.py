@@ -1,0 +1,303 @@
+"""The part of a tile's rows in which conditions on a work-item's id are decided.
+
+    if 0 < id and id < n - 1:          for max(0 + 1, …) <= id <= min(n - 1 - 1, …):
+        inner                     →        inner
+    else:
+        edge
+
+A row is the work-items that differ in their last id only.  Without its conditions its code is
+vectorised without masks.  What is not decided stays as it is; the other work-items, at the edges,
+run the whole code.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from fusionq.codegen.scoping import Body
+from fusionq.ir.nodes import (
+    Assign,
+    Binary,
+    Call,
+    Compare,
+    CompareOp,
+    Const,
+    Expr,
+    For,
+    If,
+    ItemQuery,
+    Kernel,
+    Load,
+    Logical,
+    Select,
+    Stmt,
+    Store,
+    Unary,
+    Var,
+    While,
+)
+from fusionq.ir.types import BOOL, INT64
+from fusionq.ir.walk import (
+    assigned_variable,
+    expressions,
+    map_operands,
+    rewrite,
+    rewrite_body,
+    statements,
+    subexpressions,
+)
+
+MOST_NODES = 400
+"""Expressions of the largest kernel whose code is worth having twice."""
+
+_FAR = 1 << 62
+"""Beyond all ids; up to it, what is added to an id does not wrap."""
+
+_SMALL = 1 << 32
+
+_NEGATED: dict[CompareOp, CompareOp] = {
+    "lt": "ge", "le": "gt", "gt": "le", "ge": "lt", "eq": "ne", "ne": "eq",
+}  # fmt: skip
+_MIRRORED: dict[CompareOp, CompareOp] = {
+    "lt": "gt", "le": "ge", "gt": "lt", "ge": "le", "eq": "eq", "ne": "ne",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Interior:
+    """``body`` serves a row's work-items whose last id is at least all ``lows`` and at most all
+    ``highs`` (int64), if all of ``where`` hold (bool), which are the same for the row."""
+
+    lows: tuple[Expr, ...]
+    highs: tuple[Expr, ...]
+    where: tuple[Expr, ...]
+    body: Body
+
+
+def interior(kernel: Kernel, body: Body) -> Interior | None:
+    """The interior of rows of ``kernel``, whose statements are ``body``; None if no condition
+    bounds it."""
+    if sum(1 for _ in expressions(body)) > MOST_NODES:
+        return None
+    found = _Decider(kernel)
+    inner = found.body(body)
+    if not (found.lows or found.highs):
+        return None
+    lows, highs, where = (tuple(dict.fromkeys(x)) for x in (found.lows, found.highs, found.where))
+    return Interior(lows, highs, where, inner)
+
+
+def within_extents(body: Body, extents: Sequence[Expr]) -> Body:
+    """``body`` without conditions that hold for all ids below ``extents``."""
+    true = {Compare("lt", ItemQuery("global_id", d), e) for d, e in enumerate(extents)}
+
+    def expr(e: Expr) -> Expr:
+        if e in true:
+            return Const(BOOL, True)
+        return _combined(e) if isinstance(e, Logical) else e
+
+    def stmt(s: Stmt) -> tuple[Stmt, ...]:
+        return s.then if isinstance(s, If) and s.cond == Const(BOOL, True) else (s,)
+
+    return rewrite_body(body, expr, stmt)
+
+
+def _combined(e: Logical) -> Expr:
+    neutral = Const(BOOL, e.op == "and")
+    if e.lhs == neutral:
+        return e.rhs
+    return e.lhs if e.rhs == neutral else e
+
+
+@dataclass
+class _Decider:
+    """Decides conditions, and collects what that takes."""
+
+    kernel: Kernel
+    lows: list[Expr] = field(default_factory=list)
+    highs: list[Expr] = field(default_factory=list)
+    where: list[Expr] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.last = self.kernel.ndim - 1
+        every = list(statements(self.kernel.body))
+        times = Counter(assigned_variable(s) for s in every)
+        self.values: dict[str, Expr] = {}
+        for s in every:
+            if isinstance(s, Assign) and times[s.name] == 1:
+                value = self._known(s.value)
+                if not any(isinstance(e, (Var, Load)) for e in subexpressions(value)):
+                    self.values[s.name] = value
+
+    def _known(self, expr: Expr) -> Expr:
+        """``expr`` with the values of variables that have but one."""
+        return rewrite(expr, lambda e: self.values.get(e.name, e) if isinstance(e, Var) else e)
+
+    # ------------------------------------------------------------------------ statements
+    def body(self, body: Sequence[Stmt]) -> Body:
+        """``body`` for the interior."""
+        return tuple(new for stmt in body for new in self._stmt(stmt))
+
+    def _stmt(self, stmt: Stmt) -> tuple[Stmt, ...]:
+        match stmt:
+            case If():
+                bigger = _size(stmt.then) >= _size(stmt.orelse)
+                cond = self._decided(stmt.cond, bigger)
+                if isinstance(cond, Const):
+                    return self.body(stmt.then if cond.value else stmt.orelse)
+                then, orelse = self.body(stmt.then), self.body(stmt.orelse)
+                return (replace(stmt, cond=cond, then=then, orelse=orelse),)
+            case For() | While():
+                return (replace(stmt, body=self.body(stmt.body)),)
+            case Assign():
+                return (replace(stmt, value=self._expr(stmt.value)),)
+            case Store():
+                indices = tuple(self._expr(e) for e in stmt.indices)
+                return (replace(stmt, indices=indices, value=self._expr(stmt.value)),)
+        return (stmt,)
+
+    def _expr(self, expr: Expr) -> Expr:
+        match expr:
+            case Select():
+                cond = self._decided(expr.cond, True)
+                if isinstance(cond, Const):
+                    return self._expr(expr.then if cond.value else expr.orelse)
+            case Call(type, "minimum" | "pymin" | "maximum" | "pymax", (a, b)) if type == INT64:
+                op: CompareOp = "le" if expr.function in ("minimum", "pymin") else "ge"
+                for one, other in ((a, b), (b, a)):
+                    if self._offset(one) is not None and self._bounded(Compare(op, one, other)):
+                        return one
+            case Binary(_, "mod", lhs, rhs) if self._offset(lhs) is not None:
+                if self._bounded(Compare("lt", lhs, rhs)):
+                    self._bounded(Compare("ge", lhs, Const(INT64, 0)))
+                    return lhs
+        return map_operands(expr, self._expr)
+
+    # ------------------------------------------------------------------------ conditions
+    def _decided(self, cond: Expr, bigger: bool) -> Expr:
+        """``cond``, or what is left of it where the rest is as it is for most work-items."""
+        known = self._known(cond)
+        if not any(isinstance(e, ItemQuery) for e in subexpressions(known)):
+            return cond  # the same for all work-items
+        wanted = _likely(known, bigger)
+        if wanted is None:
+            return cond
+        left = self._assume(known, wanted)
+        return cond if left == known else left
+
+    def _assume(self, cond: Expr, wanted: bool) -> Expr:
+        """What is left of ``cond`` in the interior, which is where it is ``wanted``."""
+        match cond:
+            case Logical(op=op) if (op == "and") == wanted:
+                lhs, rhs = self._assume(cond.lhs, wanted), self._assume(cond.rhs, wanted)
+                return _combined(replace(cond, lhs=lhs, rhs=rhs))
+            case Unary(op="not"):
+                left = self._assume(cond.operand, not wanted)
+                if isinstance(left, Const):
+                    return Const(BOOL, not left.value)
+                return replace(cond, operand=left)
+        if self._uniform(cond):
+            self.where.append(cond if wanted else Unary(BOOL, "not", cond))
+            return Const(BOOL, wanted)
+        if isinstance(cond, Compare):
+            asked = cond if wanted else replace(cond, op=_NEGATED[cond.op])
+            if self._bounded(asked):
+                return Const(BOOL, wanted)
+        return cond
+
+    def _bounded(self, cond: Compare) -> bool:
+        """Bound the interior so that ``cond`` holds, if it is one on the last id."""
+        op, lhs, rhs = cond.op, self._known(cond.lhs), self._known(cond.rhs)
+        if self._offset(lhs) is None:
+            op, lhs, rhs = _MIRRORED[op], rhs, lhs
+        form = self._offset(lhs)
+        if form is None or not self._uniform(rhs) or rhs.type != INT64:
+            return False
+        sign, offset = form
+        if isinstance(rhs, Const):
+            if abs(rhs.value) > _SMALL:
+                return False
+            end: Expr = Const(INT64, sign * (int(rhs.value) - offset))
+        else:
+            near = Call(INT64, "maximum", (rhs, Const(INT64, -_FAR)))
+            near = Call(INT64, "minimum", (near, Const(INT64, _FAR)))
+            end = _plus(near, -offset) if sign > 0 else Binary(
+                INT64, "sub", Const(INT64, offset), near
+            )  # fmt: skip
+        if sign < 0:
+            op = _MIRRORED[op]
+        match op:
+            case "lt":
+                self.highs.append(_plus(end, -1))
+            case "le":
+                self.highs.append(end)
+            case "gt":
+                self.lows.append(_plus(end, 1))
+            case "ge":
+                self.lows.append(end)
+            case "ne" if isinstance(end, Const):
+                self.lows.append(_plus(end, 1))
+            case "ne":
+                self.highs.append(_plus(end, -1))
+            case _:
+                return False
+        return True
+
+    def _offset(self, expr: Expr) -> tuple[int, int] | None:
+        """Sign and constant of the last id plus or minus constants."""
+        match self._known(expr):
+            case ItemQuery("global_id", dim) if dim == self.last:
+                return 1, 0
+            case Binary(type, "add" | "sub" as op, lhs, rhs) if type == INT64:
+                factor = 1 if op == "add" else -1
+                if isinstance(rhs, Const):
+                    form, constant = self._offset(lhs), factor * int(rhs.value)
+                    if form is not None and abs(form[1] + constant) < _SMALL:
+                        return form[0], form[1] + constant
+                elif isinstance(lhs, Const):
+                    form, constant = self._offset(rhs), int(lhs.value)
+                    if form is not None and abs(form[1] * factor + constant) < _SMALL:
+                        return form[0] * factor, form[1] * factor + constant
+        return None
+
+    def _uniform(self, expr: Expr) -> bool:
+        """Whether all work-items of a row have the same value, which can be had before them."""
+        return all(
+            not isinstance(e, (Var, Load))
+            and not (
+                isinstance(e, ItemQuery)
+                and not e.query.endswith("_range")
+                and (e.query != "global_id" or e.dim == self.last)
+            )
+            for e in subexpressions(self._known(expr))
+        )
+
+
+def _likely(cond: Expr, bigger: bool) -> bool | None:
+    """What a condition is for most work-items; None if there is no telling."""
+    match cond:
+        case Compare(op="eq"):
+            return False
+        case Compare(op="ne"):
+            return True
+        case Compare():
+            return bigger
+        case Unary(op="not"):
+            inner = _likely(cond.operand, not bigger)
+            return None if inner is None else not inner
+        case Logical(op=op):
+            sides = {_likely(side, op == "and") for side in (cond.lhs, cond.rhs)}
+            return op == "and" if sides == {op == "and"} else None
+    return None
+
+
+def _plus(expr: Expr, constant: int) -> Expr:
+    if isinstance(expr, Const):
+        return Const(INT64, int(expr.value) + constant)
+    return Binary(INT64, "add", expr, Const(INT64, constant)) if constant else expr
+
+
+def _size(body: Sequence[Stmt]) -> int:
+    return sum(1 for _ in statements(body)) + sum(1 for _ in expressions(body))

@@ -1,0 +1,192 @@
+"""Rows of a persistent kernel's tiles whose conditions are decided beforehand: nothing changes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import fusionq as fq
+from fusionq.kernels.library import Array
+
+EXTREMES = (0, 1, -1, 7, 16, 17, 40, 1 << 40, -(1 << 40), (1 << 63) - 1, -(1 << 63))
+
+
+@pytest.fixture
+def reference_queue() -> fq.FusionQueue:
+    return fq.FusionQueue("reference")
+
+
+@fq.kernel
+def flipped(item: fq.Item, a: Array, b: Array) -> None:
+    """Makes the next stage wait."""
+    i = item.get_id(0)
+    b[i] = a[a.shape[0] - 1 - i] + 1
+
+
+@fq.kernel
+def edges_first(item: fq.Item, a: Array, b: Array, s: np.int64) -> None:
+    i = item.get_id(0)
+    n = a.shape[0]
+    if i == 0:
+        b[i] = a[i] * 2
+    elif i == n - 1:
+        b[i] = a[i] * 3
+    elif i >= n - 2 or i < 3:
+        b[i] = a[i] * 5
+    else:
+        b[i] = a[i - 1] + a[i + 1]
+
+
+@fq.kernel
+def clamped(item: fq.Item, a: Array, b: Array, s: np.int64) -> None:
+    i = item.get_id(0)
+    n = a.shape[0]
+    b[i] = a[max(i - 2, 0)] + a[min(i + 3, n - 1)]
+
+
+@fq.kernel
+def periodic(item: fq.Item, a: Array, b: Array, s: np.int64) -> None:
+    i = item.get_id(0)
+    n = a.shape[0]
+    b[i] = a[(i - 1) % n] + 2 * a[(i + 1) % n] + a[(5 - i) % n]
+
+
+@fq.kernel
+def chosen(item: fq.Item, a: Array, b: Array, s: np.int64) -> None:
+    i = item.get_id(0)
+    value = a[i] if i > s else -a[i]
+    b[i] = value if not (i < 3) else value + 7
+
+
+@fq.kernel
+def by_scalar(item: fq.Item, a: Array, b: Array, s: np.int64) -> None:
+    i = item.get_id(0)
+    if i + 1 < s:
+        b[i] = a[i] + 1
+    if s <= i - 1 and s != 3:
+        b[i] = a[i] + 2
+    if 20 - i >= s:
+        b[i] += 4
+    if s < 4 - i:
+        b[i] += 8
+    if i + s > 3:
+        b[i] += 16
+
+
+@fq.kernel
+def named(item: fq.Item, a: Array, b: Array, s: np.int64) -> None:
+    i = item.get_id(0)
+    last = a.shape[0] - 1
+    inside = i != 0 and not (i >= last)
+    if inside and a[i] > 0:
+        b[i] = a[i - 1] * a[i + 1]
+    else:
+        b[i] = -1
+
+
+@fq.kernel
+def in_a_loop(item: fq.Item, a: Array, b: Array, s: np.int64) -> None:
+    i = item.get_id(0)
+    total = a[i] * 0
+    for k in range(-2, 3):
+        if 0 <= i + k < a.shape[0]:
+            if i > 2:
+                total += a[i + k]
+            else:
+                total -= a[i + k]
+    b[i] = total
+
+
+@fq.kernel
+def early(item: fq.Item, a: Array, b: Array, s: np.int64) -> None:
+    i = item.get_id(0)
+    if i < 2:
+        return
+    if i >= a.shape[0] - 5:
+        return
+    b[i] = a[i - 2] + a[i + 5]
+
+
+KERNELS = (
+    edges_first, clamped, periodic, chosen, by_scalar, named, in_a_loop, early
+)  # fmt: skip
+
+
+def run(queue: fq.FusionQueue, kernel: Any, n: int, s: int, strategy: Any) -> tuple[Array, str]:
+    values = (np.arange(n, dtype=np.int32) * 37 + 11) % 101 - 50
+    a, b = fq.Buffer(values.copy()), fq.Buffer(np.zeros(n, np.int32))
+    c = fq.Buffer(np.full(n, 1000, np.int32))
+    with fq.fusion(queue, strategy=strategy, barriers="none") as fused:
+        queue.submit(flipped, n, a, b)
+        queue.submit(kernel, n, b, c, np.int64(s))
+        queue.submit(flipped, n, c, a)
+    assert strategy == "unfused" or n == 1 or fused.report.strategy == "megakernel"
+    return a.numpy().copy(), fused.report.device_source
+
+
+@pytest.mark.parametrize("kernel", KERNELS, ids=lambda k: k.__name__)
+def test_rows_in_parts_are_right(
+    sycl_queue: fq.FusionQueue, reference_queue: fq.FusionQueue, kernel: Any
+) -> None:
+    for n in (1, 5, 16, 33, 1000):
+        found, _ = run(sycl_queue, kernel, n, 5, "megakernel")
+        expected, _ = run(reference_queue, kernel, n, 5, "unfused")
+        np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize("kernel", (chosen, by_scalar), ids=lambda k: k.__name__)
+def test_bounds_do_not_wrap(
+    sycl_queue: fq.FusionQueue, reference_queue: fq.FusionQueue, kernel: Any
+) -> None:
+    n = 40
+    for s in EXTREMES:
+        found, _ = run(sycl_queue, kernel, n, s, "megakernel")
+        expected, _ = run(reference_queue, kernel, n, s, "unfused")
+        np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize("kernel", (*KERNELS[:4], named, early), ids=lambda k: k.__name__)
+def test_the_inner_part_has_no_conditions(sycl_queue: fq.FusionQueue, kernel: Any) -> None:
+    _, source = run(sycl_queue, kernel, 100, 5, "megakernel")
+    stages = source.split("static void fq_stage_")[1:]
+    inner = next(s for s in stages if "fq_outer" in s).split("fq_start < fq_outer")[1]
+    text = inner[: inner.index("\n}")]
+    assert text.count("if (") == (1 if kernel is named else 0), text
+    assert " ? " not in text
+    assert "fq_mod" not in text
+    assert "fq_minimum" not in text
+
+
+@fq.kernel
+def plane(item: fq.Item, a: Array, b: Array) -> None:
+    i = item.get_id(0)
+    j = item.get_id(1)
+    if i == 0 or j == 0 or i > a.shape[0] - 2 or j > a.shape[1] - 2:
+        b[i, j] = -a[i, j]
+    else:
+        b[i, j] = a[i - 1, j] + a[i + 1, j + 1] + a[i, j - 1]
+
+
+def test_rows_at_the_edge_of_a_plane(
+    sycl_queue: fq.FusionQueue, reference_queue: fq.FusionQueue
+) -> None:
+    for shape in ((1, 1), (1, 40), (40, 1), (2, 17), (33, 47), (70, 16), (5, 200)):
+        compare_planes(sycl_queue, reference_queue, shape)
+
+
+def compare_planes(
+    sycl_queue: fq.FusionQueue, reference_queue: fq.FusionQueue, shape: tuple[int, int]
+) -> None:
+    results = []
+    for queue, strategy in ((sycl_queue, "megakernel"), (reference_queue, "unfused")):
+        a = fq.Buffer(np.arange(shape[0] * shape[1], dtype=np.int32).reshape(shape))
+        b = fq.Buffer(np.zeros(shape, np.int32))
+        with fq.fusion(queue, strategy=strategy, barriers="none"):
+            for _ in range(3):
+                queue.submit(plane, shape, a, b)
+                a, b = b, a
+        results.append((a.numpy().copy(), b.numpy().copy()))
+    for found, expected in zip(*results, strict=True):
+        np.testing.assert_array_equal(found, expected)
