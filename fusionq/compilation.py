@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING
 from fusionq.analysis.submission import Submission
 from fusionq.backends.base import Backend, KeepsPrograms, Program
 from fusionq.cache.entries import keep_plans, keep_program, kept_plans, kept_program
-from fusionq.cache.memory import PLANS, BuiltPlan
+from fusionq.cache.memory import PLANS, BuiltPlan, forget_runs
 from fusionq.call_site import warn_aborted
 from fusionq.errors import DeviceError, FusionRefused
 from fusionq.ir.nodes import Kernel
 from fusionq.options import UNFUSED, FloatMode
 from fusionq.planning.plan import FusionOptions, Plan
 from fusionq.planning.structure import structure_key
+from fusionq.planning.validity import for_this_order
 
 if TYPE_CHECKING:
     from fusionq.report import CacheOutcome
@@ -27,11 +28,16 @@ def built_plan(
     submissions: tuple[Submission, ...],
     options: FusionOptions,
     timings: dict[str, float],
+    may_fall_back: bool = True,
 ) -> tuple[BuiltPlan, CacheOutcome]:
     """The plan and its programs, and where the plan comes from; adds the seconds by phase to
-    ``timings``."""
+    ``timings``.
+
+    A list whose kernels cannot be built runs unfused; DeviceError if that cannot be built either,
+    or not ``may_fall_back``.
+    """
     info = backend.info
-    key = (_program_domain(backend), structure_key(submissions, options, info))
+    key = plans_key(backend, submissions, options)
     known = [built.plan for built in PLANS.plans(key)]
     for built in PLANS.plans(key):
         if built.plan.validity.holds(submissions):
@@ -43,10 +49,13 @@ def built_plan(
     outcome: CacheOutcome = "miss" if plan is None else "disk"
     if plan is None:
         plan = _new_plan(backend, submissions, options, timings, (*known, *kept))
+    if not plan.measured and any(other.measured for other in (*known, *kept)):
+        # Nor may it be found where another one was measured to be the fastest.
+        plan = replace(plan, validity=for_this_order(plan.validity, submissions))
     try:
         built = BuiltPlan(plan, programs_of(backend, plan, options, timings))
     except DeviceError as error:
-        if plan.strategy == "unfused":
+        if plan.strategy == "unfused" or not may_fall_back:
             raise
         reason = f"the fused kernel could not be built: {error}"
         if options.require:
@@ -63,6 +72,57 @@ def built_plan(
             add_seconds(timings, "disk", started)
     PLANS.add_plan(key, built)
     return built, outcome
+
+
+def measured_plan(
+    backend: Backend,
+    submissions: tuple[Submission, ...],
+    options: FusionOptions,
+    timings: dict[str, float],
+) -> tuple[BuiltPlan, CacheOutcome] | None:
+    """As ``built_plan``, if a plan is remembered that was chosen by measuring, and can be built."""
+    key = plans_key(backend, submissions, options)
+    for built in PLANS.plans(key):
+        if built.plan.measured and built.plan.validity.holds(submissions):
+            return built, "memory"
+    started = time.perf_counter()
+    kept = kept_plans(submissions, options, backend.info)
+    add_seconds(timings, "disk", started)
+    for plan in kept:
+        if plan.measured and plan.validity.holds(submissions):
+            try:
+                built = BuiltPlan(plan, programs_of(backend, plan, options, timings))
+            except DeviceError:
+                return None
+            _supersede(key, built)
+            return built, "disk"
+    return None
+
+
+def keep_measured(
+    backend: Backend,
+    submissions: tuple[Submission, ...],
+    options: FusionOptions,
+    built: BuiltPlan,
+) -> None:
+    """Remember a plan that was chosen by measuring, in memory and on disk, before others."""
+    _supersede(plans_key(backend, submissions, options), built)
+    kept = kept_plans(submissions, options, backend.info)
+    keep_plans((built.plan, *kept), submissions, options, backend.info)
+
+
+def _supersede(key: Hashable, built: BuiltPlan) -> None:
+    """Put ``built`` before the plans that were not measured; what is prepared by those is not
+    used any longer."""
+    forget_runs([old for old in PLANS.plans(key) if not old.plan.measured])
+    PLANS.add_plan(key, built)
+
+
+def plans_key(
+    backend: Backend, submissions: tuple[Submission, ...], options: FusionOptions
+) -> Hashable:
+    """Under what the process keeps the plans of lists like ``submissions``."""
+    return _program_domain(backend), structure_key(submissions, options, backend.info)
 
 
 def add_seconds(timings: dict[str, float], phase: str, started: float) -> None:

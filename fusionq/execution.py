@@ -211,7 +211,12 @@ def report_of(run: PreparedRun, cache: CacheOutcome, timings: Mapping[str, float
 
     plan = run.built.plan.named_for(run.submissions)
     sources = tuple(program.source for program in run.built.programs)
-    return Report.from_run(plan, run.submissions, sources, cache, dict(timings))
+    schedules: list[Schedule | None] = []
+    if run.checks:
+        from fusionq.megakernel.launch import PersistentLaunch
+
+        schedules = [k.plan if isinstance(k, PersistentLaunch) else None for k in run.launches]
+    return Report.from_run(plan, run.submissions, sources, cache, dict(timings), schedules)
 
 
 def report_of_unfused(ended: SubmissionList) -> Report:
@@ -237,7 +242,12 @@ def prepare(backend: Backend, pending: SubmissionList, values: OptionValues) -> 
     options = FusionOptions(*values)
     submissions = pending.submissions()
     timings = dict(pending.admission)
-    built, cache = built_plan(backend, submissions, options, timings)
+    if options.tune:
+        from fusionq.tuning import tuned_plan
+
+        built, cache = tuned_plan(backend, pending, options, timings)
+    else:
+        built, cache = built_plan(backend, submissions, options, timings)
     started = time.perf_counter()
     run = PreparedRun(built, submissions, cache, timings)
     bind(backend, run, pending)

@@ -33,6 +33,7 @@ def fusion(
     require: bool = False,
     promote: Promote = "flagged",
     fp: FloatMode = "strict",
+    tune: bool = False,
 ) -> Fusion:
     """A context manager: the queue is in fusion mode inside the block, and completes after it.
 
@@ -43,11 +44,13 @@ def fusion(
     ``promote``: ``flagged`` (buffers with a promotion flag), ``internal`` (also those with
     ``internal=True``), ``none``.
     ``fp``: ``strict`` (bit for bit as without fusion) or ``fast`` (contraction allowed).
+    ``tune``: measure, on copies of what the list writes, which strategy is the fastest for it, and
+    remember that for later lists of the kind; only with ``strategy="auto"``.
 
     An exception in the block ends fusion mode, runs unfused what was submitted before it, and
     goes on.
     """
-    return Fusion(queue, option_values(strategy, barriers, require, promote, fp))
+    return Fusion(queue, option_values(strategy, barriers, require, promote, fp, tune))
 
 
 class Fusion:

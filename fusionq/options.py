@@ -7,8 +7,8 @@ from typing import Any, Literal, TypeAlias
 
 from fusionq.errors import ArgumentError
 
-OptionValues: TypeAlias = tuple[Any, Any, bool, Any, Any]
-"""strategy, barriers, require, promote, fp; see ``fusion``."""
+OptionValues: TypeAlias = tuple[Any, Any, bool, Any, Any, bool]
+"""strategy, barriers, require, promote, fp, tune; see ``fusion``."""
 
 Strategy: TypeAlias = Literal["auto", "fused", "megakernel", "sequence", "unfused"]
 Barriers: TypeAlias = Literal["auto", "all", "none"]
@@ -21,6 +21,7 @@ _CHOICES: dict[str, tuple[object, ...]] = {
     "require": (False, True),
     "promote": ("flagged", "internal", "none"),
     "fp": ("strict", "fast"),
+    "tune": (False, True),
 }
 
 
@@ -31,14 +32,21 @@ def option_values(
     require: bool = False,
     promote: Promote = "flagged",
     fp: FloatMode = "strict",
+    tune: bool = False,
 ) -> OptionValues:
-    """The options, checked: ArgumentError for a value that there is not."""
-    values = (strategy, barriers, require, promote, fp)
+    """The options, checked: ArgumentError for a value that there is not, and for options that
+    contradict each other."""
+    values = (strategy, barriers, require, promote, fp, tune)
     for (name, allowed), value in zip(_CHOICES.items(), values, strict=True):
         if value not in allowed:
             raise ArgumentError(
                 f"the fusion option {name}={value!r} is not one of {', '.join(map(repr, allowed))}"
             )
+    if tune and strategy != "auto":
+        raise ArgumentError(
+            f"tune=True measures which strategy is the fastest, and strategy={strategy!r} says "
+            "which to take; leave one of the two out"
+        )
     return values
 
 

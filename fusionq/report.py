@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from fusionq.advice import advice, promotion_advice
+from fusionq.advice import advice
 from fusionq.analysis.submission import Submission
 from fusionq.ir.nodes import Barrier, Block, Kernel, Persistent, Span
 from fusionq.ir.printer import print_expr, print_kernel
 from fusionq.ir.walk import statements
 from fusionq.language.ranges import NdRange
 from fusionq.planning.plan import Dependence, Plan, PromotionDecision, StagePlan
+from fusionq.report_text import counted, lines
 
 if TYPE_CHECKING:
     from rich.text import Text
 
+    from fusionq.megakernel.schedule import Schedule
+
 CacheOutcome: TypeAlias = Literal["miss", "memory", "disk"]
 
-_Line: TypeAlias = list[tuple[str, str]]
-"""One line of text as (text, rich style) pieces."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +90,8 @@ class Report:
     cache: CacheOutcome
     timings: dict[str, float]
     """Seconds by phase."""
+    schedules: tuple[Schedule | None, ...] = field(default=(), repr=False, compare=False)
+    """The numbers of each launch that was a persistent kernel; None for the others."""
 
     @classmethod
     def from_run(
@@ -97,12 +101,16 @@ class Report:
         device_sources: tuple[str, ...],
         cache: CacheOutcome,
         timings: dict[str, float],
+        schedules: Sequence[Schedule | None] = (),
     ) -> Report:
         """The report of ``submissions`` that ran by ``plan``; nothing is computed yet.
 
-        ``device_sources`` has one text a stage; ``timings`` are seconds by phase.
+        ``device_sources`` and ``schedules`` have one entry a stage; ``timings`` are seconds by
+        phase.
         """
-        return cls(plan, tuple(submissions), device_sources, cache, dict(timings))
+        return cls(
+            plan, tuple(submissions), device_sources, cache, dict(timings), tuple(schedules)
+        )
 
     @property
     def strategy(self) -> Literal["fused", "megakernel", "sequence", "unfused"]:
@@ -114,8 +122,8 @@ class Report:
     def headline(self) -> str:
         """Such as ``4 submissions → 1 kernel``."""
         return (
-            f"{_count(len(self.submissions), 'submission')} → "
-            f"{_count(len(self.plan.stages), 'kernel')}"
+            f"{counted(len(self.submissions), 'submission')} → "
+            f"{counted(len(self.plan.stages), 'kernel')}"
         )
 
     @property
@@ -152,8 +160,12 @@ class Report:
 
     @property
     def choice(self) -> str | None:
-        """On what grounds a persistent kernel was chosen or not; None where none was possible."""
-        return self.plan.choice
+        """On what grounds a persistent kernel was chosen or not, or what ``tune`` measured; None
+        where there was no choice."""
+        choice = self.plan.choice
+        if choice is None or not self.plan.measured:
+            return choice
+        return f"{choice} ({_MEASURED_WORDS[self.cache]})"
 
     @property
     def source(self) -> str:
@@ -169,6 +181,17 @@ class Report:
     def advice(self) -> tuple[str, ...]:
         """What would have to change for more of the list to share a launch."""
         return advice(self.plan)
+
+    def plot(self, path: str | Path) -> None:
+        """Draw the plan to ``path`` (png, svg, pdf): the launches with their submissions and the
+        dependences between them; of a persistent kernel its tiles, barrier counters, waits and
+        the order of its instructions.
+
+        ArgumentError if ``path`` is no name for a picture; FusionqError without matplotlib.
+        """
+        from fusionq.pictures.fusion import draw_fusion
+
+        draw_fusion(self, Path(path))
 
     def to_dict(self) -> dict[str, Any]:
         """The report as JSON-able values; times in seconds."""
@@ -200,12 +223,12 @@ class Report:
         }
 
     def __str__(self) -> str:
-        return "\n".join("".join(text for text, _ in line).rstrip() for line in self._lines())
+        return "\n".join("".join(text for text, _ in line).rstrip() for line in lines(self))
 
     def __rich__(self) -> Text:
         from rich.text import Text
 
-        return Text("\n").join(Text.assemble(*line) for line in self._lines())
+        return Text("\n").join(Text.assemble(*line) for line in lines(self))
 
     def _submitted(self, index: int) -> SubmittedKernel:
         submission = self.submissions[index]
@@ -230,112 +253,6 @@ class Report:
             since = before
         return tuple(found)
 
-    def _name(self, index: int) -> str:
-        return f"[{index}] {self.submissions[index].name}"
-
-    def _lines(self) -> Iterator[_Line]:
-        yield [
-            ("fusionq: ", ""),
-            (self.strategy, _style(self.strategy)),
-            (f", {self.headline}", ""),
-        ]
-        yield [(f"  plan: {_CACHE_WORDS[self.cache]}{_times(self.timings)}", "dim")]
-        for number, stage in enumerate(self.stages):
-            yield from self._stage_lines(number, stage)
-        if self.dependences:
-            yield []
-            yield [("Dependences", "bold")]
-            for dependence in self.dependences[:MOST_SHOWN]:
-                yield from self._dependence_lines(dependence)
-            if len(self.dependences) > MOST_SHOWN:
-                more = len(self.dependences) - MOST_SHOWN
-                yield [(f"  … and {more} more; report.dependences has all", "dim")]
-        if self.promotions:
-            yield []
-            yield [("Promotions", "bold")]
-            for p in self.promotions:
-                yield [(f"  {p.buffer}: ", ""), (p.scope, _style(p.scope)), (f" — {p.reason}", "")]
-                remedy = promotion_advice(p)
-                if remedy is not None:
-                    yield [("    to change that: ", "yellow"), (remedy, "")]
-        if self.choice:
-            yield []
-            yield [("Choice: ", "bold"), (self.choice, "")]
-        if self.fallback and all(self.fallback != stage.boundary for stage in self.plan.stages):
-            yield []
-            yield [("Fallback: ", "bold yellow"), (self.fallback, "")]
-        if self.advice:
-            yield []
-            yield [("To fuse more", "bold")]
-            for text in self.advice:
-                yield [(f"  {text}", "")]
-
-    def _stage_lines(self, number: int, stage: Stage) -> Iterator[_Line]:
-        yield []
-        details = f" of {_count(len(stage.kernels), 'submission')}"
-        if stage.work_group is not None:
-            details += f", work-groups of {' × '.join(map(str, stage.work_group))}"
-            details += " (chosen by fusionq)" if stage.work_group_chosen else ""
-        if stage.barriers:
-            details += f", {_count(stage.barriers, 'barrier')}"
-        yield [(f"Launch {number}", "bold"), (details, "")]
-        if stage.boundary:
-            yield [("  apart because: ", "yellow"), (self._brief(stage.boundary), "")]
-        if stage.tiled:
-            yield from self._tiled_lines(stage)
-            return
-        inserted = {barrier.before: barrier.reason for barrier in stage.inserted}
-        name_width = max((len(self._name(k.index)) for k in stage.kernels), default=0)
-        range_width = max((len(k.range) for k in stage.kernels), default=0)
-        for k in stage.kernels:
-            if k.index in inserted:
-                yield [("  ── barrier: ", "magenta"), (inserted[k.index], "")]
-            yield [
-                (f"  {self._name(k.index):<{name_width}}  {k.range:<{range_width}}  ", ""),
-                (f"{k.span}", "cyan"),
-                (f"  {k.span.text.strip()}", "dim"),
-            ]
-
-    def _tiled_lines(self, stage: Stage) -> Iterator[_Line]:
-        """The stages of a persistent kernel; runs of stages that wait alike in one line."""
-        kernels = {k.index: k for k in stage.kernels}
-        described: list[tuple[str, str, int, int]] = []
-        for number, tiled in enumerate(stage.tiled):
-            names = ", ".join(kernels[s].kernel for s in tiled.submissions)
-            waits = "; ".join(
-                f"the stage {number - producer} before, items {items}"
-                for producer, items in tiled.waits
-            )
-            if described and described[-1][:2] == (names, waits):
-                described[-1] = (names, waits, described[-1][2], number)
-            else:
-                described.append((names, waits, number, number))
-        for names, waits, first, last in described:
-            which = f"stage {first}" if first == last else f"stages {first} to {last}"
-            first_kernel = kernels[stage.tiled[first].submissions[0]]
-            yield [
-                (f"  {which}: {names}  {first_kernel.range}  ", ""),
-                (f"{first_kernel.span}", "cyan"),
-                (f"  {first_kernel.span.text.strip()}", "dim"),
-            ]
-            if waits:
-                yield [("    each tile waits for ", "magenta"), (waits, "")]
-
-    def _brief(self, boundary: str) -> str:
-        """``boundary`` without what the list of dependences says anyway."""
-        for d in self.dependences:
-            boundary = boundary.replace(f" ({d.reason})", "")
-        return boundary
-
-    def _dependence_lines(self, d: Dependence) -> Iterator[_Line]:
-        yield [
-            (f"  {d.buffer}: {self._name(d.producer)} → {self._name(d.consumer)}  {d.kind} ", ""),
-            (d.scope, _style(d.scope)),
-            (f" — {d.reason}", ""),
-        ]
-        width = max(len(str(d.producer_span)), len(str(d.consumer_span)))
-        for span in (d.producer_span, d.consumer_span):
-            yield [(f"    {span!s:<{width}}", "cyan"), (f"  {span.text.strip()}", "dim")]
 
 
 def _tiled(stage: StagePlan) -> tuple[TiledStage, ...]:
@@ -359,19 +276,15 @@ def _tiled(stage: StagePlan) -> tuple[TiledStage, ...]:
     return tuple(found)
 
 
-MOST_SHOWN = 40
-"""Dependences that the text shows; a list of many steps has thousands."""
-
-_CACHE_WORDS = {"miss": "made new", "memory": "from the cache in memory", "disk": "from disk"}
+_MEASURED_WORDS = {
+    "miss": "measured now", "memory": "remembered", "disk": "remembered on disk",
+}  # fmt: skip
 
 _WORDS = {
     "RAW": "which [{}] writes in the same work-group",
     "WAR": "which [{}] reads in the same work-group",
     "WAW": "which [{}] writes in the same work-group",
 }
-
-_GOOD = ("fused", "megakernel", "NONE", "ITEM", "GROUP", "private", "local")
-
 
 def barriers_between(kernel: Kernel) -> tuple[int, ...]:
     """The submissions of a fused kernel before which a barrier stands, by their index."""
@@ -386,15 +299,3 @@ def barriers_between(kernel: Kernel) -> tuple[int, ...]:
                 found.append(int(block.label.partition(":")[0]))
                 waiting = False
     return tuple(found)
-
-
-def _style(word: str) -> str:
-    return "bold green" if word in _GOOD else "bold yellow"
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
-
-
-def _times(timings: dict[str, float]) -> str:
-    return "".join(f" · {phase} {seconds * 1e3:.2f} ms" for phase, seconds in timings.items())

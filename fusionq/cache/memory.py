@@ -7,6 +7,7 @@ from collections import OrderedDict, deque
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, TypeVar
+from weakref import WeakSet
 
 from fusionq.analysis.submission import ArrayArgument
 from fusionq.backends.base import Program
@@ -39,6 +40,7 @@ class QueueCache:
         self.known: dict[Hashable, KnownSubmission] = {}
         self.runs: dict[Hashable, PreparedRun] = {}
         self.stale: deque[int] = deque()
+        _queues.add(self)
 
     def add_known(self, key: Hashable, entry: KnownSubmission) -> None:
         """Remember a checked submission."""
@@ -69,6 +71,18 @@ class QueueCache:
         """Forget everything."""
         self.known.clear()
         self.runs.clear()
+
+
+_queues: WeakSet[QueueCache] = WeakSet()
+
+
+def forget_runs(superseded: Iterable[BuiltPlan]) -> None:
+    """Let no queue use again what it has prepared by these plans."""
+    old = {id(built) for built in superseded}
+    for cache in tuple(_queues) if old else ():
+        for key, run in tuple(cache.runs.items()):
+            if id(run.built) in old:
+                del cache.runs[key]
 
 
 def _make_room(table: dict[Hashable, _Entry], capacity: int) -> None:

@@ -89,17 +89,25 @@ def bench(
         command.run_bench(cases or [], size or [], device, rounds, json, plot, single, dpex_python)
 
 
-@app.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
+@app.command(context_settings={"ignore_unknown_options": True})
 def explain(
     script: Annotated[Path, typer.Argument(metavar="SCRIPT.py", help="A Python script.")],
     arguments: Annotated[
         list[str] | None, typer.Argument(metavar="[ARG]...", help="The script's own arguments.")
     ] = None,
+    plot: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Draw the plan (png, svg, pdf). Fusions that differ get a picture each: FILE-1, "
+            "FILE-2, by the number of the fusion.",
+        ),
+    ] = None,
 ) -> None:
     """Run a script and print the report of each fusion."""
     from fusionq.cli.explain import explain_script
 
-    raise typer.Exit(explain_script(script, arguments or []))
+    raise typer.Exit(explain_script(script, arguments or [], plot))
 
 
 @app.command(context_settings={"ignore_unknown_options": True})

@@ -25,6 +25,7 @@ __all__ = [
     "Dependence",
     "ExtentSource",
     "FusionOptions",
+    "Measurement",
     "ParamSource",
     "Plan",
     "Promote",
@@ -49,6 +50,8 @@ class FusionOptions:
     require: bool = False
     promote: Promote = "flagged"
     fp: Literal["strict", "fast"] = "strict"
+    tune: bool = field(default=False, compare=False)
+    """Whether to measure; a plan that was measured serves those who do not ask for it too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +111,14 @@ class StagePlan:
 
 
 @dataclass(frozen=True, slots=True)
+class Measurement:
+    """How long a list took by one strategy: the median, in seconds."""
+
+    strategy: Literal["fused", "megakernel", "sequence", "unfused"]
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
 class Plan:
     """A list of submissions turned into launches; it serves every list of the same structure
     whose sizes and integer scalars satisfy ``validity``."""
@@ -121,7 +132,11 @@ class Plan:
     timings: dict[str, float] = field(compare=False)
     """Seconds by phase: ``analysis``, ``passes``."""
     choice: str | None = None
-    """On what grounds a persistent kernel was chosen or not, where one was possible."""
+    """On what grounds a persistent kernel was chosen or not, where one was possible; of a plan
+    that was chosen by measuring, what was measured."""
+    measured: tuple[Measurement, ...] = ()
+    """The strategies that were measured, the fastest first, which is this plan's; empty where
+    nothing was."""
 
     def named_for(self, submissions: Sequence[Submission]) -> Plan:
         """The plan with the buffer names of ``submissions``, another list that it serves."""

@@ -31,7 +31,10 @@ from fusionq.planning.plan import Dependence, FusionOptions, Plan, PromotionDeci
 from fusionq.planning.promotion import Promotions, View, check_flags, promotions
 from fusionq.planning.specialise import constants, sources_of, varying_scalars
 from fusionq.planning.stages import Stage, barriers_of, settled, split
-from fusionq.planning.validity import Validity, validity_of
+from fusionq.planning.validity import Validity, largest_extent, size_order, validity_of
+
+_NOT_ALLOWED = "barriers='none' allows no work-group barrier between them"
+_TILES_WAIT = "a persistent kernel has no work-groups, its tiles wait for each other"
 
 _lock = threading.RLock()
 """isl's context serves one thread at a time."""
@@ -82,7 +85,8 @@ def _make_plan(
     started = time.perf_counter()
     analysis = analyse(submissions)
     raw = dependences(analysis)
-    found, layout = _layout(analysis, raw, options, info, options.barriers != "none")
+    barrierless = _NOT_ALLOWED if options.barriers == "none" else None
+    found, layout = _layout(analysis, raw, options, info, barrierless)
     if debug_level() >= 3:
         print(f"--- analysis\n{analysis_text(analysis, found)}", file=sys.stderr)
     stages = layout.stages
@@ -131,9 +135,8 @@ def _make_plan(
 def _bound_sizes(analysis: ListAnalysis) -> None:
     """Let the plan serve sizes of today's order of magnitude only: what pays depends on them."""
     symbols = analysis.symbols
-    largest = max(max(global_range(s)) for s in analysis.submissions)
-    low = 1 << ((largest.bit_length() - 1) // 3 * 3)
-    analysis.proofs.demand_between(symbols.size(largest), low, 8 * low)
+    largest = largest_extent(analysis.submissions)
+    analysis.proofs.demand_between(symbols.size(largest), *size_order(largest))
 
 
 def _layout(
@@ -141,12 +144,15 @@ def _layout(
     found: Sequence[Found],
     options: FusionOptions,
     info: DeviceInfo,
-    barriers: bool,
+    barrierless: str | None,
 ) -> tuple[tuple[Found, ...], Promotions]:
     """The list cut into stages, with what is promoted in each; the dependences with the scopes
     that this gives them."""
     fuse = options.strategy != "unfused"
-    stages = split(analysis, found, fuse=fuse, barriers=barriers, info=info)
+    reshape = options.strategy == "fused" or options.require
+    stages = split(
+        analysis, found, fuse=fuse, barrierless=barrierless, reshape=reshape, info=info
+    )
     return settled(found, stages), promotions(analysis, stages, options, info)
 
 
@@ -164,7 +170,7 @@ def _with_persistent(
     empty = [s for s, x in enumerate(analysis.submissions) if global_range(x).size == 0]
     if empty:
         return f"the range of submission {empty[0]} is empty"
-    found, layout = _layout(analysis, raw, options, info, False)
+    found, layout = _layout(analysis, raw, options, info, _TILES_WAIT)
     source = partial(_symbol_source, analysis)
     kernels = [
         _fused(analysis, stage, moved, options, fixed)

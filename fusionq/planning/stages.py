@@ -13,6 +13,12 @@ from fusionq.analysis.work_groups import candidates, keeps_inside, largest_exten
 from fusionq.backends.base import DeviceInfo
 from fusionq.ir.walk import local_bytes
 from fusionq.passes.guard import unguardable
+from fusionq.planning.validity import size_order
+
+RESHAPED_ITEMS = 1 << 11
+"""Up to so many work-items of ranges of different shapes join unasked: they find their ids by
+division, and neighbours read what does not lie together, which for more costs more than a
+launch."""
 
 WAITS = ("GROUP", "GLOBAL")
 """Scopes for which work-items have to wait for others."""
@@ -34,12 +40,15 @@ def split(
     dependences: Sequence[Found],
     *,
     fuse: bool,
-    barriers: bool,
+    barrierless: str | None,
+    reshape: bool,
     info: DeviceInfo,
 ) -> tuple[Stage, ...]:
     """The stages of a list, in order; one for each submission if not ``fuse``.
 
-    Without ``barriers`` no dependence may cross work-items.
+    ``barrierless`` says why there are to be no work-group barriers between submissions, so that no
+    dependence may cross work-items; None if there may.  Without ``reshape`` ranges of
+    different shapes join only if they are small.
     """
     stages: list[Stage] = []
     for s, submission in enumerate(analysis.submissions):
@@ -48,7 +57,7 @@ def split(
             if not fuse:
                 boundary = "the unfused strategy was asked for"
             else:
-                joined = _join(analysis, stages[-1], s, dependences, barriers, info)
+                joined = _join(analysis, stages[-1], s, dependences, barrierless, reshape, info)
                 if isinstance(joined, Stage):
                     stages[-1] = joined
                     continue
@@ -64,7 +73,8 @@ def _join(
     stage: Stage,
     s: int,
     dependences: Sequence[Found],
-    barriers: bool,
+    barrierless: str | None,
+    reshape: bool,
     info: DeviceInfo,
 ) -> Stage | str:
     """``stage`` with submission ``s``, or why it cannot join."""
@@ -76,6 +86,10 @@ def _join(
     space = common_space([analysis.submissions[m] for m in members])
     if isinstance(space, str):
         return space
+    if space.mode == "linear" and not reshape:
+        refused = _too_many_to_reshape(analysis, members)
+        if refused is not None:
+            return refused
     trapped = _trapped_barrier(analysis, members)
     if trapped is not None:
         return trapped
@@ -89,8 +103,8 @@ def _join(
     crossing = (*stage.crossing, *waiting)
     if not crossing:
         return Stage(members, space, stage.boundary)
-    if not barriers:
-        return _because(waiting[0], "barriers='none' allows no work-group barrier between them")
+    if barrierless is not None:
+        return _because(waiting[0], barrierless)
     extents = largest_extents(analysis, members, space)
     for local in candidates(analysis, crossing, space, extents, info.max_work_group_size):
         if keeps_inside(analysis, crossing, space.mode, local):
@@ -98,6 +112,22 @@ def _join(
     if not waiting:
         return "no work-group size keeps the dependences of the launch before inside a work-group"
     return _because(waiting[0], "work-groups would have to wait for each other")
+
+
+def _too_many_to_reshape(analysis: ListAnalysis, members: Sequence[int]) -> str | None:
+    """Why ranges of different shapes had better not join; None if they may.  The plan serves sizes
+    near these only, as they decide."""
+    symbols = analysis.symbols
+    ranges = [global_range(analysis.submissions[m]) for m in members]
+    for extent in {extent for range_ in ranges for extent in range_}:
+        analysis.proofs.demand_between(symbols.size(extent), *size_order(extent, bits=1))
+    if max(range_.size for range_ in ranges) <= RESHAPED_ITEMS:
+        return None
+    shapes = ", ".join(dict.fromkeys(str(tuple(range_)) for range_ in ranges))
+    return (
+        f"ranges {shapes} differ in shape: one kernel would find the ids by division, which costs "
+        "more than a launch; strategy='fused' joins them all the same"
+    )
 
 
 def _trapped_barrier(analysis: ListAnalysis, members: Sequence[int]) -> str | None:

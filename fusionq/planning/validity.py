@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, cast
 
@@ -118,6 +118,32 @@ def validity_of(
         or "True",
         constants=constants,
     )
+
+
+def size_order(size: int, bits: int = 3) -> tuple[int, int]:
+    """The sizes of the order of magnitude of ``size``, a factor of two to the power of ``bits``:
+    from the first of the two on, below the second."""
+    if size == 0:
+        return 0, 1
+    low = 1 << ((size.bit_length() - 1) // bits * bits)
+    return low, low << bits
+
+
+def largest_extent(submissions: Sequence[Submission]) -> int:
+    """The largest extent of the submissions' ranges; what pays depends on its order."""
+    return max(max(global_range(s)) for s in submissions)
+
+
+def for_this_order(validity: Validity, submissions: Sequence[Submission]) -> Validity:
+    """``validity``, which holds for ``submissions``, for sizes of the same order only."""
+    largest = largest_extent(submissions)
+    low, beyond = size_order(largest)
+    name = next(
+        name
+        for name, places in validity.sources
+        if places[0].dim is not None and places[0].value(submissions) == largest
+    )
+    return replace(validity, condition=f"({validity.condition}) and {low} <= {name} < {beyond}")
 
 
 def _sources(analysis: ListAnalysis, asked_for: Collection[str]) -> dict[str, tuple[Source, ...]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -15,9 +16,10 @@ from fusionq.launcher import Launcher
 from fusionq.options import UNFUSED, OptionValues
 from fusionq.planning.plan import Plan
 from fusionq.profiling.calibration import Calibration, calibrate
-from fusionq.profiling.recorder import ProfiledRun, Recorded, RecordOptions, no_intervals
-from fusionq.profiling.scratch import Scratch, bytes_written
+from fusionq.profiling.instrumented_plan import RecordOptions
+from fusionq.profiling.recorder import ProfiledRun, Recorded, no_intervals
 from fusionq.profiling.timeline import Timeline, Variant, assign_workers
+from fusionq.scratch import Scratch, bytes_written
 from fusionq.storage import Storage
 from fusionq.submission_list import KnownSubmission, SubmissionList
 
@@ -83,15 +85,19 @@ class QueueSession:
         self.clock = clock if isinstance(clock, Calibration) else None
         self.no_clock = clock if isinstance(clock, str) else None
         self._launcher = launcher
-        offset = 0 if self.clock is None else self.clock.host_offset_ns
-        self._options = replace(
-            options,
-            record=replace(options.record, clock=self.clock is not None, host_offset_ns=offset),
-        )
+        record = replace(options.record, clock=False)
+        if self.clock is not None:
+            record = replace(
+                record, clock=True, host_offset_ns=self.clock.host_offset_ns,
+                record_ns=self.clock.record_ns,
+            )  # fmt: skip
+        self._options = replace(options, record=record)
         self._recorded = recorded
         self._works = works
         self._runs: dict[tuple[object, ...], PreparedRun] = {}
         self._known: dict[tuple[object, ...], Work] = {}
+        self._every: dict[tuple[object, ...], tuple[int, ...]] = {}
+        """Of the launches of each list, one in how many work-groups records."""
         self._outer, launcher.profiler = launcher.profiler, self
 
     @property
@@ -104,8 +110,13 @@ class QueueSession:
         with records."""
         key: tuple[KnownSubmission | OptionValues, ...] = (options, *pending.entries)
         run = self._runs.get(key)
-        if run is not None and (
-            not pending.values or run.rebind(pending.values, pending.submissions)
+        if isinstance(run, ProfiledRun) and key not in self._every:
+            self._every[key] = self._worth(run)
+        is_current = not isinstance(run, ProfiledRun) or run.every == self._every[key]
+        if (
+            run is not None
+            and is_current
+            and (not pending.values or run.rebind(pending.values, pending.submissions))
         ):
             return run
         work = self._known.get(key)
@@ -113,10 +124,12 @@ class QueueSession:
         number = len(self._works) if work is None else work.number
         failure: str | None = None
         try:
-            run = self._run(pending, options, number)
+            run = self._run(pending, options, number, every=self._every.get(key))
         except DeviceError as error:
             run = prepare(self.backend, pending, options)
             failure = f"it could not be built with records, and was not measured: {error}"
+        if key in self._every and isinstance(run, ProfiledRun):  # a new plan may have other stages
+            self._every[key] = run.every
         if work is None:
             work = Work(number, run.built.plan, run.submissions)
             self._works.append(work)
@@ -132,8 +145,14 @@ class QueueSession:
             if isinstance(held, Storage):
                 held.watch(self._launcher.cache.stale)
         if new and self._options.compare and len(pending.entries) > 1:
-            work.compared = self._compare(pending, options, work)
+            work.compared = self._compare(pending, options, work, key)
+            if isinstance(run, ProfiledRun) and run.every != self._every.get(key, run.every):
+                return self.run_for(pending, options)
         return run
+
+    def _worth(self, run: ProfiledRun) -> tuple[int, ...]:
+        """One in how many work-groups should record, by what ``run`` has just recorded."""
+        return run.sampling() if self._options.record.every is None else run.every
 
     def _run(
         self,
@@ -142,14 +161,21 @@ class QueueSession:
         number: int,
         variant: Variant = "",
         scratch: Scratch | None = None,
+        every: Sequence[int] | None = None,
     ) -> ProfiledRun:
         return ProfiledRun(
             self.backend, pending, options, self._options.record, self._recorded, number,
-            variant, scratch,
+            variant, scratch, every,
         )  # fmt: skip
 
     # ------------------------------------------------------------------------ comparison
-    def _compare(self, pending: SubmissionList, options: OptionValues, work: Work) -> str | None:
+    def _compare(
+        self,
+        pending: SubmissionList,
+        options: OptionValues,
+        work: Work,
+        key: tuple[object, ...],
+    ) -> str | None:
         """Run the list fused and unfused by turns, on copies of what it writes; why not."""
         if all(len(stage.submissions) == 1 for stage in work.plan.stages):
             return "it ran unfused"
@@ -157,21 +183,26 @@ class QueueSession:
         if needed > limit:
             return f"it writes {needed:,} bytes, more than compare_bytes={limit:,}"
         self.backend.wait()
+        number = work.number
         try:
             scratch = Scratch(self.backend, pending)
-            runs = [
-                self._run(pending, UNFUSED, work.number, "unfused", scratch),
-                self._run(pending, options, work.number, "fused", scratch),
-            ]
+            forms: list[tuple[Variant, OptionValues]] = [("unfused", UNFUSED), ("fused", options)]
+            runs = [self._run(pending, how, number, form, scratch) for form, how in forms]
         except DeviceError as error:
             return f"there is no memory for a copy of what it writes: {error}"
         for round_ in range(ROUNDS):
             for run in runs:
+                scratch.restore()  # what it left may not be what the list can run on
                 run.launch(())
                 self.backend.wait()
             if round_ == 0:  # the first touches memory and caches for the first time
-                for run in runs:
-                    run.discard()
+                for place, (form, how) in enumerate(forms):
+                    every = self._worth(runs[place])
+                    runs[place].discard()
+                    if every != runs[place].every:
+                        runs[place].forget()
+                        runs[place] = self._run(pending, how, number, form, scratch, every)
+                self._every[key] = runs[-1].every
         for run in runs:
             run.forget()
         return None

@@ -64,12 +64,12 @@ def own_imports(name: str) -> set[str]:
 
 
 def layer(name: str) -> str:
-    """The layer of a module; those at the top of the package are the queue's, as the cache and
-    the profiler are."""
+    """The layer of a module; those at the top of the package are the queue's, as the cache, the
+    pictures and the profiler are."""
     if name == "__main__":
         return "cli"
     top = name.partition(".")[0]
-    return top if top in PACKAGES and top not in ("cache", "profiling") else "queue"
+    return top if top in PACKAGES and top not in ("cache", "pictures", "profiling") else "queue"
 
 
 def is_allowed(name: str, imported: str) -> bool:
@@ -102,7 +102,7 @@ def test_a_library_is_used_in_its_place_only(library: str) -> None:
 
 
 def test_every_package_has_a_place() -> None:
-    assert {*ORDER, "backends", "cache", "profiling"} >= PACKAGES
+    assert {*ORDER, "backends", "cache", "pictures", "profiling"} >= PACKAGES
 
 
 @pytest.mark.parametrize(

@@ -75,7 +75,9 @@ def chosen(*calls):
     """The work-group size of the stage that holds the whole list; None if there is none."""
     analysis = analyse(submissions(*calls))
     found = dependences(analysis)
-    stages = split(analysis, found, fuse=True, barriers=True, info=REFERENCE_DEVICE)
+    stages = split(
+        analysis, found, fuse=True, barrierless=None, reshape=True, info=REFERENCE_DEVICE
+    )
     return stages[0].space.local_range if len(stages) == 1 else None
 
 

@@ -1,0 +1,1 @@
+"""Pictures of plans: what a list of submissions became."""

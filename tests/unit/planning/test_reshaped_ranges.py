@@ -1,0 +1,74 @@
+"""Ranges of different shapes: joined where that costs little, or where it is asked for."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import fusionq as fq
+from fusionq.planning.plan import FusionOptions, Plan
+from fusionq.planning.planner import holds_for, make_plan
+from tests.unit.lists import submissions
+from tests.unit.planning.test_plans import INFO
+
+
+@fq.kernel
+def on_plane(item: fq.Item, a, b):
+    b[item.get_id(0), item.get_id(1)] = a[item.get_id(0), item.get_id(1)] + 1
+
+
+@fq.kernel
+def on_vector(item: fq.Item, a, b):
+    b[item.get_id(0)] = a[item.get_id(0)] + 1
+
+
+def arrays(rows: int, columns: int):
+    plane, vector = np.zeros((rows, columns), np.float32), np.zeros(columns, np.float32)
+    return submissions(
+        (on_plane, (rows, columns), plane, plane.copy()), (on_vector, columns, vector, vector + 0)
+    )
+
+
+def plan_of(rows: int, columns: int, **options: object) -> Plan:
+    return make_plan(arrays(rows, columns), FusionOptions(**options), INFO)
+
+
+@pytest.mark.parametrize(
+    ("shape", "launches"),
+    (((1, 1), 1), ((8, 256), 1), ((8, 257), 2), ((64, 1024), 2), ((0, 5), 1), ((3, 0), 1)),
+)
+def test_small_ones_join_unasked(shape, launches):
+    plan = plan_of(*shape)
+    assert len(plan.stages) == launches
+    assert (plan.fallback is None) == (launches == 1)
+
+
+def test_the_reason_says_what_to_do():
+    plan = plan_of(64, 1024)
+    assert plan.strategy == "unfused"
+    assert plan.fallback == (
+        "ranges (64, 1024), (1024,) differ in shape: one kernel would find the ids by division, "
+        "which costs more than a launch; strategy='fused' joins them all the same"
+    )
+
+
+@pytest.mark.parametrize("options", ({"strategy": "fused"}, {"require": True}))
+def test_they_join_where_asked(options):
+    plan = plan_of(64, 1024, **options)
+    assert plan.strategy == "fused"
+    assert plan.stages[0].mode == "linear"
+
+
+def test_a_plan_serves_sizes_of_its_order_only():
+    small, large = plan_of(4, 20), plan_of(64, 1024)
+    assert holds_for(small, arrays(5, 21))
+    assert not holds_for(small, arrays(64, 1024))
+    assert not holds_for(large, arrays(4, 20))
+    assert holds_for(large, arrays(65, 1025))
+
+
+def test_equal_shapes_join_at_any_size():
+    vector = np.zeros(1 << 16, np.float32)
+    calls = [(on_vector, n, vector, vector + 0) for n in (1 << 16, 100)]
+    plan = make_plan(submissions(*calls), FusionOptions(), INFO)
+    assert plan.strategy == "fused"
