@@ -1,6 +1,7 @@
 """What a persistent kernel does to write down when its workers did what.
 
-One lane looks at the clock, and writes a tile's row at once when the tile is done.
+One lane looks at the clock, and writes a tile's row at once when the tile is done.  A worker that
+follows its assignment takes no ticket, so that there is nothing to measure.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ def record_text(
         const long fq_row = fq_tile < {rows}
             ? {base} + {records.rows_at} + {records.row_words} * (fq_stage * {rows} + fq_tile) : -1;
         long fq_taken = 0;
-        if (fq_lane == 0) fq_taken = {clock};
+        if (fq_lane == 0) fq_taken = fq_static ? fq_began : {clock};
         long fq_ready = fq_taken;
 """
     publish = f"""\

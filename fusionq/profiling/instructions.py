@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import product
 from math import prod
 
 import numpy as np
@@ -19,25 +20,30 @@ from fusionq.ir.nodes import (
     Compare,
     Const,
     Expr,
+    If,
     InstructionRecords,
     Kernel,
+    Logical,
     Persistent,
     Record,
     ScalarParam,
     StageCode,
+    Stmt,
 )
-from fusionq.ir.types import INT64
+from fusionq.ir.types import BOOL, INT64
 from fusionq.ir.verifier import verify
 from fusionq.ir.walk import rewrite_body
 from fusionq.megakernel.schedule import Schedule
 from fusionq.passes.names import Names
 from fusionq.profiling.decoding import Decoded, Words, counter_values, slot_intervals
-from fusionq.profiling.lowering import BASE, RECORDS, ROWS, RecordLowering, layout_of
-from fusionq.profiling.regions import Region, Slot
+from fusionq.profiling.layout import layout_of
+from fusionq.profiling.lowering import BASE, RECORDS, ROWS, RecordLowering
+from fusionq.profiling.regions import SPREAD_WORDS, Region, Slot
 from fusionq.profiling.timeline import INTERVAL, TILE_BITS, Intervals
 
 _HEAD = 6
 """Words of a row before those of the stage's own regions; see ``InstructionRecords``."""
+_NEVER = np.iinfo(np.int64).min
 _TICKET = Region("next instruction", "ticket")
 
 
@@ -90,6 +96,7 @@ def lower_persistent(
     ]
     rows_at = shifted[0].rows_at
     row_words = _HEAD + max(layout.row_words for layout in layouts)
+    row_words += -row_words % SPREAD_WORDS  # workers that write side by side share no cache line
     layout = InstructionLayout(counters, tuple(one.slots for one in shifted), rows_at, row_words)
     names = Names(p.name for p in kernel.params)
     buffer, base, rows = extra = names.fresh(RECORDS), names.fresh(BASE), names.fresh(ROWS)
@@ -143,6 +150,12 @@ class _StageLowering(RecordLowering):
 
     def _writer(self, record: Record) -> str | None:
         return None if record.kind == "counter" else "first_sub_group_here"
+
+    def _if_recording(self, condition: Expr, stores: tuple[Stmt, ...]) -> Stmt:
+        """As above; the lane first, since Intel's CPU compiler crashes on the other order where a
+        tile's loop comes in parts."""
+        leads = Logical("and", Call(BOOL, "leads_sub_group", ()), condition)
+        return If(leads, (If(self._has_row(), stores),))
 
     def _group(self) -> Expr:
         return Const(INT64, 0)
@@ -239,37 +252,41 @@ def _attribute(
     for number, positions in enumerate(published):
         tiles = np.flatnonzero(positions >= 0)
         intervals["payload"][positions[tiles]] = _counter_lines(plan, number, tiles)
-    when = [np.where(at >= 0, intervals["start"][at], np.iinfo(np.int64).min) for at in published]
+    when = [np.where(at >= 0, intervals["start"][at], _NEVER) for at in published]
     is_wait = np.array([r.kind == "wait" for r in regions])[intervals["region"]]
-    for position in np.flatnonzero(is_wait):
-        stage, tile = divmod(int(intervals["instance"][position]), 1 << TILE_BITS)
-        last, latest = -1, np.iinfo(np.int64).min
-        for producer, tiles in _waited_for(plan, stage, tile):
-            times = when[producer][tiles]
-            if len(times) and times.max() > latest:
-                latest = int(times.max())
-                last = int(published[producer][tiles[int(times.argmax())]])
-        if last >= 0:
-            intervals["producer"][position] = last
-            intervals["payload"][position] = intervals["payload"][last]
+    stage_of = intervals["instance"] >> TILE_BITS
+    for stage in range(len(published)):
+        waits = np.flatnonzero(is_wait & (stage_of == stage))
+        tiles = intervals["instance"][waits] & ((1 << TILE_BITS) - 1)
+        last, latest = np.full(len(waits), -1), np.full(len(waits), _NEVER)
+        for producer, candidates, valid in _waited_for(plan, stage, tiles):
+            times = np.where(valid, when[producer][candidates], _NEVER)
+            later = times > latest
+            latest[later] = times[later]
+            last[later] = published[producer][candidates][later]
+        known = waits[last >= 0]
+        intervals["producer"][known] = last[last >= 0]
+        intervals["payload"][known] = intervals["payload"][last[last >= 0]]
 
 
 def _waited_for(
-    plan: Schedule, stage: int, tile: int
-) -> Iterator[tuple[int, npt.NDArray[np.int64]]]:
-    """The producers, and their tiles, that a tile waits for."""
+    plan: Schedule, stage: int, tiles: Words
+) -> Iterator[tuple[int, Words, npt.NDArray[np.bool_]]]:
+    """A producer, and for each of ``tiles`` one of its tiles, which the former waits for where the
+    third array says so; until all that they wait for have come by."""
     for box in plan.waits[stage]:
         count = plan.stages[box.producer].count
         if box.low is None or box.high is None:
-            yield box.producer, np.arange(prod(count))
+            for tile in range(prod(count)):
+                yield box.producer, np.full(len(tiles), tile), np.full(len(tiles), True)
             continue
-        ranges = [
-            np.arange(max(int(low[tile]), 0), min(int(high[tile]), n - 1) + 1)
-            for low, high, n in zip(box.low, box.high, count, strict=True)
-        ]
-        if all(len(r) for r in ranges):
-            grid = np.ix_(*ranges)
-            yield box.producer, np.ravel_multi_index(grid, count).reshape(-1).astype(np.int64)
+        low = [np.maximum(low[tiles], 0) for low in box.low]
+        high = [np.minimum(high[tiles], n - 1) for high, n in zip(box.high, count, strict=True)]
+        widths = [int((b - a).max(initial=-1)) + 1 for a, b in zip(low, high, strict=True)]
+        for offsets in product(*map(range, widths)):
+            at = [a + offset for a, offset in zip(low, offsets, strict=True)]
+            valid = np.logical_and.reduce([a <= b for a, b in zip(at, high, strict=True)])
+            yield box.producer, np.ravel_multi_index(at, count, mode="clip"), valid
 
 
 def _counter_lines(

@@ -1,20 +1,21 @@
 """Records become clock reads and stores into a buffer.
 
-    record_stage_start("0: mul")  →  if first_sub_group():
-                                         if leads_sub_group() and group < record_rows:
-                                             record_time = clock()
-                                             records[record_base + …] = record_time
+    record_stage_start("0: mul")  →  if group < record_rows:
+                                         if first_sub_group():
+                                             if leads_sub_group():
+                                                 record_time = clock()
+                                                 records[record_base + …] = record_time
 
-One work-item of a group records, so that the others' vector code is left alone: what holds for a
-whole sub-group is asked first.  Records at the same place share one look at the clock.
+One work-item of a group records, so that the others' vector code is left alone: what holds for the
+whole group is asked first, since the compiler can ask that outside its loop over work-items, then
+what holds for a whole sub-group.  Records at the same place share one look at the clock.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
-from typing import TypeAlias
 
 from fusionq.ir.nodes import (
     ArrayParam,
@@ -36,7 +37,6 @@ from fusionq.ir.nodes import (
     Logical,
     Param,
     Record,
-    RecordKind,
     ScalarParam,
     Stmt,
     Store,
@@ -45,25 +45,21 @@ from fusionq.ir.nodes import (
 )
 from fusionq.ir.types import BOOL, INT64
 from fusionq.ir.verifier import verify
-from fusionq.ir.walk import nested_bodies, rewrite_body, statements
+from fusionq.ir.walk import rewrite_body, statements
 from fusionq.passes.names import Names
+from fusionq.profiling.layout import Key, key_of, layout_of
 from fusionq.profiling.regions import (
     AGGREGATE_FIELDS,
     SPREAD,
     SPREAD_WORDS,
     Overflow,
     RecordLayout,
-    Region,
     Slot,
 )
-from fusionq.profiling.stages import SEPARATOR
 
 RECORDS, BASE, ROWS = "records", "record_base", "record_rows"
 """The parameters that lowering adds, in this order: the buffer (int64), the launch's first word
 in it, and how many rows it has."""
-
-Key: TypeAlias = tuple[str, RecordKind, str]
-"""Heading, kind and name of a region."""
 
 
 @dataclass(frozen=True)
@@ -109,97 +105,6 @@ def lower_records(
     return lowered
 
 
-# ------------------------------------------------------------------------------- layout
-def records_under(
-    body: Iterable[Stmt], heading: str = ""
-) -> Iterator[tuple[str, Record, int | None]]:
-    """Each record with the heading above it and how often it can happen in a work-item (None:
-    unknown)."""
-    for stmt in body:
-        if isinstance(stmt, Record):
-            yield heading, stmt, 1
-        inner = stmt.label if isinstance(stmt, Block) else heading
-        times = _trips(stmt)
-        for nested in nested_bodies(stmt):
-            for label, record, often in records_under(nested, inner):
-                yield label, record, None if often is None or times is None else often * times
-
-
-def _trips(stmt: Stmt) -> int | None:
-    """How often the statements inside can happen, where that is known."""
-    if isinstance(stmt, While):
-        return None
-    if isinstance(stmt, For):
-        bounds = (stmt.start, stmt.stop, stmt.step)
-        values = [int(b.value) for b in bounds if isinstance(b, Const)]
-        return len(range(*values)) if len(values) == 3 and values[2] else None
-    return 1
-
-
-def layout_of(
-    kernel: Kernel, headings: dict[str, int], overflow: Overflow, occurrences: int
-) -> RecordLayout:
-    """Where the records of ``kernel`` go; arguments as of ``lower_records``."""
-    often: dict[Key, int | None] = {}
-    payloads: set[Key] = set()
-    counters: dict[str, None] = {}
-    for heading, record, times in records_under(kernel.body):
-        if record.kind == "counter":
-            counters[record.region] = None
-            continue
-        key = _key(heading, record)
-        if record.payload is not None:
-            payloads.add(key)
-        if record.phase == "end":
-            continue
-        known = often.get(key, 0)
-        often[key] = None if known is None or times is None else known + times
-    slots: list[Slot] = []
-    offset = 0
-    for key, times in often.items():
-        capacity = occurrences if times is None else min(times, occurrences)
-        exact = times is not None and times <= occurrences
-        if overflow == "aggregate":
-            capacity, exact = 1, True
-        kind = key[1]
-        fields = ("start",) if kind == "mark" else ("start", "end")
-        fields = (*fields, "payload") if key in payloads else fields
-        words = capacity * len(fields)
-        counted = None if exact and times == 1 else offset + words
-        if overflow == "aggregate":
-            counted = None
-        slots.append(Slot(_region(key, headings), offset, capacity, fields, counted))
-        offset += slots[-1].words
-    return RecordLayout(tuple(counters), tuple(slots), overflow)
-
-
-def _key(heading: str, record: Record) -> Key:
-    """Stages and barriers are told apart by name alone: their names hold the heading."""
-    return ("" if record.kind in ("stage", "barrier") else heading), record.kind, record.region
-
-
-def _region(key: Key, headings: dict[str, int]) -> Region:
-    heading, kind, name = key
-    if kind in ("stage", "barrier"):
-        numbers = _members(name, headings) if kind == "stage" else ()
-        return Region(name, kind, "", numbers)
-    own = (headings[heading],) if heading in headings else ()
-    return Region(name, kind, heading, own, sampled=True)
-
-
-def _members(name: str, headings: dict[str, int]) -> tuple[int, ...]:
-    """The submissions that a stage's name stands for."""
-    shown = [headings[part] for part in _parts(name) if part in headings]
-    if SEPARATOR + "…" in name:
-        return tuple(range(shown[0], shown[-1] + 1))
-    return tuple(shown) or tuple(headings.values())
-
-
-def _parts(name: str) -> list[str]:
-    return name.partition(" (")[0].split(SEPARATOR) if "…" in name else name.split(SEPARATOR)
-
-
-# ------------------------------------------------------------------------------ lowering
 @dataclass
 class RecordLowering:
     """Lowers one kernel's records, whose places ``layout`` gives."""
@@ -275,8 +180,13 @@ class RecordLowering:
             time = self._variable("record_time")
             clock = Assign(time.name, Call(INT64, "clock", ()))
             stores = [s for record in group for s in self._store(record, heading, time)]
-            leads = Logical("and", Call(BOOL, "leads_sub_group", ()), self._has_row())
-            yield If(condition, (If(leads, (clock, *stores)),))
+            yield self._if_recording(condition, (clock, *stores))
+
+    def _if_recording(self, condition: Expr, stores: tuple[Stmt, ...]) -> Stmt:
+        """``stores``, by one work-item of the sub-group of which ``condition`` holds.  One
+        condition of all three would cost what all groups' recording costs."""
+        inner = If(condition, (If(Call(BOOL, "leads_sub_group", ()), stores),))
+        return If(self._has_row(), (inner,))
 
     def _writer(self, record: Record) -> str | None:
         return _writer(record)
@@ -328,7 +238,7 @@ class RecordLowering:
         return self._at(_op("add", start, offset))
 
     def _store(self, record: Record, heading: str, time: Var) -> Iterator[Stmt]:
-        key = _key(heading, record)
+        key = key_of(heading, record)
         slot = self.slots[key]
         if self.layout.overflow == "aggregate":
             yield from self._aggregate(record, slot, time)

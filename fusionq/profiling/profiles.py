@@ -23,7 +23,8 @@ from fusionq.profiling.comparison import Comparison, comparisons
 from fusionq.profiling.critical_path import CriticalPath, WhatIf, critical_path, what_if
 from fusionq.profiling.findings import Finding, findings
 from fusionq.profiling.instrumentation import Instrumentation
-from fusionq.profiling.recorder import Recorded, RecordOptions
+from fusionq.profiling.instrumented_plan import RecordOptions
+from fusionq.profiling.recorder import Recorded
 from fusionq.profiling.regions import Overflow
 from fusionq.profiling.session import QueueSession, SessionOptions, Work, timeline_of
 from fusionq.profiling.stages import RecordStages
@@ -42,7 +43,7 @@ def profile(
     stages: bool = True,
     overflow: Overflow = "truncate",
     occurrences: int = 64,
-    every: int = 1,
+    every: int | None = None,
     buffer_bytes: int = 64 << 20,
     compare: bool = True,
     compare_bytes: int = 8 << 30,
@@ -55,7 +56,10 @@ def profile(
     last, ``aggregate`` keeps sum, least, greatest and number for each region instead of records.
     ``occurrences``: how many of one region in a loop of unknown length are kept for each
     work-group.  ``every``: one of so many work-groups records, which costs less where they are
-    short; workers' times are then estimates, and there is no critical path.
+    short; workers' times are then estimates, and there is no critical path.  None: all of a
+    list's first launch (of its comparison, if there is one), then, where work-groups are short, so
+    many that looks at the clock take 0.4 % of the time, at least 256.  Of persistent kernels all
+    tiles record, and ``overflow`` other than ``truncate`` is refused (ArgumentError).
     ``buffer_bytes``: memory for the records of one kernel.
     ``compare``: run each fused list five more times fused and unfused by turns, on copies of the
     memory that it writes (no more than ``compare_bytes``), before it runs the first time.
@@ -69,7 +73,7 @@ def profile(
         )
     numbers = {"occurrences": occurrences, "every": every, "buffer_bytes": buffer_bytes}
     for name, value in numbers.items():
-        if value < 1:
+        if value is not None and value < 1:
             raise ArgumentError(f"{user_span()}: {name}={value}; it is at least 1")
     own = tuple(passes)
     if any(not isinstance(p, Instrumentation) for p in own):
@@ -78,8 +82,9 @@ def profile(
         )
     builtin: tuple[Instrumentation, ...] = (RecordStages(),) if stages else ()
     record = RecordOptions(
-        (*own, *builtin), overflow, occurrences, every, buffer_bytes, True, host_offset_ns=0
-    )
+        (*own, *builtin), overflow, occurrences, every, buffer_bytes, True,
+        host_offset_ns=0, record_ns=0.0,
+    )  # fmt: skip
     return Profile(queue, SessionOptions(record, compare, compare_bytes))
 
 
@@ -177,10 +182,9 @@ class Profile:
     @property
     def _longest(self) -> int | None:
         """The launch that took longest, of those of which all work-groups recorded."""
-        if self.timeline.is_sampled:
-            return None
         launches = self.timeline.launches
-        found = set(self.timeline.accounted()["launch"].tolist())
+        recorded = set(self.timeline.accounted()["launch"].tolist())
+        found = [k for k in recorded if launches[k].every == 1]
         return max(found, key=lambda k: launches[k].makespan_ns, default=None)
 
     @cached_property

@@ -9,7 +9,7 @@ from math import prod
 
 import numpy as np
 
-from fusionq.analysis.submission import ArrayArgument, Submission
+from fusionq.analysis.submission import ArrayArgument
 from fusionq.backends.base import (
     Allocation,
     ArrayBinding,
@@ -22,21 +22,15 @@ from fusionq.backends.base import (
 from fusionq.cache.memory import BuiltPlan
 from fusionq.compilation import programs_of
 from fusionq.execution import PreparedRun, bind
-from fusionq.ir.nodes import Kernel, Persistent
-from fusionq.ir.verifier import verify
 from fusionq.megakernel.schedule import Schedule
 from fusionq.options import OptionValues
-from fusionq.planning.plan import FusionOptions, Plan
+from fusionq.planning.plan import FusionOptions
 from fusionq.profiling.decoding import Decoded, Words, decode, prepare_words
-from fusionq.profiling.instructions import (
-    LoweredPersistent,
-    decode_instructions,
-    lower_persistent,
-)
-from fusionq.profiling.instrumentation import Instrumentation, Scope
-from fusionq.profiling.lowering import Lowered, lower_records
-from fusionq.profiling.regions import Overflow, Region
-from fusionq.profiling.stages import RecordStages
+from fusionq.profiling.instructions import LoweredPersistent, decode_instructions
+from fusionq.profiling.instrumented_plan import RecordOptions, instrumented
+from fusionq.profiling.lowering import Lowered
+from fusionq.profiling.regions import Region
+from fusionq.profiling.sampling import worth_recording
 from fusionq.profiling.text import joined
 from fusionq.profiling.timeline import INTERVAL, Aggregate, Intervals, Launch, Variant
 from fusionq.submission_list import SubmissionList
@@ -44,20 +38,6 @@ from fusionq.submission_list import SubmissionList
 _WORD = 8
 _MOST_DEPTH = 64
 """Launches whose records one buffer holds at most before they are read."""
-
-
-@dataclass(frozen=True)
-class RecordOptions:
-    """How kernels are instrumented; see ``profile``."""
-
-    passes: tuple[Instrumentation, ...]
-    overflow: Overflow
-    occurrences: int
-    every: int
-    buffer_bytes: int
-    clock: bool
-    host_offset_ns: int
-    """What to take from the device's time to have the host's."""
 
 
 @dataclass
@@ -74,54 +54,6 @@ class Recorded:
     """Intervals so far."""
 
 
-def instrumented(
-    plan: Plan,
-    submissions: tuple[Submission, ...],
-    backend: Backend,
-    options: RecordOptions,
-) -> tuple[Plan, tuple[Lowered | LoweredPersistent, ...]]:
-    """``plan`` with kernels that record, and each launch's records."""
-    lowered: list[Lowered | LoweredPersistent] = []
-    for stage in plan.stages:
-        scope = Scope(plan, stage, submissions, backend.info)
-        body = stage.kernel.body[0] if stage.kernel.body else None
-        if isinstance(body, Persistent):
-            codes = tuple(
-                replace(c, kernel=_with_passes(c.kernel, scope, options)) for c in body.codes
-            )
-            lowered.append(
-                lower_persistent(
-                    stage.kernel,
-                    replace(body, codes=codes),
-                    instructions=any(isinstance(p, RecordStages) for p in options.passes),
-                    occurrences=options.occurrences,
-                    clock=options.clock,
-                )
-            )
-            continue
-        lowered.append(
-            lower_records(
-                _with_passes(stage.kernel, scope, options),
-                scope.headings(),
-                overflow=options.overflow,
-                occurrences=options.occurrences,
-                every=options.every,
-                clock=options.clock,
-            )
-        )
-    stages = tuple(
-        replace(stage, kernel=low.kernel) for stage, low in zip(plan.stages, lowered, strict=True)
-    )
-    return replace(plan, stages=stages), tuple(lowered)
-
-
-def _with_passes(kernel: Kernel, scope: Scope, options: RecordOptions) -> Kernel:
-    for instrumentation in options.passes:
-        kernel = instrumentation.instrument(kernel, scope)
-        verify(kernel)
-    return kernel
-
-
 @dataclass
 class _StageRecords:
     """The buffer of one launch of a run: ``depth`` launches' records of ``size`` words, one after
@@ -135,6 +67,7 @@ class _StageRecords:
     timed: bool
     groups: int
     every: int
+    can_be_sampled: bool
     reset: Callable[[Words], None]
     read: Callable[[Words], tuple[Decoded, tuple[Region, ...]]]
 
@@ -145,7 +78,9 @@ class _StageRecords:
 
 class ProfiledRun(PreparedRun):
     """A run whose launches record.  ``scratch``: it works on copies of the memory that it writes,
-    by the arguments' storage tokens."""
+    by the arguments' storage tokens.  ``every``: of launch k one work-group in ``every[k]``
+    records; None: as the options say, all if they leave it open (``sampling`` then says what is
+    worth it)."""
 
     __slots__ = (
         "_backend",
@@ -160,6 +95,7 @@ class ProfiledRun(PreparedRun):
         "_scratch",
         "_turn",
         "_variant",
+        "every",
         "recorded",
         "work",
     )  # fmt: skip
@@ -174,6 +110,7 @@ class ProfiledRun(PreparedRun):
         work: int,
         variant: Variant = "",
         scratch: Callable[[ArrayArgument], int | None] | None = None,
+        every: Sequence[int] | None = None,
     ) -> None:
         from fusionq.planning.planner import make_plan
 
@@ -184,11 +121,13 @@ class ProfiledRun(PreparedRun):
         timings = dict(pending.admission)
         fusion_options = FusionOptions(*values)
         plan = make_plan(submissions, fusion_options, backend.info)
-        plan, lowered = instrumented(plan, submissions, backend, options)
+        if every is None or len(every) != len(plan.stages):
+            every = (options.every or 1,) * len(plan.stages)
+        plan, lowered = instrumented(plan, submissions, backend.info, options, every)
         programs = programs_of(backend, plan, fusion_options, timings)
         super().__init__(BuiltPlan(plan, programs), submissions, "miss", timings)
         self.profiled = True
-        self.recorded, self.work = recorded, work
+        self.recorded, self.work, self.every = recorded, work, tuple(every)
         self._backend, self._lowered, self._options = backend, lowered, options
         self._variant: Variant = variant
         self._scratch = scratch
@@ -227,6 +166,7 @@ class ProfiledRun(PreparedRun):
             bool(layout.slots),
             groups,
             layout.every,
+            True,
             lambda words: prepare_words(words, layout),
             lambda words: (decode(words, layout, groups, rows), regions),
         )
@@ -247,6 +187,7 @@ class ProfiledRun(PreparedRun):
             lowered.body.records is not None,
             sum(tiles),
             1,
+            False,
             lambda words: words.fill(0),
             lambda words: decode_instructions(words, lowered, schedule, rows),
         )
@@ -263,13 +204,16 @@ class ProfiledRun(PreparedRun):
         timed: bool,
         groups: int,
         every: int,
+        can_be_sampled: bool,
         reset: Callable[[Words], None],
         read: Callable[[Words], tuple[Decoded, tuple[Region, ...]]],
     ) -> Sequence[Binding]:
         depth = max(min(self._limit // size, _MOST_DEPTH), 1)
         memory = self._backend.allocate(_WORD * size * depth)
         base = self._lowered[stage].extra[1]
-        records = _StageRecords(size, depth, memory, base, timed, groups, every, reset, read)
+        records = _StageRecords(
+            size, depth, memory, base, timed, groups, every, timed and can_be_sampled, reset, read
+        )
         self._records[stage] = records
         for turn in range(depth):
             reset(records.words(turn))
@@ -387,6 +331,19 @@ class ProfiledRun(PreparedRun):
             recorded.dropped[name] = recorded.dropped.get(name, 0) + missing
         recorded.intervals.append(intervals)
         recorded.launches.append(self._launched(stage, turn, submitted, start, end))
+
+    def sampling(self) -> tuple[int, ...]:
+        """What ``every`` should be, by what the launches recorded that have not been read."""
+        every = list(self.every)
+        for stage, turn, _, event in self._pending:
+            records = self._records[stage]
+            if turn == 0 and records is not None and records.can_be_sampled:
+                event.wait()
+                found, regions = records.read(records.words(turn))
+                every[stage] = worth_recording(
+                    found, regions, records.groups, self._options.record_ns
+                )
+        return tuple(every)
 
     def discard(self) -> None:
         """Forget what the launches since the last reading have recorded."""

@@ -59,7 +59,10 @@ def _time(profile: Profile) -> Iterator[str]:
         name = "average worker" if accounting.estimated else f"worker {worker}"
         rows.append((name, *shares, duration(accounting.window_ns)))
     rows.append(("all", *(percent(accounting.share(kind)) for kind in KINDS), ""))
-    yield "time of each worker" + (", estimated" if accounting.estimated else "")
+    most = max((launch.every for launch in profile.timeline.launches), default=1)
+    yield "time of each worker" + (
+        f", estimated: of short work-groups one in {most} recorded" if accounting.estimated else ""
+    )
     yield from table(("", *KINDS, "total"), rows)
     if accounting.records_share > _COSTLY:
         yield (

@@ -130,3 +130,43 @@ def without_regions(item: fq.Item, a, out):
     if s < -300:
         return
     out[i] = s + helper_without(s)
+
+
+@fq.kernel
+def neighbours(item: fq.Item, a, out):
+    """A dependence on other tiles, and regions inside a persistent kernel's stage."""
+    i = item.get_id(0)
+    with fq.region("sum"):
+        s = a[i]
+        if i > 0 and i < a.shape[0] - 1:
+            s = a[i - 1] + a[i] + a[i + 1]
+    fq.mark("summed", 7)
+    out[i] = s
+
+
+@fq.kernel
+def counted(item: fq.Item, a, count, out):
+    """A region in a loop of unknown length; the other end's element."""
+    i = item.get_id(0)
+    s = a[a.shape[0] - 1 - i]
+    for k in range(count):
+        with fq.region("turn"):
+            s = s + k
+    out[i] = s
+
+
+@fq.kernel
+def slow(item: fq.Item, turns, out):
+    """Work-item i takes ``turns[i]``."""
+    i = item.get_id(0)
+    x = np.float32(1)
+    for _ in range(turns[i]):
+        x = x * np.float32(0.999) + np.float32(0.5)
+    out[i] = int(x)
+
+
+@fq.kernel
+def total(item: fq.Item, a, out):
+    """Needs both its own element and that in the middle, which all need."""
+    i = item.get_id(0)
+    out[i] = a[i] + a[a.shape[0] // 2]

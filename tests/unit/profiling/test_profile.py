@@ -1,4 +1,4 @@
-"""Profiles of queues: what is recorded, that nothing else changes, and what happens at limits."""
+"""Profiles of queues: what is recorded, and that nothing else changes."""
 
 from __future__ import annotations
 
@@ -14,37 +14,7 @@ from fusionq.ir.walk import rewrite_body
 from fusionq.profiling import Instrumentation, Scope, count
 from fusionq.profiling import recorder as recorder_module
 from tests.unit.profiling import kernels as k
-
-N = 20_000
-
-
-def chain(queue: fq.FusionQueue, n: int = N, seed: int = 0, private: bool = True):
-    rng = np.random.default_rng(seed)
-    a, b, c, d = (fq.Buffer(rng.random(n).astype(np.float32)) for _ in range(4))
-    t, u, v = (fq.Buffer(n, np.float32, promote_private=private) for _ in range(3))
-    out = fq.Buffer(n, np.float32)
-
-    def run() -> fq.Fusion:
-        with fq.fusion(queue) as f:
-            queue.submit(k.mul, n, a, b, t)
-            queue.submit(k.sub, n, a, c, u)
-            queue.submit(k.mul, n, u, d, v)
-            queue.submit(k.sub, n, t, v, out)
-        return f
-
-    return run, out, (t, u, v)
-
-
-def flipped(queue: fq.FusionQueue, n: int = 4096, local: int = 64):
-    a, t, out = fq.Buffer(np.arange(n)), fq.Buffer(n, np.int64), fq.Buffer(n, np.int64)
-
-    def run() -> fq.Fusion:
-        with fq.fusion(queue) as f:
-            queue.submit(k.copy_tile, fq.NdRange((n,), (local,)), a, t)
-            queue.submit(k.flip_tile, fq.NdRange((n,), (local,)), t, out)
-        return f
-
-    return run, out
+from tests.unit.profiling.lists import N, chain, flipped
 
 
 # ------------------------------------------------------------------ nothing else changes
@@ -279,129 +249,6 @@ def test_regions_and_marks(sycl_queue: fq.FusionQueue) -> None:
     assert (marks["payload"] == 5).all()
     assert (marks["start"] == marks["end"]).all()
     assert timeline.dropped == {}
-
-
-# --------------------------------------------------------------------------- at the limits
-def test_truncated_in_loops(sycl_queue: fq.FusionQueue) -> None:
-    a, out = fq.Buffer(np.ones(512, np.float32)), fq.Buffer(512, np.float32)
-    with fq.profile(sycl_queue, compare=False, occurrences=4) as p:
-        sycl_queue.submit(k.turns, 512, a, 10, out)
-    groups = p.timeline.launches[0].groups
-    assert p.timeline.dropped == {"turns / turn": 6 * groups}
-    assert len(p.timeline.of_kinds("region")) == 4 * groups
-    assert f"{6 * groups:,} dropped" in p.summary()
-
-
-def test_the_ring_keeps_the_last(sycl_queue: fq.FusionQueue) -> None:
-    a, out = fq.Buffer(np.ones(512, np.float32)), fq.Buffer(512, np.float32)
-    found = {}
-    for overflow in ("truncate", "ring"):
-        with fq.profile(sycl_queue, compare=False, occurrences=4, overflow=overflow) as p:
-            sycl_queue.submit(k.turns, 512, a, 10, out)
-        turn = np.sort(p.timeline.of_kinds("region"), order=["instance", "start"])
-        mark = np.sort(p.timeline.of_kinds("mark"), order="instance")
-        # How many of the four lie in the second half of the way to the mark.
-        ends = turn["end"].reshape(-1, 4)[:, -1]
-        begins = turn["start"].reshape(-1, 4)[:, 0]
-        found[overflow] = np.median((mark["start"] - ends) / (mark["start"] - begins))
-        assert sum(p.timeline.dropped.values()) == 6 * len(mark)
-    assert found["ring"] < found["truncate"]
-
-
-def test_known_trip_counts_need_no_option(sycl_queue: fq.FusionQueue) -> None:
-    a, out = fq.Buffer(np.ones(512, np.float32)), fq.Buffer(512, np.float32)
-    with fq.profile(sycl_queue, compare=False) as p:
-        sycl_queue.submit(k.few_turns, 512, a, out)
-    assert len(p.timeline.of_kinds("region")) == 3 * p.timeline.launches[0].groups
-    assert p.timeline.dropped == {}
-
-
-@pytest.mark.parametrize("overflow", ["truncate", "ring"])
-def test_a_small_buffer_is_not_left(
-    sycl_queue: fq.FusionQueue, overflow, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The words behind the buffer stay as they are, and what does not fit is counted."""
-    canary = 64
-    guarded = []
-
-    class Guarded:
-        def __init__(self, memory, nbytes: int) -> None:
-            self.memory, self.nbytes, self.address = memory, nbytes, memory.address
-            self.handle = memory.handle
-            self.tail = memory.host_view()[nbytes:]
-            self.tail[:] = 0xA5
-
-        def host_view(self):
-            return self.memory.host_view()[: self.nbytes]
-
-    class Spy:
-        def __init__(self, backend) -> None:
-            self.backend = backend
-
-        def allocate(self, nbytes: int):
-            guarded.append(Guarded(self.backend.allocate(nbytes + canary), nbytes))
-            return guarded[-1]
-
-        def __getattr__(self, name: str):
-            return getattr(self.backend, name)
-
-    plain = recorder_module.ProfiledRun.__init__
-    monkeypatch.setattr(
-        recorder_module.ProfiledRun,
-        "__init__",
-        lambda self, backend, *rest: plain(self, Spy(backend), *rest),
-    )
-    run, out = flipped(sycl_queue, 64 * 64)
-    with fq.profile(sycl_queue, compare=False, overflow=overflow, buffer_bytes=8 * 6 * 10) as p:
-        run()
-    assert guarded
-    assert all((g.tail == 0xA5).all() for g in guarded)
-    assert out.numpy()[0] == 63
-    assert len(p.timeline.of_kinds("barrier")) == 10
-    assert p.timeline.dropped == {
-        "0: copy_tile": 54, "barrier before 1: flip_tile": 54, "1: flip_tile": 54,
-    }  # fmt: skip
-
-
-def test_aggregates(sycl_queue: fq.FusionQueue) -> None:
-    run, out = flipped(sycl_queue)
-    with fq.profile(sycl_queue, compare=False, overflow="aggregate") as p:
-        run()
-    assert out.numpy()[0] == 63
-    assert len(p.timeline.intervals) == 0
-    by_name = {str(p.timeline.regions[a.region]): a for a in p.timeline.aggregates}
-    assert set(by_name) == {"0: copy_tile", "barrier before 1: flip_tile", "1: flip_tile"}
-    for total in by_name.values():
-        assert total.count == 64
-        assert 0 < total.min <= total.sum / total.count <= total.max
-    (launch,) = p.timeline.launches
-    assert launch.makespan_ns >= max(a.max for a in by_name.values())
-    assert {s.name for s in p.statistics} == set(by_name)
-
-
-def test_some_work_groups_stand_for_all(sycl_queue: fq.FusionQueue) -> None:
-    run, out = flipped(sycl_queue)
-    with fq.profile(sycl_queue, compare=False, every=10) as p:
-        run()
-    assert out.numpy()[0] == 63
-    stages = p.timeline.of_kinds("stage")
-    assert sorted(set(stages["instance"])) == list(range(0, 64, 10))
-    assert p.timeline.dropped == {}
-    assert p.accounting.estimated
-    assert p.accounting.table.sum() == p.accounting.window_ns
-    assert "average worker" in p.summary()
-    assert p.critical_path is None
-
-
-def test_many_launches_share_one_buffer(sycl_queue: fq.FusionQueue) -> None:
-    a, out = fq.Buffer(np.ones(64, np.float32)), fq.Buffer(64, np.float32)
-    with fq.profile(sycl_queue, compare=False) as p:
-        for _ in range(200):
-            sycl_queue.submit(k.scale, 64, a, 2.0, out)
-    assert len(p.timeline.launches) == 200
-    starts = [launch.start_ns for launch in p.timeline.launches]
-    assert starts == sorted(starts)
-    assert [launch.run for launch in p.timeline.launches] == list(range(200))
 
 
 # ------------------------------------------------------------------------- passes of one's own

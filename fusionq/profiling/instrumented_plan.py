@@ -1,0 +1,93 @@
+"""From a plan to one whose kernels record: instrumentation passes, then lowering."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from fusionq.analysis.submission import Submission
+from fusionq.backends.base import DeviceInfo
+from fusionq.errors import ArgumentError
+from fusionq.ir.nodes import Kernel, Persistent
+from fusionq.ir.verifier import verify
+from fusionq.planning.plan import Plan
+from fusionq.profiling.instructions import LoweredPersistent, lower_persistent
+from fusionq.profiling.instrumentation import Instrumentation, Scope
+from fusionq.profiling.lowering import Lowered, lower_records
+from fusionq.profiling.regions import Overflow
+from fusionq.profiling.stages import RecordStages
+
+_ONLY_TRUNCATED = (
+    "profile(overflow={!r}): {} is a persistent kernel, each of whose tiles has a place of its own "
+    "for its records, so that there is nothing to overwrite or to add up. Leave overflow at "
+    '"truncate" (buffer_bytes says how many tiles have a place), or fuse with strategy="sequence"'
+)
+
+
+@dataclass(frozen=True)
+class RecordOptions:
+    """How kernels are instrumented; see ``profile``."""
+
+    passes: tuple[Instrumentation, ...]
+    overflow: Overflow
+    occurrences: int
+    every: int | None
+    """None: as many as are worth it."""
+    buffer_bytes: int
+    clock: bool
+    host_offset_ns: int
+    """What to take from the device's time to have the host's."""
+    record_ns: float
+    """What a look at the clock costs."""
+
+
+def instrumented(
+    plan: Plan,
+    submissions: tuple[Submission, ...],
+    device: DeviceInfo,
+    options: RecordOptions,
+    every: Sequence[int],
+) -> tuple[Plan, tuple[Lowered | LoweredPersistent, ...]]:
+    """``plan`` with kernels that record, and each launch's records; of launch k one work-group in
+    ``every[k]`` records."""
+    lowered: list[Lowered | LoweredPersistent] = []
+    for stage, one_in in zip(plan.stages, every, strict=True):
+        scope = Scope(plan, stage, submissions, device)
+        body = stage.kernel.body[0] if stage.kernel.body else None
+        if isinstance(body, Persistent):
+            if options.overflow != "truncate":
+                raise ArgumentError(_ONLY_TRUNCATED.format(options.overflow, stage.kernel.name))
+            codes = tuple(
+                replace(c, kernel=_with_passes(c.kernel, scope, options)) for c in body.codes
+            )
+            lowered.append(
+                lower_persistent(
+                    stage.kernel,
+                    replace(body, codes=codes),
+                    instructions=any(isinstance(p, RecordStages) for p in options.passes),
+                    occurrences=options.occurrences,
+                    clock=options.clock,
+                )
+            )
+            continue
+        lowered.append(
+            lower_records(
+                _with_passes(stage.kernel, scope, options),
+                scope.headings(),
+                overflow=options.overflow,
+                occurrences=options.occurrences,
+                every=one_in,
+                clock=options.clock,
+            )
+        )
+    stages = tuple(
+        replace(stage, kernel=low.kernel) for stage, low in zip(plan.stages, lowered, strict=True)
+    )
+    return replace(plan, stages=stages), tuple(lowered)
+
+
+def _with_passes(kernel: Kernel, scope: Scope, options: RecordOptions) -> Kernel:
+    for instrumentation in options.passes:
+        kernel = instrumentation.instrument(kernel, scope)
+        verify(kernel)
+    return kernel
