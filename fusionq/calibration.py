@@ -82,14 +82,15 @@ def _measured(backend: Backend) -> tuple[DeviceCosts, bool]:
             times.append(time.perf_counter() - started)
         return min(times), float(np.median(times)) < 1.5 * min(times)
 
-    launch, calm_1 = seconds(launches(256, 32), 15)
+    enough = min(4096 * backend.info.compute_units, _SMALL)  # a work-group for each unit
+    launch, calm_1 = seconds(launches(enough, 32), 15)
     small, calm_2 = seconds(launches(_SMALL, 16), 15)
     large, calm_3 = seconds(launches(_LARGE, 1), 5)
     launch, small = launch / 32, small / 16
     memory_bandwidth = 8 * _LARGE / large
     costs = DeviceCosts(
         launch_seconds=launch,
-        instruction_seconds=launch / 12,
+        instruction_seconds=launch / 24,
         memory_bandwidth=memory_bandwidth,
         cache_bandwidth=max(8 * _SMALL / max(small - launch / 2, small / 4), memory_bandwidth),
         cache_bytes=1 << 24,

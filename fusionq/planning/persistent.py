@@ -11,7 +11,9 @@ from fusionq.analysis.list_analysis import ListAnalysis
 from fusionq.analysis.stage_relations import StageItems, StageRelations, stage_items
 from fusionq.analysis.submission import ArrayArgument, ScalarArgument
 from fusionq.backends.base import DeviceInfo
-from fusionq.ir.nodes import ArrayParam, Expr, Kernel, Persistent, TileWait
+from fusionq.codegen.interior import interior, within_extents
+from fusionq.codegen.scoping import flatten_blocks
+from fusionq.ir.nodes import ArrayParam, Expr, Kernel, Persistent, StageCode, TileWait
 from fusionq.ir.walk import has_barrier
 from fusionq.megakernel.bounds import tile_bounds
 from fusionq.megakernel.evaluate import evaluate
@@ -21,9 +23,10 @@ from fusionq.megakernel.tiles import extents_of
 from fusionq.passes.fuse import FusedKernel
 from fusionq.passes.persist import StageParts, WaitMaker, persist
 from fusionq.passes.sources import ArgumentSource, ExtentSource, ParamSource, RangeSource
-from fusionq.planning.cost import DeviceCosts, Estimate, StageWork, estimate, operations
+from fusionq.planning.cost import DeviceCosts, Estimate, StageWork, estimate
 from fusionq.planning.plan import StagePlan
 from fusionq.planning.stages import Stage
+from fusionq.planning.work import Sizes, operations
 
 MOST_CODES = 16
 """Distinct stage codes in one persistent kernel: each is compiled."""
@@ -98,12 +101,14 @@ def estimate_of(
     body = plan.kernel.body[0]
     assert isinstance(body, Persistent)
     given = dict(zip((p.name for p in plan.kernel.params), plan.sources, strict=True))
+    decided = [_decides(code) for code in body.codes]
     work: list[StageWork] = []
     params: list[dict[str, int]] = []
     memory: dict[Hashable, int] = {}
     for stage in body.stages:
         code = body.codes[stage.code]
         values: dict[str, int] = {}
+        shapes: dict[tuple[str, int], int] = {}
         touched: dict[Hashable, int] = {}
         for param, name in zip(code.kernel.params, stage.arguments, strict=True):
             source = given[name]
@@ -113,16 +118,24 @@ def estimate_of(
                 assert isinstance(argument, ArrayArgument)
                 key = _identity(analysis, source)
                 touched[key] = prod(argument.shape) * argument.dtype.nbytes
+                shapes |= {(param.name, d): n for d, n in enumerate(argument.shape)}
             elif param.type.is_integer:
                 values[param.name] = _value(analysis, source)
         memory |= touched
         params.append(values)
         items = prod(evaluate(e, values) for e in code.extents)
+        each = operations(code.kernel, Sizes(values, shapes))
         work.append(
-            StageWork(items, sum(touched.values()), items * operations(code.kernel, values))
+            StageWork(items, sum(touched.values()), items * each, decided[stage.code])
         )
     pipelined = is_pipelined(body, extents_of(body, params), params)
     return estimate(work, sum(memory.values()), pipelined, info.compute_units, costs)
+
+
+def _decides(code: StageCode) -> bool:
+    """Whether conditions are decided for the inside of a code's tiles."""
+    body = within_extents(flatten_blocks(code.kernel.body), code.extents)
+    return interior(code.kernel, body) is not None
 
 
 def _value(analysis: ListAnalysis, source: ParamSource) -> int:

@@ -149,9 +149,9 @@ def _layout(
     """The list cut into stages, with what is promoted in each; the dependences with the scopes
     that this gives them."""
     fuse = options.strategy != "unfused"
-    reshape = options.strategy == "fused" or options.require
+    always = options.strategy == "fused" or options.require
     stages = split(
-        analysis, found, fuse=fuse, barrierless=barrierless, reshape=reshape, info=info
+        analysis, found, fuse=fuse, barrierless=barrierless, always=always, info=info
     )
     return settled(found, stages), promotions(analysis, stages, options, info)
 

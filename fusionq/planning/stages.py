@@ -5,20 +5,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from math import prod
 
 from fusionq.analysis.dependence import Found, inside_groups
 from fusionq.analysis.item_space import ItemSpace, common_space, global_range, local_range
 from fusionq.analysis.list_analysis import ListAnalysis
+from fusionq.analysis.submission import ArrayArgument
 from fusionq.analysis.work_groups import candidates, keeps_inside, largest_extents
 from fusionq.backends.base import DeviceInfo
 from fusionq.ir.walk import local_bytes
 from fusionq.passes.guard import unguardable
 from fusionq.planning.validity import size_order
+from fusionq.planning.work import work_of
 
-RESHAPED_ITEMS = 1 << 11
-"""Up to so many work-items of ranges of different shapes join unasked: they find their ids by
-division, and neighbours read what does not lie together, which for more costs more than a
-launch."""
+LITTLE_WORK = 1 << 14
+"""Scalar operations of all work-items that take about as long as a launch, whatever is done to
+them: submissions with no more join unasked."""
+
+NARROWEST = 8
+"""Work-items in a group's last dimension, which is what a compiler vectorises; fewer are slow."""
 
 WAITS = ("GROUP", "GLOBAL")
 """Scopes for which work-items have to wait for others."""
@@ -41,14 +46,14 @@ def split(
     *,
     fuse: bool,
     barrierless: str | None,
-    reshape: bool,
+    always: bool,
     info: DeviceInfo,
 ) -> tuple[Stage, ...]:
     """The stages of a list, in order; one for each submission if not ``fuse``.
 
     ``barrierless`` says why there are to be no work-group barriers between submissions, so that no
-    dependence may cross work-items; None if there may.  Without ``reshape`` ranges of
-    different shapes join only if they are small.
+    dependence may cross work-items; None if there may.  Unless ``always``, submissions join
+    only where that is likely to pay.
     """
     stages: list[Stage] = []
     for s, submission in enumerate(analysis.submissions):
@@ -57,7 +62,7 @@ def split(
             if not fuse:
                 boundary = "the unfused strategy was asked for"
             else:
-                joined = _join(analysis, stages[-1], s, dependences, barrierless, reshape, info)
+                joined = _join(analysis, stages[-1], s, dependences, barrierless, always, info)
                 if isinstance(joined, Stage):
                     stages[-1] = joined
                     continue
@@ -74,7 +79,7 @@ def _join(
     s: int,
     dependences: Sequence[Found],
     barrierless: str | None,
-    reshape: bool,
+    always: bool,
     info: DeviceInfo,
 ) -> Stage | str:
     """``stage`` with submission ``s``, or why it cannot join."""
@@ -86,10 +91,10 @@ def _join(
     space = common_space([analysis.submissions[m] for m in members])
     if isinstance(space, str):
         return space
-    if space.mode == "linear" and not reshape:
-        refused = _too_many_to_reshape(analysis, members)
-        if refused is not None:
-            return refused
+    if space.mode == "linear" and not always:
+        slow = _too_slow(analysis, members, space, info)
+        if slow is not None:
+            return slow
     trapped = _trapped_barrier(analysis, members)
     if trapped is not None:
         return trapped
@@ -106,28 +111,62 @@ def _join(
     if barrierless is not None:
         return _because(waiting[0], barrierless)
     extents = largest_extents(analysis, members, space)
+    slow = None
     for local in candidates(analysis, crossing, space, extents, info.max_work_group_size):
         if keeps_inside(analysis, crossing, space.mode, local):
-            return Stage(members, replace(space, local_range=local), stage.boundary, crossing)
+            grouped = replace(space, local_range=local)
+            why = None if always else _too_slow(analysis, members, grouped, info)
+            if why is None:
+                return Stage(members, grouped, stage.boundary, crossing)
+            slow = slow or why
+    if slow is not None:
+        return slow
     if not waiting:
         return "no work-group size keeps the dependences of the launch before inside a work-group"
     return _because(waiting[0], "work-groups would have to wait for each other")
 
 
-def _too_many_to_reshape(analysis: ListAnalysis, members: Sequence[int]) -> str | None:
-    """Why ranges of different shapes had better not join; None if they may.  The plan serves sizes
-    near these only, as they decide."""
-    symbols = analysis.symbols
-    ranges = [global_range(analysis.submissions[m]) for m in members]
-    for extent in {extent for range_ in ranges for extent in range_}:
-        analysis.proofs.demand_between(symbols.size(extent), *size_order(extent, bits=1))
-    if max(range_.size for range_ in ranges) <= RESHAPED_ITEMS:
+def _too_slow(
+    analysis: ListAnalysis, members: Sequence[int], space: ItemSpace, info: DeviceInfo
+) -> str | None:
+    """Why one kernel over ``space`` would be slower than launches; None if there is no reason to
+    think so.  The plan serves sizes near these only if they decide."""
+    submissions = [analysis.submissions[m] for m in members]
+    ranges = [global_range(submission) for submission in submissions]
+    if space.mode == "linear":
+        shapes = ", ".join(dict.fromkeys(str(tuple(range_)) for range_ in ranges))
+        reason = f"ranges {shapes} differ in shape: one kernel would find the ids by division"
+    elif space.local_range is None or any(local_range(s) is not None for s in submissions):
         return None
-    shapes = ", ".join(dict.fromkeys(str(tuple(range_)) for range_ in ranges))
-    return (
-        f"ranges {shapes} differ in shape: one kernel would find the ids by division, which costs "
-        "more than a launch; strategy='fused' joins them all the same"
-    )
+    else:
+        local, extents = space.local_range, largest_extents(analysis, members, space)
+        groups = prod(-(-n // size) for n, size in zip(extents, local, strict=True))
+        sizes = " × ".join(map(str, local))
+        if local[-1] < min(NARROWEST, extents[-1]):
+            reason = (
+                f"work-groups of {sizes} would keep the dependences inside, but are too narrow "
+                "to be vectorised"
+            )
+        elif groups < min(info.compute_units, max(prod(extents), 1)):
+            reason = (
+                f"{groups} work-group of {sizes} would keep the dependences inside, but the "
+                f"device has {info.compute_units} compute units"
+            )
+        else:
+            return None
+    for extent in set().union(*(_extents(analysis, m) for m in members)):
+        symbol = analysis.symbols.size(extent)
+        analysis.proofs.demand_between(symbol, *size_order(extent, bits=2))
+    if sum(work_of(submission) for submission in submissions) <= LITTLE_WORK:
+        return None
+    return f"{reason}, which costs more than a launch; strategy='fused' joins them all the same"
+
+
+def _extents(analysis: ListAnalysis, s: int) -> set[int]:
+    """The extents of a submission's range and arrays."""
+    submission = analysis.submissions[s]
+    arrays = [a for a in submission.arguments if isinstance(a, ArrayArgument)]
+    return {*global_range(submission), *(n for a in arrays for n in a.shape)}
 
 
 def _trapped_barrier(analysis: ListAnalysis, members: Sequence[int]) -> str | None:

@@ -76,7 +76,7 @@ def chosen(*calls):
     analysis = analyse(submissions(*calls))
     found = dependences(analysis)
     stages = split(
-        analysis, found, fuse=True, barrierless=None, reshape=True, info=REFERENCE_DEVICE
+        analysis, found, fuse=True, barrierless=None, always=True, info=REFERENCE_DEVICE
     )
     return stages[0].space.local_range if len(stages) == 1 else None
 
