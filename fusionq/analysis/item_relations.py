@@ -20,8 +20,11 @@ def to_space(
     names = item_dims(len(extents))
     parameters = ", ".join(symbols.names)
     source = ", ".join(names)
-    if mode == "ids":
-        return isl.Map(f"[{parameters}] -> {{ [{source}] -> [{source}] }}"), frozenset()
+    if mode != "linear":
+        target = source
+        if len(names) == 1 and mode != "ids":
+            target = f"{source}, 0" if mode == "first" else f"0, {source}"
+        return isl.Map(f"[{parameters}] -> {{ [{source}] -> [{target}] }}"), frozenset()
     weights = [prod(extents[d + 1 :]) for d in range(len(extents))]
     linear = " + ".join(f"{w}{name}" for w, name in zip(weights, names, strict=True))
     pinned = frozenset(symbols.size(extent) for extent in extents[1:])

@@ -22,15 +22,20 @@ def local_range(submission: Submission) -> tuple[int, ...] | None:
     return tuple(r.local_range) if isinstance(r, NdRange) else None
 
 
-Mode = Literal["ids", "linear"]
+Mode = Literal["ids", "first", "last", "linear"]
 
 
 @dataclass(frozen=True, slots=True)
 class ItemSpace:
     """The fused kernel's index space for some submissions.
 
-    ``ids``: equal ids are one work-item; all ranges agree but for the first dimension.
+    ``ids``: equal ids are one work-item.
+    ``first``, ``last``: so are the ``i`` of a one-dimensional range and ``(i, 0)``, or ``(0, i)``,
+    of two-dimensional ones: a row's, or a column's, first work-item does what is to be done for
+    the whole row or column.
     ``linear``: equal linear ids are one work-item; the fused kernel is one-dimensional.
+
+    But for ``linear``, one of the ranges holds all others in every dimension.
     """
 
     mode: Mode
@@ -39,7 +44,10 @@ class ItemSpace:
 
 
 def common_space(submissions: Sequence[Submission]) -> ItemSpace | str:
-    """The index space that holds all ``submissions``, or the reason why there is none."""
+    """The index space that holds all ``submissions``, or the reason why there is none.
+
+    What it is rests on the order of the extents and on which are zero, not on their values.
+    """
     ranges = [global_range(s) for s in submissions]
     locals_ = {local for s in submissions if (local := local_range(s)) is not None}
     if len(locals_) > 1:
@@ -49,8 +57,48 @@ def common_space(submissions: Sequence[Submission]) -> ItemSpace | str:
     if len({(len(r), r[1:]) for r in ranges}) == 1:
         return ItemSpace("ids", len(ranges[0]), local)
     if local is None:
-        return ItemSpace("linear", 1, None)
+        mode = _mode(ranges)
+        return ItemSpace(mode, 1 if mode == "linear" else max(map(len, ranges)), None)
     return (
         f"ranges {', '.join(dict.fromkeys(str(tuple(r)) for r in ranges))} have no common index "
         f"space that keeps the explicit work-group size {local}"
     )
+
+
+def _mode(ranges: Sequence[Range]) -> Mode:
+    """How plain ranges of different shapes meet."""
+    ndim = max(map(len, ranges))
+    full = [r for r in ranges if len(r) == ndim]
+    most = tuple(max(r[d] for r in full) for d in range(ndim))
+    if all(tuple(r) != most for r in full) or 0 in most:
+        return "linear"
+    if len(full) == len(ranges):
+        return "ids"
+    if ndim > 2:
+        return "linear"
+    longest = max(r[0] for r in ranges if len(r) == 1)
+    return "last" if longest == most[1] else "first" if longest == most[0] else "linear"
+
+
+def meet_as(submissions: Sequence[Submission], mode: Mode) -> bool:
+    """Whether those work-items of two submissions that meet in their own common space are the
+    same as in one for more submissions, in ``mode``."""
+    own = common_space(submissions)
+    if isinstance(own, str):
+        return False
+    ranges = [global_range(s) for s in submissions]
+    if own.mode == mode:
+        return True
+    if mode == "linear":
+        return len({(len(r), r[1:]) for r in ranges}) == 1
+    return own.mode == "ids"
+
+
+def largest(submissions: Sequence[Submission], members: Sequence[int]) -> int:
+    """Which of ``members`` has the range that holds those of all others, if they meet by ids."""
+
+    def extent(s: int) -> tuple[int, int]:
+        range_ = global_range(submissions[s])
+        return range_.size, len(range_)
+
+    return max(members, key=extent)

@@ -9,7 +9,7 @@ import islpy as isl
 
 from fusionq.analysis.access import Access, item_dims
 from fusionq.analysis.item_relations import to_space
-from fusionq.analysis.item_space import Mode, global_range
+from fusionq.analysis.item_space import Mode, global_range, largest
 from fusionq.analysis.list_analysis import ListAnalysis
 from fusionq.analysis.proof import TooManyOperations, limited_operations
 
@@ -25,8 +25,8 @@ class StageItems:
 
 def stage_items(analysis: ListAnalysis, members: Sequence[int], mode: Mode) -> StageItems:
     """The stage of ``members``; its range is that of the largest of them."""
-    largest = max((global_range(analysis.submissions[s]) for s in members), key=lambda r: r.size)
-    extents = (largest.size,) if mode == "linear" else tuple(largest)
+    whole = global_range(analysis.submissions[largest(analysis.submissions, members)])
+    extents = (whole.size,) if mode == "linear" else tuple(whole)
     return StageItems(tuple(members), mode, extents)
 
 

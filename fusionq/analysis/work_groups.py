@@ -10,7 +10,7 @@ import islpy as isl
 
 from fusionq.analysis.dependence import Found
 from fusionq.analysis.item_relations import same_group, to_space
-from fusionq.analysis.item_space import ItemSpace, Mode, global_range
+from fusionq.analysis.item_space import ItemSpace, Mode, global_range, largest
 from fusionq.analysis.list_analysis import ListAnalysis
 from fusionq.analysis.proof import TooManyOperations, limited_operations
 
@@ -20,6 +20,15 @@ small enough to share the work among compute units."""
 
 LARGEST = 1024
 """Work-items in a group that fusionq chooses, at most: a group runs on one compute unit."""
+
+LARGEST_TILE = 4096
+"""The same where they are a tile that the dependences ask for, such as a row."""
+
+WIDE = 16
+"""Work-items along the last dimension, which a compiler vectorises."""
+
+ENOUGH_GROUPS = 8
+"""Of columns, which are better wide: neighbouring columns lie together in memory."""
 
 
 def candidates(
@@ -36,16 +45,18 @@ def candidates(
         yield space.local_range
         return
     ones = (1,) * (space.ndim - 1)
-    sizes = [(*ones, size) for size in SIZES]
-    if space.ndim >= 2:
-        sizes += [(*ones[1:], side, side) for side in (16, 8, 32, 4)]
-    sizes.append(tuple(extents))
+    lines = [(*ones, size) for size in SIZES]
+    squares = [(*ones[1:], side, side) for side in (16, 8, 32, 4) if ones]
     lengths = _tile_lengths(analysis, found, space)
-    if lengths is not None:
-        tiles = _tiles(lengths, extents)
-        sizes = [*tiles, *sizes] if any(n > 1 for n in lengths) else [*sizes, *tiles]
+    tiles = [] if lengths is None else _tiles(lengths, extents)
+    if lengths is not None and any(n > 1 for n in lengths):
+        sizes = [*tiles, *lines, *squares]
+    else:
+        sizes = [*lines, *tiles, *squares]
+    sizes.append(tuple(extents))
     for local in dict.fromkeys(sizes):
-        if 0 < prod(local) <= min(max_work_group_size, LARGEST):
+        whole = all(size >= extent for size, extent in zip(local, extents, strict=True))
+        if 0 < prod(local) <= min(max_work_group_size, LARGEST if whole else LARGEST_TILE):
             yield local
 
 
@@ -74,15 +85,23 @@ def _tile_lengths(
 
 def _tiles(lengths: Sequence[int], extents: Sequence[int]) -> list[tuple[int, ...]]:
     """Work-groups that are tiles of ``lengths`` (0: that of the range): as many of them in the
-    last dimension as the best of SIZES holds, or one."""
+    last dimension as the best of SIZES holds, of columns as many as leave ENOUGH_GROUPS; or
+    one."""
     tile = [length or extent for length, extent in zip(lengths, extents, strict=True)]
     if 0 in tile:
         return []
+    tiles = [tile]
     if prod(tile) > LARGEST:  # a reversal counts in twice its tile's length
-        tile = [n // 2 if n % 2 == 0 else n for n in tile]
-    *outer, last = tile
-    many = max(SIZES[0] // prod(tile), 1)
-    return [(*outer, last * many), (*outer, last)]
+        tiles.insert(0, [n // 2 if n % 2 == 0 else n for n in tile])
+    found = []
+    for *outer, last in tiles:
+        size = prod(outer) * last
+        many = SIZES[0] // size
+        if last == 1 < size:
+            share = max(extents[-1] // ENOUGH_GROUPS, WIDE)
+            many = max(many, min(share, LARGEST_TILE // size) // WIDE * WIDE)
+        found += [(*outer, last * max(many, 1)), (*outer, last)]
+    return found
 
 
 def _is_zero(distances: isl.Set, dim: int) -> bool:
@@ -140,6 +159,5 @@ def largest_extents(
     analysis: ListAnalysis, members: Sequence[int], space: ItemSpace
 ) -> tuple[int, ...]:
     """The extents of the index space that holds all of ``members``."""
-    ranges = [global_range(analysis.submissions[s]) for s in members]
-    largest = max(ranges, key=prod)
-    return (largest.size,) if space.mode == "linear" else tuple(largest)
+    whole = global_range(analysis.submissions[largest(analysis.submissions, members)])
+    return (whole.size,) if space.mode == "linear" else tuple(whole)

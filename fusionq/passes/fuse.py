@@ -233,8 +233,9 @@ class _Fuser:
         """A submission's ids in the fused kernel, and the statements that compute them."""
         submission = self.analysis.submissions[s]
         ndim = len(global_range(submission))
-        if self.space.mode == "ids" or ndim == 1:
-            return (), lambda d: ItemQuery("global_id", d)
+        if self.space.mode != "linear" or ndim == 1:
+            first = 1 if self.space.mode == "last" and ndim == 1 else 0
+            return (), lambda d: ItemQuery("global_id", first + d)
         rest: Expr = ItemQuery("global_id", 0)
         statements: list[Stmt] = []
         ids: dict[int, Expr] = {}
@@ -286,9 +287,13 @@ class _Fuser:
             )
             same = len(set(ranges)) == 1
             dims = range(0 if same or (exact and extents == max(ranges)) else 1)
+        first = 1 if self.space.mode == "last" and len(extents) == 1 else 0
         inside: list[Expr] = [
-            Compare("lt", ItemQuery("global_id", d), self._global_range(owner, d)) for d in dims
+            Compare("lt", ItemQuery("global_id", first + d), self._global_range(owner, d))
+            for d in dims
         ]
+        if len(extents) < self.space.ndim:
+            inside.append(Compare("eq", ItemQuery("global_id", 1 - first), Const(INT64, 0)))
         return reduce(lambda a, b: Logical("and", a, b), inside) if inside else None
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Hashable, Sequence
 from functools import partial
 from math import prod
 
-from fusionq.analysis.item_space import global_range
+from fusionq.analysis.item_space import global_range, largest
 from fusionq.analysis.list_analysis import ListAnalysis
 from fusionq.analysis.stage_relations import StageItems, StageRelations, stage_items
 from fusionq.analysis.submission import ArrayArgument, ScalarArgument
@@ -178,9 +178,9 @@ def _parts(
     fused: FusedKernel,
     waits: Sequence[tuple[int, WaitMaker]],
 ) -> StageParts:
-    largest = max(stage.members, key=lambda s: global_range(analysis.submissions[s]).size)
-    dims = range(len(global_range(analysis.submissions[largest])))
-    sources = [RangeSource(largest, d) for d in dims]
+    whole = largest(analysis.submissions, stage.members)
+    dims = range(len(global_range(analysis.submissions[whole])))
+    sources = [RangeSource(whole, d) for d in dims]
     extents: tuple[tuple[ParamSource, ...], ...] = (
         (tuple(sources),) if items.mode == "linear" else tuple((s,) for s in sources)
     )

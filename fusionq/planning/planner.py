@@ -13,7 +13,7 @@ from fusionq.analysis.bounds import check_bounds
 from fusionq.analysis.convergence import check_convergence
 from fusionq.analysis.dependence import Found, dependences
 from fusionq.analysis.footprint import Footprint
-from fusionq.analysis.item_space import global_range
+from fusionq.analysis.item_space import global_range, largest
 from fusionq.analysis.list_analysis import ListAnalysis, analyse
 from fusionq.analysis.proof import plan_operations
 from fusionq.analysis.show import analysis_text
@@ -135,8 +135,8 @@ def _make_plan(
 def _bound_sizes(analysis: ListAnalysis) -> None:
     """Let the plan serve sizes of today's order of magnitude only: what pays depends on them."""
     symbols = analysis.symbols
-    largest = largest_extent(analysis.submissions)
-    analysis.proofs.demand_between(symbols.size(largest), *size_order(largest))
+    extent = largest_extent(analysis.submissions)
+    analysis.proofs.demand_between(symbols.size(extent), *size_order(extent))
 
 
 def _layout(
@@ -264,15 +264,11 @@ def _fused(
 
 
 def _staged(analysis: ListAnalysis, stage: Stage, fused: FusedKernel) -> StagePlan:
-    largest = max(
-        stage.members,
-        key=lambda s: global_range(analysis.submissions[s]).size,
-    )
     return StagePlan(
         submissions=stage.members,
         kernel=fused.kernel,
         sources=tuple(fused.sources[p.name] for p in fused.kernel.params),
-        geometry=largest,
+        geometry=largest(analysis.submissions, stage.members),
         mode=stage.space.mode,
         local_range=stage.space.local_range,
         boundary=stage.boundary,

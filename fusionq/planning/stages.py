@@ -3,12 +3,18 @@ boundary, perhaps with a work-group barrier or in work-groups of a chosen size."
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from math import prod
 
 from fusionq.analysis.dependence import Found, inside_groups
-from fusionq.analysis.item_space import ItemSpace, common_space, global_range, local_range
+from fusionq.analysis.item_space import (
+    ItemSpace,
+    common_space,
+    global_range,
+    local_range,
+    meet_as,
+)
 from fusionq.analysis.list_analysis import ListAnalysis
 from fusionq.analysis.submission import ArrayArgument
 from fusionq.analysis.work_groups import candidates, keeps_inside, largest_extents
@@ -24,6 +30,19 @@ them: submissions with no more join unasked."""
 
 NARROWEST = 8
 """Work-items in a group's last dimension, which is what a compiler vectorises; fewer are slow."""
+
+IN_CACHE = 1 << 20
+"""Bytes that work-groups may go through in columns: their neighbours' lines stay in the cache."""
+
+BUSY = 16
+"""Operations for each byte, from which on it does not matter in which order memory is read."""
+
+IDLE_ITEMS = 1 << 16
+"""Work-items on a compute unit that have nothing to do between two barriers, but have to find that
+out: so many take as long as a launch (0.2 to 0.3 ns each, measured with softmax by rows)."""
+
+FARTHEST = 4
+"""Stages that a submission looks back at for one to join."""
 
 WAITS = ("GROUP", "GLOBAL")
 """Scopes for which work-items have to wait for others."""
@@ -51,6 +70,8 @@ def split(
 ) -> tuple[Stage, ...]:
     """The stages of a list, in order; one for each submission if not ``fuse``.
 
+    A submission joins the last stage or, if it shares no element with the stages after that, an
+    earlier one.
     ``barrierless`` says why there are to be no work-group barriers between submissions, so that no
     dependence may cross work-items; None if there may.  Unless ``always``, submissions join
     only where that is likely to pay.
@@ -62,15 +83,33 @@ def split(
             if not fuse:
                 boundary = "the unfused strategy was asked for"
             else:
-                joined = _join(analysis, stages[-1], s, dependences, barrierless, always, info)
-                if isinstance(joined, Stage):
-                    stages[-1] = joined
+                reasons: list[str] = []
+                for k in _within_reach(stages, s, dependences):
+                    joined = _join(analysis, stages[k], s, dependences, barrierless, always, info)
+                    if isinstance(joined, Stage):
+                        stages[k] = joined
+                        break
+                    reasons.append(joined)
+                else:
+                    boundary = reasons[0]
+                if boundary is None:
                     continue
-                boundary = joined
         alone = common_space([submission])
         assert isinstance(alone, ItemSpace)
         stages.append(Stage((s,), alone, boundary))
     return tuple(stages)
+
+
+def _within_reach(
+    stages: Sequence[Stage], s: int, dependences: Sequence[Found]
+) -> Iterator[int]:
+    """The stages that submission ``s`` may be part of, the last first: it may run before those
+    that it shares no element with."""
+    producers = {d.producer for d in dependences if d.consumer == s and d.scope != "NONE"}
+    for k in reversed(range(max(len(stages) - FARTHEST, 0), len(stages))):
+        yield k
+        if not producers.isdisjoint(stages[k].members):
+            return
 
 
 def _join(
@@ -95,6 +134,9 @@ def _join(
         slow = _too_slow(analysis, members, space, info)
         if slow is not None:
             return slow
+    apart = _meeting_apart(analysis, members, space, dependences)
+    if apart is not None:
+        return _because(apart, "beside the others their work-items would meet in another way")
     trapped = _trapped_barrier(analysis, members)
     if trapped is not None:
         return trapped
@@ -126,6 +168,25 @@ def _join(
     return _because(waiting[0], "work-groups would have to wait for each other")
 
 
+def _meeting_apart(
+    analysis: ListAnalysis,
+    members: Sequence[int],
+    space: ItemSpace,
+    dependences: Sequence[Found],
+) -> Found | None:
+    """A dependence whose work-items are one and the same if its two submissions are alone, but
+    not in ``space``."""
+    submissions = analysis.submissions
+    if len({(len(r), r[1:]) for r in (global_range(submissions[m]) for m in members)}) == 1:
+        return None
+    for d in dependences:
+        if d.scope == "ITEM" and d.producer in members and d.consumer in members:
+            pair = (submissions[d.producer], submissions[d.consumer])
+            if not meet_as(pair, space.mode):
+                return d
+    return None
+
+
 def _too_slow(
     analysis: ListAnalysis, members: Sequence[int], space: ItemSpace, info: DeviceInfo
 ) -> str | None:
@@ -152,6 +213,23 @@ def _too_slow(
                 f"{groups} work-group of {sizes} would keep the dependences inside, but the "
                 f"device has {info.compute_units} compute units"
             )
+        elif (
+            prod(local[:-1]) > 1
+            and local[-1] < extents[-1]
+            and (touched := _bytes(analysis, members)) > IN_CACHE
+            and sum(map(work_of, submissions)) < BUSY * touched
+        ):
+            reason = (
+                f"work-groups of {sizes} would keep the dependences inside, but read "
+                f"{touched:,} bytes in columns"
+            )
+        elif (
+            idle := sum(prod(extents) - range_.size for range_ in ranges)
+        ) > IDLE_ITEMS * info.compute_units * (len(members) - 1):
+            reason = (
+                f"work-groups of {sizes} would keep the dependences inside, but {idle:,} times a "
+                "work-item would have nothing to do but wait"
+            )
         else:
             return None
     for extent in set().union(*(_extents(analysis, m) for m in members)):
@@ -160,6 +238,17 @@ def _too_slow(
     if sum(work_of(submission) for submission in submissions) <= LITTLE_WORK:
         return None
     return f"{reason}, which costs more than a launch; strategy='fused' joins them all the same"
+
+
+def _bytes(analysis: ListAnalysis, members: Sequence[int]) -> int:
+    """The bytes of the members' arrays, each once."""
+    found = {
+        analysis.place[m, k]: prod(a.shape) * a.dtype.nbytes
+        for m in members
+        for k, a in enumerate(analysis.submissions[m].arguments)
+        if isinstance(a, ArrayArgument)
+    }
+    return sum(found.values())
 
 
 def _extents(analysis: ListAnalysis, s: int) -> set[int]:

@@ -99,10 +99,10 @@ class GroupProgramDraw(ProgramDraw):
             return View(self._latest, (slice(None),) * self._ndim)
         return super()._view(candidates)
 
-    def _axes(self, array_ndim: int, written: bool) -> tuple[Axis | None, ...]:
+    def _axes(self, ndim: int, array_ndim: int, written: bool) -> tuple[Axis | None, ...]:
         """Which element of an array belongs to a work-item of a plain kernel."""
         if self._chance(50) or array_ndim != self._ndim:
-            return super()._axes(array_ndim, written)
+            return super()._axes(ndim, array_ndim, written)
         last = self._ndim - 1
         return (*map(Axis, range(last)), block_axis(self._draw, last, written))
 

@@ -29,6 +29,7 @@ from tests.property.kernel_parameters import (
     ScalarParameter,
 )
 from tests.property.launches import (
+    EXTENTS,
     Array,
     Scalar,
     Slices,
@@ -191,9 +192,15 @@ class ProgramDraw:
         self._buffers.append(BufferSpec(data, self._draw(st.sampled_from(FLAGS))))
 
     def _new_range(self) -> Range | NdRange:
+        base = self._range
         if not self._chance(25):
-            return self._range
-        return random_range(self._draw, self._ndim, isinstance(self._range, NdRange))
+            return base
+        if isinstance(base, Range) and self._ndim == 2 and self._chance(50):
+            # A row or a column of the others, or a part of their rows.
+            if self._chance(60):
+                return Range(self._draw(st.sampled_from(tuple(base))))
+            return Range(base[0], self._draw(st.sampled_from(EXTENTS[1])))
+        return random_range(self._draw, self._ndim, isinstance(base, NdRange))
 
     def _view(self, candidates: Sequence[int]) -> View:
         buffer = self._draw(st.sampled_from(candidates))
@@ -202,13 +209,14 @@ class ProgramDraw:
             return View(buffer, random_slices(self._draw, shape))
         return View(buffer, (slice(None),) * len(shape))
 
-    def _axes(self, array_ndim: int, written: bool) -> tuple[Axis | None, ...]:
-        """Which element of an array belongs to an item."""
-        return random_axes(self._draw, self._ndim, array_ndim, written)
+    def _axes(self, ndim: int, array_ndim: int, written: bool) -> tuple[Axis | None, ...]:
+        """Which element of an array belongs to an item with ``ndim`` ids."""
+        return random_axes(self._draw, ndim, array_ndim, written)
 
     def _new(self) -> SubmissionSpec:
         """A submission of a new kernel; arguments that would race are left out."""
         range_ = self._new_range()
+        ndim = len(_extents(range_))
         touched = Touched(self._buffers, _extents(range_))
         parameters: list[Parameter] = []
         arguments: list[View | Scalar] = []
@@ -226,13 +234,13 @@ class ProgramDraw:
                 parameter = GatherArray(f"g{number}", spec.dtype, spec.data.ndim)
             else:
                 written = kind == "written"
-                axes = self._axes(spec.data.ndim, written)
+                axes = self._axes(ndim, spec.data.ndim, written)
                 parameter = ItemArray(f"a{number}", spec.dtype, axes, written)
             if touched.accept(parameter, view):
                 parameters.append(parameter)
                 arguments.append(view)
         nd_item = isinstance(range_, NdRange)
-        kernel = random_kernel(self._draw, parameters, self._ndim, nd_item, self._features)
+        kernel = random_kernel(self._draw, parameters, ndim, nd_item, self._features)
         return SubmissionSpec(kernel, range_, tuple(arguments))
 
     def _repeated(self, earlier: SubmissionSpec) -> SubmissionSpec | None:

@@ -94,9 +94,9 @@ def test_tiles_of_any_width(width, local):
 
 
 def test_a_tile_beyond_what_a_group_may_hold():
-    n = 3 * 1100
+    n = 3 * 4100
     a, b, out = vector(n), vector(n), vector(n)
-    assert chosen((twice, n, a, b), (reverse_tiles, n, b, 1100, out)) is None
+    assert chosen((twice, n, a, b), (reverse_tiles, n, b, 4100, out)) is None
 
 
 def test_tiles_written_as_constants():
@@ -119,7 +119,7 @@ def test_two_dimensions():
     range_ = (40, 300)
     assert chosen((twice_2d, range_, a, b), (transpose_tens, range_, b, out)) == (10, 20)
     assert chosen((twice_2d, range_, a, b), (reverse_rows, range_, b, out)) == (1, 512)
-    assert chosen((twice_2d, range_, a, b), (reverse_columns, range_, b, out)) == (40, 6)
+    assert chosen((twice_2d, range_, a, b), (reverse_columns, range_, b, out)) == (40, 32)
 
 
 def test_rows_of_a_linear_range():

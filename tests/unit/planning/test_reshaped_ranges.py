@@ -23,9 +23,9 @@ def on_vector(item: fq.Item, a, b):
 
 
 def arrays(rows: int, columns: int):
-    plane, vector = np.zeros((rows, columns), np.float32), np.zeros(columns, np.float32)
+    plane, vector = np.zeros((rows, columns), np.float32), np.zeros(columns + 1, np.float32)
     return submissions(
-        (on_plane, (rows, columns), plane, plane.copy()), (on_vector, columns, vector, vector + 0)
+        (on_plane, (rows, columns), plane, plane + 0), (on_vector, columns + 1, vector, vector + 0)
     )
 
 
@@ -35,7 +35,7 @@ def plan_of(rows: int, columns: int, **options: object) -> Plan:
 
 @pytest.mark.parametrize(
     ("shape", "launches"),
-    (((1, 1), 1), ((8, 256), 1), ((8, 257), 2), ((64, 1024), 2), ((0, 5), 1), ((3, 0), 1)),
+    (((1, 1), 1), ((8, 128), 1), ((9, 256), 2), ((64, 1024), 2), ((0, 5), 1), ((3, 0), 1)),
 )
 def test_small_ones_join_unasked(shape, launches):
     plan = plan_of(*shape)
@@ -47,7 +47,7 @@ def test_the_reason_says_what_to_do():
     plan = plan_of(64, 1024)
     assert plan.strategy == "unfused"
     assert plan.fallback == (
-        "ranges (64, 1024), (1024,) differ in shape: one kernel would find the ids by division, "
+        "ranges (64, 1024), (1025,) differ in shape: one kernel would find the ids by division, "
         "which costs more than a launch; strategy='fused' joins them all the same"
     )
 

@@ -1,0 +1,95 @@
+"""Which work-items of ranges of different shapes are one and the same."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import fusionq as fq
+from fusionq.analysis.item_space import ItemSpace, common_space, largest, meet_as
+from fusionq.language.ranges import NdRange
+from tests.unit.lists import submissions
+
+
+@fq.kernel
+def one(item: fq.Item, a):
+    a[item.get_id(0)] = 1
+
+
+@fq.kernel
+def two(item: fq.Item, a):
+    a[item.get_id(0), item.get_id(1)] = 1
+
+
+@fq.kernel
+def three(item: fq.Item, a):
+    a[item.get_id(0), item.get_id(1), item.get_id(2)] = 1
+
+
+@fq.kernel
+def grouped(item: fq.NdItem, a):
+    a[item.get_global_id(0), item.get_global_id(1)] = 1
+
+
+def over(*ranges):
+    kernels = {1: one, 2: two, 3: three}
+    calls = []
+    for range_ in ranges:
+        shape = range_ if isinstance(range_, tuple) else (range_,)
+        calls.append((kernels[len(shape)], range_, np.zeros(shape)))
+    return submissions(*calls)
+
+
+@pytest.mark.parametrize(
+    ("ranges", "mode", "ndim"),
+    (
+        ((8, 5, 0), "ids", 1),
+        (((4, 6), (9, 6)), "ids", 2),
+        (((4, 6), (4, 3)), "ids", 2),
+        (((4, 6), (4, 3), (2, 6)), "ids", 2),
+        (((4, 6), (6, 4)), "linear", 1),
+        (((4, 6), (6, 4), (6, 6)), "ids", 2),
+        (((4, 6), 6), "last", 2),
+        (((4, 6), 4), "first", 2),
+        (((4, 4), 4), "last", 2),
+        (((4, 6), 6, 1), "last", 2),
+        (((4, 6), 4, 1), "first", 2),
+        (((4, 6), 4, 6), "last", 2),  # each of the two alone would be another
+        (((4, 6), 5), "linear", 1),
+        (((4, 6), 24), "linear", 1),
+        (((0, 6), 6), "linear", 1),
+        (((4, 0), 4), "linear", 1),
+        (((2, 3, 4), (2, 3, 1)), "ids", 3),
+        (((2, 3, 4), 4), "linear", 1),
+        (((2, 3, 4), (3, 4)), "linear", 1),
+    ),
+)
+def test_common_spaces(ranges, mode, ndim):
+    assert common_space(over(*ranges)) == ItemSpace(mode, ndim, None)
+    assert common_space(over(*reversed(ranges))) == ItemSpace(mode, ndim, None)
+
+
+def test_explicit_work_groups_need_equal_shapes():
+    a = np.zeros((4, 6))
+    given = submissions((grouped, NdRange((4, 6), (2, 3)), a), (two, (4, 3), a))
+    assert isinstance(common_space(given), str)
+
+
+def test_a_pair_may_meet_in_another_way_beside_others():
+    column, plane, row = over(4, (4, 6), 6)
+    assert meet_as((column, plane), "first")
+    assert not meet_as((column, plane), "last")
+    assert meet_as((row, plane), "last")
+    assert not meet_as((row, plane), "first")
+    assert meet_as((row, column), "last")
+    narrow, flat = over((4, 3), (6, 4))
+    assert meet_as((plane, narrow), "first")
+    assert not meet_as((plane, narrow), "linear")
+    assert not meet_as((plane, flat), "ids")
+
+
+def test_the_largest_holds_the_others():
+    for ranges in (((1, 6), 6), (6, (1, 6)), ((4, 6), 6, (4, 1)), ((4, 3), (4, 6))):
+        given = over(*ranges)
+        found = ranges[largest(given, range(len(given)))]
+        assert found in ((1, 6), (4, 6))
