@@ -120,8 +120,8 @@ def independent(queue: fq.FusionQueue, a: Arrays) -> None:
     queue.submit(increased, n, a.row)
 
 
-SHAPES = ((1, 1), (1, 9), (9, 1), (3, 3), (7, 40), (40, 7), (40, 40), (64, 300))
-STRATEGIES: tuple[Strategy, ...] = ("auto", "fused", "sequence", "megakernel")
+SHAPES = ((1, 9), (9, 1), (3, 3), (64, 300))
+STRATEGIES: tuple[Strategy, ...] = ("auto", "fused", "megakernel")
 
 
 @pytest.mark.parametrize("lists", (rows, columns, both, across, independent))
