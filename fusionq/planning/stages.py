@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from math import prod
 
 from fusionq.analysis.dependence import Found, inside_groups
 from fusionq.analysis.item_space import (
@@ -16,30 +15,11 @@ from fusionq.analysis.item_space import (
     meet_as,
 )
 from fusionq.analysis.list_analysis import ListAnalysis
-from fusionq.analysis.submission import ArrayArgument
 from fusionq.analysis.work_groups import candidates, keeps_inside, largest_extents
 from fusionq.backends.base import DeviceInfo
 from fusionq.ir.walk import local_bytes
 from fusionq.passes.guard import unguardable
-from fusionq.planning.validity import size_order
-from fusionq.planning.work import work_of
-
-LITTLE_WORK = 1 << 14
-"""Scalar operations of all work-items that take about as long as a launch, whatever is done to
-them: submissions with no more join unasked."""
-
-NARROWEST = 8
-"""Work-items in a group's last dimension, which is what a compiler vectorises; fewer are slow."""
-
-IN_CACHE = 1 << 20
-"""Bytes that work-groups may go through in columns: their neighbours' lines stay in the cache."""
-
-BUSY = 16
-"""Operations for each byte, from which on it does not matter in which order memory is read."""
-
-IDLE_ITEMS = 1 << 16
-"""Work-items on a compute unit that have nothing to do between two barriers, but have to find that
-out: so many take as long as a launch (0.2 to 0.3 ns each, measured with softmax by rows)."""
+from fusionq.planning.pays import too_slow
 
 FARTHEST = 4
 """Stages that a submission looks back at for one to join."""
@@ -131,7 +111,7 @@ def _join(
     if isinstance(space, str):
         return space
     if space.mode == "linear" and not always:
-        slow = _too_slow(analysis, members, space, info)
+        slow = too_slow(analysis, members, space, info)
         if slow is not None:
             return slow
     apart = _meeting_apart(analysis, members, space, dependences)
@@ -157,7 +137,7 @@ def _join(
     for local in candidates(analysis, crossing, space, extents, info.max_work_group_size):
         if keeps_inside(analysis, crossing, space.mode, local):
             grouped = replace(space, local_range=local)
-            why = None if always else _too_slow(analysis, members, grouped, info)
+            why = None if always else too_slow(analysis, members, grouped, info)
             if why is None:
                 return Stage(members, grouped, stage.boundary, crossing)
             slow = slow or why
@@ -185,77 +165,6 @@ def _meeting_apart(
             if not meet_as(pair, space.mode):
                 return d
     return None
-
-
-def _too_slow(
-    analysis: ListAnalysis, members: Sequence[int], space: ItemSpace, info: DeviceInfo
-) -> str | None:
-    """Why one kernel over ``space`` would be slower than launches; None if there is no reason to
-    think so.  The plan serves sizes near these only if they decide."""
-    submissions = [analysis.submissions[m] for m in members]
-    ranges = [global_range(submission) for submission in submissions]
-    if space.mode == "linear":
-        shapes = ", ".join(dict.fromkeys(str(tuple(range_)) for range_ in ranges))
-        reason = f"ranges {shapes} differ in shape: one kernel would find the ids by division"
-    elif space.local_range is None or any(local_range(s) is not None for s in submissions):
-        return None
-    else:
-        local, extents = space.local_range, largest_extents(analysis, members, space)
-        groups = prod(-(-n // size) for n, size in zip(extents, local, strict=True))
-        sizes = " × ".join(map(str, local))
-        if local[-1] < min(NARROWEST, extents[-1]):
-            reason = (
-                f"work-groups of {sizes} would keep the dependences inside, but are too narrow "
-                "to be vectorised"
-            )
-        elif groups < min(info.compute_units, max(prod(extents), 1)):
-            reason = (
-                f"{groups} work-group of {sizes} would keep the dependences inside, but the "
-                f"device has {info.compute_units} compute units"
-            )
-        elif (
-            prod(local[:-1]) > 1
-            and local[-1] < extents[-1]
-            and (touched := _bytes(analysis, members)) > IN_CACHE
-            and sum(map(work_of, submissions)) < BUSY * touched
-        ):
-            reason = (
-                f"work-groups of {sizes} would keep the dependences inside, but read "
-                f"{touched:,} bytes in columns"
-            )
-        elif (
-            idle := sum(prod(extents) - range_.size for range_ in ranges)
-        ) > IDLE_ITEMS * info.compute_units * (len(members) - 1):
-            reason = (
-                f"work-groups of {sizes} would keep the dependences inside, but {idle:,} times a "
-                "work-item would have nothing to do but wait"
-            )
-        else:
-            return None
-    for extent in set().union(*(_extents(analysis, m) for m in members)):
-        symbol = analysis.symbols.size(extent)
-        analysis.proofs.demand_between(symbol, *size_order(extent, bits=2))
-    if sum(work_of(submission) for submission in submissions) <= LITTLE_WORK:
-        return None
-    return f"{reason}, which costs more than a launch; strategy='fused' joins them all the same"
-
-
-def _bytes(analysis: ListAnalysis, members: Sequence[int]) -> int:
-    """The bytes of the members' arrays, each once."""
-    found = {
-        analysis.place[m, k]: prod(a.shape) * a.dtype.nbytes
-        for m in members
-        for k, a in enumerate(analysis.submissions[m].arguments)
-        if isinstance(a, ArrayArgument)
-    }
-    return sum(found.values())
-
-
-def _extents(analysis: ListAnalysis, s: int) -> set[int]:
-    """The extents of a submission's range and arrays."""
-    submission = analysis.submissions[s]
-    arrays = [a for a in submission.arguments if isinstance(a, ArrayArgument)]
-    return {*global_range(submission), *(n for a in arrays for n in a.shape)}
 
 
 def _trapped_barrier(analysis: ListAnalysis, members: Sequence[int]) -> str | None:
