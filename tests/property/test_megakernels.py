@@ -76,7 +76,7 @@ def check(program: Program, target: str | None, seed: int) -> None:
     assert_identical(again, unfused(program, target, rounds=1 + REPLAYS))
 
 
-@examples(200)
+@examples(100)
 @given(stage_programs(), SEEDS)
 def test_stages_on_the_reference_device(program: Program, seed: int) -> None:
     check(program, "reference", seed)
