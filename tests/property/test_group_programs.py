@@ -26,7 +26,7 @@ BARRIERS: st.SearchStrategy[Barriers] = st.sampled_from(["auto", "auto", "auto",
 ORDERS: st.SearchStrategy[Order] = st.sampled_from(["shuffled", "reversed"])
 
 
-@examples(105)
+@examples(52)
 @given(group_programs(EXACT), PROMOTE, BARRIERS, ORDERS)
 def test_the_reference_device_agrees_with_python(
     program: Program, promote: Promote, barriers: Barriers, order: Order
@@ -38,7 +38,7 @@ def test_the_reference_device_agrees_with_python(
 
 
 @needs_device
-@examples(40)
+@examples(20)
 @given(group_programs(EXACT), PROMOTE, BARRIERS)
 def test_the_sycl_device_agrees_with_python(
     program: Program, promote: Promote, barriers: Barriers
@@ -49,7 +49,7 @@ def test_the_sycl_device_agrees_with_python(
 
 
 @needs_device
-@examples(15)
+@examples(8)
 @given(group_programs(EXACT, plain=True), PROMOTE)
 def test_chosen_work_groups_agree_with_python(program: Program, promote: Promote) -> None:
     """Plain ranges whose work-items exchange elements inside blocks of neighbours."""

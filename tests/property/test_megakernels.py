@@ -76,20 +76,20 @@ def check(program: Program, target: str | None, seed: int) -> None:
     assert_identical(again, unfused(program, target, rounds=1 + REPLAYS))
 
 
-@examples(100)
+@examples(40)
 @given(stage_programs(), SEEDS)
 def test_stages_on_the_reference_device(program: Program, seed: int) -> None:
     check(program, "reference", seed)
 
 
-@examples(60)
+@examples(40)
 @given(programs(EXACT), SEEDS)
 def test_programs_on_the_reference_device(program: Program, seed: int) -> None:
     check(program, "reference", seed)
 
 
 @needs_device
-@examples(15)
+@examples(10)
 @given(stage_programs(), SEEDS)
 def test_stages_on_the_sycl_device(program: Program, seed: int) -> None:
     check(program, None, seed)

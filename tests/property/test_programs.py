@@ -95,7 +95,7 @@ def check_fused(
             assert_identical(contents, unfused(program, target, rounds=2))
 
 
-@examples(150)
+@examples(80)
 @given(programs(EXACT), PROMOTE, BARRIERS)
 def test_the_reference_device_agrees_with_python(
     program: Program, promote: Promote, barriers: Barriers
@@ -106,7 +106,7 @@ def test_the_reference_device_agrees_with_python(
 
 
 @needs_device
-@examples(25)
+@examples(10)
 @given(programs(EXACT), PROMOTE, BARRIERS)
 def test_the_sycl_device_agrees_with_python(
     program: Program, promote: Promote, barriers: Barriers
@@ -117,7 +117,7 @@ def test_the_sycl_device_agrees_with_python(
 
 
 @needs_device
-@examples(15)
+@examples(10)
 @given(programs(ANY), PROMOTE)
 def test_fusion_changes_no_bit_of_any_function(program: Program, promote: Promote) -> None:
     check_fused(program, None, unfused(program, None), promote=promote)
