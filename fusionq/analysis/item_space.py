@@ -54,7 +54,7 @@ def common_space(submissions: Sequence[Submission]) -> ItemSpace | str:
         sizes = " and ".join(str(size) for size in sorted(locals_))
         return f"explicit work-group sizes differ ({sizes})"
     local = next(iter(locals_), None)
-    if len({(len(r), r[1:]) for r in ranges}) == 1:
+    if differ_in_first_only(ranges):
         return ItemSpace("ids", len(ranges[0]), local)
     if local is None:
         mode = _mode(ranges)
@@ -86,12 +86,16 @@ def meet_as(submissions: Sequence[Submission], mode: Mode) -> bool:
     own = common_space(submissions)
     if isinstance(own, str):
         return False
-    ranges = [global_range(s) for s in submissions]
     if own.mode == mode:
         return True
     if mode == "linear":
-        return len({(len(r), r[1:]) for r in ranges}) == 1
+        return differ_in_first_only([global_range(s) for s in submissions])
     return own.mode == "ids"
+
+
+def differ_in_first_only(ranges: Sequence[Range]) -> bool:
+    """Whether ranges have one shape, but perhaps for the first dimension."""
+    return len({(len(r), r[1:]) for r in ranges}) == 1
 
 
 def largest(submissions: Sequence[Submission], members: Sequence[int]) -> int:

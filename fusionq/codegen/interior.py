@@ -16,7 +16,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from fusionq.codegen.scoping import Body
+from fusionq.codegen.scoping import Body, flatten_blocks
 from fusionq.ir.nodes import (
     Assign,
     Binary,
@@ -32,6 +32,7 @@ from fusionq.ir.nodes import (
     Load,
     Logical,
     Select,
+    StageCode,
     Stmt,
     Store,
     Unary,
@@ -76,9 +77,14 @@ class Interior:
     body: Body
 
 
-def interior(kernel: Kernel, body: Body) -> Interior | None:
-    """The interior of rows of ``kernel``, whose statements are ``body``; None if no condition
-    bounds it."""
+def parted(code: StageCode) -> tuple[Body, Interior | None]:
+    """What a stage's code does for a work-item of a tile; and the interior of its rows, None if no
+    condition bounds it."""
+    body = _within_extents(flatten_blocks(code.kernel.body), code.extents)
+    return body, _interior(code.kernel, body)
+
+
+def _interior(kernel: Kernel, body: Body) -> Interior | None:
     if sum(1 for _ in expressions(body)) > MOST_NODES:
         return None
     found = _Decider(kernel)
@@ -89,7 +95,7 @@ def interior(kernel: Kernel, body: Body) -> Interior | None:
     return Interior(lows, highs, where, inner)
 
 
-def within_extents(body: Body, extents: Sequence[Expr]) -> Body:
+def _within_extents(body: Body, extents: Sequence[Expr]) -> Body:
     """``body`` without conditions that hold for all ids below ``extents``."""
     true = {Compare("lt", ItemQuery("global_id", d), e) for d, e in enumerate(extents)}
 

@@ -15,14 +15,14 @@ from fusionq.codegen.device_source import DeviceSource, Pointer, Scalar, Slot
 from fusionq.codegen.dialect import Dialect
 from fusionq.codegen.expressions import ExpressionPrinter
 from fusionq.codegen.helpers import Helpers
-from fusionq.codegen.interior import interior, within_extents
+from fusionq.codegen.interior import parted
 from fusionq.codegen.intervals import Intervals
 from fusionq.codegen.kernel_source import StatementLines, parameter_text, statement_lines
 from fusionq.codegen.memory import Memory
 from fusionq.codegen.names import Names
 from fusionq.codegen.queue_protocol import PROTOCOL, wait_function
 from fusionq.codegen.record_text import NO_RECORDS, RecordText, record_text
-from fusionq.codegen.scoping import Body, flatten_blocks
+from fusionq.codegen.scoping import Body
 from fusionq.codegen.tile_loop import InnerPart, InTile, tile_loop
 from fusionq.ir.nodes import Expr, Kernel, Persistent, StageCode
 from fusionq.ir.types import INT64, UINT32, ScalarType
@@ -159,8 +159,7 @@ class _PersistentPrinter:
     def _lines(self, code: StageCode) -> tuple[StatementLines, list[str]]:
         """A stage code's statements, and its loop over a tile."""
         kernel = code.kernel
-        body = within_extents(flatten_blocks(kernel.body), code.extents)
-        inner = interior(kernel, body)
+        body, inner = parted(code)
         bodies: list[Body] = [body]
         values: tuple[Expr, ...] = ()
         if inner is not None:

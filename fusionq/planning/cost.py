@@ -26,6 +26,7 @@ DECIDED = 2.4
 and three dimensions, 2.3 and 2.1 are left with all that it costs."""
 
 START = 2.5
+"""Launches that the start of a persistent kernel costs; its last worker often begins late."""
 
 MARGIN = 1.25
 """How much faster a persistent kernel has to be by the model before it is chosen."""

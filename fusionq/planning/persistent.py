@@ -11,9 +11,8 @@ from fusionq.analysis.list_analysis import ListAnalysis
 from fusionq.analysis.stage_relations import StageItems, StageRelations, stage_items
 from fusionq.analysis.submission import ArrayArgument, ScalarArgument
 from fusionq.backends.base import DeviceInfo
-from fusionq.codegen.interior import interior, within_extents
-from fusionq.codegen.scoping import flatten_blocks
-from fusionq.ir.nodes import ArrayParam, Expr, Kernel, Persistent, StageCode, TileWait
+from fusionq.codegen.interior import parted
+from fusionq.ir.nodes import ArrayParam, Expr, Kernel, Persistent, TileWait
 from fusionq.ir.walk import has_barrier
 from fusionq.megakernel.bounds import tile_bounds
 from fusionq.megakernel.evaluate import evaluate
@@ -101,7 +100,7 @@ def estimate_of(
     body = plan.kernel.body[0]
     assert isinstance(body, Persistent)
     given = dict(zip((p.name for p in plan.kernel.params), plan.sources, strict=True))
-    decided = [_decides(code) for code in body.codes]
+    decided = [parted(code)[1] is not None for code in body.codes]
     work: list[StageWork] = []
     params: list[dict[str, int]] = []
     memory: dict[Hashable, int] = {}
@@ -130,12 +129,6 @@ def estimate_of(
         )
     pipelined = is_pipelined(body, extents_of(body, params), params)
     return estimate(work, sum(memory.values()), pipelined, info.compute_units, costs)
-
-
-def _decides(code: StageCode) -> bool:
-    """Whether conditions are decided for the inside of a code's tiles."""
-    body = within_extents(flatten_blocks(code.kernel.body), code.extents)
-    return interior(code.kernel, body) is not None
 
 
 def _value(analysis: ListAnalysis, source: ParamSource) -> int:

@@ -10,6 +10,7 @@ from fusionq.analysis.dependence import Found, inside_groups
 from fusionq.analysis.item_space import (
     ItemSpace,
     common_space,
+    differ_in_first_only,
     global_range,
     local_range,
     meet_as,
@@ -157,7 +158,7 @@ def _meeting_apart(
     """A dependence whose work-items are one and the same if its two submissions are alone, but
     not in ``space``."""
     submissions = analysis.submissions
-    if len({(len(r), r[1:]) for r in (global_range(submissions[m]) for m in members)}) == 1:
+    if differ_in_first_only([global_range(submissions[m]) for m in members]):
         return None
     for d in dependences:
         if d.scope == "ITEM" and d.producer in members and d.consumer in members:
