@@ -52,7 +52,8 @@ CASES_MEASURED = (
 def run_profiling_overhead(
     queue: fq.FusionQueue, rounds: int, cases: Sequence[Overhead] = CASES_MEASURED
 ) -> SpecialResult:
-    """The median over ``rounds`` of paired ratios, one sample with records over one without.
+    """The median over ``rounds`` of ratios: a sample with records over the geometric mean of the
+    two without that the round also has.
 
     ``_cpu``: of the process's CPU time instead of the clock on the wall; it says the same on a
     quiet machine, and more on a busy one.
@@ -106,11 +107,11 @@ def _measure(
     workload.spoil()
     plain.replay().wait()
     workload.check(bit_for_bit=True)
-    wall, cpu = samples[..., 0], samples[..., 1]
+    (off, on, off_again), cpu = samples[..., 0].T, np.median(samples[..., 1], axis=0)
     return (
-        float(np.median(wall[:, 1] / wall[:, 0])),
-        float(np.median(cpu[:, 1]) / np.median(cpu[:, 0])),
-        float(np.median(wall[:, 2] / wall[:, 0])),
+        float(np.median(on / np.sqrt(off * off_again))),
+        float(cpu[1] / np.sqrt(cpu[0] * cpu[2])),
+        float(np.median(off_again / off)),
         plain.report.strategy,
     )
 

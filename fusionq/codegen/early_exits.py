@@ -21,7 +21,6 @@ from dataclasses import replace
 from fusionq.codegen.scoping import Body
 from fusionq.ir.functions import SAME_TYPE_FUNCTIONS
 from fusionq.ir.nodes import (
-    Assign,
     Block,
     Call,
     Compare,
@@ -30,13 +29,10 @@ from fusionq.ir.nodes import (
     Extent,
     Fence,
     For,
-    If,
-    ItemQuery,
-    Logical,
     Param,
     Stmt,
-    Var,
 )
+from fusionq.ir.range_guard import range_guard
 from fusionq.ir.walk import expressions, statements
 
 _FENCE = Fence("relaxed", "work_item")
@@ -48,12 +44,10 @@ def shielded(body: Body) -> Body:
     found = [stmt for stmt in body if not isinstance(stmt, Block)]
     if not found:
         return body
-    *before, last = found
-    ids = {stmt.name for stmt in before if isinstance(stmt, Assign) and _is_id(stmt.value)}
-    plain = len(ids) == len(before)
-    if plain and isinstance(last, If) and not last.orelse and _is_range_guard(last.cond, ids):
-        then = replace(last, then=_fenced(last.then))
-        return tuple(then if stmt is last else stmt for stmt in body)
+    there = range_guard(found)
+    if there is not None and all(isinstance(e, (Param, Extent)) for e in there.limits.values()):
+        then = replace(there.guard, then=_fenced(there.guard.then))
+        return tuple(then if stmt is there.guard else stmt for stmt in body)
     return _fenced(body)
 
 
@@ -74,17 +68,3 @@ def _is_condition(expr: Expr) -> bool:
 def _is_bound(stmt: Stmt) -> bool:
     """Whether a loop may run no iteration for some work-items only."""
     return isinstance(stmt, For) and not all(isinstance(e, Const) for e in (stmt.start, stmt.stop))
-
-
-def _is_range_guard(cond: Expr, ids: set[str]) -> bool:
-    """Whether it says only that ids, some in variables, are below scalar parameters or extents."""
-    match cond:
-        case Logical("and", lhs, rhs):
-            return _is_range_guard(lhs, ids) and _is_range_guard(rhs, ids)
-        case Compare("lt", lhs, Param() | Extent()):
-            return _is_id(lhs) or (isinstance(lhs, Var) and lhs.name in ids)
-    return False
-
-
-def _is_id(expr: Expr) -> bool:
-    return isinstance(expr, ItemQuery) and expr.query == "global_id"

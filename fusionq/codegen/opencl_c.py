@@ -40,9 +40,14 @@ _GROUP_SIZE = "get_local_size(0) * get_local_size(1) * get_local_size(2)"
 
 _DEVICE_FUNCTIONS = {
     "clock": "(long)clock_read_device()",  # cl_khr_kernel_clock
+    # No part of OpenCL: Clang's, which Intel's CPU compiler makes one instruction.  The clock is a
+    # call, for which vector registers have to be saved.
+    "cycle_counter": "(long)__builtin_readcyclecounter()",
     "first_sub_group": f"(sub_group_{_FIRST_ITEM} == 0)",
     "first_sub_group_here": f"(sub_group_non_uniform_{_FIRST_ITEM} == 0)",  # …_subgroup_ballot
     "last_sub_group": f"(sub_group_{_FIRST_ITEM} + get_sub_group_size() == {_GROUP_SIZE})",
+    "sub_group_first_here": f"(long)sub_group_non_uniform_{_FIRST_ITEM}",
+    "sub_group_size": "(long)get_sub_group_size()",
     "leads_sub_group": "(get_sub_group_local_id() == 0)",
 }
 

@@ -20,7 +20,7 @@ from fusionq.codegen.intervals import Intervals
 from fusionq.codegen.kernel_source import StatementLines, parameter_text, statement_lines
 from fusionq.codegen.memory import Memory
 from fusionq.codegen.names import Names
-from fusionq.codegen.queue_protocol import PROTOCOL, wait_function
+from fusionq.codegen.queue_protocol import PROTOCOL, STALLED, wait_function
 from fusionq.codegen.record_text import NO_RECORDS, RecordText, record_text
 from fusionq.codegen.scoping import Body
 from fusionq.codegen.tile_loop import InnerPart, InTile, tile_loop
@@ -48,13 +48,13 @@ __attribute__((intel_reqd_sub_group_size({lanes}), reqd_work_group_size({lanes},
         const int fq_stage = (int)(fq_instruction >> {bits});
         const long fq_tile = fq_instruction & ((1L << {bits}) - 1);
         __global const long* const fq_record = fq_schedule + {header} + {record} * fq_stage;
-        int fq_stalled = 0;
+        int fq_waited = 0;
 {taken}        switch ((int)fq_record[{code}]) {{
 """
 
 _TAIL = """\
         }}
-        if (fq_stalled) break;
+        if (fq_waited >= {stalled}) break;
         sub_group_barrier(CLK_GLOBAL_MEM_FENCE);
 {publish}        sub_group_barrier(CLK_GLOBAL_MEM_FENCE);
     }}
@@ -89,6 +89,7 @@ class _PersistentPrinter:
         self.helpers = Helpers(dialect)
         self.types: set[ScalarType] = {INT64, UINT32}
         self.functions: set[str] = set()
+        self.records = self._records()
 
     def print(self) -> DeviceSource:
         body, memory = self.body, self.memory
@@ -109,7 +110,7 @@ class _PersistentPrinter:
         }
         memory.identifier(Scalar(body.patience))
         entry_point = Names(self.dialect).fresh(self.kernel.name)
-        records = self._records()
+        records = self.records
         slots = memory.slots()
         head = _HEAD.format(
             lanes=q.SUB_GROUP, qualifier=self.dialect.kernel_qualifier, name=entry_point,
@@ -124,11 +125,12 @@ class _PersistentPrinter:
             *(f"{line}\n" for line in typedefs),
             *(line for helper in self.helpers.texts for line in (*helper.splitlines(), "")),
             PROTOCOL,
+            *filter(None, (records.helpers,)),
             *(wait_function(ndim) for ndim in sorted(self._waited_dims())),
             *functions,
         ]
         source = "\n".join(text) + head + "".join(f"{line}\n" for line in cases)
-        source += _TAIL.format(publish=records.publish)
+        source += _TAIL.format(publish=records.publish, stalled=STALLED)
         return DeviceSource(source, entry_point, slots, frozenset(self.types))
 
     def _records(self) -> RecordText:
@@ -136,9 +138,9 @@ class _PersistentPrinter:
         records = self.body.records
         if records is None:
             return NO_RECORDS
-        self.functions.add("clock")
+        self.functions.add(records.clock)
         return record_text(
-            self.dialect.device_function("clock"),
+            self.dialect.device_function(records.clock),
             self.memory.identifier(Pointer(records.buffer)),
             self.memory.identifier(Scalar(records.base)),
             self.memory.identifier(Scalar(records.rows)),
@@ -228,26 +230,23 @@ class _PersistentPrinter:
             out.append(f"{pad}const long fq_first_{d} = fq_at_{d} * {size};")
             end = f"min(fq_first_{d} + {size}, (long)({extents[d]}))"
             out.append(f"{pad}const long fq_last_{d} = {end} - 1;")
+        for position, boxed, bounds in waits:
+            head = (
+                f"fq_schedule, fq_control, {self.memory.identifier(Scalar(self.body.epoch))}, "
+                f"{self.memory.identifier(Scalar(self.body.patience))}, fq_instruction, fq_lane, "
+                f"{self._producer(number, position)}"
+            )
+            call = (
+                f"fq_wait_box_{len(bounds)}({head}, {', '.join(bounds)})"
+                if boxed
+                else f"fq_wait_all({head})"
+            )
+            out.append(f"{pad}if (fq_waited < {STALLED}) fq_waited |= {call};")
         if waits:
-            out.append(f"{pad}if (fq_lane == 0) {{")
-            for position, boxed, bounds in waits:
-                head = (
-                    f"fq_schedule, fq_control, {self.memory.identifier(Scalar(self.body.epoch))}, "
-                    f"{self.memory.identifier(Scalar(self.body.patience))}, fq_instruction"
-                )
-                producer = self._producer(number, position)
-                call = (
-                    f"fq_wait_box_{len(bounds)}({head}, {producer}, {', '.join(bounds)})"
-                    if boxed
-                    else f"fq_wait_all({head}, {producer})"
-                )
-                out.append(f"{pad}    fq_stalled = fq_stalled || {call};")
-            if self.body.records is not None:
-                out.append(f"{pad}    fq_ready = {self.dialect.device_function('clock')};")
-            out.append(f"{pad}}}")
-            out.append(f"{pad}fq_stalled = sub_group_broadcast(fq_stalled, 0);")
-            out.append(f"{pad}if (fq_stalled) break;")
+            out.append(f"{pad}fq_waited = sub_group_broadcast(fq_waited, 0);")
+            out.append(f"{pad}if (fq_waited >= {STALLED}) break;")
             out.append(f"{pad}sub_group_barrier(CLK_GLOBAL_MEM_FENCE);")
+        out += [f"{pad}{line}" for line in self.records.ready.splitlines()]
         arguments = ["fq_lane"]
         arguments += [f"fq_first_{d}, fq_last_{d}" for d in range(ndim)]
         arguments += ["fq_row"] if self.body.records is not None else []

@@ -15,23 +15,29 @@ POLLS_FOR_WORKERS = 20_000
 POLLS_BETWEEN_CHECKS = 1024
 """How often a waiting worker looks at its counter before it looks whether another gave up."""
 
+WAITED, STALLED = 1, 2
+"""What a wait says: it took a while, or too long."""
+
 PROTOCOL = f"""\
-static inline __global atomic_uint* fq_word(__global atomic_uint* control, long line, int word) {{
+// In a function of its own the compiler would not know that values are the same for all lanes.
+#define FQ_INLINE __attribute__((always_inline)) static
+
+FQ_INLINE __global atomic_uint* fq_word(__global atomic_uint* control, long line, int word) {{
     return control + {q.LINE} * line + word;
 }}
 
-static inline uint fq_read(__global atomic_uint* word) {{
+FQ_INLINE uint fq_read(__global atomic_uint* word) {{
     return atomic_load_explicit(word, memory_order_acquire, memory_scope_device);
 }}
 
-static inline uint fq_add(__global atomic_uint* word, uint value, memory_order order) {{
+FQ_INLINE uint fq_add(__global atomic_uint* word, uint value, memory_order order) {{
     return order == memory_order_release
         ? atomic_fetch_add_explicit(word, value, memory_order_release, memory_scope_device)
         : atomic_fetch_add_explicit(word, value, memory_order_relaxed, memory_scope_device);
 }}
 
 // The next instruction in order, or -1.
-static inline long fq_ticket(
+FQ_INLINE long fq_ticket(
     __global const long* schedule, __global atomic_uint* control, uint epoch, int lane) {{
     const uint count = (uint)schedule[{q.INSTRUCTIONS}];
     uint ticket = 0;
@@ -44,13 +50,13 @@ static inline long fq_ticket(
 }}
 
 // Takes the tickets of a launch in which nobody did.
-static inline void fq_skip_tickets(__global const long* schedule, __global atomic_uint* control) {{
+FQ_INLINE void fq_skip_tickets(__global const long* schedule, __global atomic_uint* control) {{
     const uint count = (uint)(schedule[{q.INSTRUCTIONS}] + schedule[{q.WORKERS}]);
     fq_add(fq_word(control, {q.HEAD}, 0), count, memory_order_relaxed);
 }}
 
 // Whether all workers have started, so that each can follow its own list: one answer for all.
-static inline bool fq_follows_assignment(
+FQ_INLINE bool fq_follows_assignment(
     __global const long* schedule, __global atomic_uint* control, uint epoch, int lane) {{
     if (!schedule[{q.STATIC}]) return false;
     uint answer = 0;
@@ -74,53 +80,63 @@ static inline bool fq_follows_assignment(
     return sub_group_broadcast(answer, 0) != 0;
 }}
 
-// Whether some wait ran out, in this launch or one before: counters no longer mean anything.
-static inline bool fq_given_up(__global atomic_uint* control, int lane) {{
-    int answer = 0;
-    if (lane == 0) answer = fq_read(fq_word(control, {q.STALL}, {q.FLAG})) != 0;
-    return sub_group_broadcast(answer, 0) != 0;
+// What a word says: one look for all lanes.
+FQ_INLINE uint fq_look(__global atomic_uint* control, long line, int word, int lane) {{
+    uint seen = 0;
+    if (lane == 0) seen = fq_read(fq_word(control, line, word));
+    return sub_group_broadcast(seen, 0);
 }}
 
-// Waits until ``line`` has counted to ``target``; 1 if that takes too long.
-static int fq_wait(
-    __global atomic_uint* control, long line, uint target, long patience, long instruction) {{
-    __global atomic_uint* const counter = fq_word(control, line, 0);
-    uint seen = fq_read(counter);
-    for (long polls = 1; (int)(seen - target) < 0; polls++) {{
-        if (polls % {POLLS_BETWEEN_CHECKS} == 0 && fq_read(fq_word(control, {q.STALL}, {q.FLAG})))
-            return 1;
+// Whether some wait ran out, in this launch or one before: counters no longer mean anything.
+FQ_INLINE bool fq_given_up(__global atomic_uint* control, int lane) {{
+    return fq_look(control, {q.STALL}, {q.FLAG}, lane) != 0;
+}}
+
+// Says which wait ran out, if it is the first.
+static void fq_tell_stall(
+    __global atomic_uint* control, long line, uint target, uint seen, long instruction) {{
+    if (fq_add(fq_word(control, {q.STALL}, {q.CLAIM}), 1, memory_order_relaxed) != 0) return;
+    const uint found[] = {{
+        (uint)(instruction >> {q.TILE_BITS}), (uint)instruction, (uint)line, target, seen}};
+    for (int k = 0; k < 5; k++)
+        atomic_store_explicit(
+            fq_word(control, {q.STALL}, {q.STALL_STAGE} + k), found[k],
+            memory_order_relaxed, memory_scope_device);
+    atomic_store_explicit(
+        fq_word(control, {q.STALL}, {q.FLAG}), 1, memory_order_release, memory_scope_device);
+}}
+
+// Waits until ``line`` has counted to ``target``: 0 if it had, {WAITED} if that took a while, and
+// {STALLED} if it took too long.
+FQ_INLINE int fq_wait(
+    __global atomic_uint* control, long line, uint target, long patience, long instruction,
+    int lane) {{
+    uint seen = fq_look(control, line, 0, lane);
+    int state = 0;
+    for (long polls = 1; (int)(seen - target) < 0 && state < {STALLED}; polls++) {{
+        state = {WAITED};
+        if (polls % {POLLS_BETWEEN_CHECKS} == 0 && fq_given_up(control, lane)) state = {STALLED};
         if (polls >= patience) {{
-            if (fq_add(fq_word(control, {q.STALL}, {q.CLAIM}), 1, memory_order_relaxed) == 0) {{
-                const uint found[] = {{
-                    (uint)(instruction >> {q.TILE_BITS}), (uint)instruction, (uint)line, target,
-                    seen}};
-                for (int k = 0; k < 5; k++)
-                    atomic_store_explicit(
-                        fq_word(control, {q.STALL}, {q.STALL_STAGE} + k), found[k],
-                        memory_order_relaxed, memory_scope_device);
-                atomic_store_explicit(
-                    fq_word(control, {q.STALL}, {q.FLAG}), 1, memory_order_release,
-                    memory_scope_device);
-            }}
-            return 1;
+            if (lane == 0) fq_tell_stall(control, line, target, seen, instruction);
+            state = {STALLED};
         }}
-        seen = fq_read(counter);
+        seen = fq_look(control, line, 0, lane);
     }}
-    return 0;
+    return state;
 }}
 
 // Waits for all tiles of a stage.
-static int fq_wait_all(
+FQ_INLINE int fq_wait_all(
     __global const long* schedule, __global atomic_uint* control, uint epoch, long patience,
-    long instruction, long producer) {{
+    long instruction, int lane, long producer) {{
     __global const long* const record = schedule + {q.HEADER} + {q.RECORD} * producer;
     const long tiles = record[{q.COUNT}] * record[{q.COUNT + 1}] * record[{q.COUNT + 2}];
-    return fq_wait(control, record[{q.TOTAL}], (uint)tiles * epoch, patience, instruction);
+    return fq_wait(control, record[{q.TOTAL}], (uint)tiles * epoch, patience, instruction, lane);
 }}
 
 // Counts a tile as done: after its work, not when it was taken.
-static inline void fq_publish(
-    __global const long* record, __global atomic_uint* control, long tile) {{
+FQ_INLINE void fq_publish(
+    __global const long* record, __global atomic_uint* control, long tile, int lane) {{
     if (record[{q.COUNTERS}] >= 0) {{
         const long at_2 = tile % record[{q.COUNT + 2}], rest = tile / record[{q.COUNT + 2}];
         const long at_1 = rest % record[{q.COUNT + 1}], at_0 = rest / record[{q.COUNT + 1}];
@@ -129,9 +145,10 @@ static inline void fq_publish(
         const long counters_2 = (record[{q.COUNT + 2}] + shared_2 - 1) / shared_2;
         const long at = (at_0 / record[{q.SHARED}] * counters_1 + at_1 / shared_1) * counters_2
             + at_2 / shared_2;
-        fq_add(fq_word(control, record[{q.COUNTERS}] + at, 0), 1, memory_order_release);
+        if (lane == 0)
+            fq_add(fq_word(control, record[{q.COUNTERS}] + at, 0), 1, memory_order_release);
     }}
-    if (record[{q.TOTAL}] >= 0)
+    if (record[{q.TOTAL}] >= 0 && lane == 0)
         fq_add(fq_word(control, record[{q.TOTAL}], 0), 1, memory_order_release);
 }}
 """
@@ -143,9 +160,9 @@ def wait_function(ndim: int) -> str:
     box = ", ".join(f"long first_{d}, long last_{d}" for d in dims)
     lines = [
         f"// Waits for the tiles that hold a box of work-items of a stage of {ndim} dimensions.",
-        f"static int fq_wait_box_{ndim}(",
+        f"FQ_INLINE int fq_wait_box_{ndim}(",
         "    __global const long* schedule, __global atomic_uint* control, uint epoch,",
-        f"    long patience, long instruction, long producer, {box}) {{",
+        f"    long patience, long instruction, int lane, long producer, {box}) {{",
         f"    __global const long* const record = schedule + {q.HEADER} + {q.RECORD} * producer;",
     ]
     for d in dims:
@@ -157,19 +174,20 @@ def wait_function(ndim: int) -> str:
             f"    const long shared_{d} = {shared};",
             f"    const long counters_{d} = ({count} + shared_{d} - 1) / shared_{d};",
         ]
+    lines.append("    int state = 0;")
     for d in dims:
         start, stop = f"first_{d} / shared_{d}", f"last_{d} / shared_{d}"
-        lines.append(f"    for (long c_{d} = {start}; c_{d} <= {stop}; c_{d}++)")
+        on = f"c_{d} <= {stop} && state < {STALLED}"
+        lines.append(f"    for (long c_{d} = {start}; {on}; c_{d}++)")
     at, tiles = "c_0", "1"
     for d in dims:
         if d:
             at = f"({at}) * counters_{d} + c_{d}"
         tiles += f" * min(shared_{d}, record[{q.COUNT + d}] - c_{d} * shared_{d})"
     lines += [
-        f"        if (fq_wait(control, record[{q.COUNTERS}] + {at},",
-        f"                    (uint)({tiles}) * epoch, patience, instruction))",
-        "            return 1;",
-        "    return 0;",
+        f"        state |= fq_wait(control, record[{q.COUNTERS}] + {at},",
+        f"            (uint)({tiles}) * epoch, patience, instruction, lane);",
+        "    return state;",
         "}",
         "",
     ]

@@ -32,13 +32,16 @@ SAME_TYPE_FUNCTIONS: dict[str, int] = {
 }  # fmt: skip
 
 DEVICE_FUNCTIONS: dict[str, str] = {
-    "clock": "int64",                # the device's clock, in its ticks
+    "clock": "int64",                # the device's clock, in nanoseconds
+    "cycle_counter": "int64",        # of the processor, in counts of unknown length
     "first_sub_group": "bool",       # in the sub-group that holds the group's first work-item
     "first_sub_group_here": "bool",  # the same, where that work-item comes by
     "last_sub_group": "bool",        # in the sub-group that holds the group's last work-item
+    "sub_group_first_here": "int64", # linear local id of the sub-group's first work-item
+    "sub_group_size": "int64",       # how many work-items the sub-group has
     "leads_sub_group": "bool",       # first work-item of its sub-group
     "record_row": "int64",           # in a persistent kernel: the tile's row, -1 if it has none
 }  # fmt: skip
 """What profiling asks of the device: functions without arguments, and their types.  All
 work-items of a sub-group must evaluate ``first_sub_group`` and ``last_sub_group``;
-``first_sub_group_here`` may stand where only some come by."""
+the others may stand where only some come by, the first among them."""

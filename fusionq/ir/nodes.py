@@ -372,9 +372,10 @@ class InstructionRecords:
     The row of a stage's tile lies ``rows_at + row_words * (stage * rows + tile)`` words after
     ``base``.  It starts with the worker's number, from 1, and five looks at the clock: when the
     worker began to look for an instruction, when it had one, when its waits were over, when its
-    work was done, and when that was published.
+    work was done, and when that was published.  ``clock``: the device function to look at.
     """
 
+    clock: Literal["clock", "cycle_counter"]
     buffer: str
     base: str
     rows: str

@@ -6,6 +6,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import gcd
+from typing import Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -40,53 +41,133 @@ _ROUNDS = 64
 _PATIENCE = 200_000
 """How often a work-item looks for the other's answer before it gives up."""
 
+_APART = 0.01
+_UNEVEN = 1e-4
+"""How much the lengths of a count, measured one after the other, may differ."""
+
 _SAME_CLOCK = 32
 """Looks at the host's clock on both sides of one at the device's."""
+
+
+Clock: TypeAlias = Literal["clock", "cycle_counter"]
+"""The device functions that say the time."""
 
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
     """A device's clock, measured when the profile starts; times in nanoseconds.
 
-    ``tick_ns``: the least difference between two looks.  ``record_ns``: what a record costs.
-    ``skew_ns``: how far the clocks of two workers are apart at most, None where no two ran at
-    once.  ``host_offset_ns``: device time minus host time (``time.monotonic_ns``).
+    ``function``: what kernels look at.  ``tick_ns``: the least difference between two looks.
+    ``record_ns``: what a look costs.  ``skew_ns``: how far the clocks of two workers are apart at
+    most, None where no two ran at once.  ``count_ns``: what one count of the clock is; it counts
+    ``zero_count`` at ``zero_ns`` of the host's ``time.monotonic_ns``.
     """
 
+    function: Clock
     tick_ns: float
     record_ns: float
     skew_ns: float | None
-    host_offset_ns: int
+    count_ns: float = 1.0
+    zero_count: int = 0
+    zero_ns: int = 0
 
     @property
     def trusted_ns(self) -> float:
         """Shorter regions are not trustworthy: two ticks."""
         return 2 * self.tick_ns
 
+    def host_ns(self, counts: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """Looks at the clock as ``time.monotonic_ns``."""
+        since = (counts - self.zero_count) * self.count_ns
+        found: npt.NDArray[np.int64] = np.rint(since).astype(np.int64) + self.zero_ns
+        return found
+
 
 def calibrate(backend: Backend) -> Calibration | str:
-    """Measure the clock of ``backend``; the reason where it has none."""
+    """Measure the clock of ``backend``; the reason where it has none.
+
+    A CPU's cycle counter is looked at in its place where it counts evenly and the same for all
+    workers: that takes a quarter of the time, and leaves the vector code around it alone.
+    """
     if "clock" not in getattr(backend, "device_functions", ()):
         return f"{backend.info.name} has no clock that kernels can read"
     try:
-        reads = _run(backend, _reading_kernel(), _READS + 1, 1)
+        _run(backend, _reading_kernel("clock"), _READS + 1, 1)
     except DeviceError as error:
         why = str(error).partition("\n")[0]
         return (
             f"{backend.info.name} (driver {backend.info.driver}) has no clock that kernels can "
             f"read (cl_khr_kernel_clock): {why}"
         )
-    reads = _run(backend, _reading_kernel(), _READS + 1, 1)[:_READS]
-    steps = np.diff(reads)
-    steps = steps[steps > 0]
+    offset = _host_offset(backend)
+    if backend.info.kind == "cpu":
+        counter = _cycle_counter(backend, offset)
+        if counter is not None:
+            return counter
+    steps = _steps(backend, "clock")
     if not len(steps):
         return f"the clock of {backend.info.name} stands still"
+    workers = _exchange(backend, "clock")
+    skew = None if workers is None else workers.bound
+    return Calibration("clock", _tick(steps), float(np.median(steps)), skew, zero_ns=-offset)
+
+
+def _cycle_counter(backend: Backend, offset: int) -> Calibration | None:
+    """The cycle counter, measured by the clock; None where it does not do."""
+    try:
+        steps = _steps(backend, "cycle_counter")
+    except DeviceError:
+        return None
+    if not len(steps):
+        return None
+    (time_0, count_0), (time_1, count_1), (time_2, count_2) = _pairs(backend)
+    if not count_0 < count_1 < count_2:
+        return None
+    first = (time_1 - time_0) / (count_1 - count_0)
+    second = (time_2 - time_1) / (count_2 - count_1)
+    if abs(first / second - 1) > _UNEVEN:
+        return None
+    count_ns = (time_2 - time_0) / (count_2 - count_0)
+    workers = _exchange(backend, "cycle_counter")
+    if workers is not None and workers.apart > 0:
+        return None
+    skew = None if workers is None else workers.bound * count_ns
+    tick, record = _tick(steps) * count_ns, float(np.median(steps)) * count_ns
     return Calibration(
-        tick_ns=float(max(steps.min(), gcd(*map(int, steps)))),
-        record_ns=float(np.median(steps)),
-        skew_ns=_skew(backend),
-        host_offset_ns=_host_offset(backend),
+        "cycle_counter", tick, record, skew, count_ns, count_0, round(time_0) - offset
     )
+
+
+def _steps(backend: Backend, clock: Clock) -> npt.NDArray[np.int64]:
+    """Differences between looks one after the other, without those of which nothing is seen."""
+    kernel = _reading_kernel(clock)
+    _run(backend, kernel, _READS + 1, 1)
+    steps = np.diff(_run(backend, kernel, _READS + 1, 1)[:_READS])
+    found: npt.NDArray[np.int64] = steps[steps > 0]
+    return found
+
+
+def _tick(steps: npt.NDArray[np.int64]) -> float:
+    return float(max(steps.min(), gcd(*map(int, steps))))
+
+
+def _pairs(backend: Backend) -> list[tuple[float, int]]:
+    """Three times by the clock, ``_APART`` seconds apart, and what the cycle counter said."""
+    turn = Var(INT64, "turn")
+    looks = [
+        Store("words", (_op("add", _op("mul", turn, _const(3)), _const(k)),), Call(INT64, name, ()))
+        for k, name in enumerate(("clock", "cycle_counter", "clock"))
+    ]
+    loop = For("turn", _const(0), _const(_ROUNDS), _const(1), tuple(looks))
+    kernel = _kernel("compare_clocks", (), [loop])
+    found = []
+    for number in range(3):
+        if number:
+            time.sleep(_APART)
+        rows = _run(backend, kernel, 3 * _ROUNDS, 1).reshape(_ROUNDS, 3)
+        before, count, after = rows[(rows[:, 2] - rows[:, 0]).argmin()].tolist()
+        found.append(((before + after) / 2, count))
+    return found
 
 
 def _run(backend: Backend, kernel: Kernel, words: int, groups: int) -> npt.NDArray[np.int64]:
@@ -117,10 +198,11 @@ def _op(op: BinaryOp, lhs: Expr, rhs: Expr) -> Expr:
     return Binary(INT64, op, lhs, rhs)
 
 
-def _reading_kernel() -> Kernel:
+def _reading_kernel(clock: Clock) -> Kernel:
     turn = Var(INT64, "turn")
-    store = Store("words", (turn,), _CLOCK)
-    return _kernel("read_clock", (), [For("turn", _const(0), _const(_READS), _const(1), (store,))])
+    store = Store("words", (turn,), Call(INT64, clock, ()))
+    loop = For("turn", _const(0), _const(_READS), _const(1), (store,))
+    return _kernel(f"read_{clock}", (), [loop])
 
 
 def _host_offset(backend: Backend) -> int:
@@ -144,8 +226,17 @@ def _host_offset(backend: Backend) -> int:
 
 
 # --------------------------------------------------------------------------------- skew
-def _skew(backend: Backend) -> float | None:
-    """The bound on two workers' difference that the quickest exchange of messages gives.
+@dataclass(frozen=True, slots=True)
+class _Exchange:
+    """What an exchange of messages says of two workers' clocks, in counts: they are at most
+    ``bound`` apart, and ``apart`` at least."""
+
+    bound: float
+    apart: int
+
+
+def _exchange(backend: Backend, clock: Clock) -> _Exchange | None:
+    """The tightest bound that messages between two workers give; None where no two ran at once.
 
     The first work-item notes the time, sends, and notes when the answer is there; the second
     notes the time between.  The difference of the clocks is at most half of the way to and fro
@@ -154,17 +245,20 @@ def _skew(backend: Backend) -> float | None:
     if backend.info.compute_units < 2:
         return None
     words = 16 + 3 * _ROUNDS
-    best: float | None = None
+    best: _Exchange | None = None
     for _ in range(8):
-        times = _run(backend, _exchange_kernel(), words, 2)[16:].reshape(3, _ROUNDS)
+        times = _run(backend, _exchange_kernel(clock), words, 2)[16:].reshape(3, _ROUNDS)
         sent, seen, back = times[:, (times > 0).all(axis=0)]
         if len(sent):
-            bound = np.abs(seen - (sent + back) / 2) + (back - sent) / 2
-            best = min(float(bound.min()), np.inf if best is None else best)
+            bound = float((np.abs(seen - (sent + back) / 2) + (back - sent) / 2).min())
+            apart = max(int(np.maximum(sent - seen, seen - back).max()), 0)
+            if best is not None:
+                bound, apart = min(bound, best.bound), max(apart, best.apart)
+            best = _Exchange(bound, apart)
     return best
 
 
-def _exchange_kernel() -> Kernel:
+def _exchange_kernel(clock: Clock) -> Kernel:
     """words[0] and words[8]: the turn that the first and the second work-item are at."""
 
     def atomic(op: str, place: int, value: Expr | None, result: str | None) -> Stmt:
@@ -182,7 +276,8 @@ def _exchange_kernel() -> Kernel:
         return [Assign("seen", _const(0)), While(patient, look)]
 
     def note(row: int) -> Stmt:
-        return Store("words", (_op("add", turn, _const(16 + row * _ROUNDS)),), _CLOCK)
+        place = _op("add", turn, _const(16 + row * _ROUNDS))
+        return Store("words", (place,), Call(INT64, clock, ()))
 
     def note_if_seen(row: int) -> Stmt:
         return If(Compare("ge", seen, number), (note(row),))

@@ -35,14 +35,17 @@ from fusionq.ir.verifier import verify
 from fusionq.ir.walk import rewrite_body
 from fusionq.megakernel.schedule import Schedule
 from fusionq.passes.names import Names
+from fusionq.profiling.calibration import Clock
 from fusionq.profiling.decoding import Decoded, Words, counter_values, slot_intervals
 from fusionq.profiling.layout import layout_of
-from fusionq.profiling.lowering import BASE, RECORDS, ROWS, RecordLowering
+from fusionq.profiling.lowering import BASE, RECORDS, RecordLowering
 from fusionq.profiling.regions import SPREAD_WORDS, Region, Slot
 from fusionq.profiling.timeline import INTERVAL, TILE_BITS, Intervals
 
 _HEAD = 6
 """Words of a row before those of the stage's own regions; see ``InstructionRecords``."""
+_ROWS = "record_rows"
+"""The parameter that says how many rows each stage has."""
 _NEVER = np.iinfo(np.int64).min
 _TICKET = Region("next instruction", "ticket")
 
@@ -80,15 +83,15 @@ class LoweredPersistent:
 
 
 def lower_persistent(
-    kernel: Kernel, body: Persistent, *, instructions: bool, occurrences: int, clock: bool
+    kernel: Kernel, body: Persistent, *, instructions: bool, occurrences: int, clock: Clock | None
 ) -> LoweredPersistent:
     """Lower the records in the stages of ``kernel``, whose body is ``body``; ``instructions``:
     also record each tile.  Without a ``clock`` only counters are kept."""
-    kernels = [_without(c.kernel, clock) for c in body.codes]
+    kernels = [_without(c.kernel, clock is not None) for c in body.codes]
     layouts = [layout_of(k, {}, "truncate", occurrences) for k in kernels]
     counters = tuple(dict.fromkeys(name for layout in layouts for name in layout.counters))
     own = bool(counters) or any(layout.slots for layout in layouts)
-    if not own and not (instructions and clock):
+    if not own and (clock is None or not instructions):
         return LoweredPersistent(kernel, InstructionLayout((), (), 0, _HEAD), (), body)
     shifted = [
         replace(layout, counters=counters, slots=tuple(_shifted(s) for s in layout.slots))
@@ -99,7 +102,7 @@ def lower_persistent(
     row_words += -row_words % SPREAD_WORDS  # workers that write side by side share no cache line
     layout = InstructionLayout(counters, tuple(one.slots for one in shifted), rows_at, row_words)
     names = Names(p.name for p in kernel.params)
-    buffer, base, rows = extra = names.fresh(RECORDS), names.fresh(BASE), names.fresh(ROWS)
+    buffer, base, rows = extra = names.fresh(RECORDS), names.fresh(BASE), names.fresh(_ROWS)
     codes: list[StageCode] = []
     arguments: list[tuple[str, ...]] = []
     for code, stripped, one in zip(body.codes, kernels, shifted, strict=True):
@@ -107,11 +110,13 @@ def lower_persistent(
             codes.append(replace(code, kernel=stripped))
             arguments.append(())
             continue
-        lowered = _StageLowering(stripped, one).run()
+        lowered = _StageLowering(stripped, one, clock or "clock").run()
         codes.append(replace(code, kernel=lowered.kernel))
-        arguments.append(extra)
+        arguments.append((buffer, base))
     stages = tuple(replace(s, arguments=(*s.arguments, *arguments[s.code])) for s in body.stages)
-    records = InstructionRecords(buffer, base, rows, rows_at, row_words) if clock else None
+    records = None
+    if clock is not None:
+        records = InstructionRecords(clock, buffer, base, rows, rows_at, row_words)
     new = replace(body, codes=tuple(codes), stages=stages, records=records)
     params = (
         ArrayParam(extra[0], INT64, 1, restrict=False, unit_stride=True),

@@ -11,10 +11,11 @@ from fusionq.errors import ArgumentError
 from fusionq.ir.nodes import Kernel, Persistent
 from fusionq.ir.verifier import verify
 from fusionq.planning.plan import Plan
+from fusionq.profiling.calibration import Calibration, Clock
 from fusionq.profiling.instructions import LoweredPersistent, lower_persistent
 from fusionq.profiling.instrumentation import Instrumentation, Scope
 from fusionq.profiling.lowering import Lowered, lower_records
-from fusionq.profiling.regions import Overflow
+from fusionq.profiling.regions import WORD_BYTES, Overflow
 from fusionq.profiling.stages import RecordStages
 
 _ONLY_TRUNCATED = (
@@ -34,11 +35,13 @@ class RecordOptions:
     every: int | None
     """None: as many as are worth it."""
     buffer_bytes: int
-    clock: bool
-    host_offset_ns: int
-    """What to take from the device's time to have the host's."""
-    record_ns: float
-    """What a look at the clock costs."""
+    clock: Calibration | None
+    """The device's, if it has one."""
+
+    @property
+    def looks_at(self) -> Clock | None:
+        """The device function that says the time."""
+        return None if self.clock is None else self.clock.function
 
 
 def instrumented(
@@ -66,7 +69,7 @@ def instrumented(
                     replace(body, codes=codes),
                     instructions=any(isinstance(p, RecordStages) for p in options.passes),
                     occurrences=options.occurrences,
-                    clock=options.clock,
+                    clock=options.looks_at,
                 )
             )
             continue
@@ -76,8 +79,9 @@ def instrumented(
                 scope.headings(),
                 overflow=options.overflow,
                 occurrences=options.occurrences,
+                buffer_words=options.buffer_bytes // WORD_BYTES,
                 every=one_in,
-                clock=options.clock,
+                clock=options.looks_at,
             )
         )
     stages = tuple(

@@ -1,6 +1,6 @@
 """Records become clock reads and stores into a buffer.
 
-    record_stage_start("0: mul")  →  if group < record_rows:
+    record_stage_start("0: mul")  →  if group < 1048576:                    # there is room
                                          if first_sub_group():
                                              if leads_sub_group():
                                                  record_time = clock()
@@ -26,6 +26,7 @@ from fusionq.ir.nodes import (
     BinaryOp,
     Block,
     Call,
+    Cast,
     Compare,
     Const,
     Expr,
@@ -43,10 +44,12 @@ from fusionq.ir.nodes import (
     Var,
     While,
 )
-from fusionq.ir.types import BOOL, INT64
+from fusionq.ir.range_guard import RangeGuard, range_guard
+from fusionq.ir.types import BOOL, INT64, UINT64
 from fusionq.ir.verifier import verify
 from fusionq.ir.walk import rewrite_body, statements
 from fusionq.passes.names import Names
+from fusionq.profiling.calibration import Clock
 from fusionq.profiling.layout import Key, key_of, layout_of
 from fusionq.profiling.regions import (
     AGGREGATE_FIELDS,
@@ -57,9 +60,9 @@ from fusionq.profiling.regions import (
     Slot,
 )
 
-RECORDS, BASE, ROWS = "records", "record_base", "record_rows"
-"""The parameters that lowering adds, in this order: the buffer (int64), the launch's first word
-in it, and how many rows it has."""
+RECORDS, BASE = "records", "record_base"
+"""The parameters that lowering adds, in this order: the buffer (int64), and the launch's first
+word in it.  Each parameter makes a launch slower by a microsecond."""
 
 
 @dataclass(frozen=True)
@@ -83,24 +86,26 @@ def lower_records(
     *,
     overflow: Overflow,
     occurrences: int,
+    buffer_words: int,
     every: int = 1,
-    clock: bool = True,
+    clock: Clock | None = "clock",
 ) -> Lowered:
     """Lower the records of ``kernel``; ``headings`` gives the submission of each block's heading.
 
     ``occurrences``: how many of a region in a loop of unknown length are kept for each work-group.
-    One work-group in ``every`` records.
-    Without a ``clock`` only counters are kept.
+    ``buffer_words``: room for the records of a launch.  One work-group in ``every`` records.
+    ``clock``: the device function to look at; without one only counters are kept.
     """
-    if not clock:
+    if clock is None:
         counters_only = lambda s: (  # noqa: E731
             () if isinstance(s, Record) and s.kind != "counter" else (s,)
         )
         kernel = replace(kernel, body=rewrite_body(kernel.body, stmt=counters_only))
     layout = replace(layout_of(kernel, headings, overflow, occurrences), every=every)
+    layout = layout.within(buffer_words)
     if not layout.slots and not layout.counters:
         return Lowered(without_records(kernel), layout, ())
-    lowered = RecordLowering(kernel, layout).run()
+    lowered = RecordLowering(kernel, layout, clock or "clock").run()
     verify(lowered.kernel)
     return lowered
 
@@ -111,6 +116,7 @@ class RecordLowering:
 
     kernel: Kernel
     layout: RecordLayout
+    clock: Clock
     variables: list[str] = field(default_factory=list)
     """New int64 variables.  Each place has its own: one that several places share would live
     through the vector code between them."""
@@ -121,9 +127,10 @@ class RecordLowering:
         taken += [v for v, _ in kernel.variables]
         taken += [s.var for s in statements(kernel.body) if isinstance(s, For)]
         self.names = Names(taken)
-        self.records, self.base, self.rows = (self.names.fresh(n) for n in (RECORDS, BASE, ROWS))
+        self.records, self.base = (self.names.fresh(n) for n in (RECORDS, BASE))
         self.slots = {(s.region.stage, s.region.kind, s.region.name): s for s in self.layout.slots}
         self.happened: dict[tuple[Key, str], str] = {}
+        self.guard = range_guard(kernel.body)
 
     def run(self) -> Lowered:
         kernel = self.kernel
@@ -132,7 +139,6 @@ class RecordLowering:
         params = (
             self._array_param(),
             ScalarParam(self.base, INT64),
-            ScalarParam(self.rows, INT64),
         )
         lowered = replace(
             kernel,
@@ -140,7 +146,7 @@ class RecordLowering:
             variables=(*kernel.variables, *((name, INT64) for name in self.variables)),
             body=(*head, *body),
         )
-        return Lowered(lowered, self.layout, (self.records, self.base, self.rows))
+        return Lowered(lowered, self.layout, (self.records, self.base))
 
     def _array_param(self) -> ArrayParam:
         return ArrayParam(self.records, INT64, 1, restrict=True, unit_stride=True)
@@ -176,9 +182,9 @@ class RecordLowering:
                 yield from (self._count(record) for record in group)
                 continue
             # Kept in a variable, the condition would cost the CPU device's vector code dearly.
-            condition = Call(BOOL, writer, ())
+            condition = self._writes(writer)
             time = self._variable("record_time")
-            clock = Assign(time.name, Call(INT64, "clock", ()))
+            clock = Assign(time.name, Call(INT64, self.clock, ()))
             stores = [s for record in group for s in self._store(record, heading, time)]
             yield self._if_recording(condition, (clock, *stores))
 
@@ -190,6 +196,31 @@ class RecordLowering:
 
     def _writer(self, record: Record) -> str | None:
         return _writer(record)
+
+    def _writes(self, writer: str) -> Expr:
+        """Whether the sub-group is the one called ``writer``, of those that come by."""
+        if self.guard is None or writer not in ("first_sub_group", "last_sub_group"):
+            return Call(BOOL, writer, ())
+        if writer == "first_sub_group":
+            return Call(BOOL, "first_sub_group_here", ())
+        last = self._last_item(0, self.guard)
+        for dim in range(1, self.kernel.ndim):
+            last = _op("mul", last, ItemQuery("local_range", dim))
+            last = _op("add", last, self._last_item(dim, self.guard))
+        # Less than the size and not negative, in one comparison.
+        place = _op("sub", last, Call(INT64, "sub_group_first_here", ()))
+        size = Call(INT64, "sub_group_size", ())
+        return Compare("lt", Cast(UINT64, place), Cast(UINT64, size))
+
+    @staticmethod
+    def _last_item(dim: int, guard: RangeGuard) -> Expr:
+        """The local id of the work-group's last work-item within ``guard``."""
+        size = ItemQuery("local_range", dim)
+        count: Expr = size
+        if dim in guard.limits:
+            before = _op("mul", _group_id(dim), size)
+            count = Call(INT64, "minimum", (size, _op("sub", guard.limits[dim], before)))
+        return _op("sub", count, Const(INT64, 1))
 
     def _has_row(self) -> Expr:
         """Whether the group records, and there is room."""
@@ -207,11 +238,11 @@ class RecordLowering:
         return Var(INT64, self.variables[-1])
 
     def _rows(self) -> Expr:
-        return Param(INT64, self.rows)
+        return Const(INT64, self.layout.most_rows)
 
     def _group(self) -> Expr:
         """The work-group's linear id."""
-        linear: Expr = ItemQuery("group_id", 0)
+        linear: Expr = _group_id(0)
         for dim in range(1, self.kernel.ndim):
             linear = _op("mul", linear, ItemQuery("group_range", dim))
             linear = _op("add", linear, ItemQuery("group_id", dim))
@@ -312,6 +343,10 @@ class RecordLowering:
 
 def _op(op: BinaryOp, lhs: Expr, rhs: Expr) -> Expr:
     return Binary(INT64, op, lhs, rhs)
+
+
+def _group_id(dim: int) -> Expr:
+    return ItemQuery("group_id", dim)
 
 
 def _writer(record: Record) -> str | None:

@@ -82,9 +82,8 @@ def profile(
         )
     builtin: tuple[Instrumentation, ...] = (RecordStages(),) if stages else ()
     record = RecordOptions(
-        (*own, *builtin), overflow, occurrences, every, buffer_bytes, True,
-        host_offset_ns=0, record_ns=0.0,
-    )  # fmt: skip
+        (*own, *builtin), overflow, occurrences, every, buffer_bytes, clock=None
+    )
     return Profile(queue, SessionOptions(record, compare, compare_bytes))
 
 

@@ -25,17 +25,17 @@ from fusionq.execution import PreparedRun, bind
 from fusionq.megakernel.schedule import Schedule
 from fusionq.options import OptionValues
 from fusionq.planning.plan import FusionOptions
+from fusionq.profiling.calibration import Calibration
 from fusionq.profiling.decoding import Decoded, Words, decode, prepare_words
 from fusionq.profiling.instructions import LoweredPersistent, decode_instructions
 from fusionq.profiling.instrumented_plan import RecordOptions, instrumented
 from fusionq.profiling.lowering import Lowered
-from fusionq.profiling.regions import Region
+from fusionq.profiling.regions import WORD_BYTES, Region
 from fusionq.profiling.sampling import worth_recording
 from fusionq.profiling.text import joined
 from fusionq.profiling.timeline import INTERVAL, Aggregate, Intervals, Launch, Variant
 from fusionq.submission_list import SubmissionList
 
-_WORD = 8
 _MOST_DEPTH = 64
 """Launches whose records one buffer holds at most before they are read."""
 
@@ -157,12 +157,11 @@ class ProfiledRun(PreparedRun):
             return ()
         groups = prod(shape.global_range) // prod(shape.local_range)
         layout = lowered.layout
-        rows = layout.rows_within(groups, self._limit)
+        rows = layout.rows(groups)
         regions = tuple(slot.region for slot in layout.slots)
         return self._buffer(
             stage,
             layout.words(rows),
-            rows,
             bool(layout.slots),
             groups,
             layout.every,
@@ -180,10 +179,9 @@ class ProfiledRun(PreparedRun):
         layout, stages = lowered.layout, len(schedule.stages)
         tiles = [tiled.tiles for tiled in schedule.stages]
         rows = layout.rows_within(stages, max(tiles), self._limit)
-        return self._buffer(
+        bindings = self._buffer(
             stage,
             layout.words(stages, rows),
-            rows,
             lowered.body.records is not None,
             sum(tiles),
             1,
@@ -191,16 +189,16 @@ class ProfiledRun(PreparedRun):
             lambda words: words.fill(0),
             lambda words: decode_instructions(words, lowered, schedule, rows),
         )
+        return *bindings, rows
 
     @property
     def _limit(self) -> int:
-        return self._options.buffer_bytes // _WORD
+        return self._options.buffer_bytes // WORD_BYTES
 
     def _buffer(
         self,
         stage: int,
         size: int,
-        rows: int,
         timed: bool,
         groups: int,
         every: int,
@@ -209,7 +207,7 @@ class ProfiledRun(PreparedRun):
         read: Callable[[Words], tuple[Decoded, tuple[Region, ...]]],
     ) -> Sequence[Binding]:
         depth = max(min(self._limit // size, _MOST_DEPTH), 1)
-        memory = self._backend.allocate(_WORD * size * depth)
+        memory = self._backend.allocate(WORD_BYTES * size * depth)
         base = self._lowered[stage].extra[1]
         records = _StageRecords(
             size, depth, memory, base, timed, groups, every, timed and can_be_sampled, reset, read
@@ -217,7 +215,7 @@ class ProfiledRun(PreparedRun):
         self._records[stage] = records
         for turn in range(depth):
             reset(records.words(turn))
-        return ArrayBinding(memory.address, (size * depth,), (1,)), 0, rows
+        return ArrayBinding(memory.address, (size * depth,), (1,)), 0
 
     # -------------------------------------------------------------------------- launching
     def launch(
@@ -292,11 +290,24 @@ class ProfiledRun(PreparedRun):
         self._runs += self._turn
         self._turn = 0
 
+    def _read(self, records: _StageRecords, words: Words) -> tuple[Decoded, tuple[Region, ...]]:
+        """What ``words`` mean, in the host's nanoseconds."""
+        found, regions = records.read(words)
+        clock = self._options.clock
+        if clock is not None:
+            for end in ("start", "end"):
+                found.intervals[end] = clock.host_ns(found.intervals[end])
+            found.aggregates = [
+                _in_host_time(total, clock, regions[total.region].kind == "mark")
+                for total in found.aggregates
+            ]
+        return found, regions
+
     def _take(
         self, stage: int, turn: int, submitted: int, records: _StageRecords, words: Words
     ) -> None:
         recorded = self.recorded
-        found, regions = records.read(words)
+        found, regions = self._read(records, words)
         if not self._variant:
             for name, value in found.counters.items():
                 recorded.counters[name] = recorded.counters.get(name, 0) + value
@@ -304,8 +315,6 @@ class ProfiledRun(PreparedRun):
             return
         numbers = np.array([recorded.regions.setdefault(r, len(recorded.regions)) for r in regions])
         intervals = found.intervals
-        intervals["start"] -= self._options.host_offset_ns
-        intervals["end"] -= self._options.host_offset_ns
         intervals["region"] = numbers[intervals["region"]]
         known = intervals["producer"] >= 0
         intervals["producer"][known] += recorded.count
@@ -318,8 +327,6 @@ class ProfiledRun(PreparedRun):
                 total,
                 region=int(numbers[total.region]),
                 launch=len(recorded.launches),
-                first=total.first - self._options.host_offset_ns,
-                last=total.last - self._options.host_offset_ns,
             )
             recorded.aggregates.append(kept)
             if regions[total.region].kind != "mark":
@@ -339,10 +346,9 @@ class ProfiledRun(PreparedRun):
             records = self._records[stage]
             if turn == 0 and records is not None and records.can_be_sampled:
                 event.wait()
-                found, regions = records.read(records.words(turn))
-                every[stage] = worth_recording(
-                    found, regions, records.groups, self._options.record_ns
-                )
+                found, regions = self._read(records, records.words(turn))
+                record_ns = 0.0 if self._options.clock is None else self._options.clock.record_ns
+                every[stage] = worth_recording(found, regions, records.groups, record_ns)
         return tuple(every)
 
     def discard(self) -> None:
@@ -360,6 +366,15 @@ class ProfiledRun(PreparedRun):
         self.read()
         self._records = [None] * len(self._records)
         self.launches = []
+
+
+def _in_host_time(total: Aggregate, clock: Calibration, of_payloads: bool) -> Aggregate:
+    """``total`` in nanoseconds, but for the sums of payloads."""
+    first, last = (int(t) for t in clock.host_ns(np.array([total.first, total.last])))
+    if of_payloads:
+        return replace(total, first=first, last=last)
+    sum_, min_, max_ = (round(n * clock.count_ns) for n in (total.sum, total.min, total.max))
+    return replace(total, sum=sum_, min=min_, max=max_, first=first, last=last)
 
 
 def no_intervals() -> Intervals:

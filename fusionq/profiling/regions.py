@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from fusionq.ir.nodes import RecordKind
 
 Overflow = Literal["truncate", "ring", "aggregate"]
 
+WORD_BYTES = 8
 SPREAD_WORDS = 8
 """int64 words between what different work-groups count in: a cache line."""
 SPREAD = 16
@@ -63,7 +64,7 @@ class Slot:
 @dataclass(frozen=True, slots=True)
 class RecordLayout:
     """One launch's records in int64 words: counters, aggregates, then a row for each work-group
-    of which one in ``every`` records.
+    of which one in ``every`` records, ``most_rows`` rows at most.
 
     A row is all zeros where nothing was recorded.
     """
@@ -72,6 +73,7 @@ class RecordLayout:
     slots: tuple[Slot, ...]
     overflow: Overflow
     every: int = 1
+    most_rows: int = 1
 
     @property
     def row_words(self) -> int:
@@ -93,12 +95,14 @@ class RecordLayout:
         """Words of a launch that keeps ``rows`` rows."""
         return self.rows_at + rows * self.row_words
 
-    def rows_within(self, groups: int, words: int) -> int:
-        """The rows of a launch of ``groups`` work-groups that fit into ``words``; at least 1."""
-        if self.row_words == 0:
-            return 1
-        recording = -(-groups // self.every)
-        return max(min(recording, (words - self.rows_at) // self.row_words), 1)
+    def within(self, words: int) -> RecordLayout:
+        """The same, with as many rows at most as fit into ``words``; at least 1."""
+        room = words - self.rows_at
+        return replace(self, most_rows=max(room // self.row_words, 1) if self.row_words else 1)
+
+    def rows(self, groups: int) -> int:
+        """The rows of a launch of ``groups`` work-groups."""
+        return max(min(-(-groups // self.every), self.most_rows), 1)
 
     def names(self) -> Iterator[str]:
         """All regions' names."""

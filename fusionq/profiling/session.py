@@ -85,13 +85,7 @@ class QueueSession:
         self.clock = clock if isinstance(clock, Calibration) else None
         self.no_clock = clock if isinstance(clock, str) else None
         self._launcher = launcher
-        record = replace(options.record, clock=False)
-        if self.clock is not None:
-            record = replace(
-                record, clock=True, host_offset_ns=self.clock.host_offset_ns,
-                record_ns=self.clock.record_ns,
-            )  # fmt: skip
-        self._options = replace(options, record=record)
+        self._options = replace(options, record=replace(options.record, clock=self.clock))
         self._recorded = recorded
         self._works = works
         self._runs: dict[tuple[object, ...], PreparedRun] = {}

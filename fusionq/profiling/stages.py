@@ -33,6 +33,7 @@ from fusionq.ir.nodes import (
     Stmt,
     While,
 )
+from fusionq.ir.range_guard import range_guard
 from fusionq.ir.walk import expressions, has_barrier, statements
 from fusionq.profiling.instrumentation import Instrumentation, Scope
 
@@ -48,7 +49,12 @@ class RecordStages(Instrumentation):
         stages, whose tiles are recorded by the queue, as they are."""
         if scope.stage.inner:
             return kernel
-        return replace(kernel, body=_phases(kernel.body, kernel.name))
+        found = range_guard(kernel.body)
+        if found is None:
+            return replace(kernel, body=_phases(kernel.body, kernel.name))
+        # Inside, where the CPU device's compiler still sees the range's guard as a bound.
+        guard = replace(found.guard, then=_phases(found.guard.then, kernel.name))
+        return replace(kernel, body=(*found.before, guard))
 
 
 def _phases(body: Sequence[Stmt], heading: str) -> tuple[Stmt, ...]:

@@ -12,7 +12,7 @@ from fusionq.backends.base import ArrayBinding, Binding, DeviceEvent, LaunchShap
 from fusionq.backends.sycl.program import SyclProgram
 from fusionq.backends.sycl.runtime import load_dpctl
 from fusionq.codegen import Extent, Pointer, Scalar, Slot, Stride
-from fusionq.codegen.intervals import of_type
+from fusionq.codegen.intervals import Interval, of_type
 from fusionq.errors import ArgumentError
 from fusionq.ir.nodes import ScalarParam
 
@@ -84,7 +84,8 @@ class SyclLaunch:
         self._kernel = program.native
         self._global = list(shape.global_range)
         self._local = list(shape.local_range)
-        self._scalars: dict[str, tuple[ScalarParam, Any]] = {}
+        self._scalars: dict[str, tuple[ScalarParam, Any, Interval | None]] = {}
+        """The parameter, the argument, and what values it may have if it is an integer."""
         self._arguments = [self._argument(slot, program, by_name) for slot in program.slots]
 
     def _argument(self, slot: Slot, program: SyclProgram, bindings: Mapping[str, Binding]) -> Any:
@@ -100,7 +101,8 @@ class SyclLaunch:
                 param = program.kernel.param(slot.param)
                 assert isinstance(param, ScalarParam)
                 argument = _C_TYPES[param.type.name]()
-                self._scalars[slot.param] = (param, argument)
+                values = (param.bounds or of_type(param.type)) if param.type.kind in "iu" else None
+                self._scalars[slot.param] = (param, argument, values)
                 self.set_scalar(slot.param, binding)
                 return argument
         raise ArgumentError(
@@ -115,18 +117,17 @@ class SyclLaunch:
         """
         if name not in self._scalars:  # the kernel does not use it
             return
-        param, argument = self._scalars[name]
-        type = param.type
+        param, argument, values = self._scalars[name]
         plain = value.item() if isinstance(value, np.generic) else value
-        if type.kind in "iu":
-            low, high = param.bounds or of_type(type)
+        if values is not None:
+            low, high = values
             if not low <= plain <= high:
                 raise ArgumentError(
-                    f"{param.name}={plain} does not fit: the kernel takes {type} values from "
+                    f"{param.name}={plain} does not fit: the kernel takes {param.type} values from "
                     f"{low} to {high}"
                 )
             argument.value = int(plain)
-        elif type.name == "float16":
+        elif param.type.name == "float16":
             with np.errstate(over="ignore"):
                 argument.value = int(np.float16(plain).view(np.uint16))
         else:

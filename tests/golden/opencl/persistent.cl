@@ -8,22 +8,25 @@ static inline long fq_maximum_i64(long a, long b) {
     return b > a ? b : a;
 }
 
-static inline __global atomic_uint* fq_word(__global atomic_uint* control, long line, int word) {
+// In a function of its own the compiler would not know that values are the same for all lanes.
+#define FQ_INLINE __attribute__((always_inline)) static
+
+FQ_INLINE __global atomic_uint* fq_word(__global atomic_uint* control, long line, int word) {
     return control + 16 * line + word;
 }
 
-static inline uint fq_read(__global atomic_uint* word) {
+FQ_INLINE uint fq_read(__global atomic_uint* word) {
     return atomic_load_explicit(word, memory_order_acquire, memory_scope_device);
 }
 
-static inline uint fq_add(__global atomic_uint* word, uint value, memory_order order) {
+FQ_INLINE uint fq_add(__global atomic_uint* word, uint value, memory_order order) {
     return order == memory_order_release
         ? atomic_fetch_add_explicit(word, value, memory_order_release, memory_scope_device)
         : atomic_fetch_add_explicit(word, value, memory_order_relaxed, memory_scope_device);
 }
 
 // The next instruction in order, or -1.
-static inline long fq_ticket(
+FQ_INLINE long fq_ticket(
     __global const long* schedule, __global atomic_uint* control, uint epoch, int lane) {
     const uint count = (uint)schedule[0];
     uint ticket = 0;
@@ -36,13 +39,13 @@ static inline long fq_ticket(
 }
 
 // Takes the tickets of a launch in which nobody did.
-static inline void fq_skip_tickets(__global const long* schedule, __global atomic_uint* control) {
+FQ_INLINE void fq_skip_tickets(__global const long* schedule, __global atomic_uint* control) {
     const uint count = (uint)(schedule[0] + schedule[1]);
     fq_add(fq_word(control, 0, 0), count, memory_order_relaxed);
 }
 
 // Whether all workers have started, so that each can follow its own list: one answer for all.
-static inline bool fq_follows_assignment(
+FQ_INLINE bool fq_follows_assignment(
     __global const long* schedule, __global atomic_uint* control, uint epoch, int lane) {
     if (!schedule[2]) return false;
     uint answer = 0;
@@ -66,53 +69,63 @@ static inline bool fq_follows_assignment(
     return sub_group_broadcast(answer, 0) != 0;
 }
 
-// Whether some wait ran out, in this launch or one before: counters no longer mean anything.
-static inline bool fq_given_up(__global atomic_uint* control, int lane) {
-    int answer = 0;
-    if (lane == 0) answer = fq_read(fq_word(control, 3, 0)) != 0;
-    return sub_group_broadcast(answer, 0) != 0;
+// What a word says: one look for all lanes.
+FQ_INLINE uint fq_look(__global atomic_uint* control, long line, int word, int lane) {
+    uint seen = 0;
+    if (lane == 0) seen = fq_read(fq_word(control, line, word));
+    return sub_group_broadcast(seen, 0);
 }
 
-// Waits until ``line`` has counted to ``target``; 1 if that takes too long.
-static int fq_wait(
-    __global atomic_uint* control, long line, uint target, long patience, long instruction) {
-    __global atomic_uint* const counter = fq_word(control, line, 0);
-    uint seen = fq_read(counter);
-    for (long polls = 1; (int)(seen - target) < 0; polls++) {
-        if (polls % 1024 == 0 && fq_read(fq_word(control, 3, 0)))
-            return 1;
+// Whether some wait ran out, in this launch or one before: counters no longer mean anything.
+FQ_INLINE bool fq_given_up(__global atomic_uint* control, int lane) {
+    return fq_look(control, 3, 0, lane) != 0;
+}
+
+// Says which wait ran out, if it is the first.
+static void fq_tell_stall(
+    __global atomic_uint* control, long line, uint target, uint seen, long instruction) {
+    if (fq_add(fq_word(control, 3, 1), 1, memory_order_relaxed) != 0) return;
+    const uint found[] = {
+        (uint)(instruction >> 40), (uint)instruction, (uint)line, target, seen};
+    for (int k = 0; k < 5; k++)
+        atomic_store_explicit(
+            fq_word(control, 3, 2 + k), found[k],
+            memory_order_relaxed, memory_scope_device);
+    atomic_store_explicit(
+        fq_word(control, 3, 0), 1, memory_order_release, memory_scope_device);
+}
+
+// Waits until ``line`` has counted to ``target``: 0 if it had, 1 if that took a while, and
+// 2 if it took too long.
+FQ_INLINE int fq_wait(
+    __global atomic_uint* control, long line, uint target, long patience, long instruction,
+    int lane) {
+    uint seen = fq_look(control, line, 0, lane);
+    int state = 0;
+    for (long polls = 1; (int)(seen - target) < 0 && state < 2; polls++) {
+        state = 1;
+        if (polls % 1024 == 0 && fq_given_up(control, lane)) state = 2;
         if (polls >= patience) {
-            if (fq_add(fq_word(control, 3, 1), 1, memory_order_relaxed) == 0) {
-                const uint found[] = {
-                    (uint)(instruction >> 40), (uint)instruction, (uint)line, target,
-                    seen};
-                for (int k = 0; k < 5; k++)
-                    atomic_store_explicit(
-                        fq_word(control, 3, 2 + k), found[k],
-                        memory_order_relaxed, memory_scope_device);
-                atomic_store_explicit(
-                    fq_word(control, 3, 0), 1, memory_order_release,
-                    memory_scope_device);
-            }
-            return 1;
+            if (lane == 0) fq_tell_stall(control, line, target, seen, instruction);
+            state = 2;
         }
-        seen = fq_read(counter);
+        seen = fq_look(control, line, 0, lane);
     }
-    return 0;
+    return state;
 }
 
 // Waits for all tiles of a stage.
-static int fq_wait_all(
+FQ_INLINE int fq_wait_all(
     __global const long* schedule, __global atomic_uint* control, uint epoch, long patience,
-    long instruction, long producer) {
+    long instruction, int lane, long producer) {
     __global const long* const record = schedule + 8 + 12 * producer;
     const long tiles = record[3] * record[4] * record[5];
-    return fq_wait(control, record[10], (uint)tiles * epoch, patience, instruction);
+    return fq_wait(control, record[10], (uint)tiles * epoch, patience, instruction, lane);
 }
 
 // Counts a tile as done: after its work, not when it was taken.
-static inline void fq_publish(
-    __global const long* record, __global atomic_uint* control, long tile) {
+FQ_INLINE void fq_publish(
+    __global const long* record, __global atomic_uint* control, long tile, int lane) {
     if (record[9] >= 0) {
         const long at_2 = tile % record[5], rest = tile / record[5];
         const long at_1 = rest % record[4], at_0 = rest / record[4];
@@ -121,27 +134,28 @@ static inline void fq_publish(
         const long counters_2 = (record[5] + shared_2 - 1) / shared_2;
         const long at = (at_0 / record[6] * counters_1 + at_1 / shared_1) * counters_2
             + at_2 / shared_2;
-        fq_add(fq_word(control, record[9] + at, 0), 1, memory_order_release);
+        if (lane == 0)
+            fq_add(fq_word(control, record[9] + at, 0), 1, memory_order_release);
     }
-    if (record[10] >= 0)
+    if (record[10] >= 0 && lane == 0)
         fq_add(fq_word(control, record[10], 0), 1, memory_order_release);
 }
 
 // Waits for the tiles that hold a box of work-items of a stage of 1 dimensions.
-static int fq_wait_box_1(
+FQ_INLINE int fq_wait_box_1(
     __global const long* schedule, __global atomic_uint* control, uint epoch,
-    long patience, long instruction, long producer, long first_0, long last_0) {
+    long patience, long instruction, int lane, long producer, long first_0, long last_0) {
     __global const long* const record = schedule + 8 + 12 * producer;
     if (last_0 < max(first_0, 0L)) return 0;
     first_0 = max(first_0, 0L) / record[0];
     last_0 = min(last_0 / record[0], record[3] - 1);
     const long shared_0 = record[6];
     const long counters_0 = (record[3] + shared_0 - 1) / shared_0;
-    for (long c_0 = first_0 / shared_0; c_0 <= last_0 / shared_0; c_0++)
-        if (fq_wait(control, record[9] + c_0,
-                    (uint)(1 * min(shared_0, record[3] - c_0 * shared_0)) * epoch, patience, instruction))
-            return 1;
-    return 0;
+    int state = 0;
+    for (long c_0 = first_0 / shared_0; c_0 <= last_0 / shared_0 && state < 2; c_0++)
+        state |= fq_wait(control, record[9] + c_0,
+            (uint)(1 * min(shared_0, record[3] - c_0 * shared_0)) * epoch, patience, instruction, lane);
+    return state;
 }
 
 __attribute__((always_inline)) static void fq_stage_0(
@@ -266,7 +280,7 @@ __kernel void megakernel4_blur_total_scale_reverse(
         const int fq_stage = (int)(fq_instruction >> 40);
         const long fq_tile = fq_instruction & ((1L << 40) - 1);
         __global const long* const fq_record = fq_schedule + 8 + 12 * fq_stage;
-        int fq_stalled = 0;
+        int fq_waited = 0;
         switch ((int)fq_record[11]) {
         case 0: {
             const ulong a_address = given_a_address;
@@ -287,11 +301,9 @@ __kernel void megakernel4_blur_total_scale_reverse(
             const long fq_at_0 = fq_tile;
             const long fq_first_0 = fq_at_0 * fq_record[0];
             const long fq_last_0 = min(fq_first_0 + fq_record[0], (long)(range_0)) - 1;
-            if (fq_lane == 0) {
-                fq_stalled = fq_stalled || fq_wait_all(fq_schedule, fq_control, given_epoch, given_patience, fq_instruction, fq_stage - 1);
-            }
-            fq_stalled = sub_group_broadcast(fq_stalled, 0);
-            if (fq_stalled) break;
+            if (fq_waited < 2) fq_waited |= fq_wait_all(fq_schedule, fq_control, given_epoch, given_patience, fq_instruction, fq_lane, fq_stage - 1);
+            fq_waited = sub_group_broadcast(fq_waited, 0);
+            if (fq_waited >= 2) break;
             sub_group_barrier(CLK_GLOBAL_MEM_FENCE);
             fq_stage_1(fq_lane, fq_first_0, fq_last_0, a_address, a_shape0, b_address);
             break;
@@ -303,11 +315,9 @@ __kernel void megakernel4_blur_total_scale_reverse(
             const long fq_at_0 = fq_tile;
             const long fq_first_0 = fq_at_0 * fq_record[0];
             const long fq_last_0 = min(fq_first_0 + fq_record[0], (long)(range_0)) - 1;
-            if (fq_lane == 0) {
-                fq_stalled = fq_stalled || fq_wait_all(fq_schedule, fq_control, given_epoch, given_patience, fq_instruction, fq_stage - 1);
-            }
-            fq_stalled = sub_group_broadcast(fq_stalled, 0);
-            if (fq_stalled) break;
+            if (fq_waited < 2) fq_waited |= fq_wait_all(fq_schedule, fq_control, given_epoch, given_patience, fq_instruction, fq_lane, fq_stage - 1);
+            fq_waited = sub_group_broadcast(fq_waited, 0);
+            if (fq_waited >= 2) break;
             sub_group_barrier(CLK_GLOBAL_MEM_FENCE);
             fq_stage_2(fq_lane, fq_first_0, fq_last_0, a_address, b_address);
             break;
@@ -320,20 +330,18 @@ __kernel void megakernel4_blur_total_scale_reverse(
             const long fq_at_0 = fq_tile;
             const long fq_first_0 = fq_at_0 * fq_record[0];
             const long fq_last_0 = min(fq_first_0 + fq_record[0], (long)(range_0)) - 1;
-            if (fq_lane == 0) {
-                fq_stalled = fq_stalled || fq_wait_box_1(fq_schedule, fq_control, given_epoch, given_patience, fq_instruction, fq_stage - 1, fq_maximum_i64((long)((ulong)range_0 + -1 * (long)fq_last_0 + -1L), 0), fq_minimum_i64((long)((ulong)range_0 + -1 * (long)fq_first_0 + -1L), (long)((ulong)range_0 + -1L)));
-                fq_stalled = fq_stalled || fq_wait_all(fq_schedule, fq_control, given_epoch, given_patience, fq_instruction, fq_stage - 3);
-            }
-            fq_stalled = sub_group_broadcast(fq_stalled, 0);
-            if (fq_stalled) break;
+            if (fq_waited < 2) fq_waited |= fq_wait_box_1(fq_schedule, fq_control, given_epoch, given_patience, fq_instruction, fq_lane, fq_stage - 1, fq_maximum_i64((long)((ulong)range_0 + -1 * (long)fq_last_0 + -1L), 0), fq_minimum_i64((long)((ulong)range_0 + -1 * (long)fq_first_0 + -1L), (long)((ulong)range_0 + -1L)));
+            if (fq_waited < 2) fq_waited |= fq_wait_all(fq_schedule, fq_control, given_epoch, given_patience, fq_instruction, fq_lane, fq_stage - 3);
+            fq_waited = sub_group_broadcast(fq_waited, 0);
+            if (fq_waited >= 2) break;
             sub_group_barrier(CLK_GLOBAL_MEM_FENCE);
             fq_stage_3(fq_lane, fq_first_0, fq_last_0, a_address, a_shape0, b_address);
             break;
         }
         }
-        if (fq_stalled) break;
+        if (fq_waited >= 2) break;
         sub_group_barrier(CLK_GLOBAL_MEM_FENCE);
-        if (fq_lane == 0) fq_publish(fq_record, fq_control, fq_tile);
+        fq_publish(fq_record, fq_control, fq_tile, fq_lane);
         sub_group_barrier(CLK_GLOBAL_MEM_FENCE);
     }
     if (fq_static && fq_lane == 0 && get_group_id(0) == 0) fq_skip_tickets(fq_schedule, fq_control);

@@ -8,7 +8,7 @@ from fusionq.profiling.calibration import Calibration
 from fusionq.profiling.regions import Region
 from fusionq.profiling.timeline import INTERVAL, Launch, Timeline
 
-CLOCK = Calibration(tick_ns=10, record_ns=20, skew_ns=5, host_offset_ns=0)
+CLOCK = Calibration("clock", tick_ns=10, record_ns=20, skew_ns=5)
 
 
 def launch(start: int, end: int, work: int = 0, run: int = 0, variant="", name: str = "k"):

@@ -1,0 +1,49 @@
+"""The condition around a kernel's body that keeps out the work-items beyond its range."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from fusionq.ir.nodes import Assign, Compare, Expr, If, ItemQuery, Logical, Stmt, Var
+from fusionq.ir.walk import has_barrier
+
+
+@dataclass(frozen=True, slots=True)
+class RangeGuard:
+    """``before`` computes ids, ``guard`` holds all the rest.  ``limits``: for each dimension that
+    the guard asks about, what the id is below."""
+
+    before: tuple[Stmt, ...]
+    guard: If
+    limits: dict[int, Expr]
+
+
+def range_guard(body: Sequence[Stmt]) -> RangeGuard | None:
+    """The guard that ``body`` begins with, if all of it but ids stands inside, and no barrier."""
+    if not body:
+        return None
+    *before, last = body
+    ids = {s.name: s.value for s in before if isinstance(s, Assign) and is_id(s.value)}
+    if len(ids) < len(before) or not isinstance(last, If) or last.orelse or has_barrier((last,)):
+        return None
+    limits: dict[int, Expr] = {}
+    for cond in _all_of(last.cond):
+        if not isinstance(cond, Compare) or cond.op != "lt":
+            return None
+        lhs = ids.get(cond.lhs.name) if isinstance(cond.lhs, Var) else cond.lhs
+        if not isinstance(lhs, ItemQuery) or not is_id(lhs) or lhs.dim in limits:
+            return None
+        limits[lhs.dim] = cond.rhs
+    return RangeGuard(tuple(before), last, limits)
+
+
+def is_id(expr: Expr) -> bool:
+    """Whether it is a work-item's global id in some dimension."""
+    return isinstance(expr, ItemQuery) and expr.query == "global_id"
+
+
+def _all_of(cond: Expr) -> list[Expr]:
+    if isinstance(cond, Logical) and cond.op == "and":
+        return [*_all_of(cond.lhs), *_all_of(cond.rhs)]
+    return [cond]
