@@ -1,7 +1,9 @@
 """What a persistent kernel does to write down when its workers did what.
 
-One lane looks at the clock, and writes a tile's row at once when the tile is done.  A worker that
-follows its assignment takes no ticket, so that there is nothing to measure.
+One lane looks at the clock, and writes down a tile's row.  A worker that follows its assignment
+takes no ticket, and a wait may find its counters where they should be: then there is nothing to
+measure.  A row's first words are written before the work, so that its cache line is there when the
+others follow.
 """
 
 from __future__ import annotations

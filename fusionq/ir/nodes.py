@@ -370,9 +370,10 @@ class InstructionRecords:
     launch's first word) and ``rows`` (how many tiles of each stage have a row) are parameters.
 
     The row of a stage's tile lies ``rows_at + row_words * (stage * rows + tile)`` words after
-    ``base``.  It starts with the worker's number, from 1, and five looks at the clock: when the
-    worker began to look for an instruction, when it had one, when its waits were over, when its
-    work was done, and when that was published.  ``clock``: the device function to look at.
+    ``base``.  It starts with the worker's number, from 1, and five times: when the worker began to
+    look for an instruction, when it had one, when its waits were over (the same if none took a
+    while), when its work was done, and when that was published.  ``clock``: the device function
+    that says the time.
     """
 
     clock: Literal["clock", "cycle_counter"]

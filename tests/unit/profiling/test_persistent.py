@@ -279,3 +279,16 @@ def test_without_a_clock_the_host_times_them() -> None:
     assert np.array_equal(out.numpy(), expected(3000))
     assert [launch.source for launch in p.timeline.launches] == ["host"]
     assert len(p.timeline.intervals) == 0
+
+
+def test_a_wait_that_need_not_wait_has_no_length(sycl_queue: fq.FusionQueue) -> None:
+    run, out = steps(sycl_queue)
+    with fq.profile(sycl_queue, compare=False) as p:
+        for _ in range(5):
+            run()
+    assert np.array_equal(out.numpy(), expected())
+    waits, stages = by_kind(p, "wait"), by_kind(p, "stage")
+    assert (waits["end"] >= waits["start"]).all()
+    assert (waits["end"] == waits["start"]).any()
+    known = {(i["launch"], i["instance"]): i["start"] for i in stages}
+    assert all(known[w["launch"], w["instance"]] == w["end"] for w in waits)
