@@ -5,8 +5,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from fusionq.ir.nodes import Assign, Compare, Expr, If, ItemQuery, Logical, Stmt, Var
-from fusionq.ir.walk import has_barrier
+from fusionq.ir.nodes import (
+    Assign,
+    Binary,
+    Compare,
+    Const,
+    Expr,
+    Extent,
+    If,
+    ItemQuery,
+    Logical,
+    Param,
+    Stmt,
+    Var,
+)
+from fusionq.ir.types import INT64
+from fusionq.ir.walk import has_barrier, subexpressions
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +48,8 @@ def range_guard(body: Sequence[Stmt]) -> RangeGuard | None:
         lhs = ids.get(cond.lhs.name) if isinstance(cond.lhs, Var) else cond.lhs
         if not isinstance(lhs, ItemQuery) or not is_id(lhs) or lhs.dim in limits:
             return None
+        if cond.rhs.type != INT64 or not _same_for_all(cond.rhs):
+            return None
         limits[lhs.dim] = cond.rhs
     return RangeGuard(tuple(before), last, limits)
 
@@ -41,6 +57,11 @@ def range_guard(body: Sequence[Stmt]) -> RangeGuard | None:
 def is_id(expr: Expr) -> bool:
     """Whether it is a work-item's global id in some dimension."""
     return isinstance(expr, ItemQuery) and expr.query == "global_id"
+
+
+def _same_for_all(limit: Expr) -> bool:
+    """Whether ``limit`` is made of arguments alone, and so the same wherever it is asked for."""
+    return all(isinstance(e, (Param, Extent, Const, Binary)) for e in subexpressions(limit))
 
 
 def _all_of(cond: Expr) -> list[Expr]:

@@ -12,13 +12,14 @@ from fusionq.ir.nodes import (
     Expr,
     If,
     ItemQuery,
+    Load,
     Logical,
     Param,
     Stmt,
     Var,
 )
 from fusionq.ir.range_guard import range_guard
-from fusionq.ir.types import INT64
+from fusionq.ir.types import INT32, INT64
 
 N, M = Param(INT64, "n"), Param(INT64, "m")
 WORK = Assign("x", Const(INT64, 1))
@@ -60,6 +61,8 @@ def test_two_dimensions_and_ids_in_variables() -> None:
         (If(Logical("or", below(0, N), below(1, M)), (WORK,)),),
         (If(Logical("and", below(0, N), below(0, M)), (WORK,)),),
         (If(below(0, N), (Barrier(),)),),
+        (If(below(0, Load(INT64, "a", (Const(INT64, 0),))), (WORK,)),),
+        (If(below(0, Param(INT32, "n")), (WORK,)),),
     ],
 )
 def test_what_is_no_guard_of_everything(body: tuple[Stmt, ...]) -> None:

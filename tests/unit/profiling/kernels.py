@@ -30,6 +30,20 @@ def copy_tile(item: fq.NdItem, a, out):
 
 
 @fq.kernel
+def copy_below(item: fq.NdItem, a, limit, out):
+    i = item.get_global_id(0)
+    if i < limit:
+        out[i] = a[i]
+
+
+@fq.kernel
+def copy_below_first(item: fq.NdItem, a, limit, out):
+    i = item.get_global_id(0)
+    if i < limit[0]:
+        out[i] = a[i]
+
+
+@fq.kernel
 def flip_tile(item: fq.NdItem, a, out):
     i = item.get_global_id(0)
     place = item.get_local_id(0)

@@ -348,3 +348,21 @@ def test_every_work_group_says_when_it_began_and_ended(
     assert sorted(stages["instance"]) == list(range(launch.groups))
     assert (stages["end"] >= stages["start"]).all()
     assert p.timeline.dropped == {}
+
+
+@pytest.mark.parametrize("limit", [0, 1, 64, 100, 1000, 4096, 5000])
+def test_a_guard_of_the_users_own(sycl_queue: fq.FusionQueue, limit: int) -> None:
+    """Work-groups with no work-item inside it have nothing to say."""
+    n, local = 4096, 64
+    a, out = fq.Buffer(np.arange(n)), fq.Buffer(np.zeros(n, np.int64))
+    bound = fq.Buffer(np.array([limit]))
+    for kernel, given in ((k.copy_below, limit), (k.copy_below_first, bound)):
+        out.write(np.zeros(n, np.int64))
+        with fq.profile(sycl_queue, compare=False, every=1) as p:
+            sycl_queue.submit(kernel, fq.NdRange((n,), (local,)), a, given, out)
+        assert np.array_equal(out.numpy(), np.where(np.arange(n) < limit, np.arange(n), 0))
+        stages = p.timeline.of_kinds("stage")
+        inside = -(-min(limit, n) // local)
+        assert set(range(inside)) <= set(stages["instance"]) <= set(range(n // local))
+        assert len(stages) == len(set(stages["instance"]))
+        assert (stages["end"] >= stages["start"]).all()
