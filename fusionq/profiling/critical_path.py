@@ -64,8 +64,8 @@ class _Chain:
             (timeline.intervals["launch"] == launch)
             & np.isin(kinds, ("stage", "ticket", "wait", "barrier", "publish"))
         )
-        order = np.lexsort((timeline.intervals["start"][mine], timeline.intervals["worker"][mine]))
-        mine = mine[order]
+        worker, start, end = (timeline.intervals[f][mine] for f in ("worker", "start", "end"))
+        mine = mine[np.lexsort((end, start, worker))]
         self.intervals: Intervals = timeline.intervals[mine]
         self.is_wait = kinds[mine] == "wait"
         self.begin, self.end = self.intervals["start"].copy(), self.intervals["end"].copy()

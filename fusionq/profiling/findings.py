@@ -139,7 +139,7 @@ def _kind(
         if len(long) * 20 < len(durations) and long.sum() * 2 > durations.sum():
             what += (
                 f"; most of it in {count(len(long), 'wait')} of more than "
-                f"{duration(_TIME_SLICE_NS)}, half of all in less than "
+                f"{duration(_TIME_SLICE_NS)}, half of all took at most "
                 f"{duration(float(np.median(durations)))}: the cores probably did something else"
             )
             advice = "measure again while the machine does nothing else"

@@ -173,10 +173,13 @@ def _clock(profile: Profile) -> Iterator[str]:
                 yield f"  {duration(launch.makespan_ns):>9}  {launch.name}"
         return
     clock = timeline.clock
+    counted = ""
+    if clock.function == "cycle_counter":
+        counted = f"; kernels look at the cycle counter, of {clock.count_ns:.4g} ns a count"
     skew = "unknown" if clock.skew_ns is None else f"at most {duration(clock.skew_ns)}"
     yield (
         f"clock: tick {duration(clock.tick_ns)}, a record costs {duration(clock.record_ns)}, "
-        f"skew between workers {skew}"
+        f"skew between workers {skew}{counted}"
     )
     if timeline.dropped:
         dropped = ", ".join(f"{name}: {n:,}" for name, n in timeline.dropped.items())

@@ -9,6 +9,8 @@ _MOST_HEADINGS = 4
 
 def duration(ns: float) -> str:
     """Nanoseconds with three digits and a unit."""
+    if ns == 0:
+        return "0 ns"
     for unit, size in (("s", 1e9), ("ms", 1e6), ("µs", 1e3)):
         if abs(ns) >= size:
             return f"{_three(ns / size)} {unit}"

@@ -117,7 +117,8 @@ class _Writer:
 
     def _intervals(self) -> Iterator[tuple[Any, ...]]:
         timeline = self.timeline
-        producers = last_arrivers(timeline)
+        lasted = timeline.intervals["end"] > timeline.intervals["start"]
+        producers = np.where(lasted, last_arrivers(timeline), -1)
         sources = set(producers[producers >= 0].tolist())
         for position in np.argsort(timeline.intervals["start"], kind="stable").tolist():
             row = timeline.intervals[position]

@@ -14,7 +14,8 @@ _TILE = (1 << TILE_BITS) - 1
 
 @dataclass(frozen=True, slots=True)
 class Blame:
-    """All waits of stage ``waiter`` that ended when stage ``producer`` published; ns."""
+    """All waits of stage ``waiter`` that ended when stage ``producer`` published, but for those
+    that need not wait; ns."""
 
     waiter: str
     producer: str
@@ -58,7 +59,8 @@ def last_arrivers(timeline: Timeline) -> npt.NDArray[np.int64]:
 def blame(timeline: Timeline) -> tuple[Blame, ...]:
     """The waits by who waited and for whom, the longest sum first."""
     intervals, producer = timeline.intervals, last_arrivers(timeline)
-    waits = np.flatnonzero(timeline.kinds() == "wait")
+    lasted = intervals["end"] > intervals["start"]
+    waits = np.flatnonzero((timeline.kinds() == "wait") & lasted)
     table: dict[tuple[str, str], list[int]] = {}
     for wait in waits:
         waiter = timeline.regions[intervals["region"][wait]].name

@@ -13,7 +13,7 @@ from fusionq.profiling.critical_path import critical_path, what_if
 from fusionq.profiling.findings import findings
 from fusionq.profiling.timeline import assign_workers
 from fusionq.profiling.waits import blame, last_arrivers
-from tests.unit.profiling.timelines import WAITING, launch, timeline
+from tests.unit.profiling.timelines import STAGES, WAITING, launch, timeline
 
 
 def test_each_workers_time_adds_up() -> None:
@@ -115,6 +115,21 @@ def test_statistics_and_trust() -> None:
     assert long.imbalance == pytest.approx(0.5)
     assert long.trusted
     assert not short.trusted, "15 ns are less than two ticks of 10 ns"
+
+
+def test_waits_that_need_not_wait_are_nobodys_fault() -> None:
+    t = timeline(
+        STAGES,
+        [
+            (0, 0, 0, 500, 1), (0, 2, 500, 510, 1, 42),
+            (1, 3, 600, 600, 7, 42), (1, 1, 600, 700, 7),
+            (1, 3, 700, 700, 8, 42), (1, 1, 700, 900, 8),
+        ],
+    )  # fmt: skip
+    assert blame(t) == ()
+    (waits,) = (s for s in statistics(t) if s.kind == "wait")
+    assert waits.trusted, "no length is no measurement"
+    assert critical_path(t, 0).by_region == {"b": 300}
 
 
 def test_tail_and_gaps() -> None:
