@@ -126,11 +126,15 @@ def statistics(timeline: Timeline) -> tuple[RegionStatistics, ...]:
             if region.kind == "wait":  # those that need not wait have no length
                 lasted = durations[durations > 0]
                 typical = float(np.median(lasted)) if len(lasted) else trusted
-            on_worker = np.bincount(mine["worker"], durations, timeline.workers)
+            on_worker: tuple[int, ...] = ()
+            if not region.sampled:
+                on_worker = tuple(
+                    map(int, np.bincount(mine["worker"], durations, timeline.workers))
+                )
             found.append(
                 RegionStatistics(
                     *head, len(mine), int(durations.sum()), p50, p99, int(durations.max()),
-                    typical >= trusted, dropped, () if region.sampled else tuple(map(int, on_worker)),
+                    typical >= trusted, dropped, on_worker,
                 )
             )  # fmt: skip
         totals = [a for a in timeline.aggregates if a.region == number]

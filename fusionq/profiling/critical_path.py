@@ -50,7 +50,8 @@ def critical_path(timeline: Timeline, launch: int) -> CriticalPath:
         by_region[name] = by_region.get(name, 0) + duration
         length, steps = length + duration, steps + 1
         node = chain.before(node)
-    ordered = dict(sorted(by_region.items(), key=lambda item: -item[1]))
+    spent = ((name, ns) for name, ns in by_region.items() if ns)
+    ordered = dict(sorted(spent, key=lambda item: -item[1]))
     return CriticalPath(launch, min(length, makespan), makespan, steps, ordered)
 
 
