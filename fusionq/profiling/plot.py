@@ -21,7 +21,8 @@ _KINDS = {"barrier": "#D55E00", "wait": "#E69F00", "ticket": "#F0E442", "publish
 _IDLE = "#E8E8E8"
 _MOST_LAUNCHES = 6
 _MOST_NAMES = 48
-_MOST_EDGES = 60
+_EDGED = 0.004
+"""What takes this part of the width has an edge; that of anything shorter would hide it."""
 
 
 def draw_timeline(profile: Profile, path: Path) -> None:
@@ -76,21 +77,26 @@ def _draw_workers(axes: Any, timeline: Timeline) -> None:
     stages = [k for k, r in enumerate(timeline.regions) if r.kind == "stage"]
     used = set(timeline.intervals["region"].tolist())
     stages = [k for k in stages if k in used]
+    named: set[str] = set()
     for number, region in enumerate(timeline.regions):
         if region.kind not in ACCOUNTED or number not in used:
             continue
         mine = timeline.intervals[timeline.intervals["region"] == number]
         is_stage = region.kind == "stage"
         color = _STAGES[stages.index(number) % len(_STAGES)] if is_stage else _KINDS[region.kind]
-        label = region.name if len(region.name) <= _MOST_NAMES else region.name[:_MOST_NAMES] + "…"
+        label = region.name if is_stage else region.kind
+        label = label if len(label) <= _MOST_NAMES else label[:_MOST_NAMES] + "…"
         for worker in range(timeline.workers):
-            rows = mine[mine["worker"] == worker]
+            rows = mine[(mine["worker"] == worker) & (mine["end"] > mine["start"])]
+            if not len(rows):
+                continue
             spans = np.stack([rows["start"] - origin, rows["end"] - rows["start"]], axis=1) / scale
             axes.broken_barh(
                 spans, (worker - 0.36, 0.72), facecolors=color, edgecolors="white",
-                linewidth=0.5 if len(spans) <= _MOST_EDGES else 0, zorder=2 if is_stage else 3,
-                label=label if worker == 0 else None,
+                linewidths=np.where(spans[:, 1] * scale > _EDGED * length, 0.5, 0.0),
+                zorder=2 if is_stage else 3, label=None if label in named else label,
             )  # fmt: skip
+            named.add(label)
     axes.set_yticks(range(timeline.workers), [f"worker {w}" for w in range(timeline.workers)])
     axes.set_ylim(timeline.workers - 0.5, -0.5)
     axes.set_xlim(0, length / scale)
