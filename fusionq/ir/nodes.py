@@ -29,6 +29,9 @@ class Span:
 
 NO_SPAN = Span("<generated>", 0)
 
+Clock: TypeAlias = Literal["clock", "cycle_counter"]
+"""The device functions that say the time."""
+
 Query: TypeAlias = Literal[
     "global_id", "global_range", "local_id", "local_range", "group_id", "group_range",
     "tile_first", "tile_last",
@@ -376,7 +379,7 @@ class InstructionRecords:
     that says the time.
     """
 
-    clock: Literal["clock", "cycle_counter"]
+    clock: Clock
     buffer: str
     base: str
     rows: str

@@ -6,7 +6,6 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import gcd
-from typing import Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +20,7 @@ from fusionq.ir.nodes import (
     Binary,
     BinaryOp,
     Call,
+    Clock,
     Compare,
     Const,
     Expr,
@@ -47,10 +47,6 @@ _UNEVEN = 1e-4
 
 _SAME_CLOCK = 32
 """Looks at the host's clock on both sides of one at the device's."""
-
-
-Clock: TypeAlias = Literal["clock", "cycle_counter"]
-"""The device functions that say the time."""
 
 
 @dataclass(frozen=True, slots=True)

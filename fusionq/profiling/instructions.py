@@ -17,6 +17,7 @@ import numpy.typing as npt
 from fusionq.ir.nodes import (
     ArrayParam,
     Call,
+    Clock,
     Compare,
     Const,
     Expr,
@@ -35,7 +36,6 @@ from fusionq.ir.verifier import verify
 from fusionq.ir.walk import rewrite_body
 from fusionq.megakernel.schedule import Schedule
 from fusionq.passes.names import Names
-from fusionq.profiling.calibration import Clock
 from fusionq.profiling.decoding import Decoded, Words, counter_values, slot_intervals
 from fusionq.profiling.layout import layout_of
 from fusionq.profiling.lowering import BASE, RECORDS, RecordLowering

@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 from fusionq.analysis.submission import Submission
 from fusionq.backends.base import DeviceInfo
 from fusionq.errors import ArgumentError
-from fusionq.ir.nodes import Kernel, Persistent
+from fusionq.ir.nodes import Clock, Kernel, Persistent
 from fusionq.ir.verifier import verify
 from fusionq.planning.plan import Plan
-from fusionq.profiling.calibration import Calibration, Clock
+from fusionq.profiling.calibration import Calibration
 from fusionq.profiling.instructions import LoweredPersistent, lower_persistent
 from fusionq.profiling.instrumentation import Instrumentation, Scope
 from fusionq.profiling.lowering import Lowered, lower_records

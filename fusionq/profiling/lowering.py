@@ -27,6 +27,7 @@ from fusionq.ir.nodes import (
     Block,
     Call,
     Cast,
+    Clock,
     Compare,
     Const,
     Expr,
@@ -49,7 +50,6 @@ from fusionq.ir.types import BOOL, INT64, UINT64
 from fusionq.ir.verifier import verify
 from fusionq.ir.walk import rewrite_body, statements
 from fusionq.passes.names import Names
-from fusionq.profiling.calibration import Clock
 from fusionq.profiling.layout import Key, key_of, layout_of
 from fusionq.profiling.regions import (
     AGGREGATE_FIELDS,
