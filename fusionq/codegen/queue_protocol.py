@@ -22,6 +22,13 @@ PROTOCOL = f"""\
 // In a function of its own the compiler would not know that values are the same for all lanes.
 #define FQ_INLINE __attribute__((always_inline)) static
 
+// A loop that is seldom entered must not take registers from the loops that do the work.
+#ifdef __clang__
+#define FQ_SELDOM(condition) __builtin_expect((condition) ? 1 : 0, 0)
+#else
+#define FQ_SELDOM(condition) (condition)
+#endif
+
 FQ_INLINE __global atomic_uint* fq_word(__global atomic_uint* control, long line, int word) {{
     return control + {q.LINE} * line + word;
 }}
@@ -113,7 +120,7 @@ FQ_INLINE int fq_wait(
     int lane) {{
     uint seen = fq_look(control, line, 0, lane);
     int state = 0;
-    for (long polls = 1; (int)(seen - target) < 0 && state < {STALLED}; polls++) {{
+    for (long polls = 1; FQ_SELDOM((int)(seen - target) < 0 && state < {STALLED}); polls++) {{
         state = {WAITED};
         if (polls % {POLLS_BETWEEN_CHECKS} == 0 && fq_given_up(control, lane)) state = {STALLED};
         if (polls >= patience) {{

@@ -11,6 +11,13 @@ static inline long fq_maximum_i64(long a, long b) {
 // In a function of its own the compiler would not know that values are the same for all lanes.
 #define FQ_INLINE __attribute__((always_inline)) static
 
+// A loop that is seldom entered must not take registers from the loops that do the work.
+#ifdef __clang__
+#define FQ_SELDOM(condition) __builtin_expect((condition) ? 1 : 0, 0)
+#else
+#define FQ_SELDOM(condition) (condition)
+#endif
+
 FQ_INLINE __global atomic_uint* fq_word(__global atomic_uint* control, long line, int word) {
     return control + 16 * line + word;
 }
@@ -102,7 +109,7 @@ FQ_INLINE int fq_wait(
     int lane) {
     uint seen = fq_look(control, line, 0, lane);
     int state = 0;
-    for (long polls = 1; (int)(seen - target) < 0 && state < 2; polls++) {
+    for (long polls = 1; FQ_SELDOM((int)(seen - target) < 0 && state < 2); polls++) {
         state = 1;
         if (polls % 1024 == 0 && fq_given_up(control, lane)) state = 2;
         if (polls >= patience) {
