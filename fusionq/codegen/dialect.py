@@ -45,7 +45,7 @@ class Dialect(Protocol):
     def function_name(self, function: str, type: ScalarType) -> str:
         """The name of a math function, by its name in ``ir.functions``."""
 
-    def device_function(self, function: str) -> str:
+    def device_function(self, function: str, *arguments: str) -> str:
         """What gives the value of one of ``ir.functions.DEVICE_FUNCTIONS``, in parentheses where
         it is more than a call."""
 

@@ -286,7 +286,8 @@ class ExpressionPrinter:
     def _call(self, expr: Call) -> Text:
         if expr.function in DEVICE_FUNCTIONS:
             self.device_functions.add(expr.function)
-            return Text(self._dialect.device_function(expr.function), UNARY)
+            arguments = [self._text(arg).text for arg in expr.args]
+            return Text(self._dialect.device_function(expr.function, *arguments), UNARY)
         name, type = expr.function, expr.args[0].type
         if name == "nextafter" and type.name == "float16":
             return self._helper(name, type, *expr.args)

@@ -46,8 +46,8 @@ _DEVICE_FUNCTIONS = {
     "first_sub_group": f"(sub_group_{_FIRST_ITEM} == 0)",
     "first_sub_group_here": f"(sub_group_non_uniform_{_FIRST_ITEM} == 0)",  # …_subgroup_ballot
     "last_sub_group": f"(sub_group_{_FIRST_ITEM} + get_sub_group_size() == {_GROUP_SIZE})",
-    "sub_group_first_here": f"(long)sub_group_non_uniform_{_FIRST_ITEM}",
-    "sub_group_size": "(long)get_sub_group_size()",
+    # cl_khr_subgroup_non_uniform_vote
+    "sub_group_has_here": "sub_group_non_uniform_any((long)get_local_linear_id() == ({}))",
     "leads_sub_group": "(get_sub_group_local_id() == 0)",
 }
 
@@ -107,8 +107,8 @@ class OpenCLC:
     def function_name(self, function: str, type: ScalarType) -> str:
         return _FUNCTION_NAMES.get(function, function)
 
-    def device_function(self, function: str) -> str:
-        return _DEVICE_FUNCTIONS[function]
+    def device_function(self, function: str, *arguments: str) -> str:
+        return _DEVICE_FUNCTIONS[function].format(*arguments)
 
     def saturating_cast(self, target: ScalarType, source: ScalarType) -> str:
         return f"convert_{_TYPE_NAMES[target.name]}_sat_rtz"

@@ -22,7 +22,7 @@ class InTile:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._dialect, name)
 
-    def device_function(self, function: str) -> str:
+    def device_function(self, function: str, *arguments: str) -> str:
         """See ``Dialect``; the first sub-group is the worker at the tile's first work-items."""
         match function:
             case "first_sub_group_here":
@@ -33,7 +33,7 @@ class InTile:
                 return "(fq_lane == 0)"
             case "record_row":
                 return "fq_row"
-        return self._dialect.device_function(function)
+        return self._dialect.device_function(function, *arguments)
 
     def work_item_query(self, query: Query, dim: int, ndim: int) -> str:
         """See ``Dialect``."""

@@ -31,17 +31,16 @@ SAME_TYPE_FUNCTIONS: dict[str, int] = {
     "pymax": 2,    # b if b > a else a (Python's max)
 }  # fmt: skip
 
-DEVICE_FUNCTIONS: dict[str, str] = {
-    "clock": "int64",                # the device's clock, in nanoseconds
-    "cycle_counter": "int64",        # of the processor, in counts of unknown length
-    "first_sub_group": "bool",       # in the sub-group that holds the group's first work-item
-    "first_sub_group_here": "bool",  # the same, where that work-item comes by
-    "last_sub_group": "bool",        # in the sub-group that holds the group's last work-item
-    "sub_group_first_here": "int64", # linear local id of the sub-group's first work-item
-    "sub_group_size": "int64",       # how many work-items the sub-group has
-    "leads_sub_group": "bool",       # first work-item of its sub-group
-    "record_row": "int64",           # in a persistent kernel: the tile's row, -1 if it has none
+DEVICE_FUNCTIONS: dict[str, tuple[str, int]] = {
+    "clock": ("int64", 0),               # the device's clock, in nanoseconds
+    "cycle_counter": ("int64", 0),       # of the processor, in counts of unknown length
+    "first_sub_group": ("bool", 0),      # in the sub-group that holds the group's first work-item
+    "first_sub_group_here": ("bool", 0), # the same, where that work-item comes by
+    "last_sub_group": ("bool", 0),       # in the sub-group that holds the group's last work-item
+    "sub_group_has_here": ("bool", 1),   # whether the work-item of a linear local id comes by
+    "leads_sub_group": ("bool", 0),      # first work-item of its sub-group
+    "record_row": ("int64", 0),          # in a persistent kernel: the tile's row, -1: it has none
 }  # fmt: skip
-"""What profiling asks of the device: functions without arguments, and their types.  All
+"""What profiling asks of the device: types, and numbers of arguments, which are int64.  All
 work-items of a sub-group must evaluate ``first_sub_group`` and ``last_sub_group``;
 the others may stand where only some come by, the first among them."""

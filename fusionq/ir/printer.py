@@ -356,9 +356,8 @@ class _Printer:
         return self.expr(lhs, left), self.expr(rhs, right)
 
     def _call(self, call: Call) -> str:
-        if call.function in DEVICE_FUNCTIONS:
-            return f"{call.function}()"
-        name = _PYTHON_FUNCTIONS.get(call.function, f"np.{call.function}")
+        default = call.function if call.function in DEVICE_FUNCTIONS else f"np.{call.function}"
+        name = _PYTHON_FUNCTIONS.get(call.function, default)
         if len(call.args) == 2:
             return f"{name}({', '.join(self._pair(*call.args, _SELECT, _SELECT))})"
         return f"{name}({', '.join(self.expr(a) for a in call.args)})"

@@ -437,7 +437,8 @@ class _Verifier:
             numeric = name != "sign" or not call.type.is_bool
             arity, right = SAME_TYPE_FUNCTIONS[name], types == {call.type} and numeric
         elif name in DEVICE_FUNCTIONS:
-            arity, right = 0, call.type.name == DEVICE_FUNCTIONS[name]
+            type_name, arity = DEVICE_FUNCTIONS[name]
+            right = call.type.name == type_name and types <= {INT64}
         else:
             self._fail(f"there is no function '{name}'")
         if len(call.args) != arity:

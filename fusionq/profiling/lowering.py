@@ -26,7 +26,6 @@ from fusionq.ir.nodes import (
     BinaryOp,
     Block,
     Call,
-    Cast,
     Clock,
     Compare,
     Const,
@@ -46,7 +45,7 @@ from fusionq.ir.nodes import (
     While,
 )
 from fusionq.ir.range_guard import RangeGuard, range_guard
-from fusionq.ir.types import BOOL, INT64, UINT64
+from fusionq.ir.types import BOOL, INT64
 from fusionq.ir.verifier import verify
 from fusionq.ir.walk import rewrite_body, statements
 from fusionq.passes.names import Names
@@ -207,10 +206,7 @@ class RecordLowering:
         for dim in range(1, self.kernel.ndim):
             last = _op("mul", last, ItemQuery("local_range", dim))
             last = _op("add", last, self._last_item(dim, self.guard))
-        # Less than the size and not negative, in one comparison.
-        place = _op("sub", last, Call(INT64, "sub_group_first_here", ()))
-        size = Call(INT64, "sub_group_size", ())
-        return Compare("lt", Cast(UINT64, place), Cast(UINT64, size))
+        return Call(BOOL, "sub_group_has_here", (last,))
 
     @staticmethod
     def _last_item(dim: int, guard: RangeGuard) -> Expr:
