@@ -45,6 +45,10 @@ _APART = 0.01
 _UNEVEN = 1e-4
 """How much the lengths of a count, measured one after the other, may differ."""
 
+_EARLY_NS = 100
+"""How early a look at the cycle counter may be: the processor does not wait for what comes before.
+Up to 55 ns were seen."""
+
 _SAME_CLOCK = 32
 """Looks at the host's clock on both sides of one at the device's."""
 
@@ -125,7 +129,7 @@ def _cycle_counter(backend: Backend, offset: int) -> Calibration | None:
         return None
     count_ns = (time_2 - time_0) / (count_2 - count_0)
     workers = _exchange(backend, "cycle_counter")
-    if workers is not None and workers.apart > 0:
+    if workers is not None and workers.apart * count_ns > _EARLY_NS:
         return None
     skew = None if workers is None else workers.bound * count_ns
     tick, record = _tick(steps) * count_ns, float(np.median(steps)) * count_ns
