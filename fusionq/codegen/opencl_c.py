@@ -47,7 +47,7 @@ _DEVICE_FUNCTIONS = {
     "first_sub_group_here": f"(sub_group_non_uniform_{_FIRST_ITEM} == 0)",  # …_subgroup_ballot
     "last_sub_group": f"(sub_group_{_FIRST_ITEM} + get_sub_group_size() == {_GROUP_SIZE})",
     # cl_khr_subgroup_non_uniform_vote
-    "sub_group_has_here": "sub_group_non_uniform_any((long)get_local_linear_id() == ({}))",
+    "sub_group_has_here": "sub_group_non_uniform_any((uint)get_local_linear_id() == (uint)({}))",
     "leads_sub_group": "(get_sub_group_local_id() == 0)",
 }
 
