@@ -91,6 +91,30 @@ def test_looks_that_were_early_are_no_contradiction(
     assert clock.function == function
 
 
+@pytest.mark.parametrize(("close_at", "bound"), [(3, 50), (20, 50), (None, 5_000_000)])
+def test_messages_are_exchanged_until_one_is_answered_soon(
+    backend: Backend, monkeypatch: pytest.MonkeyPatch, close_at: int | None, bound: int
+) -> None:
+    """On a busy machine two workers seldom run at once."""
+    exchanges = []
+
+    def exchange(backend: Backend, kernel: object, words: int, groups: int) -> np.ndarray:
+        exchanges.append(groups)
+        near = len(exchanges) - 1 == close_at
+        way = 50 if near else 5_000_000
+        times = np.array([[1000], [1000 + way], [1000 + 2 * way]]).repeat(calibration._ROUNDS, 1)
+        return np.concatenate([np.zeros(16, np.int64), times.ravel()])
+
+    monkeypatch.setattr(calibration, "_run", exchange)
+    monkeypatch.setattr(calibration, "_EXCHANGING_SECONDS", 0.02 if close_at is None else 60)
+    found = calibration._exchange(backend, "clock")
+    assert found == calibration._Exchange(bound, 0)
+    if close_at is None:
+        assert len(exchanges) > calibration._EXCHANGES
+    else:
+        assert len(exchanges) == max(calibration._EXCHANGES, close_at + 1)
+
+
 @pytest.mark.parametrize("function", ["clock", "cycle_counter"])
 @pytest.mark.parametrize(
     ("make", "overflow"), [(chain, "truncate"), (chain, "aggregate"), (steps, "truncate")]
