@@ -77,6 +77,8 @@ def i64(op: str, lhs: Expr, rhs: Expr) -> Binary:
         (i64("add", Select(INT64, P, A, B), C), "(a if p else b) + c"),
         (Call(INT64, "pymin", (A, i64("add", B, C))), "min(a, b + c)"),
         (Call(FLOAT32, "erf", (X,)), "math.erf(x)"),
+        (Call(INT64, "clock", ()), "clock()"),
+        (Call(BOOL, "sub_group_has_here", (B,)), "sub_group_has_here(b)"),
         (Call(FLOAT32, "maximum", (X, Const(FLOAT32, 0.0))), "np.maximum(x, 0.0)"),
         (Call(FLOAT32, "sqrt", (Const(FLOAT32, 2.0),)), "np.sqrt(np.float32(2.0))"),
         (Cast(FLOAT32, i64("add", A, B)), "np.float32(a + b)"),
