@@ -21,6 +21,10 @@ SMALLEST_TILE = 1024
 PIPELINED_TILE = 1 << 12
 """Work-items of a tile that goes through many stages: few enough for a core's cache."""
 
+LARGEST_OF_UNEQUAL = 1 << 14
+"""Work-items of the largest tile of a part of the memory where stages differ in size, as those of
+a reduction by rows do: the other stages' tiles are smaller."""
+
 SHORTEST_BLOCK = 8
 """Stages that the memory goes through at once even where they leave a core's cache."""
 
@@ -59,13 +63,14 @@ def choose_tiling(
     """
     items = max(prod(e) for e in extents)
     if pipelined and memory > CACHE_OF_ALL:
-        tiles = tuple(_slab(e, PIPELINED_TILE) for e in extents)
+        tiles = _slabs(extents)
         size = max(prod(t) * n for t, n in zip(tiles, item_bytes, strict=True))
         block = workers * max(CACHE_OF_A_WORKER // size, 1)
         block = max(block, min(SHORTEST_BLOCK, CACHE_OF_ALL // (3 * size)), 1)
         block = -(-len(extents) // -(-len(extents) // block))
-        rows = max(-(-e[0] // t[0]) for e, t in zip(extents, tiles, strict=True))
-        return Tiling(tiles, block, "stages" if rows >= 8 * block else "tickets")
+        rows = _rows(extents, tiles)
+        alike = max(map(prod, tiles)) < 2 * min(map(prod, tiles))
+        return Tiling(tiles, block, "stages" if alike and min(rows) >= 8 * block else "tickets")
     if items <= SMALL_STAGE:
         return Tiling(
             tuple(_shape(e, max(-(-prod(e) // workers), SUB_GROUP)) for e in extents),
@@ -81,6 +86,24 @@ def coarser(tiling: Tiling, extents: Sequence[tuple[int, ...]]) -> Tiling:
     """``tiling`` with tiles of twice as many work-items."""
     tiles = tuple(_shape(e, 2 * prod(t)) for e, t in zip(extents, tiling.tiles, strict=True))
     return replace(tiling, tiles=tiles)
+
+
+def _slabs(extents: Sequence[tuple[int, ...]]) -> tuple[tuple[int, ...], ...]:
+    """Tiles of a pipeline's stages.  Each stage is cut into about as many along the first
+    dimension, so that a tile of one waits for about one of another."""
+    tiles = tuple(_slab(e, PIPELINED_TILE) for e in extents)
+    rows = _rows(extents, tiles)
+    if max(rows) < 2 * min(rows) or max(prod(e[1:]) for e in extents) > LARGEST_TILE:
+        return tiles
+    parts = -(-max(prod(e) for e in extents) // LARGEST_OF_UNEQUAL)
+    return tuple((-(-e[0] // parts), *e[1:]) for e in extents)
+
+
+def _rows(
+    extents: Sequence[tuple[int, ...]], tiles: Sequence[tuple[int, ...]]
+) -> tuple[int, ...]:
+    """How many tiles each stage has along its first dimension."""
+    return tuple(-(-e[0] // t[0]) for e, t in zip(extents, tiles, strict=True))
 
 
 def _slab(extents: tuple[int, ...], items: int) -> tuple[int, ...]:
