@@ -21,6 +21,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -159,7 +160,7 @@ def _batch(launch: Launch) -> Callable[[], None]:
 
 def _alone(launch: Callable[[int], fq.Event]) -> dict[str, Callable[[], None]]:
     """Batches of each of ``LENGTHS``."""
-    return {f"alone {n}": _batch(lambda n=n: launch(n)) for n in LENGTHS}  # type: ignore[misc]
+    return {f"alone {n}": _batch(partial(launch, n)) for n in LENGTHS}
 
 
 def _host_loop() -> dict[str, Callable[[], object]]:
@@ -173,7 +174,7 @@ def _host_loop() -> dict[str, Callable[[], object]]:
     turns.argtypes, turns.restype = [ctypes.c_long, ctypes.c_float], ctypes.c_float
     lengths = {"short": SHORT // 4, "long": SHORT}
     return {
-        f"{name} loop {k}": lambda n=n: turns(n, 1)  # type: ignore[misc]
+        f"{name} loop {k}": partial(turns, n, 1)
         for name, n in lengths.items()
         for k in range(LOOPS)
     }
@@ -237,8 +238,7 @@ def regions(queue: fq.FusionQueue, rounds: int) -> list[Row]:
                 launch(turns).wait()
 
         runs: dict[str, Callable[[], object]] = {
-            name: lambda turns=turns: recorded(turns)  # type: ignore[misc]
-            for name, turns in lengths.items()
+            name: partial(recorded, turns) for name, turns in lengths.items()
         }
         # A launch has four times as many turns as its first region.
         alone = _alone(lambda n: launch(n * LONG // 4))
@@ -342,8 +342,7 @@ def delayed_producer(queue: fq.FusionQueue, rounds: int) -> list[Row]:
                 fused(length)
 
         runs: dict[str, Callable[[], object]] = {
-            f"recorded {n}": lambda n=n: recorded(n)  # type: ignore[misc]
-            for n in (1, 2)
+            f"recorded {n}": partial(recorded, n) for n in (1, 2)
         }
         alone = _alone(lambda n: fusions[n].replay())
         times = _interleaved({**_host_loop(), **alone, **runs}, rounds)

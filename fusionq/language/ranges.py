@@ -104,4 +104,4 @@ def as_range(value: Range | Sequence[int] | int) -> Range:
         return value
     if isinstance(value, (tuple, list)):
         return Range(*value)
-    return Range(value)  # type: ignore[arg-type]
+    return Range(value)  # type: ignore[arg-type]  # other sequences: Range says what is wrong

@@ -17,6 +17,7 @@ from fusionq.ir.nodes import (
     ArrayParam,
     Assign,
     Atomic,
+    AtomicOp,
     Binary,
     BinaryOp,
     Call,
@@ -29,6 +30,7 @@ from fusionq.ir.nodes import (
     ItemQuery,
     Kernel,
     Logical,
+    MemoryOrderName,
     Stmt,
     Store,
     Var,
@@ -271,9 +273,9 @@ def _exchange(backend: Backend, clock: Clock) -> _Exchange | None:
 def _exchange_kernel(clock: Clock) -> Kernel:
     """words[0] and words[8]: the turn that the first and the second work-item are at."""
 
-    def atomic(op: str, place: int, value: Expr | None, result: str | None) -> Stmt:
-        order = "acquire" if op == "load" else "release"
-        return Atomic(op, "words", (_const(place),), value, result, order, "device")  # type: ignore[arg-type]
+    def atomic(op: AtomicOp, place: int, value: Expr | None, result: str | None) -> Stmt:
+        order: MemoryOrderName = "acquire" if op == "load" else "release"
+        return Atomic(op, "words", (_const(place),), value, result, order, "device")
 
     turn, number = Var(INT64, "turn"), _op("add", Var(INT64, "turn"), _const(1))
     seen, looks = Var(INT64, "seen"), Var(INT64, "looks")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -76,7 +76,10 @@ def slot_intervals(table: Words, slot: Slot, groups: int) -> tuple[Intervals, in
     width = len(slot.fields)
     cells = table[:, slot.offset : slot.offset + slot.capacity * width]
     cells = cells.reshape(rows, slot.capacity, width)
-    column: Callable[[str], Words] = lambda name: cells[:, :, slot.fields.index(name)]  # noqa: E731
+
+    def column(name: str) -> Words:
+        return cells[:, :, slot.fields.index(name)]
+
     start = column("start")
     end = column("end") if "end" in slot.fields else start
     there = (start > 0) & (end >= start)

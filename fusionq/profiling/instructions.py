@@ -33,12 +33,11 @@ from fusionq.ir.nodes import (
 )
 from fusionq.ir.types import BOOL, INT64
 from fusionq.ir.verifier import verify
-from fusionq.ir.walk import rewrite_body
 from fusionq.megakernel.schedule import Schedule
 from fusionq.passes.names import Names
 from fusionq.profiling.decoding import Decoded, Words, counter_values, slot_intervals
 from fusionq.profiling.layout import layout_of
-from fusionq.profiling.lowering import BASE, RECORDS, RecordLowering
+from fusionq.profiling.lowering import BASE, RECORDS, RecordLowering, without_records
 from fusionq.profiling.regions import SPREAD_WORDS, Region, Slot
 from fusionq.profiling.timeline import INTERVAL, TILE_BITS, Intervals
 
@@ -87,7 +86,8 @@ def lower_persistent(
 ) -> LoweredPersistent:
     """Lower the records in the stages of ``kernel``, whose body is ``body``; ``instructions``:
     also record each tile.  Without a ``clock`` only counters are kept."""
-    kernels = [_without(c.kernel, clock is not None) for c in body.codes]
+    kept = ("counter",) if clock is None else ("region", "mark", "counter")
+    kernels = [without_records(c.kernel, kept) for c in body.codes]
     layouts = [layout_of(k, {}, "truncate", occurrences) for k in kernels]
     counters = tuple(dict.fromkeys(name for layout in layouts for name in layout.counters))
     own = bool(counters) or any(layout.slots for layout in layouts)
@@ -126,16 +126,6 @@ def lower_persistent(
     lowered_kernel = replace(kernel, params=(*kernel.params, *params), body=(new,))
     verify(lowered_kernel)
     return LoweredPersistent(lowered_kernel, layout, extra, new)
-
-
-def _without(kernel: Kernel, clock: bool) -> Kernel:
-    """``kernel`` without the records that a persistent kernel cannot keep."""
-    kinds = ("region", "mark", "counter") if clock else ("counter",)
-    kept = rewrite_body(
-        kernel.body,
-        stmt=lambda s: () if isinstance(s, Record) and s.kind not in kinds else (s,),
-    )
-    return replace(kernel, body=kept)
 
 
 def _counts(kernel: Kernel) -> bool:

@@ -13,7 +13,7 @@ what holds for a whole sub-group.  Records at the same place share one look at t
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 
@@ -73,10 +73,13 @@ class Lowered:
     extra: tuple[str, ...]
 
 
-def without_records(kernel: Kernel) -> Kernel:
-    """``kernel`` as if nobody had asked."""
-    drop = lambda s: () if isinstance(s, Record) else (s,)  # noqa: E731
-    return replace(kernel, body=rewrite_body(kernel.body, stmt=drop))
+def without_records(kernel: Kernel, keep: Collection[str] = ()) -> Kernel:
+    """``kernel`` as if nobody had asked but for the kinds ``keep``."""
+
+    def kept(stmt: Stmt) -> tuple[Stmt, ...]:
+        return () if isinstance(stmt, Record) and stmt.kind not in keep else (stmt,)
+
+    return replace(kernel, body=rewrite_body(kernel.body, stmt=kept))
 
 
 def lower_records(
@@ -96,10 +99,7 @@ def lower_records(
     ``clock``: the device function to look at; without one only counters are kept.
     """
     if clock is None:
-        counters_only = lambda s: (  # noqa: E731
-            () if isinstance(s, Record) and s.kind != "counter" else (s,)
-        )
-        kernel = replace(kernel, body=rewrite_body(kernel.body, stmt=counters_only))
+        kernel = without_records(kernel, keep=("counter",))
     layout = replace(layout_of(kernel, headings, overflow, occurrences), every=every)
     layout = layout.within(buffer_words)
     if not layout.slots and not layout.counters:
