@@ -9,8 +9,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from fusionq.config import set_disk_cache
-from fusionq.errors import (
+from fusionq.base.config import set_disk_cache
+from fusionq.base.errors import (
     ArgumentError,
     DeviceError,
     FusionAborted,
@@ -21,9 +21,8 @@ from fusionq.errors import (
     MegakernelStalled,
     PromotionConflict,
 )
-from fusionq.event import Event
+from fusionq.base.version import __version__
 from fusionq.frontend.kernel import kernel
-from fusionq.fusion import Fusion, fusion
 from fusionq.language import (
     AddressSpace,
     AtomicRef,
@@ -47,15 +46,15 @@ from fusionq.language import (
     reduce_over_group,
     region,
 )
-from fusionq.memory import Buffer, access
-from fusionq.queue import FusionQueue
+from fusionq.memory.buffer import Buffer, access
+from fusionq.runtime.event import Event
+from fusionq.runtime.fusion import Fusion, fusion
+from fusionq.runtime.queue import FusionQueue
 
 if TYPE_CHECKING:
     from fusionq import profiling
     from fusionq.profiling import profile
-    from fusionq.report import Report
-
-__version__ = "0.1.0"
+    from fusionq.report.report import Report
 
 __all__ = [
     "AddressSpace",
@@ -106,7 +105,7 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     # The report's module needs the analysis, which a plain import should not load.
     if name == "Report":
-        from fusionq.report import Report
+        from fusionq.report.report import Report
 
         return Report
     # Nor should it load the profiler.

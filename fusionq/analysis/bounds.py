@@ -9,7 +9,7 @@ import islpy as isl
 from fusionq.analysis.counterexample import counterexamples
 from fusionq.analysis.list_analysis import ListAnalysis, bounds_box
 from fusionq.analysis.submission import ArrayArgument
-from fusionq.errors import ArgumentError
+from fusionq.base.errors import ArgumentError
 
 
 def check_bounds(analysis: ListAnalysis) -> None:

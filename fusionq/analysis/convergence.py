@@ -10,7 +10,7 @@ from fusionq.analysis.counterexample import counterexamples
 from fusionq.analysis.item_relations import same_group
 from fusionq.analysis.item_space import local_range
 from fusionq.analysis.list_analysis import ListAnalysis, bounds_box
-from fusionq.errors import KernelLanguageError
+from fusionq.base.errors import KernelLanguageError
 
 
 def check_convergence(analysis: ListAnalysis, submission: int) -> None:

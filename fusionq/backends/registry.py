@@ -6,7 +6,7 @@ import functools
 from typing import Any
 
 from fusionq.backends.base import Backend, DeviceInfo
-from fusionq.errors import DeviceError
+from fusionq.base.errors import DeviceError
 
 
 def backend_for(target: Any, profiling: bool = False) -> Backend:

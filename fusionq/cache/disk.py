@@ -20,8 +20,8 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 
-from fusionq.config import DiskCacheSettings, disk_cache_enabled, disk_cache_settings
-from fusionq.errors import ArgumentError
+from fusionq.base.config import DiskCacheSettings, disk_cache_enabled, disk_cache_settings
+from fusionq.base.errors import ArgumentError
 
 FORMAT = "v1"
 """Of the files and their arrangement; what they hold has its version in the key."""

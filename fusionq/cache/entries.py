@@ -14,19 +14,19 @@ from typing import TypeVar
 
 from fusionq.analysis.submission import ScalarArgument, Submission
 from fusionq.backends.base import DeviceInfo, FloatMode, KeepsPrograms, KeptProgram
+from fusionq.base.config import debug_level
 from fusionq.cache.disk import disk_store
 from fusionq.cache.keys import digest
 from fusionq.cache.relocation import Place, absolute, relative
 from fusionq.cache.serialise import MalformedData, decode, encode
 from fusionq.cache.validation import check_plan, check_validity
 from fusionq.codegen.device_source import DeviceSource
-from fusionq.config import debug_level
 from fusionq.ir.nodes import Kernel
 from fusionq.ir.verifier import VerificationError
-from fusionq.kernel_facts import KernelFacts
 from fusionq.planning.plan import FusionOptions, Plan
 from fusionq.planning.structure import structure_key
 from fusionq.planning.validity import Validity
+from fusionq.submission.kernel_facts import KernelFacts
 
 T = TypeVar("T")
 

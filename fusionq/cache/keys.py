@@ -13,6 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from fusionq.base import version
+
 
 def digest(*parts: object) -> str:
     """sha256 (hex) of ``parts`` and of the code that computes with them.
@@ -48,10 +50,8 @@ def code_version() -> str:
     nobody has to remember to raise a number when a pass is changed, an upgrade and a switch of
     branches count too, and it costs a millisecond.
     """
-    from fusionq import __version__
-
     state = hashlib.sha256("\n".join(_source_states(Path(__file__).parent.parent)).encode())
-    versions = f"{__version__} {sys.implementation.cache_tag} {np.__version__}"
+    versions = f"{version.__version__} {sys.implementation.cache_tag} {np.version.__version__}"
     return f"{versions} {state.hexdigest()}"
 
 

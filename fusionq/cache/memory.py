@@ -13,9 +13,9 @@ from fusionq.analysis.submission import ArrayArgument
 from fusionq.backends.base import Program
 
 if TYPE_CHECKING:
-    from fusionq.execution import PreparedRun
+    from fusionq.execution.binding import PreparedRun
     from fusionq.planning.plan import Plan
-    from fusionq.submission_list import KnownSubmission
+    from fusionq.submission.pending import KnownSubmission
 
 
 class _Used(Protocol):

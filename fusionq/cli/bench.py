@@ -9,6 +9,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 import fusionq as fq
+from fusionq.base.errors import DeviceError
 from fusionq.benchmarks import first_fusion, host_cost, peak_memory, warm_start
 from fusionq.benchmarks.case import Unavailable
 from fusionq.benchmarks.cases import CASES
@@ -17,7 +18,6 @@ from fusionq.benchmarks.results import CaseResult, Result, to_json
 from fusionq.benchmarks.runner import run_case
 from fusionq.benchmarks.table import case_notes, case_table, special_table
 from fusionq.cli.console import bad_use, errors, failed, output, show_table
-from fusionq.errors import DeviceError
 
 SPECIAL = {
     module.NAME: module.DESCRIPTION for module in (host_cost, first_fusion, warm_start, peak_memory)

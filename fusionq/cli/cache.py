@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from rich.table import Table
 
+from fusionq.base.config import DiskCacheSettings, disk_cache_settings
+from fusionq.base.errors import ArgumentError
 from fusionq.cache.disk import DiskStore, Usage
 from fusionq.cli.console import bad_use, failed, output, show_table
-from fusionq.config import DiskCacheSettings, disk_cache_settings
-from fusionq.errors import ArgumentError
 
 KINDS = {
     "check": "kernels that submissions have been checked for",

@@ -5,8 +5,8 @@ from __future__ import annotations
 from rich.table import Table
 
 from fusionq.backends.registry import backend_for, list_devices
+from fusionq.base.errors import DeviceError
 from fusionq.cli.console import output, show_table
-from fusionq.errors import DeviceError
 
 
 def show_devices() -> None:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from pathlib import Path
 
+from fusionq.base.errors import ArgumentError, FusionqError
 from fusionq.cli.console import bad_use, failed, output, show_lines
 from fusionq.cli.scripts import run_script
-from fusionq.errors import ArgumentError, FusionqError
-from fusionq.queue_state import report_listeners
-from fusionq.report import Report
+from fusionq.report.report import Report
+from fusionq.runtime.state import report_listeners
 
 MOST_PICTURES = 20
 
@@ -72,7 +72,7 @@ class Fusions:
 
 def _check(plot: Path) -> None:
     """Whether a picture can be drawn, before the script has run."""
-    from fusionq.pictures.page import check_path, need_matplotlib
+    from fusionq.report.pictures.page import check_path, need_matplotlib
 
     try:
         check_path(plot)

@@ -6,9 +6,9 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
+from fusionq.base.errors import FusionqError
 from fusionq.cli.console import failed, output
 from fusionq.cli.scripts import run_script
-from fusionq.errors import FusionqError
 
 
 def profile_script(

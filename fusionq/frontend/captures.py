@@ -15,7 +15,7 @@ from types import FunctionType, ModuleType
 
 import numpy as np
 
-from fusionq.errors import KernelLanguageError
+from fusionq.base.errors import KernelLanguageError
 from fusionq.frontend.source import FunctionSource, KernelText, function_source
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from enum import IntEnum
 from typing import NoReturn
 
-from fusionq.errors import KernelLanguageError
+from fusionq.base.errors import KernelLanguageError
 from fusionq.ir.nodes import (
     Assign,
     Binary,

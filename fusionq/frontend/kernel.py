@@ -8,7 +8,7 @@ from collections.abc import Callable
 from types import FunctionType
 from typing import Any, Literal, NoReturn
 
-from fusionq.errors import ArgumentError, KernelLanguageError
+from fusionq.base.errors import ArgumentError, KernelLanguageError
 from fusionq.frontend.captures import Captures
 from fusionq.frontend.signature import ArrayType, LocalType, Signature
 from fusionq.frontend.source import FunctionSource, KernelText

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from types import FunctionType, ModuleType
 
-from fusionq.errors import KernelLanguageError
+from fusionq.base.errors import KernelLanguageError
 from fusionq.frontend.captures import Captures
 from fusionq.frontend.control_flow import conflict
 from fusionq.frontend.draft import finish

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from types import FunctionType
 
-from fusionq.errors import KernelLanguageError
+from fusionq.base.errors import KernelLanguageError
 from fusionq.ir.nodes import Span
 
 

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import NoReturn
 
-from fusionq.errors import KernelLanguageError
+from fusionq.base.errors import KernelLanguageError
 from fusionq.frontend.captures import Captures
 from fusionq.frontend.draft import Draft, Jump, stores
 from fusionq.frontend.signature import Signature

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import NoReturn
 
-from fusionq.errors import FusionqError
+from fusionq.base.errors import FusionqError
 from fusionq.ir.functions import (
     DEVICE_FUNCTIONS,
     FLOAT_FUNCTIONS,

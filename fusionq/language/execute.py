@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fusionq.errors import DeviceError
+from fusionq.base.errors import DeviceError
 from fusionq.language.casts import cast
 from fusionq.language.scalar_functions import (
     BUILTIN_FUNCTIONS,

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fusionq.errors import ArgumentError
+from fusionq.base.errors import ArgumentError
 from fusionq.language.casts import integer_limits
 from fusionq.language.execute import KernelArray, ScalarConstructor
 from fusionq.language.scalar_functions import to_int

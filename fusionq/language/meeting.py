@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from fusionq.errors import DeviceError
+from fusionq.base.errors import DeviceError
 from fusionq.language.combine import over_group
 
 _current = threading.local()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import prod
 
-from fusionq.errors import ArgumentError
+from fusionq.base.errors import ArgumentError
 
 
 def _extents(values: Sequence[int], what: str) -> tuple[int, ...]:

@@ -18,8 +18,8 @@ from fusionq.backends.base import (
     PreparedLaunch,
     Program,
 )
+from fusionq.base.errors import MegakernelStalled
 from fusionq.codegen import queue_layout as q
-from fusionq.errors import MegakernelStalled
 from fusionq.ir.nodes import ArrayParam, Kernel, Param, Persistent, ScalarParam, StageCode
 from fusionq.ir.walk import subexpressions
 from fusionq.megakernel.schedule import Schedule, make_schedule

@@ -9,7 +9,7 @@ from typing import Literal
 from fusionq.analysis.footprint import Footprint
 from fusionq.analysis.item_space import ItemSpace
 from fusionq.analysis.list_analysis import ListAnalysis
-from fusionq.config import debug_level
+from fusionq.base.config import debug_level
 from fusionq.ir.nodes import Barrier, Kernel
 from fusionq.ir.printer import print_kernel
 from fusionq.ir.verifier import verify

@@ -8,8 +8,8 @@ from math import prod
 from fusionq.analysis.item_space import global_range
 from fusionq.analysis.submission import Submission
 from fusionq.backends.base import DeviceInfo, LaunchShape
+from fusionq.base.errors import ArgumentError
 from fusionq.codegen.launch_shape import launch_shape
-from fusionq.errors import ArgumentError
 from fusionq.planning.plan import StagePlan
 
 

@@ -14,7 +14,7 @@ from fusionq.analysis.private_footprint import private_footprint
 from fusionq.analysis.submission import ArrayArgument, Promotion, Submission
 from fusionq.analysis.work_groups import candidates, keeps_inside, largest_extents
 from fusionq.backends.base import DeviceInfo
-from fusionq.errors import PromotionConflict
+from fusionq.base.errors import PromotionConflict
 from fusionq.ir.walk import local_bytes
 from fusionq.planning.plan import FusionOptions, PromotionDecision
 from fusionq.planning.stages import Stage

@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from fusionq.backends.base import ArrayBinding, Backend, LaunchShape
-from fusionq.compilation import program_of
-from fusionq.errors import DeviceError
+from fusionq.base.errors import DeviceError
+from fusionq.execution.compile import program_of
 from fusionq.ir.nodes import (
     ArrayParam,
     Assign,

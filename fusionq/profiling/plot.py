@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fusionq.errors import FusionqError
+from fusionq.base.errors import FusionqError
 from fusionq.profiling.accounting import KINDS
 from fusionq.profiling.text import percent
 from fusionq.profiling.timeline import ACCOUNTED, Timeline

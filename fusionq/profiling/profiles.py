@@ -8,9 +8,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from fusionq.call_site import user_span
-from fusionq.errors import ArgumentError, FusionStateError
-from fusionq.launcher import Launcher, launcher_listeners
+from fusionq.base.call_site import user_span
+from fusionq.base.errors import ArgumentError, FusionStateError
 from fusionq.profiling.accounting import (
     Accounting,
     Overlap,
@@ -30,8 +29,9 @@ from fusionq.profiling.session import QueueSession, SessionOptions, Work, timeli
 from fusionq.profiling.stages import RecordStages
 from fusionq.profiling.timeline import Timeline
 from fusionq.profiling.waits import Blame, blame
-from fusionq.queue import FusionQueue
-from fusionq.queue_state import all_queues
+from fusionq.runtime.launcher import Launcher, launcher_listeners
+from fusionq.runtime.queue import FusionQueue
+from fusionq.runtime.state import all_queues
 
 _OVERFLOWS = ("truncate", "ring", "aggregate")
 

@@ -19,11 +19,11 @@ from fusionq.backends.base import (
     LaunchShape,
     PreparedLaunch,
 )
+from fusionq.base.options import OptionValues
 from fusionq.cache.memory import BuiltPlan
-from fusionq.compilation import programs_of
-from fusionq.execution import PreparedRun, bind
+from fusionq.execution.binding import PreparedRun, bind
+from fusionq.execution.compile import programs_of
 from fusionq.megakernel.schedule import Schedule
-from fusionq.options import OptionValues
 from fusionq.planning.plan import FusionOptions
 from fusionq.profiling.calibration import Calibration
 from fusionq.profiling.decoding import Decoded, Words, decode, prepare_words
@@ -34,7 +34,7 @@ from fusionq.profiling.regions import WORD_BYTES, Region
 from fusionq.profiling.sampling import worth_recording
 from fusionq.profiling.text import joined
 from fusionq.profiling.timeline import INTERVAL, Aggregate, Intervals, Launch, Variant
-from fusionq.submission_list import SubmissionList
+from fusionq.submission.pending import SubmissionList
 
 _MOST_DEPTH = 64
 """Launches whose records one buffer holds at most before they are read."""

@@ -10,18 +10,18 @@ import numpy as np
 from fusionq.analysis.submission import Submission
 from fusionq.analysis.traffic import Traffic, traffic
 from fusionq.backends.base import Backend
-from fusionq.errors import DeviceError
-from fusionq.execution import PreparedRun, prepare
-from fusionq.launcher import Launcher
-from fusionq.options import UNFUSED, OptionValues
+from fusionq.base.errors import DeviceError
+from fusionq.base.options import UNFUSED, OptionValues
+from fusionq.execution.binding import PreparedRun, prepare
+from fusionq.execution.scratch import Scratch, bytes_written
+from fusionq.memory.storage import Storage
 from fusionq.planning.plan import Plan
 from fusionq.profiling.calibration import Calibration, calibrate
 from fusionq.profiling.instrumented_plan import RecordOptions
 from fusionq.profiling.recorder import ProfiledRun, Recorded, no_intervals
 from fusionq.profiling.timeline import Timeline, Variant, assign_workers
-from fusionq.scratch import Scratch, bytes_written
-from fusionq.storage import Storage
-from fusionq.submission_list import KnownSubmission, SubmissionList
+from fusionq.runtime.launcher import Launcher
+from fusionq.submission.pending import KnownSubmission, SubmissionList
 
 ROUNDS = 5
 """How often the fused and the unfused form of a list are compared; the first warms up."""

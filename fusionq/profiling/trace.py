@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fusionq.errors import FusionqError
+from fusionq.base.errors import FusionqError
 from fusionq.profiling.timeline import ACCOUNTED, Timeline
 from fusionq.profiling.waits import last_arrivers
 

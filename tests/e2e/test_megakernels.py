@@ -10,8 +10,8 @@ import numpy.typing as npt
 import pytest
 
 import fusionq as fq
+from fusionq.base.options import Strategy
 from fusionq.kernels.library import Array
-from fusionq.options import Strategy
 
 Floats = npt.NDArray[np.float32]
 Submit = Callable[[fq.FusionQueue, list[fq.Buffer]], None]

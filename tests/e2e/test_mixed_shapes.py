@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import fusionq as fq
+from fusionq.base.options import Strategy
 from fusionq.kernels.library import Array
-from fusionq.options import Strategy
 
 
 @fq.kernel

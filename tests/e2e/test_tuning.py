@@ -15,8 +15,8 @@ import numpy.typing as npt
 import pytest
 
 import fusionq as fq
-from fusionq import tuning
 from fusionq.cache.memory import PLANS
+from fusionq.execution import autotune
 from fusionq.ir.nodes import Persistent
 from fusionq.kernels.library import Array
 from fusionq.planning.validity import size_order
@@ -93,7 +93,7 @@ class Measured:
 def measured(monkeypatch: pytest.MonkeyPatch) -> Measured:
     """What was measured; nothing is the fastest until the test says so."""
     made = Measured()
-    monkeypatch.setattr(tuning, "medians", made)
+    monkeypatch.setattr(autotune, "medians", made)
     return made
 
 
@@ -341,7 +341,8 @@ with fq.fusion(queue, tune=sys.argv[2] == "tune") as f:
         queue.submit(turned, 200, b, a)
 assert np.array_equal(a.numpy(), start + 4)
 report = f.report
-print(json.dumps([report.strategy, report.cache, report.choice, "fusionq.tuning" in sys.modules]))
+tuner = "fusionq.execution.autotune" in sys.modules
+print(json.dumps([report.strategy, report.cache, report.choice, tuner]))
 """
 
 
@@ -463,7 +464,7 @@ def test_integers_that_were_compiled_in_are_measured_once_more(
 def test_too_much_to_copy(
     queue: fq.FusionQueue, measured: Measured, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tuning, "MOST_BYTES", 2 * 96 * 4 - 1)
+    monkeypatch.setattr(autotune, "MOST_BYTES", 2 * 96 * 4 - 1)
     report = tuned(queue, tune=True)
     assert report.choice is not None and report.choice.startswith(
         "not measured: the list writes to 768 bytes of arrays, and measuring copies at most 767"
@@ -471,7 +472,7 @@ def test_too_much_to_copy(
     assert not measured.strategies
     plain = tuned(queue).choice
     assert plain is None or "not measured" not in plain
-    monkeypatch.setattr(tuning, "MOST_BYTES", 2 * 96 * 4)
+    monkeypatch.setattr(autotune, "MOST_BYTES", 2 * 96 * 4)
     assert tuned(queue, tune=True).plan.measured
 
 
@@ -481,7 +482,7 @@ def test_no_memory_for_copies(
     def full(*arguments: object) -> object:
         raise fq.DeviceError("there is no more memory\nand a second line")
 
-    monkeypatch.setattr(tuning, "Scratch", full)
+    monkeypatch.setattr(autotune, "Scratch", full)
     report = tuned(queue, tune=True)
     assert report.choice is not None
     assert "768 bytes" in report.choice and "there is no more memory" in report.choice
@@ -541,14 +542,14 @@ def test_what_stalls_is_left_out(
     queue: fq.FusionQueue, measured: Measured, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     measured.fastest = "megakernel"
-    launch = tuning._RunOnCopies.launch
+    launch = autotune._RunOnCopies.launch
 
-    def stalling(run: tuning._RunOnCopies, depends: Any) -> Any:
+    def stalling(run: autotune._RunOnCopies, depends: Any) -> Any:
         if run.built.plan.strategy == "megakernel":
             raise fq.MegakernelStalled("stage 1 gave up waiting")
         return launch(run, depends)
 
-    monkeypatch.setattr(tuning._RunOnCopies, "launch", stalling)
+    monkeypatch.setattr(autotune._RunOnCopies, "launch", stalling)
     report = tuned(queue, tune=True)
     assert report.strategy != "megakernel"
     assert {m.strategy for m in report.plan.measured} == {"sequence", "unfused"}
@@ -602,7 +603,7 @@ class Clock:
 def test_medians_take_turns() -> None:
     clock = Clock()
     runs = {name: clock.run(name, 0.1, 0.3, 0.2) for name in "abc"}
-    found = tuning.medians(runs, clock)
+    found = autotune.medians(runs, clock)
     assert set(found) == set("abc") and all(t == pytest.approx(0.2) for t in found.values())
     rounds = ["".join(clock.order[k : k + 3]) for k in range(0, len(clock.order), 3)]
     assert all(sorted(r) == list("abc") for r in rounds)
@@ -617,20 +618,20 @@ def test_medians_give_up_what_is_clearly_worse() -> None:
         "c": clock.run("c", 9e-3, 1.2e-3, 9e-3),  # once as fast as the others
         "d": clock.run("d", 1.5e-3),
     }
-    found = tuning.medians(runs, clock)
-    assert clock.order.count("d") == tuning.EARLIEST
+    found = autotune.medians(runs, clock)
+    assert clock.order.count("d") == autotune.EARLIEST
     assert clock.order.count("a") == clock.order.count("b") == clock.order.count("c") == 40
     assert min(found, key=found.__getitem__) == "a"
 
 
 def test_medians_stop_when_one_is_left() -> None:
     clock = Clock()
-    tuning.medians({"a": clock.run("a", 1e-3), "b": clock.run("b", 9e-3)}, clock)
-    assert len(clock.order) == 2 * tuning.EARLIEST
+    autotune.medians({"a": clock.run("a", 1e-3), "b": clock.run("b", 9e-3)}, clock)
+    assert len(clock.order) == 2 * autotune.EARLIEST
 
 
-@pytest.mark.parametrize(("seconds", "rounds"), [(0.04, tuning.FEWEST_ROUNDS), (5.0, 1)])
+@pytest.mark.parametrize(("seconds", "rounds"), [(0.04, autotune.FEWEST_ROUNDS), (5.0, 1)])
 def test_medians_stop_after_a_time(seconds: float, rounds: int) -> None:
     clock = Clock()
-    tuning.medians({"a": clock.run("a", seconds), "b": clock.run("b", seconds)}, clock)
+    autotune.medians({"a": clock.run("a", seconds), "b": clock.run("b", seconds)}, clock)
     assert len(clock.order) == 2 * rounds

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import fusionq as fq
 from fusionq.backends.reference.order import Order
-from fusionq.options import Barriers, Promote
+from fusionq.base.options import Barriers, Promote
 from tests.property.group_programs import group_programs
 from tests.property.kernel_expressions import Features
 from tests.property.programs import Program

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import fusionq as fq
 from fusionq.backends.base import Binding
-from fusionq.execution import PreparedRun
+from fusionq.execution.binding import PreparedRun
 from fusionq.frontend.kernel import KernelFunction
 from fusionq.ir.nodes import Kernel
 from fusionq.megakernel import launch, schedule

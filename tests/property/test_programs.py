@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import fusionq as fq
+from fusionq.base.options import Barriers, Promote
 from fusionq.frontend.kernel import KernelFunction
-from fusionq.options import Barriers, Promote
 from tests.property.kernel_expressions import Features
 from tests.property.launches import Array
 from tests.property.programs import Program, View, programs

@@ -16,7 +16,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from fusionq.errors import DeviceError
+from fusionq.base.errors import DeviceError
 
 INSTALL = 'pip install "fusionq[dpex]" in an environment of its own, Python 3.10 or 3.11'
 

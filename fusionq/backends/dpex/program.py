@@ -14,8 +14,8 @@ from fusionq.backends.dpex.source import argument_type, generate, uses_groups
 from fusionq.backends.dpex.spirv import without_contraction
 from fusionq.backends.sycl.program import SyclProgram
 from fusionq.backends.sycl.runtime import load_dpctl
+from fusionq.base.errors import DeviceError
 from fusionq.codegen import DeviceSource
-from fusionq.errors import DeviceError
 from fusionq.ir.nodes import Kernel
 from fusionq.ir.types import FLOAT64
 

@@ -6,10 +6,10 @@ from fusionq.backends.dpex.expressions import ExpressionPrinter
 from fusionq.backends.dpex.helpers import Helpers, stored_name
 from fusionq.backends.dpex.names import PythonNames
 from fusionq.backends.dpex.statements import INDENT, StatementPrinter
+from fusionq.base.errors import DeviceError
 from fusionq.codegen import DeviceSource, Pointer, Scalar, Slot
 from fusionq.codegen.intervals import Intervals
 from fusionq.codegen.memory import Memory
-from fusionq.errors import DeviceError
 from fusionq.ir.functions import FLOAT_FUNCTIONS
 from fusionq.ir.nodes import (
     ArrayParam,

@@ -6,9 +6,9 @@ from collections.abc import Iterable
 
 from fusionq.backends.dpex.expressions import ExpressionPrinter
 from fusionq.backends.dpex.helpers import Helpers, stored_name
+from fusionq.base.errors import DeviceError
 from fusionq.codegen.intervals import Intervals
 from fusionq.codegen.names import Names
-from fusionq.errors import DeviceError
 from fusionq.ir.nodes import (
     ArrayDecl,
     Assign,

@@ -19,7 +19,7 @@ from fusionq.backends.reference.persistent import (
     PersistentReferenceLaunch,
     build_persistent,
 )
-from fusionq.errors import DeviceError
+from fusionq.base.errors import DeviceError
 from fusionq.ir.nodes import Kernel, Persistent
 from fusionq.ir.printer import print_kernel
 from fusionq.ir.verifier import verify

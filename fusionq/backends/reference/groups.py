@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 
 from fusionq.backends.reference.memory import CheckedArray
 from fusionq.backends.reference.scalars import Scalar
-from fusionq.errors import DeviceError
+from fusionq.base.errors import DeviceError
 from fusionq.ir.nodes import AtomicOp, Barrier, GroupCall, Span
 from fusionq.language.combine import COMBINE, over_group
 

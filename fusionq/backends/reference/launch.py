@@ -15,7 +15,7 @@ from fusionq.backends.reference.groups import Steps, run_group
 from fusionq.backends.reference.memory import CheckedArray, array_at
 from fusionq.backends.reference.order import Box, Index, Order, box_items, work_items
 from fusionq.backends.reference.scalars import Scalar, as_scalar
-from fusionq.errors import DeviceError
+from fusionq.base.errors import DeviceError
 from fusionq.ir.nodes import ArrayParam, Barrier, GroupCall, Kernel, KernelParam, ScalarParam
 from fusionq.ir.walk import statements
 

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from fusionq.backends.base import ArrayBinding
 from fusionq.backends.reference.scalars import Scalar
-from fusionq.errors import DeviceError
+from fusionq.base.errors import DeviceError
 from fusionq.ir.nodes import Span
 from fusionq.ir.types import ScalarType
 from fusionq.language.casts import integer_limits

@@ -28,8 +28,8 @@ from fusionq.backends.reference.workers import (
     launch,
     random_choice,
 )
+from fusionq.base.errors import DeviceError
 from fusionq.codegen import queue_layout as q
-from fusionq.errors import DeviceError
 from fusionq.ir.nodes import ArrayParam, Kernel, Persistent
 
 LONGEST_DELAY = 10

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from fusionq.backends.base import DeviceInfo
 from fusionq.backends.sycl.runtime import load_dpctl, missing_parts
-from fusionq.errors import ArgumentError, DeviceError
+from fusionq.base.errors import ArgumentError, DeviceError
 
 
 def opencl_devices() -> list[Any]:

@@ -11,9 +11,9 @@ import numpy as np
 from fusionq.backends.base import ArrayBinding, Binding, DeviceEvent, LaunchShape
 from fusionq.backends.sycl.program import SyclProgram
 from fusionq.backends.sycl.runtime import load_dpctl
+from fusionq.base.errors import ArgumentError
 from fusionq.codegen import Extent, Pointer, Scalar, Slot, Stride
 from fusionq.codegen.intervals import Interval, of_type
-from fusionq.errors import ArgumentError
 from fusionq.ir.nodes import ScalarParam
 
 _C_TYPES: dict[str, Any] = {

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fusionq.backends.sycl.runtime import load_dpctl
-from fusionq.errors import DeviceError
+from fusionq.base.errors import DeviceError
 
 HUGE_PAGE = 2 << 20
 """Bytes of a huge page on x86-64 and most arm64 kernels."""

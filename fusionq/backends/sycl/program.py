@@ -10,8 +10,8 @@ from fusionq.backends.base import FloatMode, KeptProgram
 from fusionq.backends.sycl.binary import binary_of, kernel_from_binary
 from fusionq.backends.sycl.build_log import build_log
 from fusionq.backends.sycl.runtime import load_dpctl
+from fusionq.base.errors import DeviceError
 from fusionq.codegen import DeviceSource, Slot
-from fusionq.errors import DeviceError
 from fusionq.ir.nodes import Kernel
 from fusionq.ir.types import FLOAT16, FLOAT64
 

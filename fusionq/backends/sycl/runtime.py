@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from fusionq.backends.dpex.environment import load_sycl_runtime
-from fusionq.errors import DeviceError
+from fusionq.base.errors import DeviceError
 
 INSTALL = 'pip install "fusionq[sycl]"'
 _LOADER_VARIABLE = "OCL_ICD_FILENAMES"

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 import fusionq as fq
-from fusionq import recording
 from fusionq.cache import disk, keys
 from fusionq.cache.disk import DiskStore
 from fusionq.cache.memory import PLANS
+from fusionq.submission import admission
 from tests.unit.runtime.conftest import has_sycl
 
 
@@ -30,7 +30,7 @@ def directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]
 def forget() -> None:
     """Forget all but what is on disk, as a new process."""
     PLANS.clear()
-    recording._checked.clear()
+    admission._checked.clear()
     disk._store.cache_clear()
     disk._warn.cache_clear()
     keys.code_version.cache_clear()

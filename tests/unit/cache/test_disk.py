@@ -15,9 +15,9 @@ from pathlib import Path
 import pytest
 
 import fusionq as fq
+from fusionq.base.config import DEFAULT_CACHE_BYTES, disk_cache_settings
 from fusionq.cache import disk
 from fusionq.cache.disk import BUCKETS, FORMAT, DiskStore, Usage, disk_store
-from fusionq.config import DEFAULT_CACHE_BYTES, disk_cache_settings
 
 
 def key_of(number: int, bucket: str | None = None) -> str:

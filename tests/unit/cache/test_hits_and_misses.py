@@ -178,7 +178,7 @@ def test_another_device_or_driver(what: str) -> None:
 
 def test_another_version_of_fusionq(queue: fq.FusionQueue, monkeypatch) -> None:
     run(BASE, queue)
-    monkeypatch.setattr(fq, "__version__", "99.0")
+    monkeypatch.setattr("fusionq.base.version.__version__", "99.0")
     forget()
     assert run(BASE, queue).cache == "miss"
     monkeypatch.undo()

@@ -67,7 +67,7 @@ def test_the_same_in_every_process() -> None:
 # ---------------------------------------------------------------------------- fusionq itself
 def test_another_version_of_fusionq(monkeypatch: pytest.MonkeyPatch) -> None:
     before = digest("x")
-    monkeypatch.setattr(fq, "__version__", "0.0.0")
+    monkeypatch.setattr("fusionq.base.version.__version__", "0.0.0")
     code_version.cache_clear()
     assert digest("x") != before
 

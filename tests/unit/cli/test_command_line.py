@@ -15,7 +15,7 @@ import fusionq as fq
 from fusionq.backends.base import DeviceInfo
 from fusionq.cli import devices
 from fusionq.cli.main import app, parse_size
-from fusionq.queue_state import report_listeners
+from fusionq.runtime.state import report_listeners
 
 SCRIPT = """
 import sys

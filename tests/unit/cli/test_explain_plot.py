@@ -67,7 +67,7 @@ def test_no_more_pictures_than_anybody_looks_at(
     script: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("matplotlib")
-    monkeypatch.setattr("fusionq.report.Report.plot", lambda self, path: path.touch())
+    monkeypatch.setattr("fusionq.report.report.Report.plot", lambda self, path: path.touch())
     sizes = ",".join(map(str, range(1, MOST_PICTURES + 4)))
     code, out, _ = run("explain", "--plot", str(script.with_name("plan.png")), str(script), sizes)
     assert code == 0

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import fusionq as fq
-from fusionq.errors import KernelLanguageError
+from fusionq.base.errors import KernelLanguageError
 from fusionq.ir.walk import statements
 from tests.unit.frontend.running import define, run_both, specialised
 

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from fusionq.errors import KernelLanguageError
+from fusionq.base.errors import KernelLanguageError
 from fusionq.ir.nodes import Assign, Binary, Call, Const, Extent, Load, Select, Store, Var
 from fusionq.ir.types import BOOL, FLOAT16, FLOAT32, FLOAT64, INT32, INT64
 from fusionq.ir.walk import expressions

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import fusionq as fq
-from fusionq.errors import KernelLanguageError
+from fusionq.base.errors import KernelLanguageError
 from fusionq.frontend import kernel
 from fusionq.ir.nodes import (
     Barrier,

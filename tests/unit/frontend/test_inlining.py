@@ -6,7 +6,7 @@ import types
 import numpy as np
 import pytest
 
-from fusionq.errors import KernelLanguageError
+from fusionq.base.errors import KernelLanguageError
 from fusionq.frontend import kernel
 from fusionq.ir.nodes import Assign, Const, If, Store
 from fusionq.ir.types import FLOAT32, FLOAT64

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from fusionq.errors import KernelLanguageError
+from fusionq.base.errors import KernelLanguageError
 from fusionq.ir.nodes import Binary, Compare, Const, ItemQuery, Logical, Store
 from fusionq.ir.types import INT64
 from fusionq.language import Item, NdItem, NdRange

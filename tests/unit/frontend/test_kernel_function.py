@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import fusionq.language as fq
-from fusionq.errors import ArgumentError, KernelLanguageError
+from fusionq.base.errors import ArgumentError, KernelLanguageError
 from fusionq.frontend import KernelFunction, kernel
 from fusionq.frontend.signature import ArrayType, Signature
 from fusionq.ir.nodes import ArrayParam, Assign, Binary, ItemQuery, Load, ScalarParam, Store, Var

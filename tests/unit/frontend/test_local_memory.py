@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import fusionq as fq
-from fusionq.errors import ArgumentError
+from fusionq.base.errors import ArgumentError
 from fusionq.frontend import kernel
 from fusionq.frontend.signature import ArrayType, LocalType, Signature
 from fusionq.ir.nodes import (

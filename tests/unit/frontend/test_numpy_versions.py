@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from fusionq.backends.reference import run_function
-from fusionq.errors import DeviceError
+from fusionq.base.errors import DeviceError
 from fusionq.ir.nodes import Cast, Const, Select, Store
 from fusionq.ir.types import SCALAR_TYPES, WEAK_FLOAT, WEAK_INT, promote
 from fusionq.language import Range

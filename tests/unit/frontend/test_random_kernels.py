@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from fusionq.errors import KernelLanguageError
+from fusionq.base.errors import KernelLanguageError
 from tests.unit.frontend.random_kernels import SIZE, Program
 from tests.unit.frontend.running import define, run_both
 

@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pytest
 
-from fusionq.errors import KernelLanguageError
+from fusionq.base.errors import KernelLanguageError
 from tests.unit.frontend.running import define, specialised
 
 CASES = [

@@ -6,7 +6,7 @@ import linecache
 import numpy as np
 import pytest
 
-from fusionq.errors import KernelLanguageError
+from fusionq.base.errors import KernelLanguageError
 from fusionq.frontend import kernel
 from fusionq.frontend.source import function_source
 from tests.unit.frontend.running import define, specialised

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from fusionq.errors import KernelLanguageError
+from fusionq.base.errors import KernelLanguageError
 from fusionq.frontend.typing_rules import WEAK_BOOL, arithmetic_type, comparison_type, join
 from fusionq.ir.nodes import Binary, Call, Cast, Compare, Const, Param, Store, Var
 from fusionq.ir.types import (

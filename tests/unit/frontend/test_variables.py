@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from fusionq.errors import KernelLanguageError
+from fusionq.base.errors import KernelLanguageError
 from fusionq.ir.nodes import (
     Assign,
     Const,

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import fusionq as fq
+from fusionq.base.errors import MegakernelStalled
 from fusionq.codegen import queue_layout as q
-from fusionq.errors import MegakernelStalled
-from fusionq.execution import PreparedRun
+from fusionq.execution.binding import PreparedRun
 from fusionq.megakernel.launch import PersistentLaunch
 from tests.property.running import needs_device
 from tests.unit.megakernel.cases import blur, reverse

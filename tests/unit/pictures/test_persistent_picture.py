@@ -9,16 +9,16 @@ import pytest
 
 from fusionq.megakernel.schedule import Schedule
 from fusionq.megakernel.tiling import Tiling
-from fusionq.pictures.distances import distances, positions
+from fusionq.report.pictures.distances import distances, positions
 from tests.unit.megakernel.cases import CASES, _pairs, blur
 from tests.unit.megakernel.plans import PersistentPlan, persistent, waited
 from tests.unit.pictures.reports import shown, text_of, texts
 
 pytest.importorskip("matplotlib")
 
-from fusionq.pictures.page import Page
-from fusionq.pictures.persistent import PersistentPicture
-from fusionq.pictures.tile_rows import MOST_TILES, shown_stages
+from fusionq.report.pictures.page import Page
+from fusionq.report.pictures.persistent import PersistentPicture
+from fusionq.report.pictures.tile_rows import MOST_TILES, shown_stages
 
 
 def picture(plan: PersistentPlan, schedule: Schedule) -> Any:

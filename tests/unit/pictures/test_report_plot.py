@@ -31,7 +31,7 @@ from tests.unit.pictures.reports import (
 
 pytest.importorskip("matplotlib")
 
-from fusionq.pictures.fusion import figure_of
+from fusionq.report.pictures.fusion import figure_of
 
 
 def test_launches_dependences_barriers_and_promotions() -> None:

@@ -7,7 +7,7 @@ import pytest
 
 import fusionq as fq
 from fusionq.backends.base import DeviceInfo
-from fusionq.errors import ArgumentError, FusionRefused, PromotionConflict
+from fusionq.base.errors import ArgumentError, FusionRefused, PromotionConflict
 from fusionq.ir.printer import print_kernel
 from fusionq.ir.walk import local_memories
 from fusionq.language.ranges import NdRange

@@ -10,7 +10,7 @@ import pytest
 
 import fusionq as fq
 from fusionq.backends.base import Backend
-from fusionq.errors import DeviceError
+from fusionq.base.errors import DeviceError
 from fusionq.profiling import calibration
 from fusionq.profiling.calibration import Calibration, calibrate
 from fusionq.profiling.recorder import _in_host_time

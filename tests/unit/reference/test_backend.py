@@ -9,7 +9,7 @@ import pytest
 
 from fusionq.backends.base import ArrayBinding, Binding, LaunchShape
 from fusionq.backends.reference import OutOfBounds, ReferenceBackend
-from fusionq.errors import DeviceError
+from fusionq.base.errors import DeviceError
 from fusionq.ir.nodes import (
     ArrayDecl,
     ArrayParam,

@@ -9,7 +9,7 @@ import pytest
 from fusionq.backends.base import ArrayBinding, LaunchShape
 from fusionq.backends.reference import ReferenceBackend
 from fusionq.backends.reference.launch import ReferenceLaunch
-from fusionq.errors import DeviceError
+from fusionq.base.errors import DeviceError
 from fusionq.ir.nodes import (
     ArrayDecl,
     ArrayParam,

@@ -12,7 +12,7 @@ import pytest
 from rich.console import Console
 
 import fusionq as fq
-from fusionq.report import InsertedBarrier, Report
+from fusionq.report.report import InsertedBarrier, Report
 
 N = 8
 

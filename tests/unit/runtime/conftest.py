@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import fusionq as fq
-from fusionq.fusion_mode import QUEUES
+from fusionq.memory.fusing_queues import QUEUES
 
 
 @pytest.fixture(autouse=True)

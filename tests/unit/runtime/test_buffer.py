@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import fusionq as fq
-from fusionq.storage import Storage
+from fusionq.memory.storage import Storage
 from tests.unit.runtime.conftest import has_sycl
 from tests.unit.runtime.kernels import copy
 

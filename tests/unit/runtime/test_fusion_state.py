@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import fusionq as fq
-from fusionq.fusion_mode import QUEUES
+from fusionq.memory.fusing_queues import QUEUES
 from tests.unit.runtime.conftest import empty, floats
 from tests.unit.runtime.kernels import add, copy, gather, increment, put
 

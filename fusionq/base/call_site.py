@@ -1,0 +1,96 @@
+"""Where in the user's code a call comes from, and what its arguments are called there."""
+
+from __future__ import annotations
+
+import ast
+import linecache
+import sys
+import warnings
+from functools import lru_cache
+from types import FrameType
+
+from fusionq.base.errors import FusionAborted
+from fusionq.ir.nodes import Span
+
+
+def _is_internal(frame: FrameType) -> bool:
+    module = frame.f_globals.get("__name__", "")
+    if module == "contextlib":
+        return True
+    package, _, rest = module.partition(".")
+    return package == "fusionq" and rest.partition(".")[0] not in ("kernels", "benchmarks")
+
+
+def user_frame() -> FrameType | None:
+    """The innermost frame outside this package (its kernel library counts as outside)."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and _is_internal(frame):
+        frame = frame.f_back
+    return frame
+
+
+def user_span() -> Span:
+    """File, line and source line of the user's call that led here."""
+    frame = user_frame()
+    if frame is None:
+        return Span("<unknown>", 0)
+    file = frame.f_code.co_filename
+    text = linecache.getline(file, frame.f_lineno, frame.f_globals).strip()
+    return Span(file, frame.f_lineno, text)
+
+
+def warn_aborted(message: str) -> None:
+    """Issue a FusionAborted warning that points at the user's line."""
+    frame = user_frame()
+    if frame is None or sys.is_finalizing():
+        return
+    file, line = frame.f_code.co_filename, frame.f_lineno
+    warnings.warn_explicit(
+        f"{file}:{line}: {message}",
+        FusionAborted,
+        filename=file,
+        lineno=line,
+        registry=frame.f_globals.setdefault("__warningregistry__", {}),
+    )
+
+
+def argument_labels(span: Span, names: tuple[str, ...]) -> tuple[str, ...]:
+    """What the arguments of the ``submit`` call at ``span`` are called in the user's source,
+    for example ``tmp1``; the kernel's own parameter ``names`` where that cannot be told."""
+    candidates = {
+        labels
+        for first, last, labels in _submit_calls(span.file, tuple(linecache.getlines(span.file)))
+        if first <= span.line <= last and len(labels) == len(names)
+    }
+    return candidates.pop() if len(candidates) == 1 else names
+
+
+@lru_cache(maxsize=64)
+def _submit_calls(
+    file: str, lines: tuple[str, ...]
+) -> tuple[tuple[int, int, tuple[str, ...]], ...]:
+    """First line, last line and argument labels of every plain call of a ``submit`` method."""
+    try:
+        tree = ast.parse("".join(lines), file)
+    except (SyntaxError, ValueError):
+        return ()
+    calls = []
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+            continue
+        if node.func.attr != "submit" or any(isinstance(a, ast.Starred) for a in node.args):
+            continue
+        labels = tuple(_label(argument) for argument in node.args[2:])
+        calls.append((node.lineno, node.end_lineno or node.lineno, labels))
+    return tuple(calls)
+
+
+def _label(argument: ast.expr) -> str:
+    """The source text of an argument; of ``access(x, …)`` that of ``x``."""
+    if isinstance(argument, ast.Call) and argument.args:
+        function = argument.func
+        name = function.attr if isinstance(function, ast.Attribute) else None
+        name = function.id if isinstance(function, ast.Name) else name
+        if name == "access":
+            argument = argument.args[0]
+    return ast.unparse(argument)

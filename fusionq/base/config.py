@@ -1,0 +1,112 @@
+"""Settings from the environment, and those that a program makes itself."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from fusionq.base.errors import ArgumentError
+
+DEFAULT_CACHE_BYTES = 256 << 20
+_UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
+_OFF = ("off", "0", "no", "false")
+
+
+def debug_level() -> int:
+    """``FUSIONQ_DEBUG``: 0 (nothing, the default), 1 (the report of each new fusion on standard
+    error), 2 (also each pass's kernel before and after), 3 (also the analysis: access relations
+    and dependences as isl prints them), 4 (also the device source).  Read at each call."""
+    text = os.environ.get("FUSIONQ_DEBUG", "")
+    return int(text) if text.isdecimal() else 0
+
+
+@dataclass(frozen=True, slots=True)
+class DiskCacheSettings:
+    """Where plans and programs are kept between processes, and how many bytes they may take."""
+
+    directory: Path
+    enabled: bool
+    max_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Chosen:
+    """What the program has set; None for what the environment decides."""
+
+    enabled: bool | None = None
+    directory: Path | None = None
+    max_bytes: int | None = None
+
+
+_chosen = _Chosen()
+
+
+def set_disk_cache(
+    *,
+    enabled: bool | None = None,
+    directory: str | os.PathLike[str] | None = None,
+    max_bytes: int | None = None,
+) -> None:
+    """Switch the disk cache on or off, put it elsewhere, or bound its size, for this process.
+
+    Goes before ``FUSIONQ_CACHE``, ``FUSIONQ_CACHE_DIR`` and ``FUSIONQ_CACHE_SIZE``, which
+    decide what is None here.  ArgumentError for a negative size.
+    """
+    global _chosen
+    if max_bytes is not None and max_bytes < 0:
+        raise ArgumentError(f"max_bytes is a number of bytes, not {max_bytes}; 0 keeps nothing")
+    _chosen = _Chosen(enabled, None if directory is None else Path(directory), max_bytes)
+
+
+def disk_cache_enabled() -> bool:
+    """Whether plans and programs are kept on disk: as ``set_disk_cache`` says, else unless
+    ``FUSIONQ_CACHE`` is off."""
+    if _chosen.enabled is not None:
+        return _chosen.enabled
+    return os.environ.get("FUSIONQ_CACHE", "").strip().lower() not in _OFF
+
+
+def disk_cache_settings() -> DiskCacheSettings:
+    """The settings in force: those of ``set_disk_cache``, of the environment, the defaults.
+
+    ArgumentError where ``FUSIONQ_CACHE_SIZE`` is no number of bytes.
+    """
+    directory, max_bytes = _chosen.directory, _chosen.max_bytes
+    return DiskCacheSettings(
+        _default_directory() if directory is None else directory,
+        disk_cache_enabled(),
+        _default_size() if max_bytes is None else max_bytes,
+    )
+
+
+def _default_directory() -> Path:
+    given = os.environ.get("FUSIONQ_CACHE_DIR", "").strip()
+    if given:
+        return Path(given).expanduser()
+    from platformdirs import user_cache_path
+
+    return user_cache_path("fusionq", appauthor=False)
+
+
+def _default_size() -> int:
+    text = os.environ.get("FUSIONQ_CACHE_SIZE", "").strip()
+    return parse_bytes(text, "FUSIONQ_CACHE_SIZE") if text else DEFAULT_CACHE_BYTES
+
+
+def parse_bytes(text: str, what: str) -> int:
+    """A number of bytes such as ``1000000``, ``512K``, ``64 MiB`` or ``1.5G`` (powers of 1024).
+
+    ArgumentError, which names ``what``, for anything else.
+    """
+    number = text.strip().upper().removesuffix("IB").removesuffix("B").rstrip()
+    unit = number[-1:] if number[-1:] in ("K", "M", "G") else ""
+    try:
+        value = float(number.removesuffix(unit))
+        if not 0 <= value < 1 << 50:
+            raise ValueError(number)
+    except ValueError:
+        raise ArgumentError(
+            f"{what}={text!r} is no number of bytes; write such as 256M, 1G or 0"
+        ) from None
+    return int(value * _UNITS[unit])

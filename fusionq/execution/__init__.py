@@ -1,0 +1,1 @@
+"""From a list to prepared launches: compile, bind, prepare, autotune."""

@@ -1,0 +1,258 @@
+"""Which strategy is the fastest for a list: measured on the device, and remembered.
+
+Each strategy that the analysis allows runs the list by turns, on copies of the memory that it
+writes, with the same contents each time.  What was measured is part of the fastest one's plan,
+which is then the plan for lists of that structure, with those options, on that device, with sizes
+of that order of magnitude; whoever asks for ``strategy="auto"`` finds it in the caches.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import replace
+from math import inf
+from statistics import median
+from typing import TYPE_CHECKING, Literal, TypeVar
+
+from fusionq.analysis.submission import ArrayArgument, Submission
+from fusionq.backends.base import Backend
+from fusionq.base.errors import DeviceError, FusionRefused, MegakernelStalled
+from fusionq.cache.memory import BuiltPlan
+from fusionq.execution.binding import PreparedRun, bind
+from fusionq.execution.compile import add_seconds, built_plan, keep_measured, measured_plan
+from fusionq.execution.scratch import Scratch, bytes_written
+from fusionq.planning.plan import FusionOptions, Measurement, Plan
+from fusionq.planning.validity import for_this_order, largest_extent
+from fusionq.submission.pending import SubmissionList
+
+if TYPE_CHECKING:
+    from fusionq.report.report import CacheOutcome
+
+T = TypeVar("T", bound=Hashable)
+
+MOST_BYTES = 1 << 30
+"""Of copies; a list that writes more is not measured."""
+
+MOST_ROUNDS = 40
+"""Each strategy runs once in a round."""
+
+FEWEST_ROUNDS, SECONDS = 7, 0.5
+"""After so many rounds no other begins when that time has passed, …"""
+
+MOST_SECONDS = 2.0
+"""… and when this has passed, however many there were."""
+
+EARLIEST, CLEARLY_WORSE = 3, 1.3
+"""From that round on a strategy takes no further part whose best time is so many times the median
+of another."""
+
+
+class NotMeasured(Exception):
+    """The strategies are not measured; the text says why."""
+
+
+def tuned_plan(
+    backend: Backend,
+    pending: SubmissionList,
+    options: FusionOptions,
+    timings: dict[str, float],
+) -> tuple[BuiltPlan, CacheOutcome]:
+    """The fastest plan for the list and its programs: remembered, or measured now.  Where it is
+    not measured, the plan that ``auto`` takes, with the reason as its ``choice``.
+
+    Adds the seconds by phase to ``timings``; those of measuring are ``tune``.  Raises what
+    ``built_plan`` does.
+    """
+    submissions = pending.submissions()
+    found = measured_plan(backend, submissions, options, timings)
+    if found is not None:
+        return found
+    base, outcome = built_plan(backend, submissions, options, timings)
+    try:
+        built = _fastest(backend, pending, submissions, options, base, timings)
+    except NotMeasured as reason:
+        choice = "; ".join(filter(None, (f"not measured: {reason}", base.plan.choice)))
+        return BuiltPlan(replace(base.plan, choice=choice), base.programs), outcome
+    keep_measured(backend, submissions, options, built)
+    return built, "miss"
+
+
+def _fastest(
+    backend: Backend,
+    pending: SubmissionList,
+    submissions: tuple[Submission, ...],
+    options: FusionOptions,
+    base: BuiltPlan,
+    timings: dict[str, float],
+) -> BuiltPlan:
+    """The fastest of the strategies that the list allows, with what was measured in its plan."""
+    if len(submissions) == 1:
+        raise NotMeasured("one submission is one launch by every strategy")
+    if largest_extent(submissions) == 0:
+        raise NotMeasured("no submission has a work-item")
+    needed = bytes_written(pending)
+    if needed > MOST_BYTES:
+        raise NotMeasured(
+            f"the list writes to {needed:,} bytes of arrays, and measuring copies at most "
+            f"{MOST_BYTES:,}"
+        )
+    candidates, notes = _candidates(backend, submissions, options, base, timings)
+    if len(candidates) == 1:
+        raise NotMeasured("; ".join(["every strategy gives the same launches", *notes]))
+    started = time.perf_counter()
+    seconds, more_notes = _measure(backend, pending, submissions, candidates)
+    add_seconds(timings, "tune", started)
+    order = sorted(seconds, key=seconds.__getitem__)
+    chosen = candidates[order[0]]
+    measured = tuple(Measurement(candidates[k].plan.strategy, seconds[k]) for k in order)
+    plan = replace(
+        chosen.plan,
+        validity=for_this_order(chosen.plan.validity, submissions),
+        measured=measured,
+        choice="; ".join([_text(measured), *notes, *more_notes]),
+    )
+    return BuiltPlan(plan, chosen.programs)
+
+
+def _text(measured: Sequence[Measurement]) -> str:
+    fastest = measured[0]
+    others = [
+        f"{m.seconds * 1e6:.0f} µs {_AS[m.strategy]} ({m.seconds / fastest.seconds:.2f}x)"
+        for m in measured[1:]
+    ]
+    first = f"{fastest.seconds * 1e6:.0f} µs {_AS[fastest.strategy]}"
+    return f"measured {first}, the fastest, against {' and '.join(others) or 'nothing'}"
+
+
+_AS = {
+    "fused": "as one launch",
+    "megakernel": "as a megakernel",
+    "sequence": "as a sequence of launches",
+    "unfused": "unfused",
+}
+
+
+# ---------------------------------------------------------------------------- candidates
+def _candidates(
+    backend: Backend,
+    submissions: tuple[Submission, ...],
+    options: FusionOptions,
+    base: BuiltPlan,
+    timings: dict[str, float],
+) -> tuple[list[BuiltPlan], list[str]]:
+    """The plans to choose from, which differ in their launches; ``base`` is what ``auto`` takes.
+    And why there is not one for each strategy."""
+    found = {_launches(base.plan): base}
+    notes = []
+    asked: list[Literal["fused", "megakernel", "unfused"]] = []
+    if base.plan.strategy not in ("fused", "sequence"):
+        asked.append("fused")
+    if base.plan.strategy != "megakernel" and len(base.plan.stages) > 1:
+        asked.append("megakernel")
+    if not options.require:  # which is for one launch, or none
+        asked.append("unfused")
+    for strategy in asked:
+        wanted = replace(options, strategy=strategy, tune=False)
+        try:
+            built, _ = built_plan(backend, submissions, wanted, timings, may_fall_back=False)
+        except (FusionRefused, DeviceError) as error:
+            notes.append(f"strategy {strategy!r} is left out: {_first_line(error)}")
+            continue
+        found.setdefault(_launches(built.plan), built)
+        if strategy == "megakernel" and built.plan.strategy != "megakernel":
+            notes.append(f"no megakernel was measured: {built.plan.fallback}")
+    return list(found.values()), notes
+
+
+def _launches(plan: Plan) -> Hashable:
+    """What makes two plans the same to the device."""
+    return tuple((s.submissions, s.kernel, s.mode, s.local_range) for s in plan.stages)
+
+
+def _first_line(error: Exception) -> str:
+    return next(iter(str(error).splitlines()), type(error).__name__)
+
+
+# ----------------------------------------------------------------------------- measuring
+class _RunOnCopies(PreparedRun):
+    """A run that works on copies of the memory that the list writes."""
+
+    __slots__ = ("_scratch", "stalled")
+
+    def __init__(
+        self, built: BuiltPlan, submissions: tuple[Submission, ...], scratch: Scratch
+    ) -> None:
+        super().__init__(built, submissions, "miss", {})
+        self._scratch = scratch
+        self.stalled: str | None = None
+        """How a wait inside a persistent kernel ran out."""
+
+    def address_of(self, backend: Backend, argument: ArrayArgument, held: object) -> int:
+        """Where an array argument's memory is: its copy, if there is one."""
+        copy = self._scratch(argument)
+        return super().address_of(backend, argument, held) if copy is None else copy
+
+    def seconds(self) -> float:
+        """How long it takes the host to launch and wait for all; infinite once it has stalled."""
+        if self.stalled is not None:
+            return inf
+        self._scratch.restore()
+        started = time.perf_counter()
+        try:
+            _, last = self.launch(())
+            if last is not None:
+                last.wait()
+        except MegakernelStalled as error:
+            self.stalled = _first_line(error)
+            return inf
+        return time.perf_counter() - started
+
+
+def _measure(
+    backend: Backend,
+    pending: SubmissionList,
+    submissions: tuple[Submission, ...],
+    candidates: Sequence[BuiltPlan],
+) -> tuple[dict[int, float], list[str]]:
+    """Median seconds by candidate, and why one has none."""
+    for event in pending.depends:
+        event.wait()
+    backend.wait()
+    try:
+        scratch = Scratch(backend, pending)
+        runs = [_RunOnCopies(built, submissions, scratch) for built in candidates]
+        for run in runs:
+            bind(backend, run, pending)
+    except DeviceError as error:
+        raise NotMeasured(
+            f"there is no memory for copies of the {bytes_written(pending):,} bytes of arrays that "
+            f"the list writes to: {_first_line(error)}"
+        ) from error
+    for run in runs:
+        run.seconds()  # the first touches memory and caches for the first time
+    found = medians({k: run.seconds for k, run in enumerate(runs)})
+    notes = [f"the megakernel is left out: {run.stalled}" for run in runs if run.stalled]
+    return {k: seconds for k, seconds in found.items() if runs[k].stalled is None}, notes
+
+
+def medians(
+    runs: Mapping[T, Callable[[], float]], clock: Callable[[], float] = time.perf_counter
+) -> dict[T, float]:
+    """Each of ``runs`` gives the seconds that it took; the medians of calling them by turns, until
+    one is left, or it has been often enough, or long enough."""
+    times: dict[T, list[float]] = {name: [] for name in runs}
+    racing = list(runs)
+    started = clock()
+    for rounds in range(1, MOST_ROUNDS + 1):
+        first = rounds % len(racing)  # none always comes after the same one
+        for name in racing[first:] + racing[:first]:
+            times[name].append(runs[name]())
+        if rounds >= EARLIEST:
+            best = min(median(times[name]) for name in racing)
+            racing = [name for name in racing if min(times[name]) <= CLEARLY_WORSE * best]
+        elapsed = clock() - started
+        enough = elapsed > (SECONDS if rounds >= FEWEST_ROUNDS else MOST_SECONDS)
+        if enough or len(racing) == 1:
+            break
+    return {name: median(taken) for name, taken in times.items()}

@@ -1,0 +1,196 @@
+"""From a list of submissions to a plan and its programs, as far as the caches do not have them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Hashable
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from fusionq.analysis.submission import Submission
+from fusionq.backends.base import Backend, KeepsPrograms, Program
+from fusionq.base.call_site import warn_aborted
+from fusionq.base.errors import DeviceError, FusionRefused
+from fusionq.base.options import UNFUSED, FloatMode
+from fusionq.cache.entries import keep_plans, keep_program, kept_plans, kept_program
+from fusionq.cache.memory import PLANS, BuiltPlan, forget_runs
+from fusionq.ir.nodes import Kernel
+from fusionq.planning.plan import FusionOptions, Plan
+from fusionq.planning.structure import structure_key
+from fusionq.planning.validity import for_this_order
+
+if TYPE_CHECKING:
+    from fusionq.report.report import CacheOutcome
+
+
+def built_plan(
+    backend: Backend,
+    submissions: tuple[Submission, ...],
+    options: FusionOptions,
+    timings: dict[str, float],
+    may_fall_back: bool = True,
+) -> tuple[BuiltPlan, CacheOutcome]:
+    """The plan and its programs, and where the plan comes from; adds the seconds by phase to
+    ``timings``.
+
+    A list whose kernels cannot be built runs unfused; DeviceError if that cannot be built either,
+    or not ``may_fall_back``.
+    """
+    info = backend.info
+    key = plans_key(backend, submissions, options)
+    known = [built.plan for built in PLANS.plans(key)]
+    for built in PLANS.plans(key):
+        if built.plan.validity.holds(submissions):
+            return built, "memory"
+    started = time.perf_counter()
+    kept = kept_plans(submissions, options, info)
+    add_seconds(timings, "disk", started)
+    plan = next((plan for plan in kept if plan.validity.holds(submissions)), None)
+    outcome: CacheOutcome = "miss" if plan is None else "disk"
+    if plan is None:
+        plan = _new_plan(backend, submissions, options, timings, (*known, *kept))
+    if not plan.measured and any(other.measured for other in (*known, *kept)):
+        # Nor may it be found where another one was measured to be the fastest.
+        plan = replace(plan, validity=for_this_order(plan.validity, submissions))
+    try:
+        built = BuiltPlan(plan, programs_of(backend, plan, options, timings))
+    except DeviceError as error:
+        if plan.strategy == "unfused" or not may_fall_back:
+            raise
+        reason = f"the fused kernel could not be built: {error}"
+        if options.require:
+            raise FusionRefused(f"require=True, but {reason}") from error
+        unfused = _new_plan(backend, submissions, FusionOptions(*UNFUSED), timings, ())
+        plan = replace(unfused, fallback=reason)
+        built = BuiltPlan(plan, programs_of(backend, plan, options, timings))
+        warn_aborted(f"the list runs unfused: {reason}")
+        outcome = "miss"
+    else:
+        if outcome == "miss":
+            started = time.perf_counter()
+            keep_plans((plan, *kept), submissions, options, info)
+            add_seconds(timings, "disk", started)
+    PLANS.add_plan(key, built)
+    return built, outcome
+
+
+def measured_plan(
+    backend: Backend,
+    submissions: tuple[Submission, ...],
+    options: FusionOptions,
+    timings: dict[str, float],
+) -> tuple[BuiltPlan, CacheOutcome] | None:
+    """As ``built_plan``, if a plan is remembered that was chosen by measuring, and can be built."""
+    key = plans_key(backend, submissions, options)
+    for built in PLANS.plans(key):
+        if built.plan.measured and built.plan.validity.holds(submissions):
+            return built, "memory"
+    started = time.perf_counter()
+    kept = kept_plans(submissions, options, backend.info)
+    add_seconds(timings, "disk", started)
+    for plan in kept:
+        if plan.measured and plan.validity.holds(submissions):
+            try:
+                built = BuiltPlan(plan, programs_of(backend, plan, options, timings))
+            except DeviceError:
+                return None
+            _supersede(key, built)
+            return built, "disk"
+    return None
+
+
+def keep_measured(
+    backend: Backend,
+    submissions: tuple[Submission, ...],
+    options: FusionOptions,
+    built: BuiltPlan,
+) -> None:
+    """Remember a plan that was chosen by measuring, in memory and on disk, before others."""
+    _supersede(plans_key(backend, submissions, options), built)
+    kept = kept_plans(submissions, options, backend.info)
+    keep_plans((built.plan, *kept), submissions, options, backend.info)
+
+
+def _supersede(key: Hashable, built: BuiltPlan) -> None:
+    """Put ``built`` before the plans that were not measured; what is prepared by those is not
+    used any longer."""
+    forget_runs([old for old in PLANS.plans(key) if not old.plan.measured])
+    PLANS.add_plan(key, built)
+
+
+def plans_key(
+    backend: Backend, submissions: tuple[Submission, ...], options: FusionOptions
+) -> Hashable:
+    """Under what the process keeps the plans of lists like ``submissions``."""
+    return _program_domain(backend), structure_key(submissions, options, backend.info)
+
+
+def add_seconds(timings: dict[str, float], phase: str, started: float) -> None:
+    """Add the time since ``started`` to ``phase``."""
+    timings[phase] = timings.get(phase, 0.0) + time.perf_counter() - started
+
+
+def _new_plan(
+    backend: Backend,
+    submissions: tuple[Submission, ...],
+    options: FusionOptions,
+    timings: dict[str, float],
+    known: tuple[Plan, ...],
+) -> Plan:
+    started = time.perf_counter()
+    from fusionq.execution.device_costs import device_costs
+    from fusionq.planning.planner import make_plan
+
+    add_seconds(timings, "import", started)
+    plan = make_plan(submissions, options, backend.info, known, lambda: device_costs(backend))
+    for phase, seconds in plan.timings.items():
+        timings[phase] = timings.get(phase, 0.0) + seconds
+    return plan
+
+
+# ------------------------------------------------------------------------------ programs
+def _program_domain(backend: Backend) -> Hashable:
+    """What must be equal for two backends to run each other's programs."""
+    domain: Hashable = getattr(backend, "program_domain", backend.info)
+    return domain
+
+
+def programs_of(
+    backend: Backend, plan: Plan, options: FusionOptions, timings: dict[str, float]
+) -> tuple[Program, ...]:
+    """The program of each stage of ``plan``; adds the seconds by phase to ``timings``."""
+    return tuple(program_of(backend, s.kernel, options.fp, timings) for s in plan.stages)
+
+
+def program_of(
+    backend: Backend, kernel: Kernel, fp: FloatMode, timings: dict[str, float]
+) -> Program:
+    """The program of ``kernel``, built only if no cache has it."""
+    key = (_program_domain(backend), kernel, fp)
+    program = PLANS.program(key)
+    if program is None:
+        program = _program(backend, kernel, fp, timings)
+        PLANS.add_program(key, program)
+    return program
+
+
+def _program(backend: Backend, kernel: Kernel, fp: FloatMode, timings: dict[str, float]) -> Program:
+    """The program of ``kernel``, from disk or built now."""
+    keeper = backend if isinstance(backend, KeepsPrograms) else None
+    started = time.perf_counter()
+    kept = None if keeper is None else kept_program(keeper, kernel, fp)
+    add_seconds(timings, "disk", started)
+    started = time.perf_counter()
+    if keeper is not None and kept is not None:
+        program = keeper.restore(kernel, fp, kept)
+    else:
+        program = backend.build(kernel, fp)
+    elapsed = time.perf_counter() - started
+    timings["build"] = timings.get("build", 0.0) + program.build_seconds
+    generation = max(elapsed - program.build_seconds, 0.0)
+    timings["codegen"] = timings.get("codegen", 0.0) + generation
+    if keeper is not None and kept is None:
+        started = time.perf_counter()
+        keep_program(keeper, kernel, fp, lambda: keeper.keep(program))
+        add_seconds(timings, "disk", started)
+    return program

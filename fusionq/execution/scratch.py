@@ -1,0 +1,111 @@
+"""Copies of the memory that a list writes, so that it can run again without being noticed."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from fusionq.analysis.aliasing import distance, extent_of, places
+from fusionq.analysis.submission import ArrayArgument
+from fusionq.backends.base import Allocation, Backend
+from fusionq.memory.storage import Storage
+from fusionq.submission.pending import SubmissionList, array_arguments
+
+_ALIGNMENT = 64
+
+Key = tuple[object, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Extent:
+    """Arguments that share memory, and the bytes around all of them.  ``offsets``: of each
+    argument's first element from the lowest byte.  ``start``: that byte's address, None where the
+    memory has not been allocated."""
+
+    arguments: tuple[ArrayArgument, ...]
+    offsets: tuple[int, ...]
+    nbytes: int
+    start: int | None
+
+
+class Scratch:
+    """The copies; an instance is a function from an array argument to the address of its copy,
+    None where the list only reads that memory.
+
+    Raises DeviceError where there is not enough memory for them.
+    """
+
+    def __init__(self, backend: Backend, pending: SubmissionList) -> None:
+        self._addresses: dict[Key, int] = {}
+        self._memory: list[Allocation] = []
+        self._contents: list[tuple[npt.NDArray[np.uint8], npt.NDArray[np.uint8] | None]] = []
+        """Each copy, and what it is a copy of; None where that has not been allocated."""
+        self.nbytes = 0
+        for held in pending.memory:
+            if isinstance(held, Storage):
+                held.wait()
+        for extent in _written(pending):
+            self._copy(backend, extent)
+        self.restore()
+
+    def __call__(self, argument: ArrayArgument) -> int | None:
+        return self._addresses.get(_key(argument))
+
+    def restore(self) -> None:
+        """Give the copies the contents of the list's own memory again.  No launch may be using
+        them."""
+        for copy, source in self._contents:
+            if source is None:
+                copy.fill(0)
+            else:
+                np.copyto(copy, source)
+
+    def _copy(self, backend: Backend, extent: _Extent) -> None:
+        origin, start = extent.arguments[0], extent.start
+        # On the same place within a cache line; alignment is part of what is measured.
+        place = origin.offset - extent.offsets[0] if start is None else start
+        pad = place % _ALIGNMENT
+        copy = backend.allocate(max(extent.nbytes + pad, 1))
+        self._memory.append(copy)
+        self.nbytes += extent.nbytes
+        source = None
+        if start is not None:
+            source = np.ctypeslib.as_array((ctypes.c_uint8 * extent.nbytes).from_address(start))
+        self._contents.append((copy.host_view()[pad : pad + extent.nbytes], source))
+        for argument, offset in zip(extent.arguments, extent.offsets, strict=True):
+            self._addresses[_key(argument)] = copy.address + pad + offset
+
+
+def bytes_written(pending: SubmissionList) -> int:
+    """How much memory ``Scratch`` takes."""
+    return sum(extent.nbytes for extent in _written(pending))
+
+
+def _written(pending: SubmissionList) -> Iterator[_Extent]:
+    """The arguments that share memory which the list writes."""
+    submissions = pending.submissions()
+    present = [a for s in submissions for a in s.arguments if isinstance(a, ArrayArgument)]
+    stored = [stores for entry in pending.entries for _, stores in array_arguments(entry)]
+    groups = [place.group for place in places(present)]
+    for group in dict.fromkeys(groups):
+        members = [k for k, g in enumerate(groups) if g == group]
+        if any(stored[k] for k in members):
+            yield _extent([present[k] for k in members])
+
+
+def _extent(arguments: list[ArrayArgument]) -> _Extent:
+    origin = arguments[0]
+    distances = [distance(origin, a) for a in arguments]
+    reach = [extent_of(a) for a in arguments]
+    low = min(d + below for d, (below, _) in zip(distances, reach, strict=True))
+    high = max(d + above for d, (_, above) in zip(distances, reach, strict=True))
+    start = None if origin.address is None else origin.address + low
+    return _Extent(tuple(arguments), tuple(d - low for d in distances), high - low, start)
+
+
+def _key(argument: ArrayArgument) -> Key:
+    return argument.storage, argument.offset, argument.shape, argument.strides, argument.dtype

@@ -1,0 +1,399 @@
+"""Buffers: memory for kernels, allocated when first needed, with promotion flags."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+from math import prod
+from operator import index
+from typing import Any, Literal, SupportsIndex
+
+import numpy as np
+import numpy.typing as npt
+
+from fusionq.analysis.submission import Promotion
+from fusionq.backends.base import Backend
+from fusionq.base.call_site import user_span
+from fusionq.base.errors import ArgumentError, PromotionConflict
+from fusionq.memory.foreign import (
+    ForeignArray,
+    byte_bounds,
+    check_dtype,
+    check_host_access,
+    contiguous_strides,
+    describe,
+)
+from fusionq.memory.fusing_queues import end_fusion_where_used
+from fusionq.memory.storage import Ownership, Storage
+from fusionq.memory.views import BasicIndex, basic_view
+
+
+def _refuse(message: str) -> ArgumentError:
+    return ArgumentError(f"{user_span()}: {message}")
+
+
+def host_backend() -> Backend:
+    """The backend that holds memory which no queue has asked for."""
+    from fusionq.backends.registry import default_backend
+
+    return default_backend()
+
+
+class Buffer:
+    """An n-dimensional array that kernels read and write; n is 1 or more, zero extents allowed.
+
+    ``Buffer(shape, dtype)``: ``shape`` is an int or a tuple.  Memory is allocated when it is
+    first needed, filled with zeros; a promoted buffer never needs it.
+
+    ``Buffer(array, dtype=None)``: a C-contiguous copy of ``array`` (NumPy's, anything with
+    ``__array__`` or ``__sycl_usm_array_interface__``), converted to ``dtype`` where given.  With
+    ``copy=False`` the array's own memory, without a copy; the array then lives as long.
+
+    ``promote_private``, ``promote_local``: the contents need not survive a fused kernel, and are
+    wanted in private or local memory; ``internal`` says only the first half.  All views of a
+    buffer have its flags.
+
+    dtypes: bool, int8 to int64, uint8 to uint64, float16, float32, float64, in native byte
+    order.  Raises ArgumentError, and PromotionConflict if both promotions are asked for.
+    """
+
+    __slots__ = (
+        "__weakref__",
+        "_dtype",
+        "_internal",
+        "_offset",
+        "_ownership",
+        "_promotion",
+        "_shape",
+        "_storage",
+        "_strides",
+        "_token",
+    )
+
+    def __init__(
+        self,
+        shape_or_array: SupportsIndex | tuple[int, ...] | npt.ArrayLike | Buffer,
+        dtype: npt.DTypeLike | None = None,
+        *,
+        promote_private: bool = False,
+        promote_local: bool = False,
+        internal: bool = False,
+        copy: bool = True,
+    ) -> None:
+        if promote_private and promote_local:
+            raise PromotionConflict(
+                f"{user_span()}: a Buffer cannot be promoted to both private and local memory; "
+                "give one of promote_private and promote_local, or internal=True to leave the "
+                "choice to the analysis"
+            )
+        self._promotion: Promotion | None = (
+            "private" if promote_private else "local" if promote_local else None
+        )
+        self._internal = bool(internal)
+        wanted = None
+        try:
+            wanted = None if dtype is None else check_dtype(np.dtype(dtype))
+            if isinstance(shape_or_array, (int, np.integer, tuple)):
+                self._init_empty(shape_or_array, wanted)
+            elif copy:
+                self._init_copy(shape_or_array, wanted)
+            else:
+                self._init_adopted(shape_or_array, wanted)
+        except (ArgumentError, TypeError) as error:
+            raise _refuse(str(error)) from None
+
+    def _init_empty(self, shape: Any, dtype: np.dtype[Any] | None) -> None:
+        extents = tuple(index(e) for e in (shape if isinstance(shape, tuple) else (shape,)))
+        if dtype is None:
+            raise ArgumentError("a Buffer made from a shape needs a dtype: Buffer(n, np.float32)")
+        if not extents:
+            raise ArgumentError("a Buffer has at least one dimension; use the shape (1,)")
+        if min(extents) < 0:
+            raise ArgumentError(f"a Buffer's extents cannot be negative: {extents}")
+        strides = contiguous_strides(extents, dtype.itemsize)
+        storage = Storage(prod(extents) * dtype.itemsize)
+        self._set_view(Ownership(storage), extents, strides, 0, dtype)
+
+    def _init_copy(self, array: Any, dtype: np.dtype[Any] | None) -> None:
+        source = _host_array(array)
+        target = check_dtype(source.dtype) if dtype is None else dtype
+        if not np.can_cast(source.dtype, target, "same_kind"):
+            raise ArgumentError(
+                f"an array of dtype {source.dtype} does not convert to {target}; convert it "
+                "yourself with .astype()"
+            )
+        self._init_empty(source.shape, target)
+        self._storage.allocate(host_backend(), zeros=False)
+        np.copyto(self._host_array(), source, casting="same_kind")
+
+    def _init_adopted(self, array: Any, dtype: np.dtype[Any] | None) -> None:
+        if isinstance(array, Buffer):
+            _check_same_dtype(array.dtype, dtype)
+            self._set_view(
+                array._ownership, array._shape, array._strides, array._offset, array._dtype
+            )
+            return
+        foreign = describe(array)
+        if foreign is None:
+            raise ArgumentError(
+                f"copy=False needs a NumPy array, a Buffer or an object with "
+                f"__sycl_usm_array_interface__, not {type(array).__name__}"
+            )
+        check_host_access(foreign)
+        _check_same_dtype(foreign.dtype, dtype)
+        below, above = byte_bounds(foreign.shape, foreign.strides, foreign.dtype.itemsize)
+        storage = Storage.adopted(
+            foreign.address + below,
+            above - below,
+            foreign.writable,
+            foreign.owner,
+            foreign.usm_interface,
+        )
+        self._set_view(Ownership(storage), foreign.shape, foreign.strides, -below, foreign.dtype)
+
+    def _set_view(
+        self,
+        ownership: Ownership,
+        shape: tuple[int, ...],
+        strides: tuple[int, ...],
+        offset: int,
+        dtype: np.dtype[Any],
+    ) -> None:
+        self._ownership = ownership
+        self._storage = ownership.storage
+        self._shape = shape
+        self._strides = strides
+        self._offset = offset
+        self._dtype = dtype
+        self._token = self._storage.view_token(
+            (shape, strides, offset, dtype.char, self._promotion, self._internal)
+        )
+
+    # ------------------------------------------------------------------ description
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Extents in elements."""
+        return self._shape
+
+    @property
+    def strides(self) -> tuple[int, ...]:
+        """Distances in bytes between neighbours in each dimension."""
+        return self._strides
+
+    @property
+    def ndim(self) -> int:
+        """Number of dimensions."""
+        return len(self._shape)
+
+    @property
+    def size(self) -> int:
+        """Number of elements."""
+        return prod(self._shape)
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The elements' type."""
+        return self._dtype
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the elements."""
+        return self.size * self._dtype.itemsize
+
+    @property
+    def is_allocated(self) -> bool:
+        """Whether there is memory behind this buffer; a promoted one needs none."""
+        return self._storage.address is not None
+
+    @property
+    def promote_private(self) -> bool:
+        """Whether the user wants the contents in private memory."""
+        return self._promotion == "private"
+
+    @property
+    def promote_local(self) -> bool:
+        """Whether the user wants the contents in local memory."""
+        return self._promotion == "local"
+
+    @property
+    def internal(self) -> bool:
+        """Whether the contents need not survive a fused kernel."""
+        return self._internal
+
+    def __len__(self) -> int:
+        return self._shape[0]
+
+    def __repr__(self) -> str:
+        flags = [f"promote_{self._promotion}=True"] if self._promotion else []
+        flags += ["internal=True"] if self._internal else []
+        state = "" if self.is_allocated else ", not allocated"
+        return f"<Buffer {', '.join([str(self._shape), str(self._dtype), *flags])}{state}>"
+
+    # ---------------------------------------------------------------------- contents
+    def numpy(self) -> npt.NDArray[Any]:
+        """The contents as a NumPy array that shares the memory (no copy).
+
+        Waits for the kernels that use the buffer, and ends fusion mode where a list uses it.
+        Kernels submitted later write to the same memory: copy what must not change.  The array
+        keeps the memory alive.
+        """
+        self._settle("Buffer.numpy() of a buffer that the list uses")
+        return self._host_array()
+
+    def write(self, array: npt.ArrayLike) -> None:
+        """Overwrite the contents with ``array``, of the same shape and of a dtype that converts
+        without loss (NumPy's "safe" casting); ArgumentError otherwise.
+
+        Waits for the kernels that use the buffer, and ends fusion mode where a list uses it.
+        """
+        source = np.asarray(array)
+        if source.shape != self._shape:
+            raise _refuse(
+                f"a Buffer of shape {self._shape} cannot be written from an array of shape "
+                f"{source.shape}; slice the Buffer or reshape the array"
+            )
+        if not np.can_cast(source.dtype, self._dtype, "safe"):
+            raise _refuse(
+                f"a Buffer of {self._dtype} cannot be written from {source.dtype} without loss; "
+                f"convert the array with .astype(np.{self._dtype})"
+            )
+        if not self._storage.writable:
+            raise _refuse("this Buffer's memory was adopted from a read-only array")
+        whole = self.nbytes == self._storage.nbytes and self.size > 0
+        self._settle("Buffer.write() to a buffer that the list uses", zeros=not whole)
+        np.copyto(self._host_array(), source, casting="safe")
+
+    def _settle(self, cause: str, zeros: bool = True) -> None:
+        """End the fusion modes that use this buffer, allocate it, wait for its kernels."""
+        storage = self._storage
+        end_fusion_where_used(storage.region, cause)
+        if storage.address is None:
+            storage.allocate(host_backend(), zeros)
+        storage.wait()
+
+    def _host_array(self) -> npt.NDArray[Any]:
+        memory = self._storage.host_bytes()
+        array: npt.NDArray[Any] = np.ndarray(
+            self._shape, self._dtype, memory, self._offset, self._strides
+        )
+        return array
+
+    # ------------------------------------------------------------------------- views
+    def __getitem__(self, key: BasicIndex | tuple[BasicIndex, ...]) -> Buffer:
+        """A view that shares this buffer's memory and has its flags: integers, slices (also with
+        negative steps) and ``...``, as in NumPy; at least one dimension must remain."""
+        try:
+            shape, strides, distance = basic_view(key, self._shape, self._strides)
+        except ArgumentError as error:
+            raise _refuse(str(error)) from None
+        view = object.__new__(Buffer)
+        view._promotion, view._internal = self._promotion, self._internal
+        view._set_view(self._ownership, shape, strides, self._offset + distance, self._dtype)
+        return view
+
+    __iter__ = None
+
+    # --------------------------------------------------------------------- protocols
+    def __array__(
+        self, dtype: npt.DTypeLike | None = None, copy: bool | None = None
+    ) -> npt.NDArray[Any]:
+        """As ``numpy()``; a copy where ``copy`` or another ``dtype`` asks for one."""
+        array = self.numpy()
+        if dtype is not None and np.dtype(dtype) != self._dtype:
+            if copy is False:
+                raise ValueError(f"a Buffer of {self._dtype} is no {np.dtype(dtype)} without copy")
+            return array.astype(dtype)
+        return array.copy() if copy else array
+
+    @property
+    def __sycl_usm_array_interface__(self) -> dict[str, Any]:
+        """The memory for dpctl, dpnp and numba-dpex (strides in elements), after waiting for the
+        kernels that use it; AttributeError where the memory is not USM."""
+        self._settle("__sycl_usm_array_interface__ of a buffer that the list uses")
+        storage = self._storage
+        if storage.usm_interface is None or storage.address is None:
+            raise AttributeError("this Buffer's memory is ordinary host memory, not SYCL USM")
+        itemsize = self._dtype.itemsize
+        return {
+            "data": (storage.address + self._offset, not storage.writable),
+            "shape": self._shape,
+            "strides": tuple(stride // itemsize for stride in self._strides),
+            "offset": 0,
+            "typestr": self._dtype.str,
+            "version": 1,
+            "syclobj": storage.usm_interface["syclobj"],
+        }
+
+    def __dlpack__(self, **options: Any) -> Any:
+        """The memory as a DLPack capsule on the host, as of ``numpy().__dlpack__``."""
+        return self.numpy().__dlpack__(**options)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        """(kDLCPU, 0)."""
+        return 1, 0
+
+
+def _host_array(array: Any) -> npt.NDArray[Any]:
+    """The contents of ``array`` as a NumPy array, shared where possible."""
+    if isinstance(array, np.ndarray):
+        return array
+    if isinstance(array, Buffer):
+        return array.numpy()
+    foreign = describe(array)
+    if foreign is not None:
+        return host_view(foreign)
+    if hasattr(array, "__array__") or hasattr(array, "__array_interface__"):
+        return np.asarray(array)
+    raise ArgumentError(
+        f"a Buffer is made from an int or tuple (its shape) or from an array, not from "
+        f"{type(array).__name__}; for contents use np.array(...)"
+    )
+
+
+def host_view(array: ForeignArray) -> npt.NDArray[Any]:
+    """A foreign array as NumPy's, sharing memory."""
+    check_host_access(array)
+    below, above = byte_bounds(array.shape, array.strides, array.dtype.itemsize)
+    memory = Storage.adopted(
+        array.address + below, above - below, array.writable, array.owner, array.usm_interface
+    )
+    view: npt.NDArray[Any] = np.ndarray(
+        array.shape, array.dtype, memory.host_bytes(), -below, array.strides
+    )
+    return view
+
+
+def _check_same_dtype(found: np.dtype[Any], wanted: np.dtype[Any] | None) -> None:
+    if wanted is not None and wanted != found:
+        raise ArgumentError(
+            f"copy=False shares the array's memory and cannot convert {found} to {wanted}; "
+            "convert it first, or leave out copy=False"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class AccessorArgument:
+    """A buffer with promotion flags for one argument of one submission, see ``access``."""
+
+    buffer: Buffer
+    promote: Promotion | None
+
+    @property
+    def token(self) -> Hashable:
+        """What identifies this argument to the caches."""
+        return self.buffer._token, self.promote
+
+
+def access(buffer: Buffer, promote: Literal["private", "local"] | None = None) -> AccessorArgument:
+    """``buffer`` as an argument of ``submit``, wanted in private or local memory in this
+    submission.  Raises PromotionConflict where the buffer's own flag says otherwise."""
+    if not isinstance(buffer, Buffer):
+        raise _refuse(f"access() takes a Buffer, not {type(buffer).__name__}; wrap it: Buffer(x)")
+    if promote not in (None, "private", "local"):
+        raise _refuse(f"access() takes promote='private', 'local' or None, not {promote!r}")
+    if promote is not None and buffer._promotion not in (None, promote):
+        raise PromotionConflict(
+            f"{user_span()}: the Buffer is flagged promote_{buffer._promotion}, this access "
+            f"{promote}; give one of the two"
+        )
+    return AccessorArgument(buffer, promote)

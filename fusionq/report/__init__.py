@@ -1,0 +1,1 @@
+"""The report of a fusion: model, text, advice, pictures."""

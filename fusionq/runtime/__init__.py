@@ -1,0 +1,1 @@
+"""Queues, events and fusion as users see them; launching and the order between queues."""

@@ -1,0 +1,139 @@
+"""What ``submit`` and ``complete_fusion`` return: the completion of submitted work."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from fusionq.backends.base import Backend, DeviceEvent
+from fusionq.base.call_site import user_span
+from fusionq.base.errors import ArgumentError, FusionStateError
+
+if TYPE_CHECKING:
+    from fusionq.submission.pending import SubmissionList
+
+
+class Event:
+    """The completion of one submission, or of a fused list.
+
+    While the submission waits in a list for fusion, the event is pending; it stays valid
+    whatever becomes of the list.
+    """
+
+    __slots__ = ("__weakref__", "_device_event", "_index", "_list")
+
+    def __init__(
+        self,
+        device_event: DeviceEvent | None = None,
+        submissions: SubmissionList | None = None,
+        index: int = 0,
+    ) -> None:
+        self._device_event = device_event
+        self._list = submissions
+        self._index = index
+
+    @property
+    def pending_list(self) -> SubmissionList | None:
+        """The list that this event's submission waits in, if it does."""
+        submissions = self._list
+        return submissions if submissions is not None and not submissions.ended else None
+
+    @property
+    def device_event(self) -> DeviceEvent | None:
+        """The backend's event; None while pending, and where there was nothing to run."""
+        submissions = self._list
+        if submissions is None:
+            return self._device_event
+        return submissions.event_of(self._index) if submissions.ended else None
+
+    def wait(self) -> None:
+        """Block until the work has run.  Ends fusion mode if it is still pending (the list then
+        runs unfused).  Raises the error that kept the work from running, if one did."""
+        submissions = self._list
+        if submissions is not None:
+            if not submissions.ended:
+                submissions.abort("Event.wait() on an event of the list")
+            self.raise_failure()
+        event = self.device_event
+        if event is not None:
+            event.wait()
+
+    def raise_failure(self) -> None:
+        """Raise the error that kept the work from running, if one did."""
+        if self._list is not None and self._list.error is not None:
+            raise self._list.error
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether the work has run; False while pending.  Does not end fusion mode."""
+        if self.pending_list is not None:
+            return False
+        event = self.device_event
+        return event is None or event.complete
+
+    complete = is_complete
+
+    @property
+    def profiling(self) -> tuple[int, int]:
+        """When the device started and ended the work, in nanoseconds of the device's clock; waits
+        for it.  Submissions that ran as one kernel share its times.
+
+        FusionStateError while pending, on a queue made without ``profiling=True``, on a backend
+        without a clock, and where there was nothing to run.
+        """
+        native = None if self.pending_list is not None else self.native
+        times = None
+        if native is not None:
+            native.wait()
+            with suppress(Exception):  # what dpctl raises where the queue records no times
+                times = native.profiling_info_start, native.profiling_info_end
+        if times is None or not all(times):
+            raise FusionStateError(
+                f"{user_span()}: this event has no times; it needs work that has been launched, on "
+                "a SYCL device, by a queue made with FusionQueue(profiling=True)"
+            )
+        return times
+
+    @property
+    def native(self) -> Any:
+        """dpctl's SyclEvent; None while pending, and on backends that have none."""
+        event = self.device_event
+        return None if event is None else event.native
+
+    sycl_event = native
+
+    def __repr__(self) -> str:
+        if self.pending_list is not None:
+            return "<Event pending in a list for fusion>"
+        return f"<Event {'complete' if self.is_complete else 'running'}>"
+
+
+def as_dependence(dependence: object) -> Event | DeviceEvent:
+    """An entry of ``depends_on``; ArgumentError for anything but an Event or a dpctl.SyclEvent."""
+    if isinstance(dependence, Event):
+        return dependence
+    dpctl = sys.modules.get("dpctl")
+    if dpctl is not None and isinstance(dependence, dpctl.SyclEvent):
+        from fusionq.backends.sycl.launch import SyclEvent
+
+        return SyclEvent(dependence)
+    raise ArgumentError(
+        f"{user_span()}: depends_on takes Events, fusionq's or dpctl's SyclEvent, not "
+        f"{type(dependence).__name__}"
+    )
+
+
+def usable_dependences(backend: Backend, events: Sequence[DeviceEvent]) -> list[DeviceEvent]:
+    """Those of ``events`` that a launch on ``backend`` must still be told of.  Events that the
+    backend cannot wait for by itself are waited for here."""
+    usable = []
+    for event in events:
+        if event.complete:
+            continue
+        if event.native is None or backend.info.kind == "reference":
+            event.wait()
+        else:
+            usable.append(event)
+    return usable

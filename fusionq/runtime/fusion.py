@@ -1,0 +1,167 @@
+"""``with fusion(queue):``, what was submitted inside becomes as few kernels as is safe."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+from fusionq.analysis.submission import ScalarArgument
+from fusionq.base.call_site import user_span
+from fusionq.base.errors import ArgumentError, FusionStateError
+from fusionq.base.options import (
+    Barriers,
+    FloatMode,
+    OptionValues,
+    Promote,
+    Strategy,
+    option_values,
+)
+from fusionq.runtime.event import Event
+from fusionq.runtime.queue import FusionQueue
+from fusionq.submission.pending import ScalarValue, SubmissionList, check_values
+
+if TYPE_CHECKING:
+    from fusionq.report.report import Report
+
+
+def fusion(
+    queue: FusionQueue,
+    *,
+    strategy: Strategy = "auto",
+    barriers: Barriers = "auto",
+    require: bool = False,
+    promote: Promote = "flagged",
+    fp: FloatMode = "strict",
+    tune: bool = False,
+) -> Fusion:
+    """A context manager: the queue is in fusion mode inside the block, and completes after it.
+
+    ``strategy``: ``auto``, ``fused``, ``megakernel``, ``sequence`` or ``unfused``; what the
+    analysis cannot prove safe is refused whatever is asked for.
+    ``barriers``: ``auto`` (where a dependence needs one), ``all``, ``none``.
+    ``require``: raise FusionRefused instead of falling back (the list has then run unfused).
+    ``promote``: ``flagged`` (buffers with a promotion flag), ``internal`` (also those with
+    ``internal=True``), ``none``.
+    ``fp``: ``strict`` (bit for bit as without fusion) or ``fast`` (contraction allowed).
+    ``tune``: measure, on copies of what the list writes, which strategy is the fastest for it, and
+    remember that for later lists of the kind; only with ``strategy="auto"``.
+
+    An exception in the block ends fusion mode, runs unfused what was submitted before it, and
+    goes on.
+    """
+    return Fusion(queue, option_values(strategy, barriers, require, promote, fp, tune))
+
+
+class Fusion:
+    """One fusion.  After the block: ``event`` (of all of it), ``report``, ``replay()``."""
+
+    __slots__ = ("_event", "_foreign", "_list", "_options", "_queue")
+
+    def __init__(self, queue: FusionQueue, options: OptionValues) -> None:
+        self._queue = queue
+        self._options = options
+        self._list: SubmissionList | None = None
+        self._foreign: Sequence[object] = ()
+        self._event: Event | None = None
+
+    def __enter__(self) -> Fusion:
+        self._list = self._queue.begin_list()
+        self._event = None
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        pending = self._list
+        assert pending is not None
+        self._foreign = pending.foreign
+        if kind is None:
+            try:
+                self._event = self._queue.end_list(pending, self._options)
+            except BaseException:
+                self._event = Event(None, pending, len(pending.entries) - 1)
+                raise
+        else:
+            reason = f"an exception ended the block: {kind.__name__}: {error}"
+            self._event = self._queue.end_list_unfused(pending, reason, quiet=True)
+
+    @property
+    def event(self) -> Event:
+        """The event of the whole list.  FusionStateError inside the block."""
+        if self._event is None:
+            raise FusionStateError(
+                f"{user_span()}: there is no event before the end of the `with fusion(queue)` block"
+            )
+        return self._event
+
+    @property
+    def report(self) -> Report:
+        """What was fused, what was refused, and why.  FusionStateError inside the block."""
+        ended = self._list
+        if ended is None or not ended.ended:
+            raise FusionStateError(
+                f"{user_span()}: there is no report before the end of the `with fusion(queue)` "
+                "block"
+            )
+        return ended.report()
+
+    def replay(self, **changed: ScalarValue) -> Event:
+        """Run the same launches again, with the same memory; the cheapest way to repeat a list.
+
+        ``changed``: other values for scalar arguments, in this run only, named as in the
+        ``submit`` calls or by the kernels' parameters.
+
+        FusionStateError inside the block, on a closed queue, or if a Buffer of the list was
+        deleted; ArgumentError for a name or value that does not fit.
+        """
+        ended = self._list
+        if ended is None or not ended.ended:
+            raise FusionStateError(
+                f"{user_span()}: replay belongs behind the `with fusion(queue)` block, which runs "
+                "the list for the first time"
+            )
+        values = _changed_values(ended, changed) if changed else ended.values
+        return self._queue.replay(ended, values, self._foreign)
+
+
+def _changed_values(ended: SubmissionList, changed: dict[str, ScalarValue]) -> list[ScalarValue]:
+    """The list's scalar values with those of ``changed`` put in."""
+    scalars = [
+        (s, argument)
+        for s, entry in enumerate(ended.entries)
+        for argument in entry.submission.arguments
+        if isinstance(argument, ScalarArgument)
+    ]
+    values = list(ended.values)
+    for name, value in changed.items():
+        places = [k for k, (_, a) in enumerate(scalars) if a.label == name]
+        if not places:
+            places = [k for k, (_, a) in enumerate(scalars) if a.name == name]
+            if len({scalars[k][1].label for k in places}) > 1:
+                meant = [f"{scalars[k][1].label} of submission {scalars[k][0]}" for k in places]
+                raise ArgumentError(
+                    f"{user_span()}: replay({name}=…) could mean {', '.join(meant)}; put variables "
+                    "into the submit calls and use their names"
+                )
+        if not places:
+            known = sorted({a.label for _, a in scalars} | {a.name for _, a in scalars})
+            raise ArgumentError(
+                f"{user_span()}: the list has no scalar argument {name!r} to replay with; it has "
+                f"{', '.join(known) or 'none'}. To change a Buffer, submit the list again"
+            )
+        for k in places:
+            if type(value) is not type(values[k]):
+                raise ArgumentError(
+                    f"{user_span()}: replay({name}=…) takes a {type(values[k]).__name__}, as in "
+                    f"the list, not {type(value).__name__}"
+                )
+            values[k] = value
+    position = 0
+    for entry in ended.entries:
+        check_values(entry, values[position : position + entry.scalars])
+        position += entry.scalars
+    return values

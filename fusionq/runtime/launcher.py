@@ -1,0 +1,183 @@
+"""Running submissions: through the caches, in order, with what other queues do in mind."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from time import perf_counter
+from typing import TYPE_CHECKING, Protocol
+
+from fusionq.backends.base import Backend, DeviceEvent
+from fusionq.base.options import UNFUSED, OptionValues
+from fusionq.cache.memory import QueueCache
+from fusionq.memory.storage import Storage
+from fusionq.runtime.event import usable_dependences
+from fusionq.submission.pending import KnownSubmission, ScalarValue, SubmissionList, use_numbers
+
+if TYPE_CHECKING:
+    from fusionq.execution.binding import PreparedRun
+
+
+class Profiler(Protocol):
+    """Gives the runs of a queue while a profile of it is taken."""
+
+    def run_for(self, pending: SubmissionList, options: OptionValues) -> PreparedRun:
+        """A run of the list, with its present scalar values, that records; raises what
+        preparing one does."""
+
+
+launcher_listeners: list[Callable[[Launcher], object]] = []
+"""Called with each new Launcher; for tools."""
+
+
+class Launcher:
+    """One backend's launches, and the memory that they use while they run.
+
+    ``last_event`` is that of the latest launch; the backend keeps launches in order.
+    """
+
+    __slots__ = ("__weakref__", "_in_flight", "backend", "cache", "last_event", "profiler")
+
+    def __init__(self, backend: Backend, cache: QueueCache) -> None:
+        self.backend = backend
+        self.cache = cache
+        self.last_event: DeviceEvent | None = None
+        self._in_flight: deque[tuple[DeviceEvent, Sequence[object]]] = deque()
+        self.profiler: Profiler | None = None
+        """Where runs come from while a profile is taken."""
+        for listener in launcher_listeners:
+            listener(self)
+
+    def run_list(self, pending: SubmissionList, options: OptionValues) -> None:
+        """Run a list as its plan says.  Raises FusionRefused, PromotionConflict, ArgumentError
+        before anything has run, DeviceError."""
+        cache = self.cache
+        if cache.stale:
+            cache.drop_stale()
+        run = (
+            cache.runs.get((options, *pending.entries))
+            if self.profiler is None or not pending.entries
+            else self.profiler.run_for(pending, options)
+        )
+        if run is None or (pending.values and not run.rebind(pending.values, pending.submissions)):
+            run = self._prepare(pending, options)
+            pending.cache, pending.timings = run.cache, run.timings
+        run.last_use = next(use_numbers)
+        events = self._launch(run, run.used(pending.memory), pending.foreign, pending.depends)
+        pending.end(run, options, events)
+
+    def run_single(
+        self,
+        entry: KnownSubmission,
+        memory: Sequence[object],
+        foreign: Sequence[object],
+        values: Sequence[ScalarValue],
+        depends: Sequence[DeviceEvent],
+    ) -> DeviceEvent | None:
+        """Run one submission by itself; its event, None if there was nothing to run."""
+        run = entry.plain
+        if run is None or values:
+            run = self._plain_run(entry, memory, foreign, values)
+        if self.profiler is not None:
+            single = SubmissionList.of([entry], memory, foreign, values)
+            run = self.profiler.run_for(single, UNFUSED)
+        return self._launch(run, run.used(memory), foreign, depends)[0]
+
+    def _plain_run(
+        self,
+        entry: KnownSubmission,
+        memory: Sequence[object],
+        foreign: Sequence[object],
+        values: Sequence[ScalarValue],
+    ) -> PreparedRun:
+        def single() -> SubmissionList:
+            return SubmissionList.of([entry], memory, foreign, values)
+
+        run = entry.plain
+        if run is None or not run.rebind(values, lambda: single().submissions()):
+            from fusionq.execution.binding import prepare
+
+            run = entry.plain = prepare(self.backend, single(), UNFUSED)
+        return run
+
+    def run_again(
+        self, ended: SubmissionList, values: Sequence[ScalarValue], foreign: Sequence[object]
+    ) -> None:
+        """Launch a list that has run once more, with other scalar ``values``; ``foreign`` are
+        its foreign arrays.  FusionStateError if a Buffer that it uses was deleted."""
+        run = ended.run
+        if self.profiler is not None or (run is not None and run.profiled):
+            if run is not None:
+                run.used_again()
+            run = ended.run = self._run_of(ended.again(values, foreign), ended.options)
+        elif run is None:
+            run = ended.run = self._prepare(ended.again(values, foreign), UNFUSED)
+        elif values and not run.rebind(values, lambda: ended.again(values, foreign).submissions()):
+            run = self._prepare(ended.again(values, foreign), ended.options)
+        self._launch(run, run.used_again(), foreign, ())
+
+    def _run_of(self, again: SubmissionList, options: OptionValues) -> PreparedRun:
+        """The run of a list that has run before, with a profile or without."""
+        if self.profiler is not None:
+            return self.profiler.run_for(again, options)
+        return self._prepare(again, options)
+
+    def _prepare(self, pending: SubmissionList, options: OptionValues) -> PreparedRun:
+        started = perf_counter()
+        from fusionq.execution.binding import empty_run, prepare
+
+        timings = pending.admission
+        timings["import"] = timings.get("import", 0.0) + perf_counter() - started
+        if not pending.entries:
+            return empty_run()
+        run = prepare(self.backend, pending, options)
+        self.cache.add_run((options, *pending.entries), run)
+        for held in pending.memory:
+            if isinstance(held, Storage):
+                held.watch(self.cache.stale)
+        return run
+
+    def _launch(
+        self,
+        run: PreparedRun,
+        storages: Sequence[Storage],
+        foreign: Sequence[object],
+        depends: Sequence[DeviceEvent],
+    ) -> Sequence[DeviceEvent | None]:
+        """Launch after ``depends`` and after what other queues do with the storages; each
+        storage remembers the event."""
+        backend = self.backend
+        for storage in storages:
+            if storage.last_backend is not backend:
+                if storage.last_event is not None:
+                    depends = [*depends, storage.last_event]
+                storage.last_backend = backend
+        if depends:
+            depends = usable_dependences(backend, depends)
+        try:
+            events, last = run.launch(depends)
+        except BaseException:
+            backend.wait()
+            raise
+        if last is not None:
+            self.last_event = last
+            for storage in storages:
+                storage.last_event = last
+            if foreign:
+                self.forget_finished()
+                self._in_flight.append((last, foreign))
+        return events
+
+    def forget_finished(self) -> None:
+        """Let go of foreign arrays that no launch uses any longer."""
+        while self._in_flight and self._in_flight[0][0].complete:
+            self._in_flight.popleft()
+
+    def wait(self) -> None:
+        """Block until all that was launched has run."""
+        self.backend.wait()
+        self.forget_finished()
+
+    def __del__(self) -> None:
+        if self._in_flight:
+            self.backend.wait()

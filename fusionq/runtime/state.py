@@ -1,0 +1,230 @@
+"""A queue's state: idle, or in fusion mode with a list; and all the ways that a list ends."""
+
+from __future__ import annotations
+
+import atexit
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+from weakref import WeakSet
+
+from fusionq.backends.base import DeviceEvent, DeviceInfo
+from fusionq.base.call_site import user_span, warn_aborted
+from fusionq.base.errors import ArgumentError, FusionRefused, FusionStateError, PromotionConflict
+from fusionq.base.options import OptionValues
+from fusionq.memory.fusing_queues import LOCK, QUEUES
+from fusionq.memory.storage import Region
+from fusionq.runtime.event import Event
+from fusionq.runtime.launcher import Launcher
+from fusionq.runtime.ordering import lists_before, precedes, run_unfused
+from fusionq.submission.pending import KnownSubmission, ScalarValue, SubmissionList
+
+if TYPE_CHECKING:
+    from fusionq.report.report import Report
+
+_states: WeakSet[QueueState] = WeakSet()
+
+report_listeners: list[Callable[[Report], object]] = []
+"""Called with the report of every list that has run; for tools."""
+
+
+class QueueState:
+    """What a queue's submissions wait in, and how they come to run.
+
+    All but ``uses`` take the lock of ``fusion_mode`` themselves, or are called under it.
+    """
+
+    def __init__(self, launcher: Launcher, fusion_allowed: bool) -> None:
+        self._launcher = launcher
+        self._fusion_allowed = fusion_allowed
+        self._list: SubmissionList | None = None
+        """The list that submissions join, in fusion mode."""
+        self._ended: SubmissionList | None = None
+        """The last list, if it ended by itself and nobody has asked for its event yet."""
+        self._last_list: SubmissionList | None = None
+        self._closed = False
+        _states.add(self)
+
+    @property
+    def device(self) -> DeviceInfo:
+        """The device's name, limits and abilities."""
+        return self._launcher.backend.info
+
+    def begin_list(self) -> SubmissionList:
+        """``start_fusion``; the list that submissions will join."""
+        with LOCK:
+            problem = (
+                "start_fusion on a closed queue; make a new FusionQueue"
+                if self._closed
+                else "this queue was made with fusion=False, which forbids fusion"
+                if not self._fusion_allowed
+                else "start_fusion on a queue that is in fusion mode already; call "
+                "complete_fusion or cancel_fusion first, and do not nest `with fusion(queue)`"
+                if self._list is not None
+                else None
+            )
+            if problem is not None:
+                raise FusionStateError(f"{user_span()}: {problem}")
+            self._list = pending = SubmissionList(self)
+            self._ended = None
+            QUEUES.append(self)
+            return pending
+
+    def end_list(self, pending: SubmissionList, options: OptionValues) -> Event:
+        """Leave fusion mode and run ``pending``, if that has not happened yet; the event of
+        all that the queue has run so far."""
+        with LOCK:
+            self._ended = None
+            if not pending.ended:
+                self._leave_fusion_mode(pending)
+                if not pending.entries:
+                    warn_aborted("nothing was submitted between start_fusion and its end")
+                try:
+                    if not self._runs_with_others(pending):
+                        self._launcher.run_list(pending, options)
+                except (FusionRefused, PromotionConflict, ArgumentError) as error:
+                    self._run_unfused(pending, str(error))
+                    raise
+                except BaseException as error:
+                    pending.fail(error)
+                    raise
+                finally:
+                    if report_listeners:
+                        _tell_listeners(pending)
+            return self._event_of_all(pending)
+
+    def end_list_unfused(self, pending: SubmissionList, reason: str, quiet: bool) -> Event:
+        """Leave fusion mode and run ``pending`` unfused, for ``reason``, if that has not
+        happened yet; raises what keeps it from running unless ``quiet``."""
+        with LOCK:
+            self._ended = None
+            if not pending.ended:
+                self._leave_fusion_mode(pending)
+                self._run_unfused(pending, reason)
+                _tell_listeners(pending)
+            return Event() if quiet and pending.error else self._event_of_all(pending)
+
+    def abort(self, cause: str) -> None:
+        """End fusion mode, if the queue is in it, as ``abort_list`` does."""
+        if self._list is not None:
+            self.abort_list(self._list, cause)
+
+    def abort_list(self, pending: SubmissionList, cause: str) -> None:
+        """End ``pending``'s fusion: it runs unfused, and a warning names ``cause``.  An error on
+        the way is kept for those who wait."""
+        with LOCK:
+            if pending.ended:
+                return
+            self._leave_fusion_mode(pending)
+            self._ended = pending
+            self._run_unfused(pending, f"fusion mode ended: {cause}")
+            _tell_listeners(pending)
+            _warn_ended(pending, cause)
+
+    def run_single(
+        self,
+        entry: KnownSubmission,
+        memory: Sequence[object],
+        foreign: Sequence[object],
+        values: Sequence[ScalarValue],
+        depends: Sequence[DeviceEvent],
+    ) -> DeviceEvent | None:
+        """Run one submission of a list by itself; its event, None if there was nothing to run."""
+        return self._launcher.run_single(entry, memory, foreign, values, depends)
+
+    def _runs_with_others(self, pending: SubmissionList) -> bool:
+        """Let run what other queues' lists hold that must come before ``pending``.  Whether
+        ``pending`` had to run among them, because they in turn need a part of it first."""
+        if not QUEUES:
+            return False
+        before = lists_before(pending, _waiting_lists())
+        if any(precedes(pending, other) for other in before):
+            self._run_unfused(pending, CIRCULAR)
+            _warn_ended(pending, CIRCULAR)
+            return True
+        if before:
+            _end_together(before)
+        return False
+
+    def _run_unfused(self, pending: SubmissionList, reason: str) -> None:
+        """Run ``pending``, which has left fusion mode, one by one, and with it what other
+        queues' lists hold that must come before."""
+        before = lists_before(pending, _waiting_lists()) if QUEUES else []
+        _end_together(before, {pending: reason})
+
+    def _leave_fusion_mode(self, pending: SubmissionList) -> None:
+        self._list = None
+        self._last_list = pending
+        QUEUES.remove(self)
+
+    def _event_of_all(self, pending: SubmissionList) -> Event:
+        if pending.error is not None:
+            raise pending.error
+        return Event(self._launcher.last_event if pending.entries else None)
+
+    def uses(self, region: Region, stores: bool = True) -> bool:
+        """Whether the list must run before a command that uses ``region`` (``stores``: writes
+        to it)."""
+        pending = self._list
+        return pending is not None and any(
+            (stores or list_stores) and region.overlaps(other)
+            for other, list_stores in pending.accesses()
+        )
+
+    def end_lists_before(self, submissions: SubmissionList, own: bool = False) -> None:
+        """End the fusion of other queues (``own``: of this one too) whose lists must run before
+        ``submissions``."""
+        accesses = list(submissions.accesses())
+        for queue in tuple(QUEUES):
+            if (own or queue is not self) and any(
+                queue.uses(region, stores) for region, stores in accesses
+            ):
+                queue.abort("a kernel that is not in the list depends on it")
+
+
+CIRCULAR = "two fusing queues need each other's kernels in turn"
+
+
+def _waiting_lists() -> list[SubmissionList]:
+    """The lists of all queues in fusion mode."""
+    return [queue._list for queue in _states if queue._list is not None]
+
+
+def _end_together(
+    others: Sequence[SubmissionList], reasons: Mapping[SubmissionList, str] = MappingProxyType({})
+) -> None:
+    """Run lists unfused in the order of submission: ``others``, whose fusion mode ends because
+    what follows needs them, and those with ``reasons``, which have left it."""
+    cause = "another queue's kernels, which run now, depend on it"
+    for other in others:
+        assert other.queue is not None
+        other.queue._leave_fusion_mode(other)
+        other.queue._ended = other
+    run_unfused({**dict.fromkeys(others, f"fusion mode ended: {cause}"), **reasons})
+    for other in others:
+        _tell_listeners(other)
+        _warn_ended(other, cause)
+
+
+def _warn_ended(ended: SubmissionList, cause: str) -> None:
+    warn_aborted(
+        f"fusion mode ended, and its list of {len(ended.entries)} runs unfused: "
+        f"{cause}; do that after the end of the fusion"
+    )
+
+
+def _tell_listeners(ended: SubmissionList) -> None:
+    for listener in report_listeners:
+        listener(ended.report())
+
+
+def all_queues() -> list[QueueState]:
+    """The queues that there are."""
+    return list(_states)
+
+
+@atexit.register
+def _wait_for_queues() -> None:
+    """Kernels in flight must not outlive the memory that the interpreter frees."""
+    for queue in tuple(_states):
+        queue._launcher.backend.wait()

@@ -1,0 +1,1 @@
+"""A submission: its key, its admission, and the list that it waits in."""

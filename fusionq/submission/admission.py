@@ -1,0 +1,363 @@
+"""The slow path of ``submit``: check a submission that has not been seen before."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Hashable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from fusionq.analysis.submission import (
+    Argument,
+    ArrayArgument,
+    DeferredKernel,
+    LocalArgument,
+    ScalarArgument,
+    Submission,
+)
+from fusionq.backends.base import Backend, DeviceInfo
+from fusionq.base.call_site import argument_labels, user_span
+from fusionq.base.errors import ArgumentError, DeviceError, KernelLanguageError
+from fusionq.cache.entries import MOST_VARIANTS, keep_check, kept_check
+from fusionq.frontend.kernel import KernelFunction
+from fusionq.frontend.signature import ArrayType, LocalType, Signature
+from fusionq.ir.nodes import Span
+from fusionq.ir.types import SCALAR_TYPES, ScalarType, scalar_type, type_of_scalar
+from fusionq.language.dpex import is_dpex_function, translated
+from fusionq.language.local_memory import LocalAccessor
+from fusionq.language.ranges import NdRange, Range, as_range
+from fusionq.memory.buffer import AccessorArgument, Buffer
+from fusionq.memory.foreign import ForeignArray, describe
+from fusionq.memory.storage import check_reachable
+from fusionq.planning.validity import Validity
+from fusionq.submission.kernel_facts import KernelFacts, facts_of
+from fusionq.submission.pending import KnownSubmission, ScalarValue, SubmissionList, check_bounds
+
+
+def admit(
+    backend: Backend,
+    kernel: object,
+    range: object,
+    args: Sequence[object],
+    timings: dict[str, float],
+) -> KnownSubmission:
+    """Check a submission and type its kernel; adds the seconds by phase to ``timings``.
+
+    Raises ArgumentError (kernel, range, argument count, types, layouts, read-only arrays,
+    indices that provably exceed an extent), DeviceError (memory that the device cannot reach)
+    and KernelLanguageError; each with file and line.
+    """
+    clock = _Clock(timings)
+    span = user_span()
+    with _told_where(span):
+        function = _kernel_function(kernel)
+        index_space = _index_space(function, translated(range))
+        args = [translated(value) for value in args]
+        names = tuple(function.parameter_names)
+        if len(args) != len(names):
+            raise ArgumentError(
+                f"kernel {function.name!r} takes {len(names)} arguments after its item "
+                f"({', '.join(names) or 'none'}), not {len(args)}"
+            )
+        labels = argument_labels(span, names)
+        arguments = tuple(
+            _argument(backend, name, label, value)
+            for name, label, value in zip(names, labels, args, strict=True)
+        )
+        signature = Signature(
+            "nd_item" if isinstance(index_space, NdRange) else "item",
+            index_space.ndim,
+            tuple(_argument_type(argument) for argument in arguments),
+        )
+        submission = Submission(
+            0,
+            DeferredKernel(function.name, partial(function.specialise, signature)),
+            signature,
+            function.fingerprint,
+            index_space,
+            arguments,
+            span,
+            function.text,
+            partial(function.specialise, signature, True),
+        )
+        clock.lap("frontend")
+        kept = kept_check(submission, backend.info)
+        clock.lap("disk")
+        if kept is None:
+            ir = function.specialise(signature)
+            submission = replace(submission, kernel=ir)
+            facts = facts_of(ir, arguments)
+        else:
+            facts = kept.facts
+        if facts.ndim != index_space.ndim:
+            raise ArgumentError(
+                f"kernel {function.name!r} runs over {facts.ndim} dimensions, not over the "
+                f"{index_space.ndim} of {index_space!r}"
+            )
+        _check_local_memory(backend, submission, facts)
+        _check_writable(facts, arguments, args)
+        entry = KnownSubmission(
+            submission,
+            tuple(a.name in facts.stored for a in arguments if isinstance(a, ArrayArgument)),
+            sum(isinstance(a, ScalarArgument) for a in arguments),
+            facts.bounds,
+        )
+        values = [a.value for a in arguments if isinstance(a, ScalarArgument)]
+        check_bounds(entry, values)
+        clock.lap("frontend")
+        _check(entry, values, () if kept is None else kept.passed, facts, backend.info, clock)
+    return entry
+
+
+def check_again(entry: KnownSubmission, values: Sequence[ScalarValue]) -> None:
+    """Check a known submission with integer ``values`` that it has not been seen with; raises as
+    ``admit`` does."""
+    (submission,) = SubmissionList.of([entry], (), (), values).submissions()
+    span = user_span()
+    with _told_where(span):
+        if not _holds(entry, submission, values):
+            from fusionq.planning.planner import check_submission
+
+            entry.checks.insert(0, check_submission(replace(submission, span=span)))
+            del entry.checks[MOST_VARIANTS:]
+            _holds(entry, submission, values)
+
+
+def _check(
+    entry: KnownSubmission,
+    values: Sequence[ScalarValue],
+    kept: tuple[Validity, ...],
+    facts: KernelFacts,
+    info: DeviceInfo,
+    clock: _Clock,
+) -> None:
+    """Prove that no access certainly leaves its array and no barrier is certainly missed, unless
+    what was proved before, here or in an earlier process (``kept``), says so for these sizes and
+    integers too; remember it."""
+    submission = entry.submission
+    if len(_checked) >= 4096:
+        _checked.clear()
+    entry.checks = _checked.setdefault(_check_key(submission), list(kept))
+    if _holds(entry, submission, values):
+        return
+    from fusionq.planning.planner import check_submission
+
+    clock.lap("import")
+    validity = check_submission(submission)
+    clock.lap("analysis")
+    entry.checks.insert(0, validity)
+    del entry.checks[MOST_VARIANTS:]
+    _holds(entry, submission, values)
+    keep_check(submission, info, facts, entry.checks)
+    clock.lap("disk")
+
+
+def _holds(entry: KnownSubmission, submission: Submission, values: Sequence[ScalarValue]) -> bool:
+    """Whether one of the entry's checks serves the ``values``; the entry then remembers them."""
+    for validity in entry.checks:
+        if validity.holds((submission,)):
+            arguments = enumerate(submission.arguments)
+            scalars = [k for k, a in arguments if isinstance(a, ScalarArgument)]
+            rests_on = {scalars.index(k) for k in validity.scalars}
+            if not rests_on <= set(entry.rests_on):
+                entry.rests_on = tuple(sorted(rests_on | set(entry.rests_on)))
+                entry.passed.clear()
+            if len(entry.passed) >= 4096:
+                entry.passed.clear()
+            entry.passed.add(entry.integers(values))
+            return True
+    return False
+
+
+_checked: dict[Hashable, list[Validity]] = {}
+"""For which sizes and integers ``check_submission`` has let pass what."""
+
+
+def _check_key(submission: Submission) -> Hashable:
+    """Kernel, types, range, extents, strides and flags; not where memory is."""
+    arguments: list[Hashable] = []
+    for argument in submission.arguments:
+        if isinstance(argument, ArrayArgument):
+            flags = argument.buffer_flag, argument.access_flag, argument.internal
+            arguments.append((argument.shape, argument.strides, *flags))
+    return submission.fingerprint, submission.signature, submission.range, tuple(arguments)
+
+
+@contextmanager
+def _told_where(span: Span) -> Iterator[None]:
+    """Errors inside the block name the call of ``submit``."""
+    try:
+        yield
+    except (ArgumentError, DeviceError) as error:
+        raise type(error)(_located(span, str(error))) from None
+    except KernelLanguageError as error:
+        raise KernelLanguageError(f"{error}\n  Submitted at {span}.") from None
+
+
+class _Clock:
+    """Adds the time since the last lap to a phase."""
+
+    def __init__(self, timings: dict[str, float]) -> None:
+        self._timings = timings
+        self._last = time.perf_counter()
+
+    def lap(self, phase: str) -> None:
+        now = time.perf_counter()
+        self._timings[phase] = self._timings.get(phase, 0.0) + now - self._last
+        self._last = now
+
+
+def _located(span: Span, message: str) -> str:
+    return message if message.startswith(str(span)) else f"{span}: {message}"
+
+
+def _kernel_function(kernel: object) -> KernelFunction:
+    if isinstance(kernel, KernelFunction):
+        return kernel
+    if is_dpex_function(kernel):
+        from fusionq.frontend.dpex import dpex_kernel
+
+        return dpex_kernel(kernel)
+    hint = (
+        "decorate the function with @fusionq.kernel"
+        if callable(kernel)
+        else ("the order is submit(kernel, range, *args)")
+    )
+    raise ArgumentError(f"submit takes a kernel first, not {type(kernel).__name__}; {hint}")
+
+
+def _index_space(function: KernelFunction, range: Any) -> Range | NdRange:
+    space = range if isinstance(range, NdRange) else as_range(range)
+    annotation = function.item_annotation
+    if annotation == "item" and isinstance(space, NdRange):
+        raise ArgumentError(
+            f"kernel {function.name!r} runs over an Item, which a Range gives, not {space!r}; "
+            "submit it with a Range, or annotate its first parameter as NdItem"
+        )
+    if annotation == "nd_item" and isinstance(space, Range):
+        raise ArgumentError(
+            f"kernel {function.name!r} runs over an NdItem, which an NdRange gives, not "
+            f"{space!r}; submit it with NdRange(global_range, local_range)"
+        )
+    return space
+
+
+# --------------------------------------------------------------------------- arguments
+def _argument(backend: Backend, name: str, label: str, value: object) -> Argument:
+    if isinstance(value, Buffer):
+        return _buffer_argument(name, label, value, None)
+    if isinstance(value, AccessorArgument):
+        return _buffer_argument(name, label, value.buffer, value)
+    if isinstance(value, (bool, int, float, np.generic)):
+        return _scalar_argument(name, label, value)
+    if isinstance(value, LocalAccessor):
+        kind = LocalType(_strong_scalar_type(value.dtype), value.shape)
+        return LocalArgument(name, label, kind)
+    try:
+        foreign = describe(value)
+        if foreign is not None:
+            check_reachable(backend, foreign.usm_interface, "this array")
+            return _foreign_argument(name, label, foreign)
+    except (ArgumentError, DeviceError) as error:
+        raise type(error)(f"argument {name!r}: {error}") from None
+    raise ArgumentError(
+        f"argument {name!r} is of type {type(value).__name__}; a kernel takes Buffers, NumPy "
+        "arrays, objects with __sycl_usm_array_interface__, and numbers; wrap other arrays with "
+        "numpy.asarray or fusionq.Buffer"
+    )
+
+
+def _strong_scalar_type(dtype: np.dtype[Any]) -> ScalarType:
+    found = scalar_type(dtype)
+    assert found is not None
+    return found
+
+
+def _buffer_argument(
+    name: str, label: str, buffer: Buffer, accessor: AccessorArgument | None
+) -> ArrayArgument:
+    storage = buffer._storage
+    return ArrayArgument(
+        name=name,
+        label=label,
+        dtype=_strong_scalar_type(buffer.dtype),
+        shape=buffer.shape,
+        strides=buffer.strides,
+        storage=storage.token,
+        offset=buffer._offset,
+        address=None if storage.address is None else storage.address + buffer._offset,
+        owned=storage.owned,
+        buffer_flag=buffer._promotion,
+        access_flag=accessor.promote if accessor else None,
+        internal=buffer.internal,
+    )
+
+
+def _foreign_argument(name: str, label: str, array: ForeignArray) -> ArrayArgument:
+    return ArrayArgument(
+        name=name,
+        label=label,
+        dtype=_strong_scalar_type(array.dtype),
+        shape=array.shape,
+        strides=array.strides,
+        storage=-array.address,  # storages' tokens are positive
+        offset=0,
+        address=array.address,
+        owned=False,
+    )
+
+
+def _scalar_argument(name: str, label: str, value: ScalarValue) -> ScalarArgument:
+    found = type_of_scalar(value)
+    if found is None:
+        raise ArgumentError(
+            f"argument {name!r} is a {type(value).__name__}; scalars are Python's bool, int and "
+            f"float, and NumPy's {', '.join(SCALAR_TYPES)}"
+        )
+    return ScalarArgument(name, label, found, value)
+
+
+def _argument_type(argument: Argument) -> ArrayType | ScalarType | LocalType:
+    if isinstance(argument, ArrayArgument):
+        return ArrayType(argument.dtype, len(argument.shape))
+    return argument.type
+
+
+# ------------------------------------------------------------------------------ checks
+def _check_local_memory(backend: Backend, submission: Submission, facts: KernelFacts) -> None:
+    taken = facts.local_bytes
+    if taken > backend.info.local_memory_bytes:
+        arrays = ", ".join(
+            f"{a.name}: {a.dtype}{list(a.shape)}"
+            for a in submission.ir.arrays
+            if a.space == "local"
+        )
+        raise ArgumentError(
+            f"kernel {facts.name!r} takes {taken} bytes of local memory for each work-group "
+            f"({arrays}); {backend.info.name} has {backend.info.local_memory_bytes}. Pass "
+            "smaller LocalAccessors"
+        )
+
+
+def _check_writable(
+    facts: KernelFacts, arguments: tuple[Argument, ...], args: Sequence[object]
+) -> None:
+    for argument, value in zip(arguments, args, strict=True):
+        if argument.name not in facts.stored or not isinstance(argument, ArrayArgument):
+            continue
+        if isinstance(value, AccessorArgument):
+            value = value.buffer
+        if isinstance(value, Buffer):
+            writable = value._storage.writable
+        else:
+            foreign = describe(value)
+            writable = foreign is None or foreign.writable
+        if not writable:
+            raise ArgumentError(
+                f"kernel {facts.name!r} stores to argument {argument.name!r} "
+                f"({argument.label}), which is a read-only array; pass a writable copy"
+            )

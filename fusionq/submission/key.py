@@ -1,0 +1,56 @@
+"""What identifies a submission's range and arguments to the caches."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from fusionq.base.errors import ArgumentError
+from fusionq.language.dpex import translated
+from fusionq.language.local_memory import LocalAccessor
+from fusionq.language.ranges import NdRange, Range, as_range
+from fusionq.memory.buffer import AccessorArgument, Buffer
+from fusionq.memory.foreign import foreign_token
+from fusionq.submission.pending import ScalarValue
+
+SCALAR_CLASSES = frozenset(
+    (
+        bool, int, float, np.bool_, np.float16, np.float32, np.float64,
+        np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint32, np.uint64,
+    )
+)  # fmt: skip
+"""The scalars that need no further look; others are checked when first seen."""
+
+
+def range_or_none(range: Any) -> Range | NdRange | None:
+    """``range`` as a Range or numba-dpex's NdRange as ours; None where that is neither, for the
+    checks to refuse.  (8.0 equals 8, and must not pass for it.)"""
+    range = translated(range)
+    if isinstance(range, NdRange):
+        return range
+    try:
+        return as_range(range)
+    except (ArgumentError, TypeError):
+        return None
+
+
+def sort_argument(
+    arg: object, memory: list[object], foreign: list[object], values: list[ScalarValue]
+) -> object:
+    """The token of an argument that is neither a plain Buffer nor a plain number."""
+    if isinstance(arg, AccessorArgument):
+        memory.append(arg.buffer._storage)
+        return arg.token
+    if isinstance(arg, Buffer):
+        memory.append(arg._storage)
+        return arg._token
+    if isinstance(arg, (bool, int, float, np.generic)):
+        values.append(arg)
+        return type(arg)
+    arg = translated(arg)
+    if isinstance(arg, LocalAccessor):
+        return arg
+    memory.append(arg)
+    foreign.append(arg)
+    return foreign_token(arg)

@@ -1,0 +1,275 @@
+"""Submissions that wait for fusion, in the form that costs least to record."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import chain, count, repeat
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from fusionq.analysis.submission import (
+    Argument,
+    ArrayArgument,
+    LocalArgument,
+    ScalarArgument,
+    Submission,
+)
+from fusionq.backends.base import DeviceEvent
+from fusionq.base.call_site import user_span
+from fusionq.base.errors import ArgumentError
+from fusionq.base.options import DEFAULT, UNFUSED, OptionValues
+from fusionq.memory.foreign import byte_bounds
+from fusionq.memory.fusing_queues import LOCK
+from fusionq.memory.storage import Region, Storage
+
+if TYPE_CHECKING:
+    from fusionq.execution.binding import PreparedRun
+    from fusionq.planning.validity import Validity
+    from fusionq.report.report import CacheOutcome, Report
+    from fusionq.runtime.state import QueueState
+
+ScalarValue = bool | int | float | np.generic
+
+use_numbers = count()
+"""Counts uses, so that caches can tell what was used least recently."""
+
+
+@dataclass(slots=True, eq=False)
+class KnownSubmission:
+    """A submission that has been checked: what stays the same each time that the same kernel is
+    submitted with the same range, the same memory and scalars of the same types.
+
+    It keeps no memory alive.  ``stores``: for each array argument, whether the kernel stores to
+    it.  ``scalars``: how many scalar arguments there are.  ``bounds``: (position among them,
+    least, greatest) for Python ints that the kernel holds in an integer type.  ``plain``: how
+    it runs outside fusion mode.
+
+    ``checks``: for which integers no access is known to leave its array.  ``rests_on``: the
+    positions among the scalars of those integers.  ``passed``: values of them that passed.
+    """
+
+    submission: Submission
+    stores: tuple[bool, ...]
+    scalars: int
+    bounds: tuple[tuple[int, int, int], ...]
+    plain: PreparedRun | None = None
+    last_use: int = field(default=0)
+    checks: list[Validity] = field(default_factory=list)
+    rests_on: tuple[int, ...] = ()
+    passed: set[tuple[ScalarValue, ...]] = field(default_factory=set)
+
+    def integers(self, values: Sequence[ScalarValue]) -> tuple[ScalarValue, ...]:
+        """Those of the scalar ``values`` that the check of indices rests on."""
+        return tuple([values[position] for position in self.rests_on])
+
+
+class SubmissionList:
+    """The submissions of one fusion, in order.
+
+    ``memory`` keeps the arguments' memory alive until the list has been launched: for each
+    array argument its Storage, or the foreign array itself; ``foreign`` are the latter.
+    ``values`` are the scalar arguments of all submissions, one after the other.  ``depends``:
+    what must run before.  After the launch ``event_of`` gives each submission's event.
+    """
+
+    memory: Sequence[object]
+    foreign: Sequence[object] = ()
+    values: Sequence[ScalarValue] = ()
+    depends: Sequence[DeviceEvent] = ()
+    ended = False
+    error: BaseException | None = None
+    """What kept the list from running."""
+    run: PreparedRun | None = None
+    """What the list became; None where each submission ran by itself."""
+    options: OptionValues = DEFAULT
+    cache: CacheOutcome = "memory"
+    timings: Mapping[str, float] = MappingProxyType({})
+    """Seconds by phase that this time took."""
+    fallback: str | None = None
+    events: Sequence[DeviceEvent | None] = ()
+    """One for each stage of ``run``, or for each submission."""
+
+    def __init__(self, queue: QueueState | None) -> None:
+        self.queue = queue
+        self.entries: list[KnownSubmission] = []
+        self.numbers: list[int] = []
+        """When each submission was made, among those of all queues."""
+        self.memory = []
+        self.admission: dict[str, float] = {}
+        """Seconds spent on checking new submissions, by phase."""
+
+    @classmethod
+    def of(
+        cls,
+        entries: list[KnownSubmission],
+        memory: Sequence[object],
+        foreign: Sequence[object],
+        values: Sequence[ScalarValue],
+    ) -> SubmissionList:
+        """A list that does not wait for fusion."""
+        submissions = cls(None)
+        submissions.entries, submissions.memory = entries, memory
+        submissions.foreign, submissions.values = foreign, values
+        return submissions
+
+    def add(
+        self,
+        entry: KnownSubmission,
+        memory: Sequence[object],
+        foreign: Sequence[object],
+        values: Sequence[ScalarValue],
+        depends: Sequence[DeviceEvent],
+        number: int,
+    ) -> None:
+        """Another submission, the ``number``-th of all queues."""
+        self.entries.append(entry)
+        self.numbers.append(number)
+        self.memory += memory  # type: ignore[operator]  # a list while it grows
+        if foreign:
+            self.foreign = [*self.foreign, *foreign]
+        if values:
+            self.values = [*self.values, *values]
+        if depends:
+            self.depends = [*self.depends, *depends]
+
+    def abort(self, cause: str) -> None:
+        """End the fusion mode of the queue, where this list still waits."""
+        if self.queue is not None:
+            self.queue.abort_list(self, cause)
+
+    def end(
+        self, run: PreparedRun, options: OptionValues, events: Sequence[DeviceEvent | None]
+    ) -> None:
+        """The list has been launched, as ``run``; ``events`` are its stages'."""
+        self.run, self.options, self.events = run, options, events
+        self.release()
+
+    def end_unfused(self, reason: str) -> None:
+        """Each submission has been launched by itself, for ``reason``."""
+        self.options, self.fallback = UNFUSED, reason
+        self.release()
+
+    def fail(self, error: BaseException) -> None:
+        """The list could not be run."""
+        self.error, self.fallback = error, f"the list could not be run: {error}"
+        self.release()
+
+    def release(self) -> None:
+        """Nothing waits any longer; keep no memory alive."""
+        self.memory = self.foreign = self.depends = ()
+        self.ended = True
+
+    def event_of(self, index: int) -> DeviceEvent | None:
+        """The device's event for submission ``index``; None where there was nothing to run."""
+        if self.run is not None:
+            index = self.run.stage_of[index]
+        return self.events[index] if index < len(self.events) else None
+
+    def report(self) -> Report:
+        """What became of the list."""
+        from fusionq.execution.binding import report_of, report_of_unfused
+
+        if self.run is not None:
+            return report_of(self.run, self.cache, self.timings)
+        with LOCK:
+            return report_of_unfused(self)
+
+    def again(self, values: Sequence[ScalarValue], foreign: Sequence[object]) -> SubmissionList:
+        """A list that has run, to run once more with other scalars; ``foreign`` are its foreign
+        arrays.  None stands for memory that is gone."""
+        runs = [self.run] if self.run is not None else [e.plain for e in self.entries]
+        arrays = iter(foreign)
+        memory = [
+            next(arrays) if reference is None else reference()
+            for run in runs
+            if run is not None
+            for reference in run.memory
+        ]
+        return SubmissionList.of(self.entries, memory, foreign, values)
+
+    def submissions(self) -> tuple[Submission, ...]:
+        """The submissions with the present scalar values, and the present addresses where the
+        memory is still held."""
+        memory, values = chain(self.memory, repeat(None)), iter(self.values)
+        return tuple(
+            replace(
+                entry.submission,
+                index=i,
+                arguments=tuple(
+                    _present(argument, memory, values) for argument in entry.submission.arguments
+                ),
+            )
+            for i, entry in enumerate(self.entries)
+        )
+
+    def entry_of_access(self) -> Iterator[int]:
+        """For each of ``accesses`` the position of its submission."""
+        memory = iter(self.memory)
+        for position, entry in enumerate(self.entries):
+            for _ in array_arguments(entry):
+                if next(memory) is not None:
+                    yield position
+
+    def accesses(self) -> Iterator[tuple[Region, bool]]:
+        """Each array argument: its memory, and whether it is stored to."""
+        memory = iter(self.memory)
+        for entry in self.entries:
+            for argument, stores in array_arguments(entry):
+                held = next(memory)
+                if held is not None:
+                    yield region_of(argument, held), stores
+
+
+def check_values(entry: KnownSubmission, values: Sequence[ScalarValue]) -> None:
+    """ArgumentError if scalars of a known submission do not fit: see ``check_bounds``, and those
+    with which an index certainly leaves its array."""
+    if entry.bounds:
+        check_bounds(entry, values)
+    if entry.rests_on and entry.integers(values) not in entry.passed:
+        from fusionq.submission.admission import check_again
+
+        check_again(entry, values)
+
+
+def check_bounds(entry: KnownSubmission, values: Sequence[ScalarValue]) -> None:
+    """ArgumentError if a Python int does not fit the type that the kernel gives it."""
+    for position, least, greatest in entry.bounds:
+        value = values[position]
+        if not least <= int(value) <= greatest:
+            scalars = [a for a in entry.submission.arguments if isinstance(a, ScalarArgument)]
+            raise ArgumentError(
+                f"{user_span()}: argument {scalars[position].name!r} of kernel "
+                f"{entry.submission.name!r} is {value}, outside {least} … {greatest}, what the "
+                "type that the kernel gives it can hold; pass a NumPy scalar of a wider type"
+            )
+
+
+def array_arguments(entry: KnownSubmission) -> list[tuple[ArrayArgument, bool]]:
+    """The array arguments, and whether the kernel stores to them."""
+    arrays = [a for a in entry.submission.arguments if isinstance(a, ArrayArgument)]
+    return list(zip(arrays, entry.stores, strict=True))
+
+
+def region_of(argument: ArrayArgument, held: object) -> Region:
+    """An array argument's memory, for dependence tests: of a Buffer all of it."""
+    if isinstance(held, Storage):
+        return held.region
+    assert argument.address is not None
+    below, above = byte_bounds(argument.shape, argument.strides, argument.dtype.nbytes)
+    return Region(None, argument.address + below, argument.address + above)
+
+
+def _present(
+    argument: Argument, memory: Iterator[object], values: Iterator[ScalarValue]
+) -> Argument:
+    if isinstance(argument, ScalarArgument):
+        return replace(argument, value=next(values))
+    if isinstance(argument, LocalArgument):
+        return argument
+    held = next(memory)
+    if isinstance(held, Storage) and held.address is not None:
+        return replace(argument, address=held.address + argument.offset)
+    return argument
