@@ -51,7 +51,7 @@ def code_version() -> str:
     branches count too, and it costs a millisecond.
     """
     state = hashlib.sha256("\n".join(_source_states(Path(__file__).parent.parent)).encode())
-    versions = f"{version.__version__} {sys.implementation.cache_tag} {np.version.__version__}"
+    versions = f"{version.__version__} {sys.implementation.cache_tag} {np.__version__}"
     return f"{versions} {state.hexdigest()}"
 
 
