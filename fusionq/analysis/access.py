@@ -16,6 +16,7 @@ import islpy as isl
 
 from fusionq.analysis.affine import Affine, AffineReader, Truth, Value, isl_val
 from fusionq.analysis.symbols import Symbols
+from fusionq.base.span import Span
 from fusionq.ir.nodes import (
     Assign,
     Atomic,
@@ -33,7 +34,6 @@ from fusionq.ir.nodes import (
     Logical,
     Record,
     Select,
-    Span,
     Stmt,
     Store,
     While,

@@ -18,7 +18,7 @@ from fusionq.analysis.item_space import common_space
 from fusionq.analysis.list_analysis import ListAnalysis
 from fusionq.analysis.proof import TooManyOperations, limited_operations
 from fusionq.analysis.scope import DependenceKind, Scope
-from fusionq.ir.nodes import Span
+from fusionq.base.span import Span
 
 SEVERITY: dict[Scope, int] = {"NONE": 0, "ITEM": 1, "GROUP": 2, "GLOBAL": 3, "UNKNOWN": 4}
 

@@ -8,9 +8,10 @@ from typing import Literal
 
 import numpy as np
 
+from fusionq.base.span import Span
 from fusionq.frontend.signature import LocalType, Signature
 from fusionq.frontend.source import KernelText
-from fusionq.ir.nodes import Kernel, Span
+from fusionq.ir.nodes import Kernel
 from fusionq.ir.types import ScalarType
 from fusionq.language.ranges import NdRange, Range
 

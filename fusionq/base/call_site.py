@@ -10,7 +10,7 @@ from functools import lru_cache
 from types import FrameType
 
 from fusionq.base.errors import FusionAborted
-from fusionq.ir.nodes import Span
+from fusionq.base.span import Span
 
 
 def _is_internal(frame: FrameType) -> bool:

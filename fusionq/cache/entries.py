@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
+from fusionq.analysis.kernel_facts import KernelFacts
 from fusionq.analysis.submission import ScalarArgument, Submission
 from fusionq.backends.base import DeviceInfo, FloatMode, KeepsPrograms, KeptProgram
 from fusionq.base.config import debug_level
@@ -26,7 +27,6 @@ from fusionq.ir.verifier import VerificationError
 from fusionq.planning.plan import FusionOptions, Plan
 from fusionq.planning.structure import structure_key
 from fusionq.planning.validity import Validity
-from fusionq.submission.kernel_facts import KernelFacts
 
 T = TypeVar("T")
 

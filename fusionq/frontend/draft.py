@@ -17,8 +17,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
+from fusionq.base.span import NO_SPAN, Span
 from fusionq.ir.nodes import (
-    NO_SPAN,
     Assign,
     Atomic,
     Barrier,
@@ -32,7 +32,6 @@ from fusionq.ir.nodes import (
     For,
     GroupCall,
     If,
-    Span,
     Stmt,
     Store,
     Unary,

@@ -9,10 +9,11 @@ from types import FunctionType
 from typing import Any, Literal, NoReturn
 
 from fusionq.base.errors import ArgumentError, KernelLanguageError
+from fusionq.base.span import Span
 from fusionq.frontend.captures import Captures
 from fusionq.frontend.signature import ArrayType, LocalType, Signature
 from fusionq.frontend.source import FunctionSource, KernelText
-from fusionq.ir.nodes import Kernel, Span
+from fusionq.ir.nodes import Kernel
 from fusionq.ir.types import SCALAR_TYPES, ScalarType
 
 ItemKind = Literal["item", "nd_item"]

@@ -12,7 +12,7 @@ from functools import cached_property
 from types import FunctionType
 
 from fusionq.base.errors import KernelLanguageError
-from fusionq.ir.nodes import Span
+from fusionq.base.span import Span
 
 
 @dataclass(frozen=True, slots=True)

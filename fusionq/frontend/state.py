@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import NoReturn
 
 from fusionq.base.errors import KernelLanguageError
+from fusionq.base.span import Span
 from fusionq.frontend.captures import Captures
 from fusionq.frontend.draft import Draft, Jump, stores
 from fusionq.frontend.signature import Signature
@@ -39,7 +40,6 @@ from fusionq.ir.nodes import (
     ItemQuery,
     Load,
     Param,
-    Span,
     Var,
 )
 from fusionq.ir.types import WEAK_INT, ScalarType

@@ -7,8 +7,9 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
+from fusionq.base.span import Span
 from fusionq.frontend.signature import ArrayType
-from fusionq.ir.nodes import Expr, MemoryOrderName, MemoryScopeName, Span
+from fusionq.ir.nodes import Expr, MemoryOrderName, MemoryScopeName
 from fusionq.ir.types import ScalarType
 
 Number: TypeAlias = bool | int | float | np.generic

@@ -12,22 +12,8 @@ from dataclasses import dataclass, field
 from math import prod
 from typing import Literal, TypeAlias
 
+from fusionq.base.span import NO_SPAN, Span
 from fusionq.ir.types import BOOL, INT64, ScalarType
-
-
-@dataclass(frozen=True, slots=True)
-class Span:
-    """Where a node comes from: a file, a 1-based line, and that line's text."""
-
-    file: str
-    line: int
-    text: str = ""
-
-    def __str__(self) -> str:
-        return f"{self.file}:{self.line}"
-
-
-NO_SPAN = Span("<generated>", 0)
 
 Clock: TypeAlias = Literal["clock", "cycle_counter"]
 """The device functions that say the time."""

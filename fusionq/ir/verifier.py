@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import NoReturn
 
 from fusionq.base.errors import FusionqError
+from fusionq.base.span import NO_SPAN, Span
 from fusionq.ir.functions import (
     DEVICE_FUNCTIONS,
     FLOAT_FUNCTIONS,
@@ -19,7 +20,6 @@ from fusionq.ir.functions import (
     SAME_TYPE_FUNCTIONS,
 )
 from fusionq.ir.nodes import (
-    NO_SPAN,
     ArrayDecl,
     ArrayParam,
     Assign,
@@ -48,7 +48,6 @@ from fusionq.ir.nodes import (
     Record,
     ScalarParam,
     Select,
-    Span,
     StageCode,
     Stmt,
     Store,

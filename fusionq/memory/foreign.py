@@ -12,7 +12,7 @@ import numpy as np
 
 from fusionq.base.errors import ArgumentError, DeviceError
 from fusionq.ir.types import SCALAR_TYPES, scalar_type
-from fusionq.memory.storage import Region
+from fusionq.memory.region import Region
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,10 +8,9 @@ but a finalizer waits for a device while holding it.
 from __future__ import annotations
 
 from threading import RLock
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
-if TYPE_CHECKING:
-    from fusionq.memory.storage import Region
+from fusionq.memory.region import Region
 
 LOCK = RLock()
 

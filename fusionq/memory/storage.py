@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from collections import deque
 from collections.abc import Hashable
-from dataclasses import dataclass
 from itertools import count
 from typing import Any
 
@@ -15,24 +14,9 @@ import numpy.typing as npt
 from fusionq.backends.base import Allocation, Backend, DeviceEvent
 from fusionq.base.errors import DeviceError
 from fusionq.memory.fusing_queues import LOCK, QUEUES, end_fusion_where_used
+from fusionq.memory.region import Region
 
 _tokens = count(1)
-
-
-@dataclass(frozen=True, slots=True)
-class Region:
-    """Memory as dependences see it: which storage (None: memory that no Buffer stands for),
-    and its bytes' addresses from ``low`` up to ``high`` where it has been allocated."""
-
-    storage: int | None
-    low: int
-    high: int
-
-    def overlaps(self, other: Region) -> bool:
-        """Whether the two can share memory."""
-        if self.storage is not None and self.storage == other.storage:
-            return True
-        return self.low < other.high and other.low < self.high
 
 
 class HostBytes:

@@ -9,7 +9,8 @@ from typing import Literal
 from fusionq.analysis.item_space import Mode
 from fusionq.analysis.scope import DependenceKind, Scope
 from fusionq.analysis.submission import Submission
-from fusionq.ir.nodes import Kernel, Span
+from fusionq.base.span import Span
+from fusionq.ir.nodes import Kernel
 from fusionq.passes.sources import (
     ArgumentSource,
     ExtentSource,

@@ -18,8 +18,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from fusionq.base.span import NO_SPAN
 from fusionq.ir.nodes import (
-    NO_SPAN,
     Assign,
     Barrier,
     Block,

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from fusionq.analysis.submission import Submission
-from fusionq.ir.nodes import Barrier, Block, Kernel, Persistent, Span
+from fusionq.base.span import Span
+from fusionq.ir.nodes import Barrier, Block, Kernel, Persistent
 from fusionq.ir.printer import print_expr, print_kernel
 from fusionq.ir.walk import statements
 from fusionq.language.ranges import NdRange

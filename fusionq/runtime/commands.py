@@ -18,7 +18,7 @@ from fusionq.ir.types import type_of_scalar
 from fusionq.memory.buffer import Buffer, host_backend, host_view
 from fusionq.memory.foreign import ForeignArray, describe
 from fusionq.memory.fusing_queues import LOCK, QUEUES
-from fusionq.memory.storage import Region
+from fusionq.memory.region import Region
 from fusionq.runtime.event import Event
 
 if TYPE_CHECKING:

@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from fusionq.memory.storage import Region, Storage
+from fusionq.memory.region import Region
+from fusionq.memory.storage import Storage
 
 if TYPE_CHECKING:
     from fusionq.submission.pending import KnownSubmission, ScalarValue, SubmissionList

@@ -13,7 +13,7 @@ from fusionq.base.call_site import user_span, warn_aborted
 from fusionq.base.errors import ArgumentError, FusionRefused, FusionStateError, PromotionConflict
 from fusionq.base.options import OptionValues
 from fusionq.memory.fusing_queues import LOCK, QUEUES
-from fusionq.memory.storage import Region
+from fusionq.memory.region import Region
 from fusionq.runtime.event import Event
 from fusionq.runtime.launcher import Launcher
 from fusionq.runtime.ordering import lists_before, precedes, run_unfused

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from fusionq.analysis.kernel_facts import KernelFacts, facts_of
 from fusionq.analysis.submission import (
     Argument,
     ArrayArgument,
@@ -22,10 +23,10 @@ from fusionq.analysis.submission import (
 from fusionq.backends.base import Backend, DeviceInfo
 from fusionq.base.call_site import argument_labels, user_span
 from fusionq.base.errors import ArgumentError, DeviceError, KernelLanguageError
+from fusionq.base.span import Span
 from fusionq.cache.entries import MOST_VARIANTS, keep_check, kept_check
 from fusionq.frontend.kernel import KernelFunction
 from fusionq.frontend.signature import ArrayType, LocalType, Signature
-from fusionq.ir.nodes import Span
 from fusionq.ir.types import SCALAR_TYPES, ScalarType, scalar_type, type_of_scalar
 from fusionq.language.dpex import is_dpex_function, translated
 from fusionq.language.local_memory import LocalAccessor
@@ -34,7 +35,6 @@ from fusionq.memory.buffer import AccessorArgument, Buffer
 from fusionq.memory.foreign import ForeignArray, describe
 from fusionq.memory.storage import check_reachable
 from fusionq.planning.validity import Validity
-from fusionq.submission.kernel_facts import KernelFacts, facts_of
 from fusionq.submission.pending import KnownSubmission, ScalarValue, SubmissionList, check_bounds
 
 

@@ -23,7 +23,8 @@ from fusionq.base.errors import ArgumentError
 from fusionq.base.options import DEFAULT, UNFUSED, OptionValues
 from fusionq.memory.foreign import byte_bounds
 from fusionq.memory.fusing_queues import LOCK
-from fusionq.memory.storage import Region, Storage
+from fusionq.memory.region import Region
+from fusionq.memory.storage import Storage
 
 if TYPE_CHECKING:
     from fusionq.execution.binding import PreparedRun

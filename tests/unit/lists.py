@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from fusionq.analysis.submission import ArrayArgument, ScalarArgument, Submission
+from fusionq.base.span import Span
 from fusionq.frontend.kernel import KernelFunction
 from fusionq.frontend.signature import ArrayType, Signature
-from fusionq.ir.nodes import Span
 from fusionq.ir.types import scalar_type, type_of_scalar
 from fusionq.language.ranges import NdRange, as_range
 

@@ -13,7 +13,8 @@ from typing import Any, TypeAlias
 from fusionq.backends.reference.memory import CheckedArray
 from fusionq.backends.reference.scalars import Scalar
 from fusionq.base.errors import DeviceError
-from fusionq.ir.nodes import AtomicOp, Barrier, GroupCall, Span
+from fusionq.base.span import Span
+from fusionq.ir.nodes import AtomicOp, Barrier, GroupCall
 from fusionq.language.combine import COMBINE, over_group
 
 Meeting: TypeAlias = tuple["Barrier | GroupCall", Any, Any]

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from fusionq.backends.base import ArrayBinding
 from fusionq.backends.reference.scalars import Scalar
 from fusionq.base.errors import DeviceError
-from fusionq.ir.nodes import Span
+from fusionq.base.span import Span
 from fusionq.ir.types import ScalarType
 from fusionq.language.casts import integer_limits
 

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from fusionq.base.span import Span
 from fusionq.ir.nodes import (
     ArrayDecl,
     ArrayParam,
@@ -27,7 +28,6 @@ from fusionq.ir.nodes import (
     Param,
     ScalarParam,
     Select,
-    Span,
     Stmt,
     Store,
     Unary,

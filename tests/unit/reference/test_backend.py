@@ -10,6 +10,7 @@ import pytest
 from fusionq.backends.base import ArrayBinding, Binding, LaunchShape
 from fusionq.backends.reference import OutOfBounds, ReferenceBackend
 from fusionq.base.errors import DeviceError
+from fusionq.base.span import Span
 from fusionq.ir.nodes import (
     ArrayDecl,
     ArrayParam,
@@ -29,7 +30,6 @@ from fusionq.ir.nodes import (
     Logical,
     Param,
     ScalarParam,
-    Span,
     Stmt,
     Store,
     Var,

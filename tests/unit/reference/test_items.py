@@ -10,6 +10,7 @@ from fusionq.backends.base import ArrayBinding, LaunchShape
 from fusionq.backends.reference import ReferenceBackend
 from fusionq.backends.reference.launch import ReferenceLaunch
 from fusionq.base.errors import DeviceError
+from fusionq.base.span import Span
 from fusionq.ir.nodes import (
     ArrayDecl,
     ArrayParam,
@@ -23,7 +24,6 @@ from fusionq.ir.nodes import (
     ItemQuery,
     Kernel,
     Load,
-    Span,
     Stmt,
     Store,
     Var,
