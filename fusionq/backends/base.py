@@ -4,35 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
 
+from fusionq.base.target import DeviceInfo, FloatMode, LaunchShape
 from fusionq.codegen.device_source import DeviceSource
 from fusionq.ir.nodes import Kernel
-
-FloatMode = Literal["strict", "fast"]
-
-
-@dataclass(frozen=True, slots=True)
-class DeviceInfo:
-    """What the compiler and the user need to know of a device; sizes in bytes."""
-
-    name: str
-    vendor: str
-    driver: str
-    filter_string: str
-    kind: Literal["cpu", "gpu", "accelerator", "reference"]
-    compute_units: int
-    max_work_group_size: int
-    local_memory_bytes: int
-    has_fp16: bool
-    has_fp64: bool
-    host_memory: bool
-    """True where kernels can reach ordinary host memory, such as a NumPy array's."""
-    persistent_kernels: bool = True
-    """Whether the backend compiles persistent kernels (``ir.Persistent``)."""
 
 
 class Allocation(Protocol):
@@ -61,15 +40,6 @@ class ArrayBinding:
 
 
 Binding = ArrayBinding | bool | int | float | np.generic
-
-
-@dataclass(frozen=True, slots=True)
-class LaunchShape:
-    """Launched work-items (SYCL order), a multiple of the local range; the kernel itself
-    guards what exceeds the user's range."""
-
-    global_range: tuple[int, ...]
-    local_range: tuple[int, ...]
 
 
 class DeviceEvent(Protocol):

@@ -5,8 +5,9 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-from fusionq.backends.base import Backend, DeviceInfo
+from fusionq.backends.base import Backend
 from fusionq.base.errors import DeviceError
+from fusionq.base.target import DeviceInfo
 
 
 def backend_for(target: Any, profiling: bool = False) -> Backend:

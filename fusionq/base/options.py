@@ -6,6 +6,7 @@ from functools import lru_cache
 from typing import Any, Literal, TypeAlias
 
 from fusionq.base.errors import ArgumentError
+from fusionq.base.target import FloatMode
 
 OptionValues: TypeAlias = tuple[Any, Any, bool, Any, Any, bool]
 """strategy, barriers, require, promote, fp, tune; see ``fusion``."""
@@ -13,7 +14,6 @@ OptionValues: TypeAlias = tuple[Any, Any, bool, Any, Any, bool]
 Strategy: TypeAlias = Literal["auto", "fused", "megakernel", "sequence", "unfused"]
 Barriers: TypeAlias = Literal["auto", "all", "none"]
 Promote: TypeAlias = Literal["flagged", "internal", "none"]
-FloatMode: TypeAlias = Literal["strict", "fast"]
 
 _CHOICES: dict[str, tuple[object, ...]] = {
     "strategy": ("auto", "fused", "megakernel", "sequence", "unfused"),

@@ -14,8 +14,9 @@ from typing import TypeVar
 
 from fusionq.analysis.kernel_facts import KernelFacts
 from fusionq.analysis.submission import ScalarArgument, Submission
-from fusionq.backends.base import DeviceInfo, FloatMode, KeepsPrograms, KeptProgram
+from fusionq.backends.base import KeepsPrograms, KeptProgram
 from fusionq.base.config import debug_level
+from fusionq.base.target import DeviceInfo, FloatMode
 from fusionq.cache.disk import disk_store
 from fusionq.cache.keys import digest
 from fusionq.cache.relocation import Place, absolute, relative

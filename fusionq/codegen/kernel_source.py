@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 
-from fusionq.backends.base import FloatMode
+from fusionq.base.target import FloatMode
 from fusionq.codegen.device_source import DeviceSource, Pointer, Slot
 from fusionq.codegen.dialect import Dialect
 from fusionq.codegen.early_exits import shielded

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import prod
 
-from fusionq.backends.base import DeviceInfo, LaunchShape
+from fusionq.base.target import DeviceInfo, LaunchShape
 
 VECTOR = 16
 """Work-items that a CPU device runs as one vector: a multiple of it in the fastest dimension

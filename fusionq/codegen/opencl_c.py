@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from fusionq.backends.base import FloatMode
+from fusionq.base.target import FloatMode
 from fusionq.ir.nodes import Query, Space
 from fusionq.ir.types import FLOAT16, FLOAT64, ScalarType
 

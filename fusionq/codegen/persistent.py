@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from fusionq.backends.base import FloatMode
+from fusionq.base.target import FloatMode
 from fusionq.codegen import queue_layout as q
 from fusionq.codegen.device_source import DeviceSource, Pointer, Scalar, Slot
 from fusionq.codegen.dialect import Dialect

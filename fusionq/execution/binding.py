@@ -16,18 +16,12 @@ from fusionq.analysis.submission import (
     ScalarArgument,
     Submission,
 )
-from fusionq.backends.base import (
-    ArrayBinding,
-    Backend,
-    Binding,
-    DeviceEvent,
-    LaunchShape,
-    PreparedLaunch,
-)
+from fusionq.backends.base import ArrayBinding, Backend, Binding, DeviceEvent, PreparedLaunch
 from fusionq.base.call_site import user_span
 from fusionq.base.config import debug_level
 from fusionq.base.errors import FusionStateError
 from fusionq.base.options import UNFUSED, OptionValues
+from fusionq.base.target import LaunchShape
 from fusionq.cache.memory import BuiltPlan
 from fusionq.execution.compile import built_plan
 from fusionq.memory.storage import Storage

@@ -11,7 +11,8 @@ from fusionq.analysis.submission import Submission
 from fusionq.backends.base import Backend, KeepsPrograms, Program
 from fusionq.base.call_site import warn_aborted
 from fusionq.base.errors import DeviceError, FusionRefused
-from fusionq.base.options import UNFUSED, FloatMode
+from fusionq.base.options import UNFUSED
+from fusionq.base.target import FloatMode
 from fusionq.cache.entries import keep_plans, keep_program, kept_plans, kept_program
 from fusionq.cache.memory import PLANS, BuiltPlan, forget_runs
 from fusionq.ir.nodes import Kernel

@@ -10,8 +10,9 @@ from dataclasses import asdict
 
 import numpy as np
 
-from fusionq.backends.base import ArrayBinding, Backend, DeviceEvent, LaunchShape
+from fusionq.backends.base import ArrayBinding, Backend, DeviceEvent
 from fusionq.base import version
+from fusionq.base.target import LaunchShape
 from fusionq.cache.disk import disk_store
 from fusionq.ir.nodes import ArrayParam, Binary, Const, ItemQuery, Kernel, Load, Store
 from fusionq.ir.types import FLOAT32

@@ -14,11 +14,11 @@ from fusionq.backends.base import (
     Backend,
     Binding,
     DeviceEvent,
-    LaunchShape,
     PreparedLaunch,
     Program,
 )
 from fusionq.base.errors import MegakernelStalled
+from fusionq.base.target import LaunchShape
 from fusionq.codegen import queue_layout as q
 from fusionq.ir.nodes import ArrayParam, Kernel, Param, Persistent, ScalarParam, StageCode
 from fusionq.ir.walk import subexpressions

@@ -7,8 +7,8 @@ from math import prod
 
 from fusionq.analysis.item_space import global_range
 from fusionq.analysis.submission import Submission
-from fusionq.backends.base import DeviceInfo, LaunchShape
 from fusionq.base.errors import ArgumentError
+from fusionq.base.target import DeviceInfo, LaunchShape
 from fusionq.codegen.launch_shape import launch_shape
 from fusionq.planning.plan import StagePlan
 

@@ -9,7 +9,7 @@ from fusionq.analysis.item_space import ItemSpace, global_range, local_range
 from fusionq.analysis.list_analysis import ListAnalysis
 from fusionq.analysis.submission import ArrayArgument
 from fusionq.analysis.work_groups import largest_extents
-from fusionq.backends.base import DeviceInfo
+from fusionq.base.target import DeviceInfo
 from fusionq.planning.validity import size_order
 from fusionq.planning.work import work_of
 

@@ -10,7 +10,7 @@ from fusionq.analysis.item_space import global_range, largest
 from fusionq.analysis.list_analysis import ListAnalysis
 from fusionq.analysis.stage_relations import StageItems, StageRelations, stage_items
 from fusionq.analysis.submission import ArrayArgument, ScalarArgument
-from fusionq.backends.base import DeviceInfo
+from fusionq.base.target import DeviceInfo
 from fusionq.codegen.interior import parted
 from fusionq.ir.nodes import ArrayParam, Expr, Kernel, Persistent, TileWait
 from fusionq.ir.walk import has_barrier

@@ -18,9 +18,9 @@ from fusionq.analysis.list_analysis import ListAnalysis, analyse
 from fusionq.analysis.proof import plan_operations
 from fusionq.analysis.show import analysis_text
 from fusionq.analysis.submission import ArrayArgument, Promotion, Submission
-from fusionq.backends.base import DeviceInfo
 from fusionq.base.config import debug_level
 from fusionq.base.errors import FusionRefused
+from fusionq.base.target import DeviceInfo
 from fusionq.ir.nodes import Barrier
 from fusionq.passes.fuse import FusedKernel
 from fusionq.passes.pipeline import fused_kernel

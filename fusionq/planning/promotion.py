@@ -13,8 +13,8 @@ from fusionq.analysis.local_footprint import local_footprint
 from fusionq.analysis.private_footprint import private_footprint
 from fusionq.analysis.submission import ArrayArgument, Promotion, Submission
 from fusionq.analysis.work_groups import candidates, keeps_inside, largest_extents
-from fusionq.backends.base import DeviceInfo
 from fusionq.base.errors import PromotionConflict
+from fusionq.base.target import DeviceInfo
 from fusionq.ir.walk import local_bytes
 from fusionq.planning.plan import FusionOptions, PromotionDecision
 from fusionq.planning.stages import Stage

@@ -17,7 +17,7 @@ from fusionq.analysis.item_space import (
 )
 from fusionq.analysis.list_analysis import ListAnalysis
 from fusionq.analysis.work_groups import candidates, keeps_inside, largest_extents
-from fusionq.backends.base import DeviceInfo
+from fusionq.base.target import DeviceInfo
 from fusionq.ir.walk import local_bytes
 from fusionq.passes.guard import unguardable
 from fusionq.planning.pays import too_slow

@@ -8,7 +8,7 @@ from fusionq.analysis.aliasing import has_unit_stride, is_contiguous, places
 from fusionq.analysis.item_space import global_range, local_range
 from fusionq.analysis.submission import ArrayArgument, Submission
 from fusionq.analysis.symbols import Symbols
-from fusionq.backends.base import DeviceInfo
+from fusionq.base.target import DeviceInfo
 from fusionq.planning.plan import FusionOptions
 
 

@@ -10,8 +10,9 @@ from math import gcd
 import numpy as np
 import numpy.typing as npt
 
-from fusionq.backends.base import ArrayBinding, Backend, LaunchShape
+from fusionq.backends.base import ArrayBinding, Backend
 from fusionq.base.errors import DeviceError
+from fusionq.base.target import LaunchShape
 from fusionq.execution.compile import program_of
 from fusionq.ir.nodes import (
     ArrayParam,

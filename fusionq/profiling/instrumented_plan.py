@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from fusionq.analysis.submission import Submission
-from fusionq.backends.base import DeviceInfo
 from fusionq.base.errors import ArgumentError
+from fusionq.base.target import DeviceInfo
 from fusionq.ir.nodes import Clock, Kernel, Persistent
 from fusionq.ir.verifier import verify
 from fusionq.planning.plan import Plan

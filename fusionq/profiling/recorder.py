@@ -16,10 +16,10 @@ from fusionq.backends.base import (
     Backend,
     Binding,
     DeviceEvent,
-    LaunchShape,
     PreparedLaunch,
 )
 from fusionq.base.options import OptionValues
+from fusionq.base.target import LaunchShape
 from fusionq.cache.memory import BuiltPlan
 from fusionq.execution.binding import PreparedRun, bind
 from fusionq.execution.compile import programs_of

@@ -9,14 +9,8 @@ from typing import TYPE_CHECKING
 from fusionq.analysis.submission import ScalarArgument
 from fusionq.base.call_site import user_span
 from fusionq.base.errors import ArgumentError, FusionStateError
-from fusionq.base.options import (
-    Barriers,
-    FloatMode,
-    OptionValues,
-    Promote,
-    Strategy,
-    option_values,
-)
+from fusionq.base.options import Barriers, OptionValues, Promote, Strategy, option_values
+from fusionq.base.target import FloatMode
 from fusionq.runtime.event import Event
 from fusionq.runtime.queue import FusionQueue
 from fusionq.submission.pending import ScalarValue, SubmissionList, check_values

@@ -8,10 +8,11 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 from weakref import WeakSet
 
-from fusionq.backends.base import DeviceEvent, DeviceInfo
+from fusionq.backends.base import DeviceEvent
 from fusionq.base.call_site import user_span, warn_aborted
 from fusionq.base.errors import ArgumentError, FusionRefused, FusionStateError, PromotionConflict
 from fusionq.base.options import OptionValues
+from fusionq.base.target import DeviceInfo
 from fusionq.memory.fusing_queues import LOCK, QUEUES
 from fusionq.memory.region import Region
 from fusionq.runtime.event import Event

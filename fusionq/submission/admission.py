@@ -20,10 +20,11 @@ from fusionq.analysis.submission import (
     ScalarArgument,
     Submission,
 )
-from fusionq.backends.base import Backend, DeviceInfo
+from fusionq.backends.base import Backend
 from fusionq.base.call_site import argument_labels, user_span
 from fusionq.base.errors import ArgumentError, DeviceError, KernelLanguageError
 from fusionq.base.span import Span
+from fusionq.base.target import DeviceInfo
 from fusionq.cache.entries import MOST_VARIANTS, keep_check, kept_check
 from fusionq.frontend.kernel import KernelFunction
 from fusionq.frontend.signature import ArrayType, LocalType, Signature

@@ -6,8 +6,9 @@ import numpy as np
 from hypothesis import assume, given
 
 import fusionq as fq
-from fusionq.backends.base import ArrayBinding, LaunchShape
+from fusionq.backends.base import ArrayBinding
 from fusionq.backends.reference import ReferenceBackend, run_function
+from fusionq.base.target import LaunchShape
 from fusionq.frontend.kernel import kernel
 from fusionq.frontend.signature import ArrayType, Signature
 from fusionq.ir.nodes import Kernel

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from dataclasses import replace
 
-from fusionq.backends.base import Binding, FloatMode, LaunchShape, Program
+from fusionq.backends.base import Binding, Program
 from fusionq.backends.dpex.environment import load_numba_dpex
 from fusionq.backends.dpex.program import build
 from fusionq.backends.sycl.backend import SyclBackend
 from fusionq.backends.sycl.launch import SyclLaunch
 from fusionq.backends.sycl.program import SyclProgram
+from fusionq.base.target import FloatMode, LaunchShape
 from fusionq.ir.nodes import Kernel
 
 TARGET = "dpex"

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from fusionq.backends.base import Binding, DeviceInfo, FloatMode, LaunchShape, Program
+from fusionq.backends.base import Binding, Program
 from fusionq.backends.reference.compile import compile_kernel
 from fusionq.backends.reference.launch import ReferenceLaunch, ReferenceProgram
 from fusionq.backends.reference.memory import HostAllocation
@@ -20,6 +20,7 @@ from fusionq.backends.reference.persistent import (
     build_persistent,
 )
 from fusionq.base.errors import DeviceError
+from fusionq.base.target import DeviceInfo, FloatMode, LaunchShape
 from fusionq.ir.nodes import Kernel, Persistent
 from fusionq.ir.printer import print_kernel
 from fusionq.ir.verifier import verify

@@ -9,13 +9,14 @@ from typing import TypeAlias, TypeVar
 
 import numpy as np
 
-from fusionq.backends.base import ArrayBinding, Binding, DeviceEvent, LaunchShape
+from fusionq.backends.base import ArrayBinding, Binding, DeviceEvent
 from fusionq.backends.reference.compile import Bind, Ids
 from fusionq.backends.reference.groups import Steps, run_group
 from fusionq.backends.reference.memory import CheckedArray, array_at
 from fusionq.backends.reference.order import Box, Index, Order, box_items, work_items
 from fusionq.backends.reference.scalars import Scalar, as_scalar
 from fusionq.base.errors import DeviceError
+from fusionq.base.target import LaunchShape
 from fusionq.ir.nodes import ArrayParam, Barrier, GroupCall, Kernel, KernelParam, ScalarParam
 from fusionq.ir.walk import statements
 

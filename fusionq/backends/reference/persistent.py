@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fusionq.backends.base import ArrayBinding, Binding, DeviceEvent, LaunchShape
+from fusionq.backends.base import ArrayBinding, Binding, DeviceEvent
 from fusionq.backends.reference.compile import ClosedForms, compile_closed_forms, compile_kernel
 from fusionq.backends.reference.launch import ReferenceEvent, ReferenceLaunch, ReferenceProgram
 from fusionq.backends.reference.memory import array_at
@@ -29,6 +29,7 @@ from fusionq.backends.reference.workers import (
     random_choice,
 )
 from fusionq.base.errors import DeviceError
+from fusionq.base.target import LaunchShape
 from fusionq.codegen import queue_layout as q
 from fusionq.ir.nodes import ArrayParam, Kernel, Persistent
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from typing import Any
 
-from fusionq.backends.base import Binding, FloatMode, KeptProgram, LaunchShape, Program
+from fusionq.backends.base import Binding, KeptProgram, Program
 from fusionq.backends.sycl.binary import code_generation_settings
 from fusionq.backends.sycl.devices import device_info, queue_for
 from fusionq.backends.sycl.launch import LaunchOrder, SyclLaunch
 from fusionq.backends.sycl.memory import SyclAllocation, allocate, check_adopted
 from fusionq.backends.sycl.program import SyclProgram, build, kept, restored
+from fusionq.base.target import FloatMode, LaunchShape
 from fusionq.ir.functions import DEVICE_FUNCTIONS
 from fusionq.ir.nodes import Kernel
 

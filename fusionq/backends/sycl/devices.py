@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from fusionq.backends.base import DeviceInfo
 from fusionq.backends.sycl.runtime import load_dpctl, missing_parts
 from fusionq.base.errors import ArgumentError, DeviceError
+from fusionq.base.target import DeviceInfo
 
 
 def opencl_devices() -> list[Any]:

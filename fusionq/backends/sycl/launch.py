@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from fusionq.backends.base import ArrayBinding, Binding, DeviceEvent, LaunchShape
+from fusionq.backends.base import ArrayBinding, Binding, DeviceEvent
 from fusionq.backends.sycl.program import SyclProgram
 from fusionq.backends.sycl.runtime import load_dpctl
 from fusionq.base.errors import ArgumentError
+from fusionq.base.target import LaunchShape
 from fusionq.codegen import Extent, Pointer, Scalar, Slot, Stride
 from fusionq.codegen.intervals import Interval, of_type
 from fusionq.ir.nodes import ScalarParam

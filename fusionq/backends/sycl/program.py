@@ -6,11 +6,12 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
-from fusionq.backends.base import FloatMode, KeptProgram
+from fusionq.backends.base import KeptProgram
 from fusionq.backends.sycl.binary import binary_of, kernel_from_binary
 from fusionq.backends.sycl.build_log import build_log
 from fusionq.backends.sycl.runtime import load_dpctl
 from fusionq.base.errors import DeviceError
+from fusionq.base.target import FloatMode
 from fusionq.codegen import DeviceSource, Slot
 from fusionq.ir.nodes import Kernel
 from fusionq.ir.types import FLOAT16, FLOAT64

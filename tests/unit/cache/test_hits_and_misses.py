@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import fusionq as fq
-from fusionq.backends.base import DeviceInfo
+from fusionq.base.target import DeviceInfo
 from fusionq.cache.disk import disk_store
 from tests.unit.cache.conftest import forget
 from tests.unit.cache.programs import (

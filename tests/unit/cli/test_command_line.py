@@ -12,7 +12,7 @@ import typer
 from typer.testing import CliRunner
 
 import fusionq as fq
-from fusionq.backends.base import DeviceInfo
+from fusionq.base.target import DeviceInfo
 from fusionq.cli import devices
 from fusionq.cli.main import app, parse_size
 from fusionq.runtime.state import report_listeners

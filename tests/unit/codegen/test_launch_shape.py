@@ -6,7 +6,7 @@ from math import prod
 
 import pytest
 
-from fusionq.backends.base import DeviceInfo
+from fusionq.base.target import DeviceInfo
 from fusionq.codegen.launch_shape import launch_shape
 
 

@@ -8,8 +8,9 @@ from math import prod
 
 import numpy as np
 
-from fusionq.backends.base import ArrayBinding, LaunchShape
+from fusionq.backends.base import ArrayBinding
 from fusionq.backends.reference import ReferenceBackend, run_function
+from fusionq.base.target import LaunchShape
 from fusionq.frontend import KernelFunction, kernel
 from fusionq.frontend.signature import ArrayType, LocalType, Signature
 from fusionq.ir.types import scalar_type, type_of_scalar

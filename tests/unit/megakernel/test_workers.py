@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from fusionq.backends.base import ArrayBinding, LaunchShape
+from fusionq.backends.base import ArrayBinding
 from fusionq.backends.reference import ReferenceBackend
 from fusionq.backends.reference.launch import ReferenceLaunch
 from fusionq.backends.reference.workers import (
@@ -25,6 +25,7 @@ from fusionq.backends.reference.workers import (
     launch,
     random_choice,
 )
+from fusionq.base.target import LaunchShape
 from fusionq.codegen import queue_layout as q
 from fusionq.ir.nodes import ArrayParam, Binary, Call, Const, Expr, ItemQuery, Kernel, Load, Store
 from fusionq.ir.types import INT64

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import fusionq as fq
-from fusionq.backends.base import DeviceInfo
 from fusionq.base.errors import ArgumentError, FusionRefused, PromotionConflict
+from fusionq.base.target import DeviceInfo
 from fusionq.ir.printer import print_kernel
 from fusionq.ir.walk import local_memories
 from fusionq.language.ranges import NdRange

@@ -7,10 +7,11 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from fusionq.backends.base import ArrayBinding, Binding, LaunchShape
+from fusionq.backends.base import ArrayBinding, Binding
 from fusionq.backends.reference import OutOfBounds, ReferenceBackend
 from fusionq.base.errors import DeviceError
 from fusionq.base.span import Span
+from fusionq.base.target import LaunchShape
 from fusionq.ir.nodes import (
     ArrayDecl,
     ArrayParam,

@@ -6,11 +6,12 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from fusionq.backends.base import ArrayBinding, LaunchShape
+from fusionq.backends.base import ArrayBinding
 from fusionq.backends.reference import ReferenceBackend
 from fusionq.backends.reference.launch import ReferenceLaunch
 from fusionq.base.errors import DeviceError
 from fusionq.base.span import Span
+from fusionq.base.target import LaunchShape
 from fusionq.ir.nodes import (
     ArrayDecl,
     ArrayParam,

@@ -6,8 +6,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fusionq.backends.base import ArrayBinding, LaunchShape
+from fusionq.backends.base import ArrayBinding
 from fusionq.backends.reference import ReferenceBackend
+from fusionq.base.target import LaunchShape
 from fusionq.ir.nodes import (
     ArrayParam,
     Binary,

@@ -10,12 +10,12 @@ import dpctl.program
 import numpy as np
 import pytest
 
-from fusionq.backends.base import LaunchShape
 from fusionq.backends.registry import backend_for, default_backend, list_devices
 from fusionq.backends.sycl.backend import SyclBackend
 from fusionq.backends.sycl.build_log import build_log
 from fusionq.backends.sycl.memory import HUGE_PAGE
 from fusionq.base.errors import ArgumentError, DeviceError
+from fusionq.base.target import LaunchShape
 from fusionq.ir.nodes import ArrayParam, Kernel, Load, Param, ScalarParam, Store
 from fusionq.ir.types import BOOL, FLOAT16, FLOAT32, INT8, INT32, INT64, SCALAR_TYPES, UINT64
 from tests.unit.codegen.built_kernels import (

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from fusionq.backends.base import LaunchShape
 from fusionq.backends.reference import ReferenceBackend
+from fusionq.base.target import LaunchShape
 from tests.unit.codegen import built_kernels
 from tests.unit.sycl.running import bind, different, run
 
