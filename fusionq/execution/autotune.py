@@ -27,7 +27,7 @@ from fusionq.planning.validity import for_this_order, largest_extent
 from fusionq.submission.pending import SubmissionList
 
 if TYPE_CHECKING:
-    from fusionq.report.report import CacheOutcome
+    from fusionq.report.model import CacheOutcome
 
 T = TypeVar("T", bound=Hashable)
 

@@ -41,7 +41,8 @@ if TYPE_CHECKING:
     from fusionq.backends.base import Program
     from fusionq.megakernel.launch import PersistentLaunch
     from fusionq.megakernel.schedule import Schedule
-    from fusionq.report.report import CacheOutcome, Report
+    from fusionq.report.model import CacheOutcome
+    from fusionq.report.report import Report
 
 
 class PreparedRun:

@@ -21,7 +21,7 @@ from fusionq.planning.structure import structure_key
 from fusionq.planning.validity import for_this_order
 
 if TYPE_CHECKING:
-    from fusionq.report.report import CacheOutcome
+    from fusionq.report.model import CacheOutcome
 
 
 def built_plan(

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from fusionq.profiling.accounting import KINDS
-
-if TYPE_CHECKING:
-    from fusionq.profiling.profiles import Profile
+from fusionq.profiling.model import ProfileResults
 
 
-def to_dict(profile: Profile) -> dict[str, Any]:
+def to_dict(profile: ProfileResults) -> dict[str, Any]:
     """Nanoseconds and bytes by name; shares and ratios have no unit, 0 to 1."""
     timeline, accounting = profile.timeline, profile.accounting
     path = profile.critical_path

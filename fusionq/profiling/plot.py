@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from fusionq.base.errors import FusionqError
 from fusionq.profiling.accounting import KINDS
+from fusionq.profiling.model import ProfileResults
 from fusionq.profiling.text import percent
 from fusionq.profiling.timeline import ACCOUNTED, Timeline
-
-if TYPE_CHECKING:
-    from fusionq.profiling.profiles import Profile
 
 # Okabe and Ito's palette, which most people with impaired colour vision can tell apart.
 _STAGES = ("#0072B2", "#56B4E9", "#009E73", "#CC79A7", "#999933", "#44AA99", "#882255", "#117733")
@@ -25,7 +23,7 @@ _EDGED = 0.004
 """What takes this part of the width has an edge; that of anything shorter would hide it."""
 
 
-def draw_timeline(profile: Profile, path: Path) -> None:
+def draw_timeline(profile: ProfileResults, path: Path) -> None:
     """Draw the first launches, and each worker's time by kind beside them, to ``path``.
 
     FusionqError without matplotlib, and where nothing was recorded.
@@ -105,7 +103,7 @@ def _draw_workers(axes: Any, timeline: Timeline) -> None:
         axes.spines[side].set_visible(False)
 
 
-def _draw_shares(axes: Any, profile: Profile) -> None:
+def _draw_shares(axes: Any, profile: ProfileResults) -> None:
     accounting = profile.accounting
     colors = {"work": _STAGES[0], "idle": _IDLE, **_KINDS}
     for worker, row in enumerate(accounting.table):

@@ -2,33 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from functools import cached_property
+from collections.abc import Iterable
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
 from fusionq.base.call_site import user_span
 from fusionq.base.errors import ArgumentError, FusionStateError
-from fusionq.profiling.accounting import (
-    Accounting,
-    Overlap,
-    RegionStatistics,
-    account,
-    overlaps,
-    statistics,
-)
-from fusionq.profiling.comparison import Comparison, comparisons
-from fusionq.profiling.critical_path import CriticalPath, WhatIf, critical_path, what_if
-from fusionq.profiling.findings import Finding, findings
 from fusionq.profiling.instrumentation import Instrumentation
 from fusionq.profiling.instrumented_plan import RecordOptions
+from fusionq.profiling.model import ProfileResults
 from fusionq.profiling.recorder import Recorded
 from fusionq.profiling.regions import Overflow
 from fusionq.profiling.session import QueueSession, SessionOptions, Work, timeline_of
 from fusionq.profiling.stages import RecordStages
 from fusionq.profiling.timeline import Timeline
-from fusionq.profiling.waits import Blame, blame
 from fusionq.runtime.launcher import Launcher, launcher_listeners
 from fusionq.runtime.queue import FusionQueue
 from fusionq.runtime.state import all_queues
@@ -87,7 +75,7 @@ def profile(
     return Profile(queue, SessionOptions(record, compare, compare_bytes))
 
 
-class Profile:
+class Profile(ProfileResults):
     """One profile.  After the block: what was measured (``timeline``), what it means (the other
     properties; nanoseconds), and ways to show it.  ``print(p)`` gives the summary.
 
@@ -145,70 +133,6 @@ class Profile:
                 f"{user_span()}: a profile has results behind the `with profile(queue)` block"
             )
         return self._everything
-
-    @cached_property
-    def timeline(self) -> Timeline:
-        """What the program's own launches recorded."""
-        return self.everything.only("")
-
-    @property
-    def counters(self) -> Mapping[str, int]:
-        """The sums of the program's own launches, by counter."""
-        return self.everything.counters
-
-    @cached_property
-    def accounting(self) -> Accounting:
-        """Each worker's time by kind."""
-        return account(self.timeline, self._compute_units)
-
-    @cached_property
-    def statistics(self) -> tuple[RegionStatistics, ...]:
-        """How long each region took."""
-        used = set(self.timeline.intervals["region"].tolist())
-        used |= {a.region for a in self.timeline.aggregates}
-        return tuple(s for s in statistics(self.timeline) if s.region in used)
-
-    @cached_property
-    def overlaps(self) -> tuple[Overlap, ...]:
-        """Which stages were at work at the same time."""
-        return () if self.timeline.is_sampled else overlaps(self.timeline)
-
-    @cached_property
-    def waits(self) -> tuple[Blame, ...]:
-        """Who waited for whom."""
-        return blame(self.timeline)
-
-    @property
-    def _longest(self) -> int | None:
-        """The launch that took longest, of those of which all work-groups recorded."""
-        launches = self.timeline.launches
-        recorded = set(self.timeline.accounted()["launch"].tolist())
-        found = [k for k in recorded if launches[k].every == 1]
-        return max(found, key=lambda k: launches[k].makespan_ns, default=None)
-
-    @cached_property
-    def critical_path(self) -> CriticalPath | None:
-        """Of the longest launch; None without records."""
-        longest = self._longest
-        return None if longest is None else critical_path(self.timeline, longest)
-
-    @cached_property
-    def what_if(self) -> tuple[WhatIf, ...]:
-        """How long the longest launch would take without each stage."""
-        longest = self._longest
-        return () if longest is None else what_if(self.timeline, longest)
-
-    @cached_property
-    def comparisons(self) -> tuple[Comparison, ...]:
-        """Each fused list against its unfused form."""
-        return comparisons(self.everything, self.works)
-
-    @cached_property
-    def findings(self) -> tuple[Finding, ...]:
-        """What costs time, the worst first."""
-        return findings(
-            self.timeline, self.accounting, self.statistics, self.waits, self.comparisons
-        )
 
     # -------------------------------------------------------------------------- showing it
     def summary(self) -> str:

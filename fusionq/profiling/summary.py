@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from fusionq.profiling.accounting import KINDS
+from fusionq.profiling.model import ProfileResults
 from fusionq.profiling.text import count, duration, joined, nbytes, percent, table
-
-if TYPE_CHECKING:
-    from fusionq.profiling.profiles import Profile
 
 _MOST_ROWS = 12
 _COSTLY = 0.05
 
 
-def summary(profile: Profile) -> str:
+def summary(profile: ProfileResults) -> str:
     """What was found, as plain text."""
     parts = (
         _head(profile), _findings(profile), _time(profile), _regions(profile), _waits(profile),
@@ -24,7 +21,7 @@ def summary(profile: Profile) -> str:
     return "\n\n".join("\n".join(lines) for part in parts if (lines := list(part)))
 
 
-def _head(profile: Profile) -> Iterator[str]:
+def _head(profile: ProfileResults) -> Iterator[str]:
     own = profile.timeline.launches
     if not own:
         yield "profile: nothing ran"
@@ -35,7 +32,7 @@ def _head(profile: Profile) -> Iterator[str]:
     yield f"profile: {count(len(own), 'launch', 'launches')}, {duration(total)}{on}"
 
 
-def _findings(profile: Profile) -> Iterator[str]:
+def _findings(profile: ProfileResults) -> Iterator[str]:
     found = profile.findings
     if not found:
         if profile.timeline.clock is not None and profile.timeline.launches:
@@ -49,7 +46,7 @@ def _findings(profile: Profile) -> Iterator[str]:
         yield f"       → {finding.advice}"
 
 
-def _time(profile: Profile) -> Iterator[str]:
+def _time(profile: ProfileResults) -> Iterator[str]:
     accounting = profile.accounting
     if not len(accounting.table):
         return
@@ -71,7 +68,7 @@ def _time(profile: Profile) -> Iterator[str]:
         )
 
 
-def _regions(profile: Profile) -> Iterator[str]:
+def _regions(profile: ProfileResults) -> Iterator[str]:
     rows = []
     for s in profile.statistics[:_MOST_ROWS]:
         notes = []
@@ -96,7 +93,7 @@ def _regions(profile: Profile) -> Iterator[str]:
         yield f"  … and {len(profile.statistics) - _MOST_ROWS} more"
 
 
-def _waits(profile: Profile) -> Iterator[str]:
+def _waits(profile: ProfileResults) -> Iterator[str]:
     rows = [
         (f"{b.waiter} for {b.producer}", f"{b.count:,}", duration(b.sum_ns), duration(b.max_ns),
          f"tile {b.worst_instance} for {b.worst_producer}")
@@ -107,7 +104,7 @@ def _waits(profile: Profile) -> Iterator[str]:
         yield from table(("", "waits", "sum", "longest", ""), rows)
 
 
-def _overlap(profile: Profile) -> Iterator[str]:
+def _overlap(profile: ProfileResults) -> Iterator[str]:
     rows = [
         (f"{o.first} and {o.second}", duration(o.both_ns), percent(o.share))
         for o in profile.overlaps[:_MOST_ROWS]
@@ -118,7 +115,7 @@ def _overlap(profile: Profile) -> Iterator[str]:
         yield from table(("", "both", "of the shorter"), rows)
 
 
-def _path(profile: Profile) -> Iterator[str]:
+def _path(profile: ProfileResults) -> Iterator[str]:
     path = profile.critical_path
     if path is None:
         return
@@ -138,7 +135,7 @@ def _path(profile: Profile) -> Iterator[str]:
         yield from table(("", "that launch", "saved"), rows)
 
 
-def _compared(profile: Profile) -> Iterator[str]:
+def _compared(profile: ProfileResults) -> Iterator[str]:
     for c in profile.comparisons:
         more = "" if c.exact_traffic else " (at most)"
         yield (
@@ -158,13 +155,13 @@ def _compared(profile: Profile) -> Iterator[str]:
             yield f"not compared with unfused: {joined(work.headings)}: {work.compared}"
 
 
-def _counters(profile: Profile) -> Iterator[str]:
+def _counters(profile: ProfileResults) -> Iterator[str]:
     if profile.counters:
         yield "counters"
         yield from table(("", ""), [(n, f"{v:,}") for n, v in profile.counters.items()])[1:]
 
 
-def _clock(profile: Profile) -> Iterator[str]:
+def _clock(profile: ProfileResults) -> Iterator[str]:
     timeline = profile.timeline
     if timeline.clock is None:
         if timeline.no_clock is not None:

@@ -9,16 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from fusionq.base.errors import FusionqError
+from fusionq.profiling.model import ProfileResults
 from fusionq.profiling.timeline import ACCOUNTED, Timeline
 from fusionq.profiling.waits import last_arrivers
-
-if TYPE_CHECKING:
-    from fusionq.profiling.profiles import Profile
 
 _SEQUENCE = 1
 _PROCESS = 1
@@ -28,7 +26,7 @@ _MOST_INSIDE = 1
 """Tracks below a worker's, for what lies inside its work."""
 
 
-def write_trace(profile: Profile, path: Path) -> None:
+def write_trace(profile: ProfileResults, path: Path) -> None:
     """Write the program's own launches to ``path``; FusionqError without the package
     ``perfetto``."""
     try:

@@ -1,98 +1,28 @@
-"""The report of one fusion: what ran together, what did not, and why."""
+"""The report of one fusion, as users hold it: its data, as text and as a picture."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING
 
 from fusionq.analysis.submission import Submission
-from fusionq.base.span import Span
-from fusionq.ir.nodes import Barrier, Block, Kernel, Persistent
-from fusionq.ir.printer import print_expr, print_kernel
-from fusionq.ir.walk import statements
-from fusionq.language.ranges import NdRange
-from fusionq.planning.plan import Dependence, Plan, PromotionDecision, StagePlan
-from fusionq.report.advice import advice
-from fusionq.report.text import counted, lines
+from fusionq.planning.plan import Plan
+from fusionq.report.model import CacheOutcome, ReportModel
+from fusionq.report.text import lines
 
 if TYPE_CHECKING:
     from rich.text import Text
 
     from fusionq.megakernel.schedule import Schedule
 
-CacheOutcome: TypeAlias = Literal["miss", "memory", "disk"]
 
-
-
-@dataclass(frozen=True, slots=True)
-class SubmittedKernel:
-    """One submission as reports show it."""
-
-    index: int
-    kernel: str
-    range: str
-    span: Span
-    """The line that submitted it."""
-
-
-@dataclass(frozen=True, slots=True)
-class InsertedBarrier:
-    """A work-group barrier that fusionq put before submission ``before``, and why."""
-
-    before: int
-    reason: str
-
-
-@dataclass(frozen=True, slots=True)
-class TiledStage:
-    """A stage of a persistent kernel: its submissions, the earlier stages whose tiles its tiles
-    wait for, and which of their work-items each time."""
-
-    submissions: tuple[int, ...]
-    waits: tuple[tuple[int, str], ...]
-    boundary: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class Stage:
-    """Submissions that ran as one launch.
-
-    ``boundary`` says why the stage did not join the one before it; None for the first.
-    ``work_group`` is the size in each dimension where the launch depends on it; ``barriers``
-    counts the work-group barriers in the kernel, the kernels' own and ``inserted``.
-    ``work_group_chosen``: by fusionq, where no submission fixed it.  ``tiled``: of a persistent
-    kernel, the stages inside it.
-    """
-
-    submissions: tuple[int, ...]
-    kernels: tuple[SubmittedKernel, ...]
-    boundary: str | None
-    work_group: tuple[int, ...] | None
-    barriers: int
-    inserted: tuple[InsertedBarrier, ...] = ()
-    work_group_chosen: bool = False
-    tiled: tuple[TiledStage, ...] = ()
-
-
-@dataclass(frozen=True)
-class Report:
+class Report(ReportModel):
     """What became of a list of submissions.
 
     The same for a plan from the cache as for a fresh one, but for ``cache`` and ``timings``.
     ``print(report)`` gives plain text; rich consoles show it in colour.
     """
-
-    plan: Plan
-    submissions: tuple[Submission, ...]
-    device_sources: tuple[str, ...]
-    """The device source of each launch."""
-    cache: CacheOutcome
-    timings: dict[str, float]
-    """Seconds by phase."""
-    schedules: tuple[Schedule | None, ...] = field(default=(), repr=False, compare=False)
-    """The numbers of each launch that was a persistent kernel; None for the others."""
 
     @classmethod
     def from_run(
@@ -113,76 +43,6 @@ class Report:
             plan, tuple(submissions), device_sources, cache, dict(timings), tuple(schedules)
         )
 
-    @property
-    def strategy(self) -> Literal["fused", "megakernel", "sequence", "unfused"]:
-        """``fused`` (one launch), ``megakernel`` (a persistent kernel whose work-groups wait for
-        each other), ``sequence`` (several launches) or ``unfused`` (one a submission)."""
-        return self.plan.strategy
-
-    @property
-    def headline(self) -> str:
-        """Such as ``4 submissions → 1 kernel``."""
-        return (
-            f"{counted(len(self.submissions), 'submission')} → "
-            f"{counted(len(self.plan.stages), 'kernel')}"
-        )
-
-    @property
-    def stages(self) -> tuple[Stage, ...]:
-        """The launches, in order, with the submissions in each."""
-        return tuple(
-            Stage(
-                stage.submissions,
-                tuple(self._submitted(index) for index in stage.submissions),
-                stage.boundary,
-                stage.local_range,
-                sum(isinstance(s, Barrier) for s in statements(stage.kernel.body)),
-                self._inserted(stage),
-                stage.local_range is not None and not self._fixes_groups(stage),
-                _tiled(stage),
-            )
-            for stage in self.plan.stages
-        )
-
-    @property
-    def dependences(self) -> tuple[Dependence, ...]:
-        """Every ordered pair of submissions that share memory, with scope and reason."""
-        return self.plan.dependences
-
-    @property
-    def promotions(self) -> tuple[PromotionDecision, ...]:
-        """Where each buffer that was flagged for promotion lives, and why."""
-        return self.plan.promotions
-
-    @property
-    def fallback(self) -> str | None:
-        """Why the list did not run as asked; None if it did."""
-        return self.plan.fallback
-
-    @property
-    def choice(self) -> str | None:
-        """On what grounds a persistent kernel was chosen or not, or what ``tune`` measured; None
-        where there was no choice."""
-        choice = self.plan.choice
-        if choice is None or not self.plan.measured:
-            return choice
-        return f"{choice} ({_MEASURED_WORDS[self.cache]})"
-
-    @property
-    def source(self) -> str:
-        """The kernel of each launch as readable Python."""
-        return "\n\n".join(print_kernel(stage.kernel).strip() for stage in self.plan.stages) + "\n"
-
-    @property
-    def device_source(self) -> str:
-        """The source of each launch in the device's language."""
-        return "\n\n".join(source.strip() for source in self.device_sources) + "\n"
-
-    @property
-    def advice(self) -> tuple[str, ...]:
-        """What would have to change for more of the list to share a launch."""
-        return advice(self.plan)
-
     def plot(self, path: str | Path) -> None:
         """Draw the plan to ``path`` (png, svg, pdf): the launches with their submissions and the
         dependences between them; of a persistent kernel its tiles, barrier counters, waits and
@@ -194,35 +54,6 @@ class Report:
 
         draw_fusion(self, Path(path))
 
-    def to_dict(self) -> dict[str, Any]:
-        """The report as JSON-able values; times in seconds."""
-        return {
-            "strategy": self.strategy,
-            "headline": self.headline,
-            "stages": [
-                {
-                    "submissions": list(stage.submissions),
-                    "kernels": [asdict(kernel) for kernel in stage.kernels],
-                    "boundary": stage.boundary,
-                    "work_group": stage.work_group,
-                    "work_group_chosen": stage.work_group_chosen,
-                    "barriers": stage.barriers,
-                    "inserted_barriers": [asdict(barrier) for barrier in stage.inserted],
-                    "tiled_stages": [asdict(tiled) for tiled in stage.tiled],
-                }
-                for stage in self.stages
-            ],
-            "dependences": [asdict(d) for d in self.dependences],
-            "promotions": [asdict(p) for p in self.promotions],
-            "fallback": self.fallback,
-            "choice": self.choice,
-            "advice": list(self.advice),
-            "cache": self.cache,
-            "timings_seconds": dict(self.timings),
-            "source": self.source,
-            "device_source": self.device_source,
-        }
-
     def __str__(self) -> str:
         return "\n".join("".join(text for text, _ in line).rstrip() for line in lines(self))
 
@@ -230,73 +61,3 @@ class Report:
         from rich.text import Text
 
         return Text("\n").join(Text.assemble(*line) for line in lines(self))
-
-    def _submitted(self, index: int) -> SubmittedKernel:
-        submission = self.submissions[index]
-        return SubmittedKernel(index, submission.name, str(submission.range), submission.span)
-
-    def _fixes_groups(self, stage: StagePlan) -> bool:
-        return any(isinstance(self.submissions[s].range, NdRange) for s in stage.submissions)
-
-    def _inserted(self, stage: StagePlan) -> tuple[InsertedBarrier, ...]:
-        """The barriers between submissions, each with the dependence that needs it."""
-        found, since = [], 0
-        for before in barriers_between(stage.kernel):
-            needed = [
-                d
-                for d in self.dependences
-                if d.consumer == before and d.producer >= since and d.scope == "GROUP"
-            ]
-            reason = "; ".join(
-                f"{d.kind} of {d.buffer}, {_WORDS[d.kind].format(d.producer)}" for d in needed
-            )
-            found.append(InsertedBarrier(before, reason or "barriers='all' asks for it"))
-            since = before
-        return tuple(found)
-
-
-
-def _tiled(stage: StagePlan) -> tuple[TiledStage, ...]:
-    if not stage.inner:
-        return ()
-    body = stage.kernel.body[0]
-    assert isinstance(body, Persistent)
-    found = []
-    for use, members, boundary in zip(
-        body.stages, stage.inner, stage.inner_boundaries, strict=True
-    ):
-        waits = []
-        for producer, wait in zip(use.producers, body.codes[use.code].waits, strict=True):
-            items = (
-                "all"
-                if wait.bounds is None
-                else ", ".join(f"{print_expr(a)} to {print_expr(b)}" for a, b in wait.bounds)
-            )
-            waits.append((producer, items))
-        found.append(TiledStage(members, tuple(waits), boundary))
-    return tuple(found)
-
-
-_MEASURED_WORDS = {
-    "miss": "measured now", "memory": "remembered", "disk": "remembered on disk",
-}  # fmt: skip
-
-_WORDS = {
-    "RAW": "which [{}] writes in the same work-group",
-    "WAR": "which [{}] reads in the same work-group",
-    "WAW": "which [{}] writes in the same work-group",
-}
-
-def barriers_between(kernel: Kernel) -> tuple[int, ...]:
-    """The submissions of a fused kernel before which a barrier stands, by their index."""
-    found = []
-    waiting = False
-    for stmt in kernel.body:
-        if isinstance(stmt, Barrier):
-            waiting = True
-        elif waiting:
-            block = next((b for b in statements((stmt,)) if isinstance(b, Block)), None)
-            if block is not None:
-                found.append(int(block.label.partition(":")[0]))
-                waiting = False
-    return tuple(found)

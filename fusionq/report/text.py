@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from fusionq.planning.plan import Dependence
 from fusionq.report.advice import promotion_advice
-
-if TYPE_CHECKING:
-    from fusionq.report.report import Report, Stage
+from fusionq.report.model import ReportModel, Stage, counted
 
 Line: TypeAlias = list[tuple[str, str]]
 
@@ -21,7 +19,7 @@ _CACHE_WORDS = {"miss": "made new", "memory": "from the cache in memory", "disk"
 _GOOD = ("fused", "megakernel", "NONE", "ITEM", "GROUP", "private", "local")
 
 
-def lines(report: Report) -> Iterator[Line]:
+def lines(report: ReportModel) -> Iterator[Line]:
     """The report, line by line."""
     yield [
         ("fusionq: ", ""),
@@ -60,7 +58,7 @@ def lines(report: Report) -> Iterator[Line]:
             yield [(f"  {text}", "")]
 
 
-def _stage_lines(report: Report, number: int, stage: Stage) -> Iterator[Line]:
+def _stage_lines(report: ReportModel, number: int, stage: Stage) -> Iterator[Line]:
     yield []
     details = f" of {counted(len(stage.kernels), 'submission')}"
     if stage.work_group is not None:
@@ -114,7 +112,7 @@ def _tiled_lines(stage: Stage) -> Iterator[Line]:
             yield [("    each tile waits for ", "magenta"), (waits, "")]
 
 
-def _dependence_lines(report: Report, d: Dependence) -> Iterator[Line]:
+def _dependence_lines(report: ReportModel, d: Dependence) -> Iterator[Line]:
     yield [
         (f"  {d.buffer}: {_name(report, d.producer)} → {_name(report, d.consumer)}  {d.kind} ", ""),
         (d.scope, _style(d.scope)),
@@ -132,17 +130,12 @@ def without_reasons(boundary: str, dependences: Sequence[Dependence]) -> str:
     return boundary
 
 
-def _name(report: Report, index: int) -> str:
+def _name(report: ReportModel, index: int) -> str:
     return f"[{index}] {report.submissions[index].name}"
 
 
 def _style(word: str) -> str:
     return "bold green" if word in _GOOD else "bold yellow"
-
-
-def counted(number: int, noun: str) -> str:
-    """Such as ``3 barriers``."""
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def _times(timings: dict[str, float]) -> str:

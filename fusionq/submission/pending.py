@@ -29,7 +29,8 @@ from fusionq.memory.storage import Storage
 if TYPE_CHECKING:
     from fusionq.execution.binding import PreparedRun
     from fusionq.planning.validity import Validity
-    from fusionq.report.report import CacheOutcome, Report
+    from fusionq.report.model import CacheOutcome
+    from fusionq.report.report import Report
     from fusionq.runtime.state import QueueState
 
 ScalarValue = bool | int | float | np.generic

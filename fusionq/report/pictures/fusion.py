@@ -10,7 +10,7 @@ from fusionq.report.pictures.page import MARGIN, WIDTH, Page, check_path, need_m
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from fusionq.report.report import Report
+    from fusionq.report.model import ReportModel
 
 MOST_PERSISTENT = 3
 """Persistent kernels of one fusion that are drawn with their tiles."""
@@ -21,7 +21,7 @@ _GAP = 0.25
 _LINE = 0.17
 
 
-def draw_fusion(report: Report, path: Path) -> None:
+def draw_fusion(report: ReportModel, path: Path) -> None:
     """Draw ``report`` to ``path``.
 
     ArgumentError if ``path`` is no name for a picture; FusionqError without matplotlib, and where
@@ -31,12 +31,12 @@ def draw_fusion(report: Report, path: Path) -> None:
     _page(report).save(path)
 
 
-def figure_of(report: Report) -> Figure:
+def figure_of(report: ReportModel) -> Figure:
     """The picture as a matplotlib figure; FusionqError without matplotlib."""
     return _page(report).figure
 
 
-def _page(report: Report) -> Page:
+def _page(report: ReportModel) -> Page:
     need_matplotlib()
     from fusionq.report.pictures.launches import LaunchesPicture, notes
     from fusionq.report.pictures.persistent import PersistentPicture

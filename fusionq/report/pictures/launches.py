@@ -10,6 +10,7 @@ from pathlib import Path
 from fusionq.analysis.scope import Scope
 from fusionq.analysis.submission import ArrayArgument
 from fusionq.planning.plan import Dependence
+from fusionq.report.model import ReportModel, Stage, SubmittedKernel
 from fusionq.report.pictures.page import (
     BLUE,
     DIM,
@@ -25,7 +26,6 @@ from fusionq.report.pictures.page import (
     numbered,
     wrapped,
 )
-from fusionq.report.report import Report, Stage, SubmittedKernel
 from fusionq.report.text import without_reasons
 
 MOST_INCHES = 14.0
@@ -66,7 +66,7 @@ class _Row:
 class LaunchesPicture:
     """The picture of all launches of a report."""
 
-    def __init__(self, report: Report) -> None:
+    def __init__(self, report: ReportModel) -> None:
         self._report = report
         self._homes = {self._storage(p.submission, p.argument): p.scope for p in report.promotions}
         self._needs = _needs(report.dependences, len(report.submissions))
@@ -276,7 +276,7 @@ def _needs(dependences: Sequence[Dependence], submissions: int) -> list[list[Dep
     return found
 
 
-def notes(report: Report) -> Sequence[tuple[str, str]]:
+def notes(report: ReportModel) -> Sequence[tuple[str, str]]:
     """What else has to be said of a fusion: (text, colour)."""
     found = []
     if report.choice:

@@ -12,7 +12,8 @@ import pytest
 from rich.console import Console
 
 import fusionq as fq
-from fusionq.report.report import InsertedBarrier, Report
+from fusionq.report.model import InsertedBarrier
+from fusionq.report.report import Report
 
 N = 8
 

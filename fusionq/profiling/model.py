@@ -1,0 +1,103 @@
+"""The results of a profile: what was recorded, and what follows from it."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from functools import cached_property
+
+from fusionq.profiling.accounting import (
+    Accounting,
+    Overlap,
+    RegionStatistics,
+    account,
+    overlaps,
+    statistics,
+)
+from fusionq.profiling.comparison import Comparison, comparisons
+from fusionq.profiling.critical_path import CriticalPath, WhatIf, critical_path, what_if
+from fusionq.profiling.findings import Finding, findings
+from fusionq.profiling.session import Work
+from fusionq.profiling.timeline import Timeline
+from fusionq.profiling.waits import Blame, blame
+
+
+class ProfileResults(ABC):
+    """What was measured and what it means; nanoseconds.  Each result is computed once."""
+
+    works: list[Work]
+    """The lists that ran."""
+
+    @property
+    @abstractmethod
+    def everything(self) -> Timeline:
+        """All that was recorded."""
+
+    @property
+    @abstractmethod
+    def _compute_units(self) -> int:
+        """The most that one of the profiled devices has."""
+
+    @cached_property
+    def timeline(self) -> Timeline:
+        """What the program's own launches recorded."""
+        return self.everything.only("")
+
+    @property
+    def counters(self) -> Mapping[str, int]:
+        """The sums of the program's own launches, by counter."""
+        return self.everything.counters
+
+    @cached_property
+    def accounting(self) -> Accounting:
+        """Each worker's time by kind."""
+        return account(self.timeline, self._compute_units)
+
+    @cached_property
+    def statistics(self) -> tuple[RegionStatistics, ...]:
+        """How long each region took."""
+        used = set(self.timeline.intervals["region"].tolist())
+        used |= {a.region for a in self.timeline.aggregates}
+        return tuple(s for s in statistics(self.timeline) if s.region in used)
+
+    @cached_property
+    def overlaps(self) -> tuple[Overlap, ...]:
+        """Which stages were at work at the same time."""
+        return () if self.timeline.is_sampled else overlaps(self.timeline)
+
+    @cached_property
+    def waits(self) -> tuple[Blame, ...]:
+        """Who waited for whom."""
+        return blame(self.timeline)
+
+    @property
+    def _longest(self) -> int | None:
+        """The launch that took longest, of those of which all work-groups recorded."""
+        launches = self.timeline.launches
+        recorded = set(self.timeline.accounted()["launch"].tolist())
+        found = [k for k in recorded if launches[k].every == 1]
+        return max(found, key=lambda k: launches[k].makespan_ns, default=None)
+
+    @cached_property
+    def critical_path(self) -> CriticalPath | None:
+        """Of the longest launch; None without records."""
+        longest = self._longest
+        return None if longest is None else critical_path(self.timeline, longest)
+
+    @cached_property
+    def what_if(self) -> tuple[WhatIf, ...]:
+        """How long the longest launch would take without each stage."""
+        longest = self._longest
+        return () if longest is None else what_if(self.timeline, longest)
+
+    @cached_property
+    def comparisons(self) -> tuple[Comparison, ...]:
+        """Each fused list against its unfused form."""
+        return comparisons(self.everything, self.works)
+
+    @cached_property
+    def findings(self) -> tuple[Finding, ...]:
+        """What costs time, the worst first."""
+        return findings(
+            self.timeline, self.accounting, self.statistics, self.waits, self.comparisons
+        )
