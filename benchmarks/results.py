@@ -36,8 +36,9 @@ class VariantResult:
     unavailable: str | None = None
 
     @property
-    def gigabytes_per_second(self) -> float | None:
-        """Stated bytes over the median time."""
+    def stated_gigabytes_per_second(self) -> float | None:
+        """Stated bytes over the median time: the algorithm's speed in one unit for all variants.
+        No bandwidth of memory: caches serve a part of these bytes, and some are never moved."""
         if self.timing is None or self.stated_bytes is None:
             return None
         return self.stated_bytes / self.timing.median / 1e9
@@ -154,7 +155,7 @@ def _variant(result: CaseResult, variant: VariantResult) -> dict[str, Any]:
         "maximum_seconds": max(timing.seconds),
         "runs_per_sample": timing.runs_per_sample,
         "stated_bytes": variant.stated_bytes,
-        "stated_gigabytes_per_second": variant.gigabytes_per_second,
+        "stated_gigabytes_per_second": variant.stated_gigabytes_per_second,
         "speed_up_over_unfused": result.ratio(variant, result.variants[0].name),
         "launches": variant.launches,
         "strategy": variant.strategy,

@@ -13,7 +13,8 @@ def case_table(result: CaseResult) -> Table:
     table = Table(title=f"{result.case}: {result.description}; {result.size:,} elements")
     table.add_column("variant", no_wrap=True)
     for heading in (
-        "kernels", "median", "min…max", "runs a\nsample", "stated\nbytes", "GB/s", "×\nunfused",
+        "launches", "median", "min…max", "runs a\nsample", "stated\nbytes", "stated\nGB/s",
+        "×\nunfused",
     ):  # fmt: skip
         table.add_column(heading, justify="right", no_wrap=True)
     previous = result.variants[0].group
@@ -103,7 +104,7 @@ def _cells(result: CaseResult, variant: VariantResult) -> list[str]:
         f"{low:+.0%}…{high:+.0%}",
         str(timing.runs_per_sample),
         format_bytes(variant.stated_bytes),
-        f"{variant.gigabytes_per_second:.1f}",
+        f"{variant.stated_gigabytes_per_second:.1f}",
         _ratio(result.ratio(variant, result.variants[0].name)),
     ]
 

@@ -126,7 +126,7 @@ def _promotion_variants(workload: Workload) -> Iterator[Variant]:
     def last_launches() -> int:
         report = queue.last_report
         assert report is not None
-        return len(report.stages)
+        return _launches(report)
 
     yield _unfused(workload)
     yield Variant("fused", "fusionq", "fused", lambda: fused(submit, "none").event, last_launches)
@@ -143,7 +143,7 @@ def _promotion_variants(workload: Workload) -> Iterator[Variant]:
         "fusionq",
         "promoted",
         fusion.replay,
-        lambda: len(fusion.report.stages),
+        lambda: _launches(fusion.report),
     )
 
 
@@ -188,5 +188,5 @@ def _fuse(queue: fq.FusionQueue, chain: Callable[[], fq.Event], strategy: Strate
 
 
 def _launches(report: fq.Report) -> int:
-    strategy: str = report.strategy
-    return 1 if strategy == "megakernel" else len(report.stages)
+    """How many kernels were launched; a list may become several, some of them persistent."""
+    return len(report.stages)

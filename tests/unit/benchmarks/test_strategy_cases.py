@@ -4,16 +4,24 @@ bit for bit, and what NumPy does."""
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
 
 import fusionq as fq
-from fusionq.benchmarks.case import Case, Workload
+from fusionq.benchmarks.case import ArraySpec, Case, HostArrays, Step, Workload
 from fusionq.benchmarks.cases import CASES, stencils
 from fusionq.benchmarks.runner import run_case
 from fusionq.benchmarks.table import case_notes
-from fusionq.benchmarks.variants import STRATEGIES, MissingVariant, Strategy, submit_chain, variants
+from fusionq.benchmarks.variants import (
+    STRATEGIES,
+    MissingVariant,
+    Strategy,
+    Variant,
+    submit_chain,
+    variants,
+)
 from fusionq.kernels import heat_1d, heat_2d, heat_3d
 
 STRATEGY_CASES = [name for name, case in CASES.items() if case.compare == "strategies"]
@@ -90,6 +98,63 @@ def test_the_variants_of_a_case() -> None:
         assert megakernel.strategy == "megakernel"
         assert megakernel.launches == 1
     assert f"auto ran as {by_name['auto'].strategy}" in case_notes(result)
+
+
+@fq.kernel
+def swap_ends(item: fq.NdItem, x: Any, out: Any) -> None:
+    i = item.get_global_id(0)
+    out[i] = x[x.shape[0] - 1 - i]
+
+
+@fq.kernel
+def swap_in_group(item: fq.NdItem, x: Any, out: Any) -> None:
+    i, at = item.get_global_id(0), item.get_local_id(0)
+    out[i] = x[i]
+    fq.group_barrier(item.get_group())
+    out[i] = out[i - at + item.get_local_range(0) - 1 - at] + x[i]
+
+
+def reversed_in_parts(arrays: HostArrays) -> None:
+    x = arrays["x"]
+    arrays["out"][:] = x + x.reshape(-1, GROUP)[:, ::-1].reshape(-1)
+
+
+GROUP = 4
+PARTLY_PERSISTENT = Case(
+    name="partly_persistent",
+    description="persistent kernels before and after a launch with a barrier of its own",
+    sizes=(64,),
+    extents=lambda size: (size,),
+    arrays=(
+        ArraySpec("x", "input"),
+        *(ArraySpec(name, "temporary") for name in ("a", "b", "c", "d")),
+        ArraySpec("out", "output"),
+    ),
+    steps=(
+        Step(swap_ends, ("x", "a")),
+        Step(swap_ends, ("a", "b")),
+        Step(swap_in_group, ("b", "c")),
+        Step(swap_ends, ("c", "d")),
+        Step(swap_ends, ("d", "out")),
+    ),
+    numpy=reversed_in_parts,
+    baselines=(),
+    compare="strategies",
+    local_range=(GROUP,),
+)
+
+
+def test_a_result_has_the_launches_that_there_were() -> None:
+    """A list of strategy ``megakernel`` may have several launches."""
+    queue = fq.FusionQueue("reference")
+    workload = Workload(PARTLY_PERSISTENT, 64, queue)
+    found = {v.name: v for v in variants(workload) if isinstance(v, Variant)}
+    for variant in found.values():
+        with fq.profile(queue, compare=False) as profile:
+            variant.run()
+        assert variant.launches() == len(profile.timeline.launches), variant.name
+    assert found["megakernel"].strategy == "megakernel"
+    assert found["megakernel"].launches() == 3
 
 
 def test_spoiling_spoils_every_temporary_that_has_memory() -> None:
