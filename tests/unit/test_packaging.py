@@ -63,3 +63,18 @@ def test_both_libraries_are_inside_the_package() -> None:
 
     assert Path(fusionq.kernels.__file__).parent == ROOT / "kernels"
     assert Path(fusionq.benchmarks.__file__).parent == ROOT / "benchmarks"
+
+
+def test_hosted_ci_runs_what_runs_here(project: dict[str, Any]) -> None:
+    """On the oldest Python that the package takes and on the newest that it names."""
+    text = (ROOT / ".github" / "workflows" / "ci.yml").read_text(encoding="utf-8")
+    assert "- run: .ci/run\n" in text
+    stated = [c.rpartition(" ")[2] for c in project["project"]["classifiers"] if " 3." in c]
+    assert f'python: ["{stated[0]}", "{stated[-1]}"]' in text
+    assert project["project"]["requires-python"] == f">={stated[0]}"
+
+
+def test_the_changelog_knows_the_version() -> None:
+    text = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    headings = [line.removeprefix("## ") for line in text.splitlines() if line.startswith("## ")]
+    assert fusionq.__version__ in headings
