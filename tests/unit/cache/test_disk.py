@@ -242,8 +242,13 @@ def test_a_read_only_directory_can_be_read() -> None:
 def test_a_warning_that_is_an_error_elsewhere_breaks_nothing(
     tmp_path: Path, no_warnings: None
 ) -> None:
-    (tmp_path / "file").write_text("")
-    DiskStore(tmp_path / "file", 1 << 20).put(KEY, "plan", b"x")
+    (tmp_path / "file").write_text("not a directory")
+    store = DiskStore(tmp_path / "file", 1 << 20)
+    with pytest.raises(UserWarning):  # the caller's filter does turn warnings into errors
+        warnings.warn("told", UserWarning, stacklevel=1)
+    store.put(KEY, "plan", b"x")
+    assert store.get(KEY, "plan") is None
+    assert (tmp_path / "file").read_text() == "not a directory"
 
 
 # --------------------------------------------------------------------------- how much

@@ -1,5 +1,6 @@
 """The printer: Python text that means what the IR means."""
 
+import ast
 import math
 
 import pytest
@@ -224,4 +225,7 @@ def test_a_body_of_comments_only_gets_a_pass() -> None:
 
 
 def test_printed_text_is_python() -> None:
-    compile(print_kernel(KERNEL), "<printed>", "exec")
+    (function,) = ast.parse(print_kernel(KERNEL)).body
+    assert isinstance(function, ast.FunctionDef)
+    assert function.name == KERNEL.name
+    assert [a.arg for a in function.args.args] == ["item", *(p.name for p in KERNEL.params)]

@@ -690,8 +690,10 @@ def test_guarded_and_undecidable_indices_pass():
         if a[i] > 0:
             out[i] = a[i + 1]
 
-    check_submission(submission(guarded, N, vector(), vector()))
-    check_submission(submission(on_data, N, vector(), vector()))
+    for kernel in (guarded, on_data):
+        checked = check_submission(submission(kernel, N, vector(), vector()))
+        larger = submission(kernel, 3 * N, vector(3 * N), vector(3 * N))
+        assert checked.holds([larger])
 
 
 def test_negative_index_is_reported():

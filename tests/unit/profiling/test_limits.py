@@ -107,7 +107,9 @@ def test_aggregates(sycl_queue: fq.FusionQueue) -> None:
     assert set(by_name) == {"0: copy_tile", "barrier before 1: flip_tile", "1: flip_tile"}
     for total in by_name.values():
         assert total.count == 64
-        assert 0 < total.min <= total.sum / total.count <= total.max
+        # A barrier may be shorter than a step of the clock.
+        assert 0 <= total.min <= total.sum / total.count <= total.max
+        assert total.max > 0
     (launch,) = p.timeline.launches
     assert launch.makespan_ns >= max(a.max for a in by_name.values())
     assert {s.name for s in p.statistics} == set(by_name)

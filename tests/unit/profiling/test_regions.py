@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import fusionq as fq
+from fusionq.backends.reference import run_function
 from fusionq.codegen.kernel_source import generate
 from fusionq.frontend.signature import ArrayType, Signature
 from fusionq.ir.nodes import Record
@@ -56,8 +57,14 @@ def test_both_forms_are_kept() -> None:
 
 
 def test_they_run_as_plain_python() -> None:
-    with fq.region("anything"):
-        fq.mark("anything", 3)
+    a, expected = np.linspace(-200, 200, 64, dtype=np.float32), np.zeros(64, np.float32)
+    found = expected.copy()
+    run_function(without_regions.function, fq.Range(64), (a, expected))
+    run_function(with_regions.function, fq.Range(64), (a, found))
+    assert expected.any()
+    assert np.array_equal(found, expected)
+    with pytest.raises(ZeroDivisionError), fq.region("anything"):  # it hides no error
+        fq.mark("anything", 1 // 0)
 
 
 def test_the_payload_of_a_mark_is_int64() -> None:

@@ -106,7 +106,10 @@ def test_strided_and_reversed_views_are_reached_through_their_strides() -> None:
 
 
 def test_an_empty_array_and_an_empty_range_run_nothing() -> None:
-    run(one_array(Store("a", (ID,), ID)), [np.empty(0, np.int64)], (0,))
+    memory = np.full(3, 7)
+    for array in (memory[1:1], memory):
+        run(one_array(Store("a", (ID,), ID)), [array], (0,))
+    assert memory.tolist() == [7, 7, 7]
 
 
 # ----------------------------------------------------------------- checked accesses

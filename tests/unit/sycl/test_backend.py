@@ -10,12 +10,14 @@ import dpctl.program
 import numpy as np
 import pytest
 
+from fusionq.backends.base import ArrayBinding
 from fusionq.backends.registry import backend_for, default_backend, list_devices
 from fusionq.backends.sycl.backend import SyclBackend
 from fusionq.backends.sycl.build_log import build_log
 from fusionq.backends.sycl.memory import HUGE_PAGE
 from fusionq.base.errors import ArgumentError, DeviceError
 from fusionq.base.target import LaunchShape
+from fusionq.codegen.launch_shape import launch_shape
 from fusionq.ir.nodes import ArrayParam, Kernel, Load, Param, ScalarParam, Store
 from fusionq.ir.types import BOOL, FLOAT16, FLOAT32, INT8, INT32, INT64, SCALAR_TYPES, UINT64
 from tests.unit.codegen.built_kernels import (
@@ -147,7 +149,13 @@ def test_too_much_memory(device):
 
 def test_adopting_usm_memory(device):
     memory = dpctl.memory.MemoryUSMShared(4000, queue=dpctl.SyclQueue("opencl:cpu"))
-    device.adopt(memory.__sycl_usm_array_interface__)
+    interface = memory.__sycl_usm_array_interface__
+    device.adopt(interface)
+    program = device.build(scale(), "strict")
+    out = ArrayBinding(interface["data"][0], (1000,), (1,))
+    shape = launch_shape((1000,), device.info)
+    device.prepare(program, [out, 2.5, 1000], shape).launch().wait()
+    assert (np.frombuffer(memory, np.float32) == 2.5).all()
 
 
 def test_adopting_what_is_no_usm_memory(device):
