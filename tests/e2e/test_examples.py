@@ -1,0 +1,66 @@
+"""The programs in examples/ run as they stand, with a SYCL device and without one."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.unit.runtime.conftest import has_sycl
+
+ROOT = Path(__file__).parents[2]
+EXAMPLES = sorted(p for p in (ROOT / "examples").glob("*.py") if p.stem != "example_tools")
+NOWHERE = {"OCL_ICD_FILENAMES": "/nowhere/libnone.so"}
+"""With this there is no SYCL device."""
+
+
+def output(example: Path, folder: Path, **environment: str) -> str:
+    run = subprocess.run(
+        [sys.executable, str(example)],
+        cwd=folder,
+        env=dict(os.environ) | environment,
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert run.returncode == 0, run.stderr
+    assert not run.stderr
+    assert not list(folder.iterdir()), "an example leaves no files behind"
+    return run.stdout
+
+
+def check(text: str) -> None:
+    """What each example says: that the result is right, and a time."""
+    assert "equal to" in text
+    assert "False" not in "\n".join(line for line in text.splitlines() if "equal to" in line)
+    assert " ms" in text.splitlines()[-1]
+
+
+def test_there_are_six() -> None:
+    assert len(EXAMPLES) == 6
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
+def test_an_example(example: Path, tmp_path: Path) -> None:
+    if not has_sycl():
+        pytest.skip("no SYCL device")
+    text = output(example, tmp_path)
+    assert text.startswith("device: ")
+    check(text)
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
+def test_an_example_without_a_device_says_so(example: Path, tmp_path: Path) -> None:
+    text = output(example, tmp_path, **NOWHERE)
+    assert text.startswith("No SYCL device was found: ")
+    assert "The reference backend runs the example" in text
+    check(text)
+
+
+def test_the_documentation_lists_them() -> None:
+    text = (ROOT / "docs" / "README.md").read_text(encoding="utf-8")
+    for example in EXAMPLES:
+        assert f"(../examples/{example.name})" in text
