@@ -2,30 +2,22 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import settings
 
 from fusionq.backends.registry import list_devices
 from tests.property.launches import Array
-
-TIMES = float(os.environ.get("FUSIONQ_EXAMPLES", "1"))
-"""``FUSIONQ_EXAMPLES`` multiplies the number of examples, for long runs."""
 
 HAS_DEVICE = any(info.kind != "reference" for info in list_devices())
 needs_device = pytest.mark.skipif(not HAS_DEVICE, reason="there is no SYCL device")
 
 
 def examples(number: int) -> settings:
-    """Settings for about ``number`` examples."""
-    return settings(
-        deadline=None,
-        max_examples=max(int(number * TIMES), 1),
-        suppress_health_check=list(HealthCheck),
-    )
+    """Settings for about ``number`` examples, or as many more or fewer as the profile says."""
+    return settings(max_examples=max(number * settings.default.max_examples // 100, 1))
 
 
 def assert_identical(actual: Sequence[Array], expected: Sequence[Array]) -> None:
