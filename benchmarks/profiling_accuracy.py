@@ -95,7 +95,7 @@ class Row:
 @contextmanager
 def _profile(queue: fq.FusionQueue) -> Any:
     """A profile that sees only what runs in blocks of the recording that is given."""
-    launcher = queue._launcher
+    launcher = queue._state.launcher
     with fq.profile(queue, compare=False, every=1) as p:
         profiler = launcher.profiler
         launcher.profiler = None

@@ -88,9 +88,9 @@ def _measure(
         profiled = fuse()
         for _ in range(2):  # the second time with as many records as are worth it
             profiled.replay().wait()
-        profiler = queue._launcher.profiler
+        profiler = queue._state.launcher.profiler
         recorded = profiled._list.run if profiled._list is not None else None
-        queue._launcher.profiler = None  # what has been recorded is read between the samples
+        queue._state.launcher.profiler = None  # what has been recorded is read between the samples
 
         def off() -> fq.Event:
             return plain.replay()
@@ -103,7 +103,7 @@ def _measure(
             recorded.discard()  # type: ignore[union-attr]  # a ProfiledRun
 
         samples = _interleaved((off, on, off), between, rounds)
-        queue._launcher.profiler = profiler
+        queue._state.launcher.profiler = profiler
     workload.spoil()
     plain.replay().wait()
     workload.check(bit_for_bit=True)

@@ -34,17 +34,6 @@ SECTIONS = {
 }  # fmt: skip
 """The names of each section; names that stand nowhere go under "Other", errors under theirs."""
 
-BETWEEN_MODULES = {
-    "FusionQueue": {
-        "begin_list", "end_list", "end_list_unfused", "abort", "abort_list", "run_single",
-        "replay", "uses",
-    },
-    "Event": {"pending_list", "device_event", "raise_failure"},
-    "Report": {"from_run"},
-    "LocalAccessor": {"make"},
-}  # fmt: skip
-"""What the package's own modules call and users do not."""
-
 HEADER = """\
 # API
 
@@ -95,7 +84,7 @@ def entry(name: str) -> str:
 def members(cls: type) -> Iterator[str]:
     """The public methods and properties that the class itself documents."""
     for name, value in vars(cls).items():
-        if name.startswith("_") or name in BETWEEN_MODULES.get(cls.__name__, ()):
+        if name.startswith("_"):
             continue
         function = value.__func__ if isinstance(value, (classmethod, staticmethod)) else value
         if isinstance(function, FunctionType) and function.__doc__:

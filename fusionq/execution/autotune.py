@@ -19,12 +19,13 @@ from fusionq.analysis.submission import ArrayArgument, Submission
 from fusionq.backends.base import Backend
 from fusionq.base.errors import DeviceError, FusionRefused, MegakernelStalled
 from fusionq.cache.memory import BuiltPlan
-from fusionq.execution.binding import PreparedRun, bind
+from fusionq.execution.binding import bind
 from fusionq.execution.compile import add_seconds, built_plan, keep_measured, measured_plan
 from fusionq.execution.scratch import Scratch, bytes_written
 from fusionq.planning.plan import FusionOptions, Measurement, Plan
 from fusionq.planning.validity import for_this_order, largest_extent
 from fusionq.submission.pending import SubmissionList
+from fusionq.submission.run import PreparedRun
 
 if TYPE_CHECKING:
     from fusionq.report.model import CacheOutcome

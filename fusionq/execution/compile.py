@@ -14,7 +14,7 @@ from fusionq.base.errors import DeviceError, FusionRefused
 from fusionq.base.options import UNFUSED
 from fusionq.base.target import FloatMode
 from fusionq.cache.entries import keep_plans, keep_program, kept_plans, kept_program
-from fusionq.cache.memory import PLANS, BuiltPlan, forget_runs
+from fusionq.cache.memory import PLANS, BuiltPlan
 from fusionq.ir.nodes import Kernel
 from fusionq.planning.plan import FusionOptions, Plan
 from fusionq.planning.structure import structure_key
@@ -95,7 +95,7 @@ def measured_plan(
                 built = BuiltPlan(plan, programs_of(backend, plan, options, timings))
             except DeviceError:
                 return None
-            _supersede(key, built)
+            PLANS.supersede(key, built)
             return built, "disk"
     return None
 
@@ -107,16 +107,9 @@ def keep_measured(
     built: BuiltPlan,
 ) -> None:
     """Remember a plan that was chosen by measuring, in memory and on disk, before others."""
-    _supersede(plans_key(backend, submissions, options), built)
+    PLANS.supersede(plans_key(backend, submissions, options), built)
     kept = kept_plans(submissions, options, backend.info)
     keep_plans((built.plan, *kept), submissions, options, backend.info)
-
-
-def _supersede(key: Hashable, built: BuiltPlan) -> None:
-    """Put ``built`` before the plans that were not measured; what is prepared by those is not
-    used any longer."""
-    forget_runs([old for old in PLANS.plans(key) if not old.plan.measured])
-    PLANS.add_plan(key, built)
 
 
 def plans_key(

@@ -57,9 +57,10 @@ class LocalAccessor:
         """Bytes of local memory that a work-group takes for it."""
         return prod(self.shape) * self.dtype.itemsize
 
-    def make(self) -> KernelArray:
-        """One work-group's array, for a kernel that runs as plain Python."""
-        return KernelArray(undefined(self.shape, self.dtype))
+
+def work_group_array(accessor: LocalAccessor) -> KernelArray:
+    """One work-group's array, for a kernel that runs as plain Python."""
+    return KernelArray(undefined(accessor.shape, accessor.dtype))
 
 
 def _host_access(accessor: LocalAccessor) -> TypeError:

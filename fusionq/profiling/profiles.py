@@ -95,9 +95,9 @@ class Profile(ProfileResults):
     def __enter__(self) -> Profile:
         if self._everything is not None or self._sessions:
             raise FusionStateError(f"{user_span()}: a profile is taken once; make another one")
-        queues = all_queues() if self._queue is None else [self._queue]
+        queues = all_queues() if self._queue is None else [self._queue._state]
         for queue in queues:
-            self._open(queue._launcher)
+            self._open(queue.launcher)
         if self._queue is None:
             launcher_listeners.append(self._open)
         return self

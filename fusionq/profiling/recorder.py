@@ -21,7 +21,7 @@ from fusionq.backends.base import (
 from fusionq.base.options import OptionValues
 from fusionq.base.target import LaunchShape
 from fusionq.cache.memory import BuiltPlan
-from fusionq.execution.binding import PreparedRun, bind
+from fusionq.execution.binding import bind
 from fusionq.execution.compile import programs_of
 from fusionq.megakernel.schedule import Schedule
 from fusionq.planning.plan import FusionOptions
@@ -35,6 +35,7 @@ from fusionq.profiling.sampling import worth_recording
 from fusionq.profiling.text import joined
 from fusionq.profiling.timeline import INTERVAL, Aggregate, Intervals, Launch, Variant
 from fusionq.submission.pending import SubmissionList
+from fusionq.submission.run import PreparedRun
 
 _MOST_DEPTH = 64
 """Launches whose records one buffer holds at most before they are read."""

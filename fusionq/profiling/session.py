@@ -12,7 +12,7 @@ from fusionq.analysis.traffic import Traffic, traffic
 from fusionq.backends.base import Backend
 from fusionq.base.errors import DeviceError
 from fusionq.base.options import UNFUSED, OptionValues
-from fusionq.execution.binding import PreparedRun, prepare
+from fusionq.execution.prepare import prepare
 from fusionq.execution.scratch import Scratch, bytes_written
 from fusionq.memory.storage import Storage
 from fusionq.planning.plan import Plan
@@ -22,6 +22,7 @@ from fusionq.profiling.recorder import ProfiledRun, Recorded, no_intervals
 from fusionq.profiling.timeline import Timeline, Variant, assign_workers
 from fusionq.runtime.launcher import Launcher
 from fusionq.submission.pending import KnownSubmission, SubmissionList
+from fusionq.submission.run import PreparedRun
 
 ROUNDS = 5
 """How often the fused and the unfused form of a list are compared; the first warms up."""

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fusionq.analysis.submission import Submission
-from fusionq.planning.plan import Plan
-from fusionq.report.model import CacheOutcome, ReportModel
+from fusionq.report.model import ReportModel
 from fusionq.report.text import lines
 
 if TYPE_CHECKING:
     from rich.text import Text
 
-    from fusionq.megakernel.schedule import Schedule
 
 
 class Report(ReportModel):
@@ -23,25 +19,6 @@ class Report(ReportModel):
     The same for a plan from the cache as for a fresh one, but for ``cache`` and ``timings``.
     ``print(report)`` gives plain text; rich consoles show it in colour.
     """
-
-    @classmethod
-    def from_run(
-        cls,
-        plan: Plan,
-        submissions: Sequence[Submission],
-        device_sources: tuple[str, ...],
-        cache: CacheOutcome,
-        timings: dict[str, float],
-        schedules: Sequence[Schedule | None] = (),
-    ) -> Report:
-        """The report of ``submissions`` that ran by ``plan``; nothing is computed yet.
-
-        ``device_sources`` and ``schedules`` have one entry a stage; ``timings`` are seconds by
-        phase.
-        """
-        return cls(
-            plan, tuple(submissions), device_sources, cache, dict(timings), tuple(schedules)
-        )
 
     def plot(self, path: str | Path) -> None:
         """Draw the plan to ``path`` (png, svg, pdf): the launches with their submissions and the

@@ -7,7 +7,7 @@ have run when the call returns.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -20,12 +20,10 @@ from fusionq.memory.foreign import ForeignArray, describe
 from fusionq.memory.fusing_queues import LOCK, QUEUES
 from fusionq.memory.region import Region
 from fusionq.runtime.event import Event
-
-if TYPE_CHECKING:
-    from fusionq.runtime.queue import FusionQueue
+from fusionq.runtime.state import QueueState
 
 
-def memcpy(queue: FusionQueue, dst: object, src: object) -> Event:
+def memcpy(queue: QueueState, dst: object, src: object) -> Event:
     """See ``FusionQueue.memcpy``."""
     target, source = _operand("memcpy", dst), _operand("memcpy", src)
     _require_writable("memcpy", target)
@@ -39,7 +37,7 @@ def memcpy(queue: FusionQueue, dst: object, src: object) -> Event:
     return Event()
 
 
-def fill(queue: FusionQueue, buffer: object, value: object) -> Event:
+def fill(queue: QueueState, buffer: object, value: object) -> Event:
     """See ``FusionQueue.fill``."""
     target = _operand("fill", buffer)
     _require_writable("fill", target)
@@ -72,7 +70,7 @@ def _element(value: object, dtype: np.dtype[Any]) -> Any:
     return None if overflows or (dtype.kind != "f" and element != number) else element
 
 
-def host_task(queue: FusionQueue, function: Callable[..., object], *buffers: object) -> Event:
+def host_task(queue: QueueState, function: Callable[..., object], *buffers: object) -> Event:
     """See ``FusionQueue.host_task``."""
     if not callable(function):
         raise ArgumentError(
@@ -81,7 +79,7 @@ def host_task(queue: FusionQueue, function: Callable[..., object], *buffers: obj
         )
     operands = [(_operand("host_task", buffer), True) for buffer in buffers]
     arrays = _host_arrays(queue, "host_task", *operands)
-    queue._launcher.backend.wait()
+    queue.launcher.backend.wait()
     function(*arrays)
     return Event()
 
@@ -107,12 +105,12 @@ def _require_writable(command: str, target: Buffer | ForeignArray) -> None:
 
 
 def _host_arrays(
-    queue: FusionQueue, command: str, *operands: tuple[Buffer | ForeignArray, bool]
+    queue: QueueState, command: str, *operands: tuple[Buffer | ForeignArray, bool]
 ) -> list[npt.NDArray[Any]]:
     """The operands (each with whether it is written) on the host, after ending the fusions and
     waiting for the kernels that come before."""
     with LOCK:
-        if queue._closed:
+        if queue.closed:
             raise FusionStateError(
                 f"{user_span()}: {command} on a closed queue; make a new FusionQueue"
             )
@@ -126,7 +124,7 @@ def _host_arrays(
             operand._storage.wait()
             arrays.append(operand._host_array())
         else:
-            queue._launcher.backend.wait()
+            queue.launcher.backend.wait()
             try:
                 arrays.append(host_view(operand))
             except DeviceError as error:

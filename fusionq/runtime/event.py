@@ -5,14 +5,12 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from fusionq.backends.base import Backend, DeviceEvent
 from fusionq.base.call_site import user_span
 from fusionq.base.errors import ArgumentError, FusionStateError
-
-if TYPE_CHECKING:
-    from fusionq.submission.pending import SubmissionList
+from fusionq.submission.pending import SubmissionList
 
 
 class Event:
@@ -34,20 +32,6 @@ class Event:
         self._list = submissions
         self._index = index
 
-    @property
-    def pending_list(self) -> SubmissionList | None:
-        """The list that this event's submission waits in, if it does."""
-        submissions = self._list
-        return submissions if submissions is not None and not submissions.ended else None
-
-    @property
-    def device_event(self) -> DeviceEvent | None:
-        """The backend's event; None while pending, and where there was nothing to run."""
-        submissions = self._list
-        if submissions is None:
-            return self._device_event
-        return submissions.event_of(self._index) if submissions.ended else None
-
     def wait(self) -> None:
         """Block until the work has run.  Ends fusion mode if it is still pending (the list then
         runs unfused).  Raises the error that kept the work from running, if one did."""
@@ -55,22 +39,17 @@ class Event:
         if submissions is not None:
             if not submissions.ended:
                 submissions.abort("Event.wait() on an event of the list")
-            self.raise_failure()
-        event = self.device_event
+            raise_failure(self)
+        event = device_event_of(self)
         if event is not None:
             event.wait()
-
-    def raise_failure(self) -> None:
-        """Raise the error that kept the work from running, if one did."""
-        if self._list is not None and self._list.error is not None:
-            raise self._list.error
 
     @property
     def is_complete(self) -> bool:
         """Whether the work has run; False while pending.  Does not end fusion mode."""
-        if self.pending_list is not None:
+        if pending_list_of(self) is not None:
             return False
-        event = self.device_event
+        event = device_event_of(self)
         return event is None or event.complete
 
     complete = is_complete
@@ -83,7 +62,7 @@ class Event:
         FusionStateError while pending, on a queue made without ``profiling=True``, on a backend
         without a clock, and where there was nothing to run.
         """
-        native = None if self.pending_list is not None else self.native
+        native = None if pending_list_of(self) is not None else self.native
         times = None
         if native is not None:
             native.wait()
@@ -99,15 +78,35 @@ class Event:
     @property
     def native(self) -> Any:
         """dpctl's SyclEvent; None while pending, and on backends that have none."""
-        event = self.device_event
+        event = device_event_of(self)
         return None if event is None else event.native
 
     sycl_event = native
 
     def __repr__(self) -> str:
-        if self.pending_list is not None:
+        if pending_list_of(self) is not None:
             return "<Event pending in a list for fusion>"
         return f"<Event {'complete' if self.is_complete else 'running'}>"
+
+
+def pending_list_of(event: Event) -> SubmissionList | None:
+    """The list that the event's submission waits in, if it does."""
+    submissions = event._list
+    return submissions if submissions is not None and not submissions.ended else None
+
+
+def device_event_of(event: Event) -> DeviceEvent | None:
+    """The backend's event; None while pending, and where there was nothing to run."""
+    submissions = event._list
+    if submissions is None:
+        return event._device_event
+    return submissions.event_of(event._index) if submissions.ended else None
+
+
+def raise_failure(event: Event) -> None:
+    """Raise the error that kept the event's work from running, if one did."""
+    if event._list is not None and event._list.error is not None:
+        raise event._list.error
 
 
 def as_dependence(dependence: object) -> Event | DeviceEvent:

@@ -13,7 +13,9 @@ from fusionq.base.options import Barriers, OptionValues, Promote, Strategy, opti
 from fusionq.base.target import FloatMode
 from fusionq.runtime.event import Event
 from fusionq.runtime.queue import FusionQueue
-from fusionq.submission.pending import ScalarValue, SubmissionList, check_values
+from fusionq.runtime.state import QueueState
+from fusionq.submission.pending import SubmissionList, check_values
+from fusionq.submission.run import ScalarValue
 
 if TYPE_CHECKING:
     from fusionq.report.report import Report
@@ -44,7 +46,7 @@ def fusion(
     An exception in the block ends fusion mode, runs unfused what was submitted before it, and
     goes on.
     """
-    return Fusion(queue, option_values(strategy, barriers, require, promote, fp, tune))
+    return Fusion(queue._state, option_values(strategy, barriers, require, promote, fp, tune))
 
 
 class Fusion:
@@ -52,7 +54,7 @@ class Fusion:
 
     __slots__ = ("_event", "_foreign", "_list", "_options", "_queue")
 
-    def __init__(self, queue: FusionQueue, options: OptionValues) -> None:
+    def __init__(self, queue: QueueState, options: OptionValues) -> None:
         self._queue = queue
         self._options = options
         self._list: SubmissionList | None = None
@@ -101,7 +103,9 @@ class Fusion:
                 f"{user_span()}: there is no report before the end of the `with fusion(queue)` "
                 "block"
             )
-        return ended.report()
+        from fusionq.execution.reporting import report_for
+
+        return report_for(ended)
 
     def replay(self, **changed: ScalarValue) -> Event:
         """Run the same launches again, with the same memory; the cheapest way to repeat a list.

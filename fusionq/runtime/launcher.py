@@ -5,17 +5,15 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Sequence
 from time import perf_counter
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from fusionq.backends.base import Backend, DeviceEvent
 from fusionq.base.options import UNFUSED, OptionValues
-from fusionq.cache.memory import QueueCache
 from fusionq.memory.storage import Storage
 from fusionq.runtime.event import usable_dependences
-from fusionq.submission.pending import KnownSubmission, ScalarValue, SubmissionList, use_numbers
-
-if TYPE_CHECKING:
-    from fusionq.execution.binding import PreparedRun
+from fusionq.runtime.queue_cache import QueueCache
+from fusionq.submission.pending import KnownSubmission, SubmissionList, use_numbers
+from fusionq.submission.run import PreparedRun, ScalarValue
 
 
 class Profiler(Protocol):
@@ -95,7 +93,7 @@ class Launcher:
 
         run = entry.plain
         if run is None or not run.rebind(values, lambda: single().submissions()):
-            from fusionq.execution.binding import prepare
+            from fusionq.execution.prepare import prepare
 
             run = entry.plain = prepare(self.backend, single(), UNFUSED)
         return run
@@ -124,7 +122,7 @@ class Launcher:
 
     def _prepare(self, pending: SubmissionList, options: OptionValues) -> PreparedRun:
         started = perf_counter()
-        from fusionq.execution.binding import empty_run, prepare
+        from fusionq.execution.prepare import empty_run, prepare
 
         timings = pending.admission
         timings["import"] = timings.get("import", 0.0) + perf_counter() - started

@@ -8,13 +8,11 @@ need later submissions of each other, the lists run unfused, in the order of sub
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
 
 from fusionq.memory.region import Region
 from fusionq.memory.storage import Storage
-
-if TYPE_CHECKING:
-    from fusionq.submission.pending import KnownSubmission, ScalarValue, SubmissionList
+from fusionq.submission.pending import KnownSubmission, SubmissionList
+from fusionq.submission.run import ScalarValue
 
 Access = tuple[int, Region, bool]
 """When a submission was made, memory it uses, whether it stores to it."""
@@ -69,9 +67,9 @@ def run_unfused(lists: Mapping[SubmissionList, str]) -> None:
         pending = ordered[n]
         if pending.error is not None:
             continue
-        assert pending.queue is not None
+        assert pending.owner is not None
         try:
-            event = pending.queue.run_single(entry, memory, foreign, values, depends[pending])
+            event = pending.owner.run_single(entry, memory, foreign, values, depends[pending])
         except Exception as error:
             pending.error = error
         else:
@@ -82,7 +80,7 @@ def run_unfused(lists: Mapping[SubmissionList, str]) -> None:
         pending.end_unfused(reason + failed)
 
 
-Piece = tuple["KnownSubmission", list[object], list[object], "list[ScalarValue]"]
+Piece = tuple[KnownSubmission, list[object], list[object], list[ScalarValue]]
 """A submission with its array arguments, those of them that are foreign, and its scalars."""
 
 

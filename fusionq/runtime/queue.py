@@ -2,32 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from time import perf_counter
+from collections.abc import Callable, Iterable
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fusionq.backends.base import DeviceEvent
 from fusionq.base.call_site import user_span
 from fusionq.base.errors import FusionStateError
 from fusionq.base.options import DEFAULT, option_values
-from fusionq.cache.memory import QueueCache
+from fusionq.base.target import DeviceInfo
 from fusionq.language.ranges import NdRange, Range
 from fusionq.memory.buffer import Buffer
 from fusionq.memory.fusing_queues import LOCK, QUEUES
-from fusionq.runtime.event import Event, as_dependence
+from fusionq.runtime.event import Event
 from fusionq.runtime.launcher import Launcher
+from fusionq.runtime.queue_cache import QueueCache
 from fusionq.runtime.state import QueueState
 from fusionq.submission.key import SCALAR_CLASSES, range_or_none, sort_argument
-from fusionq.submission.pending import (
-    KnownSubmission,
-    ScalarValue,
-    SubmissionList,
-    check_values,
-    use_numbers,
-)
+from fusionq.submission.pending import SubmissionList, check_values, use_numbers
+from fusionq.submission.run import ScalarValue
 
 if TYPE_CHECKING:
     from fusionq.frontend.kernel import KernelFunction
@@ -37,7 +31,7 @@ RangeLike = int | tuple[int, ...] | Range | NdRange
 ArrayLike = Buffer | np.ndarray[Any, Any]
 
 
-class FusionQueue(QueueState):
+class FusionQueue:
     """An in-order queue of kernels on one device.
 
     ``target``: None (the default SYCL device), a SYCL filter string such as ``"opencl:cpu"``, a
@@ -62,27 +56,34 @@ class FusionQueue(QueueState):
     ) -> None:
         from fusionq.backends.registry import backend_for
 
-        cache = QueueCache()
-        super().__init__(Launcher(backend_for(target, profiling), cache), fusion)
-        self._known = cache.known
+        launcher = Launcher(backend_for(target, profiling), QueueCache())
+        self._state = QueueState(launcher, fusion)
 
     # ------------------------------------------------------------------------ description
-    device = QueueState.device
+    @property
+    def device(self) -> DeviceInfo:
+        """The device's name, limits and abilities."""
+        return self._state.device
 
     @property
     def sycl_queue(self) -> Any:
         """The dpctl.SyclQueue; None on the reference backend."""
-        return getattr(self._launcher.backend, "sycl_queue", None)
+        return getattr(self._state.launcher.backend, "sycl_queue", None)
 
     @property
     def last_report(self) -> Report | None:
         """The report of the last fusion that ended, however it ended; None before the first."""
-        ended = self._last_list
-        return None if ended is None else ended.report()
+        ended = self._state.last_list
+        if ended is None:
+            return None
+        from fusionq.execution.reporting import report_for
+
+        return report_for(ended)
 
     def __repr__(self) -> str:
-        state = "closed" if self._closed else "fusing" if self._list is not None else "idle"
-        return f"<FusionQueue on {self._launcher.backend.info.name!r}, {state}>"
+        state = self._state
+        mode = "closed" if state.closed else "fusing" if state.list is not None else "idle"
+        return f"<FusionQueue on {state.device.name!r}, {mode}>"
 
     # ------------------------------------------------------------------------- submission
     def submit(
@@ -118,64 +119,29 @@ class FusionQueue(QueueState):
                 values.append(arg)  # type: ignore[arg-type]  # one of SCALAR_CLASSES
             else:
                 key.append(sort_argument(arg, memory, foreign, values))
+        state = self._state
         with LOCK:
             try:
-                entry = self._known[tuple(key)]
+                entry = state.known[tuple(key)]
             except (KeyError, TypeError):  # new; or something unhashable, for the checks
-                entry = self._admit(tuple(key), kernel, range, args)
+                entry = state.admit(tuple(key), kernel, range, args)
             if values:
                 check_values(entry, values)
-            depends = self._dependences(depends_on) if depends_on else ()
+            depends = state.dependences(depends_on) if depends_on else ()
             number = entry.last_use = next(use_numbers)
-            pending = self._list
+            pending = state.list
             if pending is None:
                 if QUEUES:
-                    self.end_lists_before(SubmissionList.of([entry], memory, foreign, values))
-                return Event(self._launcher.run_single(entry, memory, foreign, values, depends))
+                    state.end_lists_before(SubmissionList.of([entry], memory, foreign, values))
+                return Event(state.launcher.run_single(entry, memory, foreign, values, depends))
             pending.add(entry, memory, foreign, values, depends, number)
             return Event(None, pending, len(pending.entries) - 1)
-
-    def _admit(
-        self, key: tuple[object, ...], kernel: object, range: object, args: Sequence[object]
-    ) -> KnownSubmission:
-        """Check a new submission."""
-        started = perf_counter()
-        from fusionq.submission.admission import admit
-
-        if self._closed:
-            raise FusionStateError(
-                f"{user_span()}: submit on a closed queue; make a new FusionQueue"
-            )
-        timings = {} if self._list is None else self._list.admission
-        timings["import"] = timings.get("import", 0.0) + perf_counter() - started
-        entry = admit(self._launcher.backend, kernel, range, args, timings)
-        self._launcher.cache.add_known(key, entry)
-        return entry
-
-    def _dependences(self, depends_on: Event | Iterable[object]) -> list[DeviceEvent]:
-        """``depends_on`` as device events; ends other queues' fusion where it must."""
-        events: list[DeviceEvent] = []
-        for dependence in depends_on if isinstance(depends_on, Iterable) else [depends_on]:
-            event = as_dependence(dependence)
-            if isinstance(event, Event):
-                pending = event.pending_list
-                if pending is self._list and pending is not None:
-                    continue  # the list keeps its order
-                if pending is not None:
-                    pending.abort("another queue's submission depends on an event of the list")
-                event.raise_failure()
-                native = event.device_event
-                if native is not None:
-                    events.append(native)
-            else:
-                events.append(event)
-        return events
 
     # ----------------------------------------------------------------------------- fusion
     def start_fusion(self) -> None:
         """Enter fusion mode.  FusionStateError if the queue is in it already, forbids fusion, or
         is closed."""
-        self.begin_list()
+        self._state.begin_list()
 
     def complete_fusion(self, **options: Any) -> Event:
         """Leave fusion mode and run the list as few kernels as is safe; ``options`` as of
@@ -186,42 +152,29 @@ class FusionQueue(QueueState):
         PromotionConflict: the list has been run unfused.  DeviceError: it could not be run.
         """
         values = option_values(**options) if options else DEFAULT
+        state = self._state
         with LOCK:
-            pending = self._list or self._ended
+            pending = state.list or state.ended
             if pending is None:
                 raise FusionStateError(
                     f"{user_span()}: complete_fusion without start_fusion; call start_fusion "
                     "first, or use `with fusion(queue):`"
                 )
-            return self.end_list(pending, values)
+            return state.end_list(pending, values)
 
     def cancel_fusion(self) -> Event:
         """Leave fusion mode and run the list unfused; its event.  Outside fusion mode nothing
         happens, and the event is complete."""
+        state = self._state
         with LOCK:
-            pending = self._list or self._ended
+            pending = state.list or state.ended
             if pending is None:
                 return Event()
-            return self.end_list_unfused(pending, "fusion was cancelled", quiet=False)
+            return state.end_list_unfused(pending, "fusion was cancelled", quiet=False)
 
     def is_in_fusion_mode(self) -> bool:
         """Whether ``submit`` joins a list."""
-        return self._list is not None
-
-    def replay(
-        self, ended: SubmissionList, values: Sequence[ScalarValue], foreign: Sequence[object]
-    ) -> Event:
-        """Run a list that has run once more, with scalar ``values``; ``foreign`` are its foreign
-        arrays.  Ends fusion modes whose lists must run before."""
-        with LOCK:
-            if self._closed or ended.error is not None:
-                raise FusionStateError(
-                    f"{user_span()}: replay needs an open queue, and a list that could be run"
-                )
-            if QUEUES:
-                self.end_lists_before(ended.again(values, foreign), own=True)
-            self._launcher.run_again(ended, values, foreign)
-            return Event(self._launcher.last_event)
+        return self._state.list is not None
 
     # --------------------------------------------------------------------- other commands
     def memcpy(self, dst: ArrayLike, src: ArrayLike) -> Event:
@@ -229,45 +182,29 @@ class FusionQueue(QueueState):
         the host, before it returns; ends fusion mode where the list must run before."""
         from fusionq.runtime.commands import memcpy
 
-        return memcpy(self, dst, src)
+        return memcpy(self._state, dst, src)
 
     def fill(self, buffer: ArrayLike, value: ScalarValue) -> Event:
         """Set every element to ``value``, which must fit the dtype.  Runs like ``memcpy``."""
         from fusionq.runtime.commands import fill
 
-        return fill(self, buffer, value)
+        return fill(self._state, buffer, value)
 
     def host_task(self, function: Callable[..., object], *buffers: ArrayLike) -> Event:
         """Call ``function`` with the buffers as NumPy arrays that share their memory, after all
         that was launched; ends fusion mode where the list uses one of them."""
         from fusionq.runtime.commands import host_task
 
-        return host_task(self, function, *buffers)
+        return host_task(self._state, function, *buffers)
 
     # ------------------------------------------------------------------------------- life
     def wait(self) -> None:
         """Block until all that was submitted has run; ends fusion mode."""
-        pending = self._list
-        if pending is not None:
-            self.abort_list(pending, "FusionQueue.wait()")
-        self._launcher.backend.wait()
-        with LOCK:
-            self._launcher.forget_finished()
-        last = self._launcher.last_event
-        if last is not None:  # it has run; a persistent kernel says how it ended
-            last.wait()
-        if pending is not None and pending.error is not None:
-            raise pending.error
+        self._state.wait()
 
     def close(self) -> None:
         """End fusion mode, wait, and take no more submissions.  Closing twice is harmless."""
-        if self._closed:
-            return
-        with LOCK:
-            self.abort("the queue was closed")
-            self._closed = True
-            self._launcher.cache.clear()
-        self.wait()
+        self._state.close()
 
     def __enter__(self) -> FusionQueue:
         return self

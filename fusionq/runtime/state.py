@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import atexit
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from time import perf_counter
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 from weakref import WeakSet
@@ -15,10 +16,17 @@ from fusionq.base.options import OptionValues
 from fusionq.base.target import DeviceInfo
 from fusionq.memory.fusing_queues import LOCK, QUEUES
 from fusionq.memory.region import Region
-from fusionq.runtime.event import Event
+from fusionq.runtime.event import (
+    Event,
+    as_dependence,
+    device_event_of,
+    pending_list_of,
+    raise_failure,
+)
 from fusionq.runtime.launcher import Launcher
 from fusionq.runtime.ordering import lists_before, precedes, run_unfused
-from fusionq.submission.pending import KnownSubmission, ScalarValue, SubmissionList
+from fusionq.submission.pending import KnownSubmission, SubmissionList
+from fusionq.submission.run import ScalarValue
 
 if TYPE_CHECKING:
     from fusionq.report.report import Report
@@ -30,44 +38,45 @@ report_listeners: list[Callable[[Report], object]] = []
 
 
 class QueueState:
-    """What a queue's submissions wait in, and how they come to run.
+    """What is behind a FusionQueue: its launcher, its list, and how lists come to run.
 
-    All but ``uses`` take the lock of ``fusion_mode`` themselves, or are called under it.
+    All but ``uses`` take the lock of ``fusing_queues`` themselves, or are called under it.
     """
 
     def __init__(self, launcher: Launcher, fusion_allowed: bool) -> None:
-        self._launcher = launcher
+        self.launcher = launcher
         self._fusion_allowed = fusion_allowed
-        self._list: SubmissionList | None = None
+        self.list: SubmissionList | None = None
         """The list that submissions join, in fusion mode."""
-        self._ended: SubmissionList | None = None
+        self.ended: SubmissionList | None = None
         """The last list, if it ended by itself and nobody has asked for its event yet."""
-        self._last_list: SubmissionList | None = None
-        self._closed = False
+        self.last_list: SubmissionList | None = None
+        self.closed = False
+        self.known = launcher.cache.known
         _states.add(self)
 
     @property
     def device(self) -> DeviceInfo:
         """The device's name, limits and abilities."""
-        return self._launcher.backend.info
+        return self.launcher.backend.info
 
     def begin_list(self) -> SubmissionList:
         """``start_fusion``; the list that submissions will join."""
         with LOCK:
             problem = (
                 "start_fusion on a closed queue; make a new FusionQueue"
-                if self._closed
+                if self.closed
                 else "this queue was made with fusion=False, which forbids fusion"
                 if not self._fusion_allowed
                 else "start_fusion on a queue that is in fusion mode already; call "
                 "complete_fusion or cancel_fusion first, and do not nest `with fusion(queue)`"
-                if self._list is not None
+                if self.list is not None
                 else None
             )
             if problem is not None:
                 raise FusionStateError(f"{user_span()}: {problem}")
-            self._list = pending = SubmissionList(self)
-            self._ended = None
+            self.list = pending = SubmissionList(self)
+            self.ended = None
             QUEUES.append(self)
             return pending
 
@@ -75,14 +84,14 @@ class QueueState:
         """Leave fusion mode and run ``pending``, if that has not happened yet; the event of
         all that the queue has run so far."""
         with LOCK:
-            self._ended = None
+            self.ended = None
             if not pending.ended:
-                self._leave_fusion_mode(pending)
+                self.leave_fusion_mode(pending)
                 if not pending.entries:
                     warn_aborted("nothing was submitted between start_fusion and its end")
                 try:
                     if not self._runs_with_others(pending):
-                        self._launcher.run_list(pending, options)
+                        self.launcher.run_list(pending, options)
                 except (FusionRefused, PromotionConflict, ArgumentError) as error:
                     self._run_unfused(pending, str(error))
                     raise
@@ -98,17 +107,32 @@ class QueueState:
         """Leave fusion mode and run ``pending`` unfused, for ``reason``, if that has not
         happened yet; raises what keeps it from running unless ``quiet``."""
         with LOCK:
-            self._ended = None
+            self.ended = None
             if not pending.ended:
-                self._leave_fusion_mode(pending)
+                self.leave_fusion_mode(pending)
                 self._run_unfused(pending, reason)
                 _tell_listeners(pending)
             return Event() if quiet and pending.error else self._event_of_all(pending)
 
+    def replay(
+        self, ended: SubmissionList, values: Sequence[ScalarValue], foreign: Sequence[object]
+    ) -> Event:
+        """Run a list that has run once more, with scalar ``values``; ``foreign`` are its foreign
+        arrays.  Ends fusion modes whose lists must run before."""
+        with LOCK:
+            if self.closed or ended.error is not None:
+                raise FusionStateError(
+                    f"{user_span()}: replay needs an open queue, and a list that could be run"
+                )
+            if QUEUES:
+                self.end_lists_before(ended.again(values, foreign), own=True)
+            self.launcher.run_again(ended, values, foreign)
+            return Event(self.launcher.last_event)
+
     def abort(self, cause: str) -> None:
         """End fusion mode, if the queue is in it, as ``abort_list`` does."""
-        if self._list is not None:
-            self.abort_list(self._list, cause)
+        if self.list is not None:
+            self.abort_list(self.list, cause)
 
     def abort_list(self, pending: SubmissionList, cause: str) -> None:
         """End ``pending``'s fusion: it runs unfused, and a warning names ``cause``.  An error on
@@ -116,11 +140,54 @@ class QueueState:
         with LOCK:
             if pending.ended:
                 return
-            self._leave_fusion_mode(pending)
-            self._ended = pending
+            self.leave_fusion_mode(pending, by_itself=True)
             self._run_unfused(pending, f"fusion mode ended: {cause}")
             _tell_listeners(pending)
             _warn_ended(pending, cause)
+
+    def admit(
+        self, key: tuple[object, ...], kernel: object, range: object, args: Sequence[object]
+    ) -> KnownSubmission:
+        """Check a new submission."""
+        started = perf_counter()
+        from fusionq.submission.admission import admit
+
+        if self.closed:
+            raise FusionStateError(
+                f"{user_span()}: submit on a closed queue; make a new FusionQueue"
+            )
+        timings = {} if self.list is None else self.list.admission
+        timings["import"] = timings.get("import", 0.0) + perf_counter() - started
+        entry = admit(self.launcher.backend, kernel, range, args, timings)
+        self.launcher.cache.add_known(key, entry)
+        return entry
+
+    def dependences(self, depends_on: Event | Iterable[object]) -> list[DeviceEvent]:
+        """``depends_on`` as device events; ends other queues' fusion where it must."""
+        events: list[DeviceEvent] = []
+        for dependence in depends_on if isinstance(depends_on, Iterable) else [depends_on]:
+            event = as_dependence(dependence)
+            if isinstance(event, Event):
+                pending = pending_list_of(event)
+                if pending is self.list and pending is not None:
+                    continue  # the list keeps its order
+                if pending is not None:
+                    pending.abort("another queue's submission depends on an event of the list")
+                raise_failure(event)
+                native = device_event_of(event)
+                if native is not None:
+                    events.append(native)
+            else:
+                events.append(event)
+        return events
+
+    def leave_fusion_mode(self, pending: SubmissionList, *, by_itself: bool = False) -> None:
+        """The list ends; ``by_itself``: nobody has asked for that."""
+        self.list = None
+        self.last_list = pending
+        if by_itself:
+            self.ended = pending
+        QUEUES.remove(self)
 
     def run_single(
         self,
@@ -131,7 +198,7 @@ class QueueState:
         depends: Sequence[DeviceEvent],
     ) -> DeviceEvent | None:
         """Run one submission of a list by itself; its event, None if there was nothing to run."""
-        return self._launcher.run_single(entry, memory, foreign, values, depends)
+        return self.launcher.run_single(entry, memory, foreign, values, depends)
 
     def _runs_with_others(self, pending: SubmissionList) -> bool:
         """Let run what other queues' lists hold that must come before ``pending``.  Whether
@@ -153,20 +220,16 @@ class QueueState:
         before = lists_before(pending, _waiting_lists()) if QUEUES else []
         _end_together(before, {pending: reason})
 
-    def _leave_fusion_mode(self, pending: SubmissionList) -> None:
-        self._list = None
-        self._last_list = pending
-        QUEUES.remove(self)
 
     def _event_of_all(self, pending: SubmissionList) -> Event:
         if pending.error is not None:
             raise pending.error
-        return Event(self._launcher.last_event if pending.entries else None)
+        return Event(self.launcher.last_event if pending.entries else None)
 
     def uses(self, region: Region, stores: bool = True) -> bool:
         """Whether the list must run before a command that uses ``region`` (``stores``: writes
         to it)."""
-        pending = self._list
+        pending = self.list
         return pending is not None and any(
             (stores or list_stores) and region.overlaps(other)
             for other, list_stores in pending.accesses()
@@ -182,13 +245,37 @@ class QueueState:
             ):
                 queue.abort("a kernel that is not in the list depends on it")
 
+    def wait(self) -> None:
+        """Block until all that was submitted has run; ends fusion mode."""
+        pending = self.list
+        if pending is not None:
+            self.abort_list(pending, "FusionQueue.wait()")
+        self.launcher.backend.wait()
+        with LOCK:
+            self.launcher.forget_finished()
+        last = self.launcher.last_event
+        if last is not None:  # it has run; a persistent kernel says how it ended
+            last.wait()
+        if pending is not None and pending.error is not None:
+            raise pending.error
+
+    def close(self) -> None:
+        """End fusion mode, wait, and take no more submissions."""
+        if self.closed:
+            return
+        with LOCK:
+            self.abort("the queue was closed")
+            self.closed = True
+            self.launcher.cache.clear()
+        self.wait()
+
 
 CIRCULAR = "two fusing queues need each other's kernels in turn"
 
 
 def _waiting_lists() -> list[SubmissionList]:
     """The lists of all queues in fusion mode."""
-    return [queue._list for queue in _states if queue._list is not None]
+    return [queue.list for queue in _states if queue.list is not None]
 
 
 def _end_together(
@@ -198,9 +285,8 @@ def _end_together(
     what follows needs them, and those with ``reasons``, which have left it."""
     cause = "another queue's kernels, which run now, depend on it"
     for other in others:
-        assert other.queue is not None
-        other.queue._leave_fusion_mode(other)
-        other.queue._ended = other
+        assert other.owner is not None
+        other.owner.leave_fusion_mode(other, by_itself=True)
     run_unfused({**dict.fromkeys(others, f"fusion mode ended: {cause}"), **reasons})
     for other in others:
         _tell_listeners(other)
@@ -215,8 +301,11 @@ def _warn_ended(ended: SubmissionList, cause: str) -> None:
 
 
 def _tell_listeners(ended: SubmissionList) -> None:
-    for listener in report_listeners:
-        listener(ended.report())
+    if report_listeners:
+        from fusionq.execution.reporting import report_for
+
+        for listener in report_listeners:
+            listener(report_for(ended))
 
 
 def all_queues() -> list[QueueState]:
@@ -228,4 +317,4 @@ def all_queues() -> list[QueueState]:
 def _wait_for_queues() -> None:
     """Kernels in flight must not outlive the memory that the interpreter frees."""
     for queue in tuple(_states):
-        queue._launcher.backend.wait()
+        queue.launcher.backend.wait()

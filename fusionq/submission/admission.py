@@ -36,7 +36,8 @@ from fusionq.memory.buffer import AccessorArgument, Buffer
 from fusionq.memory.foreign import ForeignArray, describe
 from fusionq.memory.storage import check_reachable
 from fusionq.planning.validity import Validity
-from fusionq.submission.pending import KnownSubmission, ScalarValue, SubmissionList, check_bounds
+from fusionq.submission.pending import KnownSubmission, SubmissionList, check_bounds
+from fusionq.submission.run import ScalarValue
 
 
 def admit(
@@ -106,6 +107,7 @@ def admit(
             tuple(a.name in facts.stored for a in arguments if isinstance(a, ArrayArgument)),
             sum(isinstance(a, ScalarArgument) for a in arguments),
             facts.bounds,
+            check_again,
         )
         values = [a.value for a in arguments if isinstance(a, ScalarArgument)]
         check_bounds(entry, values)

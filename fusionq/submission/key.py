@@ -12,7 +12,7 @@ from fusionq.language.local_memory import LocalAccessor
 from fusionq.language.ranges import NdRange, Range, as_range
 from fusionq.memory.buffer import AccessorArgument, Buffer
 from fusionq.memory.foreign import foreign_token
-from fusionq.submission.pending import ScalarValue
+from fusionq.submission.run import ScalarValue
 
 SCALAR_CLASSES = frozenset(
     (

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, count, repeat
 from types import MappingProxyType
-from typing import TYPE_CHECKING
-
-import numpy as np
+from typing import TYPE_CHECKING, Protocol
 
 from fusionq.analysis.submission import (
     Argument,
@@ -21,19 +19,15 @@ from fusionq.backends.base import DeviceEvent
 from fusionq.base.call_site import user_span
 from fusionq.base.errors import ArgumentError
 from fusionq.base.options import DEFAULT, UNFUSED, OptionValues
+from fusionq.base.target import DeviceInfo
 from fusionq.memory.foreign import byte_bounds
-from fusionq.memory.fusing_queues import LOCK
 from fusionq.memory.region import Region
 from fusionq.memory.storage import Storage
+from fusionq.submission.run import PreparedRun, ScalarValue
 
 if TYPE_CHECKING:
-    from fusionq.execution.binding import PreparedRun
     from fusionq.planning.validity import Validity
     from fusionq.report.model import CacheOutcome
-    from fusionq.report.report import Report
-    from fusionq.runtime.state import QueueState
-
-ScalarValue = bool | int | float | np.generic
 
 use_numbers = count()
 """Counts uses, so that caches can tell what was used least recently."""
@@ -49,6 +43,7 @@ class KnownSubmission:
     least, greatest) for Python ints that the kernel holds in an integer type.  ``plain``: how
     it runs outside fusion mode.
 
+    ``check_again`` checks integers that it has not been seen with; raises as ``admit`` does.
     ``checks``: for which integers no access is known to leave its array.  ``rests_on``: the
     positions among the scalars of those integers.  ``passed``: values of them that passed.
     """
@@ -57,6 +52,7 @@ class KnownSubmission:
     stores: tuple[bool, ...]
     scalars: int
     bounds: tuple[tuple[int, int, int], ...]
+    check_again: Callable[[KnownSubmission, Sequence[ScalarValue]], None]
     plain: PreparedRun | None = None
     last_use: int = field(default=0)
     checks: list[Validity] = field(default_factory=list)
@@ -66,6 +62,30 @@ class KnownSubmission:
     def integers(self, values: Sequence[ScalarValue]) -> tuple[ScalarValue, ...]:
         """Those of the scalar ``values`` that the check of indices rests on."""
         return tuple([values[position] for position in self.rests_on])
+
+
+class ListOwner(Protocol):
+    """What a list needs of the queue that it belongs to."""
+
+    @property
+    def device(self) -> DeviceInfo:
+        """The device's name, limits and abilities."""
+
+    def abort_list(self, pending: SubmissionList, cause: str) -> None:
+        """End the list's fusion mode, if it still waits, and run it unfused."""
+
+    def leave_fusion_mode(self, pending: SubmissionList, *, by_itself: bool) -> None:
+        """The list ends; ``by_itself``: nobody has asked for that."""
+
+    def run_single(
+        self,
+        entry: KnownSubmission,
+        memory: Sequence[object],
+        foreign: Sequence[object],
+        values: Sequence[ScalarValue],
+        depends: Sequence[DeviceEvent],
+    ) -> DeviceEvent | None:
+        """Run one submission by itself; its event, None if there was nothing to run."""
 
 
 class SubmissionList:
@@ -94,8 +114,8 @@ class SubmissionList:
     events: Sequence[DeviceEvent | None] = ()
     """One for each stage of ``run``, or for each submission."""
 
-    def __init__(self, queue: QueueState | None) -> None:
-        self.queue = queue
+    def __init__(self, owner: ListOwner | None) -> None:
+        self.owner = owner
         self.entries: list[KnownSubmission] = []
         self.numbers: list[int] = []
         """When each submission was made, among those of all queues."""
@@ -139,8 +159,8 @@ class SubmissionList:
 
     def abort(self, cause: str) -> None:
         """End the fusion mode of the queue, where this list still waits."""
-        if self.queue is not None:
-            self.queue.abort_list(self, cause)
+        if self.owner is not None:
+            self.owner.abort_list(self, cause)
 
     def end(
         self, run: PreparedRun, options: OptionValues, events: Sequence[DeviceEvent | None]
@@ -169,15 +189,6 @@ class SubmissionList:
         if self.run is not None:
             index = self.run.stage_of[index]
         return self.events[index] if index < len(self.events) else None
-
-    def report(self) -> Report:
-        """What became of the list."""
-        from fusionq.execution.binding import report_of, report_of_unfused
-
-        if self.run is not None:
-            return report_of(self.run, self.cache, self.timings)
-        with LOCK:
-            return report_of_unfused(self)
 
     def again(self, values: Sequence[ScalarValue], foreign: Sequence[object]) -> SubmissionList:
         """A list that has run, to run once more with other scalars; ``foreign`` are its foreign
@@ -231,9 +242,7 @@ def check_values(entry: KnownSubmission, values: Sequence[ScalarValue]) -> None:
     if entry.bounds:
         check_bounds(entry, values)
     if entry.rests_on and entry.integers(values) not in entry.passed:
-        from fusionq.submission.admission import check_again
-
-        check_again(entry, values)
+        entry.check_again(entry, values)
 
 
 def check_bounds(entry: KnownSubmission, values: Sequence[ScalarValue]) -> None:

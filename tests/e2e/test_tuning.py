@@ -560,7 +560,7 @@ def test_what_cannot_be_built_is_left_out(
     queue: fq.FusionQueue, measured: Measured, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     PLANS.clear()  # programs too
-    backend = queue._launcher.backend
+    backend = queue._state.launcher.backend
     build = type(backend).build
 
     def refusing(self: Any, kernel: Any, fp: Any) -> Any:

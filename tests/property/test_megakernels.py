@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 
 import fusionq as fq
 from fusionq.backends.base import Binding
-from fusionq.execution.binding import PreparedRun
 from fusionq.frontend.kernel import KernelFunction
 from fusionq.ir.nodes import Kernel
 from fusionq.megakernel import launch, schedule
 from fusionq.megakernel.tiling import Assignment, Tiling
+from fusionq.submission.run import PreparedRun
 from tests.property.kernel_expressions import Features
 from tests.property.programs import Program, programs
 from tests.property.running import assert_identical, examples, needs_device
@@ -112,7 +112,7 @@ def test_no_launch_hangs_or_differs(program: Program, seed: int) -> None:
         buffers = made(program)
         kernels: dict[int, KernelFunction] = {}
         for plan in range(PLANS):
-            queue._launcher.cache.runs.clear()  # so that the list is cut again
+            queue._state.launcher.cache.runs.clear()  # so that the list is cut again
             restore(program, buffers)
             with (
                 random_tilings(seed + plan),
@@ -134,7 +134,7 @@ def restore(program: Program, buffers: Sequence[fq.Buffer]) -> None:
 
 
 def run_of(queue: fq.FusionQueue) -> PreparedRun:
-    (run,) = queue._launcher.cache.runs.values()
+    (run,) = queue._state.launcher.cache.runs.values()
     return run
 
 

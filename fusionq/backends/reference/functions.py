@@ -12,7 +12,7 @@ import numpy as np
 from fusionq.backends.reference.order import Order, work_items
 from fusionq.language.execute import argument, patched
 from fusionq.language.item import Item, NdItem
-from fusionq.language.local_memory import LocalAccessor
+from fusionq.language.local_memory import LocalAccessor, work_group_array
 from fusionq.language.meeting import run_together
 from fusionq.language.ranges import NdRange, Range
 
@@ -35,7 +35,7 @@ def run_function(
     values = [argument(value) for value in arguments]
     if isinstance(range, NdRange):
         for items in _groups(range, order, seed):
-            own = [v.make() if isinstance(v, LocalAccessor) else v for v in values]
+            own = [work_group_array(v) if isinstance(v, LocalAccessor) else v for v in values]
             run_together([(int(i.get_local_linear_id()), partial(kernel, i, *own)) for i in items])
         return
     with np.errstate(all="ignore"):

@@ -28,7 +28,7 @@ def sycl() -> Iterator[fq.FusionQueue]:
 
 def built(queue: fq.FusionQueue) -> tuple[SyclBackend, SyclProgram]:
     """A backend and a program that it has built from source."""
-    backend = queue._launcher.backend
+    backend = queue._state.launcher.backend
     assert isinstance(backend, SyclBackend)
     (stage,) = run(BASE, queue).report.plan.stages
     return backend, backend.build(stage.kernel, "strict")
@@ -126,7 +126,7 @@ def test_settings_of_the_devices_compiler_count(sycl: fq.FusionQueue, monkeypatc
 
 def test_another_processor_has_its_own_binaries(sycl: fq.FusionQueue, monkeypatch) -> None:
     """The same home directory, on another machine with the same driver."""
-    backend = sycl._launcher.backend
+    backend = sycl._state.launcher.backend
     assert isinstance(backend, SyclBackend)
     if backend.info.kind != "cpu":
         pytest.skip("the device is no processor")

@@ -289,7 +289,7 @@ def test_what_cannot_be_kept_is_not(queue: fq.FusionQueue, monkeypatch, director
 def test_programs_are_looked_up_by_kernel_and_mode(
     target_queue: fq.FusionQueue, directory: Path
 ) -> None:
-    backend = target_queue._launcher.backend
+    backend = target_queue._state.launcher.backend
     if not hasattr(backend, "keep_domain"):
         assert run(PROGRAM, target_queue).report.plan.stages
         assert kept(directory, "program") == []

@@ -151,7 +151,7 @@ def test_the_same_shape_is_no_new_submission(queue):
 
     def known(tile):
         queue.submit(reverse_in_group, fq.NdRange(8, 4), x, tile, out)
-        return len(queue._launcher.cache.known)
+        return len(queue._state.launcher.cache.known)
 
     first = known(fq.LocalAccessor(4, np.float32))
     assert known(fq.LocalAccessor((4,), "f4")) == first

@@ -11,8 +11,8 @@ import pytest
 import fusionq as fq
 from fusionq.base.errors import MegakernelStalled
 from fusionq.codegen import queue_layout as q
-from fusionq.execution.binding import PreparedRun
 from fusionq.megakernel.launch import PersistentLaunch
+from fusionq.submission.run import PreparedRun
 from tests.property.running import needs_device
 from tests.unit.megakernel.cases import blur, reverse
 

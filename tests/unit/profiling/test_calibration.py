@@ -21,7 +21,7 @@ from tests.unit.profiling.test_persistent import steps
 
 @pytest.fixture
 def backend(sycl_queue: fq.FusionQueue) -> Backend:
-    return sycl_queue._launcher.backend
+    return sycl_queue._state.launcher.backend
 
 
 def test_counts_become_the_hosts_nanoseconds() -> None:

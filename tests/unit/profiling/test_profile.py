@@ -42,8 +42,9 @@ def test_instrumented_programs_have_their_own_key(sycl_queue: fq.FusionQueue) ->
     assert kernels[0] != kernels[1]
     programs = [f._list.run.built.programs[0] for f in (profiled, plain)]
     assert programs[0] is not programs[1]
+    domain = sycl_queue._state.launcher.backend.program_domain
     assert all(
-        PLANS.program((sycl_queue._launcher.backend.program_domain, kernel, "strict")) is program
+        PLANS.program((domain, kernel, "strict")) is program
         for kernel, program in zip(kernels, programs, strict=True)
     )
 
@@ -130,7 +131,7 @@ def test_a_failure_in_the_block_ends_the_profile(sycl_queue: fq.FusionQueue) -> 
         run()
         raise ZeroDivisionError
     assert len(p.timeline.launches) == 1
-    assert sycl_queue._launcher.profiler is None
+    assert sycl_queue._state.launcher.profiler is None
 
 
 def test_the_innermost_profile_counts(sycl_queue: fq.FusionQueue) -> None:

@@ -241,7 +241,7 @@ def test_a_report_does_not_change(queue: fq.FusionQueue) -> None:
     with pytest.raises(FrozenInstanceError):
         report.cache = "disk"  # type: ignore[misc]
     timings = {"analysis": 0.5}
-    made = Report.from_run(report.plan, report.submissions, (), "miss", timings)
+    made = Report(report.plan, report.submissions, (), "miss", timings)
     timings["analysis"] = 7.0
     assert made.timings == {"analysis": 0.5}
     assert "made new · analysis 500.00 ms" in str(made)

@@ -11,8 +11,9 @@ import pytest
 
 import fusionq as fq
 from fusionq.backends.reference import ReferenceBackend
-from fusionq.cache.memory import PLANS, QueueCache
+from fusionq.cache.memory import PLANS
 from fusionq.planning import planner
+from fusionq.runtime.queue_cache import QueueCache
 from tests.unit.runtime.conftest import empty, floats
 from tests.unit.runtime.kernels import add, copy, increment, put, scale, shift
 
@@ -22,7 +23,7 @@ def work(queue, monkeypatch):
     """Counts what the steady state must not do; starts with empty caches."""
     PLANS.clear()
     counts = {"plan": 0, "build": 0, "prepare": 0}
-    backend = queue._launcher.backend
+    backend = queue._state.launcher.backend
     originals = (planner.make_plan, type(backend).build, type(backend).prepare)
 
     def counted(name, original):
@@ -169,10 +170,10 @@ def test_values_that_compare_equal_keep_their_types(queue):
     for factor in (True, 1, 1.0, np.float32(1), np.int8(1), True, 1):
         out = fq.Buffer(1, np.float64)
         queue.submit(scale, 1, a, factor, out)
-        results.append((out.numpy()[0], queue._launcher.cache.known.__len__()))
+        results.append((out.numpy()[0], queue._state.launcher.cache.known.__len__()))
     assert [r[0] for r in results] == [3] * 7
-    assert len({type(k[3]) for k in queue._launcher.cache.known if k[0] is scale}) == 1
-    assert {k[3] for k in queue._launcher.cache.known if k[0] is scale} == {
+    assert len({type(k[3]) for k in queue._state.launcher.cache.known if k[0] is scale}) == 1
+    assert {k[3] for k in queue._state.launcher.cache.known if k[0] is scale} == {
         bool, int, float, np.float32, np.int8,
     }  # fmt: skip
 
@@ -338,7 +339,7 @@ def test_replay_keeps_numpy_arrays(queue):
 
 # ----------------------------------------------------------------------------------- life
 def test_what_belongs_to_dead_buffers_is_dropped(queue):
-    cache = queue._launcher.cache
+    cache = queue._state.launcher.cache
     a = floats()
     for _ in range(5):
         chain(queue, a, empty(promote_private=True), empty())
@@ -358,11 +359,11 @@ def test_a_promoted_buffer_that_is_allocated_later_is_seen(queue):
             queue.submit(copy, 8, tmp, out)
         assert not tmp.is_allocated
     tmp.write(foreign)
-    runs = len(queue._launcher.cache.runs)
+    runs = len(queue._state.launcher.cache.runs)
     with fq.fusion(queue):
         queue.submit(copy, 8, foreign, out)
         queue.submit(increment, 8, out)
-    assert len(queue._launcher.cache.runs) == runs
+    assert len(queue._state.launcher.cache.runs) == runs
     assert f.report.strategy == "fused"
 
 
@@ -437,7 +438,7 @@ def test_the_least_recently_used_go_first():
 
 def test_a_kernel_that_cannot_be_built_fused_runs_unfused(queue, monkeypatch):
     PLANS.clear()
-    backend = queue._launcher.backend
+    backend = queue._state.launcher.backend
     build = type(backend).build
     built = []
 
@@ -462,7 +463,7 @@ def test_a_kernel_that_cannot_be_built_fused_runs_unfused(queue, monkeypatch):
 
 def test_require_raises_where_the_fused_kernel_cannot_be_built(queue, monkeypatch):
     PLANS.clear()
-    build = type(queue._launcher.backend).build
+    build = type(queue._state.launcher.backend).build
     calls = []
 
     def failing(self, kernel, fp):
@@ -471,7 +472,7 @@ def test_require_raises_where_the_fused_kernel_cannot_be_built(queue, monkeypatc
             raise fq.DeviceError("out of registers")
         return build(self, kernel, fp)
 
-    monkeypatch.setattr(type(queue._launcher.backend), "build", failing)
+    monkeypatch.setattr(type(queue._state.launcher.backend), "build", failing)
     a, tmp, out = floats(), empty(), empty()
     with pytest.raises(fq.FusionRefused, match="out of registers"):
         chain(queue, a, tmp, out, require=True)
@@ -481,7 +482,7 @@ def test_require_raises_where_the_fused_kernel_cannot_be_built(queue, monkeypatc
 def test_a_list_that_cannot_run_at_all_says_so_to_all_who_ask(queue, monkeypatch):
     PLANS.clear()
     monkeypatch.setattr(
-        type(queue._launcher.backend),
+        type(queue._state.launcher.backend),
         "build",
         lambda *_: (_ for _ in ()).throw(fq.DeviceError("no")),
     )

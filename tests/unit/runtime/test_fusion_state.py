@@ -294,7 +294,7 @@ def test_two_threads_submit_to_one_list(queue):
 def test_no_queue_stays_in_the_list_of_fusing_queues(queue):
     out = empty()
     with fq.fusion(queue):
-        assert list(QUEUES) == [queue]
+        assert list(QUEUES) == [queue._state]
         queue.submit(put, 1, 1.0, out)
     assert not QUEUES
 

@@ -242,7 +242,7 @@ def test_the_check_of_indices_sees_every_integer(queue):
 def test_memory_that_the_device_cannot_reach(queue, monkeypatch):
     from dataclasses import replace
 
-    backend = queue._launcher.backend
+    backend = queue._state.launcher.backend
     monkeypatch.setattr(backend, "info", replace(backend.info, host_memory=False), raising=False)
     text = refused(queue, copy, 8, np.zeros(8, np.float32), empty(), error=fq.DeviceError)
     assert "host memory" in text

@@ -1,0 +1,61 @@
+"""From a list of submissions to launches: plan, build, bind."""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import TYPE_CHECKING
+
+from fusionq.backends.base import Backend
+from fusionq.base.config import debug_level
+from fusionq.base.options import OptionValues
+from fusionq.cache.memory import BuiltPlan
+from fusionq.execution.binding import bind
+from fusionq.execution.compile import built_plan
+from fusionq.execution.reporting import report_of
+from fusionq.planning.plan import FusionOptions, Plan
+from fusionq.submission.pending import SubmissionList
+from fusionq.submission.run import PreparedRun
+
+if TYPE_CHECKING:
+    from fusionq.report.report import Report
+
+
+def prepare(backend: Backend, pending: SubmissionList, values: OptionValues) -> PreparedRun:
+    """Plan, build and prepare a list, as far as the caches do not have it.
+
+    Raises FusionRefused, PromotionConflict and ArgumentError from planning, DeviceError where a
+    kernel cannot be built or memory not be had or reached.
+    """
+    options = FusionOptions(*values)
+    submissions = pending.submissions()
+    timings = dict(pending.admission)
+    if options.tune:
+        from fusionq.execution.autotune import tuned_plan
+
+        built, cache = tuned_plan(backend, pending, options, timings)
+    else:
+        built, cache = built_plan(backend, submissions, options, timings)
+    started = time.perf_counter()
+    run = PreparedRun(built, submissions, cache, timings)
+    bind(backend, run, pending)
+    timings["prepare"] = time.perf_counter() - started
+    if cache != "memory" and debug_level() >= 1:
+        _show(report_of(run, cache, timings))
+    return run
+
+
+def _show(report: Report) -> None:
+    """What ``FUSIONQ_DEBUG`` asks for of a new plan: the report of a list; device sources."""
+    if len(report.submissions) > 1:
+        print(report, file=sys.stderr)
+    if debug_level() >= 4:
+        print(f"--- device source\n{report.device_source}", file=sys.stderr)
+
+
+def empty_run() -> PreparedRun:
+    """What a fusion without submissions becomes."""
+    from fusionq.planning.validity import Validity
+
+    plan = Plan("unfused", (), (), (), "nothing was submitted", Validity((), (), (), "True"), {})
+    return PreparedRun(BuiltPlan(plan, ()), (), "memory", {})

@@ -1,0 +1,48 @@
+"""The reports of lists that have run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from fusionq.base.options import UNFUSED
+from fusionq.memory.fusing_queues import LOCK
+from fusionq.planning.plan import FusionOptions
+from fusionq.submission.pending import SubmissionList
+from fusionq.submission.run import PreparedRun
+
+if TYPE_CHECKING:
+    from fusionq.report.model import CacheOutcome
+    from fusionq.report.report import Report
+
+
+def report_for(ended: SubmissionList) -> Report:
+    """What became of a list that has ended."""
+    if ended.run is not None:
+        return report_of(ended.run, ended.cache, ended.timings)
+    with LOCK:
+        return _report_of_unfused(ended)
+
+
+def report_of(run: PreparedRun, cache: CacheOutcome, timings: Mapping[str, float]) -> Report:
+    """The report of one time that ``run`` was launched."""
+    from fusionq.report.report import Report
+
+    plan = run.built.plan.named_for(run.submissions)
+    sources = tuple(program.source for program in run.built.programs)
+    return Report(plan, run.submissions, sources, cache, dict(timings), tuple(run.schedules))
+
+
+def _report_of_unfused(ended: SubmissionList) -> Report:
+    """The report of a list whose submissions ran one by one; the analysis is made now."""
+    from fusionq.planning import planner
+    from fusionq.report.report import Report
+
+    assert ended.owner is not None
+    submissions = ended.submissions()
+    plan = planner.make_plan(submissions, FusionOptions(*UNFUSED), ended.owner.device)
+    plan = replace(plan, fallback=ended.fallback, timings={})
+    plain = [entry.plain for entry in ended.entries if entry.plain is not None]
+    sources = tuple(program.source for run in plain for program in run.built.programs)
+    return Report(plan, submissions, sources, "memory", {})

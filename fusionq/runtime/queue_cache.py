@@ -1,0 +1,90 @@
+"""The cache of one queue: submissions that it has checked, and launches that it has prepared."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Hashable, Iterable
+from typing import Protocol, TypeVar
+from weakref import WeakSet
+
+from fusionq.analysis.submission import ArrayArgument
+from fusionq.cache.memory import PLANS, BuiltPlan
+from fusionq.submission.pending import KnownSubmission
+from fusionq.submission.run import PreparedRun
+
+
+class _Used(Protocol):
+    last_use: int
+
+
+_Entry = TypeVar("_Entry", bound=_Used)
+
+
+class QueueCache:
+    """What one queue can do without thinking.
+
+    ``known``: submissions that were checked, by kernel, range and arguments' tokens.  ``runs``:
+    launches ready to go, by options and list.  Neither keeps memory alive; what belongs to a
+    storage that died, or that was allocated after all, is dropped (``stale`` collects their
+    tokens, since a finalizer must not touch a table).  Beyond ``capacity`` entries the
+    least recently used go.
+    """
+
+    def __init__(self, capacity: int = 4096) -> None:
+        self.capacity = capacity
+        self.known: dict[Hashable, KnownSubmission] = {}
+        self.runs: dict[Hashable, PreparedRun] = {}
+        self.stale: deque[int] = deque()
+        _queues.add(self)
+
+    def add_known(self, key: Hashable, entry: KnownSubmission) -> None:
+        """Remember a checked submission."""
+        self.drop_stale()
+        _make_room(self.known, self.capacity)
+        self.known[key] = entry
+
+    def add_run(self, key: Hashable, run: PreparedRun) -> None:
+        """Remember prepared launches."""
+        _make_room(self.runs, self.capacity)
+        self.runs[key] = run
+
+    def drop_stale(self) -> None:
+        """Forget what belongs to storages that died."""
+        stale = set()
+        while self.stale:
+            stale.add(self.stale.popleft())
+        if stale:
+            for key, run in tuple(self.runs.items()):
+                if not run.tokens.isdisjoint(stale):
+                    del self.runs[key]
+            for key, entry in tuple(self.known.items()):
+                arguments = entry.submission.arguments
+                if any(isinstance(a, ArrayArgument) and a.storage in stale for a in arguments):
+                    del self.known[key]
+
+    def clear(self) -> None:
+        """Forget everything."""
+        self.known.clear()
+        self.runs.clear()
+
+
+_queues: WeakSet[QueueCache] = WeakSet()
+
+
+def _forget_runs(superseded: Iterable[BuiltPlan]) -> None:
+    """Let no queue use again what it has prepared by these plans."""
+    old = {id(built) for built in superseded}
+    for cache in tuple(_queues):
+        for key, run in tuple(cache.runs.items()):
+            if id(run.built) in old:
+                del cache.runs[key]
+
+
+def _make_room(table: dict[Hashable, _Entry], capacity: int) -> None:
+    if len(table) >= capacity:
+        by_age = sorted(tuple(table.items()), key=lambda item: item[1].last_use)
+        for key, _ in by_age[: max(capacity // 4, 1)]:
+            del table[key]
+
+
+PLANS.superseded.append(_forget_runs)

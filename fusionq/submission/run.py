@@ -1,0 +1,180 @@
+"""A prepared run: the launches of one list of submissions, ready to be repeated."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from fusionq.analysis.submission import ArrayArgument, Submission
+from fusionq.backends.base import Backend, Binding, DeviceEvent, PreparedLaunch
+from fusionq.base.call_site import user_span
+from fusionq.base.errors import FusionStateError
+from fusionq.base.target import LaunchShape
+from fusionq.cache.memory import BuiltPlan
+from fusionq.memory.storage import Storage
+
+if TYPE_CHECKING:
+    from fusionq.megakernel.schedule import Schedule
+    from fusionq.report.model import CacheOutcome
+
+ScalarValue = bool | int | float | np.generic
+"""The value of a scalar argument."""
+
+
+class PreparedRun:
+    """Launches for one list of submissions on one queue, ready to be repeated.
+
+    It keeps no memory alive: whoever launches holds the arguments' storages.
+    """
+
+    __slots__ = (
+        "bound_memory",
+        "bound_values",
+        "built",
+        "cache",
+        "checks",
+        "last_use",
+        "launches",
+        "memory",
+        "plan_depends_on_scalars",
+        "profiled",
+        "scheduling",
+        "setters",
+        "single",
+        "stage_of",
+        "storages",
+        "submissions",
+        "timings",
+        "tokens",
+    )
+
+    def __init__(
+        self,
+        built: BuiltPlan,
+        submissions: tuple[Submission, ...],
+        cache: CacheOutcome,
+        timings: dict[str, float],
+    ) -> None:
+        self.built = built
+        self.submissions = submissions
+        self.cache = cache
+        self.timings = timings
+        self.last_use = 0
+        self.launches: list[PreparedLaunch | None] = []
+        """One for each stage; None where there is nothing to launch."""
+        self.checks: list[Callable[[], None]] = []
+        """Of the persistent kernels among the launches: each raises how it ended."""
+        self.single: PreparedLaunch | None = None
+        """The launch, where there is just one."""
+        self.stage_of = tuple(
+            next(k for k, stage in enumerate(built.plan.stages) if s in stage.submissions)
+            for s in range(len(submissions))
+        )
+        self.memory: tuple[weakref.ref[Storage] | None, ...] = ()
+        """The list's array arguments; None for a foreign array."""
+        self.bound_memory: tuple[int, ...] = ()
+        """Which of the list's array arguments the launches use, one for each storage."""
+        self.bound_values: list[ScalarValue] = []
+        """The scalar arguments' values in the launches."""
+        self.setters: list[list[tuple[PreparedLaunch, str]]] = []
+        """For each scalar argument, the launches and their parameters that have its value."""
+        self.scheduling: set[int] = set()
+        """The scalar arguments that a persistent kernel's schedule was made for."""
+        self.storages: list[weakref.ref[Storage]] = []
+        """Those of ``bound_memory``."""
+        self.tokens: frozenset[int] = frozenset()
+        """The storages that the list names."""
+        self.plan_depends_on_scalars = built.plan.validity.depends_on_scalars
+        self.profiled = False
+        """Whether its kernels record times."""
+
+    def address_of(self, backend: Backend, argument: ArrayArgument, held: object) -> int:
+        """Where an array argument's memory is; ``held`` keeps it."""
+        address = argument.address
+        if isinstance(held, Storage):
+            address = held.make_reachable(backend) + argument.offset
+        assert address is not None
+        return address
+
+    def extra_bindings(self, stage: int, shape: LaunchShape) -> Sequence[Binding]:
+        """The values of a kernel's last parameters, which have no source in the submissions."""
+        return ()
+
+    def extra_tiles(self, stage: int, schedule: Schedule) -> Sequence[Binding]:
+        """As ``extra_bindings``, of a persistent kernel."""
+        return ()
+
+    def used(self, memory: Sequence[object]) -> list[Storage]:
+        """The storages that the launches use, of ``memory``, the list's."""
+        return [memory[i] for i in self.bound_memory]  # type: ignore[misc]  # none is foreign
+
+    def used_again(self) -> list[Storage]:
+        """The storages that the launches use, if all are still there; else FusionStateError."""
+        storages = [reference() for reference in self.storages]
+        if None in storages:
+            raise FusionStateError(
+                f"{user_span()}: a Buffer of the list was deleted, so it cannot be replayed; keep "
+                "the Buffers, or submit the list again"
+            )
+        return storages  # type: ignore[return-value]  # None was excluded
+
+    def rebind(
+        self, values: Sequence[ScalarValue], submissions: Callable[[], tuple[Submission, ...]]
+    ) -> bool:
+        """Give the launches other scalar values.  False, and nothing done, where the plan does
+        not hold for them."""
+        bound = self.bound_values
+        # Identity, since equality mixes up 0.0 and -0.0, and 1 and True.
+        changed = [k for k, value in enumerate(values) if value is not bound[k]]
+        if not changed:
+            return True
+        if self.scheduling and not self.scheduling.isdisjoint(changed):
+            return False
+        if self.plan_depends_on_scalars and not self.built.plan.validity.holds(submissions()):
+            return False
+        for k in changed:
+            for launch, name in self.setters[k]:
+                launch.set_scalar(name, values[k])
+            bound[k] = values[k]
+        return True
+
+    def launch(
+        self, depends: Sequence[DeviceEvent]
+    ) -> tuple[Sequence[DeviceEvent | None], DeviceEvent | None]:
+        """Enqueue all stages; the events, one for each stage, and the last of them."""
+        if self.single is not None:
+            event = self.single.launch(depends)
+            return (event,), event
+        events: list[DeviceEvent | None] = []
+        last = None
+        for launch in self.launches:
+            if launch is None:
+                events.append(None)
+            else:
+                last = launch.launch(depends)
+                events.append(last)
+                depends = ()
+        for event in depends:  # nothing was launched that could wait for them
+            event.wait()
+        if last is not None and self.checks:
+            from fusionq.megakernel.launch import PersistentEvent
+
+            last = PersistentEvent(last, self._check)
+        return events, last
+
+    @property
+    def schedules(self) -> Sequence[Schedule | None]:
+        """Of each launch the schedule, where it is a persistent kernel; empty where none is."""
+        if not self.checks:
+            return ()
+        from fusionq.megakernel.launch import PersistentLaunch
+
+        return [k.plan if isinstance(k, PersistentLaunch) else None for k in self.launches]
+
+    def _check(self) -> None:
+        """Raise MegakernelStalled if one of the persistent kernels gave up waiting."""
+        for check in self.checks:
+            check()
