@@ -82,10 +82,15 @@ def entry(name: str) -> str:
 
 
 def members(cls: type) -> Iterator[str]:
-    """The public methods and properties that the class itself documents."""
-    for name, value in vars(cls).items():
-        if name.startswith("_"):
-            continue
+    """The public methods and properties that users see, those of the class itself last."""
+    documented = {
+        name: value
+        for base in reversed(cls.__mro__)
+        if base.__module__.startswith("fusionq.")
+        for name, value in vars(base).items()
+        if not name.startswith("_")
+    }
+    for name, value in documented.items():
         function = value.__func__ if isinstance(value, (classmethod, staticmethod)) else value
         if isinstance(function, FunctionType) and function.__doc__:
             yield f"#### `.{name}{signature(function, skip_self=True)}`\n\n{docstring(function)}"

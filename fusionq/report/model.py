@@ -83,10 +83,13 @@ class ReportModel:
     device_sources: tuple[str, ...]
     """The device source of each launch."""
     cache: CacheOutcome
-    timings: dict[str, float]
+    timings: Mapping[str, float]
     """Seconds by phase."""
     schedules: tuple[Schedule | None, ...] = field(default=(), repr=False, compare=False)
     """The numbers of each launch that was a persistent kernel; None for the others."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "timings", dict(self.timings))  # whoever gave them may go on
 
     @property
     def strategy(self) -> Literal["fused", "megakernel", "sequence", "unfused"]:
