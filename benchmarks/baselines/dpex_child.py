@@ -25,7 +25,7 @@ import numpy as np
 def load() -> Any:
     """numba_dpex, with the libraries that its wheels need where fusionq is there to find them."""
     try:
-        from fusionq.backends.dpex import load_numba_dpex
+        from fusionq.dpex import load_numba_dpex
     except ImportError:
         return import_module("numba_dpex")
     return load_numba_dpex()

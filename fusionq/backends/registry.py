@@ -3,31 +3,42 @@
 from __future__ import annotations
 
 import functools
-from typing import Any
+from collections.abc import Iterator
 
 from fusionq.backends.base import Backend
-from fusionq.base.errors import DeviceError
+from fusionq.backends.platform import Platform
+from fusionq.base.entry_points import names, registered
+from fusionq.base.errors import ArgumentError, DeviceError
 from fusionq.base.target import DeviceInfo
 
+_DEFAULT = "sycl"
+"""The platform of a queue without a target, and of texts that name none: SYCL's filter strings."""
 
-def backend_for(target: Any, profiling: bool = False) -> Backend:
+
+def backend_for(target: object, profiling: bool = False) -> Backend:
     """A new backend for ``target``: None (the default SYCL device), a SYCL filter string, a
-    ``dpctl.SyclQueue``, ``"dpex"`` or ``"dpex:"`` and a filter string (numba-dpex compiles), or
-    ``"reference"``.
+    ``dpctl.SyclQueue``, or a platform's name, alone or with a colon and one of its devices:
+    ``"reference"``, ``"dpex"`` or ``"dpex:opencl:cpu"`` (numba-dpex compiles).
 
     DeviceError where there is no such device, ArgumentError for another type of target.
     """
-    if isinstance(target, str) and target == "reference":
-        from fusionq.backends.reference import ReferenceBackend
-
-        return ReferenceBackend()
-    if isinstance(target, str) and target.partition(":")[0] == "dpex":
-        from fusionq.backends.dpex.backend import DpexBackend
-
-        return DpexBackend(target, profiling)
-    from fusionq.backends.sycl.backend import SyclBackend
-
-    return SyclBackend(target, profiling)
+    default = _platform(_DEFAULT)
+    assert default is not None
+    if target is None:
+        return default.open(None, profiling)
+    if isinstance(target, str):
+        name, _, device = target.partition(":")
+        named = None if name in default.filters else _platform(name)
+        if named is None:
+            return default.open(target, profiling)
+        return named.open(device or None, profiling)
+    for platform in _platforms():
+        if platform.recognises(target):
+            return platform.open(target, profiling)
+    raise ArgumentError(
+        "a queue's target is None, a SYCL filter string such as 'opencl:cpu', a dpctl.SyclQueue "
+        f"or 'reference', not {type(target).__name__}: {target!r}"
+    )
 
 
 @functools.cache
@@ -41,12 +52,19 @@ def default_backend() -> Backend:
 
 
 def list_devices() -> list[DeviceInfo]:
-    """The devices that ``backend_for`` takes: SYCL's, its favourite first, then the reference
-    interpreter, which is always there."""
-    from fusionq.backends.sycl.devices import device_info, opencl_devices
+    """The devices that ``backend_for`` takes: SYCL's, its favourite first, those of platforms
+    that other packages register, and the reference interpreter, which is always there, last."""
+    found = [device for platform in _platforms() for device in platform.devices()]
+    return sorted(found, key=lambda device: device.kind == "reference")
 
-    try:
-        devices = [device_info(device) for device in opencl_devices()]
-    except DeviceError:
-        devices = []
-    return [*devices, backend_for("reference").info]
+
+def _platform(name: str) -> Platform | None:
+    found: Platform | None = registered("fusionq.backends", name)
+    return found
+
+
+def _platforms() -> Iterator[Platform]:
+    for name in names("fusionq.backends"):
+        platform = _platform(name)
+        if platform is not None:
+            yield platform

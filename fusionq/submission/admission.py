@@ -26,10 +26,10 @@ from fusionq.base.errors import ArgumentError, DeviceError, KernelLanguageError
 from fusionq.base.span import Span
 from fusionq.base.target import DeviceInfo
 from fusionq.cache.entries import MOST_VARIANTS, keep_check, kept_check
+from fusionq.frontend.dialect import counterpart, dialect_kernel
 from fusionq.frontend.kernel import KernelFunction
 from fusionq.frontend.signature import ArrayType, LocalType, Signature
 from fusionq.ir.types import SCALAR_TYPES, ScalarType, scalar_type, type_of_scalar
-from fusionq.language.dpex import is_dpex_function, translated
 from fusionq.language.local_memory import LocalAccessor
 from fusionq.language.ranges import NdRange, Range, as_range
 from fusionq.memory.buffer import AccessorArgument, Buffer
@@ -57,8 +57,8 @@ def admit(
     span = user_span()
     with _told_where(span):
         function = _kernel_function(kernel)
-        index_space = _index_space(function, translated(range))
-        args = [translated(value) for value in args]
+        index_space = _index_space(function, counterpart(range))
+        args = [counterpart(value) for value in args]
         names = tuple(function.parameter_names)
         if len(args) != len(names):
             raise ArgumentError(
@@ -221,10 +221,9 @@ def _located(span: Span, message: str) -> str:
 def _kernel_function(kernel: object) -> KernelFunction:
     if isinstance(kernel, KernelFunction):
         return kernel
-    if is_dpex_function(kernel):
-        from fusionq.frontend.dpex import dpex_kernel
-
-        return dpex_kernel(kernel)
+    found = dialect_kernel(kernel)
+    if found is not None:
+        return found
     hint = (
         "decorate the function with @fusionq.kernel"
         if callable(kernel)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from fusionq.base.errors import ArgumentError
-from fusionq.language.dpex import translated
+from fusionq.frontend.dialect import counterpart
 from fusionq.language.local_memory import LocalAccessor
 from fusionq.language.ranges import NdRange, Range, as_range
 from fusionq.memory.buffer import AccessorArgument, Buffer
@@ -24,9 +24,9 @@ SCALAR_CLASSES = frozenset(
 
 
 def range_or_none(range: Any) -> Range | NdRange | None:
-    """``range`` as a Range or numba-dpex's NdRange as ours; None where that is neither, for the
-    checks to refuse.  (8.0 equals 8, and must not pass for it.)"""
-    range = translated(range)
+    """``range`` as a Range or an NdRange, another package's as ours; None where that is neither,
+    for the checks to refuse.  (8.0 equals 8, and must not pass for it.)"""
+    range = counterpart(range)
     if isinstance(range, NdRange):
         return range
     try:
@@ -48,7 +48,7 @@ def sort_argument(
     if isinstance(arg, (bool, int, float, np.generic)):
         values.append(arg)
         return type(arg)
-    arg = translated(arg)
+    arg = counterpart(arg)
     if isinstance(arg, LocalAccessor):
         return arg
     memory.append(arg)

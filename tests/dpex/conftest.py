@@ -4,7 +4,7 @@ import importlib.util
 
 import pytest
 
-from fusionq.backends.dpex import load_numba_dpex
+from fusionq.dpex import load_numba_dpex
 
 if importlib.util.find_spec("numba_dpex") is not None:
     load_numba_dpex()  # so that the tests can import it
@@ -13,6 +13,6 @@ if importlib.util.find_spec("numba_dpex") is not None:
 @pytest.fixture(scope="session")
 def device():
     """The dpex backend on the default SYCL device."""
-    from fusionq.backends.dpex.backend import DpexBackend
+    from fusionq.dpex.backend.backend import DpexBackend
 
     return DpexBackend()

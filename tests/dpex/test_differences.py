@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import fusionq as fq
-from fusionq.frontend.dpex import dpex_kernel
+from fusionq.dpex.frontend.kernel import dpex_kernel
 from tests.unit.frontend.running import signature
 
 numba_dpex = pytest.importorskip("numba_dpex", exc_type=ModuleNotFoundError)

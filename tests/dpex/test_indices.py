@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import fusionq as fq
-from fusionq.frontend.dpex import dpex_kernel
+from fusionq.dpex.frontend.kernel import dpex_kernel
 from fusionq.ir.printer import print_kernel
 from tests.unit.frontend.running import signature
 

@@ -25,7 +25,7 @@ ELSEWHERE = {
 TOP = "fusionq"
 """The room of ``fusionq/__init__.py``."""
 ONLY_IN = {
-    "dpctl": ("backends.sycl", "backends.dpex", "backends.reference.backend", "runtime.event"),
+    "dpctl": ("backends.sycl", "backends.reference.backend", "runtime.event"),
     "islpy": ("analysis", "passes.affine_expression", "megakernel.bounds", "megakernel.proof"),
     "matplotlib": ("report.pictures", "profiling.plot", "benchmarks"),
     "perfetto": ("profiling.trace",),
@@ -121,7 +121,7 @@ def test_every_module_stands_in_a_room_that_is_drawn() -> None:
     assert {room(name) for name in MODULES} == set(FLOOR)
 
 
-@pytest.mark.xfail(strict=True, reason="kernel_source and persistent, dpex and dpex_lowering")
+@pytest.mark.xfail(strict=True, reason="kernel_source and persistent")
 def test_no_module_imports_in_a_circle() -> None:
     assert list(cycles(GRAPH)) == []
 
@@ -130,13 +130,18 @@ def test_imports_point_down() -> None:
     assert wrong_arrows(GRAPH) == []
 
 
-@pytest.mark.xfail(strict=True, reason="backends.sycl.runtime asks for numba-dpex's environment")
 def test_the_main_backends_import_no_other() -> None:
     for name, others in GRAPH.items():
         if name.startswith(("backends.sycl.", "backends.reference.")):
             folder = name.rpartition(".")[0]
             backends = {o for o in others if o.startswith("backends.") and o.count(".") > 1}
             assert {o.rpartition(".")[0] for o in backends} <= {folder}, name
+
+
+def test_no_room_imports_numba_dpexs() -> None:
+    users = {name for name, others in GRAPH.items() if any(room(o) == "dpex" for o in others)}
+    strays = {name for name in users if room(name) != "dpex"}
+    assert strays <= {"benchmarks.baselines.dpex_child"}  # which runs in its environment
 
 
 @pytest.mark.parametrize("library", ONLY_IN)

@@ -9,7 +9,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from fusionq.backends.dpex.environment import load_sycl_runtime
+from fusionq.backends.sycl.oneapi_2024 import load_sycl_runtime
 from fusionq.base.errors import DeviceError
 
 INSTALL = 'pip install "fusionq[sycl]"'

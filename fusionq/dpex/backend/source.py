@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from fusionq.backends.dpex.expressions import ExpressionPrinter
-from fusionq.backends.dpex.helpers import Helpers, stored_name
-from fusionq.backends.dpex.names import PythonNames
-from fusionq.backends.dpex.statements import INDENT, StatementPrinter
 from fusionq.base.errors import DeviceError
 from fusionq.codegen import DeviceSource, Pointer, Scalar, Slot
 from fusionq.codegen.intervals import Intervals
 from fusionq.codegen.memory import Memory
+from fusionq.dpex.backend.expressions import ExpressionPrinter
+from fusionq.dpex.backend.helpers import Helpers, stored_name
+from fusionq.dpex.backend.names import PythonNames
+from fusionq.dpex.backend.statements import INDENT, StatementPrinter
 from fusionq.ir.functions import FLOAT_FUNCTIONS
 from fusionq.ir.nodes import (
     ArrayParam,
@@ -154,13 +154,13 @@ class _KernelPrinter:
             "    AddressSpace, AtomicRef, Item, MemoryOrder, MemoryScope, NdItem, atomic_fence,",
             "    group_barrier,",
             ")",
-            "from fusionq.backends.dpex.device_arrays import (",
+            "from fusionq.dpex.backend.device_arrays import (",
             "    global_array, local_array, private_array,",
             ")",
         ]
         called = sorted({"work_dim", *self.helpers.device_functions})
         if called:
-            lines.append(f"from fusionq.backends.dpex.device_functions import {', '.join(called)}")
+            lines.append(f"from fusionq.dpex.backend.device_functions import {', '.join(called)}")
         return lines
 
     def _comment(self, slots: tuple[Slot, ...]) -> list[str]:

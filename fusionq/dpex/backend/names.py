@@ -6,8 +6,8 @@ import builtins
 import keyword
 import re
 
-from fusionq.backends.dpex.helpers import PREFIX
 from fusionq.codegen.names import Names
+from fusionq.dpex.backend.helpers import PREFIX
 
 
 class PythonNames(Names):

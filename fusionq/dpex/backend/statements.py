@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from fusionq.backends.dpex.expressions import ExpressionPrinter
-from fusionq.backends.dpex.helpers import Helpers, stored_name
 from fusionq.base.errors import DeviceError
 from fusionq.codegen.intervals import Intervals
 from fusionq.codegen.names import Names
+from fusionq.dpex.backend.expressions import ExpressionPrinter
+from fusionq.dpex.backend.helpers import Helpers, stored_name
 from fusionq.ir.nodes import (
     ArrayDecl,
     Assign,

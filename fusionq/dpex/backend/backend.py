@@ -1,4 +1,4 @@
-"""The dpex backend: a SYCL queue whose kernels numba-dpex compiles."""
+"""The numba-dpex backend: a SYCL queue whose kernels numba-dpex compiles."""
 
 from __future__ import annotations
 
@@ -6,39 +6,35 @@ from collections.abc import Hashable, Sequence
 from dataclasses import replace
 
 from fusionq.backends.base import Binding, Program
-from fusionq.backends.dpex.environment import load_numba_dpex
-from fusionq.backends.dpex.program import build
 from fusionq.backends.sycl.backend import SyclBackend
 from fusionq.backends.sycl.launch import SyclLaunch
 from fusionq.backends.sycl.program import SyclProgram
 from fusionq.base.target import FloatMode, LaunchShape
+from fusionq.dpex.backend.program import build
+from fusionq.dpex.environment import load_numba_dpex
 from fusionq.ir.nodes import Kernel
-
-TARGET = "dpex"
 
 
 class DpexBackend(SyclBackend):
     """Runs kernels on a SYCL device of the OpenCL backend, compiled by numba-dpex.
 
-    ``target`` is ``"dpex"`` (the default device) or ``"dpex:"`` and a SYCL filter string;
-    ``profiling`` makes events record when they ran.  Raises DeviceError where numba-dpex is not
+    ``target`` is None (the default device) or a SYCL filter string; ``profiling`` makes events
+    record when they ran.  Raises DeviceError where numba-dpex is not
     installed or there is no such device.
     """
 
     device_functions: frozenset[str] = frozenset()
     """numba-dpex has no clock."""
 
-    device_functions = frozenset()
-
-    def __init__(self, target: str = TARGET, profiling: bool = False) -> None:
+    def __init__(self, target: object = None, profiling: bool = False) -> None:
         load_numba_dpex()
-        super().__init__(target.removeprefix(TARGET).removeprefix(":") or None, profiling)
+        super().__init__(target, profiling)
         self.info = replace(self.info, persistent_kernels=False)
 
     @property
     def program_domain(self) -> Hashable:
         """Equal for backends that can run each other's programs: those of one SYCL context."""
-        return (TARGET, super().program_domain)
+        return ("dpex", super().program_domain)
 
     def build(self, kernel: Kernel, fp: FloatMode) -> SyclProgram:
         """Compile; DeviceError for what numba-dpex cannot compile."""

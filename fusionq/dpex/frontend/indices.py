@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
-from fusionq.frontend.lower_bounds import Bounds
+from fusionq.dpex.frontend.lower_bounds import Bounds
 from fusionq.ir.nodes import (
     Assign,
     Atomic,

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import math
 
-from fusionq.backends.dpex.helpers import Helpers, constructor
 from fusionq.base.errors import DeviceError
 from fusionq.codegen.intervals import Intervals
 from fusionq.codegen.memory import Memory
 from fusionq.codegen.names import Names
 from fusionq.codegen.text import PRIMARY, PRODUCT, SHIFT, SUM, UNARY, Text
+from fusionq.dpex.backend.helpers import Helpers, constructor
 from fusionq.ir.functions import FLOAT_FUNCTIONS
 from fusionq.ir.nodes import (
     Binary,

@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 
+from fusionq.dpex.frontend.captures import DpexCaptures
 from fusionq.frontend.control_flow import State
-from fusionq.frontend.dpex import DpexCaptures
 from fusionq.frontend.lowering import FunctionLowering
 from fusionq.frontend.typing_rules import named_type, type_name
 from fusionq.frontend.values import (
@@ -183,7 +183,7 @@ class DpexLowering(FunctionLowering):
 
     def index(self, a: Scalar, node: ast.AST) -> Expr:
         """The number as an array index; a negative one counts from the end, see
-        ``dpex_indices``."""
+        ``indices``."""
         if isinstance(a, Constant) and a.type.is_integer:
             return self.convert(a, INT64, node)
         return super().index(a, node)
@@ -247,7 +247,7 @@ class DpexLowering(FunctionLowering):
         hint: str | None = None,
     ) -> None:
         """Refuse a result whose type is another in numba; integers below 64 bits may be wider
-        there (``dpex_integers`` looks after their values)."""
+        there (``integers`` looks after their values)."""
         found = self._numba.call(function, [o.type.strong for o in operands])
         if found is None:
             return  # numba-dpex does not compile it: there is nothing to differ from

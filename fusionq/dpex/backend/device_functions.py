@@ -13,7 +13,7 @@ from numba.extending import intrinsic
 from numba_dpex.core.utils import cgutils_extra, itanium_mangler
 from numba_dpex.kernel_api_impl.spirv.target import SPIRV_TARGET_NAME
 
-from fusionq.backends.dpex.helpers import OPENCL_NAMES
+from fusionq.dpex.backend.helpers import OPENCL_NAMES
 from fusionq.ir.functions import FLOAT_FUNCTIONS
 
 _ARGUMENTS = FLOAT_FUNCTIONS | {"abs": 1, "pow": 2}

@@ -8,14 +8,14 @@ import time
 from importlib import import_module
 from typing import Any
 
-from fusionq.backends.dpex.environment import load_numba_dpex
-from fusionq.backends.dpex.source import argument_type, generate, uses_groups
-from fusionq.backends.dpex.spirv import without_contraction
 from fusionq.backends.sycl.program import SyclProgram
 from fusionq.backends.sycl.runtime import load_dpctl
 from fusionq.base.errors import DeviceError
 from fusionq.base.target import FloatMode
 from fusionq.codegen import DeviceSource
+from fusionq.dpex.backend.source import argument_type, generate, uses_groups
+from fusionq.dpex.backend.spirv import without_contraction
+from fusionq.dpex.environment import load_numba_dpex
 from fusionq.ir.nodes import Kernel
 from fusionq.ir.types import FLOAT64
 

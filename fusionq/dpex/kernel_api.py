@@ -1,4 +1,4 @@
-"""What numba-dpex's objects are called here.
+"""The counterparts of ``numba_dpex.kernel_api`` in the kernel language.
 
 Nothing of numba-dpex is imported: its objects are known by the module of their class, and whoever
 passes one has imported it.

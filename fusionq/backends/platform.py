@@ -1,0 +1,38 @@
+"""A platform: the devices that one backend drives."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from fusionq.backends.base import Backend
+from fusionq.base.target import DeviceInfo
+
+
+def _no(target: object) -> bool:
+    return False
+
+
+@dataclass(frozen=True, slots=True)
+class Platform:
+    """The devices that one backend drives; what an entry point of ``fusionq.backends`` names.
+
+    A queue's target selects the platform by the entry point's name, alone (its default device) or
+    before a colon and one of its devices; or it is an object that the platform recognises.
+    Importing a platform imports neither a device's runtime nor a compiler.
+    """
+
+    open: Callable[[object, bool], Backend]
+    """A new queue on a device: the one that the text after the name and colon says, the default
+    one for None, or that of an object which ``recognises`` takes; and whether its events record
+    when they ran.  DeviceError where there is no such device, or it cannot be used: what is
+    missing, and how to install it."""
+
+    devices: Callable[[], Sequence[DeviceInfo]] = tuple
+    """The devices that can be used now, the favourite first; none that are another platform's."""
+
+    recognises: Callable[[object], bool] = _no
+    """Whether an object is a queue of the runtime below, to open a queue on."""
+
+    filters: frozenset[str] = frozenset()
+    """Other words than the name that targets of this platform begin with."""

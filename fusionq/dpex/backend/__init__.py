@@ -1,0 +1,1 @@
+"""Kernel IR as kernels that numba-dpex compiles, on SYCL devices."""

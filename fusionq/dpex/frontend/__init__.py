@@ -1,0 +1,1 @@
+"""Kernels of numba-dpex as kernel IR."""
