@@ -31,7 +31,7 @@ def report_of(run: PreparedRun, cache: CacheOutcome, timings: Mapping[str, float
 
     plan = run.built.plan.named_for(run.submissions)
     sources = tuple(program.source for program in run.built.programs)
-    return Report(plan, run.submissions, sources, cache, timings, tuple(run.schedules))
+    return Report(plan, run.submissions, sources, cache, dict(timings), tuple(run.schedules))
 
 
 def _report_of_unfused(ended: SubmissionList) -> Report:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
@@ -84,7 +83,7 @@ class ReportModel:
     device_sources: tuple[str, ...]
     """The device source of each launch."""
     cache: CacheOutcome
-    timings: Mapping[str, float]
+    timings: dict[str, float]
     """Seconds by phase."""
     schedules: tuple[Schedule | None, ...] = field(default=(), repr=False, compare=False)
     """The numbers of each launch that was a persistent kernel; None for the others."""
