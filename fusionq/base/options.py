@@ -1,19 +1,36 @@
-"""The options of a fusion, as the queue carries them."""
+"""The options of a fusion."""
 
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any, Literal, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 from fusionq.base.errors import ArgumentError
 from fusionq.base.target import FloatMode
 
-OptionValues: TypeAlias = tuple[Any, Any, bool, Any, Any, bool]
-"""strategy, barriers, require, promote, fp, tune; see ``fusion``."""
-
 Strategy: TypeAlias = Literal["auto", "fused", "megakernel", "sequence", "unfused"]
 Barriers: TypeAlias = Literal["auto", "all", "none"]
 Promote: TypeAlias = Literal["flagged", "internal", "none"]
+
+class FusionOptions(NamedTuple):
+    """The options of ``fusion()`` and ``complete_fusion()``, see their documentation.
+
+    A tuple, since queues look up what they have prepared by it for every list.
+    """
+
+    strategy: Strategy = "auto"
+    barriers: Barriers = "auto"
+    require: bool = False
+    promote: Promote = "flagged"
+    fp: FloatMode = "strict"
+    tune: bool = False
+    """Whether to measure."""
+
+    @property
+    def of_plan(self) -> FusionOptions:
+        """Those that a plan depends on: one that was measured serves all who do not ask too."""
+        return self._replace(tune=False)
+
 
 _CHOICES: dict[str, tuple[object, ...]] = {
     "strategy": ("auto", "fused", "megakernel", "sequence", "unfused"),
@@ -26,18 +43,18 @@ _CHOICES: dict[str, tuple[object, ...]] = {
 
 
 @lru_cache(maxsize=256)
-def option_values(
+def checked_options(
     strategy: Strategy = "auto",
     barriers: Barriers = "auto",
     require: bool = False,
     promote: Promote = "flagged",
     fp: FloatMode = "strict",
     tune: bool = False,
-) -> OptionValues:
+) -> FusionOptions:
     """The options, checked: ArgumentError for a value that there is not, and for options that
     contradict each other."""
-    values = (strategy, barriers, require, promote, fp, tune)
-    for (name, allowed), value in zip(_CHOICES.items(), values, strict=True):
+    options = FusionOptions(strategy, barriers, require, promote, fp, tune)
+    for (name, allowed), value in zip(_CHOICES.items(), options, strict=True):
         if value not in allowed:
             raise ArgumentError(
                 f"the fusion option {name}={value!r} is not one of {', '.join(map(repr, allowed))}"
@@ -47,9 +64,9 @@ def option_values(
             f"tune=True measures which strategy is the fastest, and strategy={strategy!r} says "
             "which to take; leave one of the two out"
         )
-    return values
+    return options
 
 
-DEFAULT = option_values()
-UNFUSED = option_values(strategy="unfused")
+DEFAULT = FusionOptions()
+UNFUSED = FusionOptions(strategy="unfused")
 """Each submission by itself, as outside fusion mode."""

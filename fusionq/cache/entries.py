@@ -16,6 +16,7 @@ from fusionq.analysis.kernel_facts import KernelFacts
 from fusionq.analysis.submission import ScalarArgument, Submission
 from fusionq.backends.base import KeepsPrograms, KeptProgram
 from fusionq.base.config import debug_level
+from fusionq.base.options import FusionOptions
 from fusionq.base.target import DeviceInfo, FloatMode
 from fusionq.cache.disk import disk_store
 from fusionq.cache.keys import digest
@@ -25,7 +26,7 @@ from fusionq.cache.validation import check_plan, check_validity
 from fusionq.codegen.device_source import DeviceSource
 from fusionq.ir.nodes import Kernel
 from fusionq.ir.verifier import VerificationError
-from fusionq.planning.plan import FusionOptions, Plan
+from fusionq.planning.plan import Plan
 from fusionq.planning.structure import structure_key
 from fusionq.planning.validity import Validity
 

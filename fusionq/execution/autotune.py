@@ -18,11 +18,12 @@ from typing import TYPE_CHECKING, Literal, TypeVar
 from fusionq.analysis.submission import ArrayArgument, Submission
 from fusionq.backends.base import Backend
 from fusionq.base.errors import DeviceError, FusionRefused, MegakernelStalled
+from fusionq.base.options import FusionOptions
 from fusionq.cache.memory import BuiltPlan
 from fusionq.execution.binding import bind
 from fusionq.execution.compile import add_seconds, built_plan, keep_measured, measured_plan
 from fusionq.execution.scratch import Scratch, bytes_written
-from fusionq.planning.plan import FusionOptions, Measurement, Plan
+from fusionq.planning.plan import Measurement, Plan
 from fusionq.planning.validity import for_this_order, largest_extent
 from fusionq.submission.pending import SubmissionList
 from fusionq.submission.run import PreparedRun
@@ -154,7 +155,7 @@ def _candidates(
     if not options.require:  # which is for one launch, or none
         asked.append("unfused")
     for strategy in asked:
-        wanted = replace(options, strategy=strategy, tune=False)
+        wanted = options._replace(strategy=strategy, tune=False)
         try:
             built, _ = built_plan(backend, submissions, wanted, timings, may_fall_back=False)
         except (FusionRefused, DeviceError) as error:

@@ -11,12 +11,12 @@ from fusionq.analysis.submission import Submission
 from fusionq.backends.base import Backend, KeepsPrograms, Program
 from fusionq.base.call_site import warn_aborted
 from fusionq.base.errors import DeviceError, FusionRefused
-from fusionq.base.options import UNFUSED
+from fusionq.base.options import UNFUSED, FusionOptions
 from fusionq.base.target import FloatMode
 from fusionq.cache.entries import keep_plans, keep_program, kept_plans, kept_program
 from fusionq.cache.memory import PLANS, BuiltPlan
 from fusionq.ir.nodes import Kernel
-from fusionq.planning.plan import FusionOptions, Plan
+from fusionq.planning.plan import Plan
 from fusionq.planning.structure import structure_key
 from fusionq.planning.validity import for_this_order
 
@@ -61,7 +61,7 @@ def built_plan(
         reason = f"the fused kernel could not be built: {error}"
         if options.require:
             raise FusionRefused(f"require=True, but {reason}") from error
-        unfused = _new_plan(backend, submissions, FusionOptions(*UNFUSED), timings, ())
+        unfused = _new_plan(backend, submissions, UNFUSED, timings, ())
         plan = replace(unfused, fallback=reason)
         built = BuiltPlan(plan, programs_of(backend, plan, options, timings))
         warn_aborted(f"the list runs unfused: {reason}")

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 from fusionq.backends.base import Backend
 from fusionq.base.config import debug_level
-from fusionq.base.options import OptionValues
+from fusionq.base.options import FusionOptions
 from fusionq.cache.memory import BuiltPlan
 from fusionq.execution.binding import bind
 from fusionq.execution.compile import built_plan
 from fusionq.execution.reporting import report_of
-from fusionq.planning.plan import FusionOptions, Plan
+from fusionq.planning.plan import Plan
 from fusionq.submission.pending import SubmissionList
 from fusionq.submission.run import PreparedRun
 
@@ -21,13 +21,12 @@ if TYPE_CHECKING:
     from fusionq.report.report import Report
 
 
-def prepare(backend: Backend, pending: SubmissionList, values: OptionValues) -> PreparedRun:
+def prepare(backend: Backend, pending: SubmissionList, options: FusionOptions) -> PreparedRun:
     """Plan, build and prepare a list, as far as the caches do not have it.
 
     Raises FusionRefused, PromotionConflict and ArgumentError from planning, DeviceError where a
     kernel cannot be built or memory not be had or reached.
     """
-    options = FusionOptions(*values)
     submissions = pending.submissions()
     timings = dict(pending.admission)
     if options.tune:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from fusionq.base.options import UNFUSED
 from fusionq.memory.fusing_queues import LOCK
-from fusionq.planning.plan import FusionOptions
 from fusionq.submission.pending import SubmissionList
 from fusionq.submission.run import PreparedRun
 
@@ -41,7 +40,7 @@ def _report_of_unfused(ended: SubmissionList) -> Report:
 
     assert ended.owner is not None
     submissions = ended.submissions()
-    plan = planner.make_plan(submissions, FusionOptions(*UNFUSED), ended.owner.device)
+    plan = planner.make_plan(submissions, UNFUSED, ended.owner.device)
     plan = replace(plan, fallback=ended.fallback, timings={})
     plain = [entry.plain for entry in ended.entries if entry.plain is not None]
     sources = tuple(program.source for run in plain for program in run.built.programs)

@@ -22,37 +22,16 @@ from fusionq.planning.validity import Validity
 
 __all__ = [
     "ArgumentSource",
-    "Barriers",
     "Dependence",
     "ExtentSource",
-    "FusionOptions",
     "Measurement",
     "ParamSource",
     "Plan",
-    "Promote",
     "PromotionDecision",
     "QueueSource",
     "RangeSource",
     "StagePlan",
-    "Strategy",
 ]
-
-Strategy = Literal["auto", "fused", "megakernel", "sequence", "unfused"]
-Barriers = Literal["auto", "all", "none"]
-Promote = Literal["flagged", "internal", "none"]
-
-
-@dataclass(frozen=True, slots=True)
-class FusionOptions:
-    """The options of ``fusion()`` and ``complete_fusion()``, see their documentation."""
-
-    strategy: Strategy = "auto"
-    barriers: Barriers = "auto"
-    require: bool = False
-    promote: Promote = "flagged"
-    fp: Literal["strict", "fast"] = "strict"
-    tune: bool = field(default=False, compare=False)
-    """Whether to measure; a plan that was measured serves those who do not ask for it too."""
 
 
 @dataclass(frozen=True, slots=True)

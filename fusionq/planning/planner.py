@@ -20,6 +20,7 @@ from fusionq.analysis.show import analysis_text
 from fusionq.analysis.submission import ArrayArgument, Promotion, Submission
 from fusionq.base.config import debug_level
 from fusionq.base.errors import FusionRefused
+from fusionq.base.options import FusionOptions
 from fusionq.base.target import DeviceInfo
 from fusionq.ir.nodes import Barrier
 from fusionq.passes.fuse import FusedKernel
@@ -27,7 +28,7 @@ from fusionq.passes.pipeline import fused_kernel
 from fusionq.passes.sources import ArgumentSource, ExtentSource, ParamSource, RangeSource
 from fusionq.planning.cost import FEWEST_STAGES, DeviceCosts
 from fusionq.planning.persistent import estimate_of, persistent_stage, segments, unfit
-from fusionq.planning.plan import Dependence, FusionOptions, Plan, PromotionDecision, StagePlan
+from fusionq.planning.plan import Dependence, Plan, PromotionDecision, StagePlan
 from fusionq.planning.promotion import Promotions, View, check_flags, promotions
 from fusionq.planning.specialise import constants, sources_of, varying_scalars
 from fusionq.planning.stages import Stage, barriers_of, settled, split

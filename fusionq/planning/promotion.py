@@ -14,9 +14,10 @@ from fusionq.analysis.private_footprint import private_footprint
 from fusionq.analysis.submission import ArrayArgument, Promotion, Submission
 from fusionq.analysis.work_groups import candidates, keeps_inside, largest_extents
 from fusionq.base.errors import PromotionConflict
+from fusionq.base.options import FusionOptions
 from fusionq.base.target import DeviceInfo
 from fusionq.ir.walk import local_bytes
-from fusionq.planning.plan import FusionOptions, PromotionDecision
+from fusionq.planning.plan import PromotionDecision
 from fusionq.planning.stages import Stage
 
 Place = tuple[int, int]

@@ -8,8 +8,8 @@ from fusionq.analysis.aliasing import has_unit_stride, is_contiguous, places
 from fusionq.analysis.item_space import global_range, local_range
 from fusionq.analysis.submission import ArrayArgument, Submission
 from fusionq.analysis.symbols import Symbols
+from fusionq.base.options import FusionOptions
 from fusionq.base.target import DeviceInfo
-from fusionq.planning.plan import FusionOptions
 
 
 def structure_key(
@@ -47,4 +47,4 @@ def structure_key(
         )
     order = tuple(sorted(symbols.values, key=symbols.values.__getitem__))
     empty = tuple(name for name, value in symbols.values.items() if value == 0)
-    return (tuple(parts), places(arrays), order, empty, options, info)
+    return (tuple(parts), places(arrays), order, empty, options.of_plan, info)

@@ -18,13 +18,12 @@ from fusionq.backends.base import (
     DeviceEvent,
     PreparedLaunch,
 )
-from fusionq.base.options import OptionValues
+from fusionq.base.options import FusionOptions
 from fusionq.base.target import LaunchShape
 from fusionq.cache.memory import BuiltPlan
 from fusionq.execution.binding import bind
 from fusionq.execution.compile import programs_of
 from fusionq.megakernel.schedule import Schedule
-from fusionq.planning.plan import FusionOptions
 from fusionq.profiling.calibration import Calibration
 from fusionq.profiling.decoding import Decoded, Words, decode, prepare_words
 from fusionq.profiling.instructions import LoweredPersistent, decode_instructions
@@ -105,7 +104,7 @@ class ProfiledRun(PreparedRun):
         self,
         backend: Backend,
         pending: SubmissionList,
-        values: OptionValues,
+        fusion_options: FusionOptions,
         options: RecordOptions,
         recorded: Recorded,
         work: int,
@@ -120,7 +119,6 @@ class ProfiledRun(PreparedRun):
             for s in pending.submissions()
         )
         timings = dict(pending.admission)
-        fusion_options = FusionOptions(*values)
         plan = make_plan(submissions, fusion_options, backend.info)
         if every is None or len(every) != len(plan.stages):
             every = (options.every or 1,) * len(plan.stages)

@@ -11,7 +11,7 @@ from fusionq.analysis.submission import Submission
 from fusionq.analysis.traffic import Traffic, traffic
 from fusionq.backends.base import Backend
 from fusionq.base.errors import DeviceError
-from fusionq.base.options import UNFUSED, OptionValues
+from fusionq.base.options import UNFUSED, FusionOptions
 from fusionq.execution.prepare import prepare
 from fusionq.execution.scratch import Scratch, bytes_written
 from fusionq.memory.storage import Storage
@@ -100,10 +100,10 @@ class QueueSession:
         """Where the kernels run."""
         return self._launcher.backend
 
-    def run_for(self, pending: SubmissionList, options: OptionValues) -> PreparedRun:
+    def run_for(self, pending: SubmissionList, options: FusionOptions) -> PreparedRun:
         """A run of the list that records; one that does not, where its kernels cannot be built
         with records."""
-        key: tuple[KnownSubmission | OptionValues, ...] = (options, *pending.entries)
+        key: tuple[KnownSubmission | FusionOptions, ...] = (options, *pending.entries)
         run = self._runs.get(key)
         if isinstance(run, ProfiledRun) and key not in self._every:
             self._every[key] = self._worth(run)
@@ -152,7 +152,7 @@ class QueueSession:
     def _run(
         self,
         pending: SubmissionList,
-        options: OptionValues,
+        options: FusionOptions,
         number: int,
         variant: Variant = "",
         scratch: Scratch | None = None,
@@ -167,7 +167,7 @@ class QueueSession:
     def _compare(
         self,
         pending: SubmissionList,
-        options: OptionValues,
+        options: FusionOptions,
         work: Work,
         key: tuple[object, ...],
     ) -> str | None:
@@ -181,7 +181,7 @@ class QueueSession:
         number = work.number
         try:
             scratch = Scratch(self.backend, pending)
-            forms: list[tuple[Variant, OptionValues]] = [("unfused", UNFUSED), ("fused", options)]
+            forms: list[tuple[Variant, FusionOptions]] = [("unfused", UNFUSED), ("fused", options)]
             runs = [self._run(pending, how, number, form, scratch) for form, how in forms]
         except DeviceError as error:
             return f"there is no memory for a copy of what it writes: {error}"

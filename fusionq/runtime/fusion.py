@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from fusionq.analysis.submission import ScalarArgument
 from fusionq.base.call_site import user_span
 from fusionq.base.errors import ArgumentError, FusionStateError
-from fusionq.base.options import Barriers, OptionValues, Promote, Strategy, option_values
+from fusionq.base.options import Barriers, FusionOptions, Promote, Strategy, checked_options
 from fusionq.base.target import FloatMode
 from fusionq.runtime.event import Event
 from fusionq.runtime.queue import FusionQueue
@@ -46,7 +46,7 @@ def fusion(
     An exception in the block ends fusion mode, runs unfused what was submitted before it, and
     goes on.
     """
-    return Fusion(queue._state, option_values(strategy, barriers, require, promote, fp, tune))
+    return Fusion(queue._state, checked_options(strategy, barriers, require, promote, fp, tune))
 
 
 class Fusion:
@@ -54,7 +54,7 @@ class Fusion:
 
     __slots__ = ("_event", "_foreign", "_list", "_options", "_queue")
 
-    def __init__(self, queue: QueueState, options: OptionValues) -> None:
+    def __init__(self, queue: QueueState, options: FusionOptions) -> None:
         self._queue = queue
         self._options = options
         self._list: SubmissionList | None = None

@@ -8,7 +8,7 @@ from time import perf_counter
 from typing import Protocol
 
 from fusionq.backends.base import Backend, DeviceEvent
-from fusionq.base.options import UNFUSED, OptionValues
+from fusionq.base.options import UNFUSED, FusionOptions
 from fusionq.memory.storage import Storage
 from fusionq.runtime.event import usable_dependences
 from fusionq.runtime.queue_cache import QueueCache
@@ -19,7 +19,7 @@ from fusionq.submission.run import PreparedRun, ScalarValue
 class Profiler(Protocol):
     """Gives the runs of a queue while a profile of it is taken."""
 
-    def run_for(self, pending: SubmissionList, options: OptionValues) -> PreparedRun:
+    def run_for(self, pending: SubmissionList, options: FusionOptions) -> PreparedRun:
         """A run of the list, with its present scalar values, that records; raises what
         preparing one does."""
 
@@ -46,7 +46,7 @@ class Launcher:
         for listener in launcher_listeners:
             listener(self)
 
-    def run_list(self, pending: SubmissionList, options: OptionValues) -> None:
+    def run_list(self, pending: SubmissionList, options: FusionOptions) -> None:
         """Run a list as its plan says.  Raises FusionRefused, PromotionConflict, ArgumentError
         before anything has run, DeviceError."""
         cache = self.cache
@@ -114,13 +114,13 @@ class Launcher:
             run = self._prepare(ended.again(values, foreign), ended.options)
         self._launch(run, run.used_again(), foreign, ())
 
-    def _run_of(self, again: SubmissionList, options: OptionValues) -> PreparedRun:
+    def _run_of(self, again: SubmissionList, options: FusionOptions) -> PreparedRun:
         """The run of a list that has run before, with a profile or without."""
         if self.profiler is not None:
             return self.profiler.run_for(again, options)
         return self._prepare(again, options)
 
-    def _prepare(self, pending: SubmissionList, options: OptionValues) -> PreparedRun:
+    def _prepare(self, pending: SubmissionList, options: FusionOptions) -> PreparedRun:
         started = perf_counter()
         from fusionq.execution.prepare import empty_run, prepare
 

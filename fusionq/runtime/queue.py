@@ -10,7 +10,7 @@ import numpy as np
 
 from fusionq.base.call_site import user_span
 from fusionq.base.errors import FusionStateError
-from fusionq.base.options import DEFAULT, option_values
+from fusionq.base.options import DEFAULT, checked_options
 from fusionq.base.target import DeviceInfo
 from fusionq.language.ranges import NdRange, Range
 from fusionq.memory.buffer import Buffer
@@ -151,7 +151,7 @@ class FusionQueue:
         FusionStateError if fusion was not started.  FusionRefused (``require=True``) and
         PromotionConflict: the list has been run unfused.  DeviceError: it could not be run.
         """
-        values = option_values(**options) if options else DEFAULT
+        values = checked_options(**options) if options else DEFAULT
         state = self._state
         with LOCK:
             pending = state.list or state.ended

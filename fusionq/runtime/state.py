@@ -12,7 +12,7 @@ from weakref import WeakSet
 from fusionq.backends.base import DeviceEvent
 from fusionq.base.call_site import user_span, warn_aborted
 from fusionq.base.errors import ArgumentError, FusionRefused, FusionStateError, PromotionConflict
-from fusionq.base.options import OptionValues
+from fusionq.base.options import FusionOptions
 from fusionq.base.target import DeviceInfo
 from fusionq.memory.fusing_queues import LOCK, QUEUES
 from fusionq.memory.region import Region
@@ -80,7 +80,7 @@ class QueueState:
             QUEUES.append(self)
             return pending
 
-    def end_list(self, pending: SubmissionList, options: OptionValues) -> Event:
+    def end_list(self, pending: SubmissionList, options: FusionOptions) -> Event:
         """Leave fusion mode and run ``pending``, if that has not happened yet; the event of
         all that the queue has run so far."""
         with LOCK:

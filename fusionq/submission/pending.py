@@ -18,7 +18,7 @@ from fusionq.analysis.submission import (
 from fusionq.backends.base import DeviceEvent
 from fusionq.base.call_site import user_span
 from fusionq.base.errors import ArgumentError
-from fusionq.base.options import DEFAULT, UNFUSED, OptionValues
+from fusionq.base.options import DEFAULT, UNFUSED, FusionOptions
 from fusionq.base.target import DeviceInfo
 from fusionq.memory.foreign import byte_bounds
 from fusionq.memory.region import Region
@@ -106,7 +106,7 @@ class SubmissionList:
     """What kept the list from running."""
     run: PreparedRun | None = None
     """What the list became; None where each submission ran by itself."""
-    options: OptionValues = DEFAULT
+    options: FusionOptions = DEFAULT
     cache: CacheOutcome = "memory"
     timings: Mapping[str, float] = MappingProxyType({})
     """Seconds by phase that this time took."""
@@ -163,7 +163,7 @@ class SubmissionList:
             self.owner.abort_list(self, cause)
 
     def end(
-        self, run: PreparedRun, options: OptionValues, events: Sequence[DeviceEvent | None]
+        self, run: PreparedRun, options: FusionOptions, events: Sequence[DeviceEvent | None]
     ) -> None:
         """The list has been launched, as ``run``; ``events`` are its stages'."""
         self.run, self.options, self.events = run, options, events

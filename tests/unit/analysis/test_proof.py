@@ -18,7 +18,7 @@ from fusionq.analysis.proof import (
 )
 from fusionq.analysis.symbols import Symbols
 from fusionq.backends.reference.backend import REFERENCE_DEVICE
-from fusionq.planning.plan import FusionOptions
+from fusionq.base.options import FusionOptions
 from fusionq.planning.planner import make_plan
 from tests.unit.lists import Flagged, submissions
 

@@ -14,11 +14,12 @@ from fusionq.analysis.item_space import global_range
 from fusionq.analysis.submission import ArrayArgument, ScalarArgument, Submission
 from fusionq.backends.reference.backend import REFERENCE_DEVICE
 from fusionq.backends.reference.compile import compile_kernel
+from fusionq.base.options import FusionOptions
 from fusionq.ir.nodes import Persistent, ScalarParam
 from fusionq.megakernel.schedule import Schedule, make_schedule
 from fusionq.megakernel.tiling import Tiling
 from fusionq.passes.sources import ArgumentSource, ExtentSource, ParamSource, RangeSource
-from fusionq.planning.plan import FusionOptions, StagePlan
+from fusionq.planning.plan import StagePlan
 from fusionq.planning.planner import make_plan
 from tests.unit.lists import root, submissions
 

@@ -10,11 +10,12 @@ from typing import Any
 import pytest
 
 from fusionq.backends.reference.backend import REFERENCE_DEVICE
+from fusionq.base.options import FusionOptions
 from fusionq.ir.nodes import Binary, Const, Persistent, StageCode, TileWait
 from fusionq.ir.types import INT64
 from fusionq.passes.fuse import FusedKernel
 from fusionq.planning import persistent as planning
-from fusionq.planning.plan import FusionOptions, Plan
+from fusionq.planning.plan import Plan
 from fusionq.planning.planner import make_plan
 from tests.unit.lists import submissions
 from tests.unit.megakernel.cases import (

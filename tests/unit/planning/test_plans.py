@@ -7,12 +7,12 @@ import pytest
 
 import fusionq as fq
 from fusionq.base.errors import ArgumentError, FusionRefused, PromotionConflict
+from fusionq.base.options import FusionOptions
 from fusionq.base.target import DeviceInfo
 from fusionq.ir.printer import print_kernel
 from fusionq.ir.walk import local_memories
 from fusionq.language.ranges import NdRange
 from fusionq.planning.launching import launch_shape_of
-from fusionq.planning.plan import FusionOptions
 from fusionq.planning.planner import check_submission, holds_for, make_plan
 from fusionq.planning.structure import structure_key
 from tests.unit.lists import Flagged, submission, submissions

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import fusionq as fq
-from fusionq.planning.plan import FusionOptions, Plan
+from fusionq.base.options import FusionOptions
+from fusionq.planning.plan import Plan
 from fusionq.planning.planner import holds_for, make_plan
 from tests.unit.lists import submissions
 from tests.unit.planning.test_plans import INFO
