@@ -11,77 +11,120 @@ UFUNCS = {
     "add": np.add, "sub": np.subtract, "min": np.minimum, "max": np.maximum,
     "and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor,
 }  # fmt: skip
-CASES = [(dtype, op) for dtype in INTEGERS for op in UFUNCS]
-CASES += [(dtype, op) for dtype in FLOATS for op in ("add", "sub", "min", "max")]
+CASES = {
+    **dict.fromkeys(INTEGERS, tuple(UFUNCS)),
+    **dict.fromkeys(FLOATS, ("add", "sub", "min", "max")),
+}
+"""The operations on each type; the tests have all of them in one kernel."""
+ORDERS = ("RELAXED", "ACQUIRE", "RELEASE", "ACQ_REL", "SEQ_CST")
+SCOPES = ("WORK_ITEM", "SUB_GROUP", "WORK_GROUP", "DEVICE", "SYSTEM")
 
 
 def run(queue, line, *arguments, space=((64,), (8,)), parameters="x, cells"):
     queue.submit(made(line, len(space[0]), parameters), fq.NdRange(*space), *arguments)
 
 
-@pytest.mark.parametrize(("dtype", "op"), CASES)
+def run_on_each(queue, lines, arguments, **space):
+    """Run ``lines`` for each type, as ``{T}`` in them, with its ``arguments`` by parameter."""
+    run(
+        queue,
+        "\n    ".join(line.format(T=dtype) for dtype in arguments for line in lines[dtype]),
+        *(value for own in arguments.values() for value in own.values()),
+        parameters=", ".join(f"{p}_{dtype}" for dtype, own in arguments.items() for p in own),
+        **space,
+    )
+
+
 @pytest.mark.parametrize("memory", ["global", "local"])
-def test_operations(queue, dtype, op, memory):
-    """64 work-items on 3 cells; whole numbers, so that floating results are exact."""
-    x = np.random.default_rng(1).integers(0, 1000, 64).astype(dtype)
-    before = np.array([7, 1000, 3], dtype)
-    cells, tile = fq.Buffer(before), fq.LocalAccessor(3, dtype)
-    if memory == "global":
-        run(queue, f"fq.AtomicRef(cells, index[0] % 3).fetch_{op}(x[index])", x, cells)
-    else:
-        line = (
-            "if own < 3:\n        tile[own] = cells[own]\n    fq.group_barrier(group)\n"
-            f"    fq.AtomicRef(tile, own % 3).fetch_{op}(x[index])\n    fq.group_barrier(group)\n"
-            "    if own < 3:\n        cells[own] = tile[own]"
-        )
-        run(queue, line, x, tile, cells, space=((64,), (64,)), parameters="x, tile, cells")
-    wanted = before
-    for k, value in enumerate(x):
-        wanted[k % 3] = UFUNCS[op](wanted[k % 3], value)
-    assert cells.numpy().tolist() == wanted.tolist()
+def test_operations(queue, memory):
+    """64 work-items on 3 cells, a row of cells an operation; whole numbers, so that floating
+    results are exact."""
+    lines, arguments = {}, {}
+    for dtype, ops in CASES.items():
+        x = np.random.default_rng(1).integers(0, 1000, 64).astype(dtype)
+        cells = fq.Buffer(np.array([[7, 1000, 3]] * len(ops), dtype))
+        where = "cells" if memory == "global" else "tile"
+        lines[dtype] = [
+            f"fq.AtomicRef({where}_{{T}}, ({row}, index[0] % 3)).fetch_{op}(x_{{T}}[index])"
+            for row, op in enumerate(ops)
+        ]
+        arguments[dtype] = {"x": x, "cells": cells}
+        if memory == "local":
+            rows = [f"    for row in range({len(ops)}):", "if own < 3:"]
+            lines[dtype] = [
+                *rows[::-1], "        tile_{T}[row, own] = cells_{T}[row, own]",
+                "fq.group_barrier(group)", *lines[dtype], "fq.group_barrier(group)",
+                *rows[::-1], "        cells_{T}[row, own] = tile_{T}[row, own]",
+            ]  # fmt: skip
+            arguments[dtype]["tile"] = fq.LocalAccessor((len(ops), 3), dtype)
+    run_on_each(queue, lines, arguments, space=((64,), (8 if memory == "global" else 64,)))
+    for dtype, ops in CASES.items():
+        for op, found in zip(ops, arguments[dtype]["cells"].numpy(), strict=True):
+            wanted = np.array([7, 1000, 3], dtype)
+            for k, value in enumerate(arguments[dtype]["x"]):
+                wanted[k % 3] = UFUNCS[op](wanted[k % 3], value)
+            assert found.tolist() == wanted.tolist(), (dtype, op)
 
 
-@pytest.mark.parametrize("dtype", INTEGERS + FLOATS)
-def test_the_value_before(queue, dtype):
+def test_the_value_before(queue):
     """Each work-item takes a number of its own."""
-    cells, out = fq.Buffer(np.zeros(2, dtype)), fq.Buffer(64, dtype)
-    run(queue, "out[index] = fq.AtomicRef(cells, 1).fetch_add(2)", cells, out,
-        parameters="cells, out")  # fmt: skip
-    assert np.sort(out.numpy()).tolist() == list(range(0, 128, 2))
-    assert cells.numpy().tolist() == [0, 128]
+    arguments = {
+        dtype: {"cells": fq.Buffer(np.zeros(2, dtype)), "out": fq.Buffer(64, dtype)}
+        for dtype in CASES
+    }
+    lines = dict.fromkeys(CASES, ("out_{T}[index] = fq.AtomicRef(cells_{T}, 1).fetch_add(2)",))
+    run_on_each(queue, lines, arguments)
+    for dtype, own in arguments.items():
+        assert np.sort(own["out"].numpy()).tolist() == list(range(0, 128, 2)), dtype
+        assert own["cells"].numpy().tolist() == [0, 128], dtype
 
 
-@pytest.mark.parametrize("dtype", INTEGERS + FLOATS)
-def test_load_store_and_exchange(queue, dtype):
-    cells, out = fq.Buffer(np.array([5, 6, 7], dtype)), fq.Buffer(np.zeros((3, 64), dtype))
-    line = (
-        "i = index[0]\n    out[0, i] = fq.AtomicRef(cells, 0).load() + 1\n"
-        "    fq.AtomicRef(cells, 1).store(9.5)\n"
-        "    out[1, i] = fq.AtomicRef(cells, 2).exchange(i)"
+def test_load_store_and_exchange(queue):
+    arguments = {
+        dtype: {
+            "cells": fq.Buffer(np.array([5, 6, 7], dtype)),
+            "out": fq.Buffer(np.zeros((3, 64), dtype)),
+        }
+        for dtype in CASES
+    }
+    lines = (
+        "out_{T}[0, index[0]] = fq.AtomicRef(cells_{T}, 0).load() + 1",
+        "fq.AtomicRef(cells_{T}, 1).store(9.5)",
+        "out_{T}[1, index[0]] = fq.AtomicRef(cells_{T}, 2).exchange(index[0])",
     )
-    run(queue, line, cells, out, parameters="cells, out")
-    left, stored, last = cells.numpy().tolist()
-    assert (left, stored) == (5, 9.5 if dtype in FLOATS else 9)
-    assert out.numpy()[0].tolist() == [6] * 64
-    # What was there first, and every number but the last: each came out exactly once.
-    assert sorted([*out.numpy()[1].tolist(), last]) == sorted([7, *range(64)])
+    run_on_each(queue, dict.fromkeys(CASES, lines), arguments)
+    for dtype, own in arguments.items():
+        left, stored, last = own["cells"].numpy().tolist()
+        assert (left, stored) == (5, 9.5 if dtype in FLOATS else 9), dtype
+        loaded, exchanged = own["out"].numpy()[:2].tolist()
+        assert loaded == [6] * 64, dtype
+        # What was there first, and every number but the last: each came out exactly once.
+        assert sorted([*exchanged, last]) == sorted([7, *range(64)]), dtype
 
 
-@pytest.mark.parametrize("order", ["RELAXED", "ACQUIRE", "RELEASE", "ACQ_REL", "SEQ_CST"])
-@pytest.mark.parametrize("scope", ["WORK_ITEM", "SUB_GROUP", "WORK_GROUP", "DEVICE", "SYSTEM"])
-def test_orders_and_scopes(queue, order, scope):
-    """Each is accepted by the device's compiler, for integers and for the loop of floats."""
+def test_orders_and_scopes(queue):
+    """Each is accepted by the device's compiler, for integers and for the loop of floats; every
+    pair has a row of its own."""
+    pairs = [(order, scope) for order in ORDERS for scope in SCOPES]
     x = np.ones(4, "int32")
-    cells, sums = fq.Buffer(np.zeros(4, "int32")), fq.Buffer(np.zeros(4, "float32"))
-    line = (
-        f"ref = fq.AtomicRef(cells, own, fq.MemoryOrder.{order}, fq.MemoryScope.{scope})\n"
-        "    ref.fetch_add(x[index])\n    ref.store(ref.load() + ref.exchange(4))\n"
-        f"    fq.AtomicRef(sums, own, fq.MemoryOrder.{order}, fq.MemoryScope.{scope})"
-        ".fetch_add(1.5)\n"
-        f"    fq.atomic_fence(fq.MemoryOrder.{order}, fq.MemoryScope.{scope})"
-    )
-    run(queue, line, x, cells, sums, space=((4,), (4,)), parameters="x, cells, sums")
-    assert cells.numpy().tolist() == [2] * 4 and sums.numpy().tolist() == [1.5] * 4
+    cells = fq.Buffer(np.zeros((len(pairs), 4), "int32"))
+    sums = fq.Buffer(np.zeros((len(pairs), 4), "float32"))
+    lines = []
+    for row, (order, scope) in enumerate(pairs):
+        how = f"fq.MemoryOrder.{order}, fq.MemoryScope.{scope}"
+        lines += [
+            f"whole_{row} = fq.AtomicRef(cells, ({row}, own), {how})",
+            f"whole_{row}.fetch_add(x[index])",
+            f"whole_{row}.store(whole_{row}.load() + whole_{row}.exchange(4))",
+            f"fq.AtomicRef(sums, ({row}, own), {how}).fetch_add(1.5)",
+            f"fq.atomic_fence({how})",
+        ]
+    run(
+        queue, "\n    ".join(lines), x, cells, sums,
+        space=((4,), (4,)), parameters="x, cells, sums",
+    )  # fmt: skip
+    assert cells.numpy().tolist() == [[2] * 4] * len(pairs)
+    assert sums.numpy().tolist() == [[1.5] * 4] * len(pairs)
 
 
 @pytest.mark.parametrize("scope", ["WORK_GROUP", "DEVICE", "SYSTEM"])

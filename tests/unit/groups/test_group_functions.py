@@ -1,13 +1,12 @@
 """Group functions on each device, against NumPy: all types, operations and shapes of groups."""
 
-import linecache
 from functools import cache
-from itertools import count
 
 import numpy as np
 import pytest
 
 import fusionq as fq
+from tests.unit.tables import defined
 
 INTEGERS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
 FLOATS = ("float16", "float32", "float64")
@@ -15,11 +14,14 @@ UFUNCS = {
     "add": np.add, "mul": np.multiply, "min": np.minimum, "max": np.maximum,
     "and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor,
 }  # fmt: skip
-CASES = [(dtype, op) for dtype in INTEGERS for op in UFUNCS]
-CASES += [(dtype, op) for dtype in FLOATS for op in ("add", "mul", "min", "max")]
-CASES += [("bool", op) for op in ("and", "or", "xor")]
+CASES = {
+    **dict.fromkeys(INTEGERS, tuple(UFUNCS)),
+    **dict.fromkeys(FLOATS, ("add", "mul", "min", "max")),
+    "bool": ("and", "or", "xor"),
+}
+"""The operations on each type."""
+FUNCTIONS = ("reduce", "inclusive_scan", "exclusive_scan")
 GROUPS = [((16,), (1,)), ((24,), (8,)), ((21,), (7,)), ((4, 6), (2, 3)), ((4, 2, 6), (2, 1, 3))]
-_numbers = count()
 
 
 @cache
@@ -30,11 +32,7 @@ def made(line, ndim, parameters="x, out"):
         f"def k(item: fq.NdItem, {parameters}):\n    index = ({ids},)\n"
         f"    group = item.get_group()\n    own = item.get_local_linear_id()\n    {line}\n"
     )
-    file = f"<group test {next(_numbers)}>"
-    linecache.cache[file] = (len(text), None, text.splitlines(True), file)
-    names = {"fq": fq, "np": np}
-    exec(compile(text, file, "exec"), names)
-    return fq.kernel(names["k"])
+    return defined(text)
 
 
 def run(queue, line, space, x, dtype=None, *arguments, parameters="x, out"):
@@ -64,13 +62,29 @@ def numbers(shape, dtype, op="add"):
     return rng.integers(limits.min, limits.max, shape, dtype, endpoint=True)
 
 
-@pytest.mark.parametrize(("dtype", "op"), CASES)
-@pytest.mark.parametrize("function", ["reduce", "inclusive_scan", "exclusive_scan"])
-def test_reductions_and_scans(queue, function, dtype, op):
-    space = ((24,), (8,))
-    line = f"out[index] = fq.{function}_over_group(group, x[index], '{op}')"
-    with np.errstate(over="ignore"):
-        check(run(queue, line, space, numbers(24, dtype, op)), function, op)
+@pytest.mark.parametrize("function", FUNCTIONS)
+def test_reductions_and_scans(queue, function):
+    """Every type with every operation, in one kernel: a row of ``x_int8`` an operation on int8."""
+    inputs = {
+        dtype: np.stack([numbers(24, dtype, op) for op in ops]) for dtype, ops in CASES.items()
+    }
+    outputs = {dtype: fq.Buffer(x.shape, x.dtype) for dtype, x in inputs.items()}
+    kernel = made(
+        "\n    ".join(
+            f"out_{dtype}[{row}, index[0]] = "
+            f"fq.{function}_over_group(group, x_{dtype}[{row}, index[0]], '{op}')"
+            for dtype, ops in CASES.items()
+            for row, op in enumerate(ops)
+        ),
+        1,
+        ", ".join(f"x_{dtype}, out_{dtype}" for dtype in CASES),
+    )
+    arrays = [array for dtype in CASES for array in (inputs[dtype], outputs[dtype])]
+    queue.submit(kernel, fq.NdRange(24, 8), *arrays)
+    for dtype, ops in CASES.items():
+        for op, out, x in zip(ops, outputs[dtype].numpy(), inputs[dtype], strict=True):
+            with np.errstate(over="ignore"):
+                check((by_group(out, (8,)), by_group(x, (8,))), function, op)
 
 
 def check(found_and_x, function, op):
@@ -85,7 +99,9 @@ def check(found_and_x, function, op):
     else:
         first = np.full((len(x), 1), neutral(op, x.dtype), x.dtype)
         wanted = np.concatenate([first, totals[:, :-1]], axis=1)
-    assert found.tobytes() == wanted.tobytes(), f"{found} for {wanted}"
+    assert found.tobytes() == wanted.tobytes(), (
+        f"{function} of {x.dtype} by {op}: {found} for {wanted}"
+    )
 
 
 def neutral(op, dtype):
@@ -100,12 +116,19 @@ def neutral(op, dtype):
 
 
 @pytest.mark.parametrize("space", GROUPS)
-@pytest.mark.parametrize("op", ["add", "max", "xor"])
-@pytest.mark.parametrize("function", ["reduce", "inclusive_scan", "exclusive_scan"])
-def test_shapes_of_groups(queue, function, op, space):
+def test_shapes_of_groups(queue, space):
     """The order is that of linear local ids, the last dimension fastest."""
-    line = f"out[index] = fq.{function}_over_group(group, x[index], op='{op}')"
-    check(run(queue, line, space, numbers(space[0], "int32")), function, op)
+    cases = [(function, op) for function in FUNCTIONS for op in ("add", "max", "xor")]
+    line = "\n    ".join(
+        f"out_{function}_{op}[index] = fq.{function}_over_group(group, x[index], op='{op}')"
+        for function, op in cases
+    )
+    parameters = ", ".join(["x", *(f"out_{function}_{op}" for function, op in cases)])
+    x = numbers(space[0], "int32")
+    outputs = [fq.Buffer(x.shape, x.dtype) for _ in cases]
+    queue.submit(made(line, x.ndim, parameters), fq.NdRange(*space), x, *outputs)
+    for (function, op), out in zip(cases, outputs, strict=True):
+        check((by_group(out.numpy(), space[1]), by_group(x, space[1])), function, op)
 
 
 @pytest.mark.parametrize("space", GROUPS)
@@ -119,21 +142,35 @@ def test_broadcast_from_each_source(queue, space):
         assert (found == x[:, source : source + 1]).all()
 
 
-@pytest.mark.parametrize("dtype", ["bool", *INTEGERS, *FLOATS])
-def test_broadcast_of_each_type(queue, dtype):
-    line = "out[index] = fq.group_broadcast(group, x[index], group.get_group_id(0))"
-    found, x = run(queue, line, ((12,), (4,)), numbers(12, dtype))
-    assert found.tobytes() == np.repeat(x[[0, 1, 2], [0, 1, 2]], 4).tobytes()
+def test_broadcast_of_each_type(queue):
+    inputs = {dtype: numbers(12, dtype) for dtype in CASES}
+    outputs = {dtype: fq.Buffer(12, dtype) for dtype in CASES}
+    line = "\n    ".join(
+        f"out_{dtype}[index] = fq.group_broadcast(group, x_{dtype}[index], group.get_group_id(0))"
+        for dtype in CASES
+    )
+    kernel = made(line, 1, ", ".join(f"x_{dtype}, out_{dtype}" for dtype in CASES))
+    arrays = [array for dtype in CASES for array in (inputs[dtype], outputs[dtype])]
+    queue.submit(kernel, fq.NdRange(12, 4), *arrays)
+    for dtype, x in inputs.items():
+        wanted = np.repeat(by_group(x, (4,))[[0, 1, 2], [0, 1, 2]], 4)
+        assert outputs[dtype].numpy().tobytes() == wanted.tobytes(), dtype
 
 
 @pytest.mark.parametrize("space", GROUPS)
-@pytest.mark.parametrize("limit", [0, 50, 90, 100])
-def test_any_and_all(queue, space, limit):
+def test_any_and_all(queue, space):
     x = np.random.default_rng(2).integers(0, 100, space[0])
-    for function in (any, all):
-        line = f"out[index] = fq.{function.__name__}_of_group(group, x[index] < limit)"
-        found, values = run(queue, line, space, x, bool, limit, parameters="x, limit, out")
-        assert [set(row) for row in found.tolist()] == [{function(r < limit)} for r in values]
+    line = (
+        "some[index] = fq.any_of_group(group, x[index] < limit)\n"
+        "    every[index] = fq.all_of_group(group, x[index] < limit)"
+    )
+    kernel = made(line, x.ndim, "x, limit, some, every")
+    for limit in (0, 50, 90, 100):
+        some, every = fq.Buffer(x.shape, bool), fq.Buffer(x.shape, bool)
+        queue.submit(kernel, fq.NdRange(*space), x, limit, some, every)
+        for function, out in ((any, some), (all, every)):
+            found, values = by_group(out.numpy(), space[1]), by_group(x, space[1])
+            assert [set(row) for row in found.tolist()] == [{function(r < limit)} for r in values]
 
 
 def test_floating_results_are_within_the_bound_of_reordering(queue):

@@ -11,6 +11,7 @@ from tests.unit.groups.kernels import (
     transpose_tiles,
     two_tiles,
 )
+from tests.unit.tables import for_each
 
 DTYPES = (
     "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
@@ -32,12 +33,19 @@ def test_reverse_in_group(queue, size, groups):
     assert out.numpy().tolist() == x.reshape(groups, size)[:, ::-1].ravel().tolist()
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-def test_every_dtype_in_local_memory(queue, dtype):
-    x = numbers(24, dtype) if dtype != "bool" else numbers(24) > 50
-    out = fq.Buffer(24, dtype)
-    queue.submit(reverse_in_group, fq.NdRange(24, 8), x, fq.LocalAccessor(8, dtype), out)
-    assert out.numpy().tobytes() == x.reshape(3, 8)[:, ::-1].tobytes()
+def test_every_dtype_in_local_memory(queue):
+    inputs = {d: numbers(24, d) if d != "bool" else numbers(24) > 50 for d in DTYPES}
+    outputs = {dtype: fq.Buffer(24, dtype) for dtype in DTYPES}
+    kernel = for_each(reverse_in_group, ("x", "tile", "out"), DTYPES)
+    arguments = [
+        argument
+        for dtype, x in inputs.items()
+        for argument in (x, fq.LocalAccessor(8, dtype), outputs[dtype])
+    ]
+    queue.submit(kernel, fq.NdRange(24, 8), *arguments)
+    for dtype, x in inputs.items():
+        wanted = x.reshape(3, 8)[:, ::-1]
+        assert outputs[dtype].numpy().tobytes() == wanted.tobytes(), dtype
 
 
 def test_a_store_to_local_memory_converts(queue):

@@ -1,10 +1,14 @@
-"""Every library kernel against its NumPy reference, on the interpreter and on the device."""
+"""Every library kernel against its NumPy reference, on the interpreter and on the device.
+
+On the device a kernel's dtypes share one program, which runs the kernel once for each of them.
+"""
 
 from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -12,6 +16,7 @@ import pytest
 
 import fusionq as fq
 from fusionq.kernels import LIBRARY, LibraryKernel
+from tests.unit.tables import for_each
 
 SIZES: dict[int, tuple[tuple[int, ...], ...]] = {
     1: ((1,), (37,), (0,), (1000,)),
@@ -20,13 +25,18 @@ SIZES: dict[int, tuple[tuple[int, ...], ...]] = {
 }
 BEYOND_A_SLAB = (9001,)
 """For kernels that cut a vector into slabs: two whole ones and a part."""
-CASES = [(name, dtype) for name, entry in LIBRARY.items() for dtype in entry.dtypes]
 
 
-@pytest.fixture(scope="module", params=["reference", "device"])
-def queue(request: pytest.FixtureRequest) -> Iterator[fq.FusionQueue]:
+@pytest.fixture(scope="module")
+def interpreter() -> Iterator[fq.FusionQueue]:
+    with fq.FusionQueue("reference") as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def device() -> Iterator[fq.FusionQueue]:
     try:
-        made = fq.FusionQueue("reference" if request.param == "reference" else None)
+        made = fq.FusionQueue()
     except fq.DeviceError as error:
         pytest.skip(f"no SYCL device: {error}")
     with made:
@@ -55,13 +65,32 @@ def check(
     queue: fq.FusionQueue,
     entry: LibraryKernel,
     extents: tuple[int, ...],
-    dtype: str,
-    buffer: Callable[[np.ndarray[Any, Any]], fq.Buffer],
+    dtypes: tuple[str, ...],
+    buffer: Callable[[np.ndarray[Any, Any]], fq.Buffer] = whole,
 ) -> None:
-    arguments = entry.arguments(extents, dtype, np.random.default_rng(7))
-    on_device = [buffer(a) if isinstance(a, np.ndarray) else a for a in arguments]
+    """Run the kernel on each of ``dtypes``, all in one launch, and compare."""
+    arguments = {d: entry.arguments(extents, d, np.random.default_rng(7)) for d in dtypes}
+    on_device = {
+        dtype: [buffer(a) if isinstance(a, np.ndarray) else a for a in own]
+        for dtype, own in arguments.items()
+    }
+    kernel = entry.kernel
+    if len(dtypes) > 1:
+        kernel = for_each(kernel, entry.parameters, dtypes)
+    queue.submit(kernel, entry.range_of(extents), *chain(*on_device.values())).wait()
+    for dtype, own in arguments.items():
+        assert_right(entry, extents, dtype, on_device[dtype], own)
+
+
+def assert_right(
+    entry: LibraryKernel,
+    extents: tuple[int, ...],
+    dtype: str,
+    on_device: Sequence[Any],
+    arguments: Sequence[Any],
+) -> None:
+    """``on_device`` holds what the reference makes of ``arguments``."""
     expected = copy.deepcopy(arguments)
-    queue.submit(entry.kernel, entry.range_of(extents), *on_device).wait()
     bound: float | np.ndarray[Any, Any] = 0
     entry.reference(*expected)
     if entry.reorders and np.dtype(dtype).kind == "f":
@@ -73,10 +102,11 @@ def check(
         if isinstance(found, fq.Buffer):
             assert isinstance(wanted, np.ndarray)
             is_output = parameter == entry.parameters[-1]
+            where = f"{parameter} of {dtype}"
             if is_output and np.any(bound):
-                assert (np.abs(found.numpy() - wanted) <= bound).all(), parameter
+                assert (np.abs(found.numpy() - wanted) <= bound).all(), where
             else:
-                assert_close(found.numpy(), wanted, entry.ulps if is_output else 0, parameter)
+                assert_close(found.numpy(), wanted, entry.ulps if is_output else 0, where)
 
 
 def assert_close(
@@ -89,21 +119,38 @@ def assert_close(
         assert found.tobytes() == wanted.tobytes(), f"{name}: {found!r} for {wanted!r}"
 
 
-@pytest.mark.parametrize(("name", "dtype"), CASES)
-def test_kernel_is_its_reference(queue: fq.FusionQueue, name: str, dtype: str) -> None:
+@pytest.mark.parametrize("name", LIBRARY)
+def test_kernel_is_its_reference_on_the_interpreter(interpreter: fq.FusionQueue, name: str) -> None:
     entry = LIBRARY[name]
-    on_interpreter = queue.device.kind == "reference"
-    for extents in SIZES[entry.ndim][: 3 if on_interpreter else 4]:
-        check(queue, entry, extents, dtype, whole)
-    if entry.family == "slabs" and (dtype == entry.dtypes[0] or not on_interpreter):
-        check(queue, entry, BEYOND_A_SLAB, dtype, whole)
+    for dtype in entry.dtypes:
+        for extents in SIZES[entry.ndim][:3]:
+            check(interpreter, entry, extents, (dtype,))
+    if entry.family == "slabs":
+        check(interpreter, entry, BEYOND_A_SLAB, entry.dtypes[:1])
 
 
 @pytest.mark.parametrize("name", LIBRARY)
-def test_kernel_on_views(queue: fq.FusionQueue, name: str) -> None:
+def test_kernel_is_its_reference_on_the_device(device: fq.FusionQueue, name: str) -> None:
     entry = LIBRARY[name]
+    for extents in SIZES[entry.ndim]:
+        check(device, entry, extents, entry.dtypes)
+    if entry.family == "slabs":
+        check(device, entry, BEYOND_A_SLAB, entry.dtypes)
+
+
+@pytest.mark.parametrize("name", LIBRARY)
+def test_kernel_on_views_on_the_interpreter(interpreter: fq.FusionQueue, name: str) -> None:
+    check_views(interpreter, LIBRARY[name])
+
+
+@pytest.mark.parametrize("name", LIBRARY)
+def test_kernel_on_views_on_the_device(device: fq.FusionQueue, name: str) -> None:
+    check_views(device, LIBRARY[name])
+
+
+def check_views(queue: fq.FusionQueue, entry: LibraryKernel) -> None:
     for buffer in (every_other, backwards):
-        check(queue, entry, SIZES[entry.ndim][1], entry.dtypes[-1], buffer)
+        check(queue, entry, SIZES[entry.ndim][1], entry.dtypes[-1:], buffer)
 
 
 def test_every_family_is_there() -> None:
