@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fusionq.planning.plan import Dependence, Plan, PromotionDecision
+from fusionq.report.progressions import progressions, written
 
 _DEPENDENCES = {
     "GROUP": (
@@ -73,10 +74,14 @@ def _for_dependences(plan: Plan) -> Iterator[str]:
 
 
 def _for_launches(plan: Plan) -> Iterator[str]:
+    concerned: dict[str, list[int]] = {}
     for number, stage in enumerate(plan.stages):
         for part, remedy in _BOUNDARIES.items():
             if stage.boundary is not None and part in stage.boundary:
-                yield f"launch {number}: {remedy}."
+                concerned.setdefault(remedy, []).append(number)
+    for remedy, numbers in concerned.items():
+        which = ", ".join(map(written, progressions(numbers)))
+        yield f"launch{'es' if len(numbers) > 1 else ''} {which}: {remedy}."
 
 
 def _place(d: Dependence) -> str:

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
 from typing import TypeAlias
 
-from fusionq.planning.plan import Dependence
+from fusionq.base.span import Span
+from fusionq.planning.plan import PromotionDecision
 from fusionq.report.advice import promotion_advice
-from fusionq.report.model import ReportModel, Stage, counted
+from fusionq.report.model import ReportModel, Stage, SubmittedKernel, counted
+from fusionq.report.patterns import DependencePattern, dependence_patterns
+from fusionq.report.progressions import progressions, relative, sum_of, written
 
 Line: TypeAlias = list[tuple[str, str]]
 
-MOST_SHOWN = 40
-"""Dependences that the text shows; a list of many steps has thousands."""
+MOST_SHOWN = 20
+"""Patterns of dependences that the text shows."""
+MOST_LETTERS = 160
+"""Of an expression that says what a tile waits for."""
 
 _CACHE_WORDS = {"miss": "made new", "memory": "from the cache in memory", "disk": "from disk"}
 
@@ -27,24 +34,15 @@ def lines(report: ReportModel) -> Iterator[Line]:
         (f", {report.headline}", ""),
     ]
     yield [(f"  plan: {_CACHE_WORDS[report.cache]}{_times(report.timings)}", "dim")]
-    for number, stage in enumerate(report.stages):
-        yield from _stage_lines(report, number, stage)
+    yield from _launches(report)
     if report.dependences:
         yield []
         yield [("Dependences", "bold")]
-        for dependence in report.dependences[:MOST_SHOWN]:
-            yield from _dependence_lines(report, dependence)
-        if len(report.dependences) > MOST_SHOWN:
-            more = len(report.dependences) - MOST_SHOWN
-            yield [(f"  … and {more} more; report.dependences has all", "dim")]
+        yield from _dependences(report)
     if report.promotions:
         yield []
         yield [("Promotions", "bold")]
-        for p in report.promotions:
-            yield [(f"  {p.buffer}: ", ""), (p.scope, _style(p.scope)), (f" — {p.reason}", "")]
-            remedy = promotion_advice(p)
-            if remedy is not None:
-                yield [("    to change that: ", "yellow"), (remedy, "")]
+        yield from _promotions(report)
     if report.choice:
         yield []
         yield [("Choice: ", "bold"), (report.choice, "")]
@@ -58,63 +56,170 @@ def lines(report: ReportModel) -> Iterator[Line]:
             yield [(f"  {text}", "")]
 
 
-def _stage_lines(report: ReportModel, number: int, stage: Stage) -> Iterator[Line]:
-    yield []
-    details = f" of {counted(len(stage.kernels), 'submission')}"
+@dataclass(frozen=True)
+class _Numbering:
+    """How submissions are called: by their numbers, or counted from ``base``, which is ``k``."""
+
+    base: int | None = None
+
+    def of(self, submission: int) -> str:
+        """A submission's number."""
+        return str(submission) if self.base is None else sum_of("k", submission - self.base)
+
+    def within(self, text: str) -> str:
+        """``text`` with the submissions that it names."""
+        return text if self.base is None else relative(text, self.base, "k")
+
+    def several(self, submissions: range) -> tuple[str, str]:
+        """What submissions of a progression are called, and the range of what varies."""
+        if len(submissions) == 1:
+            return self.of(submissions[0]), ""
+        if self.base is None:
+            return "k", f", k = {written(submissions)}"
+        first = submissions[0] - self.base
+        inner = range(first, submissions[-1] - self.base + 1, submissions.step)
+        return "k + j", f", j = {written(inner)}"
+
+
+def _launches(report: ReportModel) -> Iterator[Line]:
+    """Each launch; those that are alike but for the submissions' numbers together."""
+    stages, reasons = report.stages, frozenset(d.reason for d in report.dependences)
+    alike: dict[str, list[int]] = {}
+    for number, stage in enumerate(stages):
+        lines = _launch(report, stage, _Numbering(stage.submissions[0]), reasons)
+        alike.setdefault(_plain(lines), []).append(number)
+    groups = [
+        part
+        for numbers in alike.values()
+        for group in progressions(numbers)
+        for part in _evenly(group, [stages[number].submissions[0] for number in group])
+    ]
+    for group, first in sorted(groups, key=lambda part: part[0][0]):
+        stage = stages[group[0]]
+        numbering = _Numbering() if len(group) == 1 else _Numbering(stage.submissions[0])
+        which, of = f"Launch {group[0]}", f" of {counted(len(stage.kernels), 'submission')}"
+        if len(group) > 1:
+            which, of = f"Launches {written(group)}", f"{of} each, k = {written(first)}"
+        yield []
+        yield [(which, "bold"), (of + _details(stage), "")]
+        yield from _launch(report, stage, numbering, reasons)
+
+
+def _evenly(launches: range, first: Sequence[int]) -> Iterator[tuple[range, range]]:
+    """``launches`` with their first submissions; one by one where these make no progression."""
+    (*parts,) = progressions(first)
+    if len(parts) == 1 and len(parts[0]) == len(launches):
+        yield launches, parts[0]
+        return
+    for launch, submission in zip(launches, first, strict=True):
+        yield range(launch, launch + 1), range(submission, submission + 1)
+
+
+def _details(stage: Stage) -> str:
+    details = ""
     if stage.work_group is not None:
         details += f", work-groups of {' × '.join(map(str, stage.work_group))}"
         details += " (chosen by fusionq)" if stage.work_group_chosen else ""
     if stage.barriers:
         details += f", {counted(stage.barriers, 'barrier')}"
-    yield [(f"Launch {number}", "bold"), (details, "")]
+    return details
+
+
+def _launch(
+    report: ReportModel, stage: Stage, numbering: _Numbering, reasons: Iterable[str]
+) -> list[Line]:
+    """Why a launch is apart, and what it holds."""
+    found: list[Line] = []
     if stage.boundary:
-        boundary = without_reasons(stage.boundary, report.dependences)
-        yield [("  apart because: ", "yellow"), (boundary, "")]
-    if stage.tiled:
-        yield from _tiled_lines(stage)
-        return
+        boundary = numbering.within(without_reasons(stage.boundary, reasons))
+        found.append([("  apart because: ", "yellow"), (boundary, "")])
+    return [*found, *(_tiled_lines(stage) if stage.tiled else _members(report, stage, numbering))]
+
+
+def _members(report: ReportModel, stage: Stage, numbering: _Numbering) -> Iterator[Line]:
+    """The submissions of a launch and the barriers between them; those that repeat in one line."""
     inserted = {barrier.before: barrier.reason for barrier in stage.inserted}
-    name_width = max((len(_name(report, k.index)) for k in stage.kernels), default=0)
+    alike: dict[tuple[object, ...], list[int]] = {}
+    kernels = {k.index: k for k in stage.kernels}
+    for index, k in kernels.items():
+        barrier = inserted.get(index)
+        reason = None if barrier is None else relative(barrier, index, "k")
+        alike.setdefault((k.kernel, k.range, k.span, reason), []).append(index)
+    position = {index: place for place, index in enumerate(kernels)}
+    groups = [group for numbers in alike.values() for group in progressions(numbers)]
+    groups.sort(key=lambda group: position[group[0]])
+    names = {}
+    for group in groups:
+        which, where = numbering.several(group)
+        names[group] = f"[{which}] {report.submissions[group[0]].name}{where}"
+    name_width = max((len(name) for name in names.values()), default=0)
     range_width = max((len(k.range) for k in stage.kernels), default=0)
-    for k in stage.kernels:
+    for group in groups:
+        k = kernels[group[0]]
         if k.index in inserted:
-            yield [("  ── barrier: ", "magenta"), (inserted[k.index], "")]
+            which, _ = numbering.several(group)
+            several = len(group) > 1
+            reason = relative(inserted[k.index], k.index, which) if several else (
+                numbering.within(inserted[k.index])
+            )  # fmt: skip
+            text = f"  ── barrier before each of these {len(group)}: " if several else (
+                "  ── barrier: "
+            )  # fmt: skip
+            yield [(text, "magenta"), (reason, "")]
         yield [
-            (f"  {_name(report, k.index):<{name_width}}  {k.range:<{range_width}}  ", ""),
+            (f"  {names[group]:<{name_width}}  {k.range:<{range_width}}  ", ""),
             (f"{k.span}", "cyan"),
             (f"  {k.span.text.strip()}", "dim"),
         ]
 
 
 def _tiled_lines(stage: Stage) -> Iterator[Line]:
-    """The stages of a persistent kernel; runs of stages that wait alike in one line."""
+    """The stages of a persistent kernel; those that do and wait alike in one line."""
     kernels = {k.index: k for k in stage.kernels}
-    described: list[tuple[str, str, int, int]] = []
+    alike: dict[tuple[str, str, str, Span], list[int]] = {}
     for number, tiled in enumerate(stage.tiled):
-        names = ", ".join(kernels[s].kernel for s in tiled.submissions)
+        members = [kernels[s] for s in tiled.submissions]
         waits = "; ".join(
-            f"the stage {number - producer} before, items {items}"
+            f"the stage {number - producer} before, items {shortened(items)}"
             for producer, items in tiled.waits
         )
-        if described and described[-1][:2] == (names, waits):
-            described[-1] = (names, waits, described[-1][2], number)
-        else:
-            described.append((names, waits, number, number))
-    for names, waits, first, last in described:
-        which = f"stage {first}" if first == last else f"stages {first} to {last}"
-        first_kernel = kernels[stage.tiled[first].submissions[0]]
+        key = _kernel_names(members), waits, members[0].range, members[0].span
+        alike.setdefault(key, []).append(number)
+    groups = [(group, key) for key, numbers in alike.items() for group in progressions(numbers)]
+    for group, (names, waits, range_, span) in sorted(groups, key=lambda found: found[0][0]):
+        which = f"stage {group[0]}" if len(group) == 1 else f"stages {written(group)}"
         yield [
-            (f"  {which}: {names}  {first_kernel.range}  ", ""),
-            (f"{first_kernel.span}", "cyan"),
-            (f"  {first_kernel.span.text.strip()}", "dim"),
+            (f"  {which}: {names}  {range_}  ", ""),
+            (f"{span}", "cyan"),
+            (f"  {span.text.strip()}", "dim"),
         ]
         if waits:
             yield [("    each tile waits for ", "magenta"), (waits, "")]
 
 
-def _dependence_lines(report: ReportModel, d: Dependence) -> Iterator[Line]:
+def _kernel_names(members: Sequence[SubmittedKernel]) -> str:
+    """The kernels' names; of several in a row that are the same, their number and the name."""
+    runs = [(name, len(list(same))) for name, same in groupby(k.kernel for k in members)]
+    return ", ".join(name if count == 1 else f"{count} × {name}" for name, count in runs)
+
+
+def _dependences(report: ReportModel) -> Iterator[Line]:
+    """Every dependence, those that repeat as one pattern."""
+    patterns = dependence_patterns(report.dependences, lambda s: report.submissions[s].name)
+    for pattern in patterns[:MOST_SHOWN]:
+        yield from _dependence_lines(report, pattern)
+    more = sum(pattern.count for pattern in patterns[MOST_SHOWN:])
+    if more:
+        yield [(f"  … and {more} more; report.dependences has all", "dim")]
+
+
+def _dependence_lines(report: ReportModel, pattern: DependencePattern) -> Iterator[Line]:
+    d = pattern.first
+    producer, consumer = (report.submissions[s].name for s in (d.producer, d.consumer))
+    where = f", {pattern.where}" if pattern.where else ""
     yield [
-        (f"  {d.buffer}: {_name(report, d.producer)} → {_name(report, d.consumer)}  {d.kind} ", ""),
+        (f"  {d.buffer}: [{pattern.producer}] {producer} → [{pattern.consumer}] {consumer}", ""),
+        (f"{where}  {d.kind} ", ""),
         (d.scope, _style(d.scope)),
         (f" — {d.reason}", ""),
     ]
@@ -123,20 +228,46 @@ def _dependence_lines(report: ReportModel, d: Dependence) -> Iterator[Line]:
         yield [(f"    {span!s:<{width}}", "cyan"), (f"  {span.text.strip()}", "dim")]
 
 
-def without_reasons(boundary: str, dependences: Sequence[Dependence]) -> str:
-    """Why a launch is apart, without what the list of dependences says anyway."""
-    for d in dependences:
-        boundary = boundary.replace(f" ({d.reason})", "")
+def _promotions(report: ReportModel) -> Iterator[Line]:
+    """Where each flagged buffer went; buffers of which the same is to be said in one line."""
+    alike: dict[tuple[str, int, str, str], list[PromotionDecision]] = {}
+    for p in report.promotions:
+        key = p.buffer, p.argument, p.scope, relative(p.reason, p.submission, "k")
+        alike.setdefault(key, []).append(p)
+    groups = [
+        (group, next(p for p in same if p.submission == group[0]), key[3])
+        for key, same in alike.items()
+        for group in progressions(p.submission for p in same)
+    ]
+    position = {p: place for place, p in enumerate(report.promotions)}
+    for group, p, reason in sorted(groups, key=lambda found: position[found[1]]):
+        of = f" of [k], k = {written(group)}" if len(group) > 1 else ""
+        said = reason if len(group) > 1 else p.reason
+        yield [(f"  {p.buffer}{of}: ", ""), (p.scope, _style(p.scope)), (f" — {said}", "")]
+        remedy = promotion_advice(p)
+        if remedy is not None:
+            yield [("    to change that: ", "yellow"), (remedy, "")]
+
+
+def without_reasons(boundary: str, reasons: Iterable[str]) -> str:
+    """Why a launch is apart, without the ``reasons`` that the list of dependences says anyway."""
+    for reason in reasons:
+        boundary = boundary.replace(f" ({reason})", "")
     return boundary
 
 
-def _name(report: ReportModel, index: int) -> str:
-    return f"[{index}] {report.submissions[index].name}"
+def shortened(text: str) -> str:
+    """``text`` up to where a line would be too long to be read."""
+    return text if len(text) <= MOST_LETTERS else f"{text[:MOST_LETTERS]}…"
+
+
+def _plain(lines: Iterable[Line]) -> str:
+    return "\n".join("".join(text for text, _ in line) for line in lines)
 
 
 def _style(word: str) -> str:
     return "bold green" if word in _GOOD else "bold yellow"
 
 
-def _times(timings: dict[str, float]) -> str:
+def _times(timings: Mapping[str, float]) -> str:
     return "".join(f" · {phase} {seconds * 1e3:.2f} ms" for phase, seconds in timings.items())

@@ -70,6 +70,7 @@ class LaunchesPicture:
         self._report = report
         self._homes = {self._storage(p.submission, p.argument): p.scope for p in report.promotions}
         self._needs = _needs(report.dependences, len(report.submissions))
+        reasons = frozenset(d.reason for d in report.dependences)
         left = MOST_INCHES
         self._boxes: list[tuple[list[str], list[_Row]]] = []
         for number, stage in enumerate(report.stages):
@@ -77,7 +78,7 @@ class LaunchesPicture:
                 break
             apart: list[str] = []
             if stage.boundary:
-                text = f"apart: {without_reasons(stage.boundary, report.dependences)}"
+                text = f"apart: {without_reasons(stage.boundary, reasons)}"
                 apart = wrapped(text, _SIZE, _ARCS - MARGIN - 0.2, 2)
             rows = self._launch(number, stage, left)
             self._boxes.append((apart, rows))
