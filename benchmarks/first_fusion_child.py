@@ -66,7 +66,7 @@ def main() -> None:
     phases["other"] -= sum(timings.values())
     known = ("interpreter", "import_numpy", "import_fusionq", "open_device", "make_buffers")
     ordered = {phase: phases[phase] for phase in known}
-    ordered |= timings | {"other": phases["other"], "run": phases["run"]}
+    ordered |= {**timings, "other": phases["other"], "run": phases["run"]}
     ordered["total"] = sum(ordered.values())
 
     a, b, c, d = arrays
