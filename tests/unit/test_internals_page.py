@@ -47,32 +47,32 @@ def spans(page: str) -> list[str]:
 
 @cache
 def names() -> tuple[frozenset[str], dict[str, frozenset[str]]]:
-    """Every name of the package (modules, what they define, parameters, words of a Literal), and
-    what each module and each class holds."""
+    """Every name of the package and of the tests' options (modules, what they define, parameters,
+    words of a Literal), and what each module and each class holds."""
     found: set[str] = {"fusionq"}
     inside: dict[str, set[str]] = {"fusionq": set()}
-    for source in SOURCES:
-        for path in source.rglob("*.py"):
-            module = path.parent.name if path.stem == "__init__" else path.stem
-            found |= {path.parent.name, module}
-            inside.setdefault(path.parent.name, set()).add(module)
-            tree = ast.parse(path.read_text(encoding="utf-8"))
-            inside.setdefault(module, set()).update(defined(tree))
-            for node in ast.walk(tree):
-                if isinstance(node, ast.ClassDef):
-                    members = set(defined(node))
-                    for child in ast.walk(node):
-                        if isinstance(child, ast.Attribute):
-                            members.add(child.attr)
-                    inside.setdefault(node.name, set()).update(members)
-                    found |= members
-                if isinstance(node, ast.FunctionDef):
-                    arguments = node.args
-                    every = (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)
-                    found |= {a.arg for a in every}
-                if isinstance(node, ast.Constant) and isinstance(node.value, str):
-                    found.add(node.value)
-            found |= set(defined(tree))
+    paths = [path for source in SOURCES for path in source.rglob("*.py")]
+    for path in (*paths, ROOT / "tests" / "conftest.py"):
+        module = path.parent.name if path.stem == "__init__" else path.stem
+        found |= {path.parent.name, module}
+        inside.setdefault(path.parent.name, set()).add(module)
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        inside.setdefault(module, set()).update(defined(tree))
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ClassDef):
+                members = set(defined(node))
+                for child in ast.walk(node):
+                    if isinstance(child, ast.Attribute):
+                        members.add(child.attr)
+                inside.setdefault(node.name, set()).update(members)
+                found |= members
+            if isinstance(node, ast.FunctionDef):
+                arguments = node.args
+                every = (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)
+                found |= {a.arg for a in every}
+            if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                found.add(node.value)
+        found |= set(defined(tree))
     return frozenset(found), {name: frozenset(held) for name, held in inside.items()}
 
 
