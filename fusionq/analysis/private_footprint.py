@@ -25,21 +25,23 @@ from fusionq.analysis.list_analysis import ListAnalysis
 from fusionq.analysis.proof import TooManyOperations, limited_operations
 from fusionq.ir.nodes import Atomic
 
-PRIVATE_BYTES_LIMIT = 512
-"""More private memory an item than this spills on any device and is not a gain."""
 
-
-def private_footprint(analysis: ListAnalysis, uses: Sequence[Use], mode: Mode) -> Footprint | str:
+def private_footprint(
+    analysis: ListAnalysis, uses: Sequence[Use], mode: Mode, private_bytes: int
+) -> Footprint | str:
     """What each work-item owns of the memory that ``uses`` (all its accesses in one fused
-    kernel, in program order) touch, or the reason why it cannot be private."""
+    kernel, in program order) touch, ``private_bytes`` at most; or the reason why it cannot be
+    private."""
     try:
         with limited_operations(questions=20):
-            return _footprint(analysis, uses, mode)
+            return _footprint(analysis, uses, mode, private_bytes)
     except TooManyOperations as error:
         return str(error)
 
 
-def _footprint(analysis: ListAnalysis, uses: Sequence[Use], mode: Mode) -> Footprint | str:
+def _footprint(
+    analysis: ListAnalysis, uses: Sequence[Use], mode: Mode, private_bytes: int
+) -> Footprint | str:
     unfit = unfit_for_promotion(analysis, uses)
     if unfit is not None:
         return unfit
@@ -59,9 +61,9 @@ def _footprint(analysis: ListAnalysis, uses: Sequence[Use], mode: Mode) -> Footp
     if isinstance(box, str):
         return box
     size = prod(box.extents) * argument_of(analysis, uses[0]).dtype.nbytes
-    if size > PRIVATE_BYTES_LIMIT:
+    if size > private_bytes:
         return (
             f"a work-item's {' x '.join(map(str, box.extents))} elements take {size} bytes, more "
-            f"than the {PRIVATE_BYTES_LIMIT} that private memory is used for"
+            f"than the {private_bytes} that private memory is used for"
         )
     return box

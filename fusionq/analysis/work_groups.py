@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from itertools import count, takewhile
 from math import lcm, prod
 
 import islpy as isl
@@ -13,22 +14,7 @@ from fusionq.analysis.item_relations import same_group, to_space
 from fusionq.analysis.item_space import ItemSpace, Mode, global_range, largest
 from fusionq.analysis.list_analysis import ListAnalysis
 from fusionq.analysis.proof import TooManyOperations, limited_operations
-
-SIZES = (256, 512, 1024, 128, 64, 32, 16, 8, 4, 2)
-"""Work-items in a group, best first: large enough to vectorise and to amortise a group's start,
-small enough to share the work among compute units."""
-
-LARGEST = 1024
-"""Work-items in a group that fusionq chooses, at most: a group runs on one compute unit."""
-
-LARGEST_TILE = 4096
-"""The same where they are a tile that the dependences ask for, such as a row."""
-
-WIDE = 16
-"""Work-items along the last dimension, which a compiler vectorises."""
-
-ENOUGH_GROUPS = 8
-"""Of columns, which are better wide: neighbouring columns lie together in memory."""
+from fusionq.base.target import Target
 
 
 def candidates(
@@ -36,7 +22,7 @@ def candidates(
     found: Sequence[Found],
     space: ItemSpace,
     extents: Sequence[int],
-    max_work_group_size: int,
+    target: Target,
 ) -> Iterator[tuple[int, ...]]:
     """Work-group sizes worth a try for ``space``, in which ``found`` have to stay inside
     work-groups: the user's if it is explicit; else those of the tiles in which work-items
@@ -45,10 +31,10 @@ def candidates(
         yield space.local_range
         return
     ones = (1,) * (space.ndim - 1)
-    lines = [(*ones, size) for size in SIZES]
+    lines = [(*ones, size) for size in _sizes(target)]
     squares = [(*ones[1:], side, side) for side in (16, 8, 32, 4) if ones]
     lengths = _tile_lengths(analysis, found, space)
-    tiles = [] if lengths is None else _tiles(lengths, extents)
+    tiles = [] if lengths is None else _tiles(lengths, extents, target)
     if lengths is not None and any(n > 1 for n in lengths):
         sizes = [*tiles, *lines, *squares]
     else:
@@ -56,8 +42,17 @@ def candidates(
     sizes.append(tuple(extents))
     for local in dict.fromkeys(sizes):
         whole = all(size >= extent for size, extent in zip(local, extents, strict=True))
-        if 0 < prod(local) <= min(max_work_group_size, LARGEST if whole else LARGEST_TILE):
+        most = target.largest_barrier_group if whole else target.largest_tile_group
+        if 0 < prod(local) <= min(target.device.max_work_group_size, most):
             yield local
+
+
+def _sizes(target: Target) -> list[int]:
+    """Powers of two of work-items in a group, best first: the preferred, larger, smaller."""
+    best = target.preferred_work_group
+    larger = takewhile(lambda n: n <= target.largest_barrier_group, (best << k for k in count()))
+    smaller = takewhile(lambda n: n > 1, (best >> k for k in count(1)))
+    return [*larger, *smaller]
 
 
 def _tile_lengths(
@@ -83,23 +78,27 @@ def _tile_lengths(
     return None
 
 
-def _tiles(lengths: Sequence[int], extents: Sequence[int]) -> list[tuple[int, ...]]:
+def _tiles(
+    lengths: Sequence[int], extents: Sequence[int], target: Target
+) -> list[tuple[int, ...]]:
     """Work-groups that are tiles of ``lengths`` (0: that of the range): as many of them in the
-    last dimension as the best of SIZES holds, of columns as many as leave ENOUGH_GROUPS; or
-    one."""
+    last dimension as the preferred work-group holds, of columns, which lie together in memory, as
+    many as leave work-groups for all compute units; or one."""
     tile = [length or extent for length, extent in zip(lengths, extents, strict=True)]
     if 0 in tile:
         return []
     tiles = [tile]
-    if prod(tile) > LARGEST:  # a reversal counts in twice its tile's length
+    if prod(tile) > target.largest_barrier_group:  # a reversal counts in twice its tile's length
         tiles.insert(0, [n // 2 if n % 2 == 0 else n for n in tile])
     found = []
+    wide = target.vector_width
     for *outer, last in tiles:
         size = prod(outer) * last
-        many = SIZES[0] // size
+        many = target.preferred_work_group // size
         if last == 1 < size:
-            share = max(extents[-1] // ENOUGH_GROUPS, WIDE)
-            many = max(many, min(share, LARGEST_TILE // size) // WIDE * WIDE)
+            groups = target.groups_per_compute_unit * target.device.compute_units
+            share = min(max(extents[-1] // groups, wide), target.largest_tile_group // size)
+            many = max(many, share // wide * wide)
         found += [(*outer, last * max(many, 1)), (*outer, last)]
     return found
 

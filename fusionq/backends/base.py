@@ -9,7 +9,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
-from fusionq.base.target import DeviceInfo, FloatMode, LaunchShape
+from fusionq.base.target import DeviceInfo, FloatMode, LaunchShape, Target
 from fusionq.codegen.device_source import DeviceSource
 from fusionq.ir.nodes import Kernel
 
@@ -82,7 +82,12 @@ class PreparedLaunch(Protocol):
 class Backend(Protocol):
     """One in-order queue on one device."""
 
-    info: DeviceInfo
+    target: Target
+    """The device as the compiler sees it."""
+
+    @property
+    def info(self) -> DeviceInfo:
+        """The device as people see it: ``target.device``."""
 
     def allocate(self, nbytes: int) -> Allocation:
         """New memory, contents undefined; DeviceError if there is not enough."""
@@ -108,7 +113,7 @@ class KeepsPrograms(Protocol):
     """A backend whose programs can outlive the process."""
 
     @property
-    def keep_domain(self) -> tuple[str, ...]:
+    def keep_domain(self) -> tuple[object, ...]:
         """What a kept program depends on beside kernel and floating mode."""
 
     def keep(self, program: Program) -> KeptProgram | None:

@@ -1,16 +1,18 @@
-"""What the compiler and the user need to know of a device."""
+"""The target machine of planning, tiling, cost estimates, launch shapes and code generation."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeAlias
+
+from fusionq.base.assumptions import Column, assumed
 
 FloatMode: TypeAlias = Literal["strict", "fast"]
 
 
 @dataclass(frozen=True, slots=True)
 class DeviceInfo:
-    """What the compiler and the user need to know of a device; sizes in bytes."""
+    """What a device says of itself and people want to know; sizes in bytes."""
 
     name: str
     vendor: str
@@ -35,3 +37,136 @@ class LaunchShape:
 
     global_range: tuple[int, ...]
     local_range: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Costs:
+    """What launches, instructions of a persistent kernel and memory cost: seconds, and bytes or
+    operations a second."""
+
+    launch_seconds: float
+    """Of a launch behind others that does next to nothing."""
+    instruction_seconds: float
+    """Of taking, waiting for and completing one tile."""
+    memory_bandwidth: float
+    """Of arrays beyond the caches, all workers together."""
+    cache_bandwidth: float
+    """Of arrays that stay in the caches, all workers together."""
+    worker_operations: float
+    """Scalar operations a second of one worker, vectors counted by their lanes."""
+    interior_speedup: float
+    """How much faster a stage computes without its conditions on ids."""
+    start_launches: float
+    """Launches that the start of a persistent kernel costs: its last worker often begins late."""
+    measured: bool = False
+    """Whether they were measured on this device (``execution.device_costs``)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A machine as the compiler sees it.
+
+    ``device`` and the fields in ``asked`` come from the device; the other fields are assumed, by
+    ``base.assumptions``, which has the source of each; ``costs`` are measured where they say so.
+    A *worker* is the work-group that takes the tiles of a persistent kernel: one sub-group on a
+    CPU, a block on a GPU.  Targets that differ in their costs only are equal: no proof rests on
+    those.
+    """
+
+    device: DeviceInfo
+
+    sub_group_size: int
+    """Work-items that run in lockstep and can exchange values."""
+    worker_size: int
+    """Work-items of a worker; a multiple of ``sub_group_size``."""
+    resident_workers: int
+    """Workers that run at once."""
+
+    vector_width: int
+    """Work-items of the last dimension that run as one vector: a multiple leaves no remainder."""
+    preferred_work_group: int
+    """Work-items of a work-group: enough for vectors and for what a group's start costs, few enough
+    to share the work among compute units."""
+    largest_plain_group: int
+    """Work-items of a work-group of a plain range, at most."""
+    largest_barrier_group: int
+    """Work-items of a work-group that keeps a dependence inside, at most: a group runs on one
+    compute unit."""
+    largest_tile_group: int
+    """The same where the work-group is a tile that the dependence asks for, such as a row."""
+    groups_per_compute_unit: int
+    """Work-groups that keep all compute units busy to the end."""
+
+    cache_line_bytes: int
+    """What two workers must not write to at once."""
+    worker_cache_bytes: int
+    """Of the largest cache that a worker has for itself."""
+    cache_bytes: int
+    """Of the largest cache that all workers share."""
+    private_bytes: int
+    """Of private memory that a promoted buffer may take in a work-item before it spills."""
+
+    launch_operations: int
+    """Scalar operations of all work-items that take as long as a launch, whatever their order."""
+    launch_idle_items: int
+    """Work-items of a compute unit that take as long as a launch to find nothing to do between two
+    barriers."""
+    machine_balance: int
+    """Operations for each byte from which on it does not matter how memory is read."""
+
+    smallest_tile: int
+    """Work-items of a tile for which an instruction costs little."""
+    pipelined_tile: int
+    """Work-items of a tile that goes through many stages: few enough for a worker's cache."""
+    unequal_tile: int
+    """Work-items of the largest tile of a part of the memory where stages differ in size: the
+    other stages' tiles are smaller."""
+    largest_tile: int
+    """Work-items of a tile, at most."""
+    small_stage: int
+    """Work-items below which a stage is cut into one tile for each worker."""
+    tiles_per_worker: int
+    """Tiles of a larger stage for each worker, so that all end at about the same time."""
+    shortest_block: int
+    """Stages that memory goes through at once even where they leave a worker's cache."""
+
+    start_spin_limit: int
+    """Polls after which a worker no longer waits for the others to start, and takes tickets."""
+    polls_between_checks: int
+    """Polls of a counter after which a waiting worker looks whether another has stalled."""
+    spin_limit: int
+    """Polls of a counter after which a wait has stalled: far longer than a busy machine keeps from
+    a worker what others wait for."""
+
+    counter_copies: int
+    """Places over which work-groups spread a counter of a profile."""
+    early_clock_ns: int
+    """How much earlier than the statements before it a cycle counter may be read."""
+
+    costs: Costs = field(compare=False)
+    asked: frozenset[str] = field(default=frozenset(), compare=False)
+    """The fields beside ``device`` that the device itself gave."""
+
+    @property
+    def control_line(self) -> int:
+        """Words (uint32) of a line of a persistent kernel's control memory: a cache line."""
+        return self.cache_line_bytes // 4
+
+    @property
+    def kept_bytes(self) -> int:
+        """Bytes of a list's memory that stay in the caches from launch to launch: half of what
+        they hold, since the rest of the machine uses them too."""
+        return self.cache_bytes // 2
+
+
+def target_of(device: DeviceInfo, **asked: Any) -> Target:
+    """The target of ``device``: ``asked`` is what the device itself says (0 where it says nothing);
+    the other fields are assumed."""
+    column: Column = "gpu" if device.kind in ("gpu", "accelerator") else "cpu"
+    given = {name: value for name, value in asked.items() if value}
+    return Target(
+        device,
+        **{**assumed(Target, column), "resident_workers": device.compute_units, **given},
+        asked=frozenset({"resident_workers", *given}),
+        costs=Costs(**assumed(Costs, column)),
+    )

@@ -17,7 +17,7 @@ from fusionq.analysis.submission import ScalarArgument, Submission
 from fusionq.backends.base import KeepsPrograms, KeptProgram
 from fusionq.base.config import debug_level
 from fusionq.base.options import FusionOptions
-from fusionq.base.target import DeviceInfo, FloatMode
+from fusionq.base.target import FloatMode, Target
 from fusionq.cache.disk import disk_store
 from fusionq.cache.keys import digest
 from fusionq.cache.relocation import Place, absolute, relative
@@ -52,9 +52,9 @@ class CheckedKernel:
 
 
 # ------------------------------------------------------------------------------- checks
-def kept_check(submission: Submission, info: DeviceInfo) -> CheckedKernel | None:
+def kept_check(submission: Submission, target: Target) -> CheckedKernel | None:
     """What is known of the kernel of ``submission`` and its structure."""
-    contents = _read(_structure("check", (submission,), FusionOptions(), info), "check")
+    contents = _read(_structure("check", (submission,), FusionOptions(), target), "check")
     if contents is None:
         return None
 
@@ -71,20 +71,20 @@ def kept_check(submission: Submission, info: DeviceInfo) -> CheckedKernel | None
 
 
 def keep_check(
-    submission: Submission, info: DeviceInfo, facts: KernelFacts, passed: Sequence[Validity]
+    submission: Submission, target: Target, facts: KernelFacts, passed: Sequence[Validity]
 ) -> None:
     """Remember what was found out about ``submission``, the latest first."""
     checked = CheckedKernel(facts, tuple(dict.fromkeys(passed))[:MOST_VARIANTS])
-    key = _structure("check", (submission,), FusionOptions(), info)
+    key = _structure("check", (submission,), FusionOptions(), target)
     _write(key, "check", lambda: json.dumps(encode(checked)).encode())
 
 
 # -------------------------------------------------------------------------------- plans
 def kept_plans(
-    submissions: Sequence[Submission], options: FusionOptions, info: DeviceInfo
+    submissions: Sequence[Submission], options: FusionOptions, target: Target
 ) -> tuple[Plan, ...]:
     """The plans for lists of the structure of ``submissions``."""
-    contents = _read(_structure("plan", submissions, options, info), "plan")
+    contents = _read(_structure("plan", submissions, options, target), "plan")
     if contents is None:
         return ()
 
@@ -104,7 +104,7 @@ def keep_plans(
     plans: Sequence[Plan],
     submissions: Sequence[Submission],
     options: FusionOptions,
-    info: DeviceInfo,
+    target: Target,
 ) -> None:
     """Remember ``plans``, the latest first."""
     kept = [replace(plan, timings={}) for plan in plans[:MOST_VARIANTS]]
@@ -112,7 +112,7 @@ def keep_plans(
     def contents() -> bytes:
         return json.dumps(relative([encode(p) for p in kept], _functions(submissions))).encode()
 
-    _write(_structure("plan", submissions, options, info), "plan", contents)
+    _write(_structure("plan", submissions, options, target), "plan", contents)
 
 
 # ----------------------------------------------------------------------------- programs
@@ -149,13 +149,13 @@ def keep_program(
 
 # --------------------------------------------------------------------------- the files
 def _structure(
-    kind: str, submissions: Sequence[Submission], options: FusionOptions, info: DeviceInfo
+    kind: str, submissions: Sequence[Submission], options: FusionOptions, target: Target
 ) -> Callable[[], str | None]:
     def key() -> str | None:
         texts = tuple(s.text.digest for s in submissions if s.text is not None)
         if len(texts) < len(submissions):
             return None
-        return digest(kind, texts, structure_key(submissions, options, info))
+        return digest(kind, texts, structure_key(submissions, options, target))
 
     return key
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 
-from fusionq.base.target import FloatMode
+from fusionq.base.target import FloatMode, Target
 from fusionq.codegen.device_source import DeviceSource, Pointer, Slot
 from fusionq.codegen.dialect import Dialect
 from fusionq.codegen.early_exits import shielded
@@ -24,8 +24,10 @@ from fusionq.ir.types import INT64, UINT64, ScalarType
 from fusionq.ir.walk import local_memories, statements
 
 
-def generate(kernel: Kernel, fp: FloatMode, dialect: Dialect = OPENCL_C) -> DeviceSource:
-    """The source of ``kernel``; the same kernel gives the same text.
+def generate(
+    kernel: Kernel, fp: FloatMode, target: Target, dialect: Dialect = OPENCL_C
+) -> DeviceSource:
+    """The source of ``kernel`` on ``target``; the same kernel gives the same text.
 
     Arrays arrive as 64-bit addresses: so one text serves USM and, where the device reaches
     it, ordinary host memory.
@@ -33,7 +35,7 @@ def generate(kernel: Kernel, fp: FloatMode, dialect: Dialect = OPENCL_C) -> Devi
     if kernel.body and isinstance(kernel.body[0], Persistent):
         from fusionq.codegen.persistent import generate_persistent
 
-        return generate_persistent(kernel, kernel.body[0], fp, dialect)
+        return generate_persistent(kernel, kernel.body[0], fp, target, dialect)
     helpers = Helpers(dialect)
     lines = statement_lines(kernel, [shielded(flatten_blocks(kernel.body))], dialect, helpers)
     entry_point = Names(dialect).fresh(kernel.name)

@@ -4,32 +4,21 @@ from __future__ import annotations
 
 from math import prod
 
-from fusionq.base.target import DeviceInfo, LaunchShape
-
-VECTOR = 16
-"""Work-items that a CPU device runs as one vector: a multiple of it in the fastest dimension
-leaves no scalar remainder."""
-
-LARGEST_GROUP = {"cpu": 4096, "gpu": 256, "accelerator": 256, "reference": 256}
-"""On a CPU a work-group is one task of the scheduler: 4096 items ran 5 to 15 % faster than 256,
-8192 no faster."""
-
-SMALLEST_GROUP = 256
-GROUPS_PER_COMPUTE_UNIT = 4
-"""Enough to keep all compute units busy to the end."""
+from fusionq.base.target import LaunchShape, Target
 
 
-def launch_shape(range: tuple[int, ...], info: DeviceInfo) -> LaunchShape:
+def launch_shape(range: tuple[int, ...], target: Target) -> LaunchShape:
     """The launch for a plain range of 1 to 3 extents (SYCL order), all positive.
 
     The global range is ``range`` rounded up to whole work-groups; the kernel guards the rest.
     A work-group takes as much as it can of the fastest dimension, then of the next: rows of
     contiguous memory.
     """
-    limit = min(LARGEST_GROUP[info.kind], info.max_work_group_size)
-    share = -(-prod(range) // (GROUPS_PER_COMPUTE_UNIT * info.compute_units))
-    budget = min(max(share, SMALLEST_GROUP), limit)
-    vector = min(VECTOR, limit)
+    limit = min(target.largest_plain_group, target.device.max_work_group_size)
+    groups = target.groups_per_compute_unit * target.device.compute_units
+    share = -(-prod(range) // groups)
+    budget = min(max(share, target.preferred_work_group), limit)
+    vector = min(target.vector_width, limit)
     *slower, fastest = range
     local = [max(min(_round_up(_even_part(fastest, budget), vector), limit // vector * vector), 1)]
     for extent in reversed(slower):

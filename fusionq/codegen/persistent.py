@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from fusionq.base.target import FloatMode
+from fusionq.base.target import FloatMode, Target
 from fusionq.codegen import queue_layout as q
 from fusionq.codegen.device_source import DeviceSource, Pointer, Scalar, Slot
 from fusionq.codegen.dialect import Dialect
@@ -20,7 +20,7 @@ from fusionq.codegen.intervals import Intervals
 from fusionq.codegen.kernel_source import StatementLines, parameter_text, statement_lines
 from fusionq.codegen.memory import Memory
 from fusionq.codegen.names import Names
-from fusionq.codegen.queue_protocol import PROTOCOL, STALLED, wait_function
+from fusionq.codegen.queue_protocol import STALLED, protocol, wait_function
 from fusionq.codegen.record_text import NO_RECORDS, RecordText, record_text
 from fusionq.codegen.scoping import Body
 from fusionq.codegen.tile_loop import InnerPart, InTile, tile_loop
@@ -28,7 +28,7 @@ from fusionq.ir.nodes import Expr, Kernel, Persistent, StageCode
 from fusionq.ir.types import INT64, UINT32, ScalarType
 
 _HEAD = """\
-__attribute__((intel_reqd_sub_group_size({lanes}), reqd_work_group_size({lanes}, 1, 1)))
+__attribute__((intel_reqd_sub_group_size({lanes}), reqd_work_group_size({worker}, 1, 1)))
 {qualifier} {name}(
 {parameters}) {{
     __global const long* const fq_schedule = (__global const long*){schedule};
@@ -73,17 +73,20 @@ class _Code:
 
 
 def generate_persistent(
-    kernel: Kernel, body: Persistent, fp: FloatMode, dialect: Dialect
+    kernel: Kernel, body: Persistent, fp: FloatMode, target: Target, dialect: Dialect
 ) -> DeviceSource:
-    """The source of a persistent kernel, whose body is ``body``."""
-    return _PersistentPrinter(kernel, body, fp, dialect).print()
+    """The source of a persistent kernel on ``target``, whose body is ``body``."""
+    return _PersistentPrinter(kernel, body, fp, target, dialect).print()
 
 
 class _PersistentPrinter:
-    def __init__(self, kernel: Kernel, body: Persistent, fp: FloatMode, dialect: Dialect) -> None:
+    def __init__(
+        self, kernel: Kernel, body: Persistent, fp: FloatMode, target: Target, dialect: Dialect
+    ) -> None:
         self.kernel = kernel
         self.body = body
         self.fp = fp
+        self.target = target
         self.dialect = dialect
         self.memory = Memory(kernel, _Given(dialect))
         self.helpers = Helpers(dialect)
@@ -113,7 +116,8 @@ class _PersistentPrinter:
         records = self.records
         slots = memory.slots()
         head = _HEAD.format(
-            lanes=q.SUB_GROUP, qualifier=self.dialect.kernel_qualifier, name=entry_point,
+            lanes=self.target.sub_group_size, worker=self.target.worker_size,
+            qualifier=self.dialect.kernel_qualifier, name=entry_point,
             parameters=",\n".join(f"    {parameter_text(self.kernel, s, memory, self.dialect)}"
                                   for s in slots),
             starts=q.STARTS, assignment=q.ASSIGNMENT, bits=q.TILE_BITS, header=q.HEADER,
@@ -124,7 +128,7 @@ class _PersistentPrinter:
             "",
             *(f"{line}\n" for line in typedefs),
             *(line for helper in self.helpers.texts for line in (*helper.splitlines(), "")),
-            PROTOCOL,
+            protocol(self.target),
             *filter(None, (records.helpers,)),
             *(wait_function(ndim) for ndim in sorted(self._waited_dims())),
             *functions,
@@ -170,12 +174,13 @@ class _PersistentPrinter:
         dialect = InTile(self.dialect, code.local_range, kernel.ndim)
         lines = statement_lines(kernel, bodies, dialect, self.helpers, values)
         texts = [[*lines.arrays, *body] for body in lines.bodies]
+        lanes = self.target.worker_size
         if inner is None:
-            return lines, tile_loop(kernel.ndim, texts[0])
+            return lines, tile_loop(kernel.ndim, lanes, texts[0])
         edges = len(inner.lows), len(inner.lows) + len(inner.highs)
         bounds = lines.values[: edges[0]], lines.values[edges[0] : edges[1]]
         where = lines.values[edges[1] :]
-        return lines, tile_loop(kernel.ndim, texts[0], InnerPart(*bounds, where, texts[1]))
+        return lines, tile_loop(kernel.ndim, lanes, texts[0], InnerPart(*bounds, where, texts[1]))
 
     def _function(
         self, number: int, code: StageCode, lines: StatementLines, loop: list[str]

@@ -6,8 +6,8 @@ instructions; for each worker the position of its first instruction in the assig
 the last); the assignment.  A record for each stage follows.  An instruction is the stage's number
 above bit ``TILE_BITS`` and the tile's below, tiles counted with the last dimension fastest.
 
-The control memory (uint32) is made of lines of ``LINE`` words, one cache line each: first the
-queue's own, then the barrier counters.
+The control memory (uint32) is made of lines of ``Target.control_line`` words, one cache line each:
+first the queue's own, then the barrier counters.
 """
 
 from __future__ import annotations
@@ -26,11 +26,7 @@ TILE, COUNT, SHARED, COUNTERS, TOTAL, CODE = 0, 3, 6, 9, 10, 11
 RECORD = 12
 
 # Lines of the control memory.
-LINE = 16
 HEAD, ARRIVED, MODE, STALL, FIRST_COUNTER = range(5)
 
 # Words of the stall line; CLAIM is set by the one worker that fills it, FLAG when it has.
 FLAG, CLAIM, STALL_STAGE, STALL_TILE, STALL_COUNTER, STALL_EXPECTED, STALL_SEEN = range(7)
-
-SUB_GROUP = 16
-"""Work-items of a worker: one sub-group."""

@@ -7,18 +7,17 @@ workers.
 
 from __future__ import annotations
 
+from fusionq.base.target import Target
 from fusionq.codegen import queue_layout as q
-
-POLLS_FOR_WORKERS = 20_000
-"""How often a worker looks whether all others have started before they take tickets instead."""
-
-POLLS_BETWEEN_CHECKS = 1024
-"""How often a waiting worker looks at its counter before it looks whether another gave up."""
 
 WAITED, STALLED = 1, 2
 """What a wait says: it took a while, or too long."""
 
-PROTOCOL = f"""\
+
+def protocol(target: Target) -> str:
+    """The functions that every persistent kernel on ``target`` has."""
+    polls = target.polls_between_checks
+    return f"""\
 // In a function of its own the compiler would not know that values are the same for all lanes.
 #define FQ_INLINE __attribute__((always_inline)) static
 
@@ -30,7 +29,7 @@ PROTOCOL = f"""\
 #endif
 
 FQ_INLINE __global atomic_uint* fq_word(__global atomic_uint* control, long line, int word) {{
-    return control + {q.LINE} * line + word;
+    return control + {target.control_line} * line + word;
 }}
 
 FQ_INLINE uint fq_read(__global atomic_uint* word) {{
@@ -73,7 +72,7 @@ FQ_INLINE bool fq_follows_assignment(
         const uint here = fq_add(fq_word(control, {q.ARRIVED}, 0), 1, memory_order_relaxed) + 1;
         uint seen = fq_read(mode);
         if (here != epoch * (uint)schedule[{q.WORKERS}]) {{
-            for (int polls = 0; polls < {POLLS_FOR_WORKERS} && (seen & ~1u) != now; polls++)
+            for (int polls = 0; polls < {target.start_spin_limit} && (seen & ~1u) != now; polls++)
                 seen = fq_read(mode);
         }}
         const uint wanted = here == epoch * (uint)schedule[{q.WORKERS}] ? now | 1 : now;
@@ -122,7 +121,7 @@ FQ_INLINE int fq_wait(
     int state = 0;
     for (long polls = 1; FQ_SELDOM((int)(seen - target) < 0 && state < {STALLED}); polls++) {{
         state = {WAITED};
-        if (polls % {POLLS_BETWEEN_CHECKS} == 0 && fq_given_up(control, lane)) state = {STALLED};
+        if (polls % {polls} == 0 && fq_given_up(control, lane)) state = {STALLED};
         if (polls >= patience) {{
             if (lane == 0) fq_tell_stall(control, line, target, seen, instruction);
             state = {STALLED};

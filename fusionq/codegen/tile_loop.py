@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from fusionq.codegen.dialect import Dialect
-from fusionq.codegen.queue_layout import SUB_GROUP
 from fusionq.ir.nodes import Query
 
 
@@ -58,37 +57,44 @@ class InnerPart:
     body: list[str]
 
 
-def tile_loop(ndim: int, body: Sequence[str], inner: InnerPart | None = None) -> list[str]:
-    """Loops over the tile; neighbouring lanes have neighbouring work-items of the last
-    dimension."""
+def tile_loop(
+    ndim: int, lanes: int, body: Sequence[str], inner: InnerPart | None = None
+) -> list[str]:
+    """Loops of a worker's ``lanes`` over the tile; neighbouring lanes have neighbouring work-items
+    of the last dimension."""
     lines: list[str] = []
     for d in range(ndim - 1):
         pad = "    " * (d + 1)
         id_, last_ = f"fq_id_{d}", f"fq_last_{d}"
         lines.append(f"{pad}for (long {id_} = fq_first_{d}; {id_} <= {last_}; {id_}++)")
-    row = _plain_row(ndim - 1, body) if inner is None else _parted_row(ndim - 1, body, inner)
+    if inner is None:
+        row = _plain_row(ndim - 1, lanes, body)
+    else:
+        row = _parted_row(ndim - 1, lanes, body, inner)
     return lines + _indented(row, ndim)
 
 
-def _plain_row(last: int, body: Sequence[str]) -> list[str]:
+def _plain_row(last: int, lanes: int, body: Sequence[str]) -> list[str]:
     return [
         f"for (long fq_start = fq_first_{last}; fq_start <= fq_last_{last}; "
-        f"fq_start += {SUB_GROUP}) {{",
+        f"fq_start += {lanes}) {{",
         *_indented(_guarded(last, f"fq_start + fq_lane <= fq_last_{last}", body)),
         "}",
     ]
 
 
-def _parted_row(last: int, body: Sequence[str], inner: InnerPart) -> list[str]:
+def _parted_row(
+    last: int, lanes: int, body: Sequence[str], inner: InnerPart
+) -> list[str]:
     """The row's inner part as whole vectors without a condition, what is before and behind as
     ever."""
     low = _folded("max", [f"fq_first_{last}", *inner.lows])
     high = _folded("min", [f"fq_last_{last}", *inner.highs])
     find = [
-        f"const long fq_from = ({low} + {SUB_GROUP - 1}) & -{SUB_GROUP}L, fq_to = {high};",
-        f"if (fq_from + {SUB_GROUP - 1} <= fq_to) {{",
+        f"const long fq_from = ({low} + {lanes - 1}) & -{lanes}L, fq_to = {high};",
+        f"if (fq_from + {lanes - 1} <= fq_to) {{",
         "    fq_inner = fq_from;",
-        f"    fq_outer = fq_from + ((fq_to + 1 - fq_from) & -{SUB_GROUP}L);",
+        f"    fq_outer = fq_from + ((fq_to + 1 - fq_from) & -{lanes}L);",
         "}",
     ]
     if inner.where:
@@ -103,11 +109,11 @@ def _parted_row(last: int, body: Sequence[str], inner: InnerPart) -> list[str]:
             f"long fq_start = fq_first_{last};",
             "for (int fq_part = 0; fq_part < 2; fq_part++) {",
             f"    const long fq_stop = fq_part == 0 ? fq_inner : fq_last_{last} + 1;",
-            f"    for (; fq_start < fq_stop; fq_start += {SUB_GROUP}) {{",
+            f"    for (; fq_start < fq_stop; fq_start += {lanes}) {{",
             *_indented(_guarded(last, "fq_start + fq_lane < fq_stop", body), 2),
             "    }",
             "    if (fq_part == 0)",
-            f"        for (fq_start = fq_inner; fq_start < fq_outer; fq_start += {SUB_GROUP}) {{",
+            f"        for (fq_start = fq_inner; fq_start < fq_outer; fq_start += {lanes}) {{",
             f"            const long fq_id_{last} = fq_start + fq_lane;",
             *_indented(inner.body, 3),
             "        }",

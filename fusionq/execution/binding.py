@@ -75,7 +75,7 @@ def bind(backend: Backend, run: PreparedRun, pending: SubmissionList) -> None:
             scheduling = launch.scheduling
             run.checks.append(launch.check)
         else:
-            shape = launch_shape_of(stage, submissions, backend.info)
+            shape = launch_shape_of(stage, submissions, backend.target)
             if shape is None:
                 run.launches.append(None)
                 continue

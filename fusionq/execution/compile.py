@@ -37,14 +37,13 @@ def built_plan(
     A list whose kernels cannot be built runs unfused; DeviceError if that cannot be built either,
     or not ``may_fall_back``.
     """
-    info = backend.info
     key = plans_key(backend, submissions, options)
     known = [built.plan for built in PLANS.plans(key)]
     for built in PLANS.plans(key):
         if built.plan.validity.holds(submissions):
             return built, "memory"
     started = time.perf_counter()
-    kept = kept_plans(submissions, options, info)
+    kept = kept_plans(submissions, options, backend.target)
     add_seconds(timings, "disk", started)
     plan = next((plan for plan in kept if plan.validity.holds(submissions)), None)
     outcome: CacheOutcome = "miss" if plan is None else "disk"
@@ -69,7 +68,7 @@ def built_plan(
     else:
         if outcome == "miss":
             started = time.perf_counter()
-            keep_plans((plan, *kept), submissions, options, info)
+            keep_plans((plan, *kept), submissions, options, backend.target)
             add_seconds(timings, "disk", started)
     PLANS.add_plan(key, built)
     return built, outcome
@@ -87,7 +86,7 @@ def measured_plan(
         if built.plan.measured and built.plan.validity.holds(submissions):
             return built, "memory"
     started = time.perf_counter()
-    kept = kept_plans(submissions, options, backend.info)
+    kept = kept_plans(submissions, options, backend.target)
     add_seconds(timings, "disk", started)
     for plan in kept:
         if plan.measured and plan.validity.holds(submissions):
@@ -108,15 +107,15 @@ def keep_measured(
 ) -> None:
     """Remember a plan that was chosen by measuring, in memory and on disk, before others."""
     PLANS.supersede(plans_key(backend, submissions, options), built)
-    kept = kept_plans(submissions, options, backend.info)
-    keep_plans((built.plan, *kept), submissions, options, backend.info)
+    kept = kept_plans(submissions, options, backend.target)
+    keep_plans((built.plan, *kept), submissions, options, backend.target)
 
 
 def plans_key(
     backend: Backend, submissions: tuple[Submission, ...], options: FusionOptions
 ) -> Hashable:
     """Under what the process keeps the plans of lists like ``submissions``."""
-    return _program_domain(backend), structure_key(submissions, options, backend.info)
+    return _program_domain(backend), structure_key(submissions, options, backend.target)
 
 
 def add_seconds(timings: dict[str, float], phase: str, started: float) -> None:
@@ -132,11 +131,11 @@ def _new_plan(
     known: tuple[Plan, ...],
 ) -> Plan:
     started = time.perf_counter()
-    from fusionq.execution.device_costs import device_costs
+    from fusionq.execution.device_costs import measured_target
     from fusionq.planning.planner import make_plan
 
     add_seconds(timings, "import", started)
-    plan = make_plan(submissions, options, backend.info, known, lambda: device_costs(backend))
+    plan = make_plan(submissions, options, backend.target, known, lambda: measured_target(backend))
     for phase, seconds in plan.timings.items():
         timings[phase] = timings.get(phase, 0.0) + seconds
     return plan
@@ -145,7 +144,7 @@ def _new_plan(
 # ------------------------------------------------------------------------------ programs
 def _program_domain(backend: Backend) -> Hashable:
     """What must be equal for two backends to run each other's programs."""
-    domain: Hashable = getattr(backend, "program_domain", backend.info)
+    domain: Hashable = getattr(backend, "program_domain", backend.target)
     return domain
 
 

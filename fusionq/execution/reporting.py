@@ -40,7 +40,7 @@ def _report_of_unfused(ended: SubmissionList) -> Report:
 
     assert ended.owner is not None
     submissions = ended.submissions()
-    plan = planner.make_plan(submissions, UNFUSED, ended.owner.device)
+    plan = planner.make_plan(submissions, UNFUSED, ended.owner.target)
     plan = replace(plan, fallback=ended.fallback, timings={})
     plain = [entry.plain for entry in ended.entries if entry.plain is not None]
     sources = tuple(program.source for run in plain for program in run.built.programs)

@@ -18,20 +18,16 @@ from fusionq.backends.base import (
     Program,
 )
 from fusionq.base.errors import MegakernelStalled
-from fusionq.base.target import LaunchShape
+from fusionq.base.target import LaunchShape, Target
 from fusionq.codegen import queue_layout as q
 from fusionq.ir.nodes import ArrayParam, Kernel, Param, Persistent, ScalarParam, StageCode
 from fusionq.ir.walk import subexpressions
 from fusionq.megakernel.schedule import Schedule, make_schedule
 from fusionq.passes.sources import ParamSource, QueueSource
 
-PATIENCE = 1 << 33
-"""How often a wait looks at its counter, some tens of seconds: far more than a busy machine takes
-from a worker that others wait for."""
 
-
-def schedule_for(kernel: Kernel, bindings: Mapping[str, Binding], workers: int) -> Schedule:
-    """The schedule of a persistent kernel whose parameters are bound so."""
+def schedule_for(kernel: Kernel, bindings: Mapping[str, Binding], target: Target) -> Schedule:
+    """The schedule on ``target`` of a persistent kernel whose parameters are bound so."""
     body = kernel.body[0]
     assert isinstance(body, Persistent)
     params = []
@@ -49,7 +45,7 @@ def schedule_for(kernel: Kernel, bindings: Mapping[str, Binding], workers: int) 
         binding = bindings.get(param.name)
         if isinstance(param, ArrayParam) and isinstance(binding, ArrayBinding):
             memory += prod(binding.shape) * param.dtype.nbytes
-    return make_schedule(body, params, memory, workers)
+    return make_schedule(body, params, memory, target)
 
 
 def _in_closed_forms(code: StageCode) -> set[str]:
@@ -73,7 +69,7 @@ class PersistentLaunch:
 
     __slots__ = (
         "_backend", "_control", "_epoch", "_inner", "_labels", "_last", "_name", "_reported",
-        "_schedule", "_words", "plan", "scheduling",
+        "_schedule", "_stall", "_words", "plan", "scheduling",
     )  # fmt: skip
 
     def __init__(
@@ -83,13 +79,13 @@ class PersistentLaunch:
         kernel: Kernel,
         sources: Sequence[ParamSource],
         bindings: Sequence[Binding],
-        patience: int = PATIENCE,
         extra: Callable[[Schedule], Sequence[Binding]] = lambda plan: (),
     ) -> None:
         body = kernel.body[0]
         assert isinstance(body, Persistent)
+        target = backend.target
         by_name = {p.name: b for p, b in zip(kernel.params, bindings, strict=False)}
-        plan = self.plan = schedule_for(kernel, by_name, backend.info.compute_units)
+        plan = self.plan = schedule_for(kernel, by_name, target)
         scheduling = [_in_closed_forms(code) for code in body.codes]
         self.scheduling = frozenset(
             name
@@ -111,18 +107,20 @@ class PersistentLaunch:
         self._control = backend.allocate(plan.control_words * 4)
         self._words = self._control.host_view().view(np.uint32)
         self._words[:] = 0
+        line = target.control_line
+        self._stall = self._words[q.STALL * line :][:line]
         own: dict[str, Binding] = {
             "schedule": _vector(self._schedule, len(plan.words)),
             "control": _vector(self._control, plan.control_words),
             "epoch": 0,
-            "patience": patience,
+            "patience": target.spin_limit,
         }
         bound = [
             own[source.what] if isinstance(source, QueueSource) else binding
             for source, binding in zip(sources, bindings, strict=True)
         ]
         bound += extra(plan)
-        shape = LaunchShape((q.SUB_GROUP * plan.workers,), (q.SUB_GROUP,))
+        shape = LaunchShape((target.worker_size * plan.workers,), (target.worker_size,))
         self._inner: PreparedLaunch = backend.prepare(program, bound, shape)
 
     def set_scalar(self, name: str, value: bool | int | float | np.generic) -> None:
@@ -132,7 +130,7 @@ class PersistentLaunch:
     def launch(self, depends: Sequence[DeviceEvent] = ()) -> DeviceEvent:
         """Enqueue; returns at once.  The event's ``wait`` raises MegakernelStalled if a wait inside
         the kernel ran out; so does the next launch if nobody has been told."""
-        if self._epoch == 0xFFFFFFFF or self._words[q.LINE * q.STALL + q.FLAG]:
+        if self._epoch == 0xFFFFFFFF or self._stall[q.FLAG]:
             self._renew()
         self._epoch += 1
         self._inner.set_scalar("epoch", self._epoch)
@@ -156,7 +154,7 @@ class PersistentLaunch:
 
     def check(self) -> None:
         """Raise MegakernelStalled if a launch that has ended gave up waiting."""
-        stall = self._words[q.LINE * q.STALL :][: q.LINE]
+        stall = self._stall
         if not stall[q.FLAG]:
             return
         self._reported = True

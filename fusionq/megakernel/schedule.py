@@ -8,6 +8,7 @@ from math import gcd, prod
 
 import numpy as np
 
+from fusionq.base.target import Target
 from fusionq.codegen import queue_layout as q
 from fusionq.ir.nodes import ArrayParam, Persistent
 from fusionq.megakernel.evaluate import Integers
@@ -55,15 +56,16 @@ def make_schedule(
     body: Persistent,
     params: Sequence[Mapping[str, int]],
     memory: int,
-    workers: int,
+    target: Target,
     tiling: Tiling | None = None,
 ) -> Schedule:
     """The schedule for stages, none of them empty, whose codes have the integer parameters
-    ``params``, over ``memory`` bytes."""
+    ``params``, over ``memory`` bytes, on ``target``."""
+    workers = target.resident_workers
     extents = extents_of(body, params)
     assert all(prod(e) for e in extents)
     if tiling is None:
-        tiling = _tiling(body, extents, params, memory, workers)
+        tiling = _tiling(body, extents, params, memory, target)
     while True:
         stages = tuple(tiled(e, t) for e, t in zip(extents, tiling.tiles, strict=True))
         waits = tuple(
@@ -73,14 +75,14 @@ def make_schedule(
         counters, lines = _counters(stages, waits)
         if max(lines, sum(s.tiles for s in stages)) <= MOST_INSTRUCTIONS:
             break
-        tiling = coarser(tiling, extents)
+        tiling = coarser(tiling, extents, target)
     wave = waves(stages, waits, tiling.block)
     stage, tile = instructions(stages, wave, tiling.block)
     starts, assigned = _assignment(stage, tiling, workers)
     words = _words(body, stages, counters, stage, tile, starts, assigned, workers)
     return Schedule(
-        words, lines * q.LINE, stages, waits, counters, stage, tile, starts, assigned, workers,
-        tiling,
+        words, lines * target.control_line, stages, waits, counters, stage, tile, starts, assigned,
+        workers, tiling,
     )  # fmt: skip
 
 
@@ -89,14 +91,14 @@ def _tiling(
     extents: Sequence[tuple[int, ...]],
     params: Sequence[Mapping[str, int]],
     memory: int,
-    workers: int,
+    target: Target,
 ) -> Tiling:
     item_bytes = []
     for use in body.stages:
         arrays = [p for p in body.codes[use.code].kernel.params if isinstance(p, ArrayParam)]
         item_bytes.append(max(sum(p.dtype.nbytes for p in arrays), 1))
     return choose_tiling(
-        extents, item_bytes, memory, is_pipelined(body, extents, params), workers
+        extents, item_bytes, memory, is_pipelined(body, extents, params), target
     )
 
 

@@ -7,31 +7,7 @@ from dataclasses import dataclass, replace
 from math import prod
 from typing import Literal
 
-from fusionq.codegen.queue_layout import SUB_GROUP
-
-CACHE_OF_A_WORKER = 1 << 18
-"""Bytes that the tiles between a worker's first and last stage of a block should stay within."""
-
-CACHE_OF_ALL = 1 << 24
-"""Bytes below which a list's memory is taken to stay in the caches from launch to launch."""
-
-SMALLEST_TILE = 1024
-"""Work-items for which taking an instruction costs little."""
-
-PIPELINED_TILE = 1 << 12
-"""Work-items of a tile that goes through many stages: few enough for a core's cache."""
-
-LARGEST_OF_UNEQUAL = 1 << 14
-"""Work-items of the largest tile of a part of the memory where stages differ in size, as those of
-a reduction by rows do: the other stages' tiles are smaller."""
-
-SHORTEST_BLOCK = 8
-"""Stages that the memory goes through at once even where they leave a core's cache."""
-
-LARGEST_TILE = 1 << 17
-
-SMALL_STAGE = 1 << 16
-"""Work-items below which a stage is cut into one tile for each worker."""
+from fusionq.base.target import Target
 
 Assignment = Literal["stages", "turns", "tickets"]
 """Who does an instruction: each worker some consecutive ``stages`` of each block (neighbouring
@@ -48,12 +24,16 @@ class Tiling:
     assignment: Assignment
 
 
+_SHARE_OF_WORKER_CACHE = 4
+"""The tiles between a worker's first and last stage of a block take one part in so many of its
+cache at most: they are written, read again and joined by arrays that no stage writes."""
+
 def choose_tiling(
     extents: Sequence[tuple[int, ...]],
     item_bytes: Sequence[int],
     memory: int,
     pipelined: bool,
-    workers: int,
+    target: Target,
 ) -> Tiling:
     """The tiling of stages over ``extents``, whose work-items touch ``item_bytes`` each, of
     ``memory`` bytes in all.
@@ -62,40 +42,45 @@ def choose_tiling(
     memory can go through many stages before the next does.
     """
     items = max(prod(e) for e in extents)
-    if pipelined and memory > CACHE_OF_ALL:
-        tiles = _slabs(extents)
+    workers, line = target.resident_workers, target.worker_size
+    if pipelined and memory > target.kept_bytes:
+        tiles = _slabs(extents, target)
         size = max(prod(t) * n for t, n in zip(tiles, item_bytes, strict=True))
-        block = workers * max(CACHE_OF_A_WORKER // size, 1)
-        block = max(block, min(SHORTEST_BLOCK, CACHE_OF_ALL // (3 * size)), 1)
+        cache = target.worker_cache_bytes // _SHARE_OF_WORKER_CACHE
+        block = workers * max(cache // size, 1)
+        block = max(block, min(target.shortest_block, target.kept_bytes // (3 * size)), 1)
         block = -(-len(extents) // -(-len(extents) // block))
         rows = _rows(extents, tiles)
         alike = max(map(prod, tiles)) < 2 * min(map(prod, tiles))
         return Tiling(tiles, block, "stages" if alike and min(rows) >= 8 * block else "tickets")
-    if items <= SMALL_STAGE:
+    if items <= target.small_stage:
         return Tiling(
-            tuple(_shape(e, max(-(-prod(e) // workers), SUB_GROUP)) for e in extents),
+            tuple(_shape(e, max(-(-prod(e) // workers), line), line) for e in extents),
             1,
             "turns",
         )
-    size = max(items // (4 * workers), SMALLEST_TILE)
-    size = min(size, LARGEST_TILE)
-    return Tiling(tuple(_shape(e, size) for e in extents), 1, "tickets")
+    size = max(items // (target.tiles_per_worker * workers), target.smallest_tile)
+    size = min(size, target.largest_tile)
+    return Tiling(tuple(_shape(e, size, line) for e in extents), 1, "tickets")
 
 
-def coarser(tiling: Tiling, extents: Sequence[tuple[int, ...]]) -> Tiling:
+def coarser(tiling: Tiling, extents: Sequence[tuple[int, ...]], target: Target) -> Tiling:
     """``tiling`` with tiles of twice as many work-items."""
-    tiles = tuple(_shape(e, 2 * prod(t)) for e, t in zip(extents, tiling.tiles, strict=True))
+    tiles = tuple(
+        _shape(e, 2 * prod(t), target.worker_size)
+        for e, t in zip(extents, tiling.tiles, strict=True)
+    )
     return replace(tiling, tiles=tiles)
 
 
-def _slabs(extents: Sequence[tuple[int, ...]]) -> tuple[tuple[int, ...], ...]:
+def _slabs(extents: Sequence[tuple[int, ...]], target: Target) -> tuple[tuple[int, ...], ...]:
     """Tiles of a pipeline's stages.  Each stage is cut into about as many along the first
     dimension, so that a tile of one waits for about one of another."""
-    tiles = tuple(_slab(e, PIPELINED_TILE) for e in extents)
+    tiles = tuple(_slab(e, target) for e in extents)
     rows = _rows(extents, tiles)
-    if max(rows) < 2 * min(rows) or max(prod(e[1:]) for e in extents) > LARGEST_TILE:
+    if max(rows) < 2 * min(rows) or max(prod(e[1:]) for e in extents) > target.largest_tile:
         return tiles
-    parts = -(-max(prod(e) for e in extents) // LARGEST_OF_UNEQUAL)
+    parts = -(-max(prod(e) for e in extents) // target.unequal_tile)
     return tuple((-(-e[0] // parts), *e[1:]) for e in extents)
 
 
@@ -106,25 +91,26 @@ def _rows(
     return tuple(-(-e[0] // t[0]) for e, t in zip(extents, tiles, strict=True))
 
 
-def _slab(extents: tuple[int, ...], items: int) -> tuple[int, ...]:
-    """A tile of about ``items`` work-items or, if that is not too many, as much of the first
+def _slab(extents: tuple[int, ...], target: Target) -> tuple[int, ...]:
+    """A tile of a pipeline's work-items or, if that is not too many, as much of the first
     dimension and all of the others: it waits for its neighbours in one dimension only."""
-    slice_ = prod(extents[1:])
-    if slice_ > LARGEST_TILE or len(extents) == 1:
-        return _shape(extents, items)
+    items, slice_ = target.pipelined_tile, prod(extents[1:])
+    if slice_ > target.largest_tile or len(extents) == 1:
+        return _shape(extents, items, target.worker_size)
     return (min(max(items // max(slice_, 1), 1), max(extents[0], 1)), *extents[1:])
 
 
-def _shape(extents: tuple[int, ...], items: int) -> tuple[int, ...]:
+def _shape(extents: tuple[int, ...], items: int, line: int) -> tuple[int, ...]:
     """A tile of about ``items`` work-items, as much as it can of the last dimension, then of the
-    one before: contiguous memory.  Tiles along a dimension are even."""
+    one before: contiguous memory.  Tiles along a dimension are even, and along the last whole
+    lines of ``line`` work-items."""
     shape: list[int] = []
     left = items
     for position, extent in enumerate(reversed(extents)):
         parts = -(-extent // max(min(extent, left), 1)) if extent else 1
         size = max(-(-extent // parts), 1)
         if position == 0 and size < extent:
-            size = -(-size // SUB_GROUP) * SUB_GROUP
+            size = -(-size // line) * line
         shape.insert(0, size)
         left //= size
     return tuple(shape)

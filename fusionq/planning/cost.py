@@ -1,7 +1,7 @@
 """Whether a persistent kernel is faster than a launch for each stage: a model of both.
 
 A launch costs ``launch_seconds`` or its work, whichever is longer, since the next one is enqueued
-meanwhile.  A persistent kernel costs ``START`` launches, as its workers have to be there at once,
+meanwhile.  A persistent kernel costs some launches, as its workers have to be there at once,
 the work, and ``instruction_seconds`` for each tile.  The work of a stage is its memory traffic at
 the bandwidth of the memory or, if everything fits there, of the caches.  Where tiles wait for few
 others, a persistent kernel's traffic between stages stays in the caches even if the arrays do not
@@ -15,33 +15,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from fusionq.base.target import Target
+
 FEWEST_STAGES = 4
 """Launches; fewer leave too little to save for what it takes to compile a persistent kernel."""
 
-OPERATIONS_A_SECOND = 5e10
-"""Of one worker, vectors counted by their lanes."""
-
-DECIDED = 2.4
-"""How much faster a kernel computes without its conditions on ids; of stencils in the cache, in two
-and three dimensions, 2.3 and 2.1 are left with all that it costs."""
-
-START = 2.5
-"""Launches that the start of a persistent kernel costs; its last worker often begins late."""
-
 MARGIN = 1.25
 """How much faster a persistent kernel has to be by the model before it is chosen."""
-
-
-@dataclass(frozen=True, slots=True)
-class DeviceCosts:
-    """What launches and memory cost on a device, measured once (``calibration``): seconds, and
-    bytes a second from memory and from the caches."""
-
-    launch_seconds: float
-    instruction_seconds: float
-    memory_bandwidth: float
-    cache_bandwidth: float
-    cache_bytes: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,24 +60,25 @@ def estimate(
     stages: Sequence[StageWork],
     memory: int,
     pipelined: bool,
-    workers: int,
-    costs: DeviceCosts,
+    target: Target,
 ) -> Estimate:
     """The model for ``stages`` over ``memory`` bytes of arrays in all; ``pipelined``: tiles wait
     for few others."""
-    fits = memory <= costs.cache_bytes
+    costs, workers = target.costs, target.resident_workers
+    fits = memory <= target.kept_bytes
     apart = costs.cache_bandwidth if fits else costs.memory_bandwidth
     within = costs.cache_bandwidth if fits or pipelined else costs.memory_bandwidth
-    rate = workers * OPERATIONS_A_SECOND
+    rate = workers * costs.worker_operations
     sequence = sum(
         max(costs.launch_seconds, stage.bytes / apart, stage.operations / rate) for stage in stages
     )
+    faster = costs.interior_speedup
     work = sum(
-        max(stage.bytes / within, stage.operations / (rate * (DECIDED if stage.decided else 1)))
+        max(stage.bytes / within, stage.operations / (rate * (faster if stage.decided else 1)))
         for stage in stages
     )
     if pipelined and not fits:
         work = max(work, 2 * memory / costs.memory_bandwidth)
     tiles = sum(max(min(workers, stage.items), 1) for stage in stages)
     waits = tiles * costs.instruction_seconds
-    return Estimate(sequence, START * costs.launch_seconds + work + waits)
+    return Estimate(sequence, costs.start_launches * costs.launch_seconds + work + waits)

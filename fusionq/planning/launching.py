@@ -8,13 +8,13 @@ from math import prod
 from fusionq.analysis.item_space import global_range
 from fusionq.analysis.submission import Submission
 from fusionq.base.errors import ArgumentError
-from fusionq.base.target import DeviceInfo, LaunchShape
+from fusionq.base.target import LaunchShape, Target
 from fusionq.codegen.launch_shape import launch_shape
 from fusionq.planning.plan import StagePlan
 
 
 def launch_shape_of(
-    stage: StagePlan, submissions: Sequence[Submission], info: DeviceInfo
+    stage: StagePlan, submissions: Sequence[Submission], target: Target
 ) -> LaunchShape | None:
     """The work-items to launch for ``stage``, or None if there are none."""
     extents = global_range(submissions[stage.geometry])
@@ -22,11 +22,12 @@ def launch_shape_of(
         return None
     space = (extents.size,) if stage.mode == "linear" else tuple(extents)
     if stage.local_range is None:
-        return launch_shape(space, info)
-    if (size := prod(stage.local_range)) > info.max_work_group_size:
+        return launch_shape(space, target)
+    device = target.device
+    if (size := prod(stage.local_range)) > device.max_work_group_size:
         raise ArgumentError(
-            f"work-groups of {stage.local_range} have {size} work-items; {info.name} takes at "
-            f"most {info.max_work_group_size}"
+            f"work-groups of {stage.local_range} have {size} work-items; {device.name} takes at "
+            f"most {device.max_work_group_size}"
         )
     whole = tuple(
         -(-extent // local) * local

@@ -10,7 +10,7 @@ from fusionq.analysis.item_space import global_range, largest
 from fusionq.analysis.list_analysis import ListAnalysis
 from fusionq.analysis.stage_relations import StageItems, StageRelations, stage_items
 from fusionq.analysis.submission import ArrayArgument, ScalarArgument
-from fusionq.base.target import DeviceInfo
+from fusionq.base.target import Target
 from fusionq.codegen.interior import parted
 from fusionq.ir.nodes import ArrayParam, Expr, Kernel, Persistent, TileWait
 from fusionq.ir.walk import has_barrier
@@ -22,7 +22,7 @@ from fusionq.megakernel.tiles import extents_of
 from fusionq.passes.fuse import FusedKernel
 from fusionq.passes.persist import StageParts, WaitMaker, persist
 from fusionq.passes.sources import ArgumentSource, ExtentSource, ParamSource, RangeSource
-from fusionq.planning.cost import DeviceCosts, Estimate, StageWork, estimate
+from fusionq.planning.cost import Estimate, StageWork, estimate
 from fusionq.planning.plan import StagePlan
 from fusionq.planning.stages import Stage
 from fusionq.planning.work import Sizes, operations
@@ -94,7 +94,7 @@ def persistent_stage(
 
 
 def estimate_of(
-    analysis: ListAnalysis, plan: StagePlan, info: DeviceInfo, costs: DeviceCosts
+    analysis: ListAnalysis, plan: StagePlan, target: Target
 ) -> Estimate:
     """What the model says of a persistent kernel, against a launch for each of its stages."""
     body = plan.kernel.body[0]
@@ -128,7 +128,7 @@ def estimate_of(
             StageWork(items, sum(touched.values()), items * each, decided[stage.code])
         )
     pipelined = is_pipelined(body, extents_of(body, params), params)
-    return estimate(work, sum(memory.values()), pipelined, info.compute_units, costs)
+    return estimate(work, sum(memory.values()), pipelined, target)
 
 
 def _value(analysis: ListAnalysis, source: ParamSource) -> int:

@@ -21,12 +21,12 @@ from fusionq.analysis.submission import ArrayArgument, Promotion, Submission
 from fusionq.base.config import debug_level
 from fusionq.base.errors import FusionRefused
 from fusionq.base.options import FusionOptions
-from fusionq.base.target import DeviceInfo
+from fusionq.base.target import Target
 from fusionq.ir.nodes import Barrier
 from fusionq.passes.fuse import FusedKernel
 from fusionq.passes.pipeline import fused_kernel
 from fusionq.passes.sources import ArgumentSource, ExtentSource, ParamSource, RangeSource
-from fusionq.planning.cost import FEWEST_STAGES, DeviceCosts
+from fusionq.planning.cost import FEWEST_STAGES
 from fusionq.planning.persistent import estimate_of, persistent_stage, segments, unfit
 from fusionq.planning.plan import Dependence, Plan, PromotionDecision, StagePlan
 from fusionq.planning.promotion import Promotions, View, check_flags, promotions
@@ -58,13 +58,13 @@ def check_submission(submission: Submission) -> Validity:
 def make_plan(
     submissions: Sequence[Submission],
     options: FusionOptions,
-    info: DeviceInfo,
+    target: Target,
     known: Sequence[Plan] = (),
-    costs: Callable[[], DeviceCosts] | None = None,
+    measured: Callable[[], Target] | None = None,
 ) -> Plan:
     """Analyse the list and turn it into launches; ``known`` are plans of the same structure that
-    do not serve it.  ``costs`` says what launches cost on the device; without it ``auto`` makes no
-    persistent kernels.
+    do not serve it.  ``measured`` gives ``target`` with measured costs; without it ``auto`` makes
+    no persistent kernels.
 
     Raises FusionRefused if ``options.require`` and something that was asked for cannot be had,
     PromotionConflict for contradictory flags.
@@ -73,21 +73,21 @@ def make_plan(
         check_flags(submission)
     with _lock, plan_operations(len(submissions)):
         varying = varying_scalars([plan.validity for plan in known], submissions)
-        return _make_plan(submissions, options, info, constants(submissions, varying), costs)
+        return _make_plan(submissions, options, target, constants(submissions, varying), measured)
 
 
 def _make_plan(
     submissions: Sequence[Submission],
     options: FusionOptions,
-    info: DeviceInfo,
+    target: Target,
     fixed: dict[tuple[int, int], int],
-    costs: Callable[[], DeviceCosts] | None,
+    measured: Callable[[], Target] | None,
 ) -> Plan:
     started = time.perf_counter()
     analysis = analyse(submissions)
     raw = dependences(analysis)
     barrierless = _NOT_ALLOWED if options.barriers == "none" else None
-    found, layout = _layout(analysis, raw, options, info, barrierless)
+    found, layout = _layout(analysis, raw, options, target, barrierless)
     if debug_level() >= 3:
         print(f"--- analysis\n{analysis_text(analysis, found)}", file=sys.stderr)
     stages = layout.stages
@@ -96,16 +96,16 @@ def _make_plan(
     plans: tuple[StagePlan, ...] | None = None
     choice: str | None = None
     asked = options.strategy == "megakernel"
-    tempting = options.strategy == "auto" and costs is not None and len(stages) >= FEWEST_STAGES
+    tempting = options.strategy == "auto" and measured is not None and len(stages) >= FEWEST_STAGES
     if len(stages) > 1 and (asked or tempting):
-        made = _with_persistent(analysis, raw, options, info, fixed)
+        made = _with_persistent(analysis, raw, options, target, fixed)
         if isinstance(made, str):
             fallback = made if asked else fallback
         else:
             pays = True
-            if costs is not None:
+            if measured is not None:
                 estimates = [
-                    estimate_of(analysis, plan, info, costs()) for plan in made[2] if plan.inner
+                    estimate_of(analysis, plan, measured()) for plan in made[2] if plan.inner
                 ]
                 pays = any(e.prefers_persistent for e in estimates)
                 choice = "; ".join(map(str, estimates))
@@ -144,7 +144,7 @@ def _layout(
     analysis: ListAnalysis,
     found: Sequence[Found],
     options: FusionOptions,
-    info: DeviceInfo,
+    target: Target,
     barrierless: str | None,
 ) -> tuple[tuple[Found, ...], Promotions]:
     """The list cut into stages, with what is promoted in each; the dependences with the scopes
@@ -152,26 +152,26 @@ def _layout(
     fuse = options.strategy != "unfused"
     always = options.strategy == "fused" or options.require
     stages = split(
-        analysis, found, fuse=fuse, barrierless=barrierless, always=always, info=info
+        analysis, found, fuse=fuse, barrierless=barrierless, always=always, target=target
     )
-    return settled(found, stages), promotions(analysis, stages, options, info)
+    return settled(found, stages), promotions(analysis, stages, options, target)
 
 
 def _with_persistent(
     analysis: ListAnalysis,
     raw: Sequence[Found],
     options: FusionOptions,
-    info: DeviceInfo,
+    target: Target,
     fixed: dict[tuple[int, int], int],
 ) -> tuple[tuple[Found, ...], Promotions, tuple[StagePlan, ...]] | str:
     """The list with persistent kernels where stages follow each other that can be part of one;
     or why there is none.  No work-group barriers between submissions: tiles wait instead."""
-    if not info.persistent_kernels:
-        return f"the backend of {info.filter_string} compiles no persistent kernels"
+    if not target.device.persistent_kernels:
+        return f"the backend of {target.device.filter_string} compiles no persistent kernels"
     empty = [s for s, x in enumerate(analysis.submissions) if global_range(x).size == 0]
     if empty:
         return f"the range of submission {empty[0]} is empty"
-    found, layout = _layout(analysis, raw, options, info, _TILES_WAIT)
+    found, layout = _layout(analysis, raw, options, target, _TILES_WAIT)
     source = partial(_symbol_source, analysis)
     kernels = [
         _fused(analysis, stage, moved, options, fixed)

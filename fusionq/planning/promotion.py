@@ -15,7 +15,7 @@ from fusionq.analysis.submission import ArrayArgument, Promotion, Submission
 from fusionq.analysis.work_groups import candidates, keeps_inside, largest_extents
 from fusionq.base.errors import PromotionConflict
 from fusionq.base.options import FusionOptions
-from fusionq.base.target import DeviceInfo
+from fusionq.base.target import Target
 from fusionq.ir.walk import local_bytes
 from fusionq.planning.plan import PromotionDecision
 from fusionq.planning.stages import Stage
@@ -51,10 +51,10 @@ def check_flags(submission: Submission) -> None:
 
 
 def promotions(
-    analysis: ListAnalysis, stages: Sequence[Stage], options: FusionOptions, info: DeviceInfo
+    analysis: ListAnalysis, stages: Sequence[Stage], options: FusionOptions, target: Target
 ) -> Promotions:
     """Decide for every flagged buffer of the list."""
-    return _Promoter(analysis, list(stages), options, info).run()
+    return _Promoter(analysis, list(stages), options, target).run()
 
 
 class _Promoter:
@@ -63,12 +63,12 @@ class _Promoter:
         analysis: ListAnalysis,
         stages: list[Stage],
         options: FusionOptions,
-        info: DeviceInfo,
+        target: Target,
     ) -> None:
         self.analysis = analysis
         self.stages = stages
         self.options = options
-        self.info = info
+        self.target = target
         self.moved: list[dict[View, tuple[Promotion, Footprint]]] = [{} for _ in stages]
         self.local_bytes = [
             sum(local_bytes(analysis.submissions[s].ir) for s in stage.members) for stage in stages
@@ -144,7 +144,9 @@ class _Promoter:
     def _private(
         self, stage: int, uses: Sequence[Use], view: View
     ) -> tuple[Literal["private", "global"], str]:
-        footprint = private_footprint(self.analysis, uses, self.stages[stage].space.mode)
+        footprint = private_footprint(
+            self.analysis, uses, self.stages[stage].space.mode, self.target.private_bytes
+        )
         if isinstance(footprint, str):
             return "global", footprint
         self.moved[stage][view] = "private", footprint
@@ -163,14 +165,14 @@ class _Promoter:
         stage = self.stages[number]
         extents = largest_extents(self.analysis, stage.members, stage.space)
         reason = "no work-group size was tried"
-        most = self.info.max_work_group_size
-        for local in candidates(self.analysis, stage.crossing, stage.space, extents, most):
+        tried = candidates(self.analysis, stage.crossing, stage.space, extents, self.target)
+        for local in tried:
             footprint = local_footprint(self.analysis, uses, stage.space.mode, local)
             if isinstance(footprint, str):
                 reason = footprint
                 continue
             taken = prod(footprint.extents) * argument.dtype.nbytes
-            free = self.info.local_memory_bytes - self.local_bytes[number]
+            free = self.target.device.local_memory_bytes - self.local_bytes[number]
             if taken > free:
                 reason = (
                     f"a work-group's {_size(footprint)} elements take {taken} bytes of local "

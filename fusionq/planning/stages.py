@@ -17,7 +17,7 @@ from fusionq.analysis.item_space import (
 )
 from fusionq.analysis.list_analysis import ListAnalysis
 from fusionq.analysis.work_groups import candidates, keeps_inside, largest_extents
-from fusionq.base.target import DeviceInfo
+from fusionq.base.target import Target
 from fusionq.ir.walk import local_bytes
 from fusionq.passes.guard import unguardable
 from fusionq.planning.pays import too_slow
@@ -47,7 +47,7 @@ def split(
     fuse: bool,
     barrierless: str | None,
     always: bool,
-    info: DeviceInfo,
+    target: Target,
 ) -> tuple[Stage, ...]:
     """The stages of a list, in order; one for each submission if not ``fuse``.
 
@@ -66,7 +66,7 @@ def split(
             else:
                 reasons: list[str] = []
                 for k in _within_reach(stages, s, dependences):
-                    joined = _join(analysis, stages[k], s, dependences, barrierless, always, info)
+                    joined = _join(analysis, stages[k], s, dependences, barrierless, always, target)
                     if isinstance(joined, Stage):
                         stages[k] = joined
                         break
@@ -100,7 +100,7 @@ def _join(
     dependences: Sequence[Found],
     barrierless: str | None,
     always: bool,
-    info: DeviceInfo,
+    target: Target,
 ) -> Stage | str:
     """``stage`` with submission ``s``, or why it cannot join."""
     between = [d for d in dependences if d.consumer == s and d.producer in stage.members]
@@ -112,7 +112,7 @@ def _join(
     if isinstance(space, str):
         return space
     if space.mode == "linear" and not always:
-        slow = too_slow(analysis, members, space, info)
+        slow = too_slow(analysis, members, space, target)
         if slow is not None:
             return slow
     apart = _meeting_apart(analysis, members, space, dependences)
@@ -122,10 +122,10 @@ def _join(
     if trapped is not None:
         return trapped
     taken = sum(local_bytes(analysis.submissions[m].ir) for m in members)
-    if taken > info.local_memory_bytes:
+    if taken > target.device.local_memory_bytes:
         return (
             f"their LocalAccessors take {taken} bytes of local memory for each work-group, and "
-            f"the device has {info.local_memory_bytes}"
+            f"the device has {target.device.local_memory_bytes}"
         )
     waiting = [d for d in between if d.scope in WAITS]
     crossing = (*stage.crossing, *waiting)
@@ -135,10 +135,10 @@ def _join(
         return _because(waiting[0], barrierless)
     extents = largest_extents(analysis, members, space)
     slow = None
-    for local in candidates(analysis, crossing, space, extents, info.max_work_group_size):
+    for local in candidates(analysis, crossing, space, extents, target):
         if keeps_inside(analysis, crossing, space.mode, local):
             grouped = replace(space, local_range=local)
-            why = None if always else too_slow(analysis, members, grouped, info)
+            why = None if always else too_slow(analysis, members, grouped, target)
             if why is None:
                 return Stage(members, grouped, stage.boundary, crossing)
             slow = slow or why

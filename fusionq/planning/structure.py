@@ -9,14 +9,14 @@ from fusionq.analysis.item_space import global_range, local_range
 from fusionq.analysis.submission import ArrayArgument, Submission
 from fusionq.analysis.symbols import Symbols
 from fusionq.base.options import FusionOptions
-from fusionq.base.target import DeviceInfo
+from fusionq.base.target import Target
 
 
 def structure_key(
-    submissions: Sequence[Submission], options: FusionOptions, info: DeviceInfo
+    submissions: Sequence[Submission], options: FusionOptions, target: Target
 ) -> Hashable:
     """What a plan depends on beside its validity: kernels, types, aliasing, flags, the order
-    of all sizes, options and device; not the sizes themselves."""
+    of all sizes, options and target; not the sizes themselves."""
     symbols = Symbols()
     arrays: list[ArrayArgument] = []
     parts: list[Hashable] = []
@@ -47,4 +47,4 @@ def structure_key(
         )
     order = tuple(sorted(symbols.values, key=symbols.values.__getitem__))
     empty = tuple(name for name, value in symbols.values.items() if value == 0)
-    return (tuple(parts), places(arrays), order, empty, options.of_plan, info)
+    return (tuple(parts), places(arrays), order, empty, options.of_plan, target)

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from fusionq.backends.base import ArrayBinding, Backend
 from fusionq.base.errors import DeviceError
-from fusionq.base.target import LaunchShape
+from fusionq.base.target import LaunchShape, Target
 from fusionq.execution.compile import program_of
 from fusionq.ir.nodes import (
     ArrayParam,
@@ -41,16 +41,9 @@ from fusionq.ir.types import BOOL, INT64
 
 _READS = 512
 _ROUNDS = 64
-_PATIENCE = 200_000
-"""How often a work-item looks for the other's answer before it gives up."""
-
 _APART = 0.01
 _UNEVEN = 1e-4
 """How much the lengths of a count, measured one after the other, may differ."""
-
-_EARLY_NS = 100
-"""How early a look at the cycle counter may be: the processor does not wait for what comes before.
-Up to 55 ns were seen."""
 
 _EXCHANGES = 8
 _CLOSE = 25_000
@@ -95,8 +88,8 @@ class Calibration:
 def calibrate(backend: Backend) -> Calibration | str:
     """Measure the clock of ``backend``; the reason where it has none.
 
-    A CPU's cycle counter is looked at in its place where it counts evenly and the same for all
-    workers: that takes a quarter of the time, and leaves the vector code around it alone.
+    The cycle counter is looked at in its place where it counts evenly and the same for all
+    workers: on a CPU that takes a quarter of the time, and leaves the vector code around it alone.
     """
     if "clock" not in getattr(backend, "device_functions", ()):
         return f"{backend.info.name} has no clock that kernels can read"
@@ -109,10 +102,9 @@ def calibrate(backend: Backend) -> Calibration | str:
             f"read (cl_khr_kernel_clock): {why}"
         )
     offset = _host_offset(backend)
-    if backend.info.kind == "cpu":
-        counter = _cycle_counter(backend, offset)
-        if counter is not None:
-            return counter
+    counter = _cycle_counter(backend, offset)
+    if counter is not None:
+        return counter
     steps = _steps(backend, "clock")
     if not len(steps):
         return f"the clock of {backend.info.name} stands still"
@@ -138,7 +130,7 @@ def _cycle_counter(backend: Backend, offset: int) -> Calibration | None:
         return None
     count_ns = (time_2 - time_0) / (count_2 - count_0)
     workers = _exchange(backend, "cycle_counter")
-    if workers is not None and workers.apart * count_ns > _EARLY_NS:
+    if workers is not None and workers.apart * count_ns > backend.target.early_clock_ns:
         return None
     skew = None if workers is None else workers.bound * count_ns
     tick, record = _tick(steps) * count_ns, float(np.median(steps)) * count_ns
@@ -251,16 +243,18 @@ def _exchange(backend: Backend, clock: Clock) -> _Exchange | None:
     notes the time between.  The difference of the clocks is at most half of the way to and fro
     plus the distance of the middle from it (Mills, NTP, RFC 5905, section 8).
     """
-    if backend.info.compute_units < 2:
+    target = backend.target
+    if target.resident_workers < 2:
         return None
-    words = 16 + 3 * _ROUNDS
+    at = 2 * _line(target)
     best: _Exchange | None = None
     began, tried = time.monotonic(), 0
     while tried < _EXCHANGES or (
         (best is None or best.bound > _CLOSE) and time.monotonic() - began < _EXCHANGING_SECONDS
     ):
         tried += 1
-        times = _run(backend, _exchange_kernel(clock), words, 2)[16:].reshape(3, _ROUNDS)
+        times = _run(backend, _exchange_kernel(clock, target), at + 3 * _ROUNDS, 2)[at:]
+        times = times.reshape(3, _ROUNDS)
         sent, seen, back = times[:, (times > 0).all(axis=0)]
         if len(sent):
             bound = float((np.abs(seen - (sent + back) / 2) + (back - sent) / 2).min())
@@ -271,8 +265,15 @@ def _exchange(backend: Backend, clock: Clock) -> _Exchange | None:
     return best
 
 
-def _exchange_kernel(clock: Clock) -> Kernel:
-    """words[0] and words[8]: the turn that the first and the second work-item are at."""
+def _line(target: Target) -> int:
+    """Words (int64) of a cache line."""
+    return target.cache_line_bytes // 8
+
+
+def _exchange_kernel(clock: Clock, target: Target) -> Kernel:
+    """The first words of the first two cache lines: the turn that the first and the second
+    work-item are at; they give up where the other does not answer."""
+    line, limit = _line(target), 10 * target.start_spin_limit
 
     def atomic(op: AtomicOp, place: int, value: Expr | None, result: str | None) -> Stmt:
         order: MemoryOrderName = "acquire" if op == "load" else "release"
@@ -283,20 +284,20 @@ def _exchange_kernel(clock: Clock) -> Kernel:
 
     def wait(place: int) -> list[Stmt]:
         patient = Logical(
-            "and", Compare("lt", seen, number), Compare("lt", looks, _const(_PATIENCE))
+            "and", Compare("lt", seen, number), Compare("lt", looks, _const(limit))
         )
         look = (atomic("load", place, None, "seen"), Assign("looks", _op("add", looks, _const(1))))
         return [Assign("seen", _const(0)), While(patient, look)]
 
     def note(row: int) -> Stmt:
-        place = _op("add", turn, _const(16 + row * _ROUNDS))
+        place = _op("add", turn, _const(2 * line + row * _ROUNDS))
         return Store("words", (place,), Call(INT64, clock, ()))
 
     def note_if_seen(row: int) -> Stmt:
         return If(Compare("ge", seen, number), (note(row),))
 
-    first: list[Stmt] = [note(0), atomic("store", 0, number, None), *wait(8), note_if_seen(2)]
-    second: list[Stmt] = [*wait(0), note_if_seen(1), atomic("store", 8, number, None)]
+    first: list[Stmt] = [note(0), atomic("store", 0, number, None), *wait(line), note_if_seen(2)]
+    second: list[Stmt] = [*wait(0), note_if_seen(1), atomic("store", line, number, None)]
     who = Compare("eq", ItemQuery("group_id", 0), _const(0), BOOL)
     turns = For(
         "turn", _const(0), _const(_ROUNDS), _const(1), (If(who, tuple(first), tuple(second)),)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from fusionq.profiling.regions import AGGREGATE_FIELDS, SPREAD, SPREAD_WORDS, RecordLayout, Slot
+from fusionq.profiling.regions import AGGREGATE_FIELDS, RecordLayout, Slot
 from fusionq.profiling.timeline import INTERVAL, Aggregate, Intervals
 
 Words = npt.NDArray[np.int64]
@@ -29,7 +29,7 @@ def prepare_words(words: Words, layout: RecordLayout) -> None:
     words[:] = 0
     if layout.overflow == "aggregate":
         for number in range(len(layout.slots)):
-            at = layout.aggregates_at + number * SPREAD_WORDS
+            at = layout.aggregates_at + number * layout.line
             for name in ("min", "first"):
                 words[at + AGGREGATE_FIELDS.index(name)] = np.iinfo(np.int64).max
             words[at + AGGREGATE_FIELDS.index("max")] = np.iinfo(np.int64).min
@@ -39,10 +39,10 @@ def decode(words: Words, layout: RecordLayout, groups: int, rows: int) -> Decode
     """The records of a launch of ``groups`` work-groups that had ``rows`` rows."""
     recording = -(-groups // layout.every)
     decoded = Decoded(np.empty(0, INTERVAL))
-    decoded.counters = counter_values(words, layout.counters)
+    decoded.counters = counter_values(words, layout.counters, layout.copies * layout.line)
     if layout.overflow == "aggregate":
         for number in range(len(layout.slots)):
-            at = layout.aggregates_at + number * SPREAD_WORDS
+            at = layout.aggregates_at + number * layout.line
             totals = [int(word) for word in words[at : at + len(AGGREGATE_FIELDS)]]
             if totals[AGGREGATE_FIELDS.index("count")]:
                 decoded.aggregates.append(Aggregate(number, -1, *totals))
@@ -61,9 +61,8 @@ def decode(words: Words, layout: RecordLayout, groups: int, rows: int) -> Decode
     return decoded
 
 
-def counter_values(words: Words, names: Sequence[str]) -> dict[str, int]:
-    """The counters at the start of a launch's words."""
-    size = SPREAD * SPREAD_WORDS
+def counter_values(words: Words, names: Sequence[str], size: int) -> dict[str, int]:
+    """The counters, of ``size`` words each, at the start of a launch's words."""
     return {
         name: int(words[number * size : (number + 1) * size].sum())
         for number, name in enumerate(names)

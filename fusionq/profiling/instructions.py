@@ -14,6 +14,7 @@ from math import prod
 import numpy as np
 import numpy.typing as npt
 
+from fusionq.base.target import Target
 from fusionq.ir.nodes import (
     ArrayParam,
     Call,
@@ -36,9 +37,9 @@ from fusionq.ir.verifier import verify
 from fusionq.megakernel.schedule import Schedule
 from fusionq.passes.names import Names
 from fusionq.profiling.decoding import Decoded, Words, counter_values, slot_intervals
-from fusionq.profiling.layout import layout_of
+from fusionq.profiling.layout import layout_of, records_under
 from fusionq.profiling.lowering import BASE, RECORDS, RecordLowering, without_records
-from fusionq.profiling.regions import SPREAD_WORDS, Region, Slot
+from fusionq.profiling.regions import Region, Slot
 from fusionq.profiling.timeline import INTERVAL, TILE_BITS, Intervals
 
 _HEAD = 6
@@ -57,6 +58,7 @@ class InstructionLayout:
     """
 
     counters: tuple[str, ...]
+    counter_words: int
     slots: tuple[tuple[Slot, ...], ...]
     rows_at: int
     row_words: int
@@ -82,25 +84,38 @@ class LoweredPersistent:
 
 
 def lower_persistent(
-    kernel: Kernel, body: Persistent, *, instructions: bool, occurrences: int, clock: Clock | None
+    kernel: Kernel,
+    body: Persistent,
+    *,
+    instructions: bool,
+    occurrences: int,
+    clock: Clock | None,
+    target: Target,
 ) -> LoweredPersistent:
     """Lower the records in the stages of ``kernel``, whose body is ``body``; ``instructions``:
     also record each tile.  Without a ``clock`` only counters are kept."""
     kept = ("counter",) if clock is None else ("region", "mark", "counter")
     kernels = [without_records(c.kernel, kept) for c in body.codes]
-    layouts = [layout_of(k, {}, "truncate", occurrences) for k in kernels]
+    layouts = [layout_of(k, {}, "truncate", occurrences, target) for k in kernels]
     counters = tuple(dict.fromkeys(name for layout in layouts for name in layout.counters))
     own = bool(counters) or any(layout.slots for layout in layouts)
     if not own and (clock is None or not instructions):
-        return LoweredPersistent(kernel, InstructionLayout((), (), 0, _HEAD), (), body)
+        return LoweredPersistent(kernel, InstructionLayout((), 0, (), 0, _HEAD), (), body)
     shifted = [
         replace(layout, counters=counters, slots=tuple(_shifted(s) for s in layout.slots))
         for layout in layouts
     ]
     rows_at = shifted[0].rows_at
     row_words = _HEAD + max(layout.row_words for layout in layouts)
-    row_words += -row_words % SPREAD_WORDS  # workers that write side by side share no cache line
-    layout = InstructionLayout(counters, tuple(one.slots for one in shifted), rows_at, row_words)
+    line = shifted[0].line
+    row_words += -row_words % line  # workers that write side by side share no cache line
+    layout = InstructionLayout(
+        counters,
+        shifted[0].copies * line,
+        tuple(one.slots for one in shifted),
+        rows_at,
+        row_words,
+    )
     names = Names(p.name for p in kernel.params)
     buffer, base, rows = extra = names.fresh(RECORDS), names.fresh(BASE), names.fresh(_ROWS)
     codes: list[StageCode] = []
@@ -129,7 +144,7 @@ def lower_persistent(
 
 
 def _counts(kernel: Kernel) -> bool:
-    return bool(layout_of(kernel, {}, "truncate", 1).counters)
+    return any(record.kind == "counter" for _, record, _ in records_under(kernel.body))
 
 
 def _shifted(slot: Slot) -> Slot:
@@ -174,7 +189,7 @@ def decode_instructions(
     regions that they count in."""
     layout, body = lowered.layout, lowered.body
     decoded = Decoded(np.empty(0, INTERVAL))
-    decoded.counters = counter_values(words, layout.counters)
+    decoded.counters = counter_values(words, layout.counters, layout.counter_words)
     regions: dict[Region, int] = {}
     if body.records is None:
         return decoded, ()

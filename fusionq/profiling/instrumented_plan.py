@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from fusionq.analysis.submission import Submission
 from fusionq.base.errors import ArgumentError
-from fusionq.base.target import DeviceInfo
+from fusionq.base.target import Target
 from fusionq.ir.nodes import Clock, Kernel, Persistent
 from fusionq.ir.verifier import verify
 from fusionq.planning.plan import Plan
@@ -47,7 +47,7 @@ class RecordOptions:
 def instrumented(
     plan: Plan,
     submissions: tuple[Submission, ...],
-    device: DeviceInfo,
+    target: Target,
     options: RecordOptions,
     every: Sequence[int],
 ) -> tuple[Plan, tuple[Lowered | LoweredPersistent, ...]]:
@@ -55,7 +55,7 @@ def instrumented(
     ``every[k]`` records."""
     lowered: list[Lowered | LoweredPersistent] = []
     for stage, one_in in zip(plan.stages, every, strict=True):
-        scope = Scope(plan, stage, submissions, device)
+        scope = Scope(plan, stage, submissions, target.device)
         body = stage.kernel.body[0] if stage.kernel.body else None
         if isinstance(body, Persistent):
             if options.overflow != "truncate":
@@ -70,6 +70,7 @@ def instrumented(
                     instructions=any(isinstance(p, RecordStages) for p in options.passes),
                     occurrences=options.occurrences,
                     clock=options.looks_at,
+                    target=target,
                 )
             )
             continue
@@ -80,6 +81,7 @@ def instrumented(
                 overflow=options.overflow,
                 occurrences=options.occurrences,
                 buffer_words=options.buffer_bytes // WORD_BYTES,
+                target=target,
                 every=one_in,
                 clock=options.looks_at,
             )

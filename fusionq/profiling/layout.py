@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TypeAlias
 
+from fusionq.base.target import Target
 from fusionq.ir.nodes import Block, Const, For, Kernel, Record, RecordKind, Stmt, While
 from fusionq.ir.walk import nested_bodies
-from fusionq.profiling.regions import Overflow, RecordLayout, Region, Slot
+from fusionq.profiling.regions import WORD_BYTES, Overflow, RecordLayout, Region, Slot
 from fusionq.profiling.stages import SEPARATOR
 
 Key: TypeAlias = tuple[str, RecordKind, str]
@@ -41,7 +42,7 @@ def _trips(stmt: Stmt) -> int | None:
 
 
 def layout_of(
-    kernel: Kernel, headings: dict[str, int], overflow: Overflow, occurrences: int
+    kernel: Kernel, headings: dict[str, int], overflow: Overflow, occurrences: int, target: Target
 ) -> RecordLayout:
     """Where the records of ``kernel`` go; arguments as of ``lower_records``."""
     often: dict[Key, int | None] = {}
@@ -74,7 +75,13 @@ def layout_of(
             counted = None
         slots.append(Slot(_region(key, headings), offset, capacity, fields, counted))
         offset += slots[-1].words
-    return RecordLayout(tuple(counters), tuple(slots), overflow)
+    return RecordLayout(
+        tuple(counters),
+        tuple(slots),
+        overflow,
+        target.cache_line_bytes // WORD_BYTES,
+        target.counter_copies,
+    )
 
 
 def key_of(heading: str, record: Record) -> Key:

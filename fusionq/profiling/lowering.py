@@ -17,6 +17,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 
+from fusionq.base.target import Target
 from fusionq.ir.nodes import (
     ArrayParam,
     Assign,
@@ -52,8 +53,6 @@ from fusionq.passes.names import Names
 from fusionq.profiling.layout import Key, key_of, layout_of
 from fusionq.profiling.regions import (
     AGGREGATE_FIELDS,
-    SPREAD,
-    SPREAD_WORDS,
     Overflow,
     RecordLayout,
     Slot,
@@ -89,6 +88,7 @@ def lower_records(
     overflow: Overflow,
     occurrences: int,
     buffer_words: int,
+    target: Target,
     every: int = 1,
     clock: Clock | None = "clock",
 ) -> Lowered:
@@ -100,7 +100,7 @@ def lower_records(
     """
     if clock is None:
         kernel = without_records(kernel, keep=("counter",))
-    layout = replace(layout_of(kernel, headings, overflow, occurrences), every=every)
+    layout = replace(layout_of(kernel, headings, overflow, occurrences, target), every=every)
     layout = layout.within(buffer_words)
     if not layout.slots and not layout.counters:
         return Lowered(without_records(kernel), layout, ())
@@ -321,13 +321,14 @@ class RecordLowering:
         yield self._atomic("max", self._total(slot, "last"), time)
 
     def _total(self, slot: Slot, name: str) -> tuple[Expr]:
-        at = self.layout.aggregates_at + self.layout.slots.index(slot) * SPREAD_WORDS
+        at = self.layout.aggregates_at + self.layout.slots.index(slot) * self.layout.line
         return self._at(Const(INT64, at + AGGREGATE_FIELDS.index(name)))
 
     def _count(self, record: Record) -> Stmt:
-        place = self.layout.counters.index(record.region) * SPREAD * SPREAD_WORDS
-        spread = _op("mod", self._group(), Const(INT64, SPREAD))
-        spread = _op("mul", spread, Const(INT64, SPREAD_WORDS))
+        layout = self.layout
+        place = layout.counters.index(record.region) * layout.copies * layout.line
+        spread = _op("mod", self._group(), Const(INT64, layout.copies))
+        spread = _op("mul", spread, Const(INT64, layout.line))
         assert record.payload is not None
         return self._atomic(
             "add", self._at(_op("add", spread, Const(INT64, place))), record.payload

@@ -119,10 +119,10 @@ class ProfiledRun(PreparedRun):
             for s in pending.submissions()
         )
         timings = dict(pending.admission)
-        plan = make_plan(submissions, fusion_options, backend.info)
+        plan = make_plan(submissions, fusion_options, backend.target)
         if every is None or len(every) != len(plan.stages):
             every = (options.every or 1,) * len(plan.stages)
-        plan, lowered = instrumented(plan, submissions, backend.info, options, every)
+        plan, lowered = instrumented(plan, submissions, backend.target, options, every)
         programs = programs_of(backend, plan, fusion_options, timings)
         super().__init__(BuiltPlan(plan, programs), submissions, "miss", timings)
         self.profiled = True

@@ -11,10 +11,6 @@ from fusionq.ir.nodes import RecordKind
 Overflow = Literal["truncate", "ring", "aggregate"]
 
 WORD_BYTES = 8
-SPREAD_WORDS = 8
-"""int64 words between what different work-groups count in: a cache line."""
-SPREAD = 16
-"""In so many places a counter is counted."""
 AGGREGATE_FIELDS = ("sum", "min", "max", "count", "first", "last")
 """What is kept of a region where its occurrences are not: of their durations, and of the clock."""
 
@@ -66,12 +62,16 @@ class RecordLayout:
     """One launch's records in int64 words: counters, aggregates, then a row for each work-group
     of which one in ``every`` records, ``most_rows`` rows at most.
 
-    A row is all zeros where nothing was recorded.
+    A counter has ``copies`` places, which different work-groups count in; places and aggregates
+    begin ``line`` words after each other, a cache line.  A row is all zeros where nothing was
+    recorded.
     """
 
     counters: tuple[str, ...]
     slots: tuple[Slot, ...]
     overflow: Overflow
+    line: int
+    copies: int
     every: int = 1
     most_rows: int = 1
 
@@ -83,13 +83,13 @@ class RecordLayout:
     @property
     def aggregates_at(self) -> int:
         """Where the aggregates start."""
-        return len(self.counters) * SPREAD * SPREAD_WORDS
+        return len(self.counters) * self.copies * self.line
 
     @property
     def rows_at(self) -> int:
         """Where the rows start."""
         aggregated = len(self.slots) if self.overflow == "aggregate" else 0
-        return self.aggregates_at + aggregated * SPREAD_WORDS
+        return self.aggregates_at + aggregated * self.line
 
     def words(self, rows: int) -> int:
         """Words of a launch that keeps ``rows`` rows."""

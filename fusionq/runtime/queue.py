@@ -63,7 +63,7 @@ class FusionQueue:
     @property
     def device(self) -> DeviceInfo:
         """The device's name, limits and abilities."""
-        return self._state.device
+        return self._state.target.device
 
     @property
     def sycl_queue(self) -> Any:
@@ -83,7 +83,7 @@ class FusionQueue:
     def __repr__(self) -> str:
         state = self._state
         mode = "closed" if state.closed else "fusing" if state.list is not None else "idle"
-        return f"<FusionQueue on {state.device.name!r}, {mode}>"
+        return f"<FusionQueue on {state.target.device.name!r}, {mode}>"
 
     # ------------------------------------------------------------------------- submission
     def submit(

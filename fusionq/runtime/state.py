@@ -13,7 +13,7 @@ from fusionq.backends.base import DeviceEvent
 from fusionq.base.call_site import user_span, warn_aborted
 from fusionq.base.errors import ArgumentError, FusionRefused, FusionStateError, PromotionConflict
 from fusionq.base.options import FusionOptions
-from fusionq.base.target import DeviceInfo
+from fusionq.base.target import Target
 from fusionq.memory.fusing_queues import LOCK, QUEUES
 from fusionq.memory.region import Region
 from fusionq.runtime.event import (
@@ -56,9 +56,9 @@ class QueueState:
         _states.add(self)
 
     @property
-    def device(self) -> DeviceInfo:
-        """The device's name, limits and abilities."""
-        return self.launcher.backend.info
+    def target(self) -> Target:
+        """The device as the compiler sees it."""
+        return self.launcher.backend.target
 
     def begin_list(self) -> SubmissionList:
         """``start_fusion``; the list that submissions will join."""

@@ -24,7 +24,7 @@ from fusionq.backends.base import Backend
 from fusionq.base.call_site import argument_labels, user_span
 from fusionq.base.errors import ArgumentError, DeviceError, KernelLanguageError
 from fusionq.base.span import Span
-from fusionq.base.target import DeviceInfo
+from fusionq.base.target import Target
 from fusionq.cache.entries import MOST_VARIANTS, keep_check, kept_check
 from fusionq.frontend.dialect import counterpart, dialect_kernel
 from fusionq.frontend.kernel import KernelFunction
@@ -87,7 +87,7 @@ def admit(
             partial(function.specialise, signature, True),
         )
         clock.lap("frontend")
-        kept = kept_check(submission, backend.info)
+        kept = kept_check(submission, backend.target)
         clock.lap("disk")
         if kept is None:
             ir = function.specialise(signature)
@@ -112,7 +112,7 @@ def admit(
         values = [a.value for a in arguments if isinstance(a, ScalarArgument)]
         check_bounds(entry, values)
         clock.lap("frontend")
-        _check(entry, values, () if kept is None else kept.passed, facts, backend.info, clock)
+        _check(entry, values, () if kept is None else kept.passed, facts, backend.target, clock)
     return entry
 
 
@@ -135,7 +135,7 @@ def _check(
     values: Sequence[ScalarValue],
     kept: tuple[Validity, ...],
     facts: KernelFacts,
-    info: DeviceInfo,
+    target: Target,
     clock: _Clock,
 ) -> None:
     """Prove that no access certainly leaves its array and no barrier is certainly missed, unless
@@ -155,7 +155,7 @@ def _check(
     entry.checks.insert(0, validity)
     del entry.checks[MOST_VARIANTS:]
     _holds(entry, submission, values)
-    keep_check(submission, info, facts, entry.checks)
+    keep_check(submission, target, facts, entry.checks)
     clock.lap("disk")
 
 

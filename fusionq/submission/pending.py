@@ -19,7 +19,7 @@ from fusionq.backends.base import DeviceEvent
 from fusionq.base.call_site import user_span
 from fusionq.base.errors import ArgumentError
 from fusionq.base.options import DEFAULT, UNFUSED, FusionOptions
-from fusionq.base.target import DeviceInfo
+from fusionq.base.target import Target
 from fusionq.memory.foreign import byte_bounds
 from fusionq.memory.region import Region
 from fusionq.memory.storage import Storage
@@ -68,8 +68,8 @@ class ListOwner(Protocol):
     """What a list needs of the queue that it belongs to."""
 
     @property
-    def device(self) -> DeviceInfo:
-        """The device's name, limits and abilities."""
+    def target(self) -> Target:
+        """The device as the compiler sees it."""
 
     def abort_list(self, pending: SubmissionList, cause: str) -> None:
         """End the list's fusion mode, if it still waits, and run it unfused."""

@@ -6,6 +6,7 @@ import random
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from hypothesis import strategies as st
 
 import fusionq as fq
 from fusionq.backends.base import Binding
+from fusionq.base.target import Target
 from fusionq.frontend.kernel import KernelFunction
 from fusionq.ir.nodes import Kernel
 from fusionq.megakernel import launch, schedule
@@ -48,8 +50,11 @@ def random_tilings(seed: int) -> Iterator[None]:
         block = generator.choice([1, 2, len(extents)])
         return Tiling(tiles, block, generator.choice(ASSIGNMENTS))
 
-    def scheduled(kernel: Kernel, bindings: Mapping[str, Binding], _: int) -> schedule.Schedule:
-        return schedule_for(kernel, bindings, generator.choice(WORKERS))
+    def scheduled(
+        kernel: Kernel, bindings: Mapping[str, Binding], target: Target
+    ) -> schedule.Schedule:
+        workers = replace(target, resident_workers=generator.choice(WORKERS))
+        return schedule_for(kernel, bindings, workers)
 
     schedule_for = launch.schedule_for
     with pytest.MonkeyPatch.context() as patch:

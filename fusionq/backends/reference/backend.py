@@ -20,7 +20,7 @@ from fusionq.backends.reference.persistent import (
     build_persistent,
 )
 from fusionq.base.errors import DeviceError
-from fusionq.base.target import DeviceInfo, FloatMode, LaunchShape
+from fusionq.base.target import DeviceInfo, FloatMode, LaunchShape, target_of
 from fusionq.ir.nodes import Kernel, Persistent
 from fusionq.ir.printer import print_kernel
 from fusionq.ir.verifier import verify
@@ -55,9 +55,14 @@ class ReferenceBackend:
         seed: int = 0,
         workers: int = REFERENCE_DEVICE.compute_units,
     ) -> None:
-        self.info = replace(REFERENCE_DEVICE, compute_units=workers)
+        self.target = target_of(replace(REFERENCE_DEVICE, compute_units=workers))
         self._order: Order = order
         self._seed = seed
+
+    @property
+    def info(self) -> DeviceInfo:
+        """The device as people see it."""
+        return self.target.device
 
     def allocate(self, nbytes: int) -> HostAllocation:
         """Page-aligned host memory, contents undefined; DeviceError if there is not enough."""
@@ -78,7 +83,9 @@ class ReferenceBackend:
     ) -> ReferenceLaunch | PersistentReferenceLaunch:
         """Arguments in the order of ``kernel.params``; DeviceError where they do not fit."""
         if isinstance(program, PersistentProgram):
-            return PersistentReferenceLaunch(program, arguments, shape, self._order, self._seed)
+            return PersistentReferenceLaunch(
+                program, arguments, shape, self._order, self._seed, self.target
+            )
         if isinstance(program, ReferenceProgram):
             return ReferenceLaunch(program, arguments, shape, self._order, self._seed)
         raise DeviceError(

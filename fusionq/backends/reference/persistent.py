@@ -29,7 +29,7 @@ from fusionq.backends.reference.workers import (
     random_choice,
 )
 from fusionq.base.errors import DeviceError
-from fusionq.base.target import LaunchShape
+from fusionq.base.target import LaunchShape, Target
 from fusionq.codegen import queue_layout as q
 from fusionq.ir.nodes import ArrayParam, Kernel, Persistent
 
@@ -76,8 +76,10 @@ class PersistentReferenceLaunch:
         shape: LaunchShape,
         order: Order,
         seed: int,
+        target: Target,
     ) -> None:
         self._program = program
+        self._line = target.control_line
         self._order: Order = order
         self._seed = seed
         params = program.kernel.params
@@ -87,12 +89,12 @@ class PersistentReferenceLaunch:
                 f"{len(arguments)}: {', '.join(p.name for p in params)}"
             )
         self._bindings = {p.name: b for p, b in zip(params, arguments, strict=True)}
-        if shape.local_range != (q.SUB_GROUP,) or len(shape.global_range) != 1:
+        if shape.local_range != (target.worker_size,) or len(shape.global_range) != 1:
             raise DeviceError(
                 f"kernel '{program.kernel.name}' is persistent: its workers are work-groups of "
-                f"{q.SUB_GROUP} work-items, not of {shape.local_range}"
+                f"{target.worker_size} work-items, not of {shape.local_range}"
             )
-        self._workers = shape.global_range[0] // q.SUB_GROUP
+        self._workers = shape.global_range[0] // target.worker_size
         self._words = self._array(program.body.schedule)
         if self._workers != self._words[q.WORKERS]:
             raise DeviceError(
@@ -129,7 +131,7 @@ class PersistentReferenceLaunch:
         work = _Instructions(self._words, self._stages(), self._order, seed)
         return launch(
             work,
-            Control(self._array(body.control)),
+            Control(self._array(body.control), self._line),
             self._scalar(body.epoch),
             self._workers,
             resident,

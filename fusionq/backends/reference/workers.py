@@ -56,10 +56,10 @@ class Schedule(Protocol):
 
 class Control:
     """The control memory of one prepared run, which no launch resets: ``words`` (uint32) as
-    ``codegen.queue_layout`` has them, shared, not copied."""
+    ``codegen.queue_layout`` has them, ``line`` of them a line; shared, not copied."""
 
-    def __init__(self, words: npt.NDArray[np.uint32]) -> None:
-        self._lines = words.reshape(-1, q.LINE)
+    def __init__(self, words: npt.NDArray[np.uint32], line: int) -> None:
+        self._lines = words.reshape(-1, line)
 
     def read(self, line: int, word: int = 0) -> int:
         """The value of a word."""

@@ -7,11 +7,11 @@ from typing import Any
 
 from fusionq.backends.base import Binding, KeptProgram, Program
 from fusionq.backends.sycl.binary import code_generation_settings
-from fusionq.backends.sycl.devices import device_info, queue_for
+from fusionq.backends.sycl.devices import device_target, queue_for
 from fusionq.backends.sycl.launch import LaunchOrder, SyclLaunch
 from fusionq.backends.sycl.memory import SyclAllocation, allocate, check_adopted
 from fusionq.backends.sycl.program import SyclProgram, build, kept, restored
-from fusionq.base.target import FloatMode, LaunchShape
+from fusionq.base.target import DeviceInfo, FloatMode, LaunchShape
 from fusionq.ir.functions import DEVICE_FUNCTIONS
 from fusionq.ir.nodes import Kernel
 
@@ -29,13 +29,18 @@ class SyclBackend:
 
     def __init__(self, target: Any = None, profiling: bool = False) -> None:
         self.sycl_queue = queue_for(target, profiling)
-        self.info = device_info(self.sycl_queue.sycl_device)
+        self.target = device_target(self.sycl_queue.sycl_device)
         self._order = LaunchOrder(self.sycl_queue.is_in_order)
+
+    @property
+    def info(self) -> DeviceInfo:
+        """The device as people see it."""
+        return self.target.device
 
     @property
     def program_domain(self) -> Hashable:
         """Equal for backends that can run each other's programs: those of one SYCL context."""
-        return ("sycl", self.sycl_queue.sycl_context, self.info.filter_string)
+        return ("sycl", self.sycl_queue.sycl_context, self.target)
 
     def allocate(self, nbytes: int) -> SyclAllocation:
         """USM shared memory, contents undefined; DeviceError if there is not enough."""
@@ -43,14 +48,12 @@ class SyclBackend:
 
     def build(self, kernel: Kernel, fp: FloatMode) -> SyclProgram:
         """Compile; DeviceError with the compiler's log and the source if that fails."""
-        return build(self.sycl_queue, kernel, fp)
+        return build(self.sycl_queue, kernel, fp, self.target)
 
     @property
-    def keep_domain(self) -> tuple[str, ...]:
+    def keep_domain(self) -> tuple[object, ...]:
         """What a kept program depends on beside kernel and floating mode."""
-        info = self.info
-        settings = code_generation_settings(info.kind)
-        return (type(self).__name__, info.filter_string, info.name, info.driver, settings)
+        return (type(self).__name__, self.target, code_generation_settings(self.info.kind))
 
     def keep(self, program: Program) -> KeptProgram | None:
         """``program`` as data; None if it was not built from OpenCL C."""

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
+from fusionq.backends.sycl.caches import cache_sizes
 from fusionq.backends.sycl.runtime import load_dpctl, missing_parts
 from fusionq.base.errors import ArgumentError, DeviceError
-from fusionq.base.target import DeviceInfo
+from fusionq.base.target import DeviceInfo, Target, target_of
 
 
 def opencl_devices() -> list[Any]:
@@ -92,6 +93,17 @@ def device_info(device: Any) -> DeviceInfo:
         has_fp16=device.has_aspect_fp16,
         has_fp64=device.has_aspect_fp64,
         host_memory=device.has_aspect_usm_system_allocations,
+    )
+
+
+def device_target(device: Any) -> Target:
+    """A ``dpctl.SyclDevice`` as the compiler sees it."""
+    info = device_info(device)
+    return target_of(
+        info,
+        vector_width=device.native_vector_width_float,
+        cache_line_bytes=device.global_mem_cache_line_size,
+        **cache_sizes(device.is_cpu, device.global_mem_cache_size),
     )
 
 

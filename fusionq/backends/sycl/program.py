@@ -11,7 +11,7 @@ from fusionq.backends.sycl.binary import binary_of, kernel_from_binary
 from fusionq.backends.sycl.build_log import build_log
 from fusionq.backends.sycl.runtime import load_dpctl
 from fusionq.base.errors import DeviceError
-from fusionq.base.target import FloatMode
+from fusionq.base.target import FloatMode, Target
 from fusionq.codegen import DeviceSource, Slot
 from fusionq.ir.nodes import Kernel
 from fusionq.ir.types import FLOAT16, FLOAT64
@@ -31,13 +31,13 @@ class SyclProgram:
     """What it was built from, where that was OpenCL C."""
 
 
-def build(queue: Any, kernel: Kernel, fp: FloatMode) -> SyclProgram:
-    """Generate and compile; DeviceError if the device lacks a type, or with the compiler's log
-    and the source if it refuses the text."""
+def build(queue: Any, kernel: Kernel, fp: FloatMode, target: Target) -> SyclProgram:
+    """Generate for ``target`` and compile; DeviceError if the device lacks a type, or with the
+    compiler's log and the source if it refuses the text."""
     # Only now: programs that are restored need no code generator.
     from fusionq.codegen.kernel_source import generate
 
-    return _built(queue, kernel, generate(kernel, fp), fp)
+    return _built(queue, kernel, generate(kernel, fp, target), fp)
 
 
 def kept(queue: Any, program: SyclProgram) -> KeptProgram | None:

@@ -29,7 +29,8 @@ class DpexBackend(SyclBackend):
     def __init__(self, target: object = None, profiling: bool = False) -> None:
         load_numba_dpex()
         super().__init__(target, profiling)
-        self.info = replace(self.info, persistent_kernels=False)
+        device = replace(self.info, persistent_kernels=False)
+        self.target = replace(self.target, device=device)
 
     @property
     def program_domain(self) -> Hashable:

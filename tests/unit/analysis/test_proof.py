@@ -17,10 +17,10 @@ from fusionq.analysis.proof import (
     plan_operations,
 )
 from fusionq.analysis.symbols import Symbols
-from fusionq.backends.reference.backend import REFERENCE_DEVICE
 from fusionq.base.options import FusionOptions
 from fusionq.planning.planner import make_plan
 from tests.unit.lists import Flagged, submissions
+from tests.unit.targets import REFERENCE
 
 
 def work(operations: int) -> None:
@@ -138,7 +138,7 @@ def test_a_plan_without_operations_left_is_right_and_says_why(monkeypatch):
     """Every question is unknown: nothing fuses, nothing is promoted, and the plan is there."""
     monkeypatch.setattr(proof, "PLAN_OPERATIONS", 0)
     monkeypatch.setattr(proof, "SUBMISSION_OPERATIONS", 0)
-    plan = make_plan(chain(3, private=True), FusionOptions(strategy="fused"), REFERENCE_DEVICE)
+    plan = make_plan(chain(3, private=True), FusionOptions(strategy="fused"), REFERENCE)
     assert [len(stage.submissions) for stage in plan.stages] == [1, 1, 1]
     assert {d.scope for d in plan.dependences} == {"UNKNOWN"}
     assert all("all of the 0 steps that they may take together" in d.reason
@@ -153,6 +153,6 @@ def test_the_operations_of_a_plan_are_enough_for_long_lists(monkeypatch):
     monkeypatch.setattr(proof, "_operations", lambda c: spent.append(original(c)) or spent[-1])
     for length in (4, 40):
         spent.clear()
-        plan = make_plan(chain(length, private=True), FusionOptions(), REFERENCE_DEVICE)
+        plan = make_plan(chain(length, private=True), FusionOptions(), REFERENCE)
         assert plan.strategy == "fused"
         assert sum(spent) < 0.2 * (proof.PLAN_OPERATIONS + length * proof.SUBMISSION_OPERATIONS)

@@ -10,9 +10,10 @@ from fusionq.analysis.dependence import dependences
 from fusionq.analysis.item_space import ItemSpace
 from fusionq.analysis.list_analysis import analyse
 from fusionq.analysis.work_groups import candidates
-from fusionq.backends.reference.backend import REFERENCE_DEVICE
+from fusionq.base.target import target_of
 from fusionq.planning.stages import split
 from tests.unit.lists import submissions
+from tests.unit.targets import REFERENCE, TWO_CORES, device
 
 
 @fq.kernel
@@ -76,7 +77,7 @@ def chosen(*calls):
     analysis = analyse(submissions(*calls))
     found = dependences(analysis)
     stages = split(
-        analysis, found, fuse=True, barrierless=None, always=True, info=REFERENCE_DEVICE
+        analysis, found, fuse=True, barrierless=None, always=True, target=TWO_CORES
     )
     return stages[0].space.local_range if len(stages) == 1 else None
 
@@ -138,15 +139,16 @@ def test_one_group_for_all_only_if_it_is_small():
 def test_an_explicit_size_is_the_only_candidate():
     analysis = analyse(submissions((twice, 8, vector(8), vector(8))))
     space = ItemSpace("ids", 1, (4,))
-    assert list(candidates(analysis, (), space, (8,), 1024)) == [(4,)]
+    assert list(candidates(analysis, (), space, (8,), REFERENCE)) == [(4,)]
 
 
 def test_no_candidate_is_too_large_for_the_device():
     analysis = analyse(submissions((twice, 48, vector(48), vector(48))))
+    small = target_of(device(max_work_group_size=32))
     for space, extents in (
         (ItemSpace("ids", 1, None), (48,)),
         (ItemSpace("ids", 3, None), (3, 4, 4)),
     ):
-        sizes = list(candidates(analysis, (), space, extents, 32))
+        sizes = list(candidates(analysis, (), space, extents, small))
         assert sizes and all(0 < np.prod(s) <= 32 for s in sizes)
         assert len(sizes) == len(set(sizes))

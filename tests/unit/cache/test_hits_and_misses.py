@@ -167,7 +167,8 @@ def test_another_device_or_driver(what: str) -> None:
     def run_on(info: DeviceInfo) -> str:
         forget()
         with fq.FusionQueue("reference") as queue:
-            queue._state.launcher.backend.info = info
+            backend = queue._state.launcher.backend
+            backend.target = replace(backend.target, device=info)
             return run(changed(dtype=np.int32, factor=3), queue).cache
 
     with fq.FusionQueue("reference") as queue:

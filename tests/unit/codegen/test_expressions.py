@@ -40,12 +40,13 @@ from fusionq.ir.types import (
     UINT64,
 )
 from tests.unit.codegen.built_kernels import IDS, ITEM, N, add, binary, const, elementwise, mul, sub
+from tests.unit.targets import TWO_CORES
 
 
 def printed(value, **inputs):
     """How ``value`` is printed as what is stored."""
     scalars = tuple(ScalarParam(name, type) for name, type in inputs.items())
-    text = generate(elementwise("k", {}, value.type, value, scalars), "strict").text
+    text = generate(elementwise("k", {}, value.type, value, scalars), "strict", TWO_CORES).text
     return text.split("out[i] = ")[1].split(";")[0]
 
 
@@ -169,18 +170,19 @@ def test_only_what_is_used_is_passed():
         (("i", INT64),),
         (IDS[0], Store("flat", (ITEM, ITEM, ITEM), Load(FLOAT32, "row", (ITEM, const(0))))),
     )  # fmt: skip
-    assert generate(kernel, "strict").slots == (
+    assert generate(kernel, "strict", TWO_CORES).slots == (
         Pointer("flat"), ExtentSlot("flat", 1), ExtentSlot("flat", 2),
         Pointer("row"), Stride("row", 0), Stride("row", 1),
     )  # fmt: skip
     used = Kernel("k", 1, kernel.params, kernel.variables,
                   (Store("flat", (N, N, N), Param(FLOAT32, "s")),))  # fmt: skip
-    assert Scalar("s") in generate(used, "strict").slots
+    assert Scalar("s") in generate(used, "strict", TWO_CORES).slots
 
 
 def test_float_modes_differ_in_contraction_only():
     kernel = elementwise("k", {}, FLOAT32, Param(FLOAT32, "x"), (ScalarParam("x", FLOAT32),))
-    strict, fast = generate(kernel, "strict").text, generate(kernel, "fast").text
+    strict = generate(kernel, "strict", TWO_CORES).text
+    fast = generate(kernel, "fast", TWO_CORES).text
     assert "FP_CONTRACT OFF" in strict
     assert fast == strict.replace("FP_CONTRACT OFF", "FP_CONTRACT ON")
 
@@ -190,8 +192,7 @@ def test_helpers_come_only_when_used_and_once():
     quotient = binary("floordiv", a, b)
     value = add(quotient, Binary(INT32, "floordiv", b, a))
     kernel = elementwise("k", {}, INT32, value, tuple(ScalarParam(n, INT32) for n in "ab"))
-    text = generate(kernel, "strict").text
+    text = generate(kernel, "strict", TWO_CORES).text
     assert text.count("static inline") == 1
-    assert (
-        "static inline" not in generate(elementwise("k", {}, INT64, Var(INT64, "i")), "fast").text
-    )
+    kernel = elementwise("k", {}, INT64, Var(INT64, "i"))
+    assert "static inline" not in generate(kernel, "fast", TWO_CORES).text

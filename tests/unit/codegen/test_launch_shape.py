@@ -6,16 +6,9 @@ from math import prod
 
 import pytest
 
-from fusionq.base.target import DeviceInfo
+from fusionq.base.target import target_of
 from fusionq.codegen.launch_shape import launch_shape
-
-
-def device(kind="cpu", compute_units=2, max_work_group_size=8192):
-    return DeviceInfo(
-        "name", "vendor", "driver", f"opencl:{kind}:0", kind, compute_units, max_work_group_size,
-        1 << 18, True, True, kind == "cpu",
-    )  # fmt: skip
-
+from tests.unit.targets import TWO_CORES, device
 
 RANGES = [
     (1,), (7,), (1000,), (4099,), (99_999_989,), (100_000_000,), (1, 1), (4000, 4000),
@@ -31,7 +24,7 @@ DEVICES = [
 @pytest.mark.parametrize("extents", RANGES, ids=str)
 @pytest.mark.parametrize("info", DEVICES, ids=lambda d: f"{d.kind}{d.compute_units}")
 def test_shape_covers_the_range_within_the_limits(extents, info):
-    shape = launch_shape(extents, info)
+    shape = launch_shape(extents, target_of(info))
     for extent, whole, local in zip(extents, shape.global_range, shape.local_range, strict=True):
         assert local >= 1
         assert whole % local == 0
@@ -51,9 +44,9 @@ def test_shape_covers_the_range_within_the_limits(extents, info):
     ids=str,
 )  # fmt: skip
 def test_sizes_on_two_cores(extents, local):
-    assert launch_shape(extents, device()).local_range == local
+    assert launch_shape(extents, TWO_CORES).local_range == local
 
 
 def test_small_ranges_still_occupy_every_compute_unit():
-    shape = launch_shape((64_000,), device(compute_units=64))
+    shape = launch_shape((64_000,), target_of(device(compute_units=64)))
     assert shape.global_range[0] // shape.local_range[0] >= 64

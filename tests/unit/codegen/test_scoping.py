@@ -8,6 +8,7 @@ from fusionq.codegen.kernel_source import generate
 from fusionq.ir.nodes import Assign, Compare, For, If, Kernel, Store, Var, While
 from fusionq.ir.types import FLOAT32, INT64
 from tests.unit.codegen.built_kernels import IDS, ITEM, N, add, arrays, const, less, load
+from tests.unit.targets import TWO_CORES
 
 X, Y = Var(FLOAT32, "x"), Var(FLOAT32, "y")
 TIMES = (const(0), N, const(1))
@@ -19,7 +20,7 @@ def source(*body, variables=("x", "y")):
 
     params = (*arrays(["a", "out"]), ScalarParam("n", INT64))
     types = (("i", INT64), *((name, FLOAT32) for name in variables))
-    text = generate(Kernel("k", 1, params, types, (IDS[0], *body)), "strict").text
+    text = generate(Kernel("k", 1, params, types, (IDS[0], *body)), "strict", TWO_CORES).text
     return text.split("get_global_id(0);\n")[1].splitlines()
 
 

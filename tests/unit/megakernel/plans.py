@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
 
@@ -12,7 +12,6 @@ import numpy.typing as npt
 
 from fusionq.analysis.item_space import global_range
 from fusionq.analysis.submission import ArrayArgument, ScalarArgument, Submission
-from fusionq.backends.reference.backend import REFERENCE_DEVICE
 from fusionq.backends.reference.compile import compile_kernel
 from fusionq.base.options import FusionOptions
 from fusionq.ir.nodes import Persistent, ScalarParam
@@ -22,6 +21,7 @@ from fusionq.passes.sources import ArgumentSource, ExtentSource, ParamSource, Ra
 from fusionq.planning.plan import StagePlan
 from fusionq.planning.planner import make_plan
 from tests.unit.lists import root, submissions
+from tests.unit.targets import REFERENCE
 
 Item = tuple[int, ...]
 Tile = tuple[int, int]
@@ -100,7 +100,8 @@ class PersistentPlan:
         return found
 
     def schedule(self, tiling: Tiling | None = None, workers: int = 3) -> Schedule:
-        return make_schedule(self.body, self.params(), 1 << 16, workers, tiling)
+        target = replace(REFERENCE, resident_workers=workers)
+        return make_schedule(self.body, self.params(), 1 << 16, target, tiling)
 
     # ------------------------------------------------------------------- by brute force
     def touched(self) -> list[dict[Item, tuple[set[int], set[int]]]]:
@@ -162,7 +163,7 @@ def persistent(*calls: tuple[Any, ...]) -> PersistentPlan:
     """The persistent kernel of a list of submissions, each given as (kernel, range, *args)."""
     listed = submissions(*calls)
     options = FusionOptions(strategy="megakernel", barriers="none")
-    plan = make_plan(listed, options, REFERENCE_DEVICE)
+    plan = make_plan(listed, options, REFERENCE)
     assert plan.strategy == "megakernel", plan.fallback
     assert len(plan.stages) == 1
     return PersistentPlan(plan.stages[0], listed, calls)

@@ -8,6 +8,7 @@ from fusionq.codegen.kernel_source import generate
 from fusionq.ir.printer import print_kernel
 from tests.unit.megakernel.cases import sum_then_scale
 from tests.unit.megakernel.plans import persistent
+from tests.unit.targets import TWO_CORES
 
 
 def test_the_kernel_is_the_golden_one(golden: Callable[[str, str], None]) -> None:
@@ -17,5 +18,5 @@ def test_the_kernel_is_the_golden_one(golden: Callable[[str, str], None]) -> Non
 
 def test_the_source_is_the_golden_one(golden: Callable[[str, str], None]) -> None:
     kernel = persistent(*sum_then_scale(100)).stage.kernel
-    golden("opencl/persistent.cl", generate(kernel, "strict").text)
-    assert generate(kernel, "strict") == generate(kernel, "strict")
+    golden("opencl/persistent.cl", generate(kernel, "strict", TWO_CORES).text)
+    assert generate(kernel, "strict", TWO_CORES) == generate(kernel, "strict", TWO_CORES)

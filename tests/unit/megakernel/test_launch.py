@@ -83,7 +83,7 @@ def test_epochs_wrap(target: str | None, made: list[PersistentLaunch]) -> None:
         queue.wait()
         (launch,) = made
         plan, last = launch.plan, 0xFFFFFFFE
-        words = launch._words.reshape(-1, q.LINE)
+        words = launch._words.reshape(-1, launch._backend.target.control_line)
         words[q.HEAD, 0] = last * (len(plan.stage) + plan.workers) % (1 << 32)
         words[q.ARRIVED, 0] = last * plan.workers % (1 << 32)
         words[q.MODE, 0] = 2 * last % (1 << 32)
@@ -107,7 +107,7 @@ def test_a_stall_says_where_and_the_queue_goes_on(
         (launch,) = made
         launch.set_scalar("patience", 3)
         # Somebody else's counts: every wait of the next launch is one behind.
-        words = launch._words.reshape(-1, q.LINE)
+        words = launch._words.reshape(-1, launch._backend.target.control_line)
         words[q.FIRST_COUNTER :, 0] -= np.uint32(1)
         event = f.replay()
         with pytest.raises(MegakernelStalled) as caught:
@@ -134,7 +134,8 @@ def test_a_stall_that_nobody_waited_for_is_told_by_the_queue(
         f.event.wait()
         (launch,) = made
         launch.set_scalar("patience", 3)
-        launch._words.reshape(-1, q.LINE)[q.FIRST_COUNTER :, 0] -= np.uint32(1)
+        line = launch._backend.target.control_line
+        launch._words.reshape(-1, line)[q.FIRST_COUNTER :, 0] -= np.uint32(1)
         f.replay()
         with pytest.raises(MegakernelStalled):
             queue.wait()

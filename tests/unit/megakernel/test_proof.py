@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from fusionq.backends.reference.backend import REFERENCE_DEVICE
 from fusionq.base.options import FusionOptions
 from fusionq.ir.nodes import Binary, Const, Persistent, StageCode, TileWait
 from fusionq.ir.types import INT64
@@ -26,13 +25,14 @@ from tests.unit.megakernel.cases import (
     stencil_2d,
     transposes,
 )
+from tests.unit.targets import REFERENCE
 
 Change = Callable[[Persistent], Persistent]
 
 
 def plan_of(calls: Calls) -> Plan:
     options = FusionOptions(strategy="megakernel", barriers="none")
-    return make_plan(submissions(*calls), options, REFERENCE_DEVICE)
+    return make_plan(submissions(*calls), options, REFERENCE)
 
 
 @contextmanager

@@ -22,6 +22,7 @@ from tests.unit.megakernel.plans import (
     tilings,
     waited,
 )
+from tests.unit.targets import REFERENCE, TWO_CORES
 
 SIZES = (1, 2, 7)
 
@@ -135,7 +136,8 @@ def test_counters_stand_for_just_the_tiles_of_a_box(case: str, size: int) -> Non
                 used |= {counter_of(schedule, stage, t) for t in range(tiles)}
             assert not used & lines
             lines |= used
-        assert lines == set(range(q.FIRST_COUNTER, schedule.control_words // q.LINE))
+        last = schedule.control_words // REFERENCE.control_line
+        assert lines == set(range(q.FIRST_COUNTER, last))
         for stage, boxes in enumerate(schedule.waits):
             for box in boxes:
                 own = schedule.counters[box.producer]
@@ -205,6 +207,6 @@ def test_too_many_instructions_make_larger_tiles(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr("fusionq.megakernel.schedule.MOST_INSTRUCTIONS", 100)
     made = persistent(*stencil(4096))
     tiling = Tiling(((1,),) * 4, 4, "tickets")
-    schedule = make_schedule(made.body, made.params(), 0, 2, tiling)
+    schedule = make_schedule(made.body, made.params(), 0, TWO_CORES, tiling)
     assert len(schedule.stage) <= 100
-    assert schedule.control_words // q.LINE <= 100
+    assert schedule.control_words // REFERENCE.control_line <= 100

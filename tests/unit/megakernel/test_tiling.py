@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import prod
 
 import pytest
 
-from fusionq.megakernel.tiling import (
-    CACHE_OF_ALL,
-    LARGEST_OF_UNEQUAL,
-    LARGEST_TILE,
-    PIPELINED_TILE,
-    Tiling,
-    choose_tiling,
-)
+from fusionq.megakernel.tiling import Tiling, choose_tiling
+from tests.unit.targets import TWO_CORES
 
 Extents = tuple[tuple[int, ...], ...]
 
 
 def tiling_of(extents: Extents, workers: int = 2, pipelined: bool = True) -> Tiling:
-    return choose_tiling(extents, [8] * len(extents), CACHE_OF_ALL + 1, pipelined, workers)
+    target = replace(TWO_CORES, resident_workers=workers)
+    return choose_tiling(extents, [8] * len(extents), target.kept_bytes + 1, pipelined, target)
 
 
 def test_a_reduction_by_rows_is_cut_into_the_same_rows() -> None:
@@ -30,20 +26,20 @@ def test_a_reduction_by_rows_is_cut_into_the_same_rows() -> None:
 
 
 @pytest.mark.parametrize("rows", [1000, 4095, 4097, 12345])
-@pytest.mark.parametrize("columns", [1500, 4096, LARGEST_TILE])
+@pytest.mark.parametrize("columns", [1500, 4096, TWO_CORES.largest_tile])
 def test_odd_numbers_of_rows(rows: int, columns: int) -> None:
     extents: Extents = ((rows, 16), (rows,), (rows, columns), (rows, 7), (rows,))
     tiles = tiling_of(extents).tiles
     heights = {tile[0] for tile in tiles}
     assert len(heights) == 1
     assert [tile[1:] for tile in tiles] == [extent[1:] for extent in extents]
-    assert prod(tiles[2]) <= LARGEST_OF_UNEQUAL + columns
+    assert prod(tiles[2]) <= TWO_CORES.unequal_tile + columns
 
 
 def test_rows_too_long_for_a_tile() -> None:
-    extents: Extents = ((64, 16), (64,), (64, LARGEST_TILE + 1))
+    extents: Extents = ((64, 16), (64,), (64, TWO_CORES.largest_tile + 1))
     tiling = tiling_of(extents)
-    assert max(map(prod, tiling.tiles)) <= LARGEST_TILE
+    assert max(map(prod, tiling.tiles)) <= TWO_CORES.largest_tile
     assert tiling.assignment == "tickets"
 
 
@@ -53,7 +49,7 @@ def test_a_pipeline_of_equal_stages(smaller: int) -> None:
     n = 1 << 24
     tiling = tiling_of(tuple((n - smaller * (k % 2),) for k in range(32)))
     assert tiling.assignment == "stages"
-    assert all(abs(prod(tile) - PIPELINED_TILE) <= 16 for tile in tiling.tiles)
+    assert all(abs(prod(tile) - TWO_CORES.pipelined_tile) <= 16 for tile in tiling.tiles)
 
 
 def test_few_rows_are_taken_by_ticket() -> None:

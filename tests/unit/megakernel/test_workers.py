@@ -29,6 +29,7 @@ from fusionq.base.target import LaunchShape
 from fusionq.codegen import queue_layout as q
 from fusionq.ir.nodes import ArrayParam, Binary, Call, Const, Expr, ItemQuery, Kernel, Load, Store
 from fusionq.ir.types import INT64
+from tests.unit.targets import REFERENCE
 
 Cells = npt.NDArray[np.int64]
 
@@ -65,12 +66,13 @@ class Table:
 
 # ------------------------------------------------------------------ a stencil, in cells
 TILES, STEPS, WORKERS = 4, 3, 3
+LINE = REFERENCE.control_line
 START = np.array([3, 1, 4, 1], np.int64)
 
 
 def memory() -> npt.NDArray[np.uint32]:
     """Control memory for the counters of all tests."""
-    return np.zeros((q.FIRST_COUNTER + STEPS * TILES) * q.LINE, np.uint32)
+    return np.zeros((q.FIRST_COUNTER + STEPS * TILES) * LINE, np.uint32)
 
 
 def memory_after(
@@ -78,7 +80,7 @@ def memory_after(
 ) -> npt.NDArray[np.uint32]:
     """The control memory after so many launches that went well."""
     words = memory()
-    control = Control(words)
+    control = Control(words, LINE)
     control.write(q.HEAD, launches * (len(table.instructions) + workers))
     if assigned:
         control.write(q.ARRIVED, launches * workers)
@@ -138,7 +140,7 @@ def outcome(
 ) -> tuple[Cells, list[Launched]]:
     cells = np.stack([START, np.zeros_like(START)])
     table = change(stencil(cells))
-    control = Control(memory_after(before, table, workers, table.assignment is not None))
+    control = Control(memory_after(before, table, workers, table.assignment is not None), LINE)
     at_once = workers if resident is None else resident
     ran = [
         launch(table, control, epoch, workers, at_once, choose)
@@ -168,8 +170,8 @@ def stall(
     table = stencil(np.stack([START, np.zeros_like(START)]))
     words = memory_after(good_launches, table, WORKERS, change(table).assignment is not None)
     epoch = good_launches + 1
-    ran = launch(change(table), Control(words), epoch, WORKERS, resident, choose, patience)
-    record = words.reshape(-1, q.LINE)[q.STALL].tolist()
+    ran = launch(change(table), Control(words, LINE), epoch, WORKERS, resident, choose, patience)
+    record = words.reshape(-1, LINE)[q.STALL].tolist()
     assert ran.stalled is bool(record[q.FLAG])
     if not ran.stalled:
         return None
@@ -220,9 +222,9 @@ def test_a_launch_leaves_the_control_memory_as_the_next_one_needs_it(assigned: b
     table = stencil(cells).assigned(WORKERS) if assigned else stencil(cells)
     words = memory()
     for epoch in (1, 2, 3):
-        ran = launch(table, Control(words), epoch, WORKERS, WORKERS, random_choice(epoch))
+        ran = launch(table, Control(words, LINE), epoch, WORKERS, WORKERS, random_choice(epoch))
         there = memory_after(epoch, table, WORKERS, assigned)
-        there[q.LINE * q.MODE] += ran.schedule == "static"
+        there[LINE * q.MODE] += ran.schedule == "static"
         np.testing.assert_array_equal(words, there)
 
 
@@ -230,7 +232,7 @@ def test_every_launch_looks_again_whether_all_are_resident() -> None:
     schedules = set()
     for seed in range(30):
         table = stencil(np.stack([START, np.zeros_like(START)])).assigned(WORKERS)
-        control, choose = Control(memory()), random_choice(seed)
+        control, choose = Control(memory(), LINE), random_choice(seed)
         ran = [
             launch(table, control, epoch, WORKERS, resident, choose)
             for epoch, resident in enumerate((WORKERS, 1, WORKERS), 1)
@@ -439,6 +441,6 @@ def test_instructions_made_of_work_items(is_right: bool) -> None:
         )
         if not is_right:
             table = table.without_wait((1, 1), 2)
-        launch(table, Control(memory()), 1, workers, workers, choose)
+        launch(table, Control(memory(), LINE), 1, workers, workers, choose)
         agree.append(np.array_equal(a, c) and np.array_equal(b, d))
     assert all(agree) if is_right else not all(agree)

@@ -17,6 +17,7 @@ from fusionq.ir.verifier import VerificationError, verify
 from fusionq.ir.walk import local_bytes, local_memories
 from fusionq.passes.share_local import share_local_arrays
 from tests.unit.frontend.running import specialised
+from tests.unit.targets import TWO_CORES
 
 TARGETS = [None if info.kind != "reference" else "reference" for info in list_devices()]
 N = 48
@@ -98,7 +99,7 @@ def test_arrays_of_different_types_and_shapes_share():
 
 
 def test_the_source_declares_one_memory():
-    source = generate(share_local_arrays(three()), "strict").text
+    source = generate(share_local_arrays(three()), "strict", TWO_CORES).text
     assert "__local ulong longs_memory[8];" in source
     for name, type_ in (("floats", "float"), ("longs", "long"), ("bytes_", "char")):
         assert f"__attribute__((may_alias)) aliased_{type_};" in source
@@ -109,7 +110,8 @@ def test_the_source_declares_one_memory():
 def test_arrays_of_one_type_share_in_it():
     kernel = three()
     alike = (replace(a, dtype=INT64) for a in kernel.arrays)
-    source = generate(share_local_arrays(replace(kernel, arrays=tuple(alike))), "strict").text
+    shared = share_local_arrays(replace(kernel, arrays=tuple(alike)))
+    source = generate(shared, "strict", TWO_CORES).text
     assert "__local long bytes__memory[30];" in source
     assert "__local long* floats = (__local long*)bytes__memory;" in source
     assert "may_alias" not in source

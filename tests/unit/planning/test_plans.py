@@ -8,7 +8,7 @@ import pytest
 import fusionq as fq
 from fusionq.base.errors import ArgumentError, FusionRefused, PromotionConflict
 from fusionq.base.options import FusionOptions
-from fusionq.base.target import DeviceInfo
+from fusionq.base.target import DeviceInfo, target_of
 from fusionq.ir.printer import print_kernel
 from fusionq.ir.walk import local_memories
 from fusionq.language.ranges import NdRange
@@ -17,11 +17,11 @@ from fusionq.planning.planner import check_submission, holds_for, make_plan
 from fusionq.planning.structure import structure_key
 from tests.unit.lists import Flagged, submission, submissions
 
-INFO = DeviceInfo(
+TARGET = target_of(DeviceInfo(
     name="test", vendor="test", driver="1", filter_string="reference", kind="reference",
     compute_units=2, max_work_group_size=1024, local_memory_bytes=1 << 16, has_fp16=True,
     has_fp64=True, host_memory=True,
-)  # fmt: skip
+))  # fmt: skip
 N = 100
 BIG = 5000
 """More work-items than may run as one group."""
@@ -36,7 +36,7 @@ def private(array):
 
 
 def plan_of(*calls, **options):
-    return make_plan(submissions(*calls), FusionOptions(**options), INFO)
+    return make_plan(submissions(*calls), FusionOptions(**options), TARGET)
 
 
 def decision(plan):
@@ -474,7 +474,7 @@ def test_different_explicit_groups_are_separate_stages():
     mixed = plan_of((nd, NdRange(N, 10), a, b), (copy, N - 5, b, d))
     assert mixed.strategy == "fused"
     assert launch_shape_of(
-        mixed.stages[0], submissions((nd, NdRange(N, 10), a, b), (copy, N - 5, b, d)), INFO
+        mixed.stages[0], submissions((nd, NdRange(N, 10), a, b), (copy, N - 5, b, d)), TARGET
     ).local_range == (10,)
 
 
@@ -498,7 +498,7 @@ def test_group_dependence_of_explicit_groups_fuses_with_a_barrier():
 
 # ------------------------------------------------------------------------- validity
 def keyed(calls):
-    return structure_key(submissions(*calls), FusionOptions(), INFO)
+    return structure_key(submissions(*calls), FusionOptions(), TARGET)
 
 
 def test_another_size_has_the_same_key_and_plan():
@@ -600,15 +600,15 @@ def test_aliasing_pattern_is_part_of_the_key():
 def test_flags_options_and_constants_are_part_of_the_key():
     assert keyed(diamond(N)) != keyed(diamond(N, wrap=lambda a: a))
     calls = submissions(*diamond(N))
-    assert structure_key(calls, FusionOptions(), INFO) != structure_key(
-        calls, FusionOptions(promote="none"), INFO
+    assert structure_key(calls, FusionOptions(), TARGET) != structure_key(
+        calls, FusionOptions(promote="none"), TARGET
     )
 
 
 def test_empty_ranges_have_their_own_plan():
     assert keyed(diamond(0)) != keyed(diamond(N))
     plan = plan_of(*diamond(0))
-    assert launch_shape_of(plan.stages[0], submissions(*diamond(0)), INFO) is None
+    assert launch_shape_of(plan.stages[0], submissions(*diamond(0)), TARGET) is None
 
 
 # ------------------------------------------------------------------- specialisation
@@ -626,11 +626,11 @@ def test_a_loop_bound_becomes_a_constant_until_it_varies():
         return submissions((smooth, N, vector(), vector(), times))
 
     options = FusionOptions()
-    first = make_plan(calls(3), options, INFO)
+    first = make_plan(calls(3), options, TARGET)
     assert "range(3)" in print_kernel(first.stages[0].kernel)
     assert holds_for(first, calls(3))
     assert not holds_for(first, calls(4))
-    second = make_plan(calls(4), options, INFO, [first])
+    second = make_plan(calls(4), options, TARGET, [first])
     assert "range(times)" in print_kernel(second.stages[0].kernel)
     assert all(holds_for(second, calls(times)) for times in (4, 5, 0, 3))
 
@@ -649,8 +649,8 @@ def test_a_constant_that_stays_is_kept_when_another_varies():
     def calls(m, n):
         return submissions((two_loops, N, vector(), vector(), m, n))
 
-    first = make_plan(calls(3, 4), FusionOptions(), INFO)
-    second = make_plan(calls(3, 5), FusionOptions(), INFO, [first])
+    first = make_plan(calls(3, 4), FusionOptions(), TARGET)
+    second = make_plan(calls(3, 5), FusionOptions(), TARGET, [first])
     text = print_kernel(second.stages[0].kernel)
     assert "range(3)" in text
     assert "range(n)" in text

@@ -10,7 +10,7 @@ from fusionq.base.options import FusionOptions
 from fusionq.planning.plan import Plan
 from fusionq.planning.planner import holds_for, make_plan
 from tests.unit.lists import submissions
-from tests.unit.planning.test_plans import INFO
+from tests.unit.planning.test_plans import TARGET
 
 
 @fq.kernel
@@ -31,7 +31,7 @@ def arrays(rows: int, columns: int):
 
 
 def plan_of(rows: int, columns: int, **options: object) -> Plan:
-    return make_plan(arrays(rows, columns), FusionOptions(**options), INFO)
+    return make_plan(arrays(rows, columns), FusionOptions(**options), TARGET)
 
 
 @pytest.mark.parametrize(
@@ -71,5 +71,5 @@ def test_a_plan_serves_sizes_of_its_order_only():
 def test_equal_shapes_join_at_any_size():
     vector = np.zeros(1 << 16, np.float32)
     calls = [(on_vector, n, vector, vector + 0) for n in (1 << 16, 100)]
-    plan = make_plan(submissions(*calls), FusionOptions(), INFO)
+    plan = make_plan(submissions(*calls), FusionOptions(), TARGET)
     assert plan.strategy == "fused"

@@ -17,6 +17,7 @@ from fusionq.ir.types import FLOAT32
 from fusionq.ir.verifier import verify
 from fusionq.ir.walk import statements
 from tests.unit.profiling.kernels import with_regions, without_regions
+from tests.unit.targets import TWO_CORES
 
 ARRAY = ArrayType(FLOAT32, 1)
 SIGNATURE = Signature("item", 1, (ARRAY, ARRAY))
@@ -27,8 +28,8 @@ def records(kernel):
 
 
 def test_without_profiling_the_device_source_is_that_of_a_kernel_without_regions() -> None:
-    marked = generate(with_regions.specialise(SIGNATURE), "strict").text
-    plain = generate(without_regions.specialise(SIGNATURE), "strict").text
+    marked = generate(with_regions.specialise(SIGNATURE), "strict", TWO_CORES).text
+    plain = generate(without_regions.specialise(SIGNATURE), "strict", TWO_CORES).text
     renamed = marked.replace("with_regions", "K").replace("helper_with_", "helper_")
     assert renamed == plain.replace("without_regions", "K").replace("helper_without_", "helper_")
     assert "helper" in renamed

@@ -521,4 +521,4 @@ floats_kept = floats()
 
 
 def test_reference_backends_share_programs():
-    assert ReferenceBackend().info == ReferenceBackend().info
+    assert ReferenceBackend().target == ReferenceBackend().target

@@ -243,7 +243,8 @@ def test_memory_that_the_device_cannot_reach(queue, monkeypatch):
     from dataclasses import replace
 
     backend = queue._state.launcher.backend
-    monkeypatch.setattr(backend, "info", replace(backend.info, host_memory=False), raising=False)
+    device = replace(backend.info, host_memory=False)
+    monkeypatch.setattr(backend, "target", replace(backend.target, device=device))
     text = refused(queue, copy, 8, np.zeros(8, np.float32), empty(), error=fq.DeviceError)
     assert "host memory" in text
     assert "Buffer" in text

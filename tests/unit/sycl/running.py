@@ -20,7 +20,7 @@ def bind(argument):
 def prepare(backend, kernel, arguments, items, fp="strict"):
     program = backend.build(kernel, fp)
     items = items if isinstance(items, tuple) else (items,)
-    shape = launch_shape(items, backend.info)
+    shape = launch_shape(items, backend.target)
     return backend.prepare(program, [bind(argument) for argument in arguments], shape)
 
 

@@ -1,0 +1,89 @@
+"""What is assumed of a machine where it does not say and nothing is measured: one table.
+
+The values for CPUs were measured on two to four cores of AMD EPYC and Intel Xeon under Intel's
+OpenCL runtime, if nothing else is said; those for GPUs have not been run through this package.
+docs/internals.md shows the table.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Any, Literal, TypeAlias
+
+Column: TypeAlias = Literal["cpu", "gpu"]
+
+
+@dataclass(frozen=True, slots=True)
+class Assumption:
+    """A value for CPUs and one for GPUs, and where they come from."""
+
+    cpu: int | float
+    gpu: int | float
+    source: str
+
+
+_BY_HAND = "chosen by hand"
+
+ASSUMED: dict[str, Assumption] = {
+    # Workers
+    "sub_group_size": Assumption(16, 16, "lanes of float32 in AVX-512"),
+    "worker_size": Assumption(
+        16, 16, "one sub-group: the protocol in OpenCL C has no barrier between sub-groups"
+    ),
+    # Work-groups
+    "vector_width": Assumption(16, 32, "lanes of float32 in AVX-512; a warp"),
+    "preferred_work_group": Assumption(256, 256, "128 to 512 take the same time on an H100"),
+    "largest_plain_group": Assumption(
+        4096, 256, "one task of a CPU's scheduler: 4096 items ran 5 to 15 % faster than 256, 8192 "
+        "no faster"
+    ),
+    "largest_barrier_group": Assumption(1024, 1024, "the largest block of a GPU"),
+    "largest_tile_group": Assumption(4096, 1024, "as largest_plain_group; the largest block"),
+    "groups_per_compute_unit": Assumption(
+        4, 4, "the last groups then take a quarter of the time at most"
+    ),
+    # Memory
+    "cache_line_bytes": Assumption(64, 128, "x86-64 and arm64; L2 of NVIDIA"),
+    "worker_cache_bytes": Assumption(1 << 20, 128 << 10, "L2 of a core; half of an H100's L1"),
+    "cache_bytes": Assumption(32 << 20, 50 << 20, "L3 of an EPYC; L2 of an H100"),
+    "private_bytes": Assumption(512, 512, "128 registers of 32 bits; more spills"),
+    # Joining in place of a launch
+    "launch_operations": Assumption(
+        1 << 14, 1 << 14, "two scalar operations a nanosecond, a launch of 8 µs"
+    ),
+    "launch_idle_items": Assumption(
+        1 << 16, 1 << 16, "softmax by rows: 0.2 to 0.3 ns an idle item"
+    ),
+    "machine_balance": Assumption(16, 16, _BY_HAND),
+    # Tiles of persistent kernels
+    "smallest_tile": Assumption(1024, 4096, f"{_BY_HAND}; 16 elements a thread on an H100"),
+    "pipelined_tile": Assumption(1 << 12, 1 << 12, _BY_HAND),
+    "unequal_tile": Assumption(1 << 14, 1 << 14, _BY_HAND),
+    "largest_tile": Assumption(1 << 17, 1 << 17, _BY_HAND),
+    "small_stage": Assumption(1 << 16, 1 << 16, _BY_HAND),
+    "tiles_per_worker": Assumption(4, 4, "as groups_per_compute_unit"),
+    "shortest_block": Assumption(8, 8, _BY_HAND),
+    # Waiting
+    "start_spin_limit": Assumption(20_000, 20_000, "about a millisecond on a CPU"),
+    "polls_between_checks": Assumption(1024, 1024, "tens of microseconds on a CPU"),
+    "spin_limit": Assumption(1 << 33, 1 << 33, "some tens of seconds on a CPU, more on a GPU"),
+    # Profiles
+    "counter_copies": Assumption(16, 16, _BY_HAND),
+    "early_clock_ns": Assumption(100, 100, "out-of-order execution: up to 55 ns were seen"),
+    # Costs, until they are measured
+    "launch_seconds": Assumption(20e-6, 5e-6, "order of magnitude of a small CPU; an H100"),
+    "instruction_seconds": Assumption(2e-6, 1.25e-6, "as launch_seconds; tickets on an H100"),
+    "memory_bandwidth": Assumption(10e9, 2.9e12, "as launch_seconds; a copy on an H100"),
+    "cache_bandwidth": Assumption(40e9, 5e12, "as launch_seconds"),
+    "worker_operations": Assumption(5e10, 5e10, "AVX-512 at 3 GHz"),
+    "interior_speedup": Assumption(
+        2.4, 1.0, "2-D and 3-D stencils in the cache: 2.3 and 2.1 of the whole; branches of a GPU"
+    ),
+    "start_launches": Assumption(2.5, 2.5, _BY_HAND),
+}
+
+
+def assumed(kind: type[Any], column: Column) -> dict[str, Any]:
+    """The assumed values of the fields of a dataclass that have one."""
+    names = {f.name for f in fields(kind)}
+    return {name: getattr(a, column) for name, a in ASSUMED.items() if name in names}
