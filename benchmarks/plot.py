@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from fusionq.base.units import format_seconds
 from fusionq.benchmarks.case import Unavailable
 from fusionq.benchmarks.results import CaseResult, Result
-from fusionq.benchmarks.table import format_seconds
 
 COLOURS = {"fusionq": "#1f77b4", "baseline": "#b0b0b0"}
 

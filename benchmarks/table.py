@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from rich.table import Table
 
+from fusionq.base.units import format_bytes, format_seconds
 from fusionq.benchmarks.results import CaseResult, SpecialResult, VariantResult
 from fusionq.benchmarks.variants import PROMOTED
 
@@ -62,22 +63,6 @@ def special_table(result: SpecialResult) -> Table:
         name, value = readable(m.name, m.value)
         table.add_row(name, value, m.note)
     return table
-
-
-def format_seconds(seconds: float) -> str:
-    """Seconds with a unit that suits their size."""
-    for scale, unit in ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs")):
-        if seconds >= scale:
-            return f"{seconds / scale:.3g} {unit}"
-    return f"{seconds * 1e9:.3g} ns"
-
-
-def format_bytes(count: float) -> str:
-    """Bytes with a decimal unit that suits their number."""
-    for scale, unit in ((1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
-        if count >= scale:
-            return f"{count / scale:.3g} {unit}"
-    return f"{count:.0f} B"
 
 
 def readable(name: str, value: float) -> tuple[str, str]:

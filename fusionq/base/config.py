@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fusionq.base.errors import ArgumentError
+from fusionq.base.units import parse_quantity
 
 DEFAULT_CACHE_BYTES = 256 << 20
-_UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 _OFF = ("off", "0", "no", "false")
 
 
@@ -100,13 +100,12 @@ def parse_bytes(text: str, what: str) -> int:
     ArgumentError, which names ``what``, for anything else.
     """
     number = text.strip().upper().removesuffix("IB").removesuffix("B").rstrip()
-    unit = number[-1:] if number[-1:] in ("K", "M", "G") else ""
     try:
-        value = float(number.removesuffix(unit))
-        if not 0 <= value < 1 << 50:
+        value = parse_quantity(number, 1024)
+        if value >= 1 << 50:
             raise ValueError(number)
-    except ValueError:
+    except (ValueError, OverflowError):
         raise ArgumentError(
             f"{what}={text!r} is no number of bytes; write such as 256M, 1G or 0"
         ) from None
-    return int(value * _UNITS[unit])
+    return value

@@ -6,6 +6,7 @@ from rich.table import Table
 
 from fusionq.base.config import DiskCacheSettings, disk_cache_settings
 from fusionq.base.errors import ArgumentError
+from fusionq.base.units import format_bytes
 from fusionq.cache.disk import DiskStore, Usage
 from fusionq.cli.console import bad_use, failed, output, show_table
 
@@ -24,7 +25,7 @@ def show_cache() -> None:
     usage = _store(settings).usage()
     console = output()
     state = "on" if settings.enabled else "off (FUSIONQ_CACHE)"
-    limit = format_binary(settings.max_bytes)
+    limit = format_bytes(settings.max_bytes, binary=True)
     for line in (f"directory: {settings.directory}", f"disk cache: {state}, at most {limit}"):
         console.print(line, markup=False, soft_wrap=True)
     console.print()
@@ -34,12 +35,12 @@ def show_cache() -> None:
     )
     table.add_column("kind", "all")
     table.add_column("entries", f"{total.entries:,}", justify="right")
-    table.add_column("size", format_binary(total.nbytes), justify="right")
+    table.add_column("size", format_bytes(total.nbytes, binary=True), justify="right")
     table.add_column("what they hold")
     for kind in (*KINDS, *sorted(usage.keys() - KINDS)):
         used = usage.get(kind, Usage())
         meaning = KINDS.get(kind, "")
-        table.add_row(kind, f"{used.entries:,}", format_binary(used.nbytes), meaning)
+        table.add_row(kind, f"{used.entries:,}", format_bytes(used.nbytes, binary=True), meaning)
     show_table(console, table)
 
 
@@ -56,19 +57,12 @@ def clear_cache() -> None:
             "another process has written them in the meantime"
         )
     noun = "entry" if removed == 1 else "entries"
+    size = format_bytes(nbytes, binary=True)
     output().print(
-        f"removed {removed:,} {noun} ({format_binary(nbytes)}) from {settings.directory}",
+        f"removed {removed:,} {noun} ({size}) from {settings.directory}",
         markup=False,
         soft_wrap=True,
     )
-
-
-def format_binary(nbytes: int) -> str:
-    """Bytes with a unit that suits their number: 1024 bytes are a KiB."""
-    for unit, size in (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)):
-        if nbytes >= size:
-            return f"{nbytes / size:.1f} {unit}".replace(".0 ", " ")
-    return f"{nbytes} bytes"
 
 
 def _settings() -> DiskCacheSettings:

@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from fusionq.base.units import parse_quantity
+
 app = typer.Typer(
     name="fusionq",
     help="User-driven kernel fusion for SYCL queues.",
@@ -19,16 +21,10 @@ app = typer.Typer(
 cache = typer.Typer(help="Look at the disk cache, or empty it.", no_args_is_help=True)
 app.add_typer(cache, name="cache")
 
-_SUFFIXES = {"k": 1_000, "M": 1_000_000, "G": 1_000_000_000}
-
-
 def parse_size(text: str) -> int:
     """A number of elements: ``1000``, ``1_000``, ``1k``, ``100M``; BadParameter otherwise."""
-    number, factor = text, 1
-    if text[-1:] in _SUFFIXES:
-        number, factor = text[:-1], _SUFFIXES[text[-1]]
     try:
-        size = int(number) * factor
+        size = parse_quantity(text)
     except ValueError:
         raise typer.BadParameter(
             f"{text!r} is no number of elements, such as 1000 or 100M"

@@ -19,9 +19,10 @@ from fusionq.analysis.submission import ArrayArgument, Submission
 from fusionq.backends.base import Backend
 from fusionq.base.errors import DeviceError, FusionRefused, MegakernelStalled
 from fusionq.base.options import FusionOptions
+from fusionq.base.phases import timed
 from fusionq.cache.memory import BuiltPlan
 from fusionq.execution.binding import bind
-from fusionq.execution.compile import add_seconds, built_plan, keep_measured, measured_plan
+from fusionq.execution.compile import built_plan, keep_measured, measured_plan
 from fusionq.execution.scratch import Scratch, bytes_written
 from fusionq.planning.plan import Measurement, Plan
 from fusionq.planning.validity import for_this_order, largest_extent
@@ -102,9 +103,8 @@ def _fastest(
     candidates, notes = _candidates(backend, submissions, options, base, timings)
     if len(candidates) == 1:
         raise NotMeasured("; ".join(["every strategy gives the same launches", *notes]))
-    started = time.perf_counter()
-    seconds, more_notes = _measure(backend, pending, submissions, candidates)
-    add_seconds(timings, "tune", started)
+    with timed(timings, "tune"):
+        seconds, more_notes = _measure(backend, pending, submissions, candidates)
     order = sorted(seconds, key=seconds.__getitem__)
     chosen = candidates[order[0]]
     measured = tuple(Measurement(candidates[k].plan.strategy, seconds[k]) for k in order)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Hashable
 from dataclasses import replace
+from time import perf_counter
 from typing import TYPE_CHECKING
 
 from fusionq.analysis.submission import Submission
@@ -12,6 +12,7 @@ from fusionq.backends.base import Backend, KeepsPrograms, Program
 from fusionq.base.call_site import warn_aborted
 from fusionq.base.errors import DeviceError, FusionRefused
 from fusionq.base.options import UNFUSED, FusionOptions
+from fusionq.base.phases import add_seconds, timed
 from fusionq.base.target import FloatMode
 from fusionq.cache.entries import keep_plans, keep_program, kept_plans, kept_program
 from fusionq.cache.memory import PLANS, BuiltPlan
@@ -42,9 +43,8 @@ def built_plan(
     for built in PLANS.plans(key):
         if built.plan.validity.holds(submissions):
             return built, "memory"
-    started = time.perf_counter()
-    kept = kept_plans(submissions, options, backend.target)
-    add_seconds(timings, "disk", started)
+    with timed(timings, "disk"):
+        kept = kept_plans(submissions, options, backend.target)
     plan = next((plan for plan in kept if plan.validity.holds(submissions)), None)
     outcome: CacheOutcome = "miss" if plan is None else "disk"
     if plan is None:
@@ -67,9 +67,8 @@ def built_plan(
         outcome = "miss"
     else:
         if outcome == "miss":
-            started = time.perf_counter()
-            keep_plans((plan, *kept), submissions, options, backend.target)
-            add_seconds(timings, "disk", started)
+            with timed(timings, "disk"):
+                keep_plans((plan, *kept), submissions, options, backend.target)
     PLANS.add_plan(key, built)
     return built, outcome
 
@@ -85,9 +84,8 @@ def measured_plan(
     for built in PLANS.plans(key):
         if built.plan.measured and built.plan.validity.holds(submissions):
             return built, "memory"
-    started = time.perf_counter()
-    kept = kept_plans(submissions, options, backend.target)
-    add_seconds(timings, "disk", started)
+    with timed(timings, "disk"):
+        kept = kept_plans(submissions, options, backend.target)
     for plan in kept:
         if plan.measured and plan.validity.holds(submissions):
             try:
@@ -118,11 +116,6 @@ def plans_key(
     return _program_domain(backend), structure_key(submissions, options, backend.target)
 
 
-def add_seconds(timings: dict[str, float], phase: str, started: float) -> None:
-    """Add the time since ``started`` to ``phase``."""
-    timings[phase] = timings.get(phase, 0.0) + time.perf_counter() - started
-
-
 def _new_plan(
     backend: Backend,
     submissions: tuple[Submission, ...],
@@ -130,14 +123,13 @@ def _new_plan(
     timings: dict[str, float],
     known: tuple[Plan, ...],
 ) -> Plan:
-    started = time.perf_counter()
-    from fusionq.execution.device_costs import measured_target
-    from fusionq.planning.planner import make_plan
+    with timed(timings, "import"):
+        from fusionq.execution.device_costs import measured_target
+        from fusionq.planning.planner import make_plan
 
-    add_seconds(timings, "import", started)
     plan = make_plan(submissions, options, backend.target, known, lambda: measured_target(backend))
     for phase, seconds in plan.timings.items():
-        timings[phase] = timings.get(phase, 0.0) + seconds
+        add_seconds(timings, phase, seconds)
     return plan
 
 
@@ -170,20 +162,16 @@ def program_of(
 def _program(backend: Backend, kernel: Kernel, fp: FloatMode, timings: dict[str, float]) -> Program:
     """The program of ``kernel``, from disk or built now."""
     keeper = backend if isinstance(backend, KeepsPrograms) else None
-    started = time.perf_counter()
-    kept = None if keeper is None else kept_program(keeper, kernel, fp)
-    add_seconds(timings, "disk", started)
-    started = time.perf_counter()
+    with timed(timings, "disk"):
+        kept = None if keeper is None else kept_program(keeper, kernel, fp)
+    started = perf_counter()
     if keeper is not None and kept is not None:
         program = keeper.restore(kernel, fp, kept)
     else:
         program = backend.build(kernel, fp)
-    elapsed = time.perf_counter() - started
-    timings["build"] = timings.get("build", 0.0) + program.build_seconds
-    generation = max(elapsed - program.build_seconds, 0.0)
-    timings["codegen"] = timings.get("codegen", 0.0) + generation
+    add_seconds(timings, "build", program.build_seconds)
+    add_seconds(timings, "codegen", max(perf_counter() - started - program.build_seconds, 0.0))
     if keeper is not None and kept is None:
-        started = time.perf_counter()
-        keep_program(keeper, kernel, fp, lambda: keeper.keep(program))
-        add_seconds(timings, "disk", started)
+        with timed(timings, "disk"):
+            keep_program(keeper, kernel, fp, lambda: keeper.keep(program))
     return program

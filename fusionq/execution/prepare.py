@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import sys
-import time
 from typing import TYPE_CHECKING
 
 from fusionq.backends.base import Backend
 from fusionq.base.config import debug_level
 from fusionq.base.options import FusionOptions
+from fusionq.base.phases import timed
 from fusionq.cache.memory import BuiltPlan
 from fusionq.execution.binding import bind
 from fusionq.execution.compile import built_plan
@@ -35,10 +35,9 @@ def prepare(backend: Backend, pending: SubmissionList, options: FusionOptions) -
         built, cache = tuned_plan(backend, pending, options, timings)
     else:
         built, cache = built_plan(backend, submissions, options, timings)
-    started = time.perf_counter()
     run = PreparedRun(built, submissions, cache, timings)
-    bind(backend, run, pending)
-    timings["prepare"] = time.perf_counter() - started
+    with timed(timings, "prepare"):
+        bind(backend, run, pending)
     if cache != "memory" and debug_level() >= 1:
         _show(report_of(run, cache, timings))
     return run

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from fusionq.base.units import format_bytes
 from fusionq.profiling.accounting import KINDS
 from fusionq.profiling.model import ProfileResults
-from fusionq.profiling.text import count, duration, joined, nbytes, percent, table
+from fusionq.profiling.text import count, duration, joined, percent, table
 
 _MOST_ROWS = 12
 _COSTLY = 0.05
@@ -144,7 +145,7 @@ def _compared(profile: ProfileResults) -> Iterator[str]:
         )
         rows = [
             (name, str(f.launches), duration(f.makespan_ns), duration(f.gaps_ns),
-             nbytes(f.traffic_bytes) + more, duration(f.barrier_ns), duration(f.tail_ns))
+             format_bytes(f.traffic_bytes) + more, duration(f.barrier_ns), duration(f.tail_ns))
             for name, f in (("unfused", c.unfused), ("fused", c.fused))
         ]  # fmt: skip
         yield from table(

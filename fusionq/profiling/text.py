@@ -4,30 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from fusionq.base.units import format_seconds
+
 _MOST_HEADINGS = 4
 
 
 def duration(ns: float) -> str:
     """Nanoseconds with three digits and a unit."""
-    if ns == 0:
-        return "0 ns"
-    for unit, size in (("s", 1e9), ("ms", 1e6), ("µs", 1e3)):
-        if abs(ns) >= size:
-            return f"{_three(ns / size)} {unit}"
-    return f"{_three(ns)} ns"
-
-
-def nbytes(number: float) -> str:
-    """Bytes with three digits and a unit (powers of 1000)."""
-    for unit, size in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
-        if abs(number) >= size:
-            return f"{_three(number / size)} {unit}"
-    return f"{number:.0f} B"
-
-
-def _three(value: float) -> str:
-    digits = 2 if abs(value) < 10 else 1 if abs(value) < 100 else 0
-    return f"{value:.{digits}f}"
+    return format_seconds(ns * 1e-9)
 
 
 def percent(share: float) -> str:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Sequence
-from time import perf_counter
 from typing import Protocol
 
 from fusionq.backends.base import Backend, DeviceEvent
 from fusionq.base.options import UNFUSED, FusionOptions
+from fusionq.base.phases import timed
 from fusionq.memory.storage import Storage
 from fusionq.runtime.event import usable_dependences
 from fusionq.runtime.queue_cache import QueueCache
@@ -121,11 +121,9 @@ class Launcher:
         return self._prepare(again, options)
 
     def _prepare(self, pending: SubmissionList, options: FusionOptions) -> PreparedRun:
-        started = perf_counter()
-        from fusionq.execution.prepare import empty_run, prepare
+        with timed(pending.admission, "import"):
+            from fusionq.execution.prepare import empty_run, prepare
 
-        timings = pending.admission
-        timings["import"] = timings.get("import", 0.0) + perf_counter() - started
         if not pending.entries:
             return empty_run()
         run = prepare(self.backend, pending, options)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import atexit
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from time import perf_counter
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 from weakref import WeakSet
@@ -13,6 +12,7 @@ from fusionq.backends.base import DeviceEvent
 from fusionq.base.call_site import user_span, warn_aborted
 from fusionq.base.errors import ArgumentError, FusionRefused, FusionStateError, PromotionConflict
 from fusionq.base.options import FusionOptions
+from fusionq.base.phases import timed
 from fusionq.base.target import Target
 from fusionq.memory.fusing_queues import LOCK, QUEUES
 from fusionq.memory.region import Region
@@ -149,15 +149,14 @@ class QueueState:
         self, key: tuple[object, ...], kernel: object, range: object, args: Sequence[object]
     ) -> KnownSubmission:
         """Check a new submission."""
-        started = perf_counter()
-        from fusionq.submission.admission import admit
-
         if self.closed:
             raise FusionStateError(
                 f"{user_span()}: submit on a closed queue; make a new FusionQueue"
             )
         timings = {} if self.list is None else self.list.admission
-        timings["import"] = timings.get("import", 0.0) + perf_counter() - started
+        with timed(timings, "import"):
+            from fusionq.submission.admission import admit
+
         entry = admit(self.launcher.backend, kernel, range, args, timings)
         self.launcher.cache.add_known(key, entry)
         return entry

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -23,6 +22,7 @@ from fusionq.analysis.submission import (
 from fusionq.backends.base import Backend
 from fusionq.base.call_site import argument_labels, user_span
 from fusionq.base.errors import ArgumentError, DeviceError, KernelLanguageError
+from fusionq.base.phases import timed
 from fusionq.base.span import Span
 from fusionq.base.target import Target
 from fusionq.cache.entries import MOST_VARIANTS, keep_check, kept_check
@@ -53,67 +53,84 @@ def admit(
     indices that provably exceed an extent), DeviceError (memory that the device cannot reach)
     and KernelLanguageError; each with file and line.
     """
-    clock = _Clock(timings)
     span = user_span()
     with _told_where(span):
-        function = _kernel_function(kernel)
-        index_space = _index_space(function, counterpart(range))
-        args = [counterpart(value) for value in args]
-        names = tuple(function.parameter_names)
-        if len(args) != len(names):
-            raise ArgumentError(
-                f"kernel {function.name!r} takes {len(names)} arguments after its item "
-                f"({', '.join(names) or 'none'}), not {len(args)}"
-            )
-        labels = argument_labels(span, names)
-        arguments = tuple(
-            _argument(backend, name, label, value)
-            for name, label, value in zip(names, labels, args, strict=True)
-        )
-        signature = Signature(
-            "nd_item" if isinstance(index_space, NdRange) else "item",
-            index_space.ndim,
-            tuple(_argument_type(argument) for argument in arguments),
-        )
-        submission = Submission(
-            0,
-            DeferredKernel(function.name, partial(function.specialise, signature)),
-            signature,
-            function.fingerprint,
-            index_space,
-            arguments,
-            span,
-            function.text,
-            partial(function.specialise, signature, True),
-        )
-        clock.lap("frontend")
-        kept = kept_check(submission, backend.target)
-        clock.lap("disk")
-        if kept is None:
-            ir = function.specialise(signature)
-            submission = replace(submission, kernel=ir)
-            facts = facts_of(ir, arguments)
-        else:
-            facts = kept.facts
-        if facts.ndim != index_space.ndim:
-            raise ArgumentError(
-                f"kernel {function.name!r} runs over {facts.ndim} dimensions, not over the "
-                f"{index_space.ndim} of {index_space!r}"
-            )
-        _check_local_memory(backend, submission, facts)
-        _check_writable(facts, arguments, args)
-        entry = KnownSubmission(
-            submission,
-            tuple(a.name in facts.stored for a in arguments if isinstance(a, ArrayArgument)),
-            sum(isinstance(a, ScalarArgument) for a in arguments),
-            facts.bounds,
-            check_again,
-        )
-        values = [a.value for a in arguments if isinstance(a, ScalarArgument)]
-        check_bounds(entry, values)
-        clock.lap("frontend")
-        _check(entry, values, () if kept is None else kept.passed, facts, backend.target, clock)
+        with timed(timings, "frontend"):
+            submission = _submission(backend, span, kernel, range, args)
+        with timed(timings, "disk"):
+            kept = kept_check(submission, backend.target)
+        with timed(timings, "frontend"):
+            if kept is None:
+                submission = replace(submission, kernel=submission.ir)
+                facts = facts_of(submission.ir, submission.arguments)
+            else:
+                facts = kept.facts
+            entry = _entry(backend, submission, facts, args)
+        _check(entry, () if kept is None else kept.passed, facts, backend.target, timings)
     return entry
+
+
+def _submission(
+    backend: Backend, span: Span, kernel: object, range: object, args: Sequence[object]
+) -> Submission:
+    """Kernel, range and arguments by their types; the kernel is not yet typed."""
+    function = _kernel_function(kernel)
+    index_space = _index_space(function, counterpart(range))
+    args = [counterpart(value) for value in args]
+    names = tuple(function.parameter_names)
+    if len(args) != len(names):
+        raise ArgumentError(
+            f"kernel {function.name!r} takes {len(names)} arguments after its item "
+            f"({', '.join(names) or 'none'}), not {len(args)}"
+        )
+    labels = argument_labels(span, names)
+    arguments = tuple(
+        _argument(backend, name, label, value)
+        for name, label, value in zip(names, labels, args, strict=True)
+    )
+    signature = Signature(
+        "nd_item" if isinstance(index_space, NdRange) else "item",
+        index_space.ndim,
+        tuple(_argument_type(argument) for argument in arguments),
+    )
+    return Submission(
+        0,
+        DeferredKernel(function.name, partial(function.specialise, signature)),
+        signature,
+        function.fingerprint,
+        index_space,
+        arguments,
+        span,
+        function.text,
+        partial(function.specialise, signature, True),
+    )
+
+
+def _entry(
+    backend: Backend, submission: Submission, facts: KernelFacts, args: Sequence[object]
+) -> KnownSubmission:
+    """The submission with what its kernel does to its arguments, checked."""
+    arguments, space = submission.arguments, submission.range
+    if facts.ndim != space.ndim:
+        raise ArgumentError(
+            f"kernel {facts.name!r} runs over {facts.ndim} dimensions, not over the "
+            f"{space.ndim} of {space!r}"
+        )
+    _check_local_memory(backend, submission, facts)
+    _check_writable(facts, arguments, [counterpart(value) for value in args])
+    entry = KnownSubmission(
+        submission,
+        tuple(a.name in facts.stored for a in arguments if isinstance(a, ArrayArgument)),
+        sum(isinstance(a, ScalarArgument) for a in arguments),
+        facts.bounds,
+        check_again,
+    )
+    check_bounds(entry, _values(submission))
+    return entry
+
+
+def _values(submission: Submission) -> list[ScalarValue]:
+    return [a.value for a in submission.arguments if isinstance(a, ScalarArgument)]
 
 
 def check_again(entry: KnownSubmission, values: Sequence[ScalarValue]) -> None:
@@ -132,31 +149,30 @@ def check_again(entry: KnownSubmission, values: Sequence[ScalarValue]) -> None:
 
 def _check(
     entry: KnownSubmission,
-    values: Sequence[ScalarValue],
     kept: tuple[Validity, ...],
     facts: KernelFacts,
     target: Target,
-    clock: _Clock,
+    timings: dict[str, float],
 ) -> None:
     """Prove that no access certainly leaves its array and no barrier is certainly missed, unless
     what was proved before, here or in an earlier process (``kept``), says so for these sizes and
     integers too; remember it."""
-    submission = entry.submission
+    submission, values = entry.submission, _values(entry.submission)
     if len(_checked) >= 4096:
         _checked.clear()
     entry.checks = _checked.setdefault(_check_key(submission), list(kept))
     if _holds(entry, submission, values):
         return
-    from fusionq.planning.planner import check_submission
+    with timed(timings, "import"):
+        from fusionq.planning.planner import check_submission
 
-    clock.lap("import")
-    validity = check_submission(submission)
-    clock.lap("analysis")
+    with timed(timings, "analysis"):
+        validity = check_submission(submission)
     entry.checks.insert(0, validity)
     del entry.checks[MOST_VARIANTS:]
     _holds(entry, submission, values)
-    keep_check(submission, target, facts, entry.checks)
-    clock.lap("disk")
+    with timed(timings, "disk"):
+        keep_check(submission, target, facts, entry.checks)
 
 
 def _holds(entry: KnownSubmission, submission: Submission, values: Sequence[ScalarValue]) -> bool:
@@ -199,19 +215,6 @@ def _told_where(span: Span) -> Iterator[None]:
         raise type(error)(_located(span, str(error))) from None
     except KernelLanguageError as error:
         raise KernelLanguageError(f"{error}\n  Submitted at {span}.") from None
-
-
-class _Clock:
-    """Adds the time since the last lap to a phase."""
-
-    def __init__(self, timings: dict[str, float]) -> None:
-        self._timings = timings
-        self._last = time.perf_counter()
-
-    def lap(self, phase: str) -> None:
-        now = time.perf_counter()
-        self._timings[phase] = self._timings.get(phase, 0.0) + now - self._last
-        self._last = now
 
 
 def _located(span: Span, message: str) -> str:

@@ -13,6 +13,7 @@ import pytest
 from typer.testing import CliRunner
 
 import fusionq as fq
+from fusionq.base.units import format_bytes, format_seconds
 from fusionq.benchmarks.baselines import c_openmp
 from fusionq.benchmarks.baselines.host import numba_baseline, numexpr_baseline
 from fusionq.benchmarks.case import Baseline, Case, Unavailable, Workload
@@ -20,7 +21,7 @@ from fusionq.benchmarks.cases import CASES
 from fusionq.benchmarks.plot import save_plot
 from fusionq.benchmarks.results import CaseResult, SpecialResult, VariantResult
 from fusionq.benchmarks.runner import run_case
-from fusionq.benchmarks.table import case_notes, format_bytes, format_seconds, readable
+from fusionq.benchmarks.table import case_notes, readable
 from fusionq.benchmarks.timing import Timing
 from fusionq.benchmarks.variants import MissingVariant, variants
 from fusionq.cli.main import app
@@ -239,9 +240,9 @@ def test_ratios_against_the_faster_limit() -> None:
 
 def test_numbers_for_people() -> None:
     assert format_seconds(0.01234) == "12.3 ms"
-    assert format_seconds(2.5e-6) == "2.5 µs"
-    assert format_seconds(3e-9) == "3 ns"
-    assert format_bytes(2e9) == "2 GB"
-    assert format_bytes(20_000) == "20 kB"
+    assert format_seconds(2.5e-6) == "2.50 µs"
+    assert format_seconds(3e-9) == "3.00 ns"
+    assert format_bytes(2e9) == "2.00 GB"
+    assert format_bytes(20_000) == "20.0 kB"
     assert readable("import_numpy_seconds", 0.1) == ("import numpy", "100 ms")
     assert readable("replay_to_one_raw_ratio", 1.5) == ("replay to one raw", "1.50×")

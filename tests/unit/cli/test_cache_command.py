@@ -9,9 +9,9 @@ import pytest
 from typer.testing import CliRunner
 
 import fusionq as fq
+from fusionq.base.units import format_bytes
 from fusionq.cache.disk import DiskStore
 from fusionq.cache.memory import PLANS
-from fusionq.cli.cache import format_binary
 from fusionq.cli.main import app
 
 
@@ -48,7 +48,7 @@ def test_info_of_nothing(directory: Path) -> None:
     assert code == 0
     assert f"directory: {directory}" in out
     assert "disk cache: on, at most 256 MiB" in out
-    assert row(out, "all") == ["all", "0", "0", "bytes"]
+    assert row(out, "all") == ["all", "0", "0", "B"]
     assert not directory.exists()
 
 
@@ -56,8 +56,8 @@ def test_info(directory: Path) -> None:
     fill(DiskStore(directory, 1 << 20))
     code, out, _ = run("info")
     assert code == 0
-    assert row(out, "plan")[:4] == ["plan", "3", "6.3", "KiB"]
-    assert row(out, "program")[:4] == ["program", "1", "5", "KiB"]
+    assert row(out, "plan")[:4] == ["plan", "3", "6.29", "KiB"]
+    assert row(out, "program")[:4] == ["program", "1", "5.03", "KiB"]
     assert row(out, "check")[:3] == ["check", "0", "0"]
     assert row(out, "all") == ["all", "4", "11.3", "KiB"]
     assert "\x1b" not in out
@@ -76,7 +76,7 @@ def test_info_where_it_is_switched_off_or_bounded(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setenv("FUSIONQ_CACHE_SIZE", "1.5M")
     code, out, _ = run("info")
     assert code == 0
-    assert "disk cache: off (FUSIONQ_CACHE), at most 1.5 MiB" in out
+    assert "disk cache: off (FUSIONQ_CACHE), at most 1.50 MiB" in out
 
 
 def test_clear(directory: Path) -> None:
@@ -87,7 +87,7 @@ def test_clear(directory: Path) -> None:
     assert out == f"removed 4 entries (11.3 KiB) from {directory}\n"
     assert DiskStore(directory, 1 << 20).usage() == {}
     assert (directory / "mine.txt").exists()
-    assert run("clear")[1] == f"removed 0 entries (0 bytes) from {directory}\n"
+    assert run("clear")[1] == f"removed 0 entries (0 B) from {directory}\n"
     DiskStore(directory, 1 << 20).put("0" * 64, "plan", b"x")
     assert run("clear")[1].startswith("removed 1 entry (")
 
@@ -141,12 +141,12 @@ def test_a_size_that_is_none(command: str, monkeypatch: pytest.MonkeyPatch) -> N
 @pytest.mark.parametrize(
     ("nbytes", "text"),
     [
-        (0, "0 bytes"),
-        (1023, "1023 bytes"),
-        (1024, "1 KiB"),
-        (5 << 20, "5 MiB"),
-        (3 << 29, "1.5 GiB"),
+        (0, "0 B"),
+        (1023, "1023 B"),
+        (1024, "1.00 KiB"),
+        (5 << 20, "5.00 MiB"),
+        (3 << 29, "1.50 GiB"),
     ],
 )
 def test_sizes_for_people(nbytes: int, text: str) -> None:
-    assert format_binary(nbytes) == text
+    assert format_bytes(nbytes, binary=True) == text

@@ -47,13 +47,16 @@ def run(*arguments: str) -> tuple[int, str, str]:
 
 @pytest.mark.parametrize(
     ("text", "size"),
-    [("1000", 1000), ("1_000", 1000), ("1k", 1000), ("100M", 100_000_000), ("2G", 2_000_000_000)],
-)
+    [
+        ("1000", 1000), ("1_000", 1000), ("1k", 1000), ("1.5k", 1500), ("100M", 100_000_000),
+        ("2G", 2_000_000_000),
+    ],
+)  # fmt: skip
 def test_sizes(text: str, size: int) -> None:
     assert parse_size(text) == size
 
 
-@pytest.mark.parametrize("text", ["", "M", "x", "1.5k", "0", "-3", "1m", "1 k 2"])
+@pytest.mark.parametrize("text", ["", "M", "x", "1.5", "1.0001k", "0", "-3", "1m", "1 k 2"])
 def test_no_sizes(text: str) -> None:
     with pytest.raises(typer.BadParameter):
         parse_size(text)
