@@ -157,13 +157,18 @@ _NEIGHBOURS = 8
 
 @dataclass(frozen=True, slots=True)
 class Overlap:
-    """For how long two stages of one launch were both at work, in nanoseconds; ``share`` of the
-    shorter of them."""
+    """For how long two stages of one launch were both at work, in nanoseconds; ``shorter_ns``: how
+    long the shorter of them was."""
 
     first: str
     second: str
     both_ns: int
-    share: float
+    shorter_ns: int
+
+    @property
+    def share(self) -> float:
+        """The part of the shorter stage's time."""
+        return self.both_ns / max(self.shorter_ns, 1)
 
 
 def overlaps(timeline: Timeline) -> tuple[Overlap, ...]:
@@ -187,8 +192,7 @@ def overlaps(timeline: Timeline) -> tuple[Overlap, ...]:
                 alone[pair] = lengths[0] + _length(active[a]), lengths[1] + _length(active[b])
     names = [str(r) for r in timeline.regions]
     found = (
-        Overlap(names[a], names[b], ns, ns / max(min(alone[a, b]), 1))
-        for (a, b), ns in both.items()
+        Overlap(names[a], names[b], ns, min(alone[a, b])) for (a, b), ns in both.items()
     )
     return tuple(sorted(found, key=lambda o: -o.both_ns))
 

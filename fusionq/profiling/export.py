@@ -26,7 +26,10 @@ def to_dict(profile: ProfileResults) -> dict[str, Any]:
             {"cost_share": f.cost, "what": f.what, "advice": f.advice} for f in profile.findings
         ],
         "regions": [{**asdict(s), "imbalance_share": s.imbalance} for s in profile.statistics],
-        "waits": [asdict(b) for b in profile.waits],
+        "waits": [
+            {name: value for name, value in asdict(b).items() if name != "worst_intervals"}
+            for b in profile.waits
+        ],
         "overlaps": [
             {"first": o.first, "second": o.second, "both_ns": o.both_ns, "shorter_share": o.share}
             for o in profile.overlaps

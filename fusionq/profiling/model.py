@@ -14,6 +14,7 @@ from fusionq.profiling.accounting import (
     overlaps,
     statistics,
 )
+from fusionq.profiling.by_kernel import by_kernel, overlaps_by_kernel
 from fusionq.profiling.comparison import Comparison, comparisons
 from fusionq.profiling.critical_path import CriticalPath, WhatIf, critical_path, what_if
 from fusionq.profiling.findings import Finding, findings
@@ -96,8 +97,48 @@ class ProfileResults(ABC):
         return comparisons(self.everything, self.works)
 
     @cached_property
+    def by_kernel(self) -> ProfileResults:
+        """The same with the stages of each kernel as one."""
+        return ResultsByKernel(self)
+
+    @cached_property
     def findings(self) -> tuple[Finding, ...]:
-        """What costs time, the worst first."""
+        """What costs time, the worst first; of equal stages as of one."""
+        summed = self.by_kernel
         return findings(
-            self.timeline, self.accounting, self.statistics, self.waits, self.comparisons
+            summed.timeline, self.accounting, summed.statistics, summed.waits, self.comparisons
         )
+
+
+class ResultsByKernel(ProfileResults):
+    """The results of a profile of whose program's own launches the stages of one kernel, such as
+    the steps of a loop, are one."""
+
+    def __init__(self, results: ProfileResults) -> None:
+        self._results = results
+        self.works = results.works
+
+    @property
+    def everything(self) -> Timeline:
+        """All that was recorded, stage by stage."""
+        return self._results.everything
+
+    @property
+    def _compute_units(self) -> int:
+        return self._results._compute_units
+
+    @cached_property
+    def timeline(self) -> Timeline:
+        """What the program's own launches recorded."""
+        return by_kernel(self._results.timeline)
+
+    @cached_property
+    def overlaps(self) -> tuple[Overlap, ...]:
+        """Which kernels' stages were at work at the same time; stages of one kernel, too."""
+        results = self._results
+        return overlaps_by_kernel(results.overlaps, results.timeline, self.timeline)
+
+    @cached_property
+    def by_kernel(self) -> ProfileResults:
+        """These."""
+        return self

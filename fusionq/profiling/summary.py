@@ -15,9 +15,11 @@ _COSTLY = 0.05
 
 def summary(profile: ProfileResults) -> str:
     """What was found, as plain text."""
+    kernels = profile.by_kernel
     parts = (
-        _head(profile), _findings(profile), _time(profile), _regions(profile), _waits(profile),
-        _overlap(profile), _path(profile), _compared(profile), _counters(profile), _clock(profile),
+        _head(profile), _findings(profile), _time(profile), _regions(kernels),
+        _waits(profile, kernels), _overlap(kernels), _path(kernels), _compared(profile),
+        _counters(profile), _clock(kernels),
     )  # fmt: skip
     return "\n\n".join("\n".join(lines) for part in parts if (lines := list(part)))
 
@@ -94,15 +96,25 @@ def _regions(profile: ProfileResults) -> Iterator[str]:
         yield f"  … and {len(profile.statistics) - _MOST_ROWS} more"
 
 
-def _waits(profile: ProfileResults) -> Iterator[str]:
-    rows = [
-        (f"{b.waiter} for {b.producer}", f"{b.count:,}", duration(b.sum_ns), duration(b.max_ns),
-         f"tile {b.worst_instance} for {b.worst_producer}")
-        for b in profile.waits[:_MOST_ROWS]
-    ]  # fmt: skip
+def _waits(profile: ProfileResults, kernels: ProfileResults) -> Iterator[str]:
+    rows = []
+    for b in kernels.waits[:_MOST_ROWS]:
+        waiter, producer = (_stage(profile, interval) for interval in b.worst_intervals)
+        who = f"tile {b.worst_instance} for {b.worst_producer}"
+        if (waiter, producer) != (b.waiter, b.producer):
+            who = f"{waiter}, tile {b.worst_instance}, for {producer}, tile {b.worst_producer}"
+        name = f"{b.waiter} for {b.producer}"
+        rows.append((name, f"{b.count:,}", duration(b.sum_ns), duration(b.max_ns), who))
     if rows:
         yield "who waited for whom"
         yield from table(("", "waits", "sum", "longest", ""), rows)
+
+
+def _stage(profile: ProfileResults, interval: int) -> str:
+    timeline = profile.timeline
+    if interval < 0:
+        return "unknown"
+    return timeline.regions[int(timeline.intervals["region"][interval])].name
 
 
 def _overlap(profile: ProfileResults) -> Iterator[str]:
@@ -167,8 +179,12 @@ def _clock(profile: ProfileResults) -> Iterator[str]:
     if timeline.clock is None:
         if timeline.no_clock is not None:
             yield f"host-side timing of launches only: {timeline.no_clock}"
-            for launch in timeline.launches[:_MOST_ROWS]:
-                yield f"  {duration(launch.makespan_ns):>9}  {launch.name}"
+            by_name: dict[str, list[int]] = {}
+            for launch in timeline.launches:
+                by_name.setdefault(launch.name, []).append(launch.makespan_ns)
+            for name, times in list(by_name.items())[:_MOST_ROWS]:
+                several = f"{len(times)} × " if len(times) > 1 else ""
+                yield f"  {duration(sum(times)):>9}  {several}{name}"
         return
     clock = timeline.clock
     counted = ""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
@@ -26,6 +26,8 @@ class Blame:
     """The tile that waited longest."""
     worst_producer: int
     """The tile that it waited for."""
+    worst_intervals: tuple[int, int] = field(default=(-1, -1), repr=False, compare=False)
+    """Where that wait and the publication stand in the timeline; -1: not known."""
 
 
 def last_arrivers(timeline: Timeline) -> npt.NDArray[np.int64]:
@@ -78,6 +80,7 @@ def blame(timeline: Timeline) -> tuple[Blame, ...]:
                 waiter, other, len(positions), int(durations.sum()), int(durations.max()),
                 int(intervals["instance"][worst]) & _TILE,
                 int(intervals["instance"][culprit]) & _TILE if culprit >= 0 else -1,
+                (worst, culprit),
             )
         )  # fmt: skip
     return tuple(sorted(found, key=lambda b: -b.sum_ns))

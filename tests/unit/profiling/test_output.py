@@ -143,6 +143,31 @@ def test_the_summary(sycl_queue: fq.FusionQueue) -> None:
     assert sum(float(s.split()[-1]) for s in shares) == pytest.approx(100, abs=0.4)
 
 
+def test_equal_steps_are_a_line_a_kernel(sycl_queue: fq.FusionQueue) -> None:
+    """In a persistent kernel, in launches, and timed by the host."""
+    steps, n = 32, 1 << 14
+    for queue, strategy in (
+        (sycl_queue, "megakernel"), (sycl_queue, "sequence"), (fq.FusionQueue("reference"), "auto"),
+    ):  # fmt: skip
+        n = n if queue is sycl_queue else 4
+        x, out = fq.Buffer(np.ones(n, np.float32)), fq.Buffer(n, np.float32)
+        with fq.profile(queue, compare=False) as p:
+            with fq.fusion(queue, strategy=strategy):
+                for _ in range(steps):
+                    queue.submit(k.neighbours, n, x, out)
+                    x, out = out, x
+            queue.wait()
+        text = p.summary()
+        assert len(text.splitlines()) < 40, text
+        if queue is not sycl_queue:
+            continue
+        (row,) = [line for line in text.splitlines() if line.startswith("  32 × neighbours  ")]
+        stages = p.timeline.of_kinds("stage")
+        assert f"  {len(stages):,}  " in row
+        assert len([s for s in p.statistics if s.kind == "stage"]) == steps, "the data has all"
+        assert len(p.to_dict()["regions"]) >= steps
+
+
 def test_plain_types(sycl_queue: fq.FusionQueue) -> None:
     run, _ = flipped(sycl_queue)
     with fq.profile(sycl_queue) as p:
