@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Mapping
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -48,7 +49,8 @@ MODULES = modules()
 FLOOR = {room: floor for floor, line in enumerate(reversed(rooms())) for room in line}
 
 
-def imports(name: str) -> set[str]:
+@cache
+def imports(name: str) -> frozenset[str]:
     """What a module imports, by full name, wherever in the file."""
     found = set()
     for node in ast.walk(ast.parse(MODULES[name].read_text(encoding="utf-8"))):
@@ -62,7 +64,7 @@ def imports(name: str) -> set[str]:
                 full = f"{inside}.{alias.name}".lstrip(".")
                 is_module = node.module.partition(".")[0] == "fusionq" and full in MODULES
                 found.add(f"fusionq.{full}" if is_module else node.module)
-    return found
+    return frozenset(found)
 
 
 def own_imports(name: str) -> set[str]:
@@ -71,7 +73,10 @@ def own_imports(name: str) -> set[str]:
     return {i.removeprefix("fusionq").lstrip(".") for i in found} - {name}
 
 
-GRAPH = {name: own_imports(name) for name in MODULES}
+@cache
+def all_imports() -> dict[str, set[str]]:
+    """What each module imports; read when the first test asks, not by every worker."""
+    return {name: own_imports(name) for name in MODULES}
 
 
 def room(name: str) -> str:
@@ -123,15 +128,15 @@ def test_every_module_stands_in_a_room_that_is_drawn() -> None:
 
 @pytest.mark.xfail(strict=True, reason="kernel_source and persistent")
 def test_no_module_imports_in_a_circle() -> None:
-    assert list(cycles(GRAPH)) == []
+    assert list(cycles(all_imports())) == []
 
 
 def test_imports_point_down() -> None:
-    assert wrong_arrows(GRAPH) == []
+    assert wrong_arrows(all_imports()) == []
 
 
 def test_the_main_backends_import_no_other() -> None:
-    for name, others in GRAPH.items():
+    for name, others in all_imports().items():
         if name.startswith(("backends.sycl.", "backends.reference.")):
             folder = name.rpartition(".")[0]
             backends = {o for o in others if o.startswith("backends.") and o.count(".") > 1}
@@ -139,7 +144,8 @@ def test_the_main_backends_import_no_other() -> None:
 
 
 def test_no_room_imports_numba_dpexs() -> None:
-    users = {name for name, others in GRAPH.items() if any(room(o) == "dpex" for o in others)}
+    imported = all_imports()
+    users = {name for name, others in imported.items() if any(room(o) == "dpex" for o in others)}
     strays = {name for name in users if room(name) != "dpex"}
     assert strays <= {"benchmarks.baselines.dpex_child"}  # which runs in its environment
 
