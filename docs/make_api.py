@@ -6,11 +6,16 @@ python docs/make_api.py --check  fails if the page is out of date
 
 from __future__ import annotations
 
+import ast
 import inspect
 import re
 import sys
+import textwrap
 from collections.abc import Iterator
 from enum import Enum
+from functools import cached_property
+from itertools import pairwise
+from operator import attrgetter
 from pathlib import Path
 from types import FunctionType
 
@@ -29,10 +34,22 @@ SECTIONS = {
         "group_broadcast", "any_of_group", "all_of_group", "AtomicRef", "atomic_fence",
         "MemoryOrder", "MemoryScope", "AddressSpace",
     ],
+    "Profiling": [
+        "profile", "region", "mark", "profiling", "profiling.Profile", "profiling.Timeline",
+        "profiling.Launch", "profiling.Region", "profiling.Instrumentation", "profiling.Scope",
+        "profiling.around", "profiling.count", "profiling.mark",
+    ],
     "Settings": ["set_disk_cache"],
     "Errors": [],
 }  # fmt: skip
 """The names of each section; names that stand nowhere go under "Other", errors under theirs."""
+
+MADE_BY_FUSIONQ = (
+    fusionq.Event, fusionq.Fusion, fusionq.Report, fusionq.Item, fusionq.NdItem, fusionq.Group,
+    fusionq.profiling.Profile, fusionq.profiling.Timeline, fusionq.profiling.Launch,
+    fusionq.profiling.Region, fusionq.profiling.Scope,
+)  # fmt: skip
+"""Classes whose objects users get and do not make."""
 
 HEADER = """\
 # API
@@ -54,12 +71,18 @@ def page() -> str:
 def sections() -> dict[str, list[str]]:
     """The public names in the order of the page."""
     public = [name for name in fusionq.__all__ if not name.startswith("_")]
+    public += [f"profiling.{name}" for name in fusionq.profiling.__all__ if name != "profile"]
     placed = {name for names in SECTIONS.values() for name in names}
-    errors = [name for name in public if is_error(getattr(fusionq, name))]
+    errors = [name for name in public if is_error(named(name))]
     found = {s: [name for name in names if name in public] for s, names in SECTIONS.items()}
     found["Errors"] = errors
     found["Other"] = [n for n in public if n not in placed and n not in errors]
     return {section: names for section, names in found.items() if names}
+
+
+def named(name: str) -> object:
+    """What ``name``, which may have dots, is in the package."""
+    return attrgetter(name)(fusionq)
 
 
 def is_error(value: object) -> bool:
@@ -69,7 +92,7 @@ def is_error(value: object) -> bool:
 
 def entry(name: str) -> str:
     """One public name: its signature, its docstring and, for a class, its members."""
-    value = getattr(fusionq, name)
+    value = named(name)
     lines = [f"### `{name}{signature(value)}`\n", docstring(value)]
     if is_error(value):
         bases = ", ".join(f"`{base.__name__}`" for base in value.__bases__)
@@ -82,26 +105,48 @@ def entry(name: str) -> str:
 
 
 def members(cls: type) -> Iterator[str]:
-    """The public methods and properties that users see, those of the class itself last."""
-    documented = {
-        name: value
-        for base in reversed(cls.__mro__)
-        if base.__module__.startswith("fusionq.")
-        for name, value in vars(base).items()
-        if not name.startswith("_")
-    }
-    for name, value in documented.items():
+    """The public methods, properties and attributes that users see, those of the class itself
+    last; what has no docstring of its own by name."""
+    bases = [base for base in reversed(cls.__mro__) if base.__module__.startswith("fusionq.")]
+    values: dict[str, object] = {}
+    for base in bases:
+        values |= dict.fromkeys(inspect.get_annotations(base)) | vars(base)
+    texts = {name: text for base in bases for name, text in attribute_docstrings(base).items()}
+    bare = []
+    for name, value in values.items():
+        if name.startswith("_"):
+            continue
         function = value.__func__ if isinstance(value, (classmethod, staticmethod)) else value
-        if isinstance(function, FunctionType) and function.__doc__:
+        if isinstance(function, FunctionType):
             yield f"#### `.{name}{signature(function, skip_self=True)}`\n\n{docstring(function)}"
-        elif isinstance(value, property) and value.__doc__:
+        elif isinstance(value, (property, cached_property)):
             yield f"#### `.{name}`\n\n{docstring(value)}"
+        elif name in texts:
+            yield f"#### `.{name}`\n\n{markdown(texts[name])}"
+        else:
+            bare.append(f"`.{name}`")
+    if bare:
+        yield f"Attributes: {', '.join(bare)}.\n"
+
+
+def attribute_docstrings(cls: type) -> dict[str, str]:
+    """The texts that stand under the attributes in the body of a class."""
+    (tree,) = ast.parse(textwrap.dedent(inspect.getsource(cls))).body
+    assert isinstance(tree, ast.ClassDef)
+    return {
+        statement.target.id: inspect.cleandoc(text.value.value)
+        for statement, text in pairwise(tree.body)
+        if isinstance(statement, ast.AnnAssign)
+        and isinstance(statement.target, ast.Name)
+        and isinstance(text, ast.Expr)
+        and isinstance(text.value, ast.Constant)
+    }
 
 
 def signature(value: object, skip_self: bool = False) -> str:
     """The signature without annotations; the empty text where there is none."""
-    if isinstance(value, type) and issubclass(value, (Enum, BaseException, fusionq.Event)):
-        return ""  # users make none
+    if isinstance(value, type) and issubclass(value, (Enum, BaseException, *MADE_BY_FUSIONQ)):
+        return ""
     try:
         found = inspect.signature(value)  # type: ignore[arg-type]  # or it raises
     except (TypeError, ValueError):
@@ -113,8 +158,12 @@ def signature(value: object, skip_self: bool = False) -> str:
 
 
 def docstring(value: object) -> str:
-    """The docstring as Markdown: double backquotes become single ones."""
-    text = inspect.getdoc(value) or ""
+    """The docstring as Markdown."""
+    return markdown(inspect.getdoc(value) or "")
+
+
+def markdown(text: str) -> str:
+    """Text of a docstring as Markdown: double backquotes become single ones."""
     return text.replace("``", "`") + "\n"
 
 

@@ -79,10 +79,14 @@ class ReportModel:
     """
 
     plan: Plan
+    """What the list became; it may serve other lists, too."""
     submissions: tuple[Submission, ...]
+    """The list, in order."""
     device_sources: tuple[str, ...]
     """The device source of each launch."""
     cache: CacheOutcome
+    """Where the plan came from: made now (``miss``), or from the cache in ``memory`` or on
+    ``disk``."""
     timings: dict[str, float]
     """Seconds by phase."""
     schedules: tuple[Schedule | None, ...] = field(default=(), repr=False, compare=False)
