@@ -20,7 +20,7 @@ from fusionq.backends.base import Backend
 from fusionq.base.errors import DeviceError, FusionRefused, MegakernelStalled
 from fusionq.base.options import FusionOptions
 from fusionq.base.phases import timed
-from fusionq.cache.memory import BuiltPlan
+from fusionq.cache.plan_cache import BuiltPlan
 from fusionq.execution.binding import bind
 from fusionq.execution.compile import built_plan, keep_measured, measured_plan
 from fusionq.execution.scratch import Scratch, bytes_written

@@ -15,7 +15,7 @@ from fusionq.base.options import UNFUSED, FusionOptions
 from fusionq.base.phases import add_seconds, timed
 from fusionq.base.target import FloatMode
 from fusionq.cache.entries import keep_plans, keep_program, kept_plans, kept_program
-from fusionq.cache.memory import PLANS, BuiltPlan
+from fusionq.cache.plan_cache import PLANS, BuiltPlan
 from fusionq.ir.nodes import Kernel
 from fusionq.planning.plan import Plan
 from fusionq.planning.structure import structure_key

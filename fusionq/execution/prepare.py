@@ -9,7 +9,7 @@ from fusionq.backends.base import Backend
 from fusionq.base.config import debug_level
 from fusionq.base.options import FusionOptions
 from fusionq.base.phases import timed
-from fusionq.cache.memory import BuiltPlan
+from fusionq.cache.plan_cache import BuiltPlan
 from fusionq.execution.binding import bind
 from fusionq.execution.compile import built_plan
 from fusionq.execution.reporting import report_of

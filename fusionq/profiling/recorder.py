@@ -20,7 +20,7 @@ from fusionq.backends.base import (
 )
 from fusionq.base.options import FusionOptions
 from fusionq.base.target import LaunchShape
-from fusionq.cache.memory import BuiltPlan
+from fusionq.cache.plan_cache import BuiltPlan
 from fusionq.execution.binding import bind
 from fusionq.execution.compile import programs_of
 from fusionq.megakernel.schedule import Schedule

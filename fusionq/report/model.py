@@ -41,7 +41,7 @@ class InsertedBarrier:
 
 
 @dataclass(frozen=True, slots=True)
-class TiledStage:
+class ReportedTiledStage:
     """A stage of a persistent kernel: its submissions, the earlier stages whose tiles its tiles
     wait for, and which of their work-items each time."""
 
@@ -51,7 +51,7 @@ class TiledStage:
 
 
 @dataclass(frozen=True, slots=True)
-class Stage:
+class ReportedStage:
     """Submissions that ran as one launch.
 
     ``boundary`` says why the stage did not join the one before it; None for the first.
@@ -68,7 +68,7 @@ class Stage:
     barriers: int
     inserted: tuple[InsertedBarrier, ...] = ()
     work_group_chosen: bool = False
-    tiled: tuple[TiledStage, ...] = ()
+    tiled: tuple[ReportedTiledStage, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -110,10 +110,10 @@ class ReportModel:
         )
 
     @property
-    def stages(self) -> tuple[Stage, ...]:
+    def stages(self) -> tuple[ReportedStage, ...]:
         """The launches, in order, with the submissions in each."""
         return tuple(
-            Stage(
+            ReportedStage(
                 stage.submissions,
                 tuple(self._submitted(index) for index in stage.submissions),
                 stage.boundary,
@@ -223,7 +223,7 @@ def counted(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
-def _tiled(stage: StagePlan) -> tuple[TiledStage, ...]:
+def _tiled(stage: StagePlan) -> tuple[ReportedTiledStage, ...]:
     if not stage.inner:
         return ()
     body = stage.kernel.body[0]
@@ -240,7 +240,7 @@ def _tiled(stage: StagePlan) -> tuple[TiledStage, ...]:
                 else ", ".join(f"{print_expr(a)} to {print_expr(b)}" for a, b in wait.bounds)
             )
             waits.append((producer, items))
-        found.append(TiledStage(members, tuple(waits), boundary))
+        found.append(ReportedTiledStage(members, tuple(waits), boundary))
     return tuple(found)
 
 

@@ -10,7 +10,7 @@ from typing import TypeAlias
 from fusionq.base.span import Span
 from fusionq.planning.plan import PromotionDecision
 from fusionq.report.advice import promotion_advice
-from fusionq.report.model import ReportModel, Stage, SubmittedKernel, counted
+from fusionq.report.model import ReportedStage, ReportModel, SubmittedKernel, counted
 from fusionq.report.patterns import DependencePattern, dependence_patterns
 from fusionq.report.progressions import progressions, relative, sum_of, written
 
@@ -115,7 +115,7 @@ def _evenly(launches: range, first: Sequence[int]) -> Iterator[tuple[range, rang
         yield range(launch, launch + 1), range(submission, submission + 1)
 
 
-def _details(stage: Stage) -> str:
+def _details(stage: ReportedStage) -> str:
     details = ""
     if stage.work_group is not None:
         details += f", work-groups of {' × '.join(map(str, stage.work_group))}"
@@ -126,7 +126,7 @@ def _details(stage: Stage) -> str:
 
 
 def _launch(
-    report: ReportModel, stage: Stage, numbering: _Numbering, reasons: Iterable[str]
+    report: ReportModel, stage: ReportedStage, numbering: _Numbering, reasons: Iterable[str]
 ) -> list[Line]:
     """Why a launch is apart, and what it holds."""
     found: list[Line] = []
@@ -136,7 +136,7 @@ def _launch(
     return [*found, *(_tiled_lines(stage) if stage.tiled else _members(report, stage, numbering))]
 
 
-def _members(report: ReportModel, stage: Stage, numbering: _Numbering) -> Iterator[Line]:
+def _members(report: ReportModel, stage: ReportedStage, numbering: _Numbering) -> Iterator[Line]:
     """The submissions of a launch and the barriers between them; those that repeat in one line."""
     inserted = {barrier.before: barrier.reason for barrier in stage.inserted}
     alike: dict[tuple[object, ...], list[int]] = {}
@@ -173,7 +173,7 @@ def _members(report: ReportModel, stage: Stage, numbering: _Numbering) -> Iterat
         ]
 
 
-def _tiled_lines(stage: Stage) -> Iterator[Line]:
+def _tiled_lines(stage: ReportedStage) -> Iterator[Line]:
     """The stages of a persistent kernel; those that do and wait alike in one line."""
     kernels = {k.index: k for k in stage.kernels}
     alike: dict[tuple[str, str, str, Span], list[int]] = {}

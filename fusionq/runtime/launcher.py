@@ -13,7 +13,7 @@ from fusionq.memory.storage import Storage
 from fusionq.runtime.event import usable_dependences
 from fusionq.runtime.queue_cache import QueueCache
 from fusionq.submission.pending import KnownSubmission, SubmissionList, use_numbers
-from fusionq.submission.run import PreparedRun, ScalarValue
+from fusionq.submission.run import CallArguments, PreparedRun, ScalarValue
 
 
 class Profiler(Protocol):
@@ -64,35 +64,21 @@ class Launcher:
         events = self._launch(run, run.used(pending.memory), pending.foreign, pending.depends)
         pending.end(run, options, events)
 
-    def run_single(
-        self,
-        entry: KnownSubmission,
-        memory: Sequence[object],
-        foreign: Sequence[object],
-        values: Sequence[ScalarValue],
-        depends: Sequence[DeviceEvent],
-    ) -> DeviceEvent | None:
+    def run_single(self, entry: KnownSubmission, call: CallArguments) -> DeviceEvent | None:
         """Run one submission by itself; its event, None if there was nothing to run."""
         run = entry.plain
-        if run is None or values:
-            run = self._plain_run(entry, memory, foreign, values)
+        if run is None or call.values:
+            run = self._plain_run(entry, call)
         if self.profiler is not None:
-            single = SubmissionList.of([entry], memory, foreign, values)
-            run = self.profiler.run_for(single, UNFUSED)
-        return self._launch(run, run.used(memory), foreign, depends)[0]
+            run = self.profiler.run_for(SubmissionList.of([entry], call), UNFUSED)
+        return self._launch(run, run.used(call.memory), call.foreign, call.depends)[0]
 
-    def _plain_run(
-        self,
-        entry: KnownSubmission,
-        memory: Sequence[object],
-        foreign: Sequence[object],
-        values: Sequence[ScalarValue],
-    ) -> PreparedRun:
+    def _plain_run(self, entry: KnownSubmission, call: CallArguments) -> PreparedRun:
         def single() -> SubmissionList:
-            return SubmissionList.of([entry], memory, foreign, values)
+            return SubmissionList.of([entry], call)
 
         run = entry.plain
-        if run is None or not run.rebind(values, lambda: single().submissions()):
+        if run is None or not run.rebind(call.values, lambda: single().submissions()):
             from fusionq.execution.prepare import prepare
 
             run = entry.plain = prepare(self.backend, single(), UNFUSED)

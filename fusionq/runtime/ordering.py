@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fusionq.memory.region import Region
 from fusionq.memory.storage import Storage
 from fusionq.submission.pending import KnownSubmission, SubmissionList
-from fusionq.submission.run import ScalarValue
+from fusionq.submission.run import CallArguments
 
 Access = tuple[int, Region, bool]
 """When a submission was made, memory it uses, whether it stores to it."""
@@ -63,13 +63,14 @@ def run_unfused(lists: Mapping[SubmissionList, str]) -> None:
     )
     ordered = list(lists)
     depends = {pending: pending.depends for pending in ordered}
-    for _, n, (entry, memory, foreign, values) in steps:
+    for _, n, (entry, call) in steps:
         pending = ordered[n]
         if pending.error is not None:
             continue
         assert pending.owner is not None
         try:
-            event = pending.owner.run_single(entry, memory, foreign, values, depends[pending])
+            call.depends = depends[pending]
+            event = pending.owner.run_single(entry, call)
         except Exception as error:
             pending.error = error
         else:
@@ -80,16 +81,13 @@ def run_unfused(lists: Mapping[SubmissionList, str]) -> None:
         pending.end_unfused(reason + failed)
 
 
-Piece = tuple[KnownSubmission, list[object], list[object], list[ScalarValue]]
-"""A submission with its array arguments, those of them that are foreign, and its scalars."""
-
-
-def _steps(pending: SubmissionList) -> Iterator[tuple[int, Piece]]:
+def _steps(pending: SubmissionList) -> Iterator[tuple[int, tuple[KnownSubmission, CallArguments]]]:
+    """Each submission of a list: its number, and what it was called with."""
     at = value = 0
     for number, entry in zip(pending.numbers, pending.entries, strict=True):
         memory: Sequence[object] = pending.memory[at : at + len(entry.stores)]
         at += len(memory)
         foreign = [held for held in memory if not isinstance(held, Storage)]
-        values = list(pending.values[value : value + entry.scalars])
+        values = pending.values[value : value + entry.scalars]
         value += entry.scalars
-        yield number, (entry, list(memory), foreign, values)
+        yield number, (entry, CallArguments.of(memory, foreign, values))

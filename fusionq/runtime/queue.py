@@ -21,7 +21,7 @@ from fusionq.runtime.queue_cache import QueueCache
 from fusionq.runtime.state import QueueState
 from fusionq.submission.key import SCALAR_CLASSES, range_or_none, sort_argument
 from fusionq.submission.pending import SubmissionList, check_values, use_numbers
-from fusionq.submission.run import ScalarValue
+from fusionq.submission.run import CallArguments, ScalarValue
 
 if TYPE_CHECKING:
     from fusionq.frontend.kernel import KernelFunction
@@ -58,6 +58,7 @@ class FusionQueue:
 
         launcher = Launcher(backend_for(target, profiling), QueueCache())
         self._state = QueueState(launcher, fusion)
+        self._known = launcher.cache.known
 
     # ------------------------------------------------------------------------ description
     @property
@@ -107,9 +108,8 @@ class FusionQueue:
         if type(space) is not int and type(space) is not Range and type(space) is not NdRange:
             space = range_or_none(range)
         key: list[object] = [kernel, space]
-        memory: list[object] = []
-        foreign: list[object] = []
-        values: list[ScalarValue] = []
+        call = CallArguments()
+        memory, values = call.memory, call.values
         for arg in args:
             if type(arg) is Buffer:
                 key.append(arg._token)
@@ -118,24 +118,24 @@ class FusionQueue:
                 key.append(type(arg))
                 values.append(arg)  # type: ignore[arg-type]  # one of SCALAR_CLASSES
             else:
-                key.append(sort_argument(arg, memory, foreign, values))
+                key.append(sort_argument(arg, call))
         state = self._state
         with LOCK:
             try:
-                entry = state.known[tuple(key)]
+                entry = self._known[tuple(key)]
             except (KeyError, TypeError):  # new; or something unhashable, for the checks
                 entry = state.admit(tuple(key), kernel, range, args)
             if values:
                 check_values(entry, values)
-            depends = state.dependences(depends_on) if depends_on else ()
+            if depends_on:
+                call.depends = state.dependences(depends_on)
             number = entry.last_use = next(use_numbers)
             pending = state.list
             if pending is None:
                 if QUEUES:
-                    state.end_lists_before(SubmissionList.of([entry], memory, foreign, values))
-                return Event(state.launcher.run_single(entry, memory, foreign, values, depends))
-            pending.add(entry, memory, foreign, values, depends, number)
-            return Event(None, pending, len(pending.entries) - 1)
+                    state.end_lists_before(SubmissionList.of([entry], call))
+                return Event(state.launcher.run_single(entry, call))
+            return Event(None, pending, pending.add(entry, call, number))
 
     # ----------------------------------------------------------------------------- fusion
     def start_fusion(self) -> None:

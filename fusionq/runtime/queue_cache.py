@@ -8,7 +8,7 @@ from typing import Protocol, TypeVar
 from weakref import WeakSet
 
 from fusionq.analysis.submission import ArrayArgument
-from fusionq.cache.memory import PLANS, BuiltPlan
+from fusionq.cache.plan_cache import PLANS, BuiltPlan
 from fusionq.submission.pending import KnownSubmission
 from fusionq.submission.run import PreparedRun
 

@@ -26,7 +26,7 @@ from fusionq.runtime.event import (
 from fusionq.runtime.launcher import Launcher
 from fusionq.runtime.ordering import lists_before, precedes, run_unfused
 from fusionq.submission.pending import KnownSubmission, SubmissionList
-from fusionq.submission.run import ScalarValue
+from fusionq.submission.run import CallArguments, ScalarValue
 
 if TYPE_CHECKING:
     from fusionq.report.report import Report
@@ -52,7 +52,6 @@ class QueueState:
         """The last list, if it ended by itself and nobody has asked for its event yet."""
         self.last_list: SubmissionList | None = None
         self.closed = False
-        self.known = launcher.cache.known
         _states.add(self)
 
     @property
@@ -188,16 +187,9 @@ class QueueState:
             self.ended = pending
         QUEUES.remove(self)
 
-    def run_single(
-        self,
-        entry: KnownSubmission,
-        memory: Sequence[object],
-        foreign: Sequence[object],
-        values: Sequence[ScalarValue],
-        depends: Sequence[DeviceEvent],
-    ) -> DeviceEvent | None:
+    def run_single(self, entry: KnownSubmission, call: CallArguments) -> DeviceEvent | None:
         """Run one submission of a list by itself; its event, None if there was nothing to run."""
-        return self.launcher.run_single(entry, memory, foreign, values, depends)
+        return self.launcher.run_single(entry, call)
 
     def _runs_with_others(self, pending: SubmissionList) -> bool:
         """Let run what other queues' lists hold that must come before ``pending``.  Whether

@@ -37,7 +37,7 @@ from fusionq.memory.foreign import ForeignArray, describe
 from fusionq.memory.storage import check_reachable
 from fusionq.planning.validity import Validity
 from fusionq.submission.pending import KnownSubmission, SubmissionList, check_bounds
-from fusionq.submission.run import ScalarValue
+from fusionq.submission.run import CallArguments, ScalarValue
 
 
 def admit(
@@ -136,7 +136,7 @@ def _values(submission: Submission) -> list[ScalarValue]:
 def check_again(entry: KnownSubmission, values: Sequence[ScalarValue]) -> None:
     """Check a known submission with integer ``values`` that it has not been seen with; raises as
     ``admit`` does."""
-    (submission,) = SubmissionList.of([entry], (), (), values).submissions()
+    (submission,) = SubmissionList.of([entry], CallArguments.of((), (), values)).submissions()
     span = user_span()
     with _told_where(span):
         if not _holds(entry, submission, values):

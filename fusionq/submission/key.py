@@ -12,7 +12,7 @@ from fusionq.language.local_memory import LocalAccessor
 from fusionq.language.ranges import NdRange, Range, as_range
 from fusionq.memory.buffer import AccessorArgument, Buffer
 from fusionq.memory.foreign import foreign_token
-from fusionq.submission.run import ScalarValue
+from fusionq.submission.run import CallArguments
 
 SCALAR_CLASSES = frozenset(
     (
@@ -35,22 +35,21 @@ def range_or_none(range: Any) -> Range | NdRange | None:
         return None
 
 
-def sort_argument(
-    arg: object, memory: list[object], foreign: list[object], values: list[ScalarValue]
-) -> object:
-    """The token of an argument that is neither a plain Buffer nor a plain number."""
+def sort_argument(arg: object, call: CallArguments) -> object:
+    """The token of an argument that is neither a plain Buffer nor a plain number, which joins
+    the others of its ``call``."""
     if isinstance(arg, AccessorArgument):
-        memory.append(arg.buffer._storage)
+        call.memory.append(arg.buffer._storage)
         return arg.token
     if isinstance(arg, Buffer):
-        memory.append(arg._storage)
+        call.memory.append(arg._storage)
         return arg._token
     if isinstance(arg, (bool, int, float, np.generic)):
-        values.append(arg)
+        call.values.append(arg)
         return type(arg)
     arg = counterpart(arg)
     if isinstance(arg, LocalAccessor):
         return arg
-    memory.append(arg)
-    foreign.append(arg)
+    call.memory.append(arg)
+    call.foreign = [*call.foreign, arg]
     return foreign_token(arg)

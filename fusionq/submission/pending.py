@@ -23,7 +23,7 @@ from fusionq.base.target import Target
 from fusionq.memory.foreign import byte_bounds
 from fusionq.memory.region import Region
 from fusionq.memory.storage import Storage
-from fusionq.submission.run import PreparedRun, ScalarValue
+from fusionq.submission.run import CallArguments, PreparedRun, ScalarValue
 
 if TYPE_CHECKING:
     from fusionq.planning.validity import Validity
@@ -77,14 +77,7 @@ class ListOwner(Protocol):
     def leave_fusion_mode(self, pending: SubmissionList, *, by_itself: bool) -> None:
         """The list ends; ``by_itself``: nobody has asked for that."""
 
-    def run_single(
-        self,
-        entry: KnownSubmission,
-        memory: Sequence[object],
-        foreign: Sequence[object],
-        values: Sequence[ScalarValue],
-        depends: Sequence[DeviceEvent],
-    ) -> DeviceEvent | None:
+    def run_single(self, entry: KnownSubmission, call: CallArguments) -> DeviceEvent | None:
         """Run one submission by itself; its event, None if there was nothing to run."""
 
 
@@ -98,9 +91,9 @@ class SubmissionList:
     """
 
     memory: Sequence[object]
-    foreign: Sequence[object] = ()
-    values: Sequence[ScalarValue] = ()
-    depends: Sequence[DeviceEvent] = ()
+    foreign: Sequence[object]
+    values: Sequence[ScalarValue]
+    depends: Sequence[DeviceEvent]
     ended = False
     error: BaseException | None = None
     """What kept the list from running."""
@@ -119,43 +112,32 @@ class SubmissionList:
         self.entries: list[KnownSubmission] = []
         self.numbers: list[int] = []
         """When each submission was made, among those of all queues."""
-        self.memory = []
+        self.memory, self.foreign, self.values, self.depends = [], [], [], []
         self.admission: dict[str, float] = {}
         """Seconds spent on checking new submissions, by phase."""
 
     @classmethod
-    def of(
-        cls,
-        entries: list[KnownSubmission],
-        memory: Sequence[object],
-        foreign: Sequence[object],
-        values: Sequence[ScalarValue],
-    ) -> SubmissionList:
-        """A list that does not wait for fusion."""
+    def of(cls, entries: list[KnownSubmission], call: CallArguments) -> SubmissionList:
+        """A list that does not wait for fusion; ``call`` has the arguments of all ``entries``."""
         submissions = cls(None)
-        submissions.entries, submissions.memory = entries, memory
-        submissions.foreign, submissions.values = foreign, values
+        submissions.entries, submissions.memory = entries, call.memory
+        submissions.foreign, submissions.values = call.foreign, call.values
         return submissions
 
-    def add(
-        self,
-        entry: KnownSubmission,
-        memory: Sequence[object],
-        foreign: Sequence[object],
-        values: Sequence[ScalarValue],
-        depends: Sequence[DeviceEvent],
-        number: int,
-    ) -> None:
-        """Another submission, the ``number``-th of all queues."""
-        self.entries.append(entry)
+    def add(self, entry: KnownSubmission, call: CallArguments, number: int) -> int:
+        """Another submission, the ``number``-th of all queues; its place in the list."""
+        entries = self.entries
+        place = len(entries)
+        entries.append(entry)
         self.numbers.append(number)
-        self.memory += memory  # type: ignore[operator]  # a list while it grows
-        if foreign:
-            self.foreign = [*self.foreign, *foreign]
-        if values:
-            self.values = [*self.values, *values]
-        if depends:
-            self.depends = [*self.depends, *depends]
+        self.memory += call.memory  # type: ignore[operator]  # lists while the list grows
+        if call.values:
+            self.values += call.values  # type: ignore[operator]
+        if call.foreign:
+            self.foreign += call.foreign  # type: ignore[operator]
+        if call.depends:
+            self.depends += call.depends  # type: ignore[operator]
+        return place
 
     def abort(self, cause: str) -> None:
         """End the fusion mode of the queue, where this list still waits."""
@@ -201,7 +183,7 @@ class SubmissionList:
             if run is not None
             for reference in run.memory
         ]
-        return SubmissionList.of(self.entries, memory, foreign, values)
+        return SubmissionList.of(self.entries, CallArguments.of(memory, foreign, values))
 
     def submissions(self) -> tuple[Submission, ...]:
         """The submissions with the present scalar values, and the present addresses where the

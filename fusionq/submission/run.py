@@ -13,7 +13,7 @@ from fusionq.backends.base import Backend, Binding, DeviceEvent, PreparedLaunch
 from fusionq.base.call_site import user_span
 from fusionq.base.errors import FusionStateError
 from fusionq.base.target import LaunchShape
-from fusionq.cache.memory import BuiltPlan
+from fusionq.cache.plan_cache import BuiltPlan
 from fusionq.memory.storage import Storage
 
 if TYPE_CHECKING:
@@ -22,6 +22,34 @@ if TYPE_CHECKING:
 
 ScalarValue = bool | int | float | np.generic
 """The value of a scalar argument."""
+
+
+class CallArguments:
+    """The arguments of one call of ``submit``, by kind.
+
+    ``memory``: for each array argument its Storage, or the foreign array itself, which this keeps
+    alive; ``foreign`` are the latter.  ``values``: the scalar arguments.  ``depends``: the events
+    of others to wait for.
+    """
+
+    __slots__ = ("depends", "foreign", "memory", "values")
+
+    def __init__(self) -> None:
+        self.memory: list[object] = []
+        self.foreign: Sequence[object] = ()
+        self.values: list[ScalarValue] = []
+        self.depends: Sequence[DeviceEvent] = ()
+
+    @classmethod
+    def of(
+        cls, memory: Sequence[object], foreign: Sequence[object], values: Sequence[ScalarValue]
+    ) -> CallArguments:
+        """Those of a submission, or of a list, that has been made before."""
+        call = cls()
+        call.memory += memory
+        call.foreign = foreign
+        call.values += values
+        return call
 
 
 class PreparedRun:

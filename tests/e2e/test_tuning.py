@@ -15,7 +15,7 @@ import numpy.typing as npt
 import pytest
 
 import fusionq as fq
-from fusionq.cache.memory import PLANS
+from fusionq.cache.plan_cache import PLANS
 from fusionq.execution import autotune
 from fusionq.ir.nodes import Persistent
 from fusionq.kernels.library import Array

@@ -10,7 +10,7 @@ from pathlib import Path
 from fusionq.analysis.scope import Scope
 from fusionq.analysis.submission import ArrayArgument
 from fusionq.planning.plan import Dependence
-from fusionq.report.model import ReportModel, Stage, SubmittedKernel
+from fusionq.report.model import ReportedStage, ReportModel, SubmittedKernel
 from fusionq.report.pictures.page import (
     BLUE,
     DIM,
@@ -92,7 +92,7 @@ class LaunchesPicture:
         self.height = 0.3 + sum(_height(*box) for box in self._boxes)
         self.height += 0.3 if self._left_out else 0
 
-    def _launch(self, number: int, stage: Stage, most: float) -> list[_Row]:
+    def _launch(self, number: int, stage: ReportedStage, most: float) -> list[_Row]:
         details = [numbered(len(stage.kernels), "submission")]
         if stage.tiled:
             details.append(f"a persistent kernel of {numbered(len(stage.tiled), 'stage')}")

@@ -9,7 +9,7 @@ import pytest
 import fusionq as fq
 from fusionq.cache import disk, keys
 from fusionq.cache.disk import DiskStore
-from fusionq.cache.memory import PLANS
+from fusionq.cache.plan_cache import PLANS
 from fusionq.submission import admission
 from tests.unit.runtime.conftest import has_sycl
 

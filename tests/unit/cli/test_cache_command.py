@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 import fusionq as fq
 from fusionq.base.units import format_bytes
 from fusionq.cache.disk import DiskStore
-from fusionq.cache.memory import PLANS
+from fusionq.cache.plan_cache import PLANS
 from fusionq.cli.main import app
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import fusionq as fq
-from fusionq.cache.memory import PLANS
+from fusionq.cache.plan_cache import PLANS
 from fusionq.ir.nodes import If
 from fusionq.ir.walk import rewrite_body
 from fusionq.profiling import Instrumentation, Scope, count

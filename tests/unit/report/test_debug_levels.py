@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import fusionq as fq
-from fusionq.cache.memory import PLANS
+from fusionq.cache.plan_cache import PLANS
 
 SHOWN = {
     1: ["fusionq: fused, 2 submissions → 1 kernel"],

@@ -11,7 +11,7 @@ import pytest
 
 import fusionq as fq
 from fusionq.backends.reference import ReferenceBackend
-from fusionq.cache.memory import PLANS
+from fusionq.cache.plan_cache import PLANS
 from fusionq.planning import planner
 from fusionq.runtime.queue_cache import QueueCache
 from tests.unit.runtime.conftest import empty, floats

@@ -131,7 +131,7 @@ def test_other_buffers_take_over_the_check(queue, checks):
 
 def test_scalars_that_no_index_rests_on_are_not_looked_at(queue, checks):
     a, out = floats(), empty()
-    entry_of = queue._state.known
+    entry_of = queue._known
     for factor in (1, 2, 3):
         queue.submit(scale, 8, a, factor, out)
     (entry,) = [e for e in entry_of.values() if e.submission.name == "scale"]
