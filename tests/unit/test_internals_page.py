@@ -55,7 +55,8 @@ def names() -> tuple[frozenset[str], dict[str, frozenset[str]]]:
     for path in (*paths, ROOT / "tests" / "conftest.py"):
         module = path.parent.name if path.stem == "__init__" else path.stem
         found |= {path.parent.name, module}
-        inside.setdefault(path.parent.name, set()).add(module)
+        holder = path.parent.parent if path.stem == "__init__" else path.parent
+        inside.setdefault(holder.name, set()).add(module)
         tree = ast.parse(path.read_text(encoding="utf-8"))
         inside.setdefault(module, set()).update(defined(tree))
         for node in ast.walk(tree):
@@ -104,7 +105,9 @@ def exists(span: str) -> bool:
     known, inside = names()
     if name.endswith((".py", ".md", ".toml")):
         return (ROOT / name).exists() or (PACKAGE / name).exists()
-    first, *rest = name.split(".")
+    if name in known:
+        return True
+    first, *rest = name.replace("fq.", "fusionq.", 1).split(".")
     for part in rest:
         if part not in inside.get(first, frozenset()):
             return False
@@ -146,6 +149,9 @@ def test_names_in_backquotes_exist(page: str) -> None:
         ("tuned=True", False),
         ("i // 100", True),
         ("fusionq/no_room", False),
+        ("fusionq.planning.stages", True),
+        ("fq.FusionQueue", True),
+        ("fq.Queue", False),
         ("pyproject.toml", True),
         ("setup.toml", False),
     ],
