@@ -59,7 +59,7 @@ _SAME_CLOCK = 32
 class Calibration:
     """A device's clock, measured when the profile starts; times in nanoseconds.
 
-    ``function``: what kernels look at.  ``tick_ns``: the least difference between two looks.
+    ``function``: what kernels read.  ``tick_ns``: the least difference between two reads.
     ``record_ns``: what a look costs.  ``skew_ns``: how far the clocks of two workers are apart at
     most, None where no two ran at once.  ``count_ns``: what one count of the clock is; it counts
     ``zero_count`` at ``zero_ns`` of the host's ``time.monotonic_ns``.

@@ -1,7 +1,7 @@
 """Persistent kernels: who did which tile of which stage when, and who waited for whom.
 
 The trip count is known: every tile of every stage happens once, and has a row of its own.  What
-its workers do between two looks at the clock is ticket, wait, work (the stage), publish.
+its workers do between two clock reads is ticket, wait, work (the stage), publish.
 """
 
 from __future__ import annotations

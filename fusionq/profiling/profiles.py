@@ -46,10 +46,10 @@ def profile(
     work-group.  ``every``: one of so many work-groups records, which costs less where they are
     short; workers' times are then estimates, and there is no critical path.  None: all of a
     list's first launch (of its comparison, if there is one), then, where work-groups are short, so
-    many that looks at the clock take 0.4 % of the time, at least 256.  Of persistent kernels all
+    many that clock reads take 0.4 % of the time, at least 256.  Of persistent kernels all
     tiles record, and ``overflow`` other than ``truncate`` is refused (ArgumentError).
     ``buffer_bytes``: memory for the records of one kernel.
-    ``compare``: run each fused list five more times fused and unfused by turns, on copies of the
+    ``compare``: run each fused list five more times fused and unfused alternately, on copies of the
     memory that it writes (no more than ``compare_bytes``), before it runs the first time.
     Of profiles inside each other the innermost sees the launches.
 

@@ -22,7 +22,7 @@ def worth_recording(
     """One work-group in so many, a power of two, should record in launches like the one of
     ``groups`` work-groups of which all did, with the result ``found``.
 
-    Of each work-group's looks at the clock, an end and the beginning that follows share one.
+    Of each work-group's clock reads, an end and the beginning that follows share one.
     """
     accounted = [region.kind in ACCOUNTED for region in regions]
     spent = looks = 0

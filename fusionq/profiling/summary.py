@@ -189,7 +189,7 @@ def _clock(profile: ProfileResults) -> Iterator[str]:
     clock = timeline.clock
     counted = ""
     if clock.function == "cycle_counter":
-        counted = f"; kernels look at the cycle counter, of {clock.count_ns:.4g} ns a count"
+        counted = f"; kernels read the cycle counter, of {clock.count_ns:.4g} ns a count"
     skew = "unknown" if clock.skew_ns is None else f"at most {duration(clock.skew_ns)}"
     yield (
         f"clock: tick {duration(clock.tick_ns)}, a record costs {duration(clock.record_ns)}, "
