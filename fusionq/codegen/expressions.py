@@ -5,7 +5,6 @@ from __future__ import annotations
 from fusionq.codegen.dialect import Dialect
 from fusionq.codegen.helpers import Helpers, ring_type
 from fusionq.codegen.intervals import Intervals
-from fusionq.codegen.literals import literal
 from fusionq.codegen.memory import Memory
 from fusionq.codegen.names import Names
 from fusionq.codegen.text import (
@@ -58,7 +57,6 @@ _COMPARISONS = frozenset({ORDER, EQUALITY})
 """A comparison of comparisons is parenthesised: compilers refuse ``a < b < c``."""
 
 _RING_OPERATIONS = frozenset({"add", "sub", "mul"})
-_NATIVE_IN_FLOAT16 = frozenset({"floor", "ceil", "trunc", "rint", "copysign"})
 
 
 class ExpressionPrinter:
@@ -99,20 +97,18 @@ class ExpressionPrinter:
     def type_name(self, type: ScalarType) -> str:
         """The type's name in the device language."""
         self.types.add(type)
-        return self._dialect.type_name(type)
+        return self._dialect.scalars.type_name(type)
 
     def loop_in_order(self) -> list[str]:
         """The lines before a loop whose floating sums have to keep the order of its turns."""
-        return self._dialect.loop_in_order()
+        return self._dialect.unit.loop_in_order()
 
     # ------------------------------------------------------------------ dispatch
     def _text(self, expr: Expr) -> Text:
         self.types.add(expr.type)
         match expr:
             case Const():
-                text = literal(expr, self._dialect)
-                cast = text[0] == "(" and text[-1] != ")"
-                return Text(text, UNARY if cast or text[0] == "-" else PRIMARY)
+                return self._dialect.scalars.literal(expr)
             case Var():
                 return Text(self._names.of(expr.name), PRIMARY)
             case Param():
@@ -121,7 +117,7 @@ class ExpressionPrinter:
             case Extent():
                 return self._memory.extent(expr.array, expr.dim)
             case ItemQuery():
-                query = self._dialect.work_item_query(expr.query, expr.dim, self._memory.ndim)
+                query = self._dialect.items.query(expr.query, expr.dim, self._memory.ndim)
                 return Text(f"({self.type_name(expr.type)}){query}", UNARY)
             case Load():
                 element = self.subscript(expr.array, expr.indices)
@@ -255,8 +251,9 @@ class ExpressionPrinter:
                 rhs = self._beside(expr.rhs, expr.lhs)
                 return Text(f"{lhs.at(SHIFT)} << {rhs.at(SHIFT + 1)}", SHIFT)
             case Const() if 0 <= expr.value < 1 << 31:
-                text = literal(Const(ring, expr.value), self._dialect)
-                return Text(text if explicit else str(int(expr.value)), PRIMARY)
+                if explicit:
+                    return self._dialect.scalars.literal(Const(ring, expr.value))
+                return Text(str(int(expr.value)), PRIMARY)
         if not explicit or expr.type == ring:
             return self._text(expr)
         return Text(f"({self.type_name(ring)}){self._text(expr).at(UNARY)}", UNARY)
@@ -287,34 +284,32 @@ class ExpressionPrinter:
         if expr.function in DEVICE_FUNCTIONS:
             self.device_functions.add(expr.function)
             arguments = [self._text(arg).text for arg in expr.args]
-            return Text(self._dialect.device_function(expr.function, *arguments), UNARY)
+            return Text(self._dialect.items.device_function(expr.function, *arguments), UNARY)
         name, type = expr.function, expr.args[0].type
         if name == "nextafter" and type.name == "float16":
             return self._helper(name, type, *expr.args)
-        if name in FLOAT_FUNCTIONS:
+        if name in FLOAT_FUNCTIONS or name in PREDICATES:
             return self._function(name, type, expr.args)
-        if name in PREDICATES:
-            argument = self._text(expr.args[0]).text
-            return Text(f"{self._dialect.function_name(name, type)}({argument})", PRIMARY)
         if name == "abs" and type.is_float:
-            return Text(
-                f"{self._dialect.function_name('fabs', type)}({self._text(expr.args[0]).text})",
-                PRIMARY,
-            )
+            return self._function("fabs", type, expr.args)
         if name == "abs" and type.kind != "i":
             return self._text(expr.args[0])
         return self._helper(name, type, *expr.args)
 
     def _function(self, name: str, type: ScalarType, args: tuple[Expr, ...]) -> Text:
-        """A math function; float16 goes through float32 and rounds, as NumPy's does."""
+        """A math function or predicate; where the language has none of float16, it goes through
+        float32 and rounds, as NumPy's does."""
         texts = [self._text(argument) for argument in args]
-        if type.name != "float16" or name in _NATIVE_IN_FLOAT16:
-            call = self._dialect.function_name(name, type)
+        scalars = self._dialect.scalars
+        call = scalars.function(name, type)
+        if call is not None:
             return Text(f"{call}({', '.join(t.text for t in texts)})", PRIMARY)
         wide = self.type_name(FLOAT32)
-        call = self._dialect.function_name(name, FLOAT32)
         arguments = ", ".join(f"({wide}){t.at(UNARY)}" for t in texts)
-        return Text(f"({self.type_name(type)}){call}({arguments})", UNARY)
+        call = f"{scalars.function(name, FLOAT32)}({arguments})"
+        if name in PREDICATES:
+            return Text(call, PRIMARY)
+        return Text(f"({self.type_name(type)}){call}", UNARY)
 
     def _helper(self, operation: str, type: ScalarType, *args: Expr) -> Text:
         name = self._helpers.operation(operation, type)

@@ -1,8 +1,11 @@
-"""Barriers, fences, atomic operations and group functions as C text."""
+"""Barriers, fences, atomic operations and group functions as C text.
+
+Group functions that the dialect has no call for are made of broadcasts.
+"""
 
 from __future__ import annotations
 
-from fusionq.codegen import opencl_groups as groups
+from fusionq.codegen.dialect import Dialect
 from fusionq.codegen.expressions import ExpressionPrinter
 from fusionq.codegen.helpers import Helpers
 from fusionq.codegen.memory import Memory
@@ -16,6 +19,7 @@ from fusionq.ir.nodes import (
     Expr,
     Fence,
     GroupCall,
+    GroupFunction,
     GroupOp,
     Load,
     Param,
@@ -23,8 +27,10 @@ from fusionq.ir.nodes import (
     Var,
 )
 from fusionq.ir.types import FLOAT32, FLOAT64, INT32, UINT32, UINT64, ScalarType
+from fusionq.language.combine import identity
 
-_OPERATORS: dict[GroupOp, str] = {"mul": "*", "and": "&", "or": "|", "xor": "^"}
+_OPERATORS: dict[GroupOp, str] = {"add": "+", "mul": "*", "and": "&", "or": "|", "xor": "^"}
+_AS_REDUCTION: dict[GroupFunction, GroupOp] = {"any": "or", "all": "and"}
 
 
 class GroupStatementPrinter:
@@ -32,12 +38,15 @@ class GroupStatementPrinter:
 
     def __init__(
         self,
+        dialect: Dialect,
         expressions: ExpressionPrinter,
         names: Names,
         helpers: Helpers,
         memory: Memory,
         ndim: int,
     ) -> None:
+        self._dialect = dialect
+        self._groups = dialect.groups
         self._expressions = expressions
         self._names = names
         self._helpers = helpers
@@ -48,9 +57,9 @@ class GroupStatementPrinter:
         """The lines; ``prefix`` declares the result's variable, if that is its place."""
         match stmt:
             case Barrier():
-                return [f"{groups.barrier(stmt.global_memory, stmt.local_memory)};"]
+                return [f"{self._groups.barrier(stmt.global_memory, stmt.local_memory)};"]
             case Fence():
-                return [f"{groups.fence(stmt.order, stmt.scope)};"]
+                return [f"{self._groups.fence(stmt.order, stmt.scope)};"]
             case Atomic():
                 target = "" if stmt.result is None else f"{prefix}{self._names.of(stmt.result)} = "
                 return [f"{target}{self._atomic(stmt)};"]
@@ -61,33 +70,33 @@ class GroupStatementPrinter:
     def _atomic(self, stmt: Atomic) -> str:
         array = self._memory.array(stmt.array)
         space: Space = array.space if isinstance(array, ArrayDecl) else "global"
-        pointer = f"&{self._expressions.subscript(stmt.array, stmt.indices)}"
+        element = self._expressions.subscript(stmt.array, stmt.indices)
         type = array.dtype
         value = None if stmt.value is None else self._typed(stmt.value, type)
-        if not groups.needs_retry_loop(stmt.op, type):
-            return groups.atomic(stmt.op, type, space, pointer, value, stmt.order, stmt.scope)
-        name, text = groups.retry_loop(
-            stmt.op, type, self._expressions.type_name(type), space, stmt.order, stmt.scope
+        self._expressions.types.add(type)
+        return self._groups.atomic(
+            stmt.op, type, space, element, value, stmt.order, stmt.scope, self._helpers.add
         )
-        self._helpers.add(name, text)
-        return f"{name}({pointer}, {value})"
 
     # ----------------------------------------------------------------- group functions
     def _group_call(self, stmt: GroupCall, prefix: str) -> list[str]:
         type = stmt.value.type
         target = f"{prefix}{self._names.of(stmt.result)}"
         if stmt.source is not None:
-            wide = groups.broadcast_type(type)
+            wide = self._groups.broadcast_type(type)
             source = self._expressions.value(stmt.source)
-            call = groups.broadcast(self._typed(stmt.value, wide), source, self._ndim)
-        elif groups.is_collective(stmt.function, stmt.op):
-            wide = groups.collective_type(type)
-            call = groups.collective(stmt.function, stmt.op, self._typed(stmt.value, wide))
+            call = self._broadcast(self._typed(stmt.value, wide), wide, source)
+        elif self._groups.has_collective(stmt.function, stmt.op):
+            wide = self._groups.collective_type(type)
+            call = self._groups.collective(stmt.function, stmt.op, self._typed(stmt.value, wide))
             if stmt.function == "exclusive_scan" and stmt.op in ("min", "max") and wide != type:
                 return self._narrow_scan(stmt, call, wide, target)
         else:
-            return self._by_turns(stmt, target)
+            return self._made_of_broadcasts(stmt, target)
         return [f"{target} = {self._narrowed(call, wide, type)};"]
+
+    def _broadcast(self, value: str, type: ScalarType, source: str) -> str:
+        return self._groups.broadcast(value, type, source, self._ndim, self._helpers.add)
 
     def _typed(self, expr: Expr, type: ScalarType) -> str:
         """``expr`` as a ``type`` to C's overloading too, for which a literal is an int."""
@@ -110,57 +119,56 @@ class GroupStatementPrinter:
         work-item's own type cannot hold."""
         type = stmt.value.type
         scanned = self._names.fresh(f"{stmt.result}_scanned")
-        first = self._expressions.value(Const(type, _identity(stmt.op, type)))
+        assert stmt.op is not None
+        first = self._expressions.value(_identity(stmt.op, type, type))
         other = self._narrowed(scanned, wide, type)
         return [
             f"const {self._expressions.type_name(wide)} {scanned} = {call};",
-            f"{target} = {groups.LINEAR_LOCAL_ID} == 0 ? {first} : {other};",
+            f"{target} = {self._groups.linear_local_id} == 0 ? {first} : {other};",
         ]
 
-    def _by_turns(self, stmt: GroupCall, target: str) -> list[str]:
-        """Where there is no collective function: every work-item's value in turn, in the order
-        of linear local ids."""
-        assert stmt.op is not None
+    def _made_of_broadcasts(self, stmt: GroupCall, target: str) -> list[str]:
+        """Every work-item's value in turn, in the order of linear local ids."""
+        op = stmt.op or _AS_REDUCTION[stmt.function]
         type = stmt.value.type
-        passed = groups.broadcast_type(type)
+        passed = self._groups.broadcast_type(type)
         combined = type if type.is_float else passed
-        if stmt.op == "mul" and combined.kind == "i":  # unsigned products wrap
+        if op in ("add", "mul") and combined.kind == "i":  # unsigned sums and products wrap
             combined = UINT32 if combined == INT32 else UINT64
         own, total, turn, mine, count, shared = (
             self._names.fresh(f"{stmt.result}_{what}")
             for what in ("own", "total", "turn", "mine", "range", "shared")
         )
         passed_name, combined_name = map(self._expressions.type_name, (passed, combined))
-        other = self._narrowed(groups.broadcast(own, turn, self._ndim), passed, combined)
-        counted = {
-            "reduce": "",
-            "inclusive_scan": f"if ({turn} <= {mine}) ",
-            "exclusive_scan": f"if ({turn} < {mine}) ",
-        }[stmt.function]
+        start = self._expressions.value(_identity(op, type, combined))
+        other = self._narrowed(self._broadcast(own, passed, turn), passed, combined)
+        condition = {"inclusive_scan": f"if ({turn} <= {mine}) ",
+                     "exclusive_scan": f"if ({turn} < {mine}) "}.get(stmt.function, "")
+        combination = _combination(op, total, shared)
+        if type.is_float and op in ("add", "min", "max"):
+            # Zero and infinity are not neutral beside -0.0 and NaN.
+            combination = f"{turn} == 0 ? {shared} : {combination}"
+        size = self._dialect.scalars.size_type
         return [
             f"const {passed_name} {own} = {self._typed(stmt.value, passed)};",
-            f"{combined_name} {total} = {_start(self._expressions, combined, stmt.op)};",
-            f"const size_t {mine} = {groups.LINEAR_LOCAL_ID};",
-            f"const size_t {count} = {groups.LINEAR_LOCAL_RANGE};",
-            f"for (size_t {turn} = 0; {turn} < {count}; {turn}++) {{",
+            f"{combined_name} {total} = {start};",
+            f"const {size} {mine} = {self._groups.linear_local_id};",
+            f"const {size} {count} = {self._groups.linear_local_range};",
+            f"for ({size} {turn} = 0; {turn} < {count}; {turn}++) {{",
             f"    const {combined_name} {shared} = {other};",
-            f"    {counted}{total} = {total} {_OPERATORS[stmt.op]} {shared};",
+            f"    {condition}{total} = {combination};",
             "}",
             f"{target} = {self._narrowed(total, combined, type)};",
         ]
 
 
-def _identity(op: GroupOp | None, type: ScalarType) -> bool | int | float:
-    """The value that ``min`` or ``max`` of ``type`` never prefers."""
-    if type.is_bool:
-        return op == "min"
-    low = 0 if type.kind == "u" else -(1 << type.bits - 1)
-    return low + (1 << type.bits) - 1 if op == "min" else low
+def _identity(op: GroupOp, type: ScalarType, wide: ScalarType) -> Const:
+    """What a reduction of values of ``type`` starts from, as a ``wide``."""
+    limited = type if op in ("min", "max") else wide
+    return Const(wide, wide.dtype.type(identity(op, limited.dtype)).item())
 
 
-def _start(expressions: ExpressionPrinter, wide: ScalarType, op: GroupOp) -> str:
-    """What a turn-by-turn combination starts from."""
-    value: int | float = {"mul": 1, "and": -1, "or": 0, "xor": 0}[op]
-    if op == "and" and wide.kind == "u":
-        value = (1 << wide.bits) - 1
-    return expressions.value(Const(wide, float(value) if wide.is_float else value))
+def _combination(op: GroupOp, total: str, value: str) -> str:
+    if op in ("min", "max"):
+        return f"{value} {'<' if op == 'min' else '>'} {total} ? {value} : {total}"
+    return f"{total} {_OPERATORS[op]} {value}"

@@ -2,9 +2,14 @@
 
 Sources: numpy/_core/src/npymath/npy_math_internal.h.src (npy_divmod) and
 numpy/_core/src/umath/loops.c.src, NumPy 2.
+
+In the bodies ``$T`` is the operands' type, ``$U`` the unsigned one of its wrapping arithmetic,
+``$BITS`` its width, ``@name`` a math function of it.
 """
 
 from __future__ import annotations
+
+import re
 
 from fusionq.codegen.dialect import Dialect
 from fusionq.ir.types import FLOAT32, INT64, UINT32, UINT64, ScalarType
@@ -23,19 +28,19 @@ _FLOATING = _COMMON | {
     "fmax": "return a > b || b != b ? a : b;",
     "sign": "return a > 0 ? 1 : a < 0 ? -1 : a == 0 ? 0 : a;",
     # NumPy's float16 nextafter(-0.0, 0.0) is -0.0, C's is 0.0.
-    "nextafter": "return a == b ? a : nextafter(a, b);",
+    "nextafter": "return a == b ? a : @nextafter(a, b);",
     "floordiv": """\
         if (b == 0) return a / b;
-        const $T remainder = fmod(a, b);
+        const $T remainder = @fmod(a, b);
         $T quotient = (a - remainder) / b;
         if (remainder != 0 && (b < 0) != (remainder < 0)) quotient -= 1;
-        if (quotient == 0) return copysign(($T)0, a / b);
-        const $T whole = floor(quotient);
+        if (quotient == 0) return @copysign(($T)0, a / b);
+        const $T whole = @floor(quotient);
         return quotient - whole > ($T)0.5 ? whole + 1 : whole;""",
     "mod": """\
-        const $T remainder = fmod(a, b);
+        const $T remainder = @fmod(a, b);
         if (b == 0) return remainder;
-        if (remainder == 0) return copysign(($T)0, b);
+        if (remainder == 0) return @copysign(($T)0, b);
         return (b < 0) != (remainder < 0) ? remainder + b : remainder;""",
 }
 
@@ -143,11 +148,11 @@ class Helpers:
 
     def saturating_cast(self, target: ScalarType, source: ScalarType) -> str:
         """The name of the floating to integer conversion that truncates, saturates, and gives
-        0 for NaN (which OpenCL only recommends)."""
+        0 for NaN."""
         name = f"fq_{suffix(target)}_of_{suffix(source)}"
         if name not in self._texts:
-            convert = self._dialect.saturating_cast(target, source)
-            self._define(name, target, source, ("a",), f"return a != a ? 0 : {convert}(a);")
+            converted = self._dialect.scalars.saturating_cast(target, source, "a")
+            self._define(name, target, source, ("a",), f"return a != a ? 0 : {converted};")
         return name
 
     def add(self, name: str, text: str) -> None:
@@ -162,12 +167,18 @@ class Helpers:
         parameters: tuple[str, ...],
         body: str,
     ) -> None:
-        text = self._dialect.type_name
+        text = self._dialect.scalars.type_name
         head = ", ".join(f"{text(type)} {p}" for p in parameters)
         lines = (line.removeprefix("        ") for line in body.splitlines())
         inner = "\n".join(f"    {line}" for line in lines)
         if "$U" in inner:
             inner = inner.replace("$U", text(ring_type(type)))
         inner = inner.replace("$T", text(type)).replace("$BITS", str(type.bits))
-        qualifier = self._dialect.function_qualifier
+        inner = re.sub(r"@(\w+)", lambda name: self._called(name[1], type), inner)
+        qualifier = self._dialect.unit.function_qualifier
         self._texts[name] = f"{qualifier} {text(result)} {name}({head}) {{\n{inner}\n}}"
+
+    def _called(self, function: str, type: ScalarType) -> str:
+        called = self._dialect.scalars.function(function, type)
+        assert called is not None, f"{function} of {type} has no name"
+        return called

@@ -7,41 +7,35 @@ from typing import Any
 
 import numpy as np
 
-from fusionq.codegen.dialect import Dialect
+from fusionq.codegen.text import PRIMARY, UNARY, Text
 from fusionq.ir.nodes import Const
 
-_SUFFIXES = {
-    "int64": "L", "uint32": "u", "uint64": "UL",
-    "float16": "h", "float32": "f", "float64": "",
-}  # fmt: skip
 
-
-def literal(const: Const, dialect: Dialect) -> str:
-    """A constant of its own type; types narrower than int32 are written as int.
+def spelled(const: Const, suffix: str, infinity: str, nan: str) -> Text:
+    """A constant with its type's ``suffix``; ``infinity`` and ``nan`` of the type, as casts or
+    plain names.
 
     Floating values are the shortest decimal that rounds to the value.  The smallest signed
     integer, which C cannot write as one literal, is a parenthesised difference.
     """
-    if const.type.is_bool:
-        return "true" if const.value else "false"
-    suffix = _SUFFIXES.get(const.type.name, "")
-    if not const.type.is_float:
+    type = const.type
+    if type.is_bool:
+        return Text("true" if const.value else "false", PRIMARY)
+    if not type.is_float:
         value = int(const.value)
-        if (
-            const.type.kind == "i"
-            and const.type.bits >= 32
-            and value == -(1 << (const.type.bits - 1))
-        ):
-            return f"({value + 1}{suffix} - 1)"
-        return f"{value}{suffix}"
+        if type.kind == "i" and type.bits >= 32 and value == -(1 << (type.bits - 1)):
+            return Text(f"({value + 1}{suffix} - 1)", PRIMARY)
+        return Text(f"{value}{suffix}", UNARY if value < 0 else PRIMARY)
     number = float(const.value)
     if math.isnan(number):
-        return dialect.not_a_number(const.type)
+        return Text(nan, UNARY if nan.startswith("(") else PRIMARY)
     with np.errstate(over="ignore"):
-        rounded: Any = const.type.dtype.type(number)
+        rounded: Any = type.dtype.type(number)
     if np.isinf(rounded):
-        return f"{'-' if number < 0 else ''}{dialect.infinity(const.type)}"
+        if number < 0:
+            return Text(f"-{infinity}", UNARY)
+        return Text(infinity, UNARY if infinity.startswith("(") else PRIMARY)
     digits = np.format_float_scientific(rounded, trim="-", exp_digits=1)
     if 1e-4 <= abs(number) < 1e16 or number == 0:
         digits = np.format_float_positional(rounded, trim="0")
-    return f"{digits}{suffix}"
+    return Text(f"{digits}{suffix}", UNARY if digits.startswith("-") else PRIMARY)

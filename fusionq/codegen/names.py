@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-
-from fusionq.codegen.dialect import Dialect
+from collections.abc import Callable
 
 
 def _spelled(match: re.Match[str]) -> str:
@@ -16,15 +15,15 @@ def _spelled(match: re.Match[str]) -> str:
 class Names:
     """Hands out identifiers: each is legal, unique, and as close to the wanted name as can be."""
 
-    def __init__(self, dialect: Dialect) -> None:
-        self._dialect = dialect
+    def __init__(self, is_reserved: Callable[[str], bool]) -> None:
+        self._is_reserved = is_reserved
         self._taken: set[str] = set()
         self._of: dict[str, str] = {}
 
     def fresh(self, wanted: str) -> str:
         """A new identifier like ``wanted``."""
         stem = re.sub(r"[^A-Za-z0-9_]", _spelled, wanted)
-        if not stem or stem[0].isdigit() or self._dialect.is_reserved(stem):
+        if not stem or stem[0].isdigit() or self._is_reserved(stem):
             stem = f"v_{stem.lstrip('_')}"
         identifier, number = stem, 2
         while identifier in self._taken:

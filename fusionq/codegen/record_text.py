@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from fusionq.codegen.queue_words import QueueWords
 from fusionq.ir.nodes import InstructionRecords
 
 _PUBLISH = "fq_publish(fq_record, fq_control, fq_tile, fq_lane);"
@@ -31,37 +32,39 @@ NO_RECORDS = RecordText("", "", "", "", f"        {_PUBLISH}\n")
 
 
 def record_text(
-    clock: str, buffer: str, base: str, rows: str, records: InstructionRecords
+    c: QueueWords, clock: str, buffer: str, base: str, rows: str, records: InstructionRecords
 ) -> RecordText:
-    """The text for ``records``, whose parameters have these identifiers."""
+    """The text for ``records``, whose parameters have these identifiers; ``clock`` is the time as
+    an expression."""
+    i64, pointer = c.int64, c.scalars.pointer(c.int64, "global")
     helpers = f"""\
 // The time, the same for all lanes.
-FQ_INLINE long fq_now(int lane) {{
-    long now = 0;
+FQ_INLINE {i64} fq_now(int lane) {{
+    {i64} now = 0;
     if (lane == 0) now = {clock};
-    return sub_group_broadcast(now, 0);
+    return {c.look("now")};
 }}
 """
     start = f"""\
-    __global long* const fq_records = (__global long*){buffer};
-    long fq_began = fq_now(fq_lane);
+    {pointer} const fq_records = ({pointer}){buffer};
+    {i64} fq_began = fq_now(fq_lane);
 """
     taken = f"""\
-        const long fq_row = fq_tile < {rows}
+        const {i64} fq_row = fq_tile < {rows}
             ? {base} + {records.rows_at} + {records.row_words} * (fq_stage * {rows} + fq_tile) : -1;
-        const long fq_taken = fq_static ? fq_began : fq_now(fq_lane);
+        const {i64} fq_taken = fq_static ? fq_began : fq_now(fq_lane);
 """
-    ready = """\
-const long fq_ready = fq_waited ? fq_now(fq_lane) : fq_taken;
-if (fq_row >= 0 && fq_lane == 0) {
-    fq_records[fq_row] = get_group_id(0) + 1;
+    ready = f"""\
+const {i64} fq_ready = fq_waited ? fq_now(fq_lane) : fq_taken;
+if (fq_row >= 0 && fq_lane == 0) {{
+    fq_records[fq_row] = {c.workers.worker} + 1;
     fq_records[fq_row + 1] = fq_began;
     fq_records[fq_row + 2] = fq_taken;
     fq_records[fq_row + 3] = fq_ready;
-}
+}}
 """
     publish = f"""\
-        const long fq_done = fq_now(fq_lane);
+        const {i64} fq_done = fq_now(fq_lane);
         {_PUBLISH}
         fq_began = fq_now(fq_lane);
         if (fq_row >= 0 && fq_lane == 0) {{

@@ -21,7 +21,7 @@ def reverse_into(item: fq.Item, a, out):  # type: ignore[no-untyped-def]  # kern
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("size", [1, 4, 40])
 def test_a_guard_that_decreases_with_the_id(target: str | None, size: int) -> None:
-    """Intel's CPU compiler took the wrong work-items (``codegen.early_exits``)."""
+    """Intel's CPU compiler took the wrong work-items (``codegen.opencl.early_exits``)."""
     a, out = np.arange(1, size + 1, dtype=np.float32), np.zeros(size + 2, np.float32)
     with fq.FusionQueue(target) as queue:
         queue.submit(reverse_into, size, a, out)

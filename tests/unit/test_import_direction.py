@@ -126,7 +126,6 @@ def test_every_module_stands_in_a_room_that_is_drawn() -> None:
     assert {room(name) for name in MODULES} == set(FLOOR)
 
 
-@pytest.mark.xfail(strict=True, reason="kernel_source and persistent")
 def test_no_module_imports_in_a_circle() -> None:
     assert list(cycles(all_imports())) == []
 

@@ -36,8 +36,9 @@ def build(queue: Any, kernel: Kernel, fp: FloatMode, target: Target) -> SyclProg
     compiler's log and the source if it refuses the text."""
     # Only now: programs that are restored need no code generator.
     from fusionq.codegen.kernel_source import generate
+    from fusionq.codegen.opencl import OPENCL_C
 
-    return _built(queue, kernel, generate(kernel, fp, target), fp)
+    return _built(queue, kernel, generate(kernel, fp, target, OPENCL_C), fp)
 
 
 def kept(queue: Any, program: SyclProgram) -> KeptProgram | None:
@@ -61,7 +62,7 @@ def restored(queue: Any, kernel: Kernel, fp: FloatMode, kept: KeptProgram) -> Sy
 
 
 def _built(queue: Any, kernel: Kernel, source: DeviceSource, fp: FloatMode) -> SyclProgram:
-    from fusionq.codegen.opencl_c import OPENCL_C
+    from fusionq.codegen.opencl import OPENCL_C
 
     dpctl = load_dpctl()
     device = queue.sycl_device
@@ -75,7 +76,7 @@ def _built(queue: Any, kernel: Kernel, source: DeviceSource, fp: FloatMode) -> S
                 f"{device.filter_string} ({device.name}) does not support; use another type or "
                 "another device"
             )
-    options = OPENCL_C.build_options(fp)
+    options = " ".join(OPENCL_C.unit.build_options(fp))
     start = time.perf_counter()
     try:
         program = dpctl.program.create_program_from_source(queue, source.text, options)

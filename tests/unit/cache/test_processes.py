@@ -74,7 +74,7 @@ NOT_NEEDED = {
     "fusionq.analysis.list_analysis",
     "fusionq.codegen.kernel_source",
     "fusionq.codegen.expressions",
-    "fusionq.codegen.opencl_c",
+    "fusionq.codegen.opencl",
     "fusionq.frontend.expressions",
     "fusionq.frontend.lowering",
     "fusionq.frontend.statements",

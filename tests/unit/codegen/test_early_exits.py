@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fusionq.codegen.early_exits import shielded
+from fusionq.codegen.opencl.early_exits import shielded
 from fusionq.ir.nodes import (
     Assign,
     Binary,

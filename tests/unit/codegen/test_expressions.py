@@ -8,9 +8,8 @@ import pytest
 from fusionq.codegen import Extent as ExtentSlot
 from fusionq.codegen import Pointer, Scalar, Stride
 from fusionq.codegen.kernel_source import generate
-from fusionq.codegen.literals import literal
 from fusionq.codegen.names import Names
-from fusionq.codegen.opencl_c import OPENCL_C
+from fusionq.codegen.opencl import OPENCL_C
 from fusionq.ir.nodes import (
     ArrayParam,
     Binary,
@@ -46,7 +45,8 @@ from tests.unit.targets import TWO_CORES
 def printed(value, **inputs):
     """How ``value`` is printed as what is stored."""
     scalars = tuple(ScalarParam(name, type) for name, type in inputs.items())
-    text = generate(elementwise("k", {}, value.type, value, scalars), "strict", TWO_CORES).text
+    kernel = elementwise("k", {}, value.type, value, scalars)
+    text = generate(kernel, "strict", TWO_CORES, OPENCL_C).text
     return text.split("out[i] = ")[1].split(";")[0]
 
 
@@ -137,7 +137,7 @@ def test_casts():
     ],
 )  # fmt: skip
 def test_literals(value, text):
-    assert literal(value, OPENCL_C) == text
+    assert OPENCL_C.scalars.literal(value).text == text
 
 
 @pytest.mark.parametrize("type", [FLOAT16, FLOAT32, FLOAT64], ids=str)
@@ -145,12 +145,12 @@ def test_decimal_literals_are_exact(type):
     bits = np.random.default_rng(1).integers(0, 1 << type.bits, 2000, dtype=f"u{type.nbytes}")
     for value in bits.view(type.dtype):
         if np.isfinite(value):
-            text = literal(Const(type, float(value)), OPENCL_C)
+            text = OPENCL_C.scalars.literal(Const(type, float(value))).text
             assert type.dtype.type(text.rstrip("hf")) == value
 
 
 def test_names_are_legal_unique_and_kept():
-    names = Names(OPENCL_C)
+    names = Names(OPENCL_C.unit.is_reserved)
     assert [names.of(n) for n in ("a", "a", "float", "float4", "exp", "get_global_id")] == [
         "a", "a", "v_float", "v_float4", "v_exp", "v_get_global_id",
     ]  # fmt: skip
@@ -170,19 +170,19 @@ def test_only_what_is_used_is_passed():
         (("i", INT64),),
         (IDS[0], Store("flat", (ITEM, ITEM, ITEM), Load(FLOAT32, "row", (ITEM, const(0))))),
     )  # fmt: skip
-    assert generate(kernel, "strict", TWO_CORES).slots == (
+    assert generate(kernel, "strict", TWO_CORES, OPENCL_C).slots == (
         Pointer("flat"), ExtentSlot("flat", 1), ExtentSlot("flat", 2),
         Pointer("row"), Stride("row", 0), Stride("row", 1),
     )  # fmt: skip
     used = Kernel("k", 1, kernel.params, kernel.variables,
                   (Store("flat", (N, N, N), Param(FLOAT32, "s")),))  # fmt: skip
-    assert Scalar("s") in generate(used, "strict", TWO_CORES).slots
+    assert Scalar("s") in generate(used, "strict", TWO_CORES, OPENCL_C).slots
 
 
 def test_float_modes_differ_in_contraction_only():
     kernel = elementwise("k", {}, FLOAT32, Param(FLOAT32, "x"), (ScalarParam("x", FLOAT32),))
-    strict = generate(kernel, "strict", TWO_CORES).text
-    fast = generate(kernel, "fast", TWO_CORES).text
+    strict = generate(kernel, "strict", TWO_CORES, OPENCL_C).text
+    fast = generate(kernel, "fast", TWO_CORES, OPENCL_C).text
     assert "FP_CONTRACT OFF" in strict
     assert fast == strict.replace("FP_CONTRACT OFF", "FP_CONTRACT ON")
 
@@ -192,7 +192,7 @@ def test_helpers_come_only_when_used_and_once():
     quotient = binary("floordiv", a, b)
     value = add(quotient, Binary(INT32, "floordiv", b, a))
     kernel = elementwise("k", {}, INT32, value, tuple(ScalarParam(n, INT32) for n in "ab"))
-    text = generate(kernel, "strict", TWO_CORES).text
+    text = generate(kernel, "strict", TWO_CORES, OPENCL_C).text
     assert text.count("static inline") == 1
     kernel = elementwise("k", {}, INT64, Var(INT64, "i"))
-    assert "static inline" not in generate(kernel, "fast", TWO_CORES).text
+    assert "static inline" not in generate(kernel, "fast", TWO_CORES, OPENCL_C).text

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from fusionq.codegen.kernel_source import generate
+from fusionq.codegen.opencl import OPENCL_C
 from fusionq.ir.nodes import Assign, Compare, For, If, Kernel, Store, Var, While
 from fusionq.ir.types import FLOAT32, INT64
 from tests.unit.codegen.built_kernels import IDS, ITEM, N, add, arrays, const, less, load
@@ -20,7 +21,8 @@ def source(*body, variables=("x", "y")):
 
     params = (*arrays(["a", "out"]), ScalarParam("n", INT64))
     types = (("i", INT64), *((name, FLOAT32) for name in variables))
-    text = generate(Kernel("k", 1, params, types, (IDS[0], *body)), "strict", TWO_CORES).text
+    kernel = Kernel("k", 1, params, types, (IDS[0], *body))
+    text = generate(kernel, "strict", TWO_CORES, OPENCL_C).text
     return text.split("get_global_id(0);\n")[1].splitlines()
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from fusionq.codegen.kernel_source import generate
+from fusionq.codegen.opencl import OPENCL_C
 from fusionq.ir.printer import print_kernel
 from tests.unit.megakernel.cases import sum_then_scale
 from tests.unit.megakernel.plans import persistent
@@ -18,5 +19,6 @@ def test_the_kernel_is_the_golden_one(golden: Callable[[str, str], None]) -> Non
 
 def test_the_source_is_the_golden_one(golden: Callable[[str, str], None]) -> None:
     kernel = persistent(*sum_then_scale(100)).stage.kernel
-    golden("opencl/persistent.cl", generate(kernel, "strict", TWO_CORES).text)
-    assert generate(kernel, "strict", TWO_CORES) == generate(kernel, "strict", TWO_CORES)
+    source = generate(kernel, "strict", TWO_CORES, OPENCL_C)
+    golden("opencl/persistent.cl", source.text)
+    assert generate(kernel, "strict", TWO_CORES, OPENCL_C) == source

@@ -10,6 +10,7 @@ import pytest
 import fusionq as fq
 from fusionq.backends.registry import list_devices
 from fusionq.codegen.kernel_source import generate
+from fusionq.codegen.opencl import OPENCL_C
 from fusionq.ir.nodes import Barrier, Block
 from fusionq.ir.printer import print_kernel
 from fusionq.ir.types import INT64
@@ -99,7 +100,7 @@ def test_arrays_of_different_types_and_shapes_share():
 
 
 def test_the_source_declares_one_memory():
-    source = generate(share_local_arrays(three()), "strict", TWO_CORES).text
+    source = generate(share_local_arrays(three()), "strict", TWO_CORES, OPENCL_C).text
     assert "__local ulong longs_memory[8];" in source
     for name, type_ in (("floats", "float"), ("longs", "long"), ("bytes_", "char")):
         assert f"__attribute__((may_alias)) aliased_{type_};" in source
@@ -111,7 +112,7 @@ def test_arrays_of_one_type_share_in_it():
     kernel = three()
     alike = (replace(a, dtype=INT64) for a in kernel.arrays)
     shared = share_local_arrays(replace(kernel, arrays=tuple(alike)))
-    source = generate(shared, "strict", TWO_CORES).text
+    source = generate(shared, "strict", TWO_CORES, OPENCL_C).text
     assert "__local long bytes__memory[30];" in source
     assert "__local long* floats = (__local long*)bytes__memory;" in source
     assert "may_alias" not in source

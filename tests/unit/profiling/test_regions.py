@@ -10,6 +10,7 @@ import pytest
 import fusionq as fq
 from fusionq.backends.reference import run_function
 from fusionq.codegen.kernel_source import generate
+from fusionq.codegen.opencl import OPENCL_C
 from fusionq.frontend.signature import ArrayType, Signature
 from fusionq.ir.nodes import Record
 from fusionq.ir.printer import print_kernel
@@ -28,8 +29,8 @@ def records(kernel):
 
 
 def test_without_profiling_the_device_source_is_that_of_a_kernel_without_regions() -> None:
-    marked = generate(with_regions.specialise(SIGNATURE), "strict", TWO_CORES).text
-    plain = generate(without_regions.specialise(SIGNATURE), "strict", TWO_CORES).text
+    marked = generate(with_regions.specialise(SIGNATURE), "strict", TWO_CORES, OPENCL_C).text
+    plain = generate(without_regions.specialise(SIGNATURE), "strict", TWO_CORES, OPENCL_C).text
     renamed = marked.replace("with_regions", "K").replace("helper_with_", "helper_")
     assert renamed == plain.replace("without_regions", "K").replace("helper_without_", "helper_")
     assert "helper" in renamed

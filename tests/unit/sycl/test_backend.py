@@ -153,7 +153,7 @@ def test_adopting_usm_memory(device):
     device.adopt(interface)
     program = device.build(scale(), "strict")
     out = ArrayBinding(interface["data"][0], (1000,), (1,))
-    shape = launch_shape((1000,), device.info)
+    shape = launch_shape((1000,), device.target)
     device.prepare(program, [out, 2.5, 1000], shape).launch().wait()
     assert (np.frombuffer(memory, np.float32) == 2.5).all()
 
@@ -182,7 +182,7 @@ def test_compiler_errors_carry_log_and_source(device, monkeypatch):
     from fusionq.codegen import DeviceSource, kernel_source
 
     broken = DeviceSource("__kernel void k() { nonsense; }", "k", (), frozenset())
-    monkeypatch.setattr(kernel_source, "generate", lambda kernel, fp: broken)
+    monkeypatch.setattr(kernel_source, "generate", lambda *_: broken)
     with pytest.raises(DeviceError) as error:
         device.build(fused_example(), "strict")
     assert "use of undeclared identifier 'nonsense'" in str(error.value)
@@ -207,7 +207,7 @@ def test_missing_float16_is_named(device, monkeypatch):
         sycl_device = Device
 
     with pytest.raises(DeviceError, match="computes in float16, which device opencl:cpu:0"):
-        program.build(Queue, scale(FLOAT16), "strict")
+        program.build(Queue, scale(FLOAT16), "strict", device.target)
 
 
 @pytest.mark.parametrize("fp", ["strict", "fast"])

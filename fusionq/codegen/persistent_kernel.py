@@ -1,13 +1,12 @@
 """Persistent kernels as source text: the queue's protocol around each stage's code.
 
-A worker is a work-group of one sub-group, so that control flow is uniform: its first lane takes
-the ticket and waits, all lanes stride over the tile.
+A worker's first lane takes the ticket and looks at counters, all lanes stride over the tile.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from fusionq.base.target import FloatMode, Target
 from fusionq.codegen import queue_layout as q
@@ -17,65 +16,22 @@ from fusionq.codegen.expressions import ExpressionPrinter
 from fusionq.codegen.helpers import Helpers
 from fusionq.codegen.interior import parted
 from fusionq.codegen.intervals import Intervals
-from fusionq.codegen.kernel_source import StatementLines, parameter_text, statement_lines
+from fusionq.codegen.kernel_body import StatementLines, parameter_text, statement_lines
 from fusionq.codegen.memory import Memory
 from fusionq.codegen.names import Names
 from fusionq.codegen.queue_protocol import STALLED, protocol, wait_function
+from fusionq.codegen.queue_words import QueueWords
 from fusionq.codegen.record_text import NO_RECORDS, RecordText, record_text
 from fusionq.codegen.scoping import Body
-from fusionq.codegen.tile_loop import InnerPart, InTile, tile_loop
+from fusionq.codegen.tile_loop import InnerPart, TileItems, TileLoop
 from fusionq.ir.nodes import Expr, Kernel, Persistent, StageCode
 from fusionq.ir.types import INT64, UINT32, ScalarType
 
-_HEAD = """\
-__attribute__((intel_reqd_sub_group_size({lanes}), reqd_work_group_size({worker}, 1, 1)))
-{qualifier} {name}(
-{parameters}) {{
-    __global const long* const fq_schedule = (__global const long*){schedule};
-    __global atomic_uint* const fq_control = (__global atomic_uint*){control};
-    const int fq_lane = get_sub_group_local_id();
-    const bool fq_static = fq_follows_assignment(fq_schedule, fq_control, {epoch}, fq_lane);
-    long fq_next = fq_schedule[{starts}], fq_stop = 0;
-    if (fq_static) {{
-        fq_stop = fq_schedule[fq_next + get_group_id(0) + 1];
-        fq_next = fq_schedule[fq_next + get_group_id(0)];
-    }}
-{start}    for (;;) {{
-        const long fq_instruction = fq_static
-            ? (fq_next < fq_stop ? fq_schedule[fq_schedule[{assignment}] + fq_next++] : -1)
-            : fq_ticket(fq_schedule, fq_control, {epoch}, fq_lane);
-        if (fq_instruction < 0 || fq_given_up(fq_control, fq_lane)) break;
-        const int fq_stage = (int)(fq_instruction >> {bits});
-        const long fq_tile = fq_instruction & ((1L << {bits}) - 1);
-        __global const long* const fq_record = fq_schedule + {header} + {record} * fq_stage;
-        int fq_waited = 0;
-{taken}        switch ((int)fq_record[{code}]) {{
-"""
 
-_TAIL = """\
-        }}
-        if (fq_waited >= {stalled}) break;
-        sub_group_barrier(CLK_GLOBAL_MEM_FENCE);
-{publish}        sub_group_barrier(CLK_GLOBAL_MEM_FENCE);
-    }}
-    if (fq_static && fq_lane == 0 && get_group_id(0) == 0) fq_skip_tickets(fq_schedule, fq_control);
-}}
-"""
-
-
-@dataclass(frozen=True)
-class _Code:
-    """One stage code's text: its function, its slots, and a call for slots' values."""
-
-    function: list[str]
-    case: list[str]
-    slots: tuple[Slot, ...]
-
-
-def generate_persistent(
+def generate_persistent_kernel(
     kernel: Kernel, body: Persistent, fp: FloatMode, target: Target, dialect: Dialect
 ) -> DeviceSource:
-    """The source of a persistent kernel on ``target``, whose body is ``body``."""
+    """The source of a persistent kernel for ``target``, whose body is ``body``."""
     return _PersistentPrinter(kernel, body, fp, target, dialect).print()
 
 
@@ -88,10 +44,13 @@ class _PersistentPrinter:
         self.fp = fp
         self.target = target
         self.dialect = dialect
-        self.memory = Memory(kernel, _Given(dialect))
+        self.words = QueueWords.of(dialect)
+        self.workers = self.words.workers
+        self.memory = Memory(kernel, _Given(dialect.unit.is_reserved))
         self.helpers = Helpers(dialect)
         self.types: set[ScalarType] = {INT64, UINT32}
         self.functions: set[str] = set()
+        self.epoch = self.memory.identifier(Scalar(body.epoch))
         self.records = self._records()
 
     def print(self) -> DeviceSource:
@@ -104,38 +63,74 @@ class _PersistentPrinter:
             typedefs.update(dict.fromkeys(lines.typedefs))
             self.types |= lines.types
             self.functions |= lines.functions
-            functions += [*self._function(number, code, lines, loop), ""]
+            functions.append("\n".join(self._function(number, code, lines, loop)))
             cases += self._case(number, code, lines)
-        own = {
-            "schedule": memory.identifier(Pointer(body.schedule)),
-            "control": memory.identifier(Pointer(body.control)),
-            "epoch": memory.identifier(Scalar(body.epoch)),
-        }
+        head, tail = self._head(), self._tail()
         memory.identifier(Scalar(body.patience))
-        entry_point = Names(self.dialect).fresh(self.kernel.name)
-        records = self.records
+        entry_point = Names(self.dialect.unit.is_reserved).fresh(self.kernel.name)
         slots = memory.slots()
-        head = _HEAD.format(
-            lanes=self.target.sub_group_size, worker=self.target.worker_size,
-            qualifier=self.dialect.kernel_qualifier, name=entry_point,
-            parameters=",\n".join(f"    {parameter_text(self.kernel, s, memory, self.dialect)}"
-                                  for s in slots),
-            starts=q.STARTS, assignment=q.ASSIGNMENT, bits=q.TILE_BITS, header=q.HEADER,
-            record=q.RECORD, code=q.CODE, start=records.start, taken=records.taken, **own,
-        )  # fmt: skip
+        parameters = [
+            f"    {parameter_text(self.kernel, slot, memory, self.dialect)}" for slot in slots
+        ]
         text = [
-            *self.dialect.prologue(self.types, self.fp, self.functions),
+            *self.dialect.unit.prologue(self.types, self.fp, self.functions),
             "",
             *(f"{line}\n" for line in typedefs),
             *(line for helper in self.helpers.texts for line in (*helper.splitlines(), "")),
-            protocol(self.target),
-            *filter(None, (records.helpers,)),
-            *(wait_function(ndim) for ndim in sorted(self._waited_dims())),
-            *functions,
+            protocol(self.words, self.target),
+            *filter(None, (self.records.helpers,)),
+            *(wait_function(self.words, ndim) for ndim in sorted(self._waited_dims())),
+            "\n\n".join(functions),
+            f"{self.workers.kernel_qualifier(self.target)} {entry_point}(",
+            ",\n".join(parameters) + ") {",
+            head + "\n".join(cases),
+            tail,
         ]
-        source = "\n".join(text) + head + "".join(f"{line}\n" for line in cases)
-        source += _TAIL.format(publish=records.publish, stalled=STALLED)
-        return DeviceSource(source, entry_point, slots, frozenset(self.types))
+        return DeviceSource("\n".join(text), entry_point, slots, frozenset(self.types))
+
+    def _head(self) -> str:
+        """The start of the kernel's body: what a worker does to get an instruction."""
+        c, body, memory = self.words, self.body, self.memory
+        i64, tables, control, worker = c.int64, c.tables, c.control, self.workers.worker
+        schedule = memory.identifier(Pointer(body.schedule))
+        given_control = memory.identifier(Pointer(body.control))
+        given_up = c.for_all_lanes("fq_given_up(fq_control, fq_lane)")
+        tile_mask = f"(({c.literal(1)} << {q.TILE_BITS}) - 1)"
+        return f"""\
+    {tables} const fq_schedule = ({tables}){schedule};
+    {control} const fq_control = ({control}){given_control};
+    const int fq_lane = {self.workers.lane};
+    const bool fq_static = fq_follows_assignment(fq_schedule, fq_control, {self.epoch}, fq_lane);
+    {i64} fq_next = fq_schedule[{q.STARTS}], fq_stop = 0;
+    if (fq_static) {{
+        fq_stop = fq_schedule[fq_next + {worker} + 1];
+        fq_next = fq_schedule[fq_next + {worker}];
+    }}
+{self.records.start}    for (;;) {{
+        const {i64} fq_instruction = fq_static
+            ? (fq_next < fq_stop ? fq_schedule[fq_schedule[{q.ASSIGNMENT}] + fq_next++] : -1)
+            : fq_ticket(fq_schedule, fq_control, {self.epoch}, fq_lane);
+        if (fq_instruction < 0 || {given_up}) break;
+        const int fq_stage = (int)(fq_instruction >> {q.TILE_BITS});
+        const {i64} fq_tile = fq_instruction & {tile_mask};
+        {tables} const fq_record = fq_schedule + {q.HEADER} + {q.RECORD} * fq_stage;
+        int fq_waited = 0;
+{self.records.taken}        switch ((int)fq_record[{q.CODE}]) {{
+"""
+
+    def _tail(self) -> str:
+        """The end of the kernel's body, after an instruction's work."""
+        barrier = self.workers.barrier
+        last = f"fq_static && fq_lane == 0 && {self.workers.worker} == 0"
+        return f"""\
+        }}
+        if (fq_waited >= {STALLED}) break;
+        {barrier};
+{self.records.publish}        {barrier};
+    }}
+    if ({last}) fq_skip_tickets(fq_schedule, fq_control);
+}}
+"""
 
     def _records(self) -> RecordText:
         """The text around the queue's protocol that looks at the clock, where there is to be."""
@@ -144,7 +139,8 @@ class _PersistentPrinter:
             return NO_RECORDS
         self.functions.add(records.clock)
         return record_text(
-            self.dialect.device_function(records.clock),
+            self.words,
+            self.dialect.items.device_function(records.clock),
             self.memory.identifier(Pointer(records.buffer)),
             self.memory.identifier(Scalar(records.base)),
             self.memory.identifier(Scalar(records.rows)),
@@ -171,36 +167,39 @@ class _PersistentPrinter:
         if inner is not None:
             bodies.append(inner.body)
             values = (*inner.lows, *inner.highs, *inner.where)
-        dialect = InTile(self.dialect, code.local_range, kernel.ndim)
-        lines = statement_lines(kernel, bodies, dialect, self.helpers, values)
+        lines = statement_lines(kernel, bodies, self._in_tile(code), self.helpers, values)
+        loop = TileLoop(self.words, self.target.worker_size, kernel.ndim)
         texts = [[*lines.arrays, *body] for body in lines.bodies]
-        lanes = self.target.worker_size
         if inner is None:
-            return lines, tile_loop(kernel.ndim, lanes, texts[0])
+            return lines, loop.lines(texts[0])
         edges = len(inner.lows), len(inner.lows) + len(inner.highs)
         bounds = lines.values[: edges[0]], lines.values[edges[0] : edges[1]]
         where = lines.values[edges[1] :]
-        return lines, tile_loop(kernel.ndim, lanes, texts[0], InnerPart(*bounds, where, texts[1]))
+        return lines, loop.lines(texts[0], InnerPart(*bounds, where, texts[1]))
+
+    def _in_tile(self, code: StageCode) -> Dialect:
+        """The dialect, in which work-items are those of a tile."""
+        items = TileItems(self.dialect.items, code.local_range, code.kernel.ndim)
+        return replace(self.dialect, items=items)
 
     def _function(
         self, number: int, code: StageCode, lines: StatementLines, loop: list[str]
     ) -> list[str]:
-        parameters = ["const int fq_lane", *self._bounds_parameters(code)]
+        i64 = self.words.int64
+        parameters = ["const int fq_lane"]
+        parameters += [
+            f"const {i64} fq_first_{d}, const {i64} fq_last_{d}" for d in range(code.kernel.ndim)
+        ]
         if self.body.records is not None:
-            parameters.append("const long fq_row")
+            parameters.append(f"const {i64} fq_row")
         parameters += self._slot_parameters(code, lines.memory, lines.slots)
         return [
-            f"__attribute__((always_inline)) static void fq_stage_{number}(",
+            f"{self.workers.inline_function} void fq_stage_{number}(",
             ",\n".join(f"    {p}" for p in parameters) + ") {",
             *(f"    {line}" for line in lines.pointers),
             *loop,
             "}",
         ]
-
-    @staticmethod
-    def _bounds_parameters(code: StageCode) -> list[str]:
-        dims = range(code.kernel.ndim)
-        return [f"const long fq_first_{d}, const long fq_last_{d}" for d in dims]
 
     def _slot_parameters(
         self, code: StageCode, memory: Memory, slots: tuple[Slot, ...]
@@ -208,12 +207,11 @@ class _PersistentPrinter:
         return [f"const {parameter_text(code.kernel, s, memory, self.dialect)}" for s in slots]
 
     def _case(self, number: int, code: StageCode, lines: StatementLines) -> list[str]:
-        ndim = code.kernel.ndim
-        memory, names = lines.memory, lines.names
+        ndim, i64 = code.kernel.ndim, self.words.int64
+        memory = lines.memory
         printer = ExpressionPrinter(
-            InTile(self.dialect, code.local_range, ndim), names, memory, self.helpers,
-            Intervals(code.kernel),
-        )  # fmt: skip
+            self._in_tile(code), lines.names, memory, self.helpers, Intervals(code.kernel)
+        )
         extents = [printer.value(e) for e in code.extents]
         waits = []
         for position, wait in enumerate(code.waits):
@@ -228,16 +226,16 @@ class _PersistentPrinter:
         for d in reversed(range(ndim)):
             count = f"fq_record[{q.COUNT + d}]"
             at = rest if d == 0 else f"{rest} % {count}"
-            out.append(f"{pad}const long fq_at_{d} = {at};")
+            out.append(f"{pad}const {i64} fq_at_{d} = {at};")
             rest = f"({rest} / {count})"
         for d in range(ndim):
             size = f"fq_record[{q.TILE + d}]"
-            out.append(f"{pad}const long fq_first_{d} = fq_at_{d} * {size};")
-            end = f"min(fq_first_{d} + {size}, (long)({extents[d]}))"
-            out.append(f"{pad}const long fq_last_{d} = {end} - 1;")
+            out.append(f"{pad}const {i64} fq_first_{d} = fq_at_{d} * {size};")
+            end = self.words.minimum(f"fq_first_{d} + {size}", f"({i64})({extents[d]})")
+            out.append(f"{pad}const {i64} fq_last_{d} = {end} - 1;")
         for position, boxed, bounds in waits:
             head = (
-                f"fq_schedule, fq_control, {self.memory.identifier(Scalar(self.body.epoch))}, "
+                f"fq_schedule, fq_control, {self.epoch}, "
                 f"{self.memory.identifier(Scalar(self.body.patience))}, fq_instruction, fq_lane, "
                 f"{self._producer(number, position)}"
             )
@@ -246,11 +244,12 @@ class _PersistentPrinter:
                 if boxed
                 else f"fq_wait_all({head})"
             )
-            out.append(f"{pad}if (fq_waited < {STALLED}) fq_waited |= {call};")
+            polls = f"{self.words.polls}fq_waited < {STALLED}"
+            out.append(f"{pad}if ({polls}) fq_waited |= {call};")
         if waits:
-            out.append(f"{pad}fq_waited = sub_group_broadcast(fq_waited, 0);")
+            out.append(f"{pad}fq_waited = {self.workers.broadcast('fq_waited')};")
             out.append(f"{pad}if (fq_waited >= {STALLED}) break;")
-            out.append(f"{pad}sub_group_barrier(CLK_GLOBAL_MEM_FENCE);")
+            out.append(f"{pad}{self.workers.barrier};")
         out += [f"{pad}{line}" for line in self.records.ready.splitlines()]
         arguments = ["fq_lane"]
         arguments += [f"fq_first_{d}, fq_last_{d}" for d in range(ndim)]

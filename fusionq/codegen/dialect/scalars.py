@@ -1,0 +1,60 @@
+"""The vocabulary of scalar values and of the memory that they lie in."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from fusionq.codegen.text import Text
+from fusionq.ir.nodes import Const, Space
+from fusionq.ir.types import ScalarType
+
+
+class Scalars(Protocol):
+    """Types, pointers, literals, math functions and casts.
+
+    Arithmetic, comparison and C's casts ``(T)x`` between any two of the types are the language's
+    own, and round once.  In CUDA C++ int64 is ``long long`` (``long`` has 32 bits on some hosts),
+    float16 is ``__half`` with the operators of ``cuda_fp16.h``, pointers name no address space.
+    """
+
+    size_type: str
+    """The unsigned type of a linear local id."""
+
+    restrict: str
+    """Qualifier of a pointer whose memory no other pointer reaches."""
+
+    minimum: str
+    """The function of two integers of one type that gives the smaller."""
+
+    maximum: str
+    """The function of two integers of one type that gives the greater."""
+
+    def type_name(self, type: ScalarType) -> str:
+        """The type of a value; bool has one of its own."""
+
+    def storage_name(self, type: ScalarType) -> str:
+        """The type of an element in memory and of a kernel argument: bool is one byte."""
+
+    def aliased_type(self, type: ScalarType) -> tuple[str, str]:
+        """A type like ``storage_name(type)`` that may lie in the same memory as any other, and
+        the line that defines it: C's compilers take it that different types do not."""
+
+    def array_qualifier(self, space: Space) -> str:
+        """What stands before the declaration of an array in ``space``, with a trailing blank, or
+        nothing: ``__shared__`` for a local one in CUDA C++."""
+
+    def pointer(self, element: str, space: Space, constant: bool = False) -> str:
+        """The type of a pointer to elements of the type ``element`` in ``space``, which are only
+        read if ``constant``.  A cast makes it of an address, a uint64, and of another pointer."""
+
+    def literal(self, const: Const) -> Text:
+        """A constant of its own type, to overload resolution too; integers narrower than int32 are
+        written as int.  The compiler reads back the same bits (``codegen.literals``)."""
+
+    def function(self, name: str, type: ScalarType) -> str | None:
+        """The name of a function of ``ir.functions`` on floating values, or of ``pow`` or
+        ``fabs``; None if the language has none for float16, which then goes through float32."""
+
+    def saturating_cast(self, target: ScalarType, source: ScalarType, value: str) -> str:
+        """The conversion of ``value``, an identifier, from a floating type to an integer: it
+        truncates and saturates; what it makes of NaN does not matter."""

@@ -1,0 +1,46 @@
+"""The vocabulary of a translation unit: what stands around a kernel's statements."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Protocol
+
+from fusionq.base.target import FloatMode
+from fusionq.codegen.scoping import Body
+from fusionq.ir.types import ScalarType
+
+
+class TranslationUnit(Protocol):
+    """The parts of a source file that no statement of a kernel is.
+
+    In CUDA C++ a kernel is ``extern "C" __global__ void``, a function of its own
+    ``static __device__ inline``; the prologue includes ``cuda_fp16.h`` where float16 occurs and
+    defines what ``scalars``, ``items`` and ``groups`` call and CUDA has not; the options are
+    NVRTC's, with ``--fmad=false`` for ``strict``.
+    """
+
+    kernel_qualifier: str
+    """Before a kernel's name, return type included."""
+
+    function_qualifier: str
+    """Before a function's return type."""
+
+    def prologue(
+        self, types: Iterable[ScalarType], fp: FloatMode, functions: Iterable[str] = ()
+    ) -> list[str]:
+        """The first lines of a unit that uses ``types``, and of ``ir.functions.DEVICE_FUNCTIONS``
+        those named ``functions``."""
+
+    def build_options(self, fp: FloatMode) -> tuple[str, ...]:
+        """The compiler options that go with the text."""
+
+    def is_reserved(self, identifier: str) -> bool:
+        """True for words a user's name must not take: keywords, types, macros, functions, and all
+        that starts with ``fq_``, which the printer's own names do."""
+
+    def prepared(self, body: Body) -> Body:
+        """The body of a kernel over a range, without nested blocks, with what it takes to keep
+        this language's compilers from compiling it wrong; the same values are stored."""
+
+    def loop_in_order(self) -> list[str]:
+        """The lines before a loop whose floating sums have to keep the order of its iterations."""

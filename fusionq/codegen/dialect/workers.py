@@ -1,0 +1,106 @@
+"""The vocabulary of a persistent kernel's workers: the primitives of the queue protocol.
+
+A worker is what takes instructions: ``Target.worker_size`` work-items, its lanes, that go through
+the protocol together and share a tile's work.  It may be a work-group of one sub-group, whose lanes
+are a vector's, or, in CUDA C++, a block of many threads that is launched cooperatively, so that all
+blocks are resident.
+
+=====================  ==========================================  ==============================
+primitive              OpenCL C                                    CUDA C++
+=====================  ==========================================  ==============================
+``lane``               ``get_sub_group_local_id()``                ``threadIdx.x``
+``worker``             ``get_group_id(0)``                         ``blockIdx.x``
+``broadcast``          ``sub_group_broadcast(x, 0)``               a ``__shared__`` variable between
+                                                                   two ``__syncthreads()``
+``barrier``            ``sub_group_barrier(…)``                    ``__syncthreads()``
+``load_acquire``       ``atomic_load_explicit(…)``                 ``cuda::atomic_ref`` at device
+``fetch_add``          ``atomic_fetch_add_explicit(…)``            scope: ``.load``, ``.fetch_add``,
+``compare_exchange``   ``atomic_compare_exchange_strong_…``        ``.compare_exchange_strong``,
+``store_relaxed``,     ``atomic_store_explicit(…)``                ``.store``
+``store_release``
+``pause``              nothing                                     ``__nanosleep(20)``
+``unlikely``           ``__builtin_expect``                        ``__builtin_expect``
+``polls_in_step``      True                                        False
+=====================  ==========================================  ==============================
+
+``codegen.queue_protocol`` writes the protocol over these.  What it takes of them is what
+docs/megakernel-protocol.md assumes: atomic operations at device scope on words of 32 bits, release
+sequences, and barriers of a worker that make one lane's acquire and release count for all lanes.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, Protocol, TypeAlias
+
+from fusionq.base.target import Target
+
+AddOrder: TypeAlias = Literal["relaxed", "release"]
+
+
+class Workers(Protocol):
+    """What lanes of a worker do together, and workers with words that they share.
+
+    Values are texts: ``word`` of type ``word_pointer``, ``value`` a uint32.
+    """
+
+    word_pointer: str
+    """The type of a pointer to a word of the control memory: an atomic uint32."""
+
+    lane: str
+    """The lane's number in its worker, from 0, as an int."""
+
+    worker: str
+    """The worker's number, from 0; the same for all its lanes."""
+
+    barrier: str
+    """All lanes of the worker wait for each other; what any of them wrote to or read from global
+    memory before it comes before what any does behind it."""
+
+    polls_in_step: bool
+    """Whether all lanes run the loops that poll, in step, and each look of the first lane is
+    broadcast: where lanes are a vector's, a loop of one lane alone becomes as many copies under
+    masks.  Else the first lane runs them alone, the others wait at the broadcast behind."""
+
+    pause: str
+    """A statement that the loops that poll have in each iteration, or nothing."""
+
+    inline_function: str
+    """Before the return type of a function that must not be called, only inlined: primitives are
+    uniform over a worker only as far as the compiler sees it."""
+
+    outlined_function: str
+    """Before the return type of a function that is rarely called and may stay one."""
+
+    unlikely: str
+    """The lines that define the macro ``FQ_SELDOM(condition)``: true for ``condition``, which the
+    compiler takes to be false."""
+
+    order_type: str
+    """The type of a memory order that is passed to a function."""
+
+    def kernel_qualifier(self, target: Target) -> str:
+        """Before the name of a persistent kernel: ``TranslationUnit.kernel_qualifier`` with what
+        fixes the work-group to ``target.worker_size`` work-items (``__launch_bounds__`` in CUDA
+        C++)."""
+
+    def broadcast(self, value: str) -> str:
+        """The first lane's value of an int, uint32 or int64, for all lanes."""
+
+    def order(self, order: AddOrder) -> str:
+        """A memory order, of ``order_type``."""
+
+    def load_acquire(self, word: str) -> str:
+        """The word's value."""
+
+    def fetch_add(self, word: str, value: str, order: AddOrder) -> str:
+        """Add, and give the value before."""
+
+    def compare_exchange(self, word: str, seen: str, wanted: str) -> str:
+        """Store ``wanted`` if the word is ``seen``, a variable, which else takes the word's value;
+        whether it did.  It acquires and releases, and does not fail spuriously."""
+
+    def store_relaxed(self, word: str, value: str) -> str:
+        """A store that orders nothing."""
+
+    def store_release(self, word: str, value: str) -> str:
+        """A store behind all that the lane wrote before."""

@@ -1,0 +1,158 @@
+"""What a kernel does as text, and what that needs around it: pointers, arrays, types, helpers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+
+from fusionq.codegen.device_source import Pointer, Slot
+from fusionq.codegen.dialect import Dialect, Scalars
+from fusionq.codegen.expressions import ExpressionPrinter
+from fusionq.codegen.group_statements import GroupStatementPrinter
+from fusionq.codegen.helpers import Helpers
+from fusionq.codegen.intervals import Intervals
+from fusionq.codegen.memory import Memory
+from fusionq.codegen.names import Names
+from fusionq.codegen.scoping import Body
+from fusionq.codegen.statements import StatementPrinter
+from fusionq.ir.nodes import ArrayParam, Atomic, Expr, Kernel, ScalarParam, Store
+from fusionq.ir.types import INT64, UINT64, ScalarType
+from fusionq.ir.walk import local_memories, statements
+
+
+@dataclass(frozen=True)
+class StatementLines:
+    """A kernel's statements as text: pointers from addresses, the arrays it declares, what it
+    does, values; and what these lines need around them."""
+
+    pointers: list[str]
+    arrays: list[str]
+    bodies: list[list[str]]
+    values: list[str]
+    slots: tuple[Slot, ...]
+    types: frozenset[ScalarType]
+    typedefs: tuple[str, ...]
+    functions: frozenset[str]
+    names: Names
+    memory: Memory
+
+
+def statement_lines(
+    kernel: Kernel,
+    bodies: Sequence[Body],
+    dialect: Dialect,
+    helpers: Helpers,
+    values: Sequence[Expr] = (),
+) -> StatementLines:
+    """``bodies``, each the statements of ``kernel`` or a variant, and ``values`` as text; device
+    functions go to ``helpers``."""
+    names = Names(dialect.unit.is_reserved)
+    for param in kernel.params:
+        names.of(param.name)
+    memory = Memory(kernel, names)
+    intervals = Intervals(kernel)
+    expressions = ExpressionPrinter(dialect, names, memory, helpers, intervals)
+    groups = GroupStatementPrinter(
+        dialect, expressions, names, helpers, memory, kernel.ndim
+    )
+    printer = StatementPrinter(
+        expressions, names, helpers, intervals, groups, dict(kernel.variables)
+    )
+    lines = [printer.body(body, frozenset(), indent=0) for body in bodies]
+    texts = [expressions.value(value) for value in values]
+    slots = memory.slots()
+    types = expressions.types | {
+        slot_type(kernel, slot) for slot in slots if not isinstance(slot, Pointer)
+    }
+    aliased = _aliased_types(kernel, dialect.scalars)
+    typedefs = dict.fromkeys((*aliased, *_shared_types(kernel, dialect.scalars)))
+    return StatementLines(
+        _pointers(kernel, slots, names, memory, dialect.scalars, bool(aliased)),
+        _array_declarations(kernel, names, dialect.scalars),
+        lines,
+        texts,
+        slots,
+        frozenset(types),
+        tuple(typedefs),
+        frozenset(expressions.device_functions),
+        names,
+        memory,
+    )
+
+
+def slot_type(kernel: Kernel, slot: Slot) -> ScalarType:
+    """The type of an argument other than a pointer."""
+    param = kernel.param(slot.param)
+    return param.type if isinstance(param, ScalarParam) else INT64
+
+
+def parameter_text(kernel: Kernel, slot: Slot, memory: Memory, dialect: Dialect) -> str:
+    """The declaration of an argument."""
+    type = UINT64 if isinstance(slot, Pointer) else slot_type(kernel, slot)
+    return f"{dialect.scalars.storage_name(type)} {memory.identifier(slot)}"
+
+
+def _aliased_types(kernel: Kernel, scalars: Scalars) -> tuple[str, ...]:
+    """Definitions of types for arrays of different types that may share memory."""
+    arrays = [p for p in kernel.params if isinstance(p, ArrayParam) and not p.restrict]
+    types = dict(scalars.aliased_type(p.dtype) for p in arrays)
+    return tuple(types.values()) if len(types) > 1 else ()
+
+
+def _shared_types(kernel: Kernel, scalars: Scalars) -> list[str]:
+    """Definitions of types for local arrays of different types that lie in one memory."""
+    return [
+        scalars.aliased_type(array.dtype)[1]
+        for arrays in local_memories(kernel).values()
+        for array in arrays
+        if any(other.dtype != array.dtype for other in arrays)
+    ]
+
+
+def _pointers(
+    kernel: Kernel,
+    slots: tuple[Slot, ...],
+    names: Names,
+    memory: Memory,
+    scalars: Scalars,
+    aliased: bool,
+) -> list[str]:
+    stored = {s.array for s in statements(kernel.body) if isinstance(s, (Store, Atomic))}
+    lines = []
+    for slot in slots:
+        if not isinstance(slot, Pointer):
+            continue
+        param = kernel.param(slot.param)
+        assert isinstance(param, ArrayParam)
+        element = scalars.storage_name(param.dtype)
+        if not param.restrict and aliased:
+            element = scalars.aliased_type(param.dtype)[0]
+        type = scalars.pointer(element, "global", constant=param.name not in stored)
+        restrict = f" {scalars.restrict}" if param.restrict else ""
+        name = names.of(param.name)
+        lines.append(f"{type}{restrict} {name} = ({type}){memory.identifier(slot)};")
+    return lines
+
+
+def _array_declarations(kernel: Kernel, names: Names, scalars: Scalars) -> list[str]:
+    lines = []
+    shared = {name: arrays for name, arrays in local_memories(kernel).items() if len(arrays) > 1}
+    for array in kernel.arrays:
+        if array.memory not in shared:
+            qualifier = scalars.array_qualifier(array.space)
+            element = scalars.storage_name(array.dtype)
+            lines.append(f"{qualifier}{element} {names.of(array.name)}[{prod(array.shape)}];")
+    qualifier = scalars.array_qualifier("local")
+    for name, arrays in shared.items():
+        memory, one_type = names.fresh(f"{name}_memory"), len({a.dtype for a in arrays}) == 1
+        dtype = arrays[0].dtype if one_type else UINT64  # which aligns for all
+        size = max(-(-array.nbytes // dtype.nbytes) for array in arrays)
+        lines.append(f"{qualifier}{scalars.storage_name(dtype)} {memory}[{size}];")
+        for array in arrays:
+            element = scalars.storage_name(array.dtype)
+            if not one_type:
+                element = scalars.aliased_type(array.dtype)[0]
+            pointer = scalars.pointer(element, "local")
+            lines.append(f"{pointer} {names.of(array.name)} = ({pointer}){memory};")
+    return lines

@@ -1,0 +1,14 @@
+"""OpenCL C 3.0 (Khronos, The OpenCL C Specification, version 3.0), as a dialect."""
+
+from fusionq.codegen.dialect import Dialect
+from fusionq.codegen.opencl.groups import OpenCLGroups
+from fusionq.codegen.opencl.items import OpenCLWorkItems
+from fusionq.codegen.opencl.scalars import OpenCLScalars
+from fusionq.codegen.opencl.unit import OpenCLUnit
+from fusionq.codegen.opencl.workers import OpenCLWorkers
+
+__all__ = ["OPENCL_C"]
+
+OPENCL_C = Dialect(
+    OpenCLUnit(), OpenCLScalars(), OpenCLWorkItems(), OpenCLGroups(), OpenCLWorkers()
+)

@@ -1,0 +1,90 @@
+"""OpenCL C's atomic operations.
+
+Source: Khronos, The OpenCL C Specification 3.0, section 6.15.12 (atomic functions).
+"""
+
+from __future__ import annotations
+
+from fusionq.codegen.dialect import Define
+from fusionq.codegen.opencl.scalars import TYPE_NAMES
+from fusionq.ir.nodes import AtomicOp, MemoryOrderName, MemoryScopeName, Space
+from fusionq.ir.types import UINT32, UINT64, ScalarType
+
+SCOPES: dict[MemoryScopeName, str] = {
+    "work_item": "memory_scope_work_item",
+    "sub_group": "memory_scope_sub_group",
+    "work_group": "memory_scope_work_group",
+    "device": "memory_scope_device",
+    "system": "memory_scope_all_svm_devices",
+}
+_TYPES = {
+    "int32": "atomic_int", "uint32": "atomic_uint", "int64": "atomic_long",
+    "uint64": "atomic_ulong", "float32": "atomic_float", "float64": "atomic_double",
+}  # fmt: skip
+_SPACES: dict[Space, str] = {"global": "__global", "local": "__local", "private": "__private"}
+
+
+def memory_order(order: MemoryOrderName, op: AtomicOp | None = None) -> str:
+    """A load cannot release and a store cannot acquire: they take the other half."""
+    if op == "load" and order in ("acq_rel", "release"):
+        order = "acquire" if order == "acq_rel" else "relaxed"
+    elif op == "store" and order in ("acq_rel", "acquire"):
+        order = "release" if order == "acq_rel" else "relaxed"
+    return f"memory_order_{order}"
+
+
+def atomic(
+    op: AtomicOp,
+    type: ScalarType,
+    space: Space,
+    element: str,
+    value: str | None,
+    order: MemoryOrderName,
+    scope: MemoryScopeName,
+    define: Define,
+) -> str:
+    """The call; see ``Groups.atomic``."""
+    if type.is_float and op in ("add", "sub", "min", "max"):
+        return f"{_retry_loop(op, type, space, order, scope, define)}(&{element}, {value})"
+    reference = f"(volatile {_SPACES[space]} {_TYPES[type.name]}*)&{element}"
+    name = op if op in ("load", "store", "exchange") else f"fetch_{op}"
+    arguments = [reference, *([value] if value is not None else []), memory_order(order, op)]
+    return f"atomic_{name}_explicit({', '.join([*arguments, SCOPES[scope]])})"
+
+
+def _retry_loop(
+    op: AtomicOp,
+    type: ScalarType,
+    space: Space,
+    order: MemoryOrderName,
+    scope: MemoryScopeName,
+    define: Define,
+) -> str:
+    """The name of the function ``op`` on a floating type, which OpenCL C 3.0 has not: repeat until
+    nobody interfered."""
+    bits, type_name = UINT32 if type.bits == 32 else UINT64, TYPE_NAMES[type.name]
+    word = TYPE_NAMES[bits.name]
+    name = f"fq_atomic_{op}_f{type.bits}_{space}_{order}_{scope}"
+    update = {
+        "add": "before + value",
+        "sub": "before - value",
+        "min": "value < before ? value : before",
+        "max": "value > before ? value : before",
+    }[op]
+    cell = f"volatile {_SPACES[space]} {_TYPES[bits.name]}*"
+    on_success = f"{memory_order(order)}, memory_order_relaxed, {SCOPES[scope]}"
+    text = f"""\
+static inline {type_name} {name}(
+    volatile {_SPACES[space]} {type_name}* pointer, {type_name} value
+) {{
+    {cell} cell = ({cell})pointer;
+    {word} seen = atomic_load_explicit(cell, memory_order_relaxed, {SCOPES[scope]});
+    {type_name} before;
+    do {{
+        before = as_{type_name}(seen);
+    }} while (!atomic_compare_exchange_strong_explicit(
+        cell, &seen, as_{word}({update}), {on_success}));
+    return before;
+}}"""
+    define(name, text)
+    return name

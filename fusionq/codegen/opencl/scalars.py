@@ -1,0 +1,77 @@
+"""OpenCL C's scalar types, address spaces, literals and math functions.
+
+Source: Khronos, The OpenCL C Specification 3.0, sections 6.3 (data types), 6.4 (conversions), 6.7
+(address spaces) and 6.15.2 (math functions).
+"""
+
+from __future__ import annotations
+
+from fusionq.codegen.literals import spelled
+from fusionq.codegen.text import Text
+from fusionq.ir.nodes import Const, Space
+from fusionq.ir.types import ScalarType
+
+TYPE_NAMES = {
+    "bool": "bool", "int8": "char", "int16": "short", "int32": "int", "int64": "long",
+    "uint8": "uchar", "uint16": "ushort", "uint32": "uint", "uint64": "ulong",
+    "float16": "half", "float32": "float", "float64": "double",
+}  # fmt: skip
+
+_SUFFIXES = {
+    "int64": "L", "uint32": "u", "uint64": "UL",
+    "float16": "h", "float32": "f", "float64": "",
+}  # fmt: skip
+
+_SPACE_QUALIFIERS: dict[Space, str] = {"global": "__global ", "local": "__local ", "private": ""}
+
+_FUNCTION_NAMES = {
+    "arcsin": "asin", "arccos": "acos", "arctan": "atan", "arctan2": "atan2",
+    "arcsinh": "asinh", "arccosh": "acosh", "arctanh": "atanh", "gamma": "tgamma",
+}  # fmt: skip
+"""Where OpenCL C's name is not NumPy's."""
+
+_ALSO_OF_HALF = frozenset({
+    "floor", "ceil", "trunc", "rint", "copysign", "nextafter", "fabs",
+    "isnan", "isinf", "isfinite", "signbit",
+})  # fmt: skip
+"""The functions of half that are exact; the others go through float."""
+
+
+class OpenCLScalars:
+    """See ``Scalars``."""
+
+    size_type = "size_t"
+    restrict = "restrict"
+    minimum = "min"
+    maximum = "max"
+
+    def type_name(self, type: ScalarType) -> str:
+        return TYPE_NAMES[type.name]
+
+    def storage_name(self, type: ScalarType) -> str:
+        return "uchar" if type.is_bool else TYPE_NAMES[type.name]
+
+    def aliased_type(self, type: ScalarType) -> tuple[str, str]:
+        storage = self.storage_name(type)
+        name = f"aliased_{storage}"
+        return name, f"typedef {storage} __attribute__((may_alias)) {name};"
+
+    def array_qualifier(self, space: Space) -> str:
+        return _SPACE_QUALIFIERS[space]
+
+    def pointer(self, element: str, space: Space, constant: bool = False) -> str:
+        return f"{_SPACE_QUALIFIERS[space]}{'const ' if constant else ''}{element}*"
+
+    def literal(self, const: Const) -> Text:
+        name = const.type.name
+        of_type = "" if name == "float32" else f"({TYPE_NAMES[name]})"
+        infinity, nan = f"{of_type}INFINITY", f"{of_type}NAN"
+        return spelled(const, _SUFFIXES.get(name, ""), infinity, nan)
+
+    def function(self, name: str, type: ScalarType) -> str | None:
+        if type.name == "float16" and name not in _ALSO_OF_HALF:
+            return None
+        return _FUNCTION_NAMES.get(name, name)
+
+    def saturating_cast(self, target: ScalarType, source: ScalarType, value: str) -> str:
+        return f"convert_{TYPE_NAMES[target.name]}_sat_rtz({value})"

@@ -1,0 +1,53 @@
+"""OpenCL C's translation units: head, qualifiers, compiler options."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from fusionq.base.target import FloatMode
+from fusionq.codegen.opencl.early_exits import shielded
+from fusionq.codegen.opencl.reserved import RESERVED
+from fusionq.codegen.scoping import Body
+from fusionq.ir.types import FLOAT16, FLOAT64, ScalarType
+
+KERNEL_QUALIFIER = "__kernel void"
+
+
+class OpenCLUnit:
+    """See ``TranslationUnit``."""
+
+    kernel_qualifier = KERNEL_QUALIFIER
+    function_qualifier = "static inline"
+
+    def prologue(
+        self, types: Iterable[ScalarType], fp: FloatMode, functions: Iterable[str] = ()
+    ) -> list[str]:
+        used = set(types)
+        lines = []
+        if "clock" in functions:
+            lines.append("#pragma OPENCL EXTENSION cl_khr_kernel_clock : enable")
+        if FLOAT16 in used:
+            lines.append("#pragma OPENCL EXTENSION cl_khr_fp16 : enable")
+        if FLOAT64 in used:
+            lines.append("#pragma OPENCL EXTENSION cl_khr_fp64 : enable")
+        lines.append(f"#pragma OPENCL FP_CONTRACT {'OFF' if fp == 'strict' else 'ON'}")
+        return lines
+
+    def build_options(self, fp: FloatMode) -> tuple[str, ...]:
+        """``strict``: every operation rounds once, division and square root correctly; no
+        contraction, denormals kept.  ``fast`` also lets ``a * b + c`` become one operation
+        (``FP_CONTRACT ON``, ``-cl-mad-enable``); NaN, infinities, signed zeros and the order of
+        operations stay as written."""
+        options = ("-cl-std=CL3.0", "-cl-fp32-correctly-rounded-divide-sqrt")
+        return options if fp == "strict" else (*options, "-cl-mad-enable")
+
+    def is_reserved(self, identifier: str) -> bool:
+        return RESERVED.fullmatch(identifier) is not None
+
+    def prepared(self, body: Body) -> Body:
+        return shielded(body)
+
+    def loop_in_order(self) -> list[str]:
+        # Intel's CPU compiler vectorises loops in its scalar version of a kernel, which runs the
+        # work-items that do not fill a vector, and adds up in another order there.
+        return ["#pragma clang loop vectorize(disable)"]

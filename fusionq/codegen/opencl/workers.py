@@ -1,0 +1,65 @@
+"""OpenCL C's workers: work-groups of one sub-group.
+
+Their lanes are a vector's, so that control flow is uniform, and primitives are sub-group functions.
+
+Source: Khronos, The OpenCL C Specification 3.0, sections 6.15.12 (atomic functions) and 6.15.19
+(sub-group functions); cl_intel_required_subgroup_size.
+"""
+
+from __future__ import annotations
+
+from fusionq.base.target import Target
+from fusionq.codegen.dialect.workers import AddOrder
+from fusionq.codegen.opencl.unit import KERNEL_QUALIFIER
+
+
+class OpenCLWorkers:
+    """See ``Workers``."""
+
+    word_pointer = "__global atomic_uint*"
+    lane = "get_sub_group_local_id()"
+    worker = "get_group_id(0)"
+    barrier = "sub_group_barrier(CLK_GLOBAL_MEM_FENCE)"
+    polls_in_step = True
+    pause = ""
+    inline_function = "__attribute__((always_inline)) static"
+    outlined_function = "static"
+    unlikely = """\
+#ifdef __clang__
+#define FQ_SELDOM(condition) __builtin_expect((condition) ? 1 : 0, 0)
+#else
+#define FQ_SELDOM(condition) (condition)
+#endif"""
+    order_type = "memory_order"
+
+    def kernel_qualifier(self, target: Target) -> str:
+        sub_group = f"intel_reqd_sub_group_size({target.sub_group_size})"
+        work_group = f"reqd_work_group_size({target.worker_size}, 1, 1)"
+        return f"__attribute__(({sub_group}, {work_group}))\n{KERNEL_QUALIFIER}"
+
+    def broadcast(self, value: str) -> str:
+        return f"sub_group_broadcast({value}, 0)"
+
+    def order(self, order: AddOrder) -> str:
+        return f"memory_order_{order}"
+
+    def load_acquire(self, word: str) -> str:
+        return f"atomic_load_explicit({word}, memory_order_acquire, memory_scope_device)"
+
+    def fetch_add(self, word: str, value: str, order: AddOrder) -> str:
+        at = f"{self.order(order)}, memory_scope_device"
+        return f"atomic_fetch_add_explicit({word}, {value}, {at})"
+
+    def compare_exchange(self, word: str, seen: str, wanted: str) -> str:
+        return f"""atomic_compare_exchange_strong_explicit(
+        {word}, &{seen}, {wanted}, memory_order_acq_rel, memory_order_acquire,
+        memory_scope_device)"""
+
+    def store_relaxed(self, word: str, value: str) -> str:
+        return f"""atomic_store_explicit(
+    {word}, {value},
+    memory_order_relaxed, memory_scope_device)"""
+
+    def store_release(self, word: str, value: str) -> str:
+        return f"""atomic_store_explicit(
+    {word}, {value}, memory_order_release, memory_scope_device)"""

@@ -1,0 +1,34 @@
+"""Kernels over a range as source text: each work-item runs the statements once."""
+
+from __future__ import annotations
+
+from fusionq.base.target import FloatMode
+from fusionq.codegen.device_source import DeviceSource
+from fusionq.codegen.dialect import Dialect
+from fusionq.codegen.helpers import Helpers
+from fusionq.codegen.kernel_body import parameter_text, statement_lines
+from fusionq.codegen.names import Names
+from fusionq.codegen.scoping import flatten_blocks
+from fusionq.ir.nodes import Kernel
+
+
+def generate_range_kernel(kernel: Kernel, fp: FloatMode, dialect: Dialect) -> DeviceSource:
+    """The source of ``kernel``, which is not persistent."""
+    helpers = Helpers(dialect)
+    body = dialect.unit.prepared(flatten_blocks(kernel.body))
+    lines = statement_lines(kernel, [body], dialect, helpers)
+    entry_point = Names(dialect.unit.is_reserved).fresh(kernel.name)
+    parameters = [f"    {parameter_text(kernel, s, lines.memory, dialect)}" for s in lines.slots]
+    head = f"{dialect.unit.kernel_qualifier} {entry_point}("
+    declared = [*lines.pointers, *lines.arrays]
+    inside = [*declared, *([""] if declared else []), *lines.bodies[0]]
+    text = [
+        *dialect.unit.prologue(lines.types, fp, lines.functions),
+        "",
+        *(f"{line}\n" for line in lines.typedefs),
+        *(line for helper in helpers.texts for line in (*helper.splitlines(), "")),
+        *([head, ",\n".join(parameters), ") {"] if parameters else [f"{head}) {{"]),
+        *(f"    {line}" if line else line for line in inside),
+        "}",
+    ]
+    return DeviceSource("\n".join(text) + "\n", entry_point, lines.slots, lines.types)

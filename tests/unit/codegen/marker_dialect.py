@@ -1,0 +1,176 @@
+"""A dialect that no compiler knows: each of its words is in capitals.
+
+What a kernel printed in it has of other words, the printer wrote by itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from fusionq.base.target import Target
+from fusionq.codegen.dialect import Define, Dialect
+from fusionq.codegen.literals import spelled
+from fusionq.codegen.opencl.reserved import RESERVED
+from fusionq.codegen.scoping import Body
+from fusionq.codegen.text import Text
+from fusionq.ir.nodes import Const, Space
+from fusionq.ir.types import FLOAT32, FLOAT64, ScalarType
+
+
+class MarkerUnit:
+    kernel_qualifier = "KERNEL"
+    function_qualifier = "FUNCTION"
+
+    def prologue(
+        self, types: Iterable[ScalarType], fp: str, functions: Iterable[str] = ()
+    ) -> list[str]:
+        return ["#PROLOGUE"]
+
+    def build_options(self, fp: str) -> tuple[str, ...]:
+        return ()
+
+    def is_reserved(self, identifier: str) -> bool:
+        return RESERVED.fullmatch(identifier) is not None  # lest a user's name be taken for one
+
+    def prepared(self, body: Body) -> Body:
+        return body
+
+    def loop_in_order(self) -> list[str]:
+        return ["#LOOP_IN_ORDER"]
+
+
+class MarkerScalars:
+    size_type = "SIZE"
+    restrict = "RESTRICT"
+    minimum = "MINIMUM"
+    maximum = "MAXIMUM"
+
+    def type_name(self, type: ScalarType) -> str:
+        return f"T_{type.name.upper()}"
+
+    def storage_name(self, type: ScalarType) -> str:
+        return f"S_{type.name.upper()}"
+
+    def aliased_type(self, type: ScalarType) -> tuple[str, str]:
+        return f"A_{type.name.upper()}", f"ALIASED(A_{type.name.upper()});"
+
+    def array_qualifier(self, space: Space) -> str:
+        return f"ARRAY_IN_{space.upper()} "
+
+    def pointer(self, element: str, space: Space, constant: bool = False) -> str:
+        return f"{'CONSTANT_' if constant else ''}POINTER_TO_{element}_IN_{space.upper()}"
+
+    def literal(self, const: Const) -> Text:
+        return spelled(const, f"_{const.type.name.upper()}", "INFINITE", "NOT_A_NUMBER")
+
+    def function(self, name: str, type: ScalarType) -> str | None:
+        exact = type in (FLOAT32, FLOAT64) or name in ("nextafter", "floor")
+        return f"F_{name.upper()}_{type.name.upper()}" if exact else None
+
+    def saturating_cast(self, target: ScalarType, source: ScalarType, value: str) -> str:
+        return f"SATURATED_{target.name.upper()}({value})"
+
+
+class MarkerItems:
+    def query(self, query: str, dim: int, ndim: int) -> str:
+        return f"{query.upper()}_{dim}_OF_{ndim}"
+
+    def device_function(self, function: str, *arguments: str) -> str:
+        return f"{function.upper()}({', '.join(arguments)})"
+
+
+class MarkerGroups:
+    """No group function but broadcasts, as in CUDA C++."""
+
+    linear_local_id = "LINEAR_LOCAL_ID"
+    linear_local_range = "LINEAR_LOCAL_RANGE"
+
+    def barrier(self, global_memory: bool, local_memory: bool) -> str:
+        return "BARRIER()"
+
+    def fence(self, order: str, scope: str) -> str:
+        return f"FENCE({order.upper()}, {scope.upper()})"
+
+    def atomic(
+        self,
+        op: str,
+        type: ScalarType,
+        space: Space,
+        element: str,
+        value: str | None,
+        order: str,
+        scope: str,
+        define: Define,
+    ) -> str:
+        name = f"AT_ONCE_{op.upper()}_{type.name.upper()}"
+        define(name, f"DEFINED({name});")
+        return f"{name}({element}, {value or 'NOTHING'})"
+
+    def collective_type(self, type: ScalarType) -> ScalarType:
+        raise AssertionError("there are no collectives")
+
+    def has_collective(self, function: str, op: str | None) -> bool:
+        return False
+
+    def collective(self, function: str, op: str | None, value: str) -> str:
+        raise AssertionError("there are no collectives")
+
+    def broadcast_type(self, type: ScalarType) -> ScalarType:
+        return type
+
+    def broadcast(
+        self, value: str, type: ScalarType, source: str, ndim: int, define: Define
+    ) -> str:
+        return f"GROUP_BROADCAST({value}, {source})"
+
+
+class MarkerWorkers:
+    """Blocks of many threads, as in CUDA C++: their first lane polls."""
+
+    word_pointer = "POINTER_TO_WORD"
+    lane = "LANE"
+    worker = "WORKER"
+    barrier = "WORKER_BARRIER()"
+    polls_in_step = False
+    pause = "PAUSE();"
+    inline_function = "INLINE"
+    outlined_function = "OUTLINED"
+    unlikely = "#define FQ_SELDOM(condition) UNLIKELY(condition)"
+    order_type = "ORDER"
+
+    def kernel_qualifier(self, target: Target) -> str:
+        return f"KERNEL_OF_WORKERS({target.worker_size})"
+
+    def broadcast(self, value: str) -> str:
+        return f"BROADCAST({value})"
+
+    def order(self, order: str) -> str:
+        return order.upper()
+
+    def load_acquire(self, word: str) -> str:
+        return f"LOAD_ACQUIRE({word})"
+
+    def fetch_add(self, word: str, value: str, order: str) -> str:
+        return f"FETCH_ADD_{order.upper()}({word}, {value})"
+
+    def compare_exchange(self, word: str, seen: str, wanted: str) -> str:
+        return f"COMPARE_EXCHANGE({word}, {seen}, {wanted})"
+
+    def store_relaxed(self, word: str, value: str) -> str:
+        return f"STORE_RELAXED({word}, {value})"
+
+    def store_release(self, word: str, value: str) -> str:
+        return f"STORE_RELEASE({word}, {value})"
+
+
+class VectorWorkers(MarkerWorkers):
+    """Lanes of a vector, as in OpenCL C on CPUs: all poll in step."""
+
+    polls_in_step = True
+    pause = ""
+
+
+def marker_dialect(workers: Any) -> Dialect:
+    """The dialect with these workers."""
+    return Dialect(MarkerUnit(), MarkerScalars(), MarkerItems(), MarkerGroups(), workers)  # type: ignore[arg-type]  # broader arguments

@@ -1,0 +1,241 @@
+"""The printer has no words of a language: all but C's own come from the dialect."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+import fusionq.codegen
+from fusionq.codegen.dialect import Dialect
+from fusionq.codegen.kernel_source import generate
+from fusionq.codegen.opencl import OPENCL_C
+from fusionq.codegen.opencl.reserved import RESERVED
+from fusionq.ir.functions import DEVICE_FUNCTIONS, FLOAT_FUNCTIONS, PREDICATES
+from fusionq.ir.nodes import (
+    ArrayDecl,
+    ArrayParam,
+    Atomic,
+    Barrier,
+    Binary,
+    Call,
+    Cast,
+    Const,
+    Expr,
+    Fence,
+    For,
+    GroupCall,
+    InstructionRecords,
+    ItemQuery,
+    Kernel,
+    Load,
+    Param,
+    Persistent,
+    ScalarParam,
+    Stmt,
+    Store,
+    Var,
+)
+from fusionq.ir.types import (
+    BOOL,
+    FLOAT16,
+    FLOAT32,
+    FLOAT64,
+    INT8,
+    INT32,
+    INT64,
+    SCALAR_TYPES,
+    UINT8,
+    UINT32,
+    UINT64,
+    ScalarType,
+)
+from tests.unit.codegen.built_kernels import GOLDEN_KERNELS
+from tests.unit.codegen.marker_dialect import MarkerWorkers, VectorWorkers, marker_dialect
+from tests.unit.megakernel.cases import sum_then_scale
+from tests.unit.megakernel.plans import persistent
+from tests.unit.targets import TWO_CORES
+
+BLOCKS, VECTORS = marker_dialect(MarkerWorkers()), marker_dialect(VectorWorkers())
+OF_ALL = {
+    "bool", "break", "case", "const", "continue", "default", "do", "else", "false", "for", "if",
+    "int", "return", "switch", "true", "typedef", "void", "while",
+}  # fmt: skip
+"""What the C family shares."""
+VARIABLES = {"remainder", "step"}
+"""Of helper functions; OpenCL C has functions of these names, which are not called."""
+ID = ItemQuery("global_id", 0)
+INTEGERS = (INT8, INT32, INT64, UINT8, UINT32, UINT64)
+FLOATS = (FLOAT16, FLOAT32, FLOAT64)
+
+
+def foreign_words(text: str) -> set[str]:
+    """Words of OpenCL C, and numbers with a C suffix, outside comments."""
+    code = re.sub(r"//.*", "", text)
+    words = {w for w in re.findall(r"\b[A-Za-z_]\w*", code) if not w.startswith("fq_")}
+    numbers = set(re.findall(r"\b[\d.]+(?:e[+-]?\d+)?[uUlLfFhH]+\b", code))
+    return {w for w in words - OF_ALL - VARIABLES if RESERVED.fullmatch(w)} | numbers
+
+
+def one(type: ScalarType) -> Const:
+    return Const(type, True if type.is_bool else 1.0 if type.is_float else 1)
+
+
+def everything() -> Kernel:
+    """Every type, operation, function and statement that a kernel over a range can have."""
+    params = [ArrayParam(f"a_{t.name}", t, 1) for t in SCALAR_TYPES.values()]
+    scalars = [ScalarParam(f"s_{t.name}", t) for t in SCALAR_TYPES.values()]
+    body = list(_statements())
+    results = {s.result: s for s in body if isinstance(s, Atomic | GroupCall)}
+    variables = tuple(
+        (name, s.value.type if isinstance(s, GroupCall) else INT32)
+        for name, s in results.items()
+        if name is not None
+    )
+    decls = (
+        ArrayDecl("here", FLOAT32, (4,), "private"),
+        ArrayDecl("shared", INT32, (8,), "local"),
+        ArrayDecl("bytes", UINT8, (8,), "local", "one"),
+        ArrayDecl("floats", FLOAT32, (8,), "local", "one"),
+    )
+    return Kernel("everything", 1, (*params, *scalars), variables, tuple(body), decls)
+
+
+def _statements() -> Iterator[Stmt]:
+    for at, value in enumerate(_values()):
+        yield Store(f"a_{value.type.name}", (Const(INT64, at),), value)
+    yield Barrier()
+    yield Fence("acq_rel", "device")
+    for op in ("add", "sub", "min", "max", "exchange", "store", "load"):
+        value = None if op == "load" else one(FLOAT32)
+        yield Atomic(op, "a_float32", (ID,), value, None, "relaxed", "device")
+    yield Atomic("xor", "shared", (Const(INT64, 0),), one(INT32), "old", "seq_cst", "work_group")
+    calls = [(f, op) for f in ("reduce", "inclusive_scan", "exclusive_scan")
+             for op in ("add", "mul", "min", "max", "and", "or", "xor")]  # fmt: skip
+    for number, (function, op) in enumerate(calls):
+        for type in (INT8, UINT64) if op in ("and", "or", "xor") else (INT8, UINT64, FLOAT16):
+            result = f"r{number}_{type.name}"
+            yield GroupCall(function, op, one(type), None, result)
+    yield GroupCall("any", None, one(BOOL), None, "some")
+    yield GroupCall("all", None, one(BOOL), None, "every")
+    yield GroupCall("broadcast", None, one(FLOAT64), Const(INT64, 3), "sent")
+    i = Var(INT64, "i")
+    sums = (Store("here", (Const(INT64, 0),), Load(FLOAT32, "floats", (i,))),)
+    yield For("i", Const(INT64, 0), Param(INT64, "s_int64"), Param(INT64, "s_int64"), sums)
+
+
+def _values() -> Iterator[Expr]:
+    for type in SCALAR_TYPES.values():
+        element = Load(type, f"a_{type.name}", (ID,))
+        yield from (Cast(other, element) for other in SCALAR_TYPES.values())
+        yield Param(type, f"s_{type.name}")
+    for type in INTEGERS:
+        element = Load(type, f"a_{type.name}", (ID,))
+        for op in ("add", "sub", "mul", "floordiv", "mod", "pow", "shl", "shr", "and", "xor"):
+            yield Binary(type, op, element, element)
+        for function in ("abs", "sign", "minimum", "maximum", "fmin", "fmax", "pymin", "pymax"):
+            arguments = (element,) if function in ("abs", "sign") else (element, element)
+            yield Call(type, function, arguments)
+        low = -(1 << type.bits - 1) if type.kind == "i" else (1 << type.bits) - 1
+        yield Const(type, low)
+    for type in FLOATS:
+        element = Load(type, f"a_{type.name}", (ID,))
+        for op in ("add", "truediv", "floordiv", "mod", "pow"):
+            yield Binary(type, op, element, element)
+        for function in ("abs", "sign", "minimum", "maximum", "fmin", "fmax", "pymin", "pymax"):
+            arguments = (element,) if function in ("abs", "sign") else (element, element)
+            yield Call(type, function, arguments)
+        for function, number in FLOAT_FUNCTIONS.items():
+            yield Call(type, function, (element,) * number)
+        yield from (Call(BOOL, function, (element,)) for function in PREDICATES)
+        yield from (Const(type, x) for x in (0.1, float("inf"), float("-inf"), float("nan")))
+    for name, (of, count) in DEVICE_FUNCTIONS.items():
+        if name != "record_row":
+            yield Call(SCALAR_TYPES[of], name, (ID,) * count)
+    queries = ("global_id", "global_range", "local_id", "local_range", "group_id", "group_range")
+    yield from (ItemQuery(query, 0) for query in queries)
+
+
+def recorded() -> Kernel:
+    """A persistent kernel that waits for boxes and for whole stages, with records."""
+    kernel = persistent(*sum_then_scale(100)).stage.kernel
+    body = kernel.body[0]
+    assert isinstance(body, Persistent)
+    records = InstructionRecords("clock", "kept", "base", "rows", 8, 6)
+    more = (ArrayParam("kept", INT64, 1), ScalarParam("base", INT64), ScalarParam("rows", INT64))
+    params = (*kernel.params, *more)
+    return replace(kernel, params=params, body=(replace(body, records=records),))
+
+
+KERNELS = {build.__name__: build for build in (*GOLDEN_KERNELS, everything, recorded)}
+
+
+@pytest.mark.parametrize("dialect", [BLOCKS, VECTORS], ids=["blocks", "vectors"])
+@pytest.mark.parametrize("name", KERNELS)
+def test_the_printer_writes_no_word_of_opencl(name: str, dialect: Dialect) -> None:
+    text = generate(KERNELS[name](), "strict", TWO_CORES, dialect).text
+    assert foreign_words(text) == set()
+    assert "KERNEL" in text
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_opencl_words_are_found_where_there_are_some(name: str) -> None:
+    found = foreign_words(generate(KERNELS[name](), "strict", TWO_CORES, OPENCL_C).text)
+    assert {"__kernel", "__global", "long"} <= found
+
+
+def test_every_primitive_of_workers_is_in_a_persistent_kernel() -> None:
+    words = {
+        "LANE", "WORKER", "WORKER_BARRIER", "BROADCAST", "LOAD_ACQUIRE", "FETCH_ADD_RELAXED",
+        "FETCH_ADD_RELEASE", "COMPARE_EXCHANGE", "STORE_RELAXED", "STORE_RELEASE", "PAUSE",
+        "INLINE", "OUTLINED", "UNLIKELY", "ORDER", "POINTER_TO_WORD", "KERNEL_OF_WORKERS", "CLOCK",
+    }  # fmt: skip
+    text = generate(recorded(), "strict", TWO_CORES, BLOCKS).text
+    assert words <= set(re.findall(r"\w+", text))
+
+
+def functions(text: str) -> dict[str, str]:
+    """The bodies of the functions of a file, by name."""
+    found = re.findall(r"^[^\n{}]*?\b(fq_\w+)\([^{}]*\) \{\n(.*?)^\}$", text, re.M | re.S)
+    return dict(found)
+
+
+def test_lanes_of_a_vector_poll_in_step() -> None:
+    """Each look is broadcast, so that the loop around it has one condition for all lanes."""
+    text = generate(recorded(), "strict", TWO_CORES, VECTORS).text
+    found = functions(text)
+    assert "return BROADCAST(seen);" in found["fq_look"]
+    assert "return BROADCAST(now);" in found["fq_now"]
+    assert "if (fq_waited < 2) fq_waited |= fq_wait_box_" in text
+    assert "fq_instruction < 0 || fq_given_up(fq_control, fq_lane)" in text
+
+
+def test_the_first_of_many_threads_polls_alone() -> None:
+    """The others are at the broadcast behind the loop: inside there is nothing that they miss."""
+    text = generate(recorded(), "strict", TWO_CORES, BLOCKS).text
+    found = functions(text)
+    calls = {"fq_look", "fq_given_up", "fq_wait", "fq_wait_all", "fq_wait_box_1", "fq_tell_stall"}
+    assert calls <= found.keys()
+    for name in (*calls, "fq_read", "fq_add", "fq_word", "fq_now"):
+        assert "BROADCAST" not in found[name] and "BARRIER" not in found[name], name
+    waits = re.findall(r"if \((.*)\) fq_waited \|= fq_wait_\w+\(", text)
+    assert waits and set(waits) == {"fq_lane == 0 && fq_waited < 2"}
+    assert "fq_waited = BROADCAST(fq_waited);" in text
+    assert "fq_instruction < 0 || BROADCAST(fq_given_up(fq_control, fq_lane))" in text
+    assert "{ PAUSE(); seen = fq_look(control, line, 0, lane); }" in found["fq_wait"]
+
+
+def test_only_their_callers_choose_a_dialect() -> None:
+    """No module of the printer imports OpenCL C."""
+    package = Path(fusionq.codegen.__file__).parent
+    for path in package.rglob("*.py"):
+        if "opencl" in path.relative_to(package).parts:
+            continue
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            names = [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+            names += [a.name for a in node.names] if isinstance(node, ast.Import) else []
+            assert not any(name.startswith("fusionq.codegen.opencl") for name in names), path
