@@ -180,7 +180,7 @@ def _tiled_lines(stage: ReportedStage) -> Iterator[Line]:
     for number, tiled in enumerate(stage.tiled):
         members = [kernels[s] for s in tiled.submissions]
         waits = "; ".join(
-            f"the stage {number - producer} before, items {shortened(items)}"
+            f"{_stage_before(number - producer)}, items {shortened(items)}"
             for producer, items in tiled.waits
         )
         key = _kernel_names(members), waits, members[0].range, members[0].span
@@ -195,6 +195,10 @@ def _tiled_lines(stage: ReportedStage) -> Iterator[Line]:
         ]
         if waits:
             yield [("    each tile waits for ", "magenta"), (waits, "")]
+
+
+def _stage_before(distance: int) -> str:
+    return "the stage before" if distance == 1 else f"the stage {distance} stages before"
 
 
 def _kernel_names(members: Sequence[SubmittedKernel]) -> str:
