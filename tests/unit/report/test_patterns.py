@@ -258,6 +258,22 @@ def test_launches_of_repeated_submissions_count_them_from_their_first() -> None:
     assert "\n  [k + j] double, j = 0 … 4  Range(1500)  " in text
 
 
+def test_launches_whose_submissions_are_no_progression_stand_apart() -> None:
+    queue = fq.FusionQueue("reference")
+    x, out = fq.Buffer(np.ones(N, np.float32)), fq.Buffer(N, np.float32)
+    with fq.fusion(queue, strategy="sequence") as fusion:
+        for several in (3, 5, 9):
+            for _ in range(several):
+                queue.submit(double, N, x, out)
+            queue.submit(smooth, N, out, x)
+    text = str(fusion.report)
+    assert len(fusion.report.stages) == 6
+    for number, submission in ((1, 3), (3, 9), (5, 19)):
+        assert f"\nLaunch {number} of 1 submission\n" in text
+        assert f"\n  [{submission}] smooth  Range(1500)  " in text
+    assert "\n  [k] double, k = 4 … 8  Range(1500)  " in text
+
+
 def test_advice_names_all_launches_that_it_concerns() -> None:
     queue = fq.FusionQueue("reference")
     out = fq.Buffer(N, np.float32)
