@@ -10,20 +10,45 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-GOLDEN = Path(__file__).parent / "golden"
+TESTS = Path(__file__).parent
+GOLDEN = TESTS / "golden"
 
 MARKERS = {
-    "unit": ["unit"],
-    "unit/benchmarks": ["slow"],
-    "unit/kernels": ["slow"],
-    "conformance": ["conformance"],
-    "e2e": ["e2e"],
-    "property": ["property", "slow"],
-    "protocol": ["protocol", "slow"],
-    "dpex": ["dpex", "slow"],
+    "unit": "unit",
+    "conformance": "conformance",
+    "e2e": "e2e",
+    "property": "property",
+    "protocol": "protocol",
+    "dpex": "dpex",
 }
-"""The markers of the tests in each directory and below it; pyproject.toml says what they mean.
-Single tests elsewhere are marked as slow where they stand."""
+"""The marker of the tests in each directory; pyproject.toml says what they mean."""
+
+SLOW = (
+    "dpex",
+    "e2e/test_docs_snippets.py",
+    "e2e/test_examples.py",
+    "e2e/test_interior.py",
+    "e2e/test_megakernels.py",
+    "e2e/test_mixed_shapes.py",
+    "e2e/test_several_offsets.py",
+    "e2e/test_tuning.py",
+    "protocol",
+    "unit/benchmarks/test_bench.py",
+    "unit/benchmarks/test_dpex_baseline.py",
+    "unit/benchmarks/test_strategy_cases.py",
+    "unit/cache/test_damaged_entries.py",
+    "unit/cache/test_processes.py",
+    "unit/kernels",
+    "unit/pictures/test_persistent_picture.py",
+    "unit/profiling/test_calibration.py",
+    "unit/profiling/test_persistent.py",
+)
+"""What the fast loop leaves out, beside single tests that are marked where they stand: three
+quarters of the suite's time."""
+
+ON_DEVICE = ("conformance", "unit/groups/test_atomics.py", "unit/groups/test_group_functions.py")
+"""Tests that run on the reference backend and on the SYCL device are in the fast loop on the
+reference backend; these are on both, since one device program of theirs checks a whole table."""
 
 EXAMPLES = {"dev": 10, "ci": 100, "nightly": 2800}
 """Profiles of Hypothesis: how many of a hundred examples that a test asks for it gets."""
@@ -53,11 +78,17 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
-        place = item.path.relative_to(Path(__file__).parent)
-        for directory, markers in MARKERS.items():
-            if place.is_relative_to(directory):
-                for marker in markers:
-                    item.add_marker(marker)
+        place = item.path.relative_to(TESTS)
+        if place.parts[0] in MARKERS:
+            item.add_marker(MARKERS[place.parts[0]])
+        parameters = getattr(getattr(item, "callspec", None), "params", {})
+        on_device = parameters.get("target") == "sycl" and not _is_in(place, ON_DEVICE)
+        if on_device or _is_in(place, SLOW):
+            item.add_marker("slow")
+
+
+def _is_in(place: Path, places: tuple[str, ...]) -> bool:
+    return any(place.is_relative_to(one) for one in places)
 
 
 def pytest_collection_finish() -> None:

@@ -107,6 +107,7 @@ def test_programs_on_the_sycl_device(program: Program, seed: int) -> None:
     check(program, None, seed)
 
 
+@pytest.mark.slow
 @needs_device
 @examples(1)
 @given(stage_programs(), SEEDS)

@@ -143,6 +143,7 @@ def test_the_summary(sycl_queue: fq.FusionQueue) -> None:
     assert sum(float(s.split()[-1]) for s in shares) == pytest.approx(100, abs=0.4)
 
 
+@pytest.mark.slow
 def test_equal_steps_are_a_line_a_kernel(sycl_queue: fq.FusionQueue) -> None:
     """In a persistent kernel, in launches, and timed by the host."""
     steps, n = 32, 1 << 14
@@ -221,6 +222,7 @@ sys.exit(3)
 """
 
 
+@pytest.mark.slow
 def test_the_command(sycl_queue: fq.FusionQueue, tmp_path: Path) -> None:
     pytest.importorskip("perfetto")
     pytest.importorskip("matplotlib")
