@@ -1,0 +1,96 @@
+"""Every program of the corpus, in every form: NumPy's result, the same bits by every strategy."""
+
+from __future__ import annotations
+
+from typing import get_args
+
+import numpy as np
+import pytest
+
+import fusionq as fq
+from fusionq.base.options import Strategy
+from fusionq.benchmarks.corpus.program import CorpusProgram
+from fusionq.benchmarks.corpus.programs import PROGRAMS
+from fusionq.benchmarks.corpus.workload import CorpusWorkload, Problem
+
+QUICKLY_BUILT = 6
+"""Submissions of a list whose persistent kernel a CPU's compiler is asked to build in a test."""
+
+
+def check_all(workload: CorpusWorkload, strategies: tuple[Strategy, ...]) -> None:
+    """The unfused run, then a fusion by each strategy, each against NumPy and the first."""
+    workload.submit()
+    workload.queue.wait()
+    workload.check(bit_for_bit=True)
+    for strategy in strategies:
+        workload.spoil()
+        with fq.fusion(workload.queue, strategy=strategy) as fusion:
+            workload.submit()
+        fusion.event.wait()
+        try:
+            workload.check(bit_for_bit=True)
+        except AssertionError as error:
+            raise AssertionError(f"strategy {strategy!r}: {error}") from None
+
+
+@pytest.mark.parametrize("program", PROGRAMS.values(), ids=lambda program: program.name)
+def test_every_strategy_gives_the_same_bits_on_the_interpreter(program: CorpusProgram) -> None:
+    queue = fq.FusionQueue("reference")
+    problem = Problem(program, program.sizes["tiny"])
+    for form in program.forms:
+        check_all(CorpusWorkload(problem, form, queue), get_args(Strategy))
+
+
+@pytest.mark.parametrize("program", PROGRAMS.values(), ids=lambda program: program.name)
+def test_fused_as_unfused_on_the_device(program: CorpusProgram) -> None:
+    try:
+        queue = fq.FusionQueue()
+    except fq.DeviceError as error:
+        pytest.skip(f"no SYCL device: {error}")
+    problem = Problem(program, program.sizes["tiny"])
+    for form in program.forms:
+        workload = CorpusWorkload(problem, form, queue)
+        check_all(workload, ("fused",))
+        report = queue.last_report
+        assert report is not None
+        if len(report.submissions) <= QUICKLY_BUILT:
+            workload.spoil()
+            check_all(workload, ("auto",))
+
+
+@pytest.mark.parametrize("program", PROGRAMS.values(), ids=lambda program: program.name)
+def test_a_description_is_whole(program: CorpusProgram) -> None:
+    assert len(program.forms) >= 2
+    assert len({form.name for form in program.forms}) == len(program.forms)
+    assert program.description and program.source and all(f.description for f in program.forms)
+    arrays = program.arrays(program.sizes["tiny"], np.random.default_rng(0))
+    assert set(program.inputs) <= arrays.keys()
+    assert program.outputs and set(program.outputs) <= arrays.keys() - set(program.inputs)
+    assert set(program.sizes) == {"tiny", "in cache", "out of cache"}
+    for size in program.sizes.values():
+        assert len(size) == len(program.axes)
+
+
+def test_there_are_enough_in_both_halves() -> None:
+    assert len(PROGRAMS) >= 40
+    halves = [program.half for program in PROGRAMS.values()]
+    assert 2 * halves.count("fit") / 3 < halves.count("report") < 3 * halves.count("fit") / 2
+
+
+def test_a_result_that_was_there_before_is_no_result() -> None:
+    """A run that does nothing is found, for every program."""
+    for program in PROGRAMS.values():
+        problem = Problem(program, program.sizes["tiny"])
+        workload = CorpusWorkload(problem, program.forms[0], fq.FusionQueue("reference"))
+        with pytest.raises(AssertionError, match=program.name):
+            workload.check(bit_for_bit=False)
+
+
+def test_a_written_input_is_found() -> None:
+    program = PROGRAMS["hotspot"]
+    problem = Problem(program, program.sizes["tiny"])
+    workload = CorpusWorkload(problem, program.forms[0], fq.FusionQueue("reference"))
+    workload.submit()
+    workload.host["power"][3, 3] = 7
+    with pytest.raises(AssertionError, match="input power"):
+        workload.check(bit_for_bit=False)
