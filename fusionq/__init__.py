@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from fusionq.base.config import set_disk_cache
 from fusionq.base.errors import (
     ArgumentError,
+    ArrayDetached,
     DeviceError,
     FusionAborted,
     FusionqError,
@@ -59,6 +60,7 @@ if TYPE_CHECKING:
 __all__ = [
     "AddressSpace",
     "ArgumentError",
+    "ArrayDetached",
     "AtomicRef",
     "Buffer",
     "DeviceError",

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Literal, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -14,19 +14,55 @@ from fusionq.codegen.device_source import DeviceSource
 from fusionq.ir.nodes import Kernel
 
 
+@dataclass(frozen=True, slots=True)
+class Abilities:
+    """What a backend can do and not every backend can."""
+
+    runtime: Literal["sycl"] | None
+    """Whose the objects are that ``native`` gives, of the backend and of its events."""
+    asynchronous: bool
+    """Whether a launch returns before it has run, and waits by itself for what it depends on."""
+    keeps_programs: bool = False
+    """Whether programs can outlive the process: ``keep`` and ``restore``."""
+    device_functions: frozenset[str] = frozenset()
+    """What kernels may ask of the device, see ``ir.functions.DEVICE_FUNCTIONS``."""
+
+
 class Allocation(Protocol):
-    """Device memory that the host can read and write too; freed when it is garbage."""
+    """Device memory, freed when it is garbage.
+
+    Its operations have happened when they return.  They do not wait for launches: whoever calls
+    them has waited for those that use the bytes.
+    """
 
     @property
-    def address(self) -> int: ...
-    @property
-    def nbytes(self) -> int: ...
-    @property
-    def handle(self) -> Any:
-        """The object that owns the memory (dpctl's for SYCL, NumPy's for the reference)."""
+    def address(self) -> int:
+        """Where it starts for kernels; no other memory of the process, the host's included, has
+        the same addresses."""
 
-    def host_view(self) -> npt.NDArray[np.uint8]:
-        """The bytes, shared, not copied."""
+    @property
+    def nbytes(self) -> int:
+        """Size as asked for."""
+
+    @property
+    def usm_interface(self) -> dict[str, Any] | None:
+        """``__sycl_usm_array_interface__`` of what owns the memory; None if that is no USM."""
+
+    def host_view(self) -> npt.NDArray[np.uint8] | None:
+        """The bytes, shared, not copied; None where the host does not see them."""
+
+    def read(self, into: npt.NDArray[np.uint8], offset: int = 0) -> None:
+        """Copy the bytes from ``offset`` on to contiguous memory of the host."""
+
+    def write(self, source: npt.NDArray[np.uint8], offset: int = 0) -> None:
+        """Overwrite the bytes from ``offset`` on with contiguous memory of the host."""
+
+    def copy(self, address: int, nbytes: int, offset: int = 0) -> None:
+        """Overwrite the bytes from ``offset`` on with ``nbytes`` at ``address``, in memory that
+        kernels of the same backend reach."""
+
+    def zero(self) -> None:
+        """Set all bytes to zero."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,12 +79,22 @@ Binding = ArrayBinding | bool | int | float | np.generic
 
 
 class DeviceEvent(Protocol):
-    def wait(self) -> None: ...
+    """The completion of a launch."""
+
+    def wait(self) -> None:
+        """Block until the launch has run."""
+
     @property
-    def complete(self) -> bool: ...
+    def complete(self) -> bool:
+        """Whether the launch has run."""
+
     @property
     def native(self) -> Any:
-        """dpctl's SyclEvent, or None."""
+        """The event of the runtime below, such as dpctl's SyclEvent; None where there is none."""
+
+    def times(self) -> tuple[int, int] | None:
+        """When the device started and ended the launch, which has run, in nanoseconds of the
+        device's clock; None where that was not recorded."""
 
 
 class Program(Protocol):
@@ -89,11 +135,38 @@ class Backend(Protocol):
     def info(self) -> DeviceInfo:
         """The device as people see it: ``target.device``."""
 
+    @property
+    def abilities(self) -> Abilities:
+        """What this backend can do and not every backend can."""
+
+    @property
+    def native(self) -> Any:
+        """The queue of the runtime below, such as a ``dpctl.SyclQueue``; None where there is
+        none."""
+
+    @property
+    def program_domain(self) -> Hashable:
+        """Equal for backends that can run each other's programs."""
+
+    @property
+    def memory_domain(self) -> Hashable:
+        """Equal for backends whose kernels reach each other's memory."""
+
     def allocate(self, nbytes: int) -> Allocation:
         """New memory, contents undefined; DeviceError if there is not enough."""
 
     def build(self, kernel: Kernel, fp: FloatMode) -> Program:
         """Compile; DeviceError with the compiler's log and the source if that fails."""
+
+    @property
+    def keep_domain(self) -> tuple[object, ...]:
+        """What a kept program depends on beside kernel and floating mode."""
+
+    def keep(self, program: Program) -> KeptProgram | None:
+        """``program`` as data; None for one that cannot outlive the process."""
+
+    def restore(self, kernel: Kernel, fp: FloatMode, kept: KeptProgram) -> Program:
+        """What ``build`` gives, from what it gave before; DeviceError as there."""
 
     def prepare(
         self, program: Program, arguments: Sequence[Binding], shape: LaunchShape
@@ -106,18 +179,3 @@ class Backend(Protocol):
     def adopt(self, interface: dict[str, Any]) -> None:
         """Check that this queue can reach memory described by ``__sycl_usm_array_interface__``;
         DeviceError (which device or context, and what to do) if not."""
-
-
-@runtime_checkable
-class KeepsPrograms(Protocol):
-    """A backend whose programs can outlive the process."""
-
-    @property
-    def keep_domain(self) -> tuple[object, ...]:
-        """What a kept program depends on beside kernel and floating mode."""
-
-    def keep(self, program: Program) -> KeptProgram | None:
-        """``program`` as data, or None."""
-
-    def restore(self, kernel: Kernel, fp: FloatMode, kept: KeptProgram) -> Program:
-        """What ``build`` gives, from what it gave before; DeviceError as there."""

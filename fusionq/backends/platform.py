@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from fusionq.backends.base import Backend
+from fusionq.backends.base import Backend, DeviceEvent
 from fusionq.base.target import DeviceInfo
 
 
 def _no(target: object) -> bool:
     return False
+
+
+def _none(native: object) -> None:
+    return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +37,9 @@ class Platform:
 
     recognises: Callable[[object], bool] = _no
     """Whether an object is a queue of the runtime below, to open a queue on."""
+
+    event: Callable[[object], DeviceEvent | None] = _none
+    """An event of the runtime below as one of ours; None for other objects."""
 
     filters: frozenset[str] = frozenset()
     """Other words than the name that targets of this platform begin with."""

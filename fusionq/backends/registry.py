@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterator
 
-from fusionq.backends.base import Backend
+from fusionq.backends.base import Backend, DeviceEvent
 from fusionq.backends.platform import Platform
 from fusionq.base.entry_points import names, registered
 from fusionq.base.errors import ArgumentError, DeviceError
@@ -39,6 +39,13 @@ def backend_for(target: object, profiling: bool = False) -> Backend:
         "a queue's target is None, a SYCL filter string such as 'opencl:cpu', a dpctl.SyclQueue "
         f"or 'reference', not {type(target).__name__}: {target!r}"
     )
+
+
+def event_of(native: object) -> DeviceEvent | None:
+    """An event of a device's runtime, such as a ``dpctl.SyclEvent``, as one of ours; None for other
+    objects."""
+    found = (platform.event(native) for platform in _platforms())
+    return next((event for event in found if event is not None), None)
 
 
 @functools.cache

@@ -41,13 +41,18 @@ def user_span() -> Span:
 
 def warn_aborted(message: str) -> None:
     """Issue a FusionAborted warning that points at the user's line."""
+    warn(message, FusionAborted)
+
+
+def warn(message: str, category: type[Warning]) -> None:
+    """Issue a warning that points at the user's line."""
     frame = user_frame()
     if frame is None or sys.is_finalizing():
         return
     file, line = frame.f_code.co_filename, frame.f_lineno
     warnings.warn_explicit(
         f"{file}:{line}: {message}",
-        FusionAborted,
+        category,
         filename=file,
         lineno=line,
         registry=frame.f_globals.setdefault("__warningregistry__", {}),

@@ -38,5 +38,9 @@ class MegakernelStalled(FusionqError, RuntimeError):
     """A bounded wait inside a megakernel ran out."""
 
 
+class ArrayDetached(UserWarning):
+    """A Buffer's memory has moved to another device; an array of ``Buffer.numpy()`` has not."""
+
+
 class FusionAborted(UserWarning):
     """Fusion mode ended by itself; the list ran unfused, with the same result."""

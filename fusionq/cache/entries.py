@@ -14,7 +14,7 @@ from typing import TypeVar
 
 from fusionq.analysis.kernel_facts import KernelFacts
 from fusionq.analysis.submission import ScalarArgument, Submission
-from fusionq.backends.base import KeepsPrograms, KeptProgram
+from fusionq.backends.base import Backend, KeptProgram
 from fusionq.base.config import debug_level
 from fusionq.base.options import FusionOptions
 from fusionq.base.target import FloatMode, Target
@@ -116,7 +116,7 @@ def keep_plans(
 
 
 # ----------------------------------------------------------------------------- programs
-def kept_program(backend: KeepsPrograms, kernel: Kernel, fp: FloatMode) -> KeptProgram | None:
+def kept_program(backend: Backend, kernel: Kernel, fp: FloatMode) -> KeptProgram | None:
     """What is kept of the program of ``kernel``."""
     contents = _read(_program(backend, kernel, fp), "program")
     if contents is None:
@@ -134,7 +134,7 @@ def kept_program(backend: KeepsPrograms, kernel: Kernel, fp: FloatMode) -> KeptP
 
 
 def keep_program(
-    backend: KeepsPrograms, kernel: Kernel, fp: FloatMode, program: Callable[[], KeptProgram | None]
+    backend: Backend, kernel: Kernel, fp: FloatMode, program: Callable[[], KeptProgram | None]
 ) -> None:
     """Remember the program of ``kernel``; ``program`` is only asked for where it is kept."""
 
@@ -160,7 +160,7 @@ def _structure(
     return key
 
 
-def _program(backend: KeepsPrograms, kernel: Kernel, fp: FloatMode) -> Callable[[], str | None]:
+def _program(backend: Backend, kernel: Kernel, fp: FloatMode) -> Callable[[], str | None]:
     return lambda: digest("program", backend.keep_domain, kernel, fp)
 
 

@@ -88,7 +88,9 @@ def bind(backend: Backend, run: PreparedRun, pending: SubmissionList) -> None:
                 run.scheduling.add(position)
     run.single = run.launches[0] if len(run.launches) == 1 else None
     run.bound_memory = tuple(used.values())
-    run.storages = [weakref.ref(s) for s in run.used(pending.memory)]
+    storages = run.used(pending.memory)
+    run.storages = [weakref.ref(s) for s in storages]
+    run.addresses = tuple(s.address for s in storages)
     run.memory = tuple(weakref.ref(m) if isinstance(m, Storage) else None for m in pending.memory)
     run.tokens = frozenset(m.token for m in pending.memory if isinstance(m, Storage))
 

@@ -8,7 +8,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING
 
 from fusionq.analysis.submission import Submission
-from fusionq.backends.base import Backend, KeepsPrograms, Program
+from fusionq.backends.base import Backend, Program
 from fusionq.base.call_site import warn_aborted
 from fusionq.base.errors import DeviceError, FusionRefused
 from fusionq.base.options import UNFUSED, FusionOptions
@@ -113,7 +113,7 @@ def plans_key(
     backend: Backend, submissions: tuple[Submission, ...], options: FusionOptions
 ) -> Hashable:
     """Under what the process keeps the plans of lists like ``submissions``."""
-    return _program_domain(backend), structure_key(submissions, options, backend.target)
+    return backend.program_domain, structure_key(submissions, options, backend.target)
 
 
 def _new_plan(
@@ -134,12 +134,6 @@ def _new_plan(
 
 
 # ------------------------------------------------------------------------------ programs
-def _program_domain(backend: Backend) -> Hashable:
-    """What must be equal for two backends to run each other's programs."""
-    domain: Hashable = getattr(backend, "program_domain", backend.target)
-    return domain
-
-
 def programs_of(
     backend: Backend, plan: Plan, options: FusionOptions, timings: dict[str, float]
 ) -> tuple[Program, ...]:
@@ -151,7 +145,7 @@ def program_of(
     backend: Backend, kernel: Kernel, fp: FloatMode, timings: dict[str, float]
 ) -> Program:
     """The program of ``kernel``, built only if no cache has it."""
-    key = (_program_domain(backend), kernel, fp)
+    key = (backend.program_domain, kernel, fp)
     program = PLANS.program(key)
     if program is None:
         program = _program(backend, kernel, fp, timings)
@@ -161,17 +155,14 @@ def program_of(
 
 def _program(backend: Backend, kernel: Kernel, fp: FloatMode, timings: dict[str, float]) -> Program:
     """The program of ``kernel``, from disk or built now."""
-    keeper = backend if isinstance(backend, KeepsPrograms) else None
+    keeps = backend.abilities.keeps_programs
     with timed(timings, "disk"):
-        kept = None if keeper is None else kept_program(keeper, kernel, fp)
+        kept = kept_program(backend, kernel, fp) if keeps else None
     started = perf_counter()
-    if keeper is not None and kept is not None:
-        program = keeper.restore(kernel, fp, kept)
-    else:
-        program = backend.build(kernel, fp)
+    program = backend.build(kernel, fp) if kept is None else backend.restore(kernel, fp, kept)
     add_seconds(timings, "build", program.build_seconds)
     add_seconds(timings, "codegen", max(perf_counter() - started - program.build_seconds, 0.0))
-    if keeper is not None and kept is None:
+    if keeps and kept is None:
         with timed(timings, "disk"):
-            keep_program(keeper, kernel, fp, lambda: keeper.keep(program))
+            keep_program(backend, kernel, fp, lambda: backend.keep(program))
     return program

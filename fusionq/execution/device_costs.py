@@ -55,7 +55,7 @@ def _measured(backend: Backend) -> tuple[Costs, bool]:
     group = min(target.largest_plain_group, target.device.max_work_group_size)
     memory = [backend.allocate(4 * _LARGE) for _ in range(2)]
     for block in memory:
-        block.host_view()[:] = 0
+        block.zero()
 
     def launches(elements: int, count: int) -> Callable[[], None]:
         bound = [ArrayBinding(block.address, (elements,), (1,)) for block in memory]

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Iterator
 from dataclasses import dataclass
-
-import numpy as np
-import numpy.typing as npt
 
 from fusionq.analysis.aliasing import distance, extent_of, places
 from fusionq.analysis.submission import ArrayArgument
 from fusionq.backends.base import Allocation, Backend
+from fusionq.memory.foreign import check_host_access, describe
 from fusionq.memory.storage import Storage
 from fusionq.submission.pending import SubmissionList, array_arguments
 
@@ -36,18 +33,21 @@ class Scratch:
     """The copies; an instance is a function from an array argument to the address of its copy,
     None where the list only reads that memory.
 
-    Raises DeviceError where there is not enough memory for them.
+    Raises DeviceError where there is not enough memory for them, or an array of another library
+    cannot be copied.
     """
 
     def __init__(self, backend: Backend, pending: SubmissionList) -> None:
         self._addresses: dict[Key, int] = {}
-        self._memory: list[Allocation] = []
-        self._contents: list[tuple[npt.NDArray[np.uint8], npt.NDArray[np.uint8] | None]] = []
-        """Each copy, and what it is a copy of; None where that has not been allocated."""
+        self._copies: list[tuple[Allocation, int, int, int | None]] = []
+        """Each copy, where in it the contents begin, how many bytes they are, and at what address
+        those are that it is a copy of; None where that has not been allocated."""
         self.nbytes = 0
         for held in pending.memory:
             if isinstance(held, Storage):
                 held.wait()
+            elif (foreign := describe(held)) is not None:
+                check_host_access(foreign)
         for extent in _written(pending):
             self._copy(backend, extent)
         self.restore()
@@ -58,11 +58,11 @@ class Scratch:
     def restore(self) -> None:
         """Give the copies the contents of the list's own memory again.  No launch may be using
         them."""
-        for copy, source in self._contents:
+        for copy, pad, nbytes, source in self._copies:
             if source is None:
-                copy.fill(0)
+                copy.zero()
             else:
-                np.copyto(copy, source)
+                copy.copy(source, nbytes, pad)
 
     def _copy(self, backend: Backend, extent: _Extent) -> None:
         origin, start = extent.arguments[0], extent.start
@@ -70,12 +70,8 @@ class Scratch:
         place = origin.offset - extent.offsets[0] if start is None else start
         pad = place % _ALIGNMENT
         copy = backend.allocate(max(extent.nbytes + pad, 1))
-        self._memory.append(copy)
         self.nbytes += extent.nbytes
-        source = None
-        if start is not None:
-            source = np.ctypeslib.as_array((ctypes.c_uint8 * extent.nbytes).from_address(start))
-        self._contents.append((copy.host_view()[pad : pad + extent.nbytes], source))
+        self._copies.append((copy, pad, extent.nbytes, start))
         for argument, offset in zip(extent.arguments, extent.offsets, strict=True):
             self._addresses[_key(argument)] = copy.address + pad + offset
 

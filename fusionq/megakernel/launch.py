@@ -7,6 +7,7 @@ from math import prod
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from fusionq.backends.base import (
     Allocation,
@@ -69,7 +70,7 @@ class PersistentLaunch:
 
     __slots__ = (
         "_backend", "_control", "_epoch", "_inner", "_labels", "_last", "_name", "_reported",
-        "_schedule", "_stall", "_words", "plan", "scheduling",
+        "_schedule", "_stall", "plan", "scheduling",
     )  # fmt: skip
 
     def __init__(
@@ -103,12 +104,10 @@ class PersistentLaunch:
         self._last: DeviceEvent | None = None
         self._reported = False
         self._schedule = backend.allocate(plan.words.nbytes)
-        self._schedule.host_view()[:] = plan.words.view(np.uint8)
+        self._schedule.write(plan.words.view(np.uint8))
         self._control = backend.allocate(plan.control_words * 4)
-        self._words = self._control.host_view().view(np.uint32)
-        self._words[:] = 0
-        line = target.control_line
-        self._stall = self._words[q.STALL * line :][:line]
+        self._control.zero()
+        self._stall = _StallRecord(self._control, target.control_line)
         own: dict[str, Binding] = {
             "schedule": _vector(self._schedule, len(plan.words)),
             "control": _vector(self._control, plan.control_words),
@@ -130,7 +129,7 @@ class PersistentLaunch:
     def launch(self, depends: Sequence[DeviceEvent] = ()) -> DeviceEvent:
         """Enqueue; returns at once.  The event's ``wait`` raises MegakernelStalled if a wait inside
         the kernel ran out; so does the next launch if nobody has been told."""
-        if self._epoch == 0xFFFFFFFF or self._stall[q.FLAG]:
+        if self._epoch == 0xFFFFFFFF or self._stall.is_set(self._last):
             self._renew()
         self._epoch += 1
         self._inner.set_scalar("epoch", self._epoch)
@@ -143,7 +142,7 @@ class PersistentLaunch:
         if not self._reported:
             self.check()
         self._epoch = 0
-        self._words[:] = 0
+        self._control.zero()
         self._reported = False
 
     def __del__(self) -> None:
@@ -154,7 +153,7 @@ class PersistentLaunch:
 
     def check(self) -> None:
         """Raise MegakernelStalled if a launch that has ended gave up waiting."""
-        stall = self._stall
+        stall = self._stall.words()
         if not stall[q.FLAG]:
             return
         self._reported = True
@@ -179,6 +178,37 @@ class PersistentLaunch:
             "are not complete. The queue can be used on; a device that is very busy may need "
             "strategy='sequence'. If it happens again, please report it with the list."
         )
+
+
+class _StallRecord:
+    """What the control memory says of a wait that ran out."""
+
+    __slots__ = ("_checked", "_control", "_line", "_shared")
+
+    def __init__(self, control: Allocation, line: int) -> None:
+        self._control, self._line = control, line
+        view = control.host_view()
+        words = None if view is None else view.view(np.uint32)
+        self._shared = None if words is None else words[q.STALL * line :][:line]
+        self._checked: DeviceEvent | None = None
+
+    def is_set(self, last: DeviceEvent | None) -> bool:
+        """Whether a launch up to ``last`` is known to have given up.  Where the host does not see
+        the memory, one that still runs is not asked: its event tells."""
+        if self._shared is not None:
+            return bool(self._shared[q.FLAG])
+        if last is None or last is self._checked or not last.complete:
+            return False
+        self._checked = last
+        return bool(self.words()[q.FLAG])
+
+    def words(self) -> npt.NDArray[np.uint32]:
+        """The record."""
+        if self._shared is not None:
+            return self._shared
+        words = np.empty(self._line, np.uint32)
+        self._control.read(words.view(np.uint8), words.nbytes * q.STALL)
+        return words
 
 
 class PersistentEvent:
@@ -206,6 +236,10 @@ class PersistentEvent:
     def native(self) -> Any:
         """See ``DeviceEvent``."""
         return self._inner.native
+
+    def times(self) -> tuple[int, int] | None:
+        """See ``DeviceEvent``."""
+        return self._inner.times()
 
 
 def _vector(allocation: Allocation, length: int) -> ArrayBinding:

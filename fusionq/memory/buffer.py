@@ -24,6 +24,7 @@ from fusionq.memory.foreign import (
     describe,
 )
 from fusionq.memory.fusing_queues import end_fusion_where_used
+from fusionq.memory.host_access import StoredArray, host_array, host_arrays
 from fusionq.memory.storage import Ownership, Storage
 from fusionq.memory.views import BasicIndex, basic_view
 
@@ -124,7 +125,8 @@ class Buffer:
             )
         self._init_empty(source.shape, target)
         self._storage.allocate(host_backend(), zeros=False)
-        np.copyto(self._host_array(), source, casting="same_kind")
+        with host_arrays([(self._stored, "write")]) as (into,):
+            np.copyto(into, source, casting="same_kind")
 
     def _init_adopted(self, array: Any, dtype: np.dtype[Any] | None) -> None:
         if isinstance(array, Buffer):
@@ -231,14 +233,16 @@ class Buffer:
 
     # ---------------------------------------------------------------------- contents
     def numpy(self) -> npt.NDArray[Any]:
-        """The contents as a NumPy array that shares the memory (no copy).
+        """The contents as a NumPy array that shares the memory (no copy) where the host sees it,
+        as on a CPU; a read-only copy where it does not (``write`` and ``host_task`` write there).
 
         Waits for the kernels that use the buffer, and ends fusion mode where a list uses it.
         Kernels submitted later write to the same memory: copy what must not change.  The array
-        keeps the memory alive.
+        keeps the memory alive.  A buffer that moves to a device which cannot reach its memory
+        shares it with the array no longer: an ArrayDetached warning says so.
         """
         self._settle("Buffer.numpy() of a buffer that the list uses")
-        return self._host_array()
+        return host_array(self._stored)
 
     def write(self, array: npt.ArrayLike) -> None:
         """Overwrite the contents with ``array``, of the same shape and of a dtype that converts
@@ -261,7 +265,8 @@ class Buffer:
             raise _refuse("this Buffer's memory was adopted from a read-only array")
         whole = self.nbytes == self._storage.nbytes and self.size > 0
         self._settle("Buffer.write() to a buffer that the list uses", zeros=not whole)
-        np.copyto(self._host_array(), source, casting="safe")
+        with host_arrays([(self._stored, "write")]) as (into,):
+            np.copyto(into, source, casting="safe")
 
     def _settle(self, cause: str, zeros: bool = True) -> None:
         """End the fusion modes that use this buffer, allocate it, wait for its kernels."""
@@ -271,12 +276,9 @@ class Buffer:
             storage.allocate(host_backend(), zeros)
         storage.wait()
 
-    def _host_array(self) -> npt.NDArray[Any]:
-        memory = self._storage.host_bytes()
-        array: npt.NDArray[Any] = np.ndarray(
-            self._shape, self._dtype, memory, self._offset, self._strides
-        )
-        return array
+    @property
+    def _stored(self) -> StoredArray:
+        return StoredArray(self._storage, self._shape, self._strides, self._offset, self._dtype)
 
     # ------------------------------------------------------------------------- views
     def __getitem__(self, key: BasicIndex | tuple[BasicIndex, ...]) -> Buffer:
@@ -299,6 +301,8 @@ class Buffer:
     ) -> npt.NDArray[Any]:
         """As ``numpy()``; a copy where ``copy`` or another ``dtype`` asks for one."""
         array = self.numpy()
+        if copy is False and self._storage.host_bytes() is None:
+            raise ValueError("the host does not see this Buffer's memory; it takes a copy")
         if dtype is not None and np.dtype(dtype) != self._dtype:
             if copy is False:
                 raise ValueError(f"a Buffer of {self._dtype} is no {np.dtype(dtype)} without copy")
@@ -312,7 +316,7 @@ class Buffer:
         self._settle("__sycl_usm_array_interface__ of a buffer that the list uses")
         storage = self._storage
         if storage.usm_interface is None or storage.address is None:
-            raise AttributeError("this Buffer's memory is ordinary host memory, not SYCL USM")
+            raise AttributeError("this Buffer's memory is not SYCL USM")
         itemsize = self._dtype.itemsize
         return {
             "data": (storage.address + self._offset, not storage.writable),
@@ -357,10 +361,7 @@ def host_view(array: ForeignArray) -> npt.NDArray[Any]:
     memory = Storage.adopted(
         array.address + below, above - below, array.writable, array.owner, array.usm_interface
     )
-    view: npt.NDArray[Any] = np.ndarray(
-        array.shape, array.dtype, memory.host_bytes(), -below, array.strides
-    )
-    return view
+    return host_array(StoredArray(memory, array.shape, array.strides, -below, array.dtype))
 
 
 def _check_same_dtype(found: np.dtype[Any], wanted: np.dtype[Any] | None) -> None:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import sys
+import weakref
 from collections import deque
 from collections.abc import Hashable
 from itertools import count
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from fusionq.backends.base import Allocation, Backend, DeviceEvent
-from fusionq.base.errors import DeviceError
+from fusionq.base.call_site import warn
+from fusionq.base.errors import ArrayDetached, DeviceError
 from fusionq.memory.fusing_queues import LOCK, QUEUES, end_fusion_where_used
 from fusionq.memory.region import Region
 
@@ -36,15 +38,20 @@ class Storage:
     """``nbytes`` of memory with a ``token`` that is never used again.
 
     The memory is allocated when first needed, filled with zeros, by the backend that needs it
-    first; or it is adopted from another object and then there from the start.
+    first, and moves where another backend needs it that cannot reach it; or it is adopted from
+    another object and then there from the start, and stays there.
     ``last_event`` is that of the last launch that used it, on ``last_backend``.
     """
 
+    moves: ClassVar[int] = 0
+    """How often memory has moved in this process: addresses of before may be stale."""
+
     __slots__ = (
         "__weakref__",
+        "_adopted",
         "_allocation",
-        "_bytes",
         "_home",
+        "_shared",
         "_watchers",
         "address",
         "last_backend",
@@ -67,7 +74,9 @@ class Storage:
         self.last_event: DeviceEvent | None = None
         self.last_backend: Backend | None = None
         self._allocation: Allocation | None = None
-        self._bytes: npt.NDArray[np.uint8] | None = None
+        self._adopted: npt.NDArray[np.uint8] | None = None
+        self._shared: weakref.ref[npt.NDArray[np.uint8]] | None = None
+        """The bytes as the host has been given them, as long as it has them."""
         self._home: Backend | None = None
         self._watchers: list[deque[int]] = []
 
@@ -85,13 +94,13 @@ class Storage:
         storage.owned = False
         storage.address = address
         storage.usm_interface = usm_interface
-        storage._bytes = np.asarray(HostBytes(address, nbytes, writable, owner))
+        storage._adopted = np.asarray(HostBytes(address, nbytes, writable, owner))
         return storage
 
     @property
     def writable(self) -> bool:
         """False for adopted memory that its owner declared read-only."""
-        return self._bytes is None or self._bytes.flags.writeable
+        return self._adopted is None or self._adopted.flags.writeable
 
     @property
     def region(self) -> Region:
@@ -112,27 +121,101 @@ class Storage:
             if self.address is not None:
                 return
             allocation = backend.allocate(max(self.nbytes, 1))
-            content = allocation.host_view()
             if zeros:
-                content.fill(0)
-            self._allocation, self._bytes, self._home = allocation, content, backend
-            self.usm_interface = getattr(allocation.handle, "__sycl_usm_array_interface__", None)
-            self.address = allocation.address
+                allocation.zero()
+            self._place(allocation, backend)
             self._tell_watchers()
 
     def make_reachable(self, backend: Backend) -> int:
-        """The address for kernels on ``backend``; DeviceError if it cannot reach the memory."""
+        """The address for kernels on ``backend``, to which the memory moves if it must;
+        DeviceError if it is adopted, and ``backend`` cannot reach it."""
         if self.address is None:
             self.allocate(backend)
-        assert self.address is not None
         if backend is not self._home:
-            check_reachable(backend, self.usm_interface, "a Buffer's memory")
+            try:
+                self._check_reachable(backend)
+            except DeviceError:
+                if not self.owned:
+                    raise
+                self._move(backend)
+        assert self.address is not None
         return self.address
 
-    def host_bytes(self) -> npt.NDArray[np.uint8]:
-        """The memory, shared, as bytes; it must have been allocated."""
-        assert self._bytes is not None
-        return self._bytes
+    def _place(self, allocation: Allocation, backend: Backend) -> None:
+        self._allocation, self._home = allocation, backend
+        self.usm_interface = allocation.usm_interface
+        self.address = allocation.address
+
+    def _check_reachable(self, backend: Backend) -> None:
+        home = self._home
+        if home is not None and home.memory_domain == backend.memory_domain:
+            return
+        if self.usm_interface is None and self.host_bytes() is None:
+            raise DeviceError(f"only {home.info.name if home else 'its device'} reaches the memory")
+        check_reachable(backend, self.usm_interface, "a Buffer's memory")
+
+    def _move(self, backend: Backend) -> None:
+        """Copy the contents to memory that ``backend`` reaches, and let the old memory go."""
+        with LOCK:
+            self.wait()
+            old, new = self._allocation, backend.allocate(max(self.nbytes, 1))
+            assert old is not None
+            view = old.host_view()
+            if view is None:
+                view = np.empty(old.nbytes, np.uint8)
+                old.read(view)
+            new.write(view[: self.nbytes])
+            if self._shared is not None and self._shared() is not None:
+                warn(
+                    f"a Buffer moves to {backend.info.name}, which cannot reach the memory that "
+                    "it has had so far; the arrays that Buffer.numpy() has given share that memory "
+                    "still, not the Buffer's: call numpy() again",
+                    ArrayDetached,
+                )
+            self._shared = None
+            self._place(new, backend)
+            Storage.moves += 1
+
+    # ------------------------------------------------------------------- on the host
+    def host_bytes(self) -> npt.NDArray[np.uint8] | None:
+        """The memory, shared, as bytes; None where the host does not see it.  It must have been
+        allocated."""
+        if self._adopted is not None:
+            return self._adopted
+        shared = None if self._shared is None else self._shared()
+        if shared is None:
+            assert self._allocation is not None and self.address is not None
+            if self._allocation.host_view() is None:
+                return None
+            shared = np.asarray(HostBytes(self.address, self.nbytes, True, self._allocation))
+            self._shared = weakref.ref(shared)
+        return shared
+
+    def read(self, start: int, nbytes: int) -> npt.NDArray[np.uint8]:
+        """A copy of ``nbytes`` from ``start`` on, of memory that has been allocated and that no
+        launch writes to."""
+        assert self._allocation is not None
+        into = np.empty(nbytes, np.uint8)
+        self._allocation.read(into, start)
+        return into
+
+    def write(self, source: npt.NDArray[np.uint8], start: int) -> None:
+        """Overwrite the bytes from ``start`` on, of memory that has been allocated and that no
+        launch uses."""
+        assert self._allocation is not None
+        self._allocation.write(source, start)
+
+    def copy(self, start: int, nbytes: int, source: Storage, source_start: int) -> bool:
+        """Overwrite ``nbytes`` from ``start`` on with another storage's, on their device; False,
+        and nothing done, where they are not on one, or the host sees the memory."""
+        mine, other = self._home, source._home
+        if mine is None or other is None or mine.memory_domain != other.memory_domain:
+            return False
+        if self.host_bytes() is not None:
+            return False
+        assert self._allocation is not None and source.address is not None
+        self._allocation.copy(source.address + source_start, nbytes, start)
+        return True
 
     def wait(self) -> None:
         """Block until the last launch that used this memory has run."""

@@ -10,7 +10,7 @@ from math import gcd
 import numpy as np
 import numpy.typing as npt
 
-from fusionq.backends.base import ArrayBinding, Backend
+from fusionq.backends.base import Allocation, ArrayBinding, Backend
 from fusionq.base.errors import DeviceError
 from fusionq.base.target import LaunchShape, Target
 from fusionq.execution.compile import program_of
@@ -91,7 +91,7 @@ def calibrate(backend: Backend) -> Calibration | str:
     The cycle counter is looked at in its place where it counts evenly and the same for all
     workers: on a CPU that takes a quarter of the time, and leaves the vector code around it alone.
     """
-    if "clock" not in getattr(backend, "device_functions", ()):
+    if "clock" not in backend.abilities.device_functions:
         return f"{backend.info.name} has no clock that kernels can read"
     try:
         _run(backend, _reading_kernel("clock"), _READS + 1, 1)
@@ -176,11 +176,17 @@ def _run(backend: Backend, kernel: Kernel, words: int, groups: int) -> npt.NDArr
     are work-groups of their own."""
     program = program_of(backend, kernel, "strict", {})
     memory = backend.allocate(8 * words)
-    array = memory.host_view()[: 8 * words].view(np.int64)
-    array[:] = 0
+    memory.zero()
     binding = ArrayBinding(memory.address, (words,), (1,))
     backend.prepare(program, [binding], LaunchShape((groups,), (1,))).launch().wait()
-    return array.copy()
+    return _words(memory, words)
+
+
+def _words(memory: Allocation, count: int) -> npt.NDArray[np.int64]:
+    """The first ``count`` int64 of the memory, as they are now."""
+    found = np.empty(count, np.int64)
+    memory.read(found.view(np.uint8))
+    return found
 
 
 def _kernel(name: str, variables: Sequence[str], body: Sequence[Stmt]) -> Kernel:
@@ -219,7 +225,7 @@ def _host_offset(backend: Backend) -> int:
         before = time.monotonic_ns()
         launch.launch().wait()
         after = time.monotonic_ns()
-        looks.append((before, int(memory.host_view()[:8].view(np.int64)[0]), after))
+        looks.append((before, int(_words(memory, 1)[0]), after))
     if all(before <= device <= after for before, device, after in looks):
         return 0
     before, device, after = min(looks, key=lambda look: look[2] - look[0])

@@ -68,12 +68,32 @@ class _StageRecords:
     groups: int
     every: int
     can_be_sampled: bool
-    reset: Callable[[Words], None]
+    prepare: Callable[[Words], None]
+    """Makes a launch's words ready to be written."""
     read: Callable[[Words], tuple[Decoded, tuple[Region, ...]]]
 
     def words(self, turn: int) -> Words:
-        """The words of the ``turn``-th launch since the buffer was read."""
-        return self.memory.host_view().view(np.int64)[turn * self.size : (turn + 1) * self.size]
+        """The words of the ``turn``-th launch since the buffer was read, to be read only."""
+        shared = self._shared(turn)
+        if shared is not None:
+            return shared
+        words = np.empty(self.size, np.int64)
+        self.memory.read(words.view(np.uint8), turn * self.size * WORD_BYTES)
+        return words
+
+    def reset(self, turn: int) -> None:
+        """Make the words of the ``turn``-th launch ready to be written."""
+        shared = self._shared(turn)
+        words = np.empty(self.size, np.int64) if shared is None else shared
+        self.prepare(words)
+        if shared is None:
+            self.memory.write(words.view(np.uint8), turn * self.size * WORD_BYTES)
+
+    def _shared(self, turn: int) -> Words | None:
+        view = self.memory.host_view()
+        if view is None:
+            return None
+        return view.view(np.int64)[turn * self.size : (turn + 1) * self.size]
 
 
 class ProfiledRun(PreparedRun):
@@ -202,18 +222,18 @@ class ProfiledRun(PreparedRun):
         groups: int,
         every: int,
         can_be_sampled: bool,
-        reset: Callable[[Words], None],
+        prepare: Callable[[Words], None],
         read: Callable[[Words], tuple[Decoded, tuple[Region, ...]]],
     ) -> Sequence[Binding]:
         depth = max(min(self._limit // size, _MOST_DEPTH), 1)
         memory = self._backend.allocate(WORD_BYTES * size * depth)
         base = self._lowered[stage].extra[1]
         records = _StageRecords(
-            size, depth, memory, base, timed, groups, every, timed and can_be_sampled, reset, read
+            size, depth, memory, base, timed, groups, every, timed and can_be_sampled, prepare, read
         )
         self._records[stage] = records
         for turn in range(depth):
-            reset(records.words(turn))
+            records.reset(turn)
         return ArrayBinding(memory.address, (size * depth,), (1,)), 0
 
     # -------------------------------------------------------------------------- launching
@@ -282,9 +302,8 @@ class ProfiledRun(PreparedRun):
             event.wait()
             records = self._records[stage]
             if records is not None:
-                words = records.words(turn)
-                self._take(stage, turn, submitted, records, words)
-                records.reset(words)
+                self._take(stage, turn, submitted, records, records.words(turn))
+                records.reset(turn)
         self._pending.clear()
         self._runs += self._turn
         self._turn = 0
@@ -356,7 +375,7 @@ class ProfiledRun(PreparedRun):
             event.wait()
             records = self._records[stage]
             if records is not None:
-                records.reset(records.words(turn))
+                records.reset(turn)
         self._pending.clear()
         self._turn = 0
 

@@ -111,6 +111,7 @@ class QueueSession:
         if (
             run is not None
             and is_current
+            and (not Storage.moves or run.is_in_place())
             and (not pending.values or run.rebind(pending.values, pending.submissions))
         ):
             return run

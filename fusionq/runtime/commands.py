@@ -6,7 +6,8 @@ have run when the call returns.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -18,9 +19,13 @@ from fusionq.ir.types import type_of_scalar
 from fusionq.memory.buffer import Buffer, host_backend, host_view
 from fusionq.memory.foreign import ForeignArray, describe
 from fusionq.memory.fusing_queues import LOCK, QUEUES
+from fusionq.memory.host_access import Access, copy_on_device, host_arrays
 from fusionq.memory.region import Region
 from fusionq.runtime.event import Event
 from fusionq.runtime.state import QueueState
+
+Operand = tuple[Buffer | ForeignArray, Access]
+"""What a command uses, and what it does to it."""
 
 
 def memcpy(queue: QueueState, dst: object, src: object) -> Event:
@@ -32,8 +37,15 @@ def memcpy(queue: QueueState, dst: object, src: object) -> Event:
             f"{user_span()}: memcpy copies between arrays of one shape and dtype, not from "
             f"{source.shape} {source.dtype} to {target.shape} {target.dtype}; slice or convert one"
         )
-    into, out_of = _host_arrays(queue, "memcpy", (target, True), (source, False))
-    np.copyto(into, out_of)
+    operands: list[Operand] = [(target, "write"), (source, "read")]
+    _settle(queue, "memcpy", operands)
+    if not (
+        isinstance(target, Buffer)
+        and isinstance(source, Buffer)
+        and copy_on_device(target._stored, source._stored)
+    ):
+        with _on_host("memcpy", operands) as (into, out_of):
+            np.copyto(into, out_of)
     return Event()
 
 
@@ -47,8 +59,9 @@ def fill(queue: QueueState, buffer: object, value: object) -> Event:
             f"{user_span()}: fill cannot put {value!r} into an array of {target.dtype}; give a "
             "number that the dtype can hold"
         )
-    (into,) = _host_arrays(queue, "fill", (target, True))
-    into[...] = element
+    _settle(queue, "fill", [(target, "write")])
+    with _on_host("fill", [(target, "write")]) as (into,):
+        into[...] = element
     return Event()
 
 
@@ -77,10 +90,11 @@ def host_task(queue: QueueState, function: Callable[..., object], *buffers: obje
             f"{user_span()}: host_task calls a function, not {type(function).__name__}; the order "
             "is host_task(function, *buffers)"
         )
-    operands = [(_operand("host_task", buffer), True) for buffer in buffers]
-    arrays = _host_arrays(queue, "host_task", *operands)
+    operands: list[Operand] = [(_operand("host_task", b), "read_write") for b in buffers]
+    _settle(queue, "host_task", operands)
     queue.launcher.backend.wait()
-    function(*arrays)
+    with _on_host("host_task", operands) as arrays:
+        function(*arrays)
     return Event()
 
 
@@ -104,32 +118,36 @@ def _require_writable(command: str, target: Buffer | ForeignArray) -> None:
         raise ArgumentError(f"{user_span()}: {command} cannot write to a read-only array")
 
 
-def _host_arrays(
-    queue: QueueState, command: str, *operands: tuple[Buffer | ForeignArray, bool]
-) -> list[npt.NDArray[Any]]:
-    """The operands (each with whether it is written) on the host, after ending the fusions and
-    waiting for the kernels that come before."""
+def _settle(queue: QueueState, command: str, operands: Sequence[Operand]) -> None:
+    """End the fusions and wait for the kernels that come before the command, and let its Buffers
+    have memory."""
     with LOCK:
         if queue.closed:
             raise FusionStateError(
                 f"{user_span()}: {command} on a closed queue; make a new FusionQueue"
             )
         for fusing in tuple(QUEUES):
-            if any(fusing.uses(_region(operand), writes) for operand, writes in operands):
+            if any(fusing.uses(_region(operand), how != "read") for operand, how in operands):
                 fusing.abort(f"{command} depends on the list")
-    arrays = []
     for operand, _ in operands:
         if isinstance(operand, Buffer):
             operand._storage.allocate(host_backend())
             operand._storage.wait()
-            arrays.append(operand._host_array())
         else:
             queue.launcher.backend.wait()
-            try:
-                arrays.append(host_view(operand))
-            except DeviceError as error:
-                raise DeviceError(f"{user_span()}: {command}: {error}") from None
-    return arrays
+
+
+@contextmanager
+def _on_host(command: str, operands: Sequence[Operand]) -> Iterator[list[npt.NDArray[Any]]]:
+    """The operands as NumPy arrays for as long as the block runs."""
+    try:
+        foreign = [host_view(operand) for operand, _ in operands if not isinstance(operand, Buffer)]
+    except DeviceError as error:
+        raise DeviceError(f"{user_span()}: {command}: {error}") from None
+    stored = [(operand._stored, how) for operand, how in operands if isinstance(operand, Buffer)]
+    with host_arrays(stored) as own:
+        sources = iter(own), iter(foreign)
+        yield [next(sources[not isinstance(operand, Buffer)]) for operand, _ in operands]
 
 
 def _region(operand: Buffer | ForeignArray) -> Region:

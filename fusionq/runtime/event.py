@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
-from contextlib import suppress
 from typing import Any
 
 from fusionq.backends.base import Backend, DeviceEvent
@@ -62,13 +60,9 @@ class Event:
         FusionStateError while pending, on a queue made without ``profiling=True``, on a backend
         without a clock, and where there was nothing to run.
         """
-        native = None if pending_list_of(self) is not None else self.native
-        times = None
-        if native is not None:
-            native.wait()
-            with suppress(Exception):  # what dpctl raises where the queue records no times
-                times = native.profiling_info_start, native.profiling_info_end
-        if times is None or not all(times):
+        event = None if pending_list_of(self) is not None else device_event_of(self)
+        times = None if event is None else event.times()
+        if times is None:
             raise FusionStateError(
                 f"{user_span()}: this event has no times; it needs work that has been launched, on "
                 "a SYCL device, by a queue made with FusionQueue(profiling=True)"
@@ -77,7 +71,8 @@ class Event:
 
     @property
     def native(self) -> Any:
-        """dpctl's SyclEvent; None while pending, and on backends that have none."""
+        """dpctl's SyclEvent, or the event of another device's runtime; None while pending, and
+        where the runtime has none."""
         event = device_event_of(self)
         return None if event is None else event.native
 
@@ -113,11 +108,11 @@ def as_dependence(dependence: object) -> Event | DeviceEvent:
     """An entry of ``depends_on``; ArgumentError for anything but an Event or a dpctl.SyclEvent."""
     if isinstance(dependence, Event):
         return dependence
-    dpctl = sys.modules.get("dpctl")
-    if dpctl is not None and isinstance(dependence, dpctl.SyclEvent):
-        from fusionq.backends.sycl.launch import SyclEvent
+    from fusionq.backends.registry import event_of
 
-        return SyclEvent(dependence)
+    event = event_of(dependence)
+    if event is not None:
+        return event
     raise ArgumentError(
         f"{user_span()}: depends_on takes Events, fusionq's or dpctl's SyclEvent, not "
         f"{type(dependence).__name__}"
@@ -125,14 +120,11 @@ def as_dependence(dependence: object) -> Event | DeviceEvent:
 
 
 def usable_dependences(backend: Backend, events: Sequence[DeviceEvent]) -> list[DeviceEvent]:
-    """Those of ``events`` that a launch on ``backend`` must still be told of.  Events that the
-    backend cannot wait for by itself are waited for here."""
-    usable = []
-    for event in events:
-        if event.complete:
-            continue
-        if event.native is None or backend.info.kind == "reference":
-            event.wait()
-        else:
-            usable.append(event)
-    return usable
+    """Those of ``events`` that a launch on ``backend`` must still be told of; a backend that
+    does not wait for them by itself has them waited for here."""
+    running = [event for event in events if not event.complete]
+    if backend.abilities.asynchronous:
+        return running
+    for event in running:
+        event.wait()
+    return []

@@ -34,12 +34,16 @@ class Launcher:
     ``last_event`` is that of the latest launch; the backend keeps launches in order.
     """
 
-    __slots__ = ("__weakref__", "_in_flight", "backend", "cache", "last_event", "profiler")
+    __slots__ = (
+        "__weakref__", "_in_flight", "_moves", "backend", "cache", "last_event", "profiler",
+    )  # fmt: skip
 
     def __init__(self, backend: Backend, cache: QueueCache) -> None:
         self.backend = backend
         self.cache = cache
         self.last_event: DeviceEvent | None = None
+        self._moves = Storage.moves
+        """``Storage.moves`` when the cache was last freed of launches whose memory has moved."""
         self._in_flight: deque[tuple[DeviceEvent, Sequence[object]]] = deque()
         self.profiler: Profiler | None = None
         """Where runs come from while a profile is taken."""
@@ -52,6 +56,8 @@ class Launcher:
         cache = self.cache
         if cache.stale:
             cache.drop_stale()
+        if Storage.moves != self._moves or self.profiler is not None:
+            self._bring(pending.memory)
         run = (
             cache.runs.get((options, *pending.entries))
             if self.profiler is None or not pending.entries
@@ -66,8 +72,10 @@ class Launcher:
 
     def run_single(self, entry: KnownSubmission, call: CallArguments) -> DeviceEvent | None:
         """Run one submission by itself; its event, None if there was nothing to run."""
+        if Storage.moves != self._moves or self.profiler is not None:
+            self._bring(call.memory)
         run = entry.plain
-        if run is None or call.values:
+        if run is None or call.values or run.has_moved:
             run = self._plain_run(entry, call)
         if self.profiler is not None:
             run = self.profiler.run_for(SubmissionList.of([entry], call), UNFUSED)
@@ -78,9 +86,14 @@ class Launcher:
             return SubmissionList.of([entry], call)
 
         run = entry.plain
-        if run is None or not run.rebind(call.values, lambda: single().submissions()):
+        if (
+            run is None
+            or run.has_moved
+            or not run.rebind(call.values, lambda: single().submissions())
+        ):
             from fusionq.execution.prepare import prepare
 
+            self._bring(call.memory)
             run = entry.plain = prepare(self.backend, single(), UNFUSED)
         return run
 
@@ -90,6 +103,9 @@ class Launcher:
         """Launch a list that has run once more, with other scalar ``values``; ``foreign`` are
         its foreign arrays.  FusionStateError if a Buffer that it uses was deleted."""
         run = ended.run
+        if run is not None and Storage.moves and not run.is_in_place():
+            run.used_again()
+            run = ended.run = self._prepare(ended.again(values, foreign), ended.options)
         if self.profiler is not None or (run is not None and run.profiled):
             if run is not None:
                 run.used_again()
@@ -106,12 +122,23 @@ class Launcher:
             return self.profiler.run_for(again, options)
         return self._prepare(again, options)
 
+    def _bring(self, memory: Sequence[object]) -> None:
+        """Let the memory that has been allocated move to where the backend reaches it, and forget
+        launches whose memory has moved."""
+        for held in memory:
+            if isinstance(held, Storage) and held.address is not None and held.owned:
+                held.make_reachable(self.backend)
+        if Storage.moves != self._moves:
+            self._moves = Storage.moves
+            self.cache.drop_moved()
+
     def _prepare(self, pending: SubmissionList, options: FusionOptions) -> PreparedRun:
         with timed(pending.admission, "import"):
             from fusionq.execution.prepare import empty_run, prepare
 
         if not pending.entries:
             return empty_run()
+        self._bring(pending.memory)
         run = prepare(self.backend, pending, options)
         self.cache.add_run((options, *pending.entries), run)
         for held in pending.memory:

@@ -68,8 +68,9 @@ class FusionQueue:
 
     @property
     def sycl_queue(self) -> Any:
-        """The dpctl.SyclQueue; None on the reference backend."""
-        return getattr(self._state.launcher.backend, "sycl_queue", None)
+        """The dpctl.SyclQueue; None where the queue is on no SYCL device."""
+        backend = self._state.launcher.backend
+        return backend.native if backend.abilities.runtime == "sycl" else None
 
     @property
     def last_report(self) -> Report | None:

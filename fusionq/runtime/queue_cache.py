@@ -62,6 +62,15 @@ class QueueCache:
                 if any(isinstance(a, ArrayArgument) and a.storage in stale for a in arguments):
                     del self.known[key]
 
+    def drop_moved(self) -> None:
+        """Forget the launches whose memory has moved since they were prepared."""
+        for key, run in tuple(self.runs.items()):
+            if not run.is_in_place():
+                del self.runs[key]
+        for entry in self.known.values():
+            if entry.plain is not None:
+                entry.plain.has_moved = not entry.plain.is_in_place()
+
     def clear(self) -> None:
         """Forget everything."""
         self.known.clear()

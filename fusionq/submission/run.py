@@ -59,11 +59,13 @@ class PreparedRun:
     """
 
     __slots__ = (
+        "addresses",
         "bound_memory",
         "bound_values",
         "built",
         "cache",
         "checks",
+        "has_moved",
         "last_use",
         "launches",
         "memory",
@@ -113,6 +115,10 @@ class PreparedRun:
         """The scalar arguments that a persistent kernel's schedule was made for."""
         self.storages: list[weakref.ref[Storage]] = []
         """Those of ``bound_memory``."""
+        self.addresses: tuple[int | None, ...] = ()
+        """Where those were when the launches were prepared."""
+        self.has_moved = False
+        """Whether it is known that one of the storages is no longer there."""
         self.tokens: frozenset[int] = frozenset()
         """The storages that the list names."""
         self.plan_depends_on_scalars = built.plan.validity.depends_on_scalars
@@ -148,6 +154,14 @@ class PreparedRun:
                 "the Buffers, or submit the list again"
             )
         return storages  # type: ignore[return-value]  # None was excluded
+
+    def is_in_place(self) -> bool:
+        """Whether the storages are where they were when the launches were prepared."""
+        return all(
+            storage is None or storage.address == address
+            for reference, address in zip(self.storages, self.addresses, strict=True)
+            for storage in (reference(),)
+        )
 
     def rebind(
         self, values: Sequence[ScalarValue], submissions: Callable[[], tuple[Submission, ...]]

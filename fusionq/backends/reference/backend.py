@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from fusionq.backends.base import Binding, Program
+from fusionq.backends.base import Abilities, Binding, KeptProgram, Program
 from fusionq.backends.reference.compile import compile_kernel
 from fusionq.backends.reference.launch import ReferenceLaunch, ReferenceProgram
 from fusionq.backends.reference.memory import HostAllocation
@@ -64,6 +64,18 @@ class ReferenceBackend:
         """The device as people see it."""
         return self.target.device
 
+    abilities = Abilities(runtime=None, asynchronous=False)
+    native = None
+    """There is no runtime below."""
+
+    memory_domain: Hashable = "host"
+    keep_domain: tuple[object, ...] = ()
+
+    @property
+    def program_domain(self) -> Hashable:
+        """Equal for backends that can run each other's programs."""
+        return self.target
+
     def allocate(self, nbytes: int) -> HostAllocation:
         """Page-aligned host memory, contents undefined; DeviceError if there is not enough."""
         return HostAllocation(nbytes)
@@ -77,6 +89,15 @@ class ReferenceBackend:
             return build_persistent(kernel, kernel.body[0], source, start)
         bind = compile_kernel(kernel)
         return ReferenceProgram(kernel, bind, source, time.perf_counter() - start)
+
+    def keep(self, program: Program) -> None:
+        """Programs are Python functions, which do not outlive the process."""
+
+    def restore(
+        self, kernel: Kernel, fp: FloatMode, kept: KeptProgram
+    ) -> ReferenceProgram | PersistentProgram:
+        """What ``build`` gives."""
+        return self.build(kernel, fp)
 
     def prepare(
         self, program: Program, arguments: Sequence[Binding], shape: LaunchShape

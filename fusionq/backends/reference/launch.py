@@ -33,6 +33,9 @@ class ReferenceEvent:
     def wait(self) -> None:
         """Nothing to wait for."""
 
+    def times(self) -> None:
+        """There is no clock."""
+
 
 @dataclass(frozen=True, slots=True)
 class ReferenceProgram:

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fusionq.backends.base import ArrayBinding
+from fusionq.backends.host_visible import HostVisible
 from fusionq.backends.reference.scalars import Scalar
 from fusionq.base.errors import DeviceError
 from fusionq.base.span import Span
@@ -21,8 +22,11 @@ class OutOfBounds(DeviceError, IndexError):
     """A kernel accesses an array outside its extents."""
 
 
-class HostAllocation:
+class HostAllocation(HostVisible):
     """Page-aligned host memory, which the system provides page by page on first touch."""
+
+    usm_interface: dict[str, Any] | None = None
+    """It is no USM."""
 
     def __init__(self, nbytes: int) -> None:
         try:
@@ -43,11 +47,6 @@ class HostAllocation:
     def nbytes(self) -> int:
         """Size as asked for."""
         return int(self._bytes.size)
-
-    @property
-    def handle(self) -> npt.NDArray[np.uint8]:
-        """The NumPy array that owns the memory."""
-        return self._bytes
 
     def host_view(self) -> npt.NDArray[np.uint8]:
         """The bytes, shared, not copied."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from typing import Any
 
-from fusionq.backends.base import Binding, KeptProgram, Program
+from fusionq.backends.base import Abilities, Binding, KeptProgram, Program
 from fusionq.backends.sycl.binary import code_generation_settings
 from fusionq.backends.sycl.devices import device_target, queue_for
 from fusionq.backends.sycl.launch import LaunchOrder, SyclLaunch
@@ -24,8 +24,12 @@ class SyclBackend:
     Raises DeviceError where there is no such device.
     """
 
-    device_functions = frozenset(DEVICE_FUNCTIONS)
-    """What kernels may ask of the device, see ``ir.functions``."""
+    abilities = Abilities(
+        runtime="sycl",
+        asynchronous=True,
+        keeps_programs=True,
+        device_functions=frozenset(DEVICE_FUNCTIONS),
+    )
 
     def __init__(self, target: Any = None, profiling: bool = False) -> None:
         self.sycl_queue = queue_for(target, profiling)
@@ -38,9 +42,19 @@ class SyclBackend:
         return self.target.device
 
     @property
+    def native(self) -> Any:
+        """The ``dpctl.SyclQueue``."""
+        return self.sycl_queue
+
+    @property
     def program_domain(self) -> Hashable:
         """Equal for backends that can run each other's programs: those of one SYCL context."""
         return ("sycl", self.sycl_queue.sycl_context, self.target)
+
+    @property
+    def memory_domain(self) -> Hashable:
+        """Equal for backends of one SYCL context, whose USM is theirs in common."""
+        return ("sycl", self.sycl_queue.sycl_context)
 
     def allocate(self, nbytes: int) -> SyclAllocation:
         """USM shared memory, contents undefined; DeviceError if there is not enough."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -44,6 +45,14 @@ class SyclEvent:
         """Whether the launch has run."""
         status = self.native.execution_status
         return bool(status == type(status).complete)
+
+    def times(self) -> tuple[int, int] | None:
+        """When the device started and ended the launch; None where the queue records no times."""
+        self.native.wait()
+        with suppress(Exception):  # what dpctl raises then
+            times = int(self.native.profiling_info_start), int(self.native.profiling_info_end)
+            return times if all(times) else None
+        return None
 
 
 class LaunchOrder:

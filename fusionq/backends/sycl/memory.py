@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from fusionq.backends.host_visible import HostVisible
 from fusionq.backends.sycl.runtime import load_dpctl
 from fusionq.base.errors import DeviceError
 
@@ -20,7 +21,7 @@ HUGE_PAGE = 2 << 20
 _HUGE_FROM = 4 << 20
 
 
-class SyclAllocation:
+class SyclAllocation(HostVisible):
     """USM shared memory; freed when this and all views of it are garbage."""
 
     __slots__ = ("_memory", "address", "nbytes")
@@ -31,9 +32,10 @@ class SyclAllocation:
         self.address: int = memory._pointer
 
     @property
-    def handle(self) -> Any:
-        """The ``dpctl.memory.MemoryUSMShared``."""
-        return self._memory
+    def usm_interface(self) -> dict[str, Any]:
+        """``__sycl_usm_array_interface__`` of the ``dpctl.memory.MemoryUSMShared``."""
+        interface: dict[str, Any] = self._memory.__sycl_usm_array_interface__
+        return interface
 
     def host_view(self) -> npt.NDArray[np.uint8]:
         """The bytes, shared, not copied."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 from fusionq.backends.platform import Platform
 from fusionq.backends.sycl.backend import SyclBackend
 from fusionq.backends.sycl.devices import device_info, opencl_devices
+from fusionq.backends.sycl.launch import SyclEvent
+from fusionq.backends.sycl.runtime import load_dpctl
 from fusionq.base.errors import DeviceError
 from fusionq.base.target import DeviceInfo
 
@@ -16,11 +18,17 @@ def _devices() -> list[DeviceInfo]:
         return []
 
 
-def _is_dpctl_queue(target: object) -> bool:
+def _is_of_dpctl(target: object) -> bool:
     return type(target).__module__.partition(".")[0] == "dpctl"
 
 
-_FILTERS = frozenset(("opencl", "level_zero", "cpu", "gpu", "accelerator"))
-"""What dpctl's filter strings begin with, but for those of other vendors' devices."""
+def _event(native: object) -> SyclEvent | None:
+    if _is_of_dpctl(native) and isinstance(native, load_dpctl().SyclEvent):
+        return SyclEvent(native)
+    return None
 
-PLATFORM = Platform(SyclBackend, _devices, _is_dpctl_queue, _FILTERS)
+
+_FILTERS = frozenset(("opencl", "level_zero", "cpu", "gpu", "accelerator"))
+"""What SYCL's filter strings begin with: a backend, or a type of device."""
+
+PLATFORM = Platform(SyclBackend, _devices, _is_of_dpctl, _event, _FILTERS)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from dataclasses import replace
 
-from fusionq.backends.base import Binding, Program
+from fusionq.backends.base import Abilities, Binding, Program
 from fusionq.backends.sycl.backend import SyclBackend
 from fusionq.backends.sycl.launch import SyclLaunch
 from fusionq.backends.sycl.program import SyclProgram
@@ -23,8 +23,8 @@ class DpexBackend(SyclBackend):
     installed or there is no such device.
     """
 
-    device_functions: frozenset[str] = frozenset()
-    """numba-dpex has no clock."""
+    abilities = Abilities(runtime="sycl", asynchronous=True)
+    """numba-dpex has no clock, and programs do not outlive the process."""
 
     def __init__(self, target: object = None, profiling: bool = False) -> None:
         load_numba_dpex()

@@ -290,7 +290,7 @@ def test_programs_are_looked_up_by_kernel_and_mode(
     target_queue: fq.FusionQueue, directory: Path
 ) -> None:
     backend = target_queue._state.launcher.backend
-    if not hasattr(backend, "keep_domain"):
+    if not backend.abilities.keeps_programs:
         assert run(PROGRAM, target_queue).report.plan.stages
         assert kept(directory, "program") == []
         return

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterator
+from contextlib import contextmanager
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 
 import fusionq as fq
@@ -61,6 +63,16 @@ def expected(rounds: int) -> list[int]:
         return list(a.numpy())
 
 
+@contextmanager
+def control_words(launch: PersistentLaunch) -> Iterator[npt.NDArray[np.uint32]]:
+    """The words of the control memory by lines, to be changed between launches."""
+    line = launch._backend.target.control_line
+    words = np.empty((launch.plan.control_words // line, line), np.uint32)
+    launch._control.read(words.reshape(-1).view(np.uint8))
+    yield words
+    launch._control.write(words.reshape(-1).view(np.uint8))
+
+
 @every_target
 def test_many_epochs_over_one_control_memory(
     target: str | None, made: list[PersistentLaunch]
@@ -83,12 +95,12 @@ def test_epochs_wrap(target: str | None, made: list[PersistentLaunch]) -> None:
         queue.wait()
         (launch,) = made
         plan, last = launch.plan, 0xFFFFFFFE
-        words = launch._words.reshape(-1, launch._backend.target.control_line)
-        words[q.HEAD, 0] = last * (len(plan.stage) + plan.workers) % (1 << 32)
-        words[q.ARRIVED, 0] = last * plan.workers % (1 << 32)
-        words[q.MODE, 0] = 2 * last % (1 << 32)
-        counted = words[q.FIRST_COUNTER :, 0].astype(np.int64)
-        words[q.FIRST_COUNTER :, 0] = counted * last % (1 << 32)
+        with control_words(launch) as words:
+            words[q.HEAD, 0] = last * (len(plan.stage) + plan.workers) % (1 << 32)
+            words[q.ARRIVED, 0] = last * plan.workers % (1 << 32)
+            words[q.MODE, 0] = 2 * last % (1 << 32)
+            counted = words[q.FIRST_COUNTER :, 0].astype(np.int64)
+            words[q.FIRST_COUNTER :, 0] = counted * last % (1 << 32)
         launch._epoch = last
         for _ in range(4):
             f.replay()
@@ -107,8 +119,8 @@ def test_a_stall_says_where_and_the_queue_goes_on(
         (launch,) = made
         launch.set_scalar("patience", 3)
         # Somebody else's counts: every wait of the next launch is one behind.
-        words = launch._words.reshape(-1, launch._backend.target.control_line)
-        words[q.FIRST_COUNTER :, 0] -= np.uint32(1)
+        with control_words(launch) as words:
+            words[q.FIRST_COUNTER :, 0] -= np.uint32(1)
         event = f.replay()
         with pytest.raises(MegakernelStalled) as caught:
             event.wait()
@@ -134,8 +146,8 @@ def test_a_stall_that_nobody_waited_for_is_told_by_the_queue(
         f.event.wait()
         (launch,) = made
         launch.set_scalar("patience", 3)
-        line = launch._backend.target.control_line
-        launch._words.reshape(-1, line)[q.FIRST_COUNTER :, 0] -= np.uint32(1)
+        with control_words(launch) as words:
+            words[q.FIRST_COUNTER :, 0] -= np.uint32(1)
         f.replay()
         with pytest.raises(MegakernelStalled):
             queue.wait()

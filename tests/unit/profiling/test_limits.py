@@ -61,12 +61,17 @@ def test_a_small_buffer_is_not_left(
     class Guarded:
         def __init__(self, memory, nbytes: int) -> None:
             self.memory, self.nbytes, self.address = memory, nbytes, memory.address
-            self.handle = memory.handle
             self.tail = memory.host_view()[nbytes:]
             self.tail[:] = 0xA5
 
         def host_view(self):
             return self.memory.host_view()[: self.nbytes]
+
+        def zero(self) -> None:
+            self.host_view().fill(0)
+
+        def __getattr__(self, name: str):
+            return getattr(self.memory, name)
 
     class Spy:
         def __init__(self, backend) -> None:

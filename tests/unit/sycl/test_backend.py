@@ -130,7 +130,8 @@ def test_allocation(device, nbytes):
     assert view.shape == (nbytes,)
     view[:] = 7
     assert memory.nbytes == nbytes
-    assert isinstance(memory.handle, dpctl.memory.MemoryUSMShared)
+    assert isinstance(memory.usm_interface["syclobj"], dpctl.SyclContext | dpctl.SyclQueue)
+    assert memory.usm_interface["data"][0] == memory.address
     assert memory.address % (HUGE_PAGE if nbytes > 4 << 20 else 64) == 0
     if nbytes:
         assert view.__array_interface__["data"][0] == memory.address

@@ -1,0 +1,35 @@
+"""Allocations that the host sees: their operations, on the host."""
+
+from __future__ import annotations
+
+import ctypes
+
+import numpy as np
+import numpy.typing as npt
+
+
+class HostVisible:
+    """The operations of an ``Allocation`` by way of ``host_view``."""
+
+    __slots__ = ()
+
+    def host_view(self) -> npt.NDArray[np.uint8]:
+        """The bytes, shared, not copied."""
+        raise NotImplementedError
+
+    def read(self, into: npt.NDArray[np.uint8], offset: int = 0) -> None:
+        """Copy the bytes from ``offset`` on to ``into``."""
+        np.copyto(into, self.host_view()[offset : offset + into.size])
+
+    def write(self, source: npt.NDArray[np.uint8], offset: int = 0) -> None:
+        """Overwrite the bytes from ``offset`` on with ``source``."""
+        np.copyto(self.host_view()[offset : offset + source.size], source)
+
+    def copy(self, address: int, nbytes: int, offset: int = 0) -> None:
+        """Overwrite the bytes from ``offset`` on with ``nbytes`` at ``address``, host memory."""
+        block = (ctypes.c_uint8 * nbytes).from_address(address)
+        self.write(np.ctypeslib.as_array(block), offset)
+
+    def zero(self) -> None:
+        """Set all bytes to zero."""
+        self.host_view().fill(0)
