@@ -12,12 +12,15 @@ from types import FrameType
 from fusionq.base.errors import FusionAborted
 from fusionq.base.span import Span
 
+_BETWEEN = {"contextlib", "copy", "pickle", "numpy"}
+"""Packages that call us on behalf of the user."""
+
 
 def _is_internal(frame: FrameType) -> bool:
     module = frame.f_globals.get("__name__", "")
-    if module == "contextlib":
-        return True
     package, _, rest = module.partition(".")
+    if package in _BETWEEN:
+        return True
     return package == "fusionq" and rest.partition(".")[0] not in ("kernels", "benchmarks")
 
 
@@ -27,6 +30,20 @@ def user_frame() -> FrameType | None:
     while frame is not None and _is_internal(frame):
         frame = frame.f_back
     return frame
+
+
+def is_inside(depth: int = 1) -> bool:
+    """Whether a function of this package is at work in this thread, ``depth`` frames above the
+    caller or further up.  The command line does not count: it runs users' scripts."""
+    frame: FrameType | None = sys._getframe()
+    for _ in range(1 + depth):
+        frame = None if frame is None else frame.f_back
+    while frame is not None:
+        module = frame.f_globals.get("__name__", "")
+        if module.startswith("fusionq.") and _is_internal(frame) and "fusionq.cli" not in module:
+            return True
+        frame = frame.f_back
+    return False
 
 
 def user_span() -> Span:
@@ -39,23 +56,29 @@ def user_span() -> Span:
     return Span(file, frame.f_lineno, text)
 
 
-def warn_aborted(message: str) -> None:
-    """Issue a FusionAborted warning that points at the user's line."""
-    warn(message, FusionAborted)
+def warn_aborted(message: str, otherwise: Span | None = None) -> None:
+    """Issue a FusionAborted warning, as ``warn`` does."""
+    warn(message, FusionAborted, otherwise)
 
 
-def warn(message: str, category: type[Warning]) -> None:
-    """Issue a warning that points at the user's line."""
+def warn(message: str, category: type[Warning], otherwise: Span | None = None) -> None:
+    """Issue a warning that points at the user's line; at ``otherwise`` where no code of the user's
+    is at work, as at the end of the program."""
     frame = user_frame()
-    if frame is None or sys.is_finalizing():
+    if sys.is_finalizing() or (frame is None and otherwise is None):
         return
-    file, line = frame.f_code.co_filename, frame.f_lineno
+    if frame is not None:
+        file, line = frame.f_code.co_filename, frame.f_lineno
+        registry = frame.f_globals.setdefault("__warningregistry__", {})
+    else:
+        assert otherwise is not None
+        file, line, registry = otherwise.file, otherwise.line, {}
     warnings.warn_explicit(
         f"{file}:{line}: {message}",
         category,
         filename=file,
         lineno=line,
-        registry=frame.f_globals.setdefault("__warningregistry__", {}),
+        registry=registry,
     )
 
 

@@ -14,6 +14,7 @@ from fusionq.analysis.submission import (
     Submission,
 )
 from fusionq.backends.base import ArrayBinding, Backend, Binding, PreparedLaunch
+from fusionq.base.errors import DeviceError
 from fusionq.memory.storage import Storage
 from fusionq.planning.plan import (
     ArgumentSource,
@@ -24,7 +25,7 @@ from fusionq.planning.plan import (
     StagePlan,
 )
 from fusionq.submission.pending import SubmissionList
-from fusionq.submission.run import PreparedRun
+from fusionq.submission.run import PreparedRun, selection
 
 if TYPE_CHECKING:
     from fusionq.backends.base import Program
@@ -42,8 +43,13 @@ def bind(backend: Backend, run: PreparedRun, pending: SubmissionList) -> None:
     run.setters = [[] for _ in pending.values]
     used: dict[object, int] = {}
 
-    def array_binding(argument: ArrayArgument, held: object) -> ArrayBinding:
-        address = run.address_of(backend, argument, held)
+    def array_binding(kernel: str, argument: ArrayArgument, held: object) -> ArrayBinding:
+        try:
+            address = run.address_of(backend, argument, held)
+        except DeviceError as error:
+            raise DeviceError(
+                f"argument {argument.name!r} ({argument.label}) of kernel {kernel!r}: {error}"
+            ) from error
         itemsize = argument.dtype.nbytes
         return ArrayBinding(
             address, argument.shape, tuple(stride // itemsize for stride in argument.strides)
@@ -64,7 +70,7 @@ def bind(backend: Backend, run: PreparedRun, pending: SubmissionList) -> None:
         held = pending.memory[position]
         if isinstance(held, Storage):
             used.setdefault(held.token, position)
-        return array_binding(argument, held)
+        return array_binding(submissions[source.submission].name, argument, held)
 
     plan = run.built.plan
     for k, (stage, program) in enumerate(zip(plan.stages, run.built.programs, strict=True)):
@@ -87,11 +93,10 @@ def bind(backend: Backend, run: PreparedRun, pending: SubmissionList) -> None:
             if name in scheduling:
                 run.scheduling.add(position)
     run.single = run.launches[0] if len(run.launches) == 1 else None
-    run.bound_memory = tuple(used.values())
+    run.used = selection(tuple(used.values()), len(pending.memory))
     storages = run.used(pending.memory)
     run.storages = [weakref.ref(s) for s in storages]
     run.addresses = tuple(s.address for s in storages)
-    run.memory = tuple(weakref.ref(m) if isinstance(m, Storage) else None for m in pending.memory)
     run.tokens = frozenset(m.token for m in pending.memory if isinstance(m, Storage))
 
 

@@ -23,7 +23,7 @@ from fusionq.memory.foreign import (
     contiguous_strides,
     describe,
 )
-from fusionq.memory.fusing_queues import end_fusion_where_used
+from fusionq.memory.fusing_queues import NOTED, end_fusion_where_used, settle
 from fusionq.memory.host_access import StoredArray, host_array, host_arrays
 from fusionq.memory.storage import Ownership, Storage
 from fusionq.memory.views import BasicIndex, basic_view
@@ -270,6 +270,8 @@ class Buffer:
 
     def _settle(self, cause: str, zeros: bool = True) -> None:
         """End the fusion modes that use this buffer, allocate it, wait for its kernels."""
+        if NOTED:
+            settle()
         storage = self._storage
         end_fusion_where_used(storage.region, cause)
         if storage.address is None:
@@ -294,6 +296,27 @@ class Buffer:
         return view
 
     __iter__ = None
+
+    # ------------------------------------------------------------------------ copies
+    def __copy__(self) -> Buffer:
+        """A Buffer with the same contents and flags and memory of its own; waits like
+        ``numpy()``."""
+        return Buffer(self.numpy(), **self._flags)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Buffer:
+        return self.__copy__()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickled are the contents and the flags; waits like ``numpy()``."""
+        return _made_again, (np.array(self.numpy()), self._flags)
+
+    @property
+    def _flags(self) -> dict[str, Any]:
+        return {
+            "promote_private": self._promotion == "private",
+            "promote_local": self._promotion == "local",
+            "internal": self._internal,
+        }
 
     # --------------------------------------------------------------------- protocols
     def __array__(
@@ -335,6 +358,10 @@ class Buffer:
     def __dlpack_device__(self) -> tuple[int, int]:
         """(kDLCPU, 0)."""
         return 1, 0
+
+
+def _made_again(contents: npt.NDArray[Any], flags: dict[str, Any]) -> Buffer:
+    return Buffer(contents, **flags)
 
 
 def _host_array(array: Any) -> npt.NDArray[Any]:

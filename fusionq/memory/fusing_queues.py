@@ -1,15 +1,21 @@
 """Which queues are in fusion mode, and the lock that orders every change of a queue's state.
 
 One lock for the whole process, because ending one queue's fusion mode can need another
-queue's state, and because a buffer's finalizer may run at any point of any thread.  Nothing
-but a finalizer waits for a device while holding it.
+queue's state.
+
+A finalizer may run at any point of any thread, also in the middle of a change.  So it only notes
+what is to be done; that is done at the next safe point: at once where nothing of this package is at
+work in the thread, else when the next public call begins.
 """
 
 from __future__ import annotations
 
+from collections import deque
+from collections.abc import Callable
 from threading import RLock
 from typing import Protocol
 
+from fusionq.base.call_site import is_inside
 from fusionq.memory.region import Region
 
 LOCK = RLock()
@@ -28,6 +34,27 @@ class FusingQueue(Protocol):
 
 QUEUES: list[FusingQueue] = []
 """The queues in fusion mode."""
+
+
+NOTED: deque[Callable[[], object]] = deque()
+"""What finalizers have noted."""
+
+
+def note(action: Callable[[], object]) -> None:
+    """Have ``action`` done at the next safe point; for finalizers, which call this directly."""
+    NOTED.append(action)
+    if not is_inside(2) and LOCK.acquire(blocking=False):
+        try:
+            settle()
+        finally:
+            LOCK.release()
+
+
+def settle() -> None:
+    """A safe point: do what finalizers have noted."""
+    with LOCK:
+        while NOTED:
+            NOTED.popleft()()
 
 
 def end_fusion_where_used(region: Region, cause: str) -> None:

@@ -6,6 +6,7 @@ import sys
 import weakref
 from collections import deque
 from collections.abc import Hashable
+from functools import partial
 from itertools import count
 from typing import Any, ClassVar
 
@@ -15,7 +16,7 @@ import numpy.typing as npt
 from fusionq.backends.base import Allocation, Backend, DeviceEvent
 from fusionq.base.call_site import warn
 from fusionq.base.errors import ArrayDetached, DeviceError
-from fusionq.memory.fusing_queues import LOCK, QUEUES, end_fusion_where_used
+from fusionq.memory.fusing_queues import LOCK, QUEUES, end_fusion_where_used, note
 from fusionq.memory.region import Region
 
 _tokens = count(1)
@@ -238,8 +239,11 @@ class Storage:
 
 
 class Ownership:
-    """Shared by a Buffer and its views; dies with the last of them, which ends fusion mode
-    where a list uses the memory (the list itself keeps only the storage alive)."""
+    """Shared by a Buffer and its views; dies with the last of them.
+
+    A list keeps the storage until it has run.  Where that is memory of its own, nobody can look at
+    it any more, and the list goes on; memory of others ends fusion mode, since they can.
+    """
 
     __slots__ = ("storage",)
 
@@ -247,9 +251,9 @@ class Ownership:
         self.storage = storage
 
     def __del__(self) -> None:
-        if QUEUES and not sys.is_finalizing():
-            cause = "the last reference to a Buffer of the list was deleted"
-            end_fusion_where_used(self.storage.region, cause)
+        if QUEUES and not self.storage.owned and not sys.is_finalizing():
+            cause = "the last reference to a Buffer around another object's memory was deleted"
+            note(partial(end_fusion_where_used, self.storage.region, cause))
 
 
 def check_reachable(backend: Backend, usm_interface: dict[str, Any] | None, what: str) -> None:

@@ -8,10 +8,11 @@ from typing import Any
 from fusionq.backends.base import Backend, DeviceEvent
 from fusionq.base.call_site import user_span
 from fusionq.base.errors import ArgumentError, FusionStateError
+from fusionq.base.not_copied import NotCopied
 from fusionq.submission.pending import SubmissionList
 
 
-class Event:
+class Event(NotCopied):
     """The completion of one submission, or of a fused list.
 
     While the submission waits in a list for fusion, the event is pending; it stays valid
@@ -24,7 +25,7 @@ class Event:
         self,
         device_event: DeviceEvent | None = None,
         submissions: SubmissionList | None = None,
-        index: int = 0,
+        index: int = -1,
     ) -> None:
         self._device_event = device_event
         self._list = submissions
@@ -100,8 +101,9 @@ def device_event_of(event: Event) -> DeviceEvent | None:
 
 def raise_failure(event: Event) -> None:
     """Raise the error that kept the event's work from running, if one did."""
-    if event._list is not None and event._list.error is not None:
-        raise event._list.error
+    error = None if event._list is None else event._list.error_of(event._index)
+    if error is not None:
+        raise error
 
 
 def as_dependence(dependence: object) -> Event | DeviceEvent:

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 from fusionq.analysis.submission import ScalarArgument
 from fusionq.base.call_site import user_span
 from fusionq.base.errors import ArgumentError, FusionStateError
+from fusionq.base.not_copied import NotCopied
 from fusionq.base.options import Barriers, FusionOptions, Promote, Strategy, checked_options
 from fusionq.base.target import FloatMode
 from fusionq.runtime.event import Event
 from fusionq.runtime.queue import FusionQueue
-from fusionq.runtime.state import QueueState
 from fusionq.submission.pending import SubmissionList, check_values
-from fusionq.submission.run import ScalarValue
+from fusionq.submission.run import CallArguments, ScalarValue
 
 if TYPE_CHECKING:
     from fusionq.report.report import Report
@@ -46,23 +46,27 @@ def fusion(
     An exception in the block ends fusion mode, runs unfused what was submitted before it, and
     goes on.
     """
-    return Fusion(queue._state, checked_options(strategy, barriers, require, promote, fp, tune))
+    return Fusion(queue, checked_options(strategy, barriers, require, promote, fp, tune))
 
 
-class Fusion:
+class Fusion(NotCopied):
     """One fusion.  After the block: ``event`` (of all of it), ``report``, ``replay()``."""
 
-    __slots__ = ("_event", "_foreign", "_list", "_options", "_queue")
+    __slots__ = ("_call", "_event", "_handle", "_list", "_options", "_queue")
 
-    def __init__(self, queue: QueueState, options: FusionOptions) -> None:
-        self._queue = queue
+    def __init__(self, queue: FusionQueue, options: FusionOptions) -> None:
+        self._queue = queue._state
+        self._handle: FusionQueue | None = queue
+        """The user's queue, which lives at least as long as the block."""
         self._options = options
         self._list: SubmissionList | None = None
-        self._foreign: Sequence[object] = ()
+        self._call: tuple[Sequence[object], Sequence[object]] = (), ()
+        """The list's memory, and what of it is foreign, for replays."""
         self._event: Event | None = None
 
     def __enter__(self) -> Fusion:
         self._list = self._queue.begin_list()
+        self._list.is_kept = True
         self._event = None
         return self
 
@@ -74,16 +78,24 @@ class Fusion:
     ) -> None:
         pending = self._list
         assert pending is not None
-        self._foreign = pending.foreign
         if kind is None:
             try:
                 self._event = self._queue.end_list(pending, self._options)
             except BaseException:
-                self._event = Event(None, pending, len(pending.entries) - 1)
+                self._event = Event(None, pending)
                 raise
+            finally:
+                self._take_over(pending)
         else:
             reason = f"an exception ended the block: {kind.__name__}: {error}"
             self._event = self._queue.end_list_unfused(pending, reason, quiet=True)
+            self._take_over(pending)
+
+    def _take_over(self, ended: SubmissionList) -> None:
+        """The list's memory is the fusion's, which can be replayed; events keep none."""
+        self._handle = None
+        self._call = ended.memory, ended.foreign
+        ended.let_go()
 
     @property
     def event(self) -> Event:
@@ -113,8 +125,10 @@ class Fusion:
         ``changed``: other values for scalar arguments, in this run only, named as in the
         ``submit`` calls or by the kernels' parameters.
 
-        FusionStateError inside the block, on a closed queue, or if a Buffer of the list was
-        deleted; ArgumentError for a name or value that does not fit.
+        The fusion keeps the memory that this needs, also of Buffers that were deleted.
+
+        FusionStateError inside the block and on a closed queue; ArgumentError for a name or value
+        that does not fit.
         """
         ended = self._list
         if ended is None or not ended.ended:
@@ -123,7 +137,7 @@ class Fusion:
                 "the list for the first time"
             )
         values = _changed_values(ended, changed) if changed else ended.values
-        return self._queue.replay(ended, values, self._foreign)
+        return self._queue.replay(ended, CallArguments(*self._call, values))
 
 
 def _changed_values(ended: SubmissionList, changed: dict[str, ScalarValue]) -> list[ScalarValue]:

@@ -13,7 +13,7 @@ from fusionq.memory.storage import Storage
 from fusionq.runtime.event import usable_dependences
 from fusionq.runtime.queue_cache import QueueCache
 from fusionq.submission.pending import KnownSubmission, SubmissionList, use_numbers
-from fusionq.submission.run import CallArguments, PreparedRun, ScalarValue
+from fusionq.submission.run import CallArguments, PreparedRun
 
 
 class Profiler(Protocol):
@@ -50,9 +50,9 @@ class Launcher:
         for listener in launcher_listeners:
             listener(self)
 
-    def run_list(self, pending: SubmissionList, options: FusionOptions) -> None:
-        """Run a list as its plan says.  Raises FusionRefused, PromotionConflict, ArgumentError
-        before anything has run, DeviceError."""
+    def run_for(self, pending: SubmissionList, options: FusionOptions) -> PreparedRun:
+        """How the list runs.  Raises FusionRefused, PromotionConflict, ArgumentError, and
+        DeviceError where a kernel cannot be built or memory not be had."""
         cache = self.cache
         if cache.stale:
             cache.drop_stale()
@@ -67,6 +67,10 @@ class Launcher:
             run = self._prepare(pending, options)
             pending.cache, pending.timings = run.cache, run.timings
         run.last_use = next(use_numbers)
+        return run
+
+    def run_list(self, pending: SubmissionList, run: PreparedRun, options: FusionOptions) -> None:
+        """Launch a list as ``run``; DeviceError."""
         events = self._launch(run, run.used(pending.memory), pending.foreign, pending.depends)
         pending.end(run, options, events)
 
@@ -97,24 +101,22 @@ class Launcher:
             run = entry.plain = prepare(self.backend, single(), UNFUSED)
         return run
 
-    def run_again(
-        self, ended: SubmissionList, values: Sequence[ScalarValue], foreign: Sequence[object]
-    ) -> None:
-        """Launch a list that has run once more, with other scalar ``values``; ``foreign`` are
-        its foreign arrays.  FusionStateError if a Buffer that it uses was deleted."""
+    def run_again(self, ended: SubmissionList, call: CallArguments) -> None:
+        """Launch a list that has run once more, with the memory and the scalars of ``call``."""
+
+        def again() -> SubmissionList:
+            return SubmissionList.of(ended.entries, call)
+
         run = ended.run
         if run is not None and Storage.moves and not run.is_in_place():
-            run.used_again()
-            run = ended.run = self._prepare(ended.again(values, foreign), ended.options)
+            run = ended.run = self._prepare(again(), ended.options)
         if self.profiler is not None or (run is not None and run.profiled):
-            if run is not None:
-                run.used_again()
-            run = ended.run = self._run_of(ended.again(values, foreign), ended.options)
+            run = ended.run = self._run_of(again(), ended.options)
         elif run is None:
-            run = ended.run = self._prepare(ended.again(values, foreign), UNFUSED)
-        elif values and not run.rebind(values, lambda: ended.again(values, foreign).submissions()):
-            run = self._prepare(ended.again(values, foreign), ended.options)
-        self._launch(run, run.used_again(), foreign, ())
+            run = ended.run = self._prepare(again(), UNFUSED)
+        elif call.values and not run.rebind(call.values, lambda: again().submissions()):
+            run = self._prepare(again(), ended.options)
+        self._launch(run, run.used(call.memory), call.foreign, ())
 
     def _run_of(self, again: SubmissionList, options: FusionOptions) -> PreparedRun:
         """The run of a list that has run before, with a profile or without."""

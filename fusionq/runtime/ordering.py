@@ -8,7 +8,10 @@ need later submissions of each other, the lists run unfused, in the order of sub
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
+from fusionq.backends.base import DeviceEvent
+from fusionq.base.errors import DeviceError
 from fusionq.memory.region import Region
 from fusionq.memory.storage import Storage
 from fusionq.submission.pending import KnownSubmission, SubmissionList
@@ -19,8 +22,10 @@ Access = tuple[int, Region, bool]
 
 
 def _accesses(pending: SubmissionList) -> list[Access]:
-    found = zip(pending.entry_of_access(), pending.accesses(), strict=True)
-    return [(pending.numbers[e], region, stores) for e, (region, stores) in found]
+    return [
+        (pending.numbers[position], region, stores)
+        for position, region, stores in pending.accesses_by_submission()
+    ]
 
 
 def precedes(first: SubmissionList, second: SubmissionList) -> bool:
@@ -52,42 +57,67 @@ def lists_before(
 
 def run_unfused(lists: Mapping[SubmissionList, str]) -> None:
     """Run all submissions of ``lists`` one by one, in the order in which they were made, each on
-    its queue; the reasons go into the reports.  An error ends its list, and is kept there."""
-    steps = sorted(
-        (
-            (number, n, piece)
-            for n, pending in enumerate(lists)
-            for number, piece in _steps(pending)
-        ),
-        key=lambda step: step[0],
-    )
+    its queue; the reasons go into the reports.  An error is kept with its list; what uses memory
+    that a submission with an error would have written does not run, all else does."""
     ordered = list(lists)
+    steps = sorted((step for n, pending in enumerate(ordered) for step in _steps(n, pending)))
     depends = {pending: pending.depends for pending in ordered}
-    for _, n, (entry, call) in steps:
-        pending = ordered[n]
-        if pending.error is not None:
-            continue
-        assert pending.owner is not None
+    events: dict[SubmissionList, list[DeviceEvent | None]] = {pending: [] for pending in ordered}
+    lost: list[tuple[Region, str]] = []
+    """What was not written, and by which kernel."""
+    for step in steps:
+        pending = ordered[step.list]
+        event = None
         try:
-            call.depends = depends[pending]
-            event = pending.owner.run_single(entry, call)
-        except Exception as error:
-            pending.error = error
-        else:
-            pending.events = [*pending.events, event]
+            _check_not_lost(step, lost)
+            step.call.depends = depends[pending]
+            assert pending.owner is not None
+            event = pending.owner.run_single(step.entry, step.call)
             depends[pending] = ()
+        except Exception as error:
+            pending.error = pending.error or error
+            pending.errors = {**pending.errors, len(events[pending]): error}
+            lost += [(region, step.entry.submission.name) for region, stores in step.uses if stores]
+        events[pending].append(event)
     for pending, reason in lists.items():
+        pending.events = events[pending]
         failed = "" if pending.error is None else f"; and then an error: {pending.error}"
         pending.end_unfused(reason + failed)
 
 
-def _steps(pending: SubmissionList) -> Iterator[tuple[int, tuple[KnownSubmission, CallArguments]]]:
-    """Each submission of a list: its number, and what it was called with."""
+def _check_not_lost(step: _Step, lost: Sequence[tuple[Region, str]]) -> None:
+    for region, _ in step.uses:
+        for gone, kernel in lost:
+            if region.overlaps(gone):
+                submission = step.entry.submission
+                raise DeviceError(
+                    f"{submission.span}: kernel {submission.name!r} was not run, since it uses "
+                    f"memory that kernel {kernel!r} would have written, which could not be run"
+                )
+
+
+@dataclass(frozen=True, order=True)
+class _Step:
+    """A submission of a list: its number among those of all queues, what it was called with, and
+    the memory that it uses, with whether it stores to it."""
+
+    number: int
+    list: int
+    entry: KnownSubmission = field(compare=False)
+    call: CallArguments = field(compare=False)
+    uses: tuple[tuple[Region, bool], ...] = field(compare=False)
+
+
+def _steps(place: int, pending: SubmissionList) -> Iterator[_Step]:
     at = value = 0
-    for number, entry in zip(pending.numbers, pending.entries, strict=True):
-        memory: Sequence[object] = pending.memory[at : at + len(entry.stores)]
+    uses: dict[int, list[tuple[Region, bool]]] = {}
+    for position, region, stores in pending.accesses_by_submission():
+        uses.setdefault(position, []).append((region, stores))
+    for position, (number, entry) in enumerate(zip(pending.numbers, pending.entries, strict=True)):
+        memory = pending.memory[at : at + len(entry.stores)]
         at += len(memory)
         foreign = [held for held in memory if not isinstance(held, Storage)]
         values = pending.values[value : value + entry.scalars]
         value += entry.scalars
-        yield number, (entry, CallArguments.of(memory, foreign, values))
+        call = CallArguments(memory, foreign, values)
+        yield _Step(number, place, entry, call, tuple(uses.get(position, ())))

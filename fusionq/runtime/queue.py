@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable
+from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
@@ -10,11 +12,12 @@ import numpy as np
 
 from fusionq.base.call_site import user_span
 from fusionq.base.errors import FusionStateError
+from fusionq.base.not_copied import NotCopied
 from fusionq.base.options import DEFAULT, checked_options
 from fusionq.base.target import DeviceInfo
 from fusionq.language.ranges import NdRange, Range
 from fusionq.memory.buffer import Buffer
-from fusionq.memory.fusing_queues import LOCK, QUEUES
+from fusionq.memory.fusing_queues import LOCK, NOTED, QUEUES, note, settle
 from fusionq.runtime.event import Event
 from fusionq.runtime.launcher import Launcher
 from fusionq.runtime.queue_cache import QueueCache
@@ -31,7 +34,7 @@ RangeLike = int | tuple[int, ...] | Range | NdRange
 ArrayLike = Buffer | np.ndarray[Any, Any]
 
 
-class FusionQueue:
+class FusionQueue(NotCopied):
     """An in-order queue of kernels on one device.
 
     ``target``: None (the default SYCL device), a SYCL filter string such as ``"opencl:cpu"``, a
@@ -109,8 +112,9 @@ class FusionQueue:
         if type(space) is not int and type(space) is not Range and type(space) is not NdRange:
             space = range_or_none(range)
         key: list[object] = [kernel, space]
-        call = CallArguments()
-        memory, values = call.memory, call.values
+        memory: list[object] = []
+        values: list[ScalarValue] = []
+        call = CallArguments(memory, (), values)
         for arg in args:
             if type(arg) is Buffer:
                 key.append(arg._token)
@@ -119,8 +123,10 @@ class FusionQueue:
                 key.append(type(arg))
                 values.append(arg)  # type: ignore[arg-type]  # one of SCALAR_CLASSES
             else:
-                key.append(sort_argument(arg, call))
+                key.append(sort_argument(arg, call, memory, values))
         state = self._state
+        if NOTED:
+            settle()
         with LOCK:
             try:
                 entry = self._known[tuple(key)]
@@ -206,6 +212,11 @@ class FusionQueue:
     def close(self) -> None:
         """End fusion mode, wait, and take no more submissions.  Closing twice is harmless."""
         self._state.close()
+
+    def __del__(self) -> None:
+        state: QueueState | None = getattr(self, "_state", None)
+        if state is not None and state.list is not None and not sys.is_finalizing():
+            note(partial(state.abort, "the queue went out of scope"))
 
     def __enter__(self) -> FusionQueue:
         return self

@@ -10,11 +10,17 @@ from weakref import WeakSet
 
 from fusionq.backends.base import DeviceEvent
 from fusionq.base.call_site import user_span, warn_aborted
-from fusionq.base.errors import ArgumentError, FusionRefused, FusionStateError, PromotionConflict
+from fusionq.base.errors import (
+    ArgumentError,
+    DeviceError,
+    FusionRefused,
+    FusionStateError,
+    PromotionConflict,
+)
 from fusionq.base.options import FusionOptions
 from fusionq.base.phases import timed
 from fusionq.base.target import Target
-from fusionq.memory.fusing_queues import LOCK, QUEUES
+from fusionq.memory.fusing_queues import LOCK, NOTED, QUEUES, settle
 from fusionq.memory.region import Region
 from fusionq.runtime.event import (
     Event,
@@ -26,7 +32,7 @@ from fusionq.runtime.event import (
 from fusionq.runtime.launcher import Launcher
 from fusionq.runtime.ordering import lists_before, precedes, run_unfused
 from fusionq.submission.pending import KnownSubmission, SubmissionList
-from fusionq.submission.run import CallArguments, ScalarValue
+from fusionq.submission.run import CallArguments
 
 if TYPE_CHECKING:
     from fusionq.report.report import Report
@@ -62,6 +68,8 @@ class QueueState:
     def begin_list(self) -> SubmissionList:
         """``start_fusion``; the list that submissions will join."""
         with LOCK:
+            if NOTED:
+                settle()
             problem = (
                 "start_fusion on a closed queue; make a new FusionQueue"
                 if self.closed
@@ -83,16 +91,17 @@ class QueueState:
         """Leave fusion mode and run ``pending``, if that has not happened yet; the event of
         all that the queue has run so far."""
         with LOCK:
+            if NOTED:
+                settle()
             self.ended = None
             if not pending.ended:
                 self.leave_fusion_mode(pending)
                 if not pending.entries:
                     warn_aborted("nothing was submitted between start_fusion and its end")
                 try:
-                    if not self._runs_with_others(pending):
-                        self.launcher.run_list(pending, options)
-                except (FusionRefused, PromotionConflict, ArgumentError) as error:
-                    self._run_unfused(pending, str(error))
+                    if not QUEUES or not self._runs_with_others(pending):
+                        self._run_list(pending, options)
+                except (FusionRefused, PromotionConflict, ArgumentError):
                     raise
                 except BaseException as error:
                     pending.fail(error)
@@ -106,6 +115,8 @@ class QueueState:
         """Leave fusion mode and run ``pending`` unfused, for ``reason``, if that has not
         happened yet; raises what keeps it from running unless ``quiet``."""
         with LOCK:
+            if NOTED:
+                settle()
             self.ended = None
             if not pending.ended:
                 self.leave_fusion_mode(pending)
@@ -113,19 +124,19 @@ class QueueState:
                 _tell_listeners(pending)
             return Event() if quiet and pending.error else self._event_of_all(pending)
 
-    def replay(
-        self, ended: SubmissionList, values: Sequence[ScalarValue], foreign: Sequence[object]
-    ) -> Event:
-        """Run a list that has run once more, with scalar ``values``; ``foreign`` are its foreign
-        arrays.  Ends fusion modes whose lists must run before."""
+    def replay(self, ended: SubmissionList, call: CallArguments) -> Event:
+        """Run a list that has run once more, with the memory and the scalars of ``call``.  Ends
+        fusion modes whose lists must run before."""
         with LOCK:
+            if NOTED:
+                settle()
             if self.closed or ended.error is not None:
                 raise FusionStateError(
                     f"{user_span()}: replay needs an open queue, and a list that could be run"
                 )
             if QUEUES:
-                self.end_lists_before(ended.again(values, foreign), own=True)
-            self.launcher.run_again(ended, values, foreign)
+                self.end_lists_before(SubmissionList.of(ended.entries, call), own=True)
+            self.launcher.run_again(ended, call)
             return Event(self.launcher.last_event)
 
     def abort(self, cause: str) -> None:
@@ -191,11 +202,21 @@ class QueueState:
         """Run one submission of a list by itself; its event, None if there was nothing to run."""
         return self.launcher.run_single(entry, call)
 
+    def _run_list(self, pending: SubmissionList, options: FusionOptions) -> None:
+        """Run ``pending`` as planned; where it cannot be prepared, as far as it can unfused."""
+        try:
+            run = self.launcher.run_for(pending, options)
+        except (FusionRefused, PromotionConflict, ArgumentError) as error:
+            self._run_unfused(pending, str(error))
+            raise
+        except DeviceError as error:
+            self._run_unfused(pending, f"the list could not be prepared: {error}")
+        else:
+            self.launcher.run_list(pending, run, options)
+
     def _runs_with_others(self, pending: SubmissionList) -> bool:
         """Let run what other queues' lists hold that must come before ``pending``.  Whether
         ``pending`` had to run among them, because they in turn need a part of it first."""
-        if not QUEUES:
-            return False
         before = lists_before(pending, _waiting_lists())
         if any(precedes(pending, other) for other in before):
             self._run_unfused(pending, CIRCULAR)
@@ -238,6 +259,8 @@ class QueueState:
 
     def wait(self) -> None:
         """Block until all that was submitted has run; ends fusion mode."""
+        if NOTED:
+            settle()
         pending = self.list
         if pending is not None:
             self.abort_list(pending, "FusionQueue.wait()")
@@ -285,10 +308,12 @@ def _end_together(
 
 
 def _warn_ended(ended: SubmissionList, cause: str) -> None:
-    warn_aborted(
-        f"fusion mode ended, and its list of {len(ended.entries)} runs unfused: "
-        f"{cause}; do that after the end of the fusion"
-    )
+    if ended.entries:
+        warn_aborted(
+            f"fusion mode ended, and its list of {len(ended.entries)} runs unfused: "
+            f"{cause}; do that after the end of the fusion",
+            ended.entries[-1].submission.span,
+        )
 
 
 def _tell_listeners(ended: SubmissionList) -> None:
@@ -305,7 +330,11 @@ def all_queues() -> list[QueueState]:
 
 
 @atexit.register
-def _wait_for_queues() -> None:
-    """Kernels in flight must not outlive the memory that the interpreter frees."""
+def _end_of_program() -> None:
+    """Run what still waits for the end of a fusion.  Kernels in flight must not outlive the memory
+    that the interpreter frees."""
+    settle()
+    for queue in tuple(_states):
+        queue.abort("the program ended in fusion mode")
     for queue in tuple(_states):
         queue.launcher.backend.wait()

@@ -12,7 +12,7 @@ from fusionq.language.local_memory import LocalAccessor
 from fusionq.language.ranges import NdRange, Range, as_range
 from fusionq.memory.buffer import AccessorArgument, Buffer
 from fusionq.memory.foreign import foreign_token
-from fusionq.submission.run import CallArguments
+from fusionq.submission.run import CallArguments, ScalarValue
 
 SCALAR_CLASSES = frozenset(
     (
@@ -35,21 +35,23 @@ def range_or_none(range: Any) -> Range | NdRange | None:
         return None
 
 
-def sort_argument(arg: object, call: CallArguments) -> object:
+def sort_argument(
+    arg: object, call: CallArguments, memory: list[object], values: list[ScalarValue]
+) -> object:
     """The token of an argument that is neither a plain Buffer nor a plain number, which joins
-    the others of its ``call``."""
+    the others of its ``call``, whose arrays and scalars so far are ``memory`` and ``values``."""
     if isinstance(arg, AccessorArgument):
-        call.memory.append(arg.buffer._storage)
+        memory.append(arg.buffer._storage)
         return arg.token
     if isinstance(arg, Buffer):
-        call.memory.append(arg._storage)
+        memory.append(arg._storage)
         return arg._token
     if isinstance(arg, (bool, int, float, np.generic)):
-        call.values.append(arg)
+        values.append(arg)
         return type(arg)
     arg = counterpart(arg)
     if isinstance(arg, LocalAccessor):
         return arg
-    call.memory.append(arg)
+    memory.append(arg)
     call.foreign = [*call.foreign, arg]
     return foreign_token(arg)

@@ -96,7 +96,11 @@ class SubmissionList:
     depends: Sequence[DeviceEvent]
     ended = False
     error: BaseException | None = None
-    """What kept the list from running."""
+    """What kept the list, or a part of it, from running."""
+    errors: Mapping[int, BaseException] = MappingProxyType({})
+    """The same by submission, where others have run."""
+    is_kept = False
+    """Whether the arguments' memory stays when the list has run, until ``let_go``."""
     run: PreparedRun | None = None
     """What the list became; None where each submission ran by itself."""
     options: FusionOptions = DEFAULT
@@ -128,16 +132,27 @@ class SubmissionList:
         """Another submission, the ``number``-th of all queues; its place in the list."""
         entries = self.entries
         place = len(entries)
-        entries.append(entry)
-        self.numbers.append(number)
-        self.memory += call.memory  # type: ignore[operator]  # lists while the list grows
-        if call.values:
-            self.values += call.values  # type: ignore[operator]
-        if call.foreign:
-            self.foreign += call.foreign  # type: ignore[operator]
-        if call.depends:
-            self.depends += call.depends  # type: ignore[operator]
+        try:
+            self.memory += call.memory  # type: ignore[operator]  # lists while the list grows
+            if call.values:
+                self.values += call.values  # type: ignore[operator]
+            if call.foreign:
+                self.foreign += call.foreign  # type: ignore[operator]
+            if call.depends:
+                self.depends += call.depends  # type: ignore[operator]
+            self.numbers.append(number)
+            entries.append(entry)
+        except BaseException:  # an interrupt; the submission is in the list whole or not at all
+            self._cut(place)
+            raise
         return place
+
+    def _cut(self, length: int) -> None:
+        """Leave the first ``length`` submissions."""
+        del self.entries[length:], self.numbers[length:]
+        self.memory = self.memory[: sum(len(entry.stores) for entry in self.entries)]
+        self.values = self.values[: sum(entry.scalars for entry in self.entries)]
+        self.foreign = [held for held in self.memory if not isinstance(held, Storage)]
 
     def abort(self, cause: str) -> None:
         """End the fusion mode of the queue, where this list still waits."""
@@ -162,28 +177,25 @@ class SubmissionList:
         self.release()
 
     def release(self) -> None:
-        """Nothing waits any longer; keep no memory alive."""
-        self.memory = self.foreign = self.depends = ()
+        """Nothing waits any longer; keep no memory alive, unless somebody will take it over."""
         self.ended = True
+        if not self.is_kept:
+            self.let_go()
+
+    def let_go(self) -> None:
+        """Keep no memory alive."""
+        self.memory = self.foreign = self.depends = ()
 
     def event_of(self, index: int) -> DeviceEvent | None:
-        """The device's event for submission ``index``; None where there was nothing to run."""
+        """The device's event for submission ``index``, -1 being the last; None where there was
+        nothing to run."""
         if self.run is not None:
             index = self.run.stage_of[index]
         return self.events[index] if index < len(self.events) else None
 
-    def again(self, values: Sequence[ScalarValue], foreign: Sequence[object]) -> SubmissionList:
-        """A list that has run, to run once more with other scalars; ``foreign`` are its foreign
-        arrays.  None stands for memory that is gone."""
-        runs = [self.run] if self.run is not None else [e.plain for e in self.entries]
-        arrays = iter(foreign)
-        memory = [
-            next(arrays) if reference is None else reference()
-            for run in runs
-            if run is not None
-            for reference in run.memory
-        ]
-        return SubmissionList.of(self.entries, CallArguments.of(memory, foreign, values))
+    def error_of(self, index: int) -> BaseException | None:
+        """What kept submission ``index``, or for -1 anything, from running."""
+        return self.errors.get(index) if self.errors and index >= 0 else self.error
 
     def submissions(self) -> tuple[Submission, ...]:
         """The submissions with the present scalar values, and the present addresses where the
@@ -200,22 +212,17 @@ class SubmissionList:
             for i, entry in enumerate(self.entries)
         )
 
-    def entry_of_access(self) -> Iterator[int]:
-        """For each of ``accesses`` the position of its submission."""
-        memory = iter(self.memory)
-        for position, entry in enumerate(self.entries):
-            for _ in array_arguments(entry):
-                if next(memory) is not None:
-                    yield position
-
     def accesses(self) -> Iterator[tuple[Region, bool]]:
         """Each array argument: its memory, and whether it is stored to."""
+        for _, region, stores in self.accesses_by_submission():
+            yield region, stores
+
+    def accesses_by_submission(self) -> Iterator[tuple[int, Region, bool]]:
+        """The same, with the position of the submission."""
         memory = iter(self.memory)
-        for entry in self.entries:
+        for position, entry in enumerate(self.entries):
             for argument, stores in array_arguments(entry):
-                held = next(memory)
-                if held is not None:
-                    yield region_of(argument, held), stores
+                yield position, region_of(argument, next(memory)), stores
 
 
 def check_values(entry: KnownSubmission, values: Sequence[ScalarValue]) -> None:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from fusionq.analysis.submission import ArrayArgument, Submission
 from fusionq.backends.base import Backend, Binding, DeviceEvent, PreparedLaunch
-from fusionq.base.call_site import user_span
-from fusionq.base.errors import FusionStateError
 from fusionq.base.target import LaunchShape
 from fusionq.cache.plan_cache import BuiltPlan
 from fusionq.memory.storage import Storage
@@ -34,22 +33,26 @@ class CallArguments:
 
     __slots__ = ("depends", "foreign", "memory", "values")
 
-    def __init__(self) -> None:
-        self.memory: list[object] = []
-        self.foreign: Sequence[object] = ()
-        self.values: list[ScalarValue] = []
-        self.depends: Sequence[DeviceEvent] = ()
+    def __init__(
+        self,
+        memory: Sequence[object],
+        foreign: Sequence[object],
+        values: Sequence[ScalarValue],
+        depends: Sequence[DeviceEvent] = (),
+    ) -> None:
+        self.memory = memory
+        self.foreign = foreign
+        self.values = values
+        self.depends = depends
 
-    @classmethod
-    def of(
-        cls, memory: Sequence[object], foreign: Sequence[object], values: Sequence[ScalarValue]
-    ) -> CallArguments:
-        """Those of a submission, or of a list, that has been made before."""
-        call = cls()
-        call.memory += memory
-        call.foreign = foreign
-        call.values += values
-        return call
+
+def selection(positions: Sequence[int], length: int) -> Callable[[Sequence[Any]], Sequence[Any]]:
+    """The function that gives the elements at ``positions`` of a sequence of ``length``."""
+    if tuple(positions) == tuple(range(length)):
+        return lambda sequence: sequence
+    if len(positions) > 1:
+        return itemgetter(*positions)
+    return lambda sequence: [sequence[k] for k in positions]
 
 
 class PreparedRun:
@@ -60,7 +63,6 @@ class PreparedRun:
 
     __slots__ = (
         "addresses",
-        "bound_memory",
         "bound_values",
         "built",
         "cache",
@@ -68,7 +70,6 @@ class PreparedRun:
         "has_moved",
         "last_use",
         "launches",
-        "memory",
         "plan_depends_on_scalars",
         "profiled",
         "scheduling",
@@ -79,6 +80,7 @@ class PreparedRun:
         "submissions",
         "timings",
         "tokens",
+        "used",
     )
 
     def __init__(
@@ -103,10 +105,8 @@ class PreparedRun:
             next(k for k, stage in enumerate(built.plan.stages) if s in stage.submissions)
             for s in range(len(submissions))
         )
-        self.memory: tuple[weakref.ref[Storage] | None, ...] = ()
-        """The list's array arguments; None for a foreign array."""
-        self.bound_memory: tuple[int, ...] = ()
-        """Which of the list's array arguments the launches use, one for each storage."""
+        self.used: Callable[[Sequence[object]], Sequence[Storage]] = selection((), 0)
+        """The storages that the launches use, once each, of the list's array arguments."""
         self.bound_values: list[ScalarValue] = []
         """The scalar arguments' values in the launches."""
         self.setters: list[list[tuple[PreparedLaunch, str]]] = []
@@ -114,7 +114,7 @@ class PreparedRun:
         self.scheduling: set[int] = set()
         """The scalar arguments that a persistent kernel's schedule was made for."""
         self.storages: list[weakref.ref[Storage]] = []
-        """Those of ``bound_memory``."""
+        """Those that the launches use."""
         self.addresses: tuple[int | None, ...] = ()
         """Where those were when the launches were prepared."""
         self.has_moved = False
@@ -140,20 +140,6 @@ class PreparedRun:
     def extra_tiles(self, stage: int, schedule: Schedule) -> Sequence[Binding]:
         """As ``extra_bindings``, of a persistent kernel."""
         return ()
-
-    def used(self, memory: Sequence[object]) -> list[Storage]:
-        """The storages that the launches use, of ``memory``, the list's."""
-        return [memory[i] for i in self.bound_memory]  # type: ignore[misc]  # none is foreign
-
-    def used_again(self) -> list[Storage]:
-        """The storages that the launches use, if all are still there; else FusionStateError."""
-        storages = [reference() for reference in self.storages]
-        if None in storages:
-            raise FusionStateError(
-                f"{user_span()}: a Buffer of the list was deleted, so it cannot be replayed; keep "
-                "the Buffers, or submit the list again"
-            )
-        return storages  # type: ignore[return-value]  # None was excluded
 
     def is_in_place(self) -> bool:
         """Whether the storages are where they were when the launches were prepared."""

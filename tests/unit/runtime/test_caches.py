@@ -307,10 +307,11 @@ def test_replay_after_a_buffer_was_deleted(queue):
     del tmp
     gc.collect()
     f.replay().wait()
+    out.write(np.zeros(8, np.float32))
     del a
     gc.collect()
-    with pytest.raises(fq.FusionStateError, match="deleted"):
-        f.replay()
+    f.replay().wait()
+    assert (out.numpy() == 2 * np.arange(1, 9)).all()
 
 
 def test_replay_ends_a_list_that_it_depends_on(queue):
@@ -410,13 +411,13 @@ def test_a_queue_may_die_while_kernels_run(target):
     assert out[7] == 7
 
 
-def test_events_and_fusions_keep_no_buffers(queue):
+def test_events_and_reports_keep_no_buffers(queue):
     a, tmp, out = floats(), empty(promote_private=True), empty()
     with fq.fusion(queue) as f:
         events = [queue.submit(copy, 8, a, tmp), queue.submit(copy, 8, tmp, out)]
     report = f.report
     references = [weakref.ref(b._storage) for b in (a, tmp, out)]
-    del a, tmp, out
+    del a, tmp, out, f
     gc.collect()
     assert [r() for r in references] == [None] * 3
     assert events

@@ -81,11 +81,29 @@ def test_filling_ends_it_before_the_fill(chain):
     chain.check("fill")
 
 
-def test_deletion_ends_it(chain):
-    with pytest.warns(fq.FusionAborted, match="deleted"):
+def test_deletion_does_not_end_it(chain):
+    """Nobody can look at a buffer's own memory when the last reference has gone."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
         del chain.tmp
         gc.collect()
-    chain.check("deleted")
+        assert chain.queue.is_in_fusion_mode()
+        chain.queue.complete_fusion().wait()
+    assert (chain.out.numpy() == np.arange(1, 9) * 2).all()
+    assert chain.queue.last_report.strategy == "fused"
+
+
+def test_deletion_of_a_buffer_around_memory_of_others_ends_it(queue):
+    array = np.zeros(8, np.float32)
+    chain = Chain(queue)
+    chain.adopted = fq.Buffer(array, copy=False)
+    queue.submit(copy, 8, chain.out, chain.adopted)
+    with pytest.warns(fq.FusionAborted, match="deleted"):
+        del chain.adopted
+        gc.collect()
+    queue.wait()
+    assert (array == np.arange(1, 9) * 2).all()
+    assert "deleted" in queue.last_report.fallback
 
 
 def test_deletion_of_a_view_does_not(chain):
