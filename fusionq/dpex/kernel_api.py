@@ -26,10 +26,8 @@ def translated(obj: Any) -> Any:
     """What stands for an object of ``numba_dpex.kernel_api`` here; other objects unchanged.
 
     Classes, functions and the members of enumerations have the same names; a range or a
-    LocalAccessor is made anew; a ``numba_dpex.device_func`` becomes its Python function.
+    LocalAccessor is made anew.
     """
-    if is_dpex_function(obj):
-        return obj.py_func
     kind = type(obj)
     if not (_module_of(obj) or _module_of(kind)).startswith(_KERNEL_API):
         return obj

@@ -5,11 +5,11 @@ from __future__ import annotations
 import ast
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from types import FunctionType
 
 import numpy as np
 
-from fusionq.frontend.captures import is_inlinable
+from fusionq.frontend.callees import Callee
+from fusionq.frontend.captures import MISSING
 from fusionq.frontend.function_table import call_scalar_function, convert_number
 from fusionq.frontend.group_operations import GroupOperations, is_language_function
 from fusionq.frontend.item_queries import (
@@ -43,7 +43,7 @@ class Calls(GroupOperations):
     @abstractmethod
     def inline(
         self,
-        function: FunctionType,
+        callee: Callee,
         arguments: Sequence[Value],
         keywords: Mapping[str, Value],
         node: ast.Call,
@@ -51,6 +51,9 @@ class Calls(GroupOperations):
         """The value of a call of a plain Python function."""
 
     def call(self, node: ast.Call) -> Value:
+        known = self.static(node)
+        if known is not MISSING:
+            return self.object_attribute(known, node)
         callee = self.value(node.func)
         for argument in node.args:
             if isinstance(argument, ast.Starred):
@@ -70,9 +73,10 @@ class Calls(GroupOperations):
         if isinstance(callee, ObjectValue) and own:
             assert callable(callee.object)
             return self.language_call(callee.object, positional, named, node)
-        if isinstance(callee, ObjectValue) and is_inlinable(callee.object):
-            assert isinstance(callee.object, FunctionType)
-            return self.inline(callee.object, positional, named, node)
+        if isinstance(callee, ObjectValue):
+            inlined = self.kernel.captures.callee(callee.object)
+            if inlined is not None:
+                return self.inline(inlined, positional, named, node)
         if named:
             self.fail(
                 node,

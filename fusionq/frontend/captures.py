@@ -9,43 +9,45 @@ from __future__ import annotations
 import ast
 import builtins
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from enum import Enum
 from types import FunctionType, ModuleType
 
 import numpy as np
 
 from fusionq.base.errors import KernelLanguageError
-from fusionq.frontend.source import FunctionSource, KernelText, function_source
+from fusionq.frontend.callees import Callee, callee_of
+from fusionq.frontend.source import (
+    FunctionSource,
+    KernelText,
+    assigned_names,
+    function_source,
+)
 
 
-class _Missing:
-    """Stands for a name that is not defined."""
+class _Absent:
+    """Stands for a name or an attribute that cannot be had."""
 
 
-MISSING = _Missing()
-
-
-def is_inlinable(obj: object) -> bool:
-    """Whether a call of ``obj`` is inlined: a plain Python function, and none of NumPy's or of
-    the kernel language's own."""
-    if not isinstance(obj, FunctionType):
-        return False
-    module = obj.__module__ or ""
-    return module.split(".")[0] != "numpy" and not module.startswith("fusionq.language.")
+MISSING = _Absent()
+"""It is not defined."""
+UNSEEN = _Absent()
+"""An attribute of an object that changes, and that the fingerprint does not have."""
 
 
 class Captures:
     """The names that a kernel and the functions it calls refer to, each read once."""
 
-    def __init__(self, kernel: FunctionType) -> None:
+    def __init__(self, kernel: Callee) -> None:
         self._kernel = kernel
         self._names: dict[tuple[FunctionType, str], object] = {}
         self._attributes: dict[tuple[int, str], object] = {}
         self._sources: dict[FunctionType, FunctionSource] = {}
         self._keep: list[object] = []  # so that no id in _attributes is reused
+        self._complete = False
         self.fingerprint = self._scan()
         """sha256 hex of the normalised source text of all functions and of the constants."""
+        self._complete = True
         self.text = self._text()
         """The lines of all functions."""
 
@@ -62,23 +64,32 @@ class Captures:
             self._names[key] = _free_name(function, name)
         return self._names[key]
 
+    def callee(self, obj: object) -> Callee | None:
+        """What a call of ``obj`` inlines; None for what is no Python code of the user's."""
+        return callee_of(obj)
+
     def attribute(self, owner: object, name: str) -> object:
-        """An attribute of a module or another compile-time object, or MISSING."""
+        """An attribute of a module or another compile-time object; MISSING, or UNSEEN where
+        another process could see another value under the same fingerprint."""
         key = (id(owner), name)
         if key not in self._attributes:
+            if self._complete and not isinstance(owner, _LASTING):
+                return UNSEEN
             self._keep.append(owner)
             self._attributes[key] = getattr(owner, name, MISSING)
         return self._attributes[key]
 
     def _scan(self) -> str:
         digest = hashlib.sha256()
-        number = {self._kernel: 0}  # two functions that go by one name are still two
+        number = {_key(self._kernel): 0}  # two functions that go by one name are still two
         waiting = [self._kernel]
         while waiting:
-            function = waiting.pop()
+            callee = waiting.pop()
+            function = callee.function
             source = self.source(function)
             parts = [source.normalised]
-            found = list(_references(self, source))
+            found = list(_references(self, source, callee.bound))
+            found += [(f"bound {name}", value) for name, value in sorted(callee.bound.items())]
             for default in (function.__defaults__ or ()) + tuple(
                 (function.__kwdefaults__ or {}).values()
             ):
@@ -86,12 +97,13 @@ class Captures:
             for label, obj in found:
                 parts.append(f"{label} = {_identity(obj)}")
                 for inner in _flatten(obj):
-                    if is_inlinable(inner) and self._has_source(inner):
-                        assert isinstance(inner, FunctionType)
-                        if inner not in number:
-                            number[inner] = len(number)
-                            waiting.append(inner)
-                        parts.append(f"function {number[inner]}")
+                    called = self.callee(inner)
+                    if called is not None and self._has_source(called.function):
+                        self._keep.append(called)
+                        if _key(called) not in number:
+                            number[_key(called)] = len(number)
+                            waiting.append(called)
+                        parts.append(f"{called.identity} {number[_key(called)]}")
             digest.update("\n".join(parts).encode())
             digest.update(b"\0")
         return digest.hexdigest()
@@ -105,8 +117,7 @@ class Captures:
         places = tuple((source.file, source.first_line, len(source.lines)) for source in found)
         return KernelText(digest.hexdigest(), places)
 
-    def _has_source(self, function: object) -> bool:
-        assert isinstance(function, FunctionType)
+    def _has_source(self, function: FunctionType) -> bool:
         try:
             self.source(function)
         except KernelLanguageError:
@@ -126,27 +137,60 @@ def _free_name(function: FunctionType, name: str) -> object:
     return getattr(builtins, name, MISSING)
 
 
-def _references(captures: Captures, source: FunctionSource) -> Iterator[tuple[str, object]]:
-    """Each free name of a function, and each attribute of a module, with what it stands for."""
+_LASTING = (ModuleType, Enum, np.finfo, np.iinfo, np.dtype)
+"""Objects whose attributes are the same in each process that has the same source."""
 
-    def resolve(node: ast.expr) -> tuple[str, object] | None:
-        if isinstance(node, ast.Name):
-            if node.id in source.local_names:
-                return None
-            return node.id, captures.name(source.function, node.id)
-        if isinstance(node, ast.Attribute):
-            owner = resolve(node.value)
-            if owner is not None and isinstance(owner[1], ModuleType):
-                return f"{owner[0]}.{node.attr}", captures.attribute(owner[1], node.attr)
-        return None
+
+def _key(callee: Callee) -> tuple[object, ...]:
+    bound = sorted((name, id(value)) for name, value in callee.bound.items())
+    return callee.function, callee.identity, *bound
+
+
+def static_object(
+    node: ast.expr, name: Callable[[str], object], attribute: Callable[[object, str], object]
+) -> object:
+    """The object that a name or a chain of attributes, ``getattr`` with a known name included,
+    stands for at compile time; MISSING where it is none.  ``name`` gives what a name stands for."""
+    member: object
+    match node:
+        case ast.Name():
+            return name(node.id)
+        case ast.Attribute():
+            owner, member = static_object(node.value, name, attribute), node.attr
+        case ast.Call(func=ast.Name() as function, args=[inner, text], keywords=[]) if (
+            name(function.id) is getattr
+        ):
+            known = text.value if isinstance(text, ast.Constant) else MISSING
+            member = known if isinstance(known, str) else static_object(text, name, attribute)
+            if not isinstance(member, str):
+                return MISSING
+            owner = static_object(inner, name, attribute)
+        case _:
+            return MISSING
+    assert isinstance(member, str)
+    return owner if isinstance(owner, _Absent) else attribute(owner, member)
+
+
+def _references(
+    captures: Captures, source: FunctionSource, bound: Mapping[str, object]
+) -> Iterator[tuple[str, object]]:
+    """Each free name of a function, and each attribute of an object, with what it stands for;
+    ``bound``: parameters that are known."""
+    assigned = assigned_names(source.tree.body)
+
+    def name(name: str) -> object:
+        if name not in source.local_names:
+            return captures.name(source.function, name)
+        return MISSING if name in assigned else bound.get(name, MISSING)
 
     found: dict[str, object] = {}
     for statement in source.tree.body:
         for node in ast.walk(statement):
-            if isinstance(node, (ast.Name, ast.Attribute)):
-                reference = resolve(node)
-                if reference is not None:
-                    found[reference[0]] = reference[1]
+            if isinstance(node, (ast.Name, ast.Attribute, ast.Call)):
+                obj = static_object(node, name, captures.attribute)
+                free = isinstance(node, ast.Name) and node.id not in source.local_names
+                if free or obj is not MISSING:
+                    found[ast.unparse(node)] = obj
     yield from sorted(found.items())
 
 
@@ -162,10 +206,10 @@ def _identity(obj: object) -> str:
     """Text that differs for constants that differ; objects go by their name."""
     if isinstance(obj, tuple):
         return f"({', '.join(map(_identity, obj))})"
+    if isinstance(obj, Enum):
+        return f"{obj} {_identity(obj.value)}"
     if isinstance(obj, (bool, int, float, str, np.generic, type(None))):
         return f"{type(obj).__name__} {obj!r}"
-    if isinstance(obj, Enum):
-        return str(obj)
     if isinstance(obj, (np.finfo, np.iinfo)):
         return f"{type(obj).__name__} {obj.dtype}"
     if isinstance(obj, np.dtype):

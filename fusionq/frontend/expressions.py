@@ -6,13 +6,14 @@ import ast
 import dataclasses
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
+from enum import Enum
 from functools import partial
-from types import ModuleType
+from types import NoneType
 from typing import NoReturn
 
 import numpy as np
 
-from fusionq.frontend.captures import MISSING
+from fusionq.frontend.captures import MISSING, UNSEEN, static_object
 from fusionq.frontend.draft import Draft, DraftIf, meets, negated
 from fusionq.frontend.item_queries import ITEM_MEMBERS, item_property
 from fusionq.frontend.operators import (
@@ -22,11 +23,12 @@ from fusionq.frontend.operators import (
     Operators,
     as_number,
 )
-from fusionq.frontend.refused import REFUSED_SYNTAX
+from fusionq.frontend.refused import REFUSED_SYNTAX, similar
 from fusionq.frontend.typing_rules import WEAK_BOOL, named_type, number_type
 from fusionq.frontend.values import (
     ArrayValue,
     AtomicValue,
+    Binding,
     Constant,
     ItemValue,
     MethodValue,
@@ -41,9 +43,6 @@ from fusionq.frontend.values import (
 )
 from fusionq.ir.nodes import Assign, Const, Load, Logical, LogicalOp, Var
 from fusionq.ir.types import BOOL, WEAK_INT
-from fusionq.language.memory_model import AddressSpace, MemoryOrder, MemoryScope
-
-MEMORY_ENUMERATIONS = (MemoryOrder, MemoryScope, AddressSpace)
 
 
 class Expressions(Operators):
@@ -147,36 +146,70 @@ class Expressions(Operators):
         return ObjectValue(obj)
 
     # ---------------------------------------------------------------- attributes
+    def static(self, node: ast.expr) -> object:
+        """The object that a chain of names and attributes stands for, or MISSING."""
+        return static_object(node, self._static_name, self.kernel.captures.attribute)
+
+    def _static_name(self, name: str) -> object:
+        if name not in self.source.local_names:
+            return self.kernel.captures.name(self.source.function, name)
+        bound = (self.env or {}).get(name)
+        value = bound.value if isinstance(bound, Binding) else None
+        return value.object if isinstance(value, ObjectValue) else MISSING
+
+    def object_attribute(self, obj: object, node: ast.expr) -> Value:
+        """An attribute, ``obj``, of an object that is known at compile time."""
+        if obj is UNSEEN:
+            self.fail(
+                node,
+                f"{ast.unparse(node)} is an attribute of an object that was passed on, which may "
+                "be another one in the next process",
+                "Read the attribute where the object has its name, and pass its value on.",
+            )
+        return self.captured(obj, ast.unparse(node), node)
+
     def attribute(self, node: ast.Attribute) -> Value:
+        known = self.static(node)
+        if known is not MISSING:
+            return self.object_attribute(known, node)
         owner = self.value(node.value)
         match owner:
             case ArrayValue(indices=()):
                 return self.array_attribute(owner, node)
             case ItemValue():
-                if node.attr not in ITEM_MEMBERS[owner.kind]:
-                    hint = f"It has {', '.join(ITEM_MEMBERS[owner.kind])}."
-                    if owner.kind == "item" and node.attr in ITEM_MEMBERS["nd_item"]:
-                        hint += (
-                            f"  {node.attr} is an NdItem's: submit the kernel with an NdRange, "
-                            "and annotate its item as NdItem."
-                        )
-                    self.fail(node, f"{describe(owner)} has no {node.attr!r}", hint)
-                found = item_property(owner, node.attr, self.kernel.signature.ndim)
-                return found if found is not None else MethodValue(owner, node.attr)
+                return self.item_attribute(owner, node)
             case AtomicValue():
                 return self.atomic_method(owner, node)
-            case ObjectValue(object=type() as obj) if obj in MEMORY_ENUMERATIONS:
-                name = f"{ast.unparse(node.value)}.{node.attr}"
-                return self.captured(self.kernel.captures.attribute(obj, node.attr), name, node)
-            case ObjectValue(object=ModuleType() | np.finfo() | np.iinfo() | np.dtype() as obj):
-                name = f"{ast.unparse(node.value)}.{node.attr}"
-                return self.captured(self.kernel.captures.attribute(obj, node.attr), name, node)
-            case _:
+            case ObjectValue(object=obj):
+                found = self.kernel.captures.attribute(obj, node.attr)
+                if found is not MISSING:
+                    return self.object_attribute(found, node)
                 self.fail(
                     node,
-                    f"{describe(owner)} has no attribute {node.attr!r} in a kernel",
-                    "Attributes: of modules; of arrays shape, ndim, size and dtype.",
+                    f"{ast.unparse(node.value)} has no {node.attr!r}",
+                    similar(node.attr, dir(obj)),
                 )
+        self.fail(
+            node,
+            f"{describe(owner)} has no attribute {node.attr!r} in a kernel",
+            "Attributes: of modules and of objects from outside the kernel; of arrays shape, ndim, "
+            "size and dtype.",
+        )
+
+    def item_attribute(self, item: ItemValue, node: ast.Attribute) -> Value:
+        """A method of the work-item or its group, before the call; or a property's value."""
+        if node.attr not in ITEM_MEMBERS[item.kind]:
+            hint = f"It has {', '.join(ITEM_MEMBERS[item.kind])}."
+            if item.kind == "item" and node.attr in ITEM_MEMBERS["nd_item"]:
+                hint += (
+                    f"  {node.attr} is an NdItem's: submit the kernel with an NdRange, "
+                    "and annotate its item as NdItem."
+                )
+            if item.kind == "nd_item" and node.attr in ITEM_MEMBERS["item"]:
+                hint += f"  {node.attr} is an Item's: submit the kernel with a Range."
+            self.fail(node, f"{describe(item)} has no {node.attr!r}", hint)
+        found = item_property(item, node.attr, self.kernel.signature.ndim)
+        return found if found is not None else MethodValue(item, node.attr)
 
     def array_attribute(self, array: ArrayValue, node: ast.Attribute) -> Value:
         extents = [self.extent(array.name, d) for d in range(array.type.ndim)]
@@ -255,12 +288,12 @@ class Expressions(Operators):
         return self.binary(BINARY_OPERATORS[type(node.op)], a, b, node)
 
     def comparison(self, node: ast.Compare) -> Scalar:
-        for op in node.ops:
-            if type(op) not in COMPARE_OPERATORS:
-                self.fail(node, "'is' and 'in' are not supported", "Compare with == or !=.")
         left, right = self.in_order([node.left, node.comparators[0]], self.value)
         if len(node.ops) == 1 and isinstance(left, ObjectValue) and isinstance(right, ObjectValue):
             return self.object_comparison(node, left.object, right.object)
+        for op in node.ops:
+            if type(op) not in COMPARE_OPERATORS:
+                self.fail(node, "'is' and 'in' are not supported", "Compare with == or !=.")
         a = self.scalar(left, node.left)
         b = self.scalar(right, node.comparators[0])
         return self.comparison_chain(node, 0, a, b)
@@ -281,12 +314,23 @@ class Expressions(Operators):
         return self.logical("and", first, rest, node)
 
     def object_comparison(self, node: ast.Compare, a: object, b: object) -> Scalar:
-        """``a.dtype == np.float32`` and its like, at compile time."""
-        types = [named_type(obj.type if isinstance(obj, np.dtype) else obj) for obj in (a, b)]
-        if None in types or not isinstance(node.ops[0], (ast.Eq, ast.NotEq)):
+        """``a.dtype == np.float32``, ``mode is Mode.FAST`` and their like, at compile time."""
+        op = node.ops[0]
+        if not isinstance(op, (ast.Eq, ast.NotEq, ast.Is, ast.IsNot)):
             self.fail(node, "these objects cannot be compared", "Compare numbers or dtypes.")
+        types = [named_type(obj.type if isinstance(obj, np.dtype) else obj) for obj in (a, b)]
         strong = [t.strong for t in types if t is not None]
-        return Constant(WEAK_BOOL, (strong[0] == strong[1]) == isinstance(node.ops[0], ast.Eq))
+        if len(strong) == 2 and isinstance(op, (ast.Eq, ast.NotEq)):
+            equal = strong[0] == strong[1]
+        elif any(isinstance(obj, (Enum, NoneType)) for obj in (a, b)):
+            equal = a is b
+        else:
+            self.fail(
+                node,
+                "these objects cannot be compared",
+                "Compare numbers, dtypes, members of enumerations, or with None.",
+            )
+        return Constant(WEAK_BOOL, equal == isinstance(op, (ast.Eq, ast.Is)))
 
     # ---------------------------------------------------------------- conditions
     def condition(self, node: ast.expr) -> Scalar:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import math
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
@@ -18,7 +19,7 @@ from fusionq.frontend.operators import Operators
 from fusionq.frontend.typing_rules import WEAK_BOOL, arithmetic_type, result_type, type_name
 from fusionq.frontend.values import Constant, Runtime, Scalar, Value
 from fusionq.ir.functions import FLOAT_FUNCTIONS, PREDICATES
-from fusionq.ir.nodes import Binary, BinaryOp, Call, Cast, CompareOp, Const, Expr
+from fusionq.ir.nodes import Binary, BinaryOp, Call, Cast, CompareOp, Const, Expr, UnaryOp
 from fusionq.ir.types import BOOL, FLOAT16, FLOAT32, WEAK_FLOAT, WEAK_INT, ScalarType
 from fusionq.language.casts import cast
 from fusionq.language.scalar_functions import (
@@ -291,6 +292,19 @@ def _python_power(lowering: Operators, arguments: Sequence[Scalar], node: ast.Ca
     return lowering.binary("pow", arguments[0], arguments[1], node)
 
 
+def _python_binary(op: BinaryOp) -> Handler:
+    """A function of ``operator``: the types are those of the operator itself."""
+    return lambda lowering, arguments, node: lowering.binary(op, arguments[0], arguments[1], node)
+
+
+def _python_compare(op: CompareOp) -> Handler:
+    return lambda lowering, arguments, node: lowering.compare(op, arguments[0], arguments[1], node)
+
+
+def _python_unary(op: UnaryOp) -> Handler:
+    return lambda lowering, arguments, node: lowering.unary(op, arguments[0], node)
+
+
 def _negative(lowering: Operators, arguments: Sequence[Scalar], node: ast.Call) -> Value:
     return _strengthened(lowering, lowering.unary("neg", arguments[0], node), node)
 
@@ -326,6 +340,29 @@ def _where(lowering: Operators, arguments: Sequence[Scalar], node: ast.Call) -> 
     cond = lowering.truth(arguments[0], node)
     a, b = (lowering.spilled(argument, "choice", node) for argument in arguments[1:])
     return lowering.select(cond, a, b, result, node)
+
+
+def _fill_operators() -> None:
+    binary: dict[object, BinaryOp] = {
+        operator.add: "add", operator.sub: "sub", operator.mul: "mul",
+        operator.truediv: "truediv", operator.floordiv: "floordiv", operator.mod: "mod",
+        operator.pow: "pow", operator.and_: "and", operator.or_: "or", operator.xor: "xor",
+        operator.lshift: "shl", operator.rshift: "shr",
+    }  # fmt: skip
+    for function, op in binary.items():
+        _register(function, _python_binary(op), 2)
+    comparisons: dict[object, CompareOp] = {
+        operator.lt: "lt", operator.le: "le", operator.gt: "gt", operator.ge: "ge",
+        operator.eq: "eq", operator.ne: "ne",
+    }  # fmt: skip
+    for function, comparison in comparisons.items():
+        _register(function, _python_compare(comparison), 2)
+    unary: dict[object, UnaryOp] = {
+        operator.neg: "neg", operator.pos: "pos", operator.invert: "invert", operator.not_: "not",
+    }  # fmt: skip
+    for function, sign in unary.items():
+        _register(function, _python_unary(sign), 1)
+    _register(operator.abs, _python_abs, 1)
 
 
 def _fill_table() -> None:
@@ -394,3 +431,4 @@ def _fill_table() -> None:
 
 
 _fill_table()
+_fill_operators()

@@ -5,12 +5,13 @@ from __future__ import annotations
 import ast
 import threading
 from collections.abc import Callable
-from types import FunctionType
-from typing import Any, Literal, NoReturn
+from typing import Any, Literal, NoReturn, overload
 
 from fusionq.base.errors import ArgumentError, KernelLanguageError
 from fusionq.base.span import Span
+from fusionq.frontend.callees import Callee, callee_of
 from fusionq.frontend.captures import Captures
+from fusionq.frontend.item_queries import ITEM_MEMBERS
 from fusionq.frontend.signature import ArrayType, LocalType, Signature
 from fusionq.frontend.source import FunctionSource, KernelText
 from fusionq.ir.nodes import Kernel
@@ -23,14 +24,15 @@ _ITEM_KINDS: dict[str, ItemKind] = {"Item": "item", "NdItem": "nd_item"}
 class KernelFunction:
     """A kernel: a Python function of an Item or NdItem and of arrays and scalars.
 
-    ``function``: the Python function.  Globals, closure variables and the functions it calls
-    are read once, when the kernel is first specialised or its fingerprint first asked for;
-    a global that changes later is seen by kernels that are made later.  Safe to use from
-    several threads.
+    ``callee``: the Python function, with what is bound to its parameters.  Globals, closure
+    variables, attributes of objects and the functions it calls are read once, when the kernel is
+    first specialised or its fingerprint first asked for; what changes later is seen by kernels
+    that are made later.  Safe to use from several threads.
     """
 
-    def __init__(self, function: FunctionType) -> None:
-        self.function = function
+    def __init__(self, callee: Callee) -> None:
+        self.callee = callee
+        self.function = function = callee.function
         self.name = function.__name__
         self.__name__ = function.__name__
         self.__qualname__ = function.__qualname__
@@ -55,8 +57,26 @@ class KernelFunction:
     @property
     def parameter_names(self) -> tuple[str, ...]:
         """The parameters' names, without the item."""
-        code = self.function.__code__
-        return code.co_varnames[1 : code.co_argcount]
+        return self.callee.free_parameters[1:]
+
+    def names_of(self, count: int) -> tuple[str, ...]:
+        """The parameters that ``count`` arguments are for: all of them where none is the item,
+        as in a kernel that asks for no id."""
+        names = self.callee.free_parameters
+        without = count == len(names) and not (names and self._asks(names[0]))
+        return names if without else names[1:]
+
+    def _asks(self, name: str) -> bool:
+        """Whether the parameter is a work-item, by its annotation or by what it is asked for."""
+        if self.item_annotation is not None:
+            return True
+        return any(
+            isinstance(node, ast.Attribute)
+            and isinstance(node.value, ast.Name)
+            and node.value.id == name
+            and any(node.attr in members for members in ITEM_MEMBERS.values())
+            for node in ast.walk(self._source.tree)
+        )
 
     @property
     def span(self) -> Span:
@@ -79,7 +99,7 @@ class KernelFunction:
     def item_annotation(self) -> ItemKind | None:
         """What the annotation of the first parameter says, if anything."""
         if self._item_annotation == "unread":
-            self._item_annotation = _item_kind(self.function)
+            self._item_annotation = _item_kind(self.callee)
         return self._item_annotation
 
     @property
@@ -113,18 +133,18 @@ class KernelFunction:
                     source = self._source
                     self._check_parameters(source)
                     self._check_arguments(signature)
-                    kernel = self._lower(source, signature, regions)
+                    kernel = self._lower(signature, regions)
                     self._specialisations[key] = kernel
         return kernel
 
     def _capture(self) -> Captures:
-        return Captures(self.function)
+        return Captures(self.callee)
 
-    def _lower(self, source: FunctionSource, signature: Signature, regions: bool) -> Kernel:
+    def _lower(self, signature: Signature, regions: bool) -> Kernel:
         # Only now: a kernel whose plans are in the disk cache is never lowered.
         from fusionq.frontend.lowering import lower_kernel
 
-        return lower_kernel(source, signature, self._captured, regions=regions)
+        return lower_kernel(self.callee, signature, self._captured, regions=regions)
 
     def _check_parameters(self, source: FunctionSource) -> None:
         spec = source.tree.args
@@ -141,28 +161,19 @@ class KernelFunction:
                 "a kernel's parameters have no defaults",
                 "Pass every argument to submit, or use a global constant.",
             )
-        if not source.parameters:
-            raise source.error(
-                source.tree,
-                "a kernel's first parameter is its Item or NdItem",
-                f"Write def {source.name}(item, …).",
-            )
 
     def _check_arguments(self, signature: Signature) -> None:
-        names = self.parameter_names
+        names = self.names_of(len(signature.arguments))
         if len(signature.arguments) != len(names):
             expected = ", ".join(names) or "none"
             raise ArgumentError(
                 f"the kernel {self.name!r} ({self.span}) takes {len(names)} argument(s) after "
                 f"its item ({expected}), not {len(signature.arguments)}"
             )
-        if self.item_annotation not in (None, signature.item):
-            is_item = signature.item == "item"
-            needed, given = ("NdItem", "Range") if is_item else ("Item", "NdRange")
-            remedy = "an NdRange" if is_item else "a Range (or an int or a tuple)"
+        if self.item_annotation == "nd_item" and signature.item == "item":
             raise ArgumentError(
-                f"the kernel {self.name!r} ({self.span}) is annotated with {needed}, but was "
-                f"submitted over a {given}; submit it with {remedy}, or change the annotation"
+                f"the kernel {self.name!r} ({self.span}) is annotated with NdItem, but was "
+                "submitted over a Range; submit it with an NdRange, or change the annotation"
             )
         for name, argument in zip(names, signature.arguments, strict=True):
             problem = _argument_problem(argument)
@@ -190,13 +201,15 @@ def _argument_problem(argument: object) -> str | None:
     return f"is a {type(argument).__name__}; pass arrays and numbers"
 
 
-def _item_kind(function: FunctionType) -> ItemKind | None:
-    """From the annotation of the first parameter, an object or the text of an expression."""
-    code = function.__code__
-    if code.co_argcount == 0:
-        return None
+def _item_kind(callee: Callee) -> ItemKind | None:
+    """From the annotation of the first parameter that is not bound, an object or the text of an
+    expression."""
+    function = callee.function
     try:
-        annotation = function.__annotations__.get(code.co_varnames[0])
+        first, *_ = callee.free_parameters
+        annotation = function.__annotations__.get(first)
+    except ValueError:  # there is none
+        return None
     except NameError:  # evaluated only now (Python 3.14), and imported for type checking only
         return None
     if isinstance(annotation, str):
@@ -213,19 +226,37 @@ def _item_kind(function: FunctionType) -> ItemKind | None:
     return _ITEM_KINDS.get(getattr(annotation, "__name__", ""))
 
 
-def kernel(function: Callable[..., Any]) -> KernelFunction:
-    """Make a kernel from a Python function (decorator).
+def _LATER() -> None:
+    """Stands for the function that the decorator with parentheses gets next."""
 
-    The first parameter is the Item or NdItem, the others are arrays and scalars.  Also takes
-    an object that keeps its Python function as ``py_func``, such as numba_dpex's kernels.
+
+@overload
+def kernel(function: Callable[..., Any]) -> KernelFunction: ...
+
+
+@overload
+def kernel() -> Callable[[Callable[..., Any]], KernelFunction]: ...
+
+
+def kernel(
+    function: Callable[..., Any] = _LATER,
+) -> KernelFunction | Callable[[Callable[..., Any]], KernelFunction]:
+    """Make a kernel from a Python function (decorator, with or without parentheses).
+
+    The first parameter is the Item or NdItem, the others are arrays and scalars; a kernel that
+    asks for no id may leave the first one out.  Also takes what calls a Python function: a bound
+    method, an object with ``__call__``, ``functools.partial``, a ``staticmethod``, an object that
+    keeps its function as ``py_func``.
     Nothing is compiled yet; errors in the kernel come with its first submission.
     """
+    if function is _LATER:
+        return kernel
     if isinstance(function, KernelFunction):
         return function
-    function = getattr(function, "py_func", function)
-    if not isinstance(function, FunctionType):
+    callee = callee_of(getattr(function, "py_func", function))
+    if callee is None:
         raise KernelLanguageError(
             f"a kernel is made from a Python function, not from a {type(function).__name__}\n"
             "  Write it with def, and the decorator above it."
         )
-    return KernelFunction(function)
+    return KernelFunction(callee)

@@ -8,6 +8,7 @@ from dataclasses import replace
 from types import FunctionType, ModuleType
 
 from fusionq.base.errors import KernelLanguageError
+from fusionq.frontend.callees import Callee
 from fusionq.frontend.captures import Captures
 from fusionq.frontend.control_flow import conflict
 from fusionq.frontend.draft import finish
@@ -49,7 +50,7 @@ class FunctionLowering(Statements):
 
     def inline(
         self,
-        function: FunctionType,
+        callee: Callee,
         arguments: Sequence[Value],
         keywords: Mapping[str, Value],
         node: ast.Call,
@@ -58,21 +59,33 @@ class FunctionLowering(Statements):
 
         The body's variables are renamed; its returns become jumps to the end of the call.
         """
-        self._refuse_recursion(function, node)
+        self._refuse_recursion(callee.function, node)
         try:
-            source = self.kernel.captures.source(function)
+            source = self.kernel.captures.source(callee.function)
         except KernelLanguageError as error:
             place = f"{self.span(node)}, in {self.source.name!r}"
             raise KernelLanguageError(f"{error}\n  called at {place}") from None
-        bound = self._bind_arguments(source, arguments, keywords, node)
-        callee = type(self)(self.kernel, source, {}, (self, node))
-        assert callee.env is not None
+        first = [self.captured(value, source.name, node) for value in callee.arguments]
+        named = {k: self.captured(v, k, node) for k, v in callee.keywords if k not in keywords}
+        bound = self._bind_arguments(source, [*first, *arguments], {**named, **keywords}, node)
+        return self.inline_bound(callee, source, bound, node)
+
+    def inline_bound(
+        self, callee: Callee, source: FunctionSource, bound: Mapping[str, Value], node: ast.Call
+    ) -> Value:
+        """The result of a call whose parameters have these values."""
+        inner = self.inside(callee, source, node)
+        assert inner.env is not None
         for name, value in bound.items():
-            callee.env[name] = Binding(callee.parameter(name, value), source.span(source.tree))
-        callee.statements(source.tree.body)
-        result = callee.result(node)
-        self.block += finish(callee.block, lambda: callee.fresh("returned"))
+            inner.env[name] = Binding(inner.parameter(name, value), source.span(source.tree))
+        inner.statements(source.tree.body)
+        result = inner.result(node)
+        self.block += finish(inner.block, lambda: inner.fresh("returned"))
         return result
+
+    def inside(self, callee: Callee, source: FunctionSource, node: ast.Call) -> FunctionLowering:
+        """What lowers the body of a function that is called here."""
+        return type(self)(self.kernel, source, {}, (self, node))
 
     def _refuse_recursion(self, function: FunctionType, node: ast.Call) -> None:
         frame: FunctionState | None = self
@@ -190,7 +203,7 @@ class FunctionLowering(Statements):
 
 
 def lower_kernel(
-    source: FunctionSource,
+    callee: Callee,
     signature: Signature,
     captures: Captures,
     language: type[FunctionLowering] = FunctionLowering,
@@ -198,14 +211,21 @@ def lower_kernel(
 ) -> Kernel:
     """The kernel for one signature; KernelLanguageError for what the language has not.
 
-    The arguments' count and types are checked already.  ``regions``: its regions and marks
-    become records.
+    ``captures``: those of ``callee``.  The arguments' count and types are checked already.
+    ``regions``: its regions and marks become records.
     """
-    item, *names = source.parameters
+    source = captures.source(callee.function)
     state = KernelState(signature, captures, source.parameters)
     state.regions = regions
     params: list[KernelParam] = []
-    environment: Environment = {item: Binding(ItemValue(signature.item), source.span(source.tree))}
+    environment: Environment = {}
+    lowering = language(state, source, environment)
+    span = source.span(source.tree)
+    names = list(callee.free_parameters)
+    if len(names) > len(signature.arguments):
+        environment[names.pop(0)] = Binding(ItemValue(signature.item), span)
+    for name, bound in callee.bound.items():
+        environment[name] = Binding(lowering.captured(bound, name, source.tree), span)
     for name, argument in zip(names, signature.arguments, strict=True):
         value: Value
         if isinstance(argument, ArrayType):
@@ -217,8 +237,7 @@ def lower_kernel(
         else:
             params.append(ScalarParam(name, argument.strong))
             value = Runtime(argument, Param(argument.strong, name))
-        environment[name] = Binding(value, source.span(source.tree))
-    lowering = language(state, source, environment)
+        environment[name] = Binding(value, span)
     lowering.statements(source.tree.body)
     body = tuple(finish(lowering.block, lambda: state.fresh("returned")))
     dtypes = {a.name: a.dtype for a in state.arrays.values()}

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterable
+from difflib import get_close_matches
 
 REFUSED_SYNTAX: dict[type[ast.AST], tuple[str, str]] = {
     ast.Assert: ("assert is not supported", "Check on the host, before the submission."),
@@ -51,3 +53,9 @@ REFUSED_BUILTINS: dict[str, str] = {
     "complex": "Keep the real and the imaginary part in separate variables.",
     "divmod": "Write a // b and a % b.",
 }
+
+
+def similar(name: str, known: Iterable[str]) -> str:
+    """What an unknown name may have been meant to be, for hints."""
+    found = get_close_matches(name, [k for k in known if not k.startswith("_")], n=3)
+    return f"Did you mean {' or '.join(found)}?" if found else "See its documentation."

@@ -77,7 +77,7 @@ def _submission(
     function = _kernel_function(kernel)
     index_space = _index_space(function, counterpart(range))
     args = [counterpart(value) for value in args]
-    names = tuple(function.parameter_names)
+    names = function.names_of(len(args))
     if len(args) != len(names):
         raise ArgumentError(
             f"kernel {function.name!r} takes {len(names)} arguments after its item "
@@ -238,11 +238,6 @@ def _kernel_function(kernel: object) -> KernelFunction:
 def _index_space(function: KernelFunction, range: Any) -> Range | NdRange:
     space = range if isinstance(range, NdRange) else as_range(range)
     annotation = function.item_annotation
-    if annotation == "item" and isinstance(space, NdRange):
-        raise ArgumentError(
-            f"kernel {function.name!r} runs over an Item, which a Range gives, not {space!r}; "
-            "submit it with a Range, or annotate its first parameter as NdItem"
-        )
     if annotation == "nd_item" and isinstance(space, Range):
         raise ArgumentError(
             f"kernel {function.name!r} runs over an NdItem, which an NdRange gives, not "

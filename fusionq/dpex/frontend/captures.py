@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from dataclasses import dataclass
 from functools import cached_property
 from importlib import import_module
 from types import FunctionType, ModuleType
@@ -12,15 +13,48 @@ import numpy as np
 
 from fusionq.dpex.frontend.typing import DpexTyping
 from fusionq.dpex.kernel_api import is_dpex_function, translated
+from fusionq.frontend.callees import Callee
 from fusionq.frontend.captures import MISSING, Captures
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DeviceFunction(Callee):
+    """A function made with ``numba_dpex.device_func``, or the kernel itself.
+
+    ``divides_by_zero``: whether numba computes a division by zero in it; else the work-item ends.
+    ``dispatcher``: numba's object, where the decorator names signatures, for which alone it is
+    compiled; else None.
+    """
+
+    divides_by_zero: bool = True
+    dispatcher: Any = None
+
+    @staticmethod
+    def of(dispatcher: Any) -> DeviceFunction:
+        """What ``numba_dpex.device_func`` or ``numba_dpex.kernel`` has returned, as a callee."""
+        divides_by_zero = dispatcher.targetoptions.get("error_model", "python") == "numpy"
+        return DeviceFunction(
+            dispatcher.py_func,
+            divides_by_zero=bool(divides_by_zero),
+            dispatcher=None if dispatcher._can_compile else dispatcher,
+        )
+
+    @property
+    def signatures(self) -> tuple[Any, ...]:
+        """The signatures that the decorator names, as numba has typed them."""
+        return () if self.dispatcher is None else tuple(self.dispatcher.nopython_signatures)
+
+    @property
+    def identity(self) -> str:
+        return f"device function {self.divides_by_zero} {list(map(str, self.signatures))}"
 
 
 class DpexCaptures(Captures):
     """The names that a kernel of numba-dpex refers to, as what they are called here, and what
     numba says of types."""
 
-    def __init__(self, kernel: FunctionType, divides_by_zero: bool, typing_context: Any) -> None:
-        self._zero_divisors = {kernel: divides_by_zero}
+    def __init__(self, kernel: DeviceFunction, typing_context: Any) -> None:
+        self.kernel = kernel
         self._typing_context = typing_context
         super().__init__(kernel)
 
@@ -33,31 +67,20 @@ class DpexCaptures(Captures):
         # Of another kernel than the same text with our own rules is, and with another numba's.
         fingerprint = super()._scan()
         version = import_module("numba").__version__
-        rules = f"numba {version} {list(self._zero_divisors.values())} {fingerprint}"
+        rules = f"numba {version} {self.kernel.identity} {fingerprint}"
         return hashlib.sha256(rules.encode()).hexdigest()
+
+    def callee(self, obj: object) -> Callee | None:
+        """What a call of ``obj`` inlines; None for what is no Python code of the user's."""
+        return DeviceFunction.of(obj) if is_dpex_function(obj) else super().callee(obj)
 
     def name(self, function: FunctionType, name: str) -> object:
         """What a free name of the function stands for, or MISSING."""
-        return self._own(super().name(function, name))
+        return translated(super().name(function, name))
 
     def attribute(self, owner: object, name: str) -> object:
         """An attribute of a module or another compile-time object, or MISSING; dpnp's functions
         are NumPy's."""
         if isinstance(owner, ModuleType) and owner.__name__ == "dpnp":
             return getattr(np, name, MISSING)
-        return self._own(super().attribute(owner, name))
-
-    def divides_by_zero(self, function: FunctionType) -> bool:
-        """Whether numba computes a division by zero in ``function``; else the work-item ends."""
-        return self._zero_divisors.get(function, True)
-
-    def _own(self, obj: object) -> object:
-        own = translated(obj)
-        if is_dpex_function(obj):
-            self._zero_divisors[own] = divides_by_zero(obj)
-        return own
-
-
-def divides_by_zero(dispatcher: Any) -> bool:
-    """Whether numba computes a division by zero in what ``dispatcher`` compiles."""
-    return bool(dispatcher.targetoptions.get("error_model", "python") == "numpy")
+        return translated(super().attribute(owner, name))

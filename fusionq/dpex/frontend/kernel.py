@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from fusionq.dpex.frontend.captures import DpexCaptures, divides_by_zero
+from fusionq.base.errors import ArgumentError
+from fusionq.dpex.frontend.captures import DeviceFunction, DpexCaptures
+from fusionq.dpex.frontend.signatures import kernel_problem
 from fusionq.frontend.captures import Captures
 from fusionq.frontend.kernel import KernelFunction
 from fusionq.frontend.signature import Signature
-from fusionq.frontend.source import FunctionSource
 from fusionq.ir.nodes import Kernel
 
 _KERNELS: WeakKeyDictionary[Any, DpexKernelFunction] = WeakKeyDictionary()
@@ -31,20 +33,28 @@ class DpexKernelFunction(KernelFunction):
     """
 
     def __init__(self, dispatcher: Any) -> None:
-        super().__init__(dispatcher.py_func)
         # Not the dispatcher itself, which may then be garbage collected with its kernel.
-        self._divides_by_zero = divides_by_zero(dispatcher)
+        self._device_function = replace(DeviceFunction.of(dispatcher), dispatcher=None)
+        self._signatures = DeviceFunction.of(dispatcher).signatures
+        super().__init__(self._device_function)
         self._typing_context = dispatcher.targetdescr.typing_context
 
     def _capture(self) -> Captures:
-        return DpexCaptures(self.function, self._divides_by_zero, self._typing_context)
+        return DpexCaptures(self._device_function, self._typing_context)
 
-    def _lower(self, source: FunctionSource, signature: Signature, regions: bool) -> Kernel:
+    def _check_arguments(self, signature: Signature) -> None:
+        super()._check_arguments(signature)
+        if self._signatures:
+            problem = kernel_problem(self._signatures, signature)
+            if problem is not None:
+                raise ArgumentError(f"the kernel {self.name!r} ({self.span}) {problem}")
+
+    def _lower(self, signature: Signature, regions: bool) -> Kernel:
         from fusionq.dpex.frontend.indices import with_wraparound
         from fusionq.dpex.frontend.integers import check_narrow_integers
         from fusionq.dpex.frontend.lowering import DpexLowering
         from fusionq.frontend.lowering import lower_kernel
 
-        kernel = lower_kernel(source, signature, self._captured, DpexLowering, regions)
+        kernel = lower_kernel(self.callee, signature, self._captured, DpexLowering, regions)
         check_narrow_integers(kernel)
         return with_wraparound(kernel)

@@ -11,14 +11,18 @@ from __future__ import annotations
 import ast
 import math
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from fusionq.dpex.frontend.captures import DpexCaptures
+from fusionq.dpex.frontend.captures import DeviceFunction, DpexCaptures
+from fusionq.dpex.frontend.signatures import conversions
+from fusionq.frontend.callees import Callee
 from fusionq.frontend.control_flow import State
+from fusionq.frontend.function_table import convert_number
 from fusionq.frontend.lowering import FunctionLowering
+from fusionq.frontend.source import FunctionSource
 from fusionq.frontend.typing_rules import named_type, type_name
 from fusionq.frontend.values import (
     Binding,
@@ -84,8 +88,44 @@ class DpexLowering(FunctionLowering):
         """Names whose type differs between the languages where paths meet."""
         captures = self.kernel.captures
         assert isinstance(captures, DpexCaptures)
-        self._divides_by_zero = captures.divides_by_zero(self.source.function)
         self._numba = captures.numba
+        self.divides_by_zero = captures.kernel.divides_by_zero
+        """Whether numba computes a division by zero in this function."""
+
+    # -------------------------------------------------------------- device functions
+    def inside(self, callee: Callee, source: FunctionSource, node: ast.Call) -> DpexLowering:
+        """What lowers the body of a function that is called here."""
+        inner = super().inside(callee, source, node)
+        assert isinstance(inner, DpexLowering)
+        inner.divides_by_zero = not isinstance(callee, DeviceFunction) or callee.divides_by_zero
+        return inner
+
+    def inline_bound(
+        self, callee: Callee, source: FunctionSource, bound: Mapping[str, Value], node: ast.Call
+    ) -> Value:
+        """The result of a call; with the conversions of the function's signatures, if it has
+        any."""
+        if not isinstance(callee, DeviceFunction) or callee.dispatcher is None:
+            return super().inline_bound(callee, source, bound, node)
+        order = [bound[name] for name in source.parameters]
+        found = conversions(self._numba, callee.dispatcher, order)
+        if isinstance(found, str):
+            self.fail(node, f"{source.name}: {found}", "Convert the arguments to its types.")
+        converted = {
+            name: self._converted(value, target, node)
+            for name, value, target in zip(
+                source.parameters, order, found.arguments, strict=True
+            )
+        }
+        result = super().inline_bound(callee, source, converted, node)
+        return self._converted(result, found.result, node)
+
+    def _converted(self, value: Value, target: ScalarType | None, node: ast.AST) -> Value:
+        """A number as numba passes it; anything else as it is."""
+        if target is None or not isinstance(value, (Runtime, Constant)):
+            return value
+        number = convert_number(self, target, value, node)
+        return Runtime(target, _marked(number.expr)) if isinstance(number, Runtime) else number
 
     # ------------------------------------------------------------------- operators
     def binary(self, op: BinaryOp, a: Scalar, b: Scalar, node: ast.AST) -> Scalar:
@@ -133,7 +173,7 @@ class DpexLowering(FunctionLowering):
 
     def _check_divisor(self, divisor: Scalar, symbol: str, node: ast.AST) -> None:
         nonzero = isinstance(divisor, Constant) and divisor.value != 0
-        if nonzero or self._divides_by_zero:
+        if nonzero or self.divides_by_zero:
             return
         self.fail(
             node,

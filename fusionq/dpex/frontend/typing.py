@@ -38,20 +38,30 @@ class DpexTyping:
                     found = self._context.resolve_function_type(kind, self._numba(arguments), {})
             except Exception:  # numba raises errors of many kinds for "not this one"
                 continue
-            types = [_scalar(t) for t in (found.return_type, *found.args)] if found else [None]
+            types = [scalar_of(t) for t in (found.return_type, *found.args)] if found else [None]
             if None not in types:
                 result, *converted = (t for t in types if t is not None)
                 return result, tuple(converted)
         return None
 
+    def signature(self, dispatcher: object, arguments: Sequence[ScalarType]) -> Any:
+        """The signature that a call of a function with signatures takes; None for none."""
+        try:
+            with self._asking():
+                kind = self._context.resolve_value_type(dispatcher)
+                return self._context.resolve_function_type(kind, self._numba(arguments), {})
+        except Exception:  # numba raises errors of many kinds for "not this one"
+            return None
+
     def unified(self, types: Sequence[ScalarType]) -> ScalarType | None:
         """The type of a variable that holds values of all these types; None if there is none."""
         with self._asking():
-            return _scalar(self._context.unify_types(*self._numba(types)))
+            return scalar_of(self._context.unify_types(*self._numba(types)))
 
     def _numba(self, types: Sequence[ScalarType]) -> tuple[Any, ...]:
         return tuple(getattr(self._types, "boolean" if t.is_bool else t.name) for t in types)
 
 
-def _scalar(numba_type: object) -> ScalarType | None:
+def scalar_of(numba_type: object) -> ScalarType | None:
+    """The scalar type that a type of numba is; None for another one."""
     return SCALAR_TYPES.get(str(numba_type))
