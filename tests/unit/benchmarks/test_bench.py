@@ -177,7 +177,7 @@ def test_bench_writes_json_and_a_plot(tmp_path: Path) -> None:
     assert len(unfused["samples_seconds"]) == 2
     assert unfused["speed_up_over_unfused"] == 1.0
     assert unfused["minimum_seconds"] <= unfused["median_seconds"] <= unfused["maximum_seconds"]
-    assert unfused["runs_per_sample"] > 1
+    assert unfused["runs_per_sample"] >= 1  # test_timing.py has how many
     assert case["runs_submitted"] == "back to back"
     assert picture.read_bytes().startswith(b"\x89PNG")
 
