@@ -154,7 +154,8 @@ def signature(value: object, skip_self: bool = False) -> str:
     parameters = list(found.parameters.values())[1 if skip_self else 0 :]
     bare = [p.replace(annotation=inspect.Parameter.empty) for p in parameters]
     text = str(inspect.Signature(bare))
-    return re.sub(r"<(\w+\.\w+): [^>]*>", r"\1", text)  # an enumeration's value
+    text = re.sub(r"<(\w+\.\w+): [^>]*>", r"\1", text)  # an enumeration's value
+    return re.sub(r"<[^<>]* at 0x\w+>", "…", text)  # an object that stands for no argument
 
 
 def docstring(value: object) -> str:
