@@ -7,10 +7,11 @@ from typing import Any
 
 from fusionq.backends.base import Abilities, Binding, KeptProgram, Program
 from fusionq.backends.sycl.binary import code_generation_settings
-from fusionq.backends.sycl.devices import device_target, queue_for
+from fusionq.backends.sycl.devices import device_target
 from fusionq.backends.sycl.launch import LaunchOrder, SyclLaunch
 from fusionq.backends.sycl.memory import SyclAllocation, allocate, check_adopted
 from fusionq.backends.sycl.program import SyclProgram, build, kept, restored
+from fusionq.backends.sycl.queue_pool import PooledQueue
 from fusionq.base.target import DeviceInfo, FloatMode, LaunchShape
 from fusionq.ir.functions import DEVICE_FUNCTIONS
 from fusionq.ir.nodes import Kernel
@@ -32,7 +33,8 @@ class SyclBackend:
     )
 
     def __init__(self, target: Any = None, profiling: bool = False) -> None:
-        self.sycl_queue = queue_for(target, profiling)
+        self._pooled = PooledQueue(target, profiling)
+        self.sycl_queue = self._pooled.queue
         self.target = device_target(self.sycl_queue.sycl_device)
         self._order = LaunchOrder(self.sycl_queue.is_in_order)
 
@@ -43,7 +45,8 @@ class SyclBackend:
 
     @property
     def native(self) -> Any:
-        """The ``dpctl.SyclQueue``."""
+        """The ``dpctl.SyclQueue``; it is the caller's as well from now on."""
+        self._pooled.is_shared = True
         return self.sycl_queue
 
     @property
