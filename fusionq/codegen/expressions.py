@@ -7,7 +7,7 @@ from fusionq.codegen.helpers import Helpers, ring_type
 from fusionq.codegen.intervals import Intervals
 from fusionq.codegen.memory import Memory
 from fusionq.codegen.names import Names
-from fusionq.codegen.text import (
+from fusionq.codegen.precedence import (
     AND,
     BIT_AND,
     BIT_OR,
@@ -21,7 +21,6 @@ from fusionq.codegen.text import (
     SHIFT,
     SUM,
     UNARY,
-    Text,
 )
 from fusionq.ir.functions import DEVICE_FUNCTIONS, FLOAT_FUNCTIONS, PREDICATES
 from fusionq.ir.nodes import (
@@ -40,6 +39,7 @@ from fusionq.ir.nodes import (
     Unary,
     Var,
 )
+from fusionq.ir.text import Text
 from fusionq.ir.types import FLOAT32, ScalarType
 
 _OPERATORS = {

@@ -10,8 +10,10 @@ In the bodies ``$T`` is the operands' type, ``$U`` the unsigned one of its wrapp
 from __future__ import annotations
 
 import re
+from textwrap import dedent, indent
 
 from fusionq.codegen.dialect import Dialect
+from fusionq.codegen.helper_functions import HelperFunctions
 from fusionq.ir.types import FLOAT32, INT64, UINT32, UINT64, ScalarType
 
 _COMMON = {
@@ -108,75 +110,49 @@ def ring_type(type: ScalarType) -> ScalarType:
     return UINT64 if type.bits == 64 else UINT32
 
 
-def suffix(type: ScalarType) -> str:
-    """How a type is named in a helper's name: ``i32``, ``f64``, ``b8``."""
-    return f"{type.kind}{type.bits}"
-
-
-class Helpers:
-    """The helper functions that a kernel turned out to need, in the order of first need."""
+class Helpers(HelperFunctions):
+    """The helper functions of a kernel in a C-family language."""
 
     def __init__(self, dialect: Dialect) -> None:
+        super().__init__()
         self._dialect = dialect
-        self._texts: dict[str, str] = {}
 
-    @property
-    def texts(self) -> list[str]:
-        """Their definitions, callees first."""
-        return list(self._texts.values())
-
-    def operation(self, operation: str, type: ScalarType) -> str:
-        """The name of the helper for ``operation`` on operands of ``type``."""
-        name = f"fq_{operation}_{suffix(type)}"
-        if name in self._texts:
-            return name
+    def operation_text(self, name: str, operation: str, type: ScalarType) -> str:
+        """See ``HelperFunctions``."""
         parameters = ("a",) if operation in _ONE_OPERAND else ("a", "b")
         if type.name == "float16" and operation in _COMPUTED_IN_FLOAT32:
             wide = self.operation(operation, FLOAT32)
             body = f"return ($T){wide}({', '.join(parameters)});"
         else:
             body = _BODIES[type.kind][operation]
-        self._define(name, type, type, parameters, body)
-        return name
+        return self._function(name, type, type, parameters, body)
 
-    def range_length(self) -> str:
-        """The name of the helper that counts ``range(start, stop, step)``; 0 for a step of 0."""
-        if "fq_range_length" not in self._texts:
-            parameters = ("start", "stop", "step")
-            self._define("fq_range_length", UINT64, INT64, parameters, _RANGE_LENGTH)
-        return "fq_range_length"
+    def range_length_text(self, name: str) -> str:
+        """See ``HelperFunctions``."""
+        return self._function(name, UINT64, INT64, ("start", "stop", "step"), _RANGE_LENGTH)
 
-    def saturating_cast(self, target: ScalarType, source: ScalarType) -> str:
-        """The name of the floating to integer conversion that truncates, saturates, and gives
-        0 for NaN."""
-        name = f"fq_{suffix(target)}_of_{suffix(source)}"
-        if name not in self._texts:
-            converted = self._dialect.scalars.saturating_cast(target, source, "a")
-            self._define(name, target, source, ("a",), f"return a != a ? 0 : {converted};")
-        return name
+    def saturating_cast_text(self, name: str, target: ScalarType, source: ScalarType) -> str:
+        """See ``HelperFunctions``."""
+        converted = self._dialect.scalars.saturating_cast(target, source, "a")
+        return self._function(name, target, source, ("a",), f"return a != a ? 0 : {converted};")
 
-    def add(self, name: str, text: str) -> None:
-        """Take in a function that was printed elsewhere."""
-        self._texts.setdefault(name, text)
-
-    def _define(
+    def _function(
         self,
         name: str,
         result: ScalarType,
         type: ScalarType,
         parameters: tuple[str, ...],
         body: str,
-    ) -> None:
+    ) -> str:
         text = self._dialect.scalars.type_name
         head = ", ".join(f"{text(type)} {p}" for p in parameters)
-        lines = (line.removeprefix("        ") for line in body.splitlines())
-        inner = "\n".join(f"    {line}" for line in lines)
+        inner = indent(dedent(body), "    ")
         if "$U" in inner:
             inner = inner.replace("$U", text(ring_type(type)))
         inner = inner.replace("$T", text(type)).replace("$BITS", str(type.bits))
         inner = re.sub(r"@(\w+)", lambda name: self._called(name[1], type), inner)
         qualifier = self._dialect.unit.function_qualifier
-        self._texts[name] = f"{qualifier} {text(result)} {name}({head}) {{\n{inner}\n}}"
+        return f"{qualifier} {text(result)} {name}({head}) {{\n{inner}\n}}"
 
     def _called(self, function: str, type: ScalarType) -> str:
         called = self._dialect.scalars.function(function, type)

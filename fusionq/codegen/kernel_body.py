@@ -12,12 +12,12 @@ from fusionq.codegen.expressions import ExpressionPrinter
 from fusionq.codegen.group_statements import GroupStatementPrinter
 from fusionq.codegen.helpers import Helpers
 from fusionq.codegen.intervals import Intervals
-from fusionq.codegen.memory import Memory
+from fusionq.codegen.memory import Memory, slot_type
 from fusionq.codegen.names import Names
 from fusionq.codegen.scoping import Body
 from fusionq.codegen.statements import StatementPrinter
-from fusionq.ir.nodes import ArrayParam, Atomic, Expr, Kernel, ScalarParam, Store
-from fusionq.ir.types import INT64, UINT64, ScalarType
+from fusionq.ir.nodes import ArrayParam, Atomic, Expr, Kernel, Store
+from fusionq.ir.types import UINT64, ScalarType
 from fusionq.ir.walk import local_memories, statements
 
 
@@ -81,16 +81,10 @@ def statement_lines(
     )
 
 
-def slot_type(kernel: Kernel, slot: Slot) -> ScalarType:
-    """The type of an argument other than a pointer."""
-    param = kernel.param(slot.param)
-    return param.type if isinstance(param, ScalarParam) else INT64
-
-
 def parameter_text(kernel: Kernel, slot: Slot, memory: Memory, dialect: Dialect) -> str:
     """The declaration of an argument."""
-    type = UINT64 if isinstance(slot, Pointer) else slot_type(kernel, slot)
-    return f"{dialect.scalars.storage_name(type)} {memory.identifier(slot)}"
+    type = dialect.scalars.storage_name(slot_type(kernel, slot))
+    return f"{type} {memory.identifier(slot)}"
 
 
 def _aliased_types(kernel: Kernel, scalars: Scalars) -> tuple[str, ...]:

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from fusionq.codegen.text import PRIMARY, UNARY, Text
 from fusionq.ir.nodes import Const
+from fusionq.ir.text import PRIMARY, UNARY, Text
 
 
 def spelled(const: Const, suffix: str, infinity: str, nan: str) -> Text:

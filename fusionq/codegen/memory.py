@@ -6,8 +6,17 @@ from collections.abc import Sequence
 
 from fusionq.codegen.device_source import Extent, Pointer, Scalar, Slot, Stride
 from fusionq.codegen.names import Names
-from fusionq.codegen.text import PRIMARY, PRODUCT, SUM, Text
 from fusionq.ir.nodes import ArrayDecl, ArrayParam, Kernel, ScalarParam
+from fusionq.ir.text import PRIMARY, PRODUCT, SUM, Text
+from fusionq.ir.types import INT64, UINT64, ScalarType
+
+
+def slot_type(kernel: Kernel, slot: Slot) -> ScalarType:
+    """The type of the argument that a slot stands for."""
+    if isinstance(slot, Pointer):
+        return UINT64
+    param = kernel.param(slot.param)
+    return param.type if isinstance(param, ScalarParam) else INT64
 
 
 class Memory:

@@ -100,7 +100,7 @@ FQ_INLINE bool fq_follows_assignment(
 FQ_INLINE {u32} fq_look({words} control, {i64} line, int word, int lane) {{
     {u32} seen = 0;
     if (lane == 0) seen = fq_read(fq_word(control, line, word));
-    return {c.look("seen")};
+    return {c.polled("seen")};
 }}
 
 // Whether some wait ran out, in this launch or one before: counters no longer mean anything.

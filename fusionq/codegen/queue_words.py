@@ -46,13 +46,12 @@ class QueueWords:
         """Of two int64."""
         return f"{self.scalars.maximum}({a}, {b})"
 
-    def look(self, value: str) -> str:
-        """``value``, which the first lane has read, for every lane that runs the loops that
-        poll."""
+    def polled(self, value: str) -> str:
+        """``value``, which the first lane has loaded, for every lane that polls."""
         return self.workers.broadcast(value) if self.workers.polls_in_step else value
 
     def for_all_lanes(self, value: str) -> str:
-        """``value``, which is that of a ``look``, for every lane of the worker."""
+        """``value``, which the lanes that poll have, for every lane of the worker."""
         return value if self.workers.polls_in_step else self.workers.broadcast(value)
 
     @property

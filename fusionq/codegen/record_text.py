@@ -42,7 +42,7 @@ def record_text(
 FQ_INLINE {i64} fq_now(int lane) {{
     {i64} now = 0;
     if (lane == 0) now = {clock};
-    return {c.look("now")};
+    return {c.polled("now")};
 }}
 """
     start = f"""\

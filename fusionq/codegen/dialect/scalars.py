@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from fusionq.codegen.text import Text
 from fusionq.ir.nodes import Const, Space
+from fusionq.ir.text import Text
 from fusionq.ir.types import ScalarType
 
 

@@ -57,7 +57,7 @@ class Workers(Protocol):
     memory before it comes before what any does behind it."""
 
     polls_in_step: bool
-    """Whether all lanes run the loops that poll, in step, and each look of the first lane is
+    """Whether all lanes run the loops that poll, in step, and what the first lane loads is
     broadcast: where lanes are a vector's, a loop of one lane alone becomes as many copies under
     masks.  Else the first lane runs them alone, the others wait at the broadcast behind."""
 

@@ -7,8 +7,8 @@ Source: Khronos, The OpenCL C Specification 3.0, sections 6.3 (data types), 6.4 
 from __future__ import annotations
 
 from fusionq.codegen.literals import spelled
-from fusionq.codegen.text import Text
 from fusionq.ir.nodes import Const, Space
+from fusionq.ir.text import Text
 from fusionq.ir.types import ScalarType
 
 TYPE_NAMES = {

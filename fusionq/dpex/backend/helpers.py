@@ -9,11 +9,10 @@ from __future__ import annotations
 
 from textwrap import dedent, indent
 
-from fusionq.ir.types import ScalarType
+from fusionq.codegen.helper_functions import HelperFunctions
+from fusionq.ir.python_text import constructor
+from fusionq.ir.types import INT64, ScalarType
 from fusionq.language.casts import integer_limits
-
-PREFIX = "fq_"
-"""What the helpers' names start with, and no name of the user's kernel does."""
 
 OPENCL_NAMES = {
     "arcsin": "asin", "arccos": "acos", "arctan": "atan", "arctan2": "atan2",
@@ -130,73 +129,51 @@ _RANGE_LENGTH = """\
     return 0"""
 
 
-class Helpers:
-    """The helper functions that a kernel turned out to need, in the order of first need."""
+class PythonHelpers(HelperFunctions):
+    """The helper functions of a kernel for numba."""
 
     def __init__(self) -> None:
-        self._texts: dict[str, str] = {}
+        super().__init__()
         self.device_functions: set[str] = set()
         """What kernel and helpers use of ``device_functions``."""
-
-    @property
-    def texts(self) -> list[str]:
-        """Their definitions, callees first."""
-        return list(self._texts.values())
 
     def function(self, name: str) -> str:
         """The name under which a function of ``device_functions`` is called."""
         self.device_functions.add(name)
         return name
 
-    def operation(self, operation: str, type: ScalarType) -> str:
-        """The name of the helper for ``operation`` on operands of ``type``."""
-        name = f"{PREFIX}{operation}_{type.name}"
-        if name not in self._texts:
-            if type.is_float:
-                self.device_functions.update(_CALLED.get(operation, ()))
-            head = "a" if operation in _ONE_OPERAND else "a, b"
-            self._define(name, head, _BODIES[type.kind][operation], type)
-        return name
+    def operation_text(self, name: str, operation: str, type: ScalarType) -> str:
+        """See ``HelperFunctions``."""
+        if type.is_float:
+            self.device_functions.update(_CALLED.get(operation, ()))
+        head = "a" if operation in _ONE_OPERAND else "a, b"
+        return _function(name, head, _BODIES[type.kind][operation], type)
 
-    def saturating_cast(self, target: ScalarType, source: ScalarType) -> str:
-        """The name of the floating to integer conversion that truncates, saturates, and gives
-        0 for NaN."""
-        name = f"{PREFIX}{target.name}_of_{source.name}"
-        if name not in self._texts:
-            low, high = integer_limits(target.dtype)
-            body = f"""\
+    def range_length_text(self, name: str) -> str:
+        """See ``HelperFunctions``."""
+        return _function(name, "start, stop, step", _RANGE_LENGTH, INT64)
+
+    def saturating_cast_text(self, name: str, target: ScalarType, source: ScalarType) -> str:
+        """See ``HelperFunctions``."""
+        low, high = integer_limits(target.dtype)
+        made = constructor(target)
+        body = f"""\
         if a != a:
-            return {constructor(target)}(0)
+            return {made}(0)
         if a <= $T({low}):
-            return {constructor(target)}({low})
+            return {made}({low})
         if a >= $T({high}):
-            return {constructor(target)}({high})
-        return {constructor(target)}(a)"""
-            self._define(name, "a", body, source)
-        return name
-
-    def range_length(self) -> str:
-        """The name of the helper that counts ``range(start, stop, step)``; 0 for a step of 0."""
-        name = f"{PREFIX}range_length"
-        if name not in self._texts:
-            self._texts[name] = _function(name, "start, stop, step", _RANGE_LENGTH)
-        return name
-
-    def _define(self, name: str, head: str, body: str, type: ScalarType) -> None:
-        made = constructor(type)
-        text = body.replace("$T", made).replace("$BITS", str(type.bits))
-        text = text.replace("$0", f"{made}(0)").replace("$1", f"{made}(1)")
-        self._texts[name] = _function(name, head, text)
+            return {made}({high})
+        return {made}(a)"""
+        return _function(name, "a", body, source)
 
 
-def _function(name: str, head: str, body: str) -> str:
-    lines = indent(dedent(body), "    ")
+def _function(name: str, head: str, body: str, type: ScalarType) -> str:
+    made = constructor(type)
+    text = body.replace("$T", made).replace("$BITS", str(type.bits))
+    text = text.replace("$0", f"{made}(0)").replace("$1", f"{made}(1)")
+    lines = indent(dedent(text), "    ")
     return f'@device_func(error_model="numpy")\ndef {name}({head}):\n{lines}\n'
-
-
-def constructor(type: ScalarType) -> str:
-    """How the source names a type."""
-    return "np.bool_" if type.is_bool else f"np.{type.name}"
 
 
 def stored_name(type: ScalarType) -> str:

@@ -4,25 +4,19 @@ from __future__ import annotations
 
 import builtins
 import keyword
-import re
 
+from fusionq.codegen.helper_functions import PREFIX
 from fusionq.codegen.names import Names
-from fusionq.dpex.backend.helpers import PREFIX
+from fusionq.ir.functions import FLOAT_FUNCTIONS
+
+_IMPORTED = {
+    "np", "item", "kernel", "device_func", "global_array", "local_array", "private_array",
+    "Item", "NdItem", "AtomicRef", "AddressSpace", "MemoryOrder", "MemoryScope",
+    "atomic_fence", "group_barrier", "pow", "work_dim", *FLOAT_FUNCTIONS,
+}  # fmt: skip
+_RESERVED = {*_IMPORTED, *keyword.kwlist, *dir(builtins)}
 
 
-class PythonNames(Names):
-    """Hands out identifiers: each is legal, unique, and as close to the wanted name as can be."""
-
-    def __init__(self, taken: set[str]) -> None:
-        self._taken = taken | {*keyword.kwlist, *dir(builtins)}
-        self._of: dict[str, str] = {}
-
-    def fresh(self, wanted: str) -> str:
-        """A new identifier like ``wanted``."""
-        stem = re.sub(r"\W", "_", wanted) or "_"
-        identifier = stem = f"v_{stem}" if stem[0].isdigit() or stem.startswith(PREFIX) else stem
-        number = 2
-        while identifier in self._taken:
-            identifier, number = f"{stem}_{number}", number + 1
-        self._taken.add(identifier)
-        return identifier
+def python_names() -> Names:
+    """Identifiers that are neither Python's nor the module's own."""
+    return Names(lambda name: name in _RESERVED or name.startswith(PREFIX))

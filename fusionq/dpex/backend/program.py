@@ -13,10 +13,11 @@ from fusionq.backends.sycl.runtime import load_dpctl
 from fusionq.base.errors import DeviceError
 from fusionq.base.target import FloatMode
 from fusionq.codegen import DeviceSource
-from fusionq.dpex.backend.source import argument_type, generate, uses_groups
+from fusionq.dpex.backend.source import argument_type, generate
 from fusionq.dpex.backend.spirv import without_contraction
 from fusionq.dpex.environment import load_numba_dpex
 from fusionq.ir.nodes import Kernel
+from fusionq.ir.python_text import uses_groups
 from fusionq.ir.types import FLOAT64
 
 _BUILD_OPTIONS = "-cl-fp32-correctly-rounded-divide-sqrt"

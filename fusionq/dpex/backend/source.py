@@ -3,28 +3,22 @@
 from __future__ import annotations
 
 from fusionq.base.errors import DeviceError
-from fusionq.codegen import DeviceSource, Pointer, Scalar, Slot
-from fusionq.codegen.intervals import Intervals
-from fusionq.codegen.memory import Memory
-from fusionq.dpex.backend.expressions import ExpressionPrinter
-from fusionq.dpex.backend.helpers import Helpers, stored_name
-from fusionq.dpex.backend.names import PythonNames
-from fusionq.dpex.backend.statements import INDENT, StatementPrinter
-from fusionq.ir.functions import FLOAT_FUNCTIONS
+from fusionq.codegen import DeviceSource, Pointer, Slot
+from fusionq.codegen.memory import Memory, slot_type
+from fusionq.dpex.backend.helpers import PythonHelpers, stored_name
+from fusionq.dpex.backend.names import python_names
+from fusionq.dpex.backend.printer import NumbaPrinter
 from fusionq.ir.nodes import (
     ArrayParam,
     Atomic,
-    Barrier,
     Const,
     For,
-    GroupCall,
-    ItemQuery,
     Kernel,
-    ScalarParam,
     Store,
     Var,
 )
-from fusionq.ir.types import FLOAT16, INT64, UINT8, UINT64, ScalarType
+from fusionq.ir.python_text import INDENT, uses_groups
+from fusionq.ir.types import FLOAT16, UINT8, ScalarType
 from fusionq.ir.walk import (
     assigned_variable,
     expressions,
@@ -32,12 +26,6 @@ from fusionq.ir.walk import (
     statements,
     subexpressions,
 )
-
-_IMPORTED = {
-    "np", "item", "kernel", "device_func", "global_array", "local_array", "private_array",
-    "Item", "NdItem", "AtomicRef", "AddressSpace", "MemoryOrder", "MemoryScope",
-    "atomic_fence", "group_barrier", "pow", "work_dim", *FLOAT_FUNCTIONS,
-}  # fmt: skip
 
 
 def generate(kernel: Kernel) -> DeviceSource:
@@ -56,24 +44,9 @@ def generate(kernel: Kernel) -> DeviceSource:
 
 
 def argument_type(slot: Slot, kernel: Kernel) -> ScalarType:
-    """The type of the kernel argument that a slot stands for."""
-    match slot:
-        case Pointer():
-            return UINT64
-        case Scalar():
-            param = kernel.param(slot.param)
-            assert isinstance(param, ScalarParam)
-            return UINT8 if param.type.is_bool else param.type
-        case _:
-            return INT64
-
-
-def uses_groups(kernel: Kernel) -> bool:
-    """Whether the kernel asks for more than an ``Item`` can tell."""
-    return any(isinstance(s, (Barrier, GroupCall)) for s in statements(kernel.body)) or any(
-        isinstance(e, ItemQuery) and e.query not in ("global_id", "global_range")
-        for e in expressions(kernel.body)
-    )
+    """The type of the kernel argument that a slot stands for; bools are bytes."""
+    type = slot_type(kernel, slot)
+    return UINT8 if type.is_bool else type
 
 
 class _KernelPrinter:
@@ -83,18 +56,15 @@ class _KernelPrinter:
         if FLOAT16 in self.types:
             raise DeviceError("it computes in float16, which numba-dpex cannot compile")
         self.groups = uses_groups(kernel)
-        self.helpers = Helpers()
-        self.names = PythonNames(set(_IMPORTED))
+        self.helpers = PythonHelpers()
+        self.names = python_names()
         self.entry_point = self.names.fresh(kernel.name)
         self.memory = Memory(kernel, self.names)
-        intervals = Intervals(kernel)
-        printer = ExpressionPrinter(self.names, self.memory, self.helpers, intervals, self.groups)
-        self.value = printer.value
-        self.statements = StatementPrinter(kernel, printer, self.names, self.helpers, intervals)
+        self.printer = NumbaPrinter(kernel, self.names, self.memory, self.helpers)
 
     def print(self) -> DeviceSource:
-        body = [self.statements.declaration(array) for array in self.kernel.arrays]
-        lines = self.statements.body(self.kernel.body, 1)
+        body = [self.printer.declaration(array) for array in self.kernel.arrays]
+        lines = self.printer.body(self.kernel.body, 1)
         slots = self.memory.slots()
         arrays = [self._array(slot) for slot in slots if isinstance(slot, Pointer)]
         item = f"item: {'NdItem' if self.groups else 'Item'}"
@@ -127,7 +97,7 @@ class _KernelPrinter:
             if isinstance(stmt, For):
                 assigned.add(stmt.var)
         zeros = {n: Const(v.type, v.type.dtype.type(0).item()) for n, v in found.items()}
-        return [f"{self.names.of(n)} = {self.value(zero)}" for n, zero in zeros.items()]
+        return [f"{self.names.of(n)} = {self.printer.value(zero)}" for n, zero in zeros.items()]
 
     def _last(self) -> list[str]:
         """What keeps guards from leading straight to the kernel's end, without ever running.

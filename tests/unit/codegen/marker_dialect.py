@@ -13,8 +13,8 @@ from fusionq.codegen.dialect import Define, Dialect
 from fusionq.codegen.literals import spelled
 from fusionq.codegen.opencl.reserved import RESERVED
 from fusionq.codegen.scoping import Body
-from fusionq.codegen.text import Text
 from fusionq.ir.nodes import Const, Space
+from fusionq.ir.text import Text
 from fusionq.ir.types import FLOAT32, FLOAT64, ScalarType
 
 

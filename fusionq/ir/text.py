@@ -1,11 +1,11 @@
-"""C's operator precedences, and source text that knows its own."""
+"""Source text that knows how strongly its outermost operator binds."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
-PRIMARY, UNARY, PRODUCT, SUM, SHIFT, ORDER, EQUALITY = 15, 14, 13, 12, 11, 10, 9
-BIT_AND, BIT_XOR, BIT_OR, AND, OR, CONDITIONAL = 8, 7, 6, 5, 4, 3
+PRIMARY, UNARY, PRODUCT, SUM, SHIFT = 16, 14, 13, 12, 11
+"""Precedences on which C and Python agree."""
 
 
 class Text(NamedTuple):
