@@ -122,7 +122,9 @@ class Helpers(HelperFunctions):
         parameters = ("a",) if operation in _ONE_OPERAND else ("a", "b")
         if type.name == "float16" and operation in _COMPUTED_IN_FLOAT32:
             wide = self.operation(operation, FLOAT32)
-            body = f"return ($T){wide}({', '.join(parameters)});"
+            argument = self._dialect.scalars.argument
+            arguments = ", ".join(argument(p, type, FLOAT32) for p in parameters)
+            body = f"return ($T){wide}({arguments});"
         else:
             body = _BODIES[type.kind][operation]
         return self._function(name, type, type, parameters, body)

@@ -12,9 +12,10 @@ from fusionq.ir.types import ScalarType
 class Scalars(Protocol):
     """Types, pointers, literals, math functions and casts.
 
-    Arithmetic, comparison and C's casts ``(T)x`` between any two of the types are the language's
-    own, and round once.  In CUDA C++ int64 is ``long long`` (``long`` has 32 bits on some hosts),
-    float16 is ``__half`` with the operators of ``cuda_fp16.h``, pointers name no address space.
+    C's casts ``(T)x`` between any two of the types, and arithmetic and comparisons of one type,
+    also with an ``int`` literal of one digit beside, are the language's own, and round once.  In
+    CUDA C++ int64 is ``long long`` (``long`` has 32 bits on some hosts), float16 a class around
+    ``__half`` with such operators and explicit conversions, pointers name no address space.
     """
 
     size_type: str
@@ -54,6 +55,10 @@ class Scalars(Protocol):
     def function(self, name: str, type: ScalarType) -> str | None:
         """The name of a function of ``ir.functions`` on floating values, or of ``pow`` or
         ``fabs``; None if the language has none for float16, which then goes through float32."""
+
+    def argument(self, value: str, source: ScalarType, target: ScalarType) -> str:
+        """``value``, an identifier of type ``source``, as an argument for a parameter of type
+        ``target``: itself, where the language converts it."""
 
     def saturating_cast(self, target: ScalarType, source: ScalarType, value: str) -> str:
         """The conversion of ``value``, an identifier, from a floating type to an integer: it

@@ -73,5 +73,8 @@ class OpenCLScalars:
             return None
         return _FUNCTION_NAMES.get(name, name)
 
+    def argument(self, value: str, source: ScalarType, target: ScalarType) -> str:
+        return value
+
     def saturating_cast(self, target: ScalarType, source: ScalarType, value: str) -> str:
         return f"convert_{TYPE_NAMES[target.name]}_sat_rtz({value})"

@@ -68,6 +68,9 @@ class MarkerScalars:
         exact = type in (FLOAT32, FLOAT64) or name in ("nextafter", "floor")
         return f"F_{name.upper()}_{type.name.upper()}" if exact else None
 
+    def argument(self, value: str, source: ScalarType, target: ScalarType) -> str:
+        return f"AS_{target.name.upper()}({value})"
+
     def saturating_cast(self, target: ScalarType, source: ScalarType, value: str) -> str:
         return f"SATURATED_{target.name.upper()}({value})"
 
