@@ -45,7 +45,8 @@ from fusionq.ir.walk import assigned_variable, operands, statement_expressions, 
 class Access:
     """One load or store.
 
-    ``instances``: where it happens; every one of them does if ``exact``.
+    ``instances``: where it happens; every one of them does if ``happens``, and what a store leaves
+    is known if it is ``exact`` as well: not an atomic operation's.
     ``indices``: the element, one affine function of the instance for each dimension, or
     None if unknown.  ``moment``: its place in program order, positions and loop dimensions
     alternating (a loop that counts down has its dimension negated).
@@ -54,6 +55,7 @@ class Access:
     array: str
     kind: Literal["read", "write"]
     instances: isl.Set
+    happens: bool
     exact: bool
     indices: tuple[isl.PwAff, ...] | None
     moment: tuple[int | str, ...]
@@ -83,7 +85,7 @@ class KernelShape:
 
 @dataclass(frozen=True, eq=False)
 class KernelAccesses:
-    """All accesses to global memory of a kernel in program order, the places where the
+    """The accesses of a kernel in program order, the places where the
     work-items of a group meet, and the symbols whose values they rest on."""
 
     ndim: int
@@ -97,11 +99,14 @@ def item_dims(ndim: int) -> list[str]:
     return [f"i{d}" for d in range(ndim)]
 
 
-def read_accesses(kernel: Kernel, shape: KernelShape, symbols: Symbols) -> KernelAccesses:
-    """The accesses of ``kernel`` over ``shape``."""
+def read_accesses(
+    kernel: Kernel, shape: KernelShape, symbols: Symbols, own_arrays: bool = False
+) -> KernelAccesses:
+    """The accesses of ``kernel`` over ``shape`` to its parameters; with ``own_arrays`` also those
+    to its private and local arrays."""
     loops = [s.var for s in statements(kernel.body) if isinstance(s, For)]
     space = symbols.space(item_dims(kernel.ndim) + [f"k{n}" for n in range(len(loops))])
-    walker = _Walker(kernel, shape, symbols, space)
+    walker = _Walker(kernel, shape, symbols, space, own_arrays)
     walker.run()
     return KernelAccesses(
         kernel.ndim,
@@ -125,6 +130,7 @@ class _Walker:
     shape: KernelShape
     symbols: Symbols
     space: isl.Space
+    own_arrays: bool
     found: list[Access] = field(default_factory=list)
     meetings: list[Meeting] = field(default_factory=list)
 
@@ -133,7 +139,7 @@ class _Walker:
             self.symbols, self.space, self._query, self.shape.extents, self.shape.params, set()
         )
         self.env: dict[str, Value] = {}
-        self.own_arrays = {a.name for a in self.kernel.arrays}
+        self.left_out = () if self.own_arrays else {a.name for a in self.kernel.arrays}
         self.clock = 0
         self.prefix: tuple[int | str, ...] = ()
         self.next_loop = self.kernel.ndim
@@ -220,7 +226,7 @@ class _Walker:
     def _access(
         self, node: Load | Store | Atomic, kind: Literal["read", "write"], live: _Live
     ) -> None:
-        if node.array in self.own_arrays:
+        if node.array in self.left_out:
             return
         values = [self.reader.read(index, self.env) for index in node.indices]
         known = tuple(v.value for v in values if isinstance(v, Affine))
@@ -229,6 +235,7 @@ class _Walker:
                 array=node.array,
                 kind=kind,
                 instances=live.instances,
+                happens=live.exact,
                 exact=live.exact and not isinstance(node, Atomic),
                 indices=known if len(known) == len(values) else None,
                 moment=(*self.prefix, self._tick()),

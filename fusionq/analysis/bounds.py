@@ -20,28 +20,35 @@ def check_bounds(analysis: ListAnalysis) -> None:
     """
     (submission,) = analysis.submissions
     symbols = analysis.symbols
+    own = {a.name: a for a in submission.ir.arrays}
     for access in analysis.accesses[0].accesses:
-        if not access.exact or access.indices is None:
+        if not access.happens or access.indices is None:
             continue
-        position = analysis.argument_index(0, access.array)
-        argument = submission.arguments[position]
-        assert isinstance(argument, ArrayArgument)
+        declared = own.get(access.array)
+        if declared is None:
+            argument = submission.arguments[analysis.argument_index(0, access.array)]
+            assert isinstance(argument, ArrayArgument)
+            what = f"array {argument.name!r} (argument `{argument.label}`, shape {argument.shape})"
+            extents = [symbols.size(n) for n in argument.shape]
+            remedy = "Submit a smaller range, pass a larger array, or guard"
+        else:
+            what = f"the {declared.space} array {declared.name!r} (shape {declared.shape})"
+            extents = [str(n) for n in declared.shape]  # the same for every size of the range
+            remedy = "Make it larger, or guard"
         touched = isl.Map.from_domain(access.instances)
         for index in access.indices:
             touched = touched.flat_range_product(isl.Map.from_pw_aff(index))
-        box = bounds_box([symbols.size(n) for n in argument.shape], symbols)
+        box = bounds_box(extents, symbols)
         outside = counterexamples(analysis, _outside(touched, box))
         if outside is None:
             continue
-        ndim = analysis.accesses[0].ndim
-        item, element = _example(outside, ndim)
+        item, element = _example(outside, analysis.accesses[0].ndim)
         raise ArgumentError(
-            f"{submission.ir.name}: {access.kind} outside array {argument.name!r} "
-            f"(argument `{argument.label}`, shape {argument.shape}): work-item {item} "
+            f"{submission.ir.name}: {access.kind} outside {what}: work-item {item} "
             f"{access.kind}s element {element}\n"
             f"  in the kernel at {access.span}: {access.span.text}\n"
             f"  submitted at {submission.span}: {submission.span.text}\n"
-            "  Submit a smaller range, pass a larger array, or guard the access with an `if`."
+            f"  {remedy} the access with an `if`."
         )
 
 

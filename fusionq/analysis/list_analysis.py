@@ -111,7 +111,7 @@ def element_map(
 
 
 def bounds_box(extents: Sequence[str], symbols: Symbols) -> isl.Set:
-    """All valid indices of an array with these extents."""
+    """All valid indices of an array with these extents, symbols or numbers."""
     names = [f"e{d}" for d in range(len(extents))]
     inside = " and ".join(f"0 <= {e} < {n}" for e, n in zip(names, extents, strict=True))
     return isl.Set(
@@ -137,8 +137,11 @@ def kernel_shape(submission: Submission, symbols: Symbols) -> KernelShape:
     )
 
 
-def analyse(submissions: Sequence[Submission]) -> ListAnalysis:
-    """Analyse ``submissions``; kernels that occur several times in the same shape once."""
+def analyse(submissions: Sequence[Submission], own_arrays: bool = False) -> ListAnalysis:
+    """Analyse ``submissions``; kernels that occur several times in the same shape once.
+
+    ``own_arrays``: also the kernels' accesses to their private and local arrays.
+    """
     symbols = Symbols()
     shapes = [kernel_shape(s, symbols) for s in submissions]
     known: dict[tuple[object, ...], tuple[Kernel, KernelAccesses]] = {}
@@ -152,7 +155,7 @@ def analyse(submissions: Sequence[Submission]) -> ListAnalysis:
             tuple(shape.params.items()),
         )
         if key not in known:
-            known[key] = (submission.ir, read_accesses(submission.ir, shape, symbols))
+            known[key] = (submission.ir, read_accesses(submission.ir, shape, symbols, own_arrays))
         accesses.append(known[key][1])
     arrays = [
         (s, k)

@@ -49,7 +49,7 @@ def check_submission(submission: Submission) -> Validity:
     """
     check_flags(submission)
     with _lock, plan_operations(1):
-        analysis = analyse([submission])
+        analysis = analyse([submission], own_arrays=True)
         check_bounds(analysis)
         check_convergence(analysis, 0)
         return validity_of(analysis, check=True)
