@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import Protocol
 
 import fusionq as fq
 from fusionq.benchmarks.case import Case, Workload
@@ -38,6 +40,42 @@ def run_case(
         progress(f"preparing {variant.name}", 0, 0)
         found.append(variant)
     ready = [variant for variant in found if isinstance(variant, Variant)]
+    measured = {
+        result.name: replace(
+            result, stated_bytes=case.stated_bytes(variant.traffic, size)
+        )
+        for variant, result in zip(
+            ready, measure(workload, ready, rounds, progress, single), strict=True
+        )
+    }
+    results = tuple(
+        VariantResult(v.name, v.group, unavailable=v.reason)
+        if isinstance(v, MissingVariant)
+        else measured[v.name]
+        for v in found
+    )
+    return CaseResult(case.name, case.description, size, results, single)
+
+
+class Checked(Protocol):
+    """What variants compute the output of."""
+
+    def spoil(self) -> None:
+        """Make an old result no result."""
+
+    def check(self, bit_for_bit: bool) -> str:
+        """How well the output agrees; AssertionError where it does not."""
+
+
+def measure(
+    workload: Checked,
+    ready: Sequence[Variant],
+    rounds: int,
+    progress: Progress,
+    single: bool = False,
+) -> tuple[VariantResult, ...]:
+    """Time the variants, interleaved, and verify the output of each before and after.  Raises
+    AssertionError where one is wrong."""
     verified, launches = {}, {}
     for variant in ready:
         progress(f"verifying {variant.name}", 0, 0)
@@ -56,25 +94,20 @@ def run_case(
     for variant in ready:
         progress(f"verifying {variant.name} again", total, total)
         _verify(workload, variant)
-    by_name = {variant.name: timing for variant, timing in zip(ready, timings, strict=True)}
-
-    def result(variant: Variant | MissingVariant) -> VariantResult:
-        if isinstance(variant, MissingVariant):
-            return VariantResult(variant.name, variant.group, unavailable=variant.reason)
-        return VariantResult(
+    return tuple(
+        VariantResult(
             variant.name,
             variant.group,
-            stated_bytes=case.stated_bytes(variant.traffic, size),
-            timing=by_name[variant.name],
+            timing=timing,
             launches=launches[variant.name] if variant.group == "fusionq" else None,
             strategy=variant.strategy,
             verified=verified[variant.name],
         )
+        for variant, timing in zip(ready, timings, strict=True)
+    )
 
-    return CaseResult(case.name, case.description, size, tuple(result(v) for v in found), single)
 
-
-def _verify(workload: Workload, variant: Variant) -> str:
+def _verify(workload: Checked, variant: Variant) -> str:
     workload.spoil()
     variant.run()
     try:

@@ -126,7 +126,7 @@ def _promotion_variants(workload: Workload) -> Iterator[Variant]:
     def last_launches() -> int:
         report = queue.last_report
         assert report is not None
-        return _launches(report)
+        return launches(report)
 
     yield _unfused(workload)
     yield Variant("fused", "fusionq", "fused", lambda: fused(submit, "none").event, last_launches)
@@ -143,7 +143,7 @@ def _promotion_variants(workload: Workload) -> Iterator[Variant]:
         "fusionq",
         "promoted",
         fusion.replay,
-        lambda: _launches(fusion.report),
+        lambda: launches(fusion.report),
     )
 
 
@@ -163,7 +163,7 @@ def _strategy_variants(workload: Workload) -> Iterator[Variant | MissingVariant]
         "fusionq",
         "unfused",
         fusion.replay,
-        lambda: _launches(fusion.report),
+        lambda: launches(fusion.report),
         fusion.report.strategy,
     )
 
@@ -178,7 +178,7 @@ def _strategy_variant(
     def start() -> fq.Event:
         return _fuse(queue, chain, strategy).event
 
-    return Variant(strategy, "fusionq", "unfused", start, lambda: _launches(report), became)
+    return Variant(strategy, "fusionq", "unfused", start, lambda: launches(report), became)
 
 
 def _fuse(queue: fq.FusionQueue, chain: Callable[[], fq.Event], strategy: Strategy) -> fq.Fusion:
@@ -187,6 +187,6 @@ def _fuse(queue: fq.FusionQueue, chain: Callable[[], fq.Event], strategy: Strate
     return fusion
 
 
-def _launches(report: fq.Report) -> int:
+def launches(report: fq.Report) -> int:
     """How many kernels were launched; a list may become several, some of them persistent."""
     return len(report.stages)

@@ -12,7 +12,19 @@ import numpy as np
 import fusionq as fq
 from fusionq.kernels.library import Array, Scalar
 
-__all__ = ["Array", "CorpusProgram", "Form", "Half", "Scalar", "Size", "WorkingSet", "rounded_up"]
+__all__ = [
+    "WORKING_SETS",
+    "Array",
+    "CorpusHalf",
+    "CorpusProgram",
+    "Form",
+    "Half",
+    "Scalar",
+    "Size",
+    "WorkingSet",
+    "in_groups",
+    "rounded_up",
+]
 
 Size: TypeAlias = tuple[int, ...]
 """The numbers that make a problem, named by ``CorpusProgram.axes``."""
@@ -23,6 +35,8 @@ Half: TypeAlias = Literal["fit", "report"]
 """Which half of the corpus a program is in: what is fitted may look at the first, figures are
 reported on the second."""
 HALVES: tuple[Half, ...] = get_args(Half)
+CorpusHalf: TypeAlias = Half | Literal["all"]
+WORKING_SETS: tuple[WorkingSet, ...] = get_args(WorkingSet)
 
 
 @dataclass(frozen=True)

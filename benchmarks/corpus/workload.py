@@ -41,16 +41,17 @@ class CorpusWorkload:
     def __init__(self, problem: Problem, form: Form, queue: fq.FusionQueue) -> None:
         self.problem, self.form, self.queue = problem, form, queue
         self.buffers = {name: fq.Buffer(array) for name, array in problem.initial.items()}
-        self.host = {name: buffer.numpy() for name, buffer in self.buffers.items()}
         self._bits: dict[str, Array] | None = None
 
     def submit(self) -> None:
         """Submit the list."""
         self.form.submit(self.queue, self.problem.size, *self.buffers.values())
 
-    def arrays_of_host(self) -> tuple[Array, ...]:
-        """The Buffers' memory as NumPy arrays, in order."""
-        return tuple(self.host.values())
+    @property
+    def host(self) -> dict[str, Array]:
+        """The arrays' present contents: the Buffers' memory, or where the host does not see that,
+        copies that cannot be written."""
+        return {name: buffer.numpy() for name, buffer in self.buffers.items()}
 
     def restore(self) -> None:
         """Give all arrays that are written the contents that a run begins with, once what was
@@ -58,7 +59,7 @@ class CorpusWorkload:
         self.queue.wait()
         for name, array in self.problem.initial.items():
             if name not in self.problem.program.inputs:
-                np.copyto(self.host[name], array)
+                self.buffers[name].write(array)
 
     def spoil(self) -> None:
         """The contents that a run begins with are no result."""
@@ -72,18 +73,19 @@ class CorpusWorkload:
         was written.
         """
         program = self.problem.program
+        host = self.host
         where = f"{program.name}/{self.form.name}, {program.size_text(self.problem.size)}"
         for name in program.inputs:
-            compare(self.host[name], self.problem.initial[name], 0.0, f"{where}: input {name}")
+            compare(host[name], self.problem.initial[name], 0.0, f"{where}: input {name}")
         for name in program.outputs:
             compare(
-                self.host[name], self.problem.expected[name], program.tolerance, f"{where}: {name}"
+                host[name], self.problem.expected[name], program.tolerance, f"{where}: {name}"
             )
         if bit_for_bit and program.tolerance:
             if self._bits is None:
-                self._bits = {name: self.host[name].copy() for name in program.outputs}
+                self._bits = {name: host[name].copy() for name in program.outputs}
             for name, bits in self._bits.items():
-                compare(self.host[name], bits, 0.0, f"{where}: {name} against unfused")
+                compare(host[name], bits, 0.0, f"{where}: {name} against unfused")
         if not program.tolerance:
             return "bit for bit NumPy"
         agreement = f"NumPy within {program.tolerance:.0e}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.console import Console
 from rich.table import Table
 
 import fusionq as fq
@@ -17,7 +17,7 @@ from fusionq.benchmarks.plot import save_plot
 from fusionq.benchmarks.results import CaseResult, Result, to_json
 from fusionq.benchmarks.runner import run_case
 from fusionq.benchmarks.table import case_notes, case_table, special_table
-from fusionq.cli.console import bad_use, errors, failed, output, show_table
+from fusionq.cli.console import bad_use, failed, output, progress_bar, show_table
 
 SPECIAL = {
     module.NAME: module.DESCRIPTION for module in (host_cost, first_fusion, warm_start, peak_memory)
@@ -37,6 +37,7 @@ def show_cases() -> None:
         table.add_row(case.name, case.description, ", ".join(f"{size:,}" for size in case.sizes))
     for name, description in SPECIAL.items():
         table.add_row(name, description, "")
+    table.add_row("corpus", "programs from the literature: fusionq bench corpus --list", "")
     show_table(output(), table)
 
 
@@ -56,15 +57,7 @@ def run_bench(
     unknown = [name for name in names if name not in CASES and name not in SPECIAL]
     if unknown:
         bad_use(f"there is no case {', '.join(unknown)}; see fusionq bench --list")
-    for path in (json, plot):
-        if path is not None and not path.parent.is_dir():
-            bad_use(f"cannot write {path}: there is no folder {path.parent}")
-    try:
-        queue = fq.FusionQueue(device)
-    except DeviceError as error:
-        (failed if device is None else bad_use)(str(error))
-    console = output()
-    console.print(f"device: {queue.device.name} ({queue.device.filter_string})", markup=False)
+    console, queue = begin(device, json, plot)
     results: list[Result] = []
     try:
         for result in _results(
@@ -91,6 +84,21 @@ def run_bench(
             failed(f"no plot: {reason}")
 
 
+def begin(device: str | None, *files: Path | None) -> tuple[Console, fq.FusionQueue]:
+    """Where to print, and a queue on the device, which is printed; exits with 2 where a file could
+    not be written or there is no such device."""
+    for path in files:
+        if path is not None and not path.parent.is_dir():
+            bad_use(f"cannot write {path}: there is no folder {path.parent}")
+    try:
+        queue = fq.FusionQueue(device)
+    except DeviceError as error:
+        (failed if device is None else bad_use)(str(error))
+    console = output()
+    console.print(f"device: {queue.device.name} ({queue.device.filter_string})", markup=False)
+    return console, queue
+
+
 def _results(
     names: Sequence[str],
     sizes: Sequence[int],
@@ -105,7 +113,7 @@ def _results(
             for size in sizes or CASES[name].sizes:
                 yield _case_result(name, size, queue, rounds, single, dpex_python)
             continue
-        with _progress() as progress:
+        with progress_bar() as progress:
             progress.add_task(name, total=None)
             if name == host_cost.NAME:
                 yield host_cost.run_host_cost(queue, rounds * HOST_ROUNDS_FACTOR)
@@ -126,7 +134,7 @@ def _case_result(
     single: bool,
     dpex_python: Path | None,
 ) -> CaseResult:
-    with _progress() as progress:
+    with progress_bar() as progress:
         task = progress.add_task(name, total=None)
 
         def report(what: str, done: int, total: int) -> None:
@@ -138,16 +146,3 @@ def _case_result(
             )
 
         return run_case(CASES[name], size, queue, rounds, report, single, dpex_python)
-
-
-def _progress() -> Progress:
-    console = errors()
-    return Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        console=console,
-        transient=True,
-        disable=not console.is_terminal,
-    )

@@ -7,6 +7,7 @@ from typing import NoReturn
 import typer
 from rich import box
 from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 from rich.text import Text
 
@@ -48,6 +49,20 @@ def show_lines(console: Console, text: Text) -> None:
         pieces = line.wrap(console, width) if len(line.plain) > console.width else [line]
         for number, piece in enumerate(pieces):
             console.print(" " * indent if number else "", piece, sep="", soft_wrap=True)
+
+
+def progress_bar() -> Progress:
+    """A progress bar on standard error; nothing where that is no terminal."""
+    console = errors()
+    return Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        console=console,
+        transient=True,
+        disable=not console.is_terminal,
+    )
 
 
 def bad_use(message: str) -> NoReturn:

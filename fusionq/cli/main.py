@@ -2,12 +2,42 @@
 
 from __future__ import annotations
 
+from enum import Enum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
 from fusionq.base.units import parse_quantity
+
+
+class Half(str, Enum):
+    """Halves of the corpus."""
+
+    fit = "fit"
+    report = "report"
+    all = "all"
+
+
+class WorkingSet(str, Enum):
+    """Sizes of the corpus's programs."""
+
+    tiny = "tiny"
+    in_cache = "in-cache"
+    out_of_cache = "out-of-cache"
+
+    @property
+    def words(self) -> Literal["tiny", "in cache", "out of cache"]:
+        """As the corpus has it."""
+        return _WORDS[self]
+
+
+_WORDS: dict[WorkingSet, Literal["tiny", "in cache", "out of cache"]] = {
+    WorkingSet.tiny: "tiny",
+    WorkingSet.in_cache: "in cache",
+    WorkingSet.out_of_cache: "out of cache",
+}
+
 
 app = typer.Typer(
     name="fusionq",
@@ -57,8 +87,11 @@ def bench(
         str | None, typer.Option(metavar="D", help="A SYCL filter string, or reference.")
     ] = None,
     rounds: Annotated[
-        int, typer.Option(min=1, metavar="N", help="Interleaved rounds to take medians over.")
-    ] = 15,
+        int | None,
+        typer.Option(
+            min=1, metavar="N", help="Interleaved rounds to take medians over. [15; corpus: 5]"
+        ),
+    ] = None,
     json: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write the results as JSON.")
     ] = None,
@@ -74,15 +107,50 @@ def bench(
             metavar="PATH", help="The Python of an environment with numba-dpex, to compare with."
         ),
     ] = None,
+    half: Annotated[
+        Half, typer.Option(help="Of the corpus: the half to fit on, to report on, or all.")
+    ] = Half.all,
+    working_set: Annotated[
+        WorkingSet | None,
+        typer.Option(help="Of the corpus: one size only. [in-cache and out-of-cache]"),
+    ] = None,
+    limit: Annotated[
+        float,
+        typer.Option(min=1, metavar="SECONDS", help="Of the corpus: for a candidate's first run."),
+    ] = 120,
     list_cases: Annotated[bool, typer.Option("--list", help="List the cases and stop.")] = False,
 ) -> None:
-    """Run benchmark cases, check every result, and compare with the baselines."""
+    """Run benchmark cases, check every result, and compare with the baselines.
+
+    `corpus` and names of its programs (patterns such as `jacobi*` or `jacobi_2d/interior`) run
+    programs from the literature by every strategy.
+    """
+    if cases and cases[0] == "corpus":
+        from fusionq.cli import bench_corpus
+
+        if list_cases:
+            bench_corpus.show_programs(cases[1:], half.value)
+        else:
+            sets = [WorkingSet.in_cache, WorkingSet.out_of_cache]
+            bench_corpus.run_bench_corpus(
+                cases[1:],
+                half.value,
+                [s.words for s in (sets if working_set is None else [working_set])],
+                device,
+                rounds or 5,
+                limit,
+                json,
+                plot,
+            )
+        return
     from fusionq.cli import bench as command
 
     if list_cases:
         command.show_cases()
     else:
-        command.run_bench(cases or [], size or [], device, rounds, json, plot, single, dpex_python)
+        command.run_bench(
+            cases or [], size or [], device, rounds or 15, json, plot, single, dpex_python
+        )
 
 
 @app.command(context_settings={"ignore_unknown_options": True})

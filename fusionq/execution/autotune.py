@@ -145,7 +145,7 @@ def _candidates(
 ) -> tuple[list[BuiltPlan], list[str]]:
     """The plans to choose from, which differ in their launches; ``base`` is what ``auto`` takes.
     And why there is not one for each strategy."""
-    found = {_launches(base.plan): base}
+    found = {launches_of(base.plan): base}
     notes = []
     asked: list[Literal["fused", "megakernel", "unfused"]] = []
     if base.plan.strategy not in ("fused", "sequence"):
@@ -161,13 +161,13 @@ def _candidates(
         except (FusionRefused, DeviceError) as error:
             notes.append(f"strategy {strategy!r} is left out: {_first_line(error)}")
             continue
-        found.setdefault(_launches(built.plan), built)
+        found.setdefault(launches_of(built.plan), built)
         if strategy == "megakernel" and built.plan.strategy != "megakernel":
             notes.append(f"no megakernel was measured: {built.plan.fallback}")
     return list(found.values()), notes
 
 
-def _launches(plan: Plan) -> Hashable:
+def launches_of(plan: Plan) -> Hashable:
     """What makes two plans the same to the device."""
     return tuple((s.submissions, s.kernel, s.mode, s.local_range) for s in plan.stages)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import get_args
 
 import numpy as np
@@ -94,3 +95,12 @@ def test_a_written_input_is_found() -> None:
     workload.host["power"][3, 3] = 7
     with pytest.raises(AssertionError, match="input power"):
         workload.check(bit_for_bit=False)
+
+
+def test_the_page_lists_every_program() -> None:
+    page = (Path(__file__).parents[3] / "docs" / "corpus.md").read_text(encoding="utf-8")
+    for program in PROGRAMS.values():
+        forms = ", ".join(form.name for form in program.forms)
+        row = (f"`{program.name}`", program.half, program.description, forms, program.source)
+        assert f"| {' | '.join(row)} |" in page
+    assert f"{len(PROGRAMS)} from the literature" in page

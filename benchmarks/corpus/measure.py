@@ -1,0 +1,271 @@
+"""Measures forms of one program, in a process of its own: ``python -m`` this module REQUEST.
+
+A device's compiler may take minutes or take the process with it; ``corpus.runner`` starts this
+one, and ends it where it must.  Every line of standard output is an Event as JSON.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from typing import Any, get_args
+
+import fusionq as fq
+from fusionq.backends.registry import backend_for
+from fusionq.base.options import Strategy
+from fusionq.benchmarks.corpus.program import Form, WorkingSet
+from fusionq.benchmarks.corpus.programs import PROGRAMS
+from fusionq.benchmarks.corpus.results import AUTO, NUMBA, UNFUSED, FormResult
+from fusionq.benchmarks.corpus.workload import CorpusWorkload, Problem
+from fusionq.benchmarks.results import VariantResult
+from fusionq.benchmarks.runner import measure
+from fusionq.benchmarks.timing import Start, back_to_back
+from fusionq.benchmarks.variants import MissingVariant, Variant, launches
+from fusionq.cache.plan_cache import PLANS
+from fusionq.execution.autotune import launches_of
+from fusionq.execution.device_costs import measured_target
+
+WARM_UP_RUNS = 8
+"""Runs of auto before it is timed: it may try candidates while it works."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """What to measure.
+
+    ``skipped``: by form, the candidates that are not to be tried, and why.
+    """
+
+    program: str
+    forms: tuple[str, ...]
+    working_set: WorkingSet
+    device: str | None
+    rounds: int
+    skipped: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Event:
+    """A sign of life: what is being done now, or a form's result."""
+
+    form: str
+    candidate: str | None = None
+    """Of which candidate, where it is one's first run."""
+    doing: str = ""
+    result: dict[str, Any] | None = None
+
+
+Tell = Callable[[Event], object]
+
+
+def strategies() -> tuple[Strategy, ...]:
+    """The library's strategies, without auto and unfused."""
+    return tuple(s for s in get_args(Strategy) if s not in (AUTO, UNFUSED))
+
+
+def measure_forms(request: Request, tell: Tell) -> None:
+    """Measure each of the forms; ``tell`` has the results."""
+    program = PROGRAMS[request.program]
+    size = program.sizes[request.working_set]
+    tell(Event(request.forms[0], doing="making data"))
+    problem = Problem(program, size)
+    measured_target(backend_for(request.device, False))
+    for form in program.forms:
+        if form.name not in request.forms:
+            continue
+        blank = FormResult(
+            program.name, form.name, program.half, request.working_set, size, problem.nbytes
+        )
+        try:
+            with tempfile.TemporaryDirectory(prefix="fusionq-corpus-") as folder:
+                found = _FormRun(problem, form, request, folder, tell).measured()
+                result = FormResult(**{**vars(blank), **found})
+        except AssertionError as error:
+            result = FormResult(**{**vars(blank), "error": f"a result is wrong: {error}"})
+        except fq.FusionqError as error:
+            result = FormResult(**{**vars(blank), "error": f"{type(error).__name__}: {error}"})
+        finally:
+            fq.set_disk_cache()
+        tell(Event(form.name, result=asdict(result)))
+
+
+class _FormRun:
+    """Everything that is measured of one form."""
+
+    def __init__(
+        self, problem: Problem, form: Form, request: Request, folder: str, tell: Tell
+    ) -> None:
+        self.request, self.form, self.folder, self._tell = request, form, folder, tell
+        self.program = problem.program
+        self.skipped = request.skipped.get(form.name, {})
+        self.workload = CorpusWorkload(problem, form, fq.FusionQueue(request.device))
+
+    def measured(self) -> dict[str, Any]:
+        """The fields of the form's result."""
+        self.tell("unfused", UNFUSED)
+        submissions = self.unfused_run()
+        first_calls = self.first_calls()
+        found = list(self.variants(submissions))
+        ready = [v for v in found if isinstance(v, Variant)]
+
+        def progress(doing: str, done: int, total: int) -> None:
+            self.tell(f"{doing} {done}/{total}" if total else doing)
+
+        results = measure(self.workload, ready, self.request.rounds, progress)
+        missing = [v for v in found if isinstance(v, MissingVariant)]
+        by_name = {r.name: r for r in results}
+        by_name |= {
+            v.name: VariantResult(v.name, v.group, unavailable=v.reason) for v in missing
+        }
+        return {
+            "submissions": submissions,
+            "first_calls": first_calls,
+            "variants": tuple(by_name[v.name] for v in found),
+        }
+
+    def tell(self, doing: str, candidate: str | None = None) -> None:
+        self._tell(Event(self.form.name, candidate, doing))
+
+    # -------------------------------------------------------------------------------- runs
+    def unfused_run(self) -> int:
+        """The run whose bits all others are compared with; the number of submissions."""
+        workload = self.workload
+        workload.submit()
+        workload.queue.wait()
+        workload.check(bit_for_bit=True)
+        return len(self.fusion("unfused").report.submissions)
+
+    def fusion(self, strategy: Strategy) -> fq.Fusion:
+        """A run by a strategy, to its end, from the beginning's contents."""
+        self.workload.restore()
+        fusion = self.fused(strategy)
+        fusion.event.wait()
+        return fusion
+
+    def fused(self, strategy: Strategy) -> fq.Fusion:
+        """The list as a fusion, submitted."""
+        with fq.fusion(self.workload.queue, strategy=strategy) as fusion:
+            self.workload.submit()
+        return fusion
+
+    def first_calls(self) -> dict[str, float]:
+        """Seconds of the unfused list and of auto's, with empty caches; kernels are lowered."""
+        seconds = {}
+        for name in (UNFUSED, AUTO):
+            if name in self.skipped:
+                continue
+            self.tell(f"first call, {name}", name)
+            self.workload.restore()
+            PLANS.clear()
+            fq.set_disk_cache(directory=os.path.join(self.folder, name))
+            self.workload.queue = fq.FusionQueue(self.request.device)
+            started = time.perf_counter()
+            if name == AUTO:
+                self.fused("auto").event.wait()
+            else:
+                self.workload.submit()
+                self.workload.queue.wait()
+            seconds[name] = time.perf_counter() - started
+            self.workload.check(bit_for_bit=True)
+        return seconds
+
+    # ---------------------------------------------------------------------------- variants
+    def variants(self, submissions: int) -> Iterator[Variant | MissingVariant]:
+        """Unfused, the strategies, auto and Numba; lists with the same launches once."""
+        yield self.variant(UNFUSED, self.submitted, submissions, None)
+        seen: dict[object, str] = {}
+        for strategy in strategies():
+            yield self.candidate(strategy, seen)
+        if AUTO in self.skipped:
+            yield MissingVariant(AUTO, "fusionq", self.skipped[AUTO])
+        else:
+            for run in range(WARM_UP_RUNS):
+                self.tell(f"warm-up {run + 1}/{WARM_UP_RUNS}")
+                fusion = self.fusion("auto")
+            report = fusion.report
+            yield self.variant(
+                AUTO, lambda: self.fused("auto").event, launches(report), report.strategy
+            )
+        if self.program.loop is not None:
+            self.tell("Numba", NUMBA)
+            yield self.numba()
+
+    def submitted(self) -> fq.FusionQueue:
+        """The list as its launches; what to wait for."""
+        self.workload.submit()
+        return self.workload.queue
+
+    def candidate(
+        self, strategy: Strategy, seen: dict[object, str]
+    ) -> Variant | MissingVariant:
+        """A strategy, if it gives other launches than those ``seen`` before."""
+        if strategy in self.skipped:
+            return MissingVariant(strategy, "fusionq", self.skipped[strategy])
+        self.tell(strategy, strategy)
+        fusion = self.fusion(strategy)
+        report = fusion.report
+        if report.strategy == UNFUSED or (strategy == "megakernel" != report.strategy):
+            reason = report.fallback or report.choice or "nothing joins"
+            return MissingVariant(strategy, "fusionq", f"ran as {report.strategy}: {reason}")
+        same = seen.setdefault(launches_of(report.plan), strategy)
+        if same != strategy:
+            return MissingVariant(strategy, "fusionq", f"the same launches as {same}")
+        return self.variant(
+            strategy, lambda: self.fused(strategy).event, launches(report), report.strategy
+        )
+
+    def variant(
+        self, name: str, start: Start, count: int, strategy: str | None
+    ) -> Variant:
+        sampler = self.workload.restoring(back_to_back(start))
+        return Variant(name, "fusionq", "unfused", start, lambda: count, strategy, sampler)
+
+    def numba(self) -> Variant | MissingVariant:
+        """The program's parallel loops."""
+        try:
+            import numba
+        except ImportError:
+            reason = "Numba is not installed: pip install numba"
+            return MissingVariant(NUMBA, "baseline", reason)
+        assert self.program.loop is not None
+        loop = numba.njit(parallel=True)(self.program.loop(numba))
+        arrays = tuple(self.workload.host.values())
+        if not all(array.flags.writeable for array in arrays):
+            return MissingVariant(NUMBA, "baseline", "the host does not see the device's memory")
+
+        def start() -> None:
+            loop(*self.workload.problem.size, *arrays)
+
+        self.workload.restore()
+        start()  # compiles
+        sampler = self.workload.restoring(back_to_back(start))
+        return Variant(NUMBA, "baseline", "promoted", start, sampler=sampler)
+
+
+@contextmanager
+def _events_alone() -> Iterator[Tell]:
+    """Standard output for events only: what else is written goes to standard error."""
+    with os.fdopen(os.dup(1), "w") as events:
+        os.dup2(2, 1)
+
+        def tell(event: Event) -> None:
+            print(json.dumps(asdict(event)), file=events, flush=True)
+
+        yield tell
+
+
+def main() -> None:
+    """Serve the request in the first argument."""
+    data = json.loads(sys.argv[1])
+    with _events_alone() as tell:
+        measure_forms(Request(**{**data, "forms": tuple(data["forms"])}), tell)
+
+
+if __name__ == "__main__":
+    main()
