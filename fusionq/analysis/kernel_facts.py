@@ -20,7 +20,7 @@ class KernelFacts:
 
     ``stored``: the array parameters that it changes.  ``local_bytes``: local memory that a
     work-group takes.  ``bounds``: (position among the scalar arguments, least,
-    greatest) for Python ints that it holds in an integer type.
+    greatest) for Python ints that it holds in an integer type.  ``notes``: what reports say of it.
     """
 
     name: str
@@ -28,6 +28,7 @@ class KernelFacts:
     stored: tuple[str, ...]
     local_bytes: int
     bounds: tuple[tuple[int, int, int], ...]
+    notes: tuple[str, ...] = ()
 
 
 def facts_of(ir: Kernel, arguments: Sequence[Argument]) -> KernelFacts:
@@ -43,6 +44,7 @@ def facts_of(ir: Kernel, arguments: Sequence[Argument]) -> KernelFacts:
         tuple(sorted(stored)),
         local_bytes(ir),
         _integer_bounds(ir, arguments),
+        ir.notes,
     )
 
 

@@ -90,6 +90,9 @@ class Submission:
     with_regions: Callable[[], Kernel] | None = field(default=None, compare=False)
     """Gives the kernel with records for the regions and marks that it names."""
 
+    notes: tuple[str, ...] = field(default=(), compare=False)
+    """What reports say of the kernel, each with its file and line."""
+
     @property
     def ir(self) -> Kernel:
         """The kernel specialised for ``signature``."""

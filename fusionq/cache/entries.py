@@ -59,7 +59,7 @@ def kept_check(submission: Submission, target: Target) -> CheckedKernel | None:
         return None
 
     def checked() -> CheckedKernel:
-        found = decode(CheckedKernel, json.loads(contents))
+        found = decode(CheckedKernel, absolute(json.loads(contents), _functions((submission,))))
         for validity in found.passed:
             check_validity(validity, (submission,))
         scalars = sum(isinstance(a, ScalarArgument) for a in submission.arguments)
@@ -76,7 +76,11 @@ def keep_check(
     """Remember what was found out about ``submission``, the latest first."""
     checked = CheckedKernel(facts, tuple(dict.fromkeys(passed))[:MOST_VARIANTS])
     key = _structure("check", (submission,), FusionOptions(), target)
-    _write(key, "check", lambda: json.dumps(encode(checked)).encode())
+
+    def contents() -> bytes:
+        return json.dumps(relative(encode(checked), _functions((submission,)))).encode()
+
+    _write(key, "check", contents)
 
 
 # -------------------------------------------------------------------------------- plans

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import reduce
 from typing import TypeAlias
 
 from fusionq.frontend.calls import Calls
 from fusionq.frontend.draft import Draft
 from fusionq.frontend.operators import example_cast
+from fusionq.frontend.path_conditions import Fact
 from fusionq.frontend.state import LoopContext
-from fusionq.frontend.typing_rules import fits, join, type_name
+from fusionq.frontend.typing_rules import arithmetic_type, fits, join, type_name
 from fusionq.frontend.values import (
     Binding,
     Constant,
@@ -25,7 +27,7 @@ from fusionq.frontend.values import (
     same,
 )
 from fusionq.ir.nodes import Assign, Stmt, Var
-from fusionq.ir.types import ScalarType
+from fusionq.ir.types import INT64, ScalarType
 
 Block: TypeAlias = list[Draft] | list[Stmt]
 State: TypeAlias = tuple[Environment, Block | None]
@@ -62,16 +64,27 @@ class ControlFlow(Calls):
             case Runtime(expr=Var() as variable), Runtime() | Constant():
                 node = ast.Pass(lineno=at.span.line, col_offset=0)
                 expr = self.convert(value, variable.type, node)
+                self.note_widening(value.type, variable.type, variable.name, at.span)
                 if expr != variable:
                     block.append(Assign(variable.name, expr, at.span))
+                    self.path.assigned(variable.name)
 
     # --------------------------------------------------------------- environments
-    def merge(self, states: Sequence[State]) -> Environment | None:
-        """The environment where the paths meet; copies are appended to their blocks."""
+    def merge(
+        self, states: Sequence[State], paths: Sequence[tuple[Fact, ...]] = ()
+    ) -> Environment | None:
+        """The environment where the paths meet; copies are appended to their blocks.  ``paths``:
+        for each state, under what conditions it is reached."""
         if not states:
             return None
         names = dict.fromkeys(name for env, _ in states for name in env)
-        return {name: self._merged(name, states) for name in names}
+        merged: Environment = {}
+        for name in names:
+            found = self._merged(name, states)
+            if isinstance(found, Unusable) and paths:
+                found = _where(found, [env.get(name) for env, _ in states], paths)
+            merged[name] = found
+        return merged
 
     def _merged(self, name: str, states: Sequence[State]) -> Binding | Unusable:
         bindings: list[Binding] = []
@@ -131,12 +144,48 @@ class ControlFlow(Calls):
                 target, bound = header[name], env[name]
                 if isinstance(target, Binding) and isinstance(bound, Binding):
                     self.copy(target.value, bound.value, block, bound)
-        self.env = self.merge([*([(header, None)] if exit.can_end else []), *breaks])
+        for env, _ in breaks:
+            _forget(exit.variable, env, header)
+        can_end = exit.can_end and bool(jumps_back or not exit.iterations)
+        after = self._after(header, jumps_back, exit) if can_end else header
+        self.env = self.merge([*([(after, None)] if can_end else []), *breaks])
         if self.env is not None and exit.can_end:
             for env, _ in jumps_back:
                 for name, bound in env.items():
-                    if isinstance(bound, Binding):
-                        self.env.setdefault(name, perhaps_unassigned(name, bound))
+                    found = (
+                        perhaps_unassigned(name, bound)
+                        if isinstance(bound, Binding)
+                        else replace(bound, where=())
+                    )
+                    self.env.setdefault(name, found)
+
+    def _after(
+        self,
+        header: Environment,
+        jumps_back: Sequence[tuple[Environment, Block]],
+        exit: LoopExit,
+    ) -> Environment:
+        """The environment after a loop that ends by itself: what its body binds is bound, if it
+        certainly runs."""
+        if not exit.iterations:
+            return header
+        after = dict(header)
+        for name in dict.fromkeys(name for env, _ in jumps_back for name in env):
+            found = [env.get(name) for env, _ in jumps_back]
+            bindings = [bound for bound in found if isinstance(bound, Binding)]
+            if name in header or len(bindings) < len(found):
+                continue
+            target = self.meet(name, [bound.value for bound in bindings])
+            if target is None:
+                after[name] = conflict(name, bindings)
+                continue
+            for (_, block), bound in zip(jumps_back, bindings, strict=True):
+                self.copy(target, bound.value, block, bound)
+            if isinstance(target, Runtime) and target.expr == exit.variable:
+                # The loop's own variable is visible in its body only.
+                target = Constant(target.type, exit.iterations[-1])
+            after[name] = Binding(target, bindings[0].span)
+        return after
 
     def _loop_header(
         self, entry: Environment, carried: dict[str, Binding | Unusable]
@@ -144,7 +193,9 @@ class ControlFlow(Calls):
         """The environment at the start of the body; copies into loop variables are emitted."""
         header = dict(entry)
         for name, bound in carried.items():
-            header[name] = bound
+            header[name] = replace(bound, where=()) if isinstance(bound, Unusable) else bound
+            for variable in self.variables_of(name):
+                self.path.assigned(variable)
             before = entry[name]
             if isinstance(bound, Binding) and isinstance(before, Binding):
                 target = self._variable_for(name, bound.value)
@@ -197,11 +248,20 @@ class ControlFlow(Calls):
 
 
 class LoopExit:
-    """A lowered loop: its body's block, and whether it can end without a break."""
+    """A lowered loop: its body's block, whether it can end without a break, its variable, and
+    that variable's values where they are known."""
 
-    def __init__(self, body: list[Draft], can_end: bool) -> None:
+    def __init__(
+        self,
+        body: list[Draft],
+        can_end: bool,
+        variable: Var | None = None,
+        iterations: range | None = None,
+    ) -> None:
         self.body = body
         self.can_end = can_end
+        self.variable = variable
+        self.iterations = iterations
 
 
 def common_type(scalars: Sequence[Scalar]) -> ScalarType | None:
@@ -221,8 +281,36 @@ def perhaps_unassigned(name: str, bound: Binding) -> Unusable:
     """A name that some paths do not assign."""
     return Unusable(
         f"{name!r} may not be assigned here: only some paths assign it (line {bound.span.line})",
-        f"Assign {name} on every path, or before the branch or loop.",
+        f"Assign {name} on every path, or before the branch or loop; or read it where the same "
+        "condition holds.",
     )
+
+
+def _forget(variable: Var | None, env: Environment, before: Environment) -> None:
+    """Make names that stand for a loop's own variable, which is visible in its body only,
+    unusable after a break, unless they had a variable ``before``."""
+    for name, bound in env.items():
+        if name in before or not isinstance(bound, Binding):
+            continue
+        if isinstance(bound.value, Runtime) and bound.value.expr == variable:
+            env[name] = Unusable(
+                f"{name!r} cannot be read after its loop, which a break may leave (line "
+                f"{bound.span.line})",
+                f"Keep it in a variable of its own, e.g. last = {name}, in the loop.",
+            )
+
+
+def _where(
+    unusable: Unusable,
+    bound: Sequence[Binding | Unusable | None],
+    paths: Sequence[tuple[Fact, ...]],
+) -> Unusable:
+    """A name that one path only binds can be read where that path's conditions hold."""
+    binding = [(b, path) for b, path in zip(bound, paths, strict=True) if isinstance(b, Binding)]
+    if len(binding) != 1:
+        same_one = all(b is bound[0] for b in bound)
+        return unusable if same_one else replace(unusable, where=())
+    return replace(unusable, binding=binding[0][0], where=binding[0][1])
 
 
 def conflict(name: str, bindings: Sequence[Binding]) -> Unusable:
@@ -236,8 +324,14 @@ def conflict(name: str, bindings: Sequence[Binding]) -> Unusable:
         kinds.setdefault(kind, bound.span.line)
     found = " or ".join(f"{kind} (line {line})" for kind, line in kinds.items())
     types = [b.value.type for b in bindings if isinstance(b.value, (Runtime, Constant))]
-    strong = [t for t in types if not t.weak]
-    cast = f", e.g. {example_cast(strong[0])}" if strong else ""
+    cast = ""
+    if len(types) == len(bindings) and not all(t.weak for t in types):
+        wider = reduce(arithmetic_type, types)
+        if wider.is_integer and not all(
+            fits(b.value.value, wider) for b in bindings if isinstance(b.value, Constant)
+        ):
+            wider = INT64
+        cast = f", e.g. {example_cast(wider)}"
     return Unusable(
         f"{name!r} has no single type here: it is {found}",
         f"Convert the values to one type where they are assigned{cast}, or use another name.",

@@ -122,6 +122,8 @@ class Expressions(Operators):
         if bound is None:
             self.fail(node, f"{node.id!r} is read before it is assigned", "Assign it first.")
         if isinstance(bound, Unusable):
+            if bound.binding is not None and self.path.hold(bound.where):
+                return bound.binding.value
             self.fail(node, bound.message, bound.hint)
         return bound.value
 

@@ -249,6 +249,7 @@ def lower_kernel(
         variables=tuple(_variables(body, dtypes).items()),
         body=body,
         arrays=tuple(state.arrays.values()),
+        notes=tuple(state.notes),
         span=source.span(source.tree),
     )
 

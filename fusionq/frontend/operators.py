@@ -202,8 +202,11 @@ class Operators(FunctionState):
             self.fail(
                 node,
                 f"{what} has type {type_name(a.type)} or {type_name(b.type)}",
-                f"Convert one to the other's type, e.g. {example_cast(a.type)}.",
+                "Convert one to the other's type, e.g. "
+                f"{example_cast(arithmetic_type(a.type, b.type))}.",
             )
+        for one in (a, b):
+            self.note_widening(one.type, common, what, self.span(node))
         return common
 
     def select(

@@ -12,9 +12,10 @@ from fusionq.base.errors import KernelLanguageError
 from fusionq.base.span import Span
 from fusionq.frontend.captures import Captures
 from fusionq.frontend.draft import Draft, Jump, stores
+from fusionq.frontend.path_conditions import PathConditions
 from fusionq.frontend.signature import Signature
 from fusionq.frontend.source import FunctionSource
-from fusionq.frontend.typing_rules import constant
+from fusionq.frontend.typing_rules import constant, type_name
 from fusionq.frontend.values import (
     ArrayValue,
     AtomicValue,
@@ -59,6 +60,10 @@ class KernelState:
         self.bounds: dict[str, tuple[int, int]] = {}
         self.arrays: dict[str, ArrayDecl] = {}
         """The arrays in local and private memory."""
+        self.versions: dict[str, int] = {}
+        """How often each variable has been assigned so far."""
+        self.notes: dict[str, None] = {}
+        """What the kernel's report should say of it."""
         self.regions = False
         """Whether the kernel's regions and marks become records, for profiling."""
         self._used = set(reserved)
@@ -81,9 +86,11 @@ class KernelState:
     def snapshot(self) -> Callable[[], None]:
         """A function that takes back the names, bounds and arrays given since."""
         used, bounds, arrays = set(self._used), dict(self.bounds), dict(self.arrays)
+        notes = dict(self.notes)
 
         def restore() -> None:
             self._used, self.bounds, self.arrays = set(used), dict(bounds), dict(arrays)
+            self.notes = dict(notes)
 
         return restore
 
@@ -111,6 +118,7 @@ class FunctionState:
         self.env: Environment | None = environment
         """What each local name stands for; None where no path leads."""
         self.caller = caller
+        self.path = PathConditions(kernel.versions)
         self.block: list[Draft] = []
         self.loops: list[LoopContext] = []
         self.open_regions: list[tuple[str, int]] = []
@@ -176,6 +184,15 @@ class FunctionState:
             yield self.block
         finally:
             self.block = outer
+
+    def note_widening(self, held: ScalarType, wider: ScalarType, what: str, span: Span) -> None:
+        """Note, for the report, that a value is held in a wider type than its own, since another
+        path has a value of that type."""
+        if not (held.weak or held == wider.strong):
+            self.kernel.notes[
+                f"{span}: {what} is {type_name(wider.strong)}, also where it is assigned a value of "
+                f"type {type_name(held)}, since other paths need it"
+            ] = None
 
     # --------------------------------------------------------------- conversions
     def convert(self, scalar: Scalar, target: ScalarType, node: ast.AST) -> Expr:

@@ -114,6 +114,7 @@ class Statements(ControlFlow):
                 variable = self.variable(name, value.type)
                 if value.expr != variable:
                     self.block.append(Assign(variable.name, value.expr, self.span(node)))
+                    self.path.assigned(variable.name)
                 return Runtime(value.type, variable)
             case TupleValue():
                 names = [f"{name}.{i}" for i in range(len(value.items))]
@@ -246,17 +247,22 @@ class Statements(ControlFlow):
         if isinstance(cond, Constant):
             self.statements(node.body if cond.value else node.orelse)
             return
-        before = self.env
+        before, known = self.env, self.path.facts
         blocks: list[list[Draft]] = []
         ends: list[State] = []
-        for body in (node.body, node.orelse):
+        paths = [self.path.of(cond.expr, holds) for holds in (True, False)]
+        reached: list[int] = []
+        for number, body in enumerate((node.body, node.orelse)):
             self.env = dict(before)
+            self.path.facts = known + paths[number]
             with self.nested() as block:
                 self.statements(body)
             blocks.append(block)
             if self.env is not None:
                 ends.append((self.env, block))
-        self.env = self.merge(ends)
+                reached.append(number)
+        self.env = self.merge(ends, [paths[number] for number in reached])
+        self.path.facts = known + (paths[reached[0]] if len(reached) == 1 else ())
         self.block.append(DraftIf(cond.expr, blocks[0], blocks[1], self.span(node)))
 
     # --------------------------------------------------------------------- loops
@@ -275,10 +281,9 @@ class Statements(ControlFlow):
             with self.nested() as body:
                 self.statements(node.body)
             self.block.append(DraftFor(variable.name, start, stop, step, body, self.span(node)))
-            return LoopExit(body, can_end=True)
+            return LoopExit(body, True, variable, _iterations(start, stop, step))
 
         self.loop(assigned_names([*node.body, node.target]), lower)
-
     def range_bounds(self, node: ast.expr) -> tuple[Expr, Expr, Expr]:
         """Start, stop and step of ``range(…)``."""
         call = node if isinstance(node, ast.Call) else None
@@ -359,3 +364,10 @@ class Statements(ControlFlow):
         self.returns.append((jump, value, node))
         self.block.append(jump)
         self.env = None
+
+
+def _iterations(start: Expr, stop: Expr, step: Expr) -> range | None:
+    """The values of a loop's variable, where the bounds are constants."""
+    if isinstance(start, Const) and isinstance(stop, Const) and isinstance(step, Const):
+        return range(int(start.value), int(stop.value), int(step.value))
+    return None

@@ -57,18 +57,26 @@ def arithmetic_type(a: ScalarType, b: ScalarType) -> ScalarType:
 def join(a: ScalarType, b: ScalarType) -> ScalarType | None:
     """The type of a value that is of type ``a`` on one path and ``b`` on another.
 
-    A weak number takes the type of the strong one; two strong types have no join.
+    The type of their arithmetic, where it holds all values of both: a weak number takes the type
+    of the strong one, and int32 and float32 have float64.
     """
     if a == b:
         return a
     if a.strong == b.strong:
         return a.strong
-    if a.is_bool or b.is_bool or not (a.weak or b.weak):
+    if a.is_bool or b.is_bool:
         return None
-    if a.weak and b.weak:
-        return WEAK_FLOAT
-    weak, strong = (a, b) if a.weak else (b, a)
-    return None if weak.is_float and strong.is_integer else strong
+    common = arithmetic_type(a, b)
+    return common if all(t.weak or holds_all(common, t) for t in (a, b)) else None
+
+
+def holds_all(wider: ScalarType, narrower: ScalarType) -> bool:
+    """Whether each value of one type is a value of the other; unlike NumPy's ``can_cast``, which
+    lets int64 pass for float64."""
+    if wider.is_float and narrower.is_integer:
+        digits = narrower.bits - (narrower.kind == "i")
+        return digits <= np.finfo(wider.name).nmant + 1
+    return bool(np.can_cast(narrower.dtype, wider.dtype, "safe"))
 
 
 def comparison_type(a: ScalarType, b: ScalarType) -> ScalarType | None:

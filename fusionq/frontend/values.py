@@ -8,6 +8,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from fusionq.base.span import Span
+from fusionq.frontend.path_conditions import Fact
 from fusionq.frontend.signature import ArrayType
 from fusionq.ir.nodes import Expr, MemoryOrderName, MemoryScopeName
 from fusionq.ir.types import ScalarType
@@ -111,6 +112,9 @@ class Unusable:
 
     message: str
     hint: str
+    binding: Binding | None = None
+    """What it stands for where ``where`` holds; None where it can never be read."""
+    where: tuple[Fact, ...] = ()
 
 
 Environment: TypeAlias = dict[str, Binding | Unusable]

@@ -460,6 +460,7 @@ class Kernel:
     turns early returns into conditions.
 
     ``variables``: each local variable's type (loop variables are int64 and not listed).
+    ``notes``: what a report should say of it, each with its file and line.
     """
 
     name: str
@@ -469,6 +470,7 @@ class Kernel:
     body: tuple[Stmt, ...]
     arrays: tuple[ArrayDecl, ...] = ()
     span: Span = field(default=NO_SPAN, compare=False)
+    notes: tuple[str, ...] = field(default=(), compare=False)
 
     def param(self, name: str) -> KernelParam:
         """The parameter of that name; KeyError if there is none."""

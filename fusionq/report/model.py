@@ -165,6 +165,12 @@ class ReportModel:
         """What would have to change for more of the list to share a launch."""
         return advice(self.plan)
 
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What to know of the kernels: types that were widened so that paths agree.  Each with
+        its file and line."""
+        return tuple(dict.fromkeys(note for s in self.submissions for note in s.notes))
+
     def to_dict(self) -> dict[str, Any]:
         """The report as JSON-able values; times in seconds."""
         return {
@@ -188,6 +194,7 @@ class ReportModel:
             "fallback": self.fallback,
             "choice": self.choice,
             "advice": list(self.advice),
+            "notes": list(self.notes),
             "cache": self.cache,
             "timings_seconds": dict(self.timings),
             "source": self.source,

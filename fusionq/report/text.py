@@ -49,6 +49,11 @@ def lines(report: ReportModel) -> Iterator[Line]:
     if report.fallback and all(report.fallback != stage.boundary for stage in report.plan.stages):
         yield []
         yield [("Fallback: ", "bold yellow"), (report.fallback, "")]
+    if report.notes:
+        yield []
+        yield [("Notes", "bold")]
+        for text in report.notes:
+            yield [(f"  {text}", "")]
     if report.advice:
         yield []
         yield [("To fuse more", "bold")]

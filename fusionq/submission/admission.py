@@ -65,7 +65,7 @@ def admit(
                 facts = facts_of(submission.ir, submission.arguments)
             else:
                 facts = kept.facts
-            entry = _entry(backend, submission, facts, args)
+            entry = _entry(backend, replace(submission, notes=facts.notes), facts, args)
         _check(entry, () if kept is None else kept.passed, facts, backend.target, timings)
     return entry
 

@@ -27,7 +27,9 @@ GROUPS = {
     "second": SHIFTED.replace("get_id", "get_global_id"),
 }
 UNKNOWN = SECOND.replace("helper(a[i], factor)", "helper(a[int(a[i]) % a.shape[0]], factor)")
+WIDENED = SECOND.replace("helper(a[i], factor)", "helper(a[i], factor) if i > 3 else np.float64(i)")
 PROGRAMS = {
+    "a note": changed(second=WIDENED),
     "fused": changed(),
     "promoted": changed(tmp_flags={"promote_private": True}),
     "not promoted, with a reason": changed(second=SHIFTED, tmp_flags={"promote_private": True}),
@@ -66,6 +68,7 @@ def test_the_same_from_everywhere(what: str, target_queue: fq.FusionQueue) -> No
     assert without_times(in_memory.report) == without_times(at_once.report)
     assert without_times(on_disk.report) == without_times(at_once.report)
     assert texts(on_disk.report) == texts(at_once.report)
+    assert bool(at_once.report.notes) == (what == "a note")
 
 
 @pytest.mark.parametrize("what", PROGRAMS)

@@ -220,7 +220,7 @@ def sometimes(value):
 def two_types(value):
     if value > 0:
         return value
-    return np.float64(1)
+    return np.int64(1)
 
 
 def starred(*values):
@@ -245,7 +245,7 @@ no_source = eval("lambda v: v")
         ("recursive(3)", "'recursive' calls itself", "called at"),
         ("ping(3)", "'ping' calls itself", "called at"),
         ("sometimes(x[0])", "returns a value on some paths only", "called at"),
-        ("two_types(x[0])", "has no single type here: it is float32.*or float64", "called at"),
+        ("two_types(x[0])", "has no single type here: it is float32.*or int64", "called at"),
         ("starred(1)", r"takes \* or \*\* arguments", "named parameters"),
         ("clamp()", "needs the argument 'value'", "value, low, high"),
         ("clamp(1, 2, 3)", "takes 2 arguments, not 3", "value, low"),

@@ -59,11 +59,9 @@ def test_paths_that_meet_with_a_weak_and_a_strong_type():
 
 
 def test_paths_that_meet_with_different_types_are_refused():
-    message = refused(
-        "if i > 0:", "    y = x[i]", "else:", "    y = np.float64(1)", "out[i, 0] = y"
-    )
-    assert "'y' has no single type here: it is float32 (line 4) or float64 (line 6)" in message
-    assert "np.float32(…)" in message
+    message = refused("if i > 0:", "    y = x[i]", "else:", "    y = i", "out[i, 0] = y")
+    assert "'y' has no single type here: it is float32 (line 4) or int64 (line 6)" in message
+    assert "np.float64(…)" in message
     message = refused("y = i", "for k in range(n):", "    y = y * 0.5", "out[i, 0] = y")
     assert "'y' has no single type here: it is int64 (line 3) or float64 (line 5)" in message
 
@@ -76,8 +74,81 @@ def test_different_types_that_nobody_reads_are_accepted():
 
 def test_a_literal_that_does_not_fit_the_other_paths_type():
     function = kernel_of("y = 1000", "if i > 0:", "    y = x[i]", "out[i, 0] = y")
-    with pytest.raises(KernelLanguageError, match="'y' has no single type here"):
+    with pytest.raises(KernelLanguageError, match=r"'y' has no single type here[\s\S]*np\.int64"):
         specialised(function, 4, np.zeros(4, "int8"), np.zeros((4, 4)), 1)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "wider"),
+    [
+        ("np.int32(i)", "i", "int64"),
+        ("np.int8(i)", "np.uint8(n)", "int16"),
+        ("x[i]", "np.float64(1)", "float64"),
+        ("x[i]", "np.int32(n)", "float64"),
+        ("np.int32(n)", "0.5", "float64"),
+    ],
+)
+def test_paths_that_meet_with_types_of_which_one_holds_both(one, other, wider):
+    branches = [f"if i > 1:\n        y = {one}", f"else:\n        y = {other}", "out[i, 0] = y"]
+    ir = ir_of(*branches)
+    assert wider in {t.name for name, t in ir.variables if name.startswith("y")}
+    assert any(f" is {wider}, also where it is assigned" in note for note in ir.notes)
+    both(*branches)
+    loop = [f"y = {one}", "for k in range(n):", f"    y = {other}", "out[i, 0] = y"]
+    both(*loop)
+    both(f"y = {one} if i > 1 else {other}", "out[i, 0] = y")
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        # where the condition holds under which the name was bound
+        ["if i < n:", "    y = x[i]", "if i < n:", "    out[i, 0] = y"],
+        ["if i < n and i > 0:", "    y = x[i]", "if i < n:", "    if i > 0:",
+         "        out[i, 0] = y"],
+        ["if i < n:", "    pass", "else:", "    y = 2", "if not i < n:", "    out[i, 0] = y"],
+        ["if i < n:", "    y = x[i]", "if i >= n:", "    return", "out[i, 0] = y"],
+        ["c = i < n", "if c:", "    y = x[i]", "if c:", "    y += 1", "if c:", "    out[i, 0] = y"],
+        ["if i < n:", "    y = x[i]", "for k in range(n):", "    if i < n:",
+         "        out[i, k] = y"],
+        # after a loop that certainly runs
+        ["for k in range(3):", "    y = x[i] + k", "out[i, 0] = y", "out[i, 1] = k"],
+        ["for k in range(5, 0, -2):", "    if i < k:", "        y = k", "        continue",
+         "    y = x[i]", "out[i, 0] = y", "out[i, 1] = k"],
+        ["for k in range(4):", "    y = x[i] + k", "    if k == i:", "        break",
+         "out[i, 0] = y"],
+        ["for k in range(4):", "    y = k", "    break", "out[i, 0] = y"],
+        ["k = -1", "for k in range(4):", "    y = k", "    if k == i:", "        break",
+         "out[i, 0] = y + k"],
+    ],
+)  # fmt: skip
+def test_names_that_are_certainly_assigned_where_they_are_read(lines):
+    both(*lines, n=2)
+
+
+def test_a_loop_variable_after_a_break():
+    message = refused("for k in range(3):", "    if x[k] > i:", "        break", "out[i, 0] = k")
+    assert "'k' cannot be read after its loop, which a break may leave (line 3)" in message
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ["if i < n:", "    y = x[i]", "if i <= n:", "    out[i, 0] = y"],
+        ["if i < n:", "    y = x[i]", "if i < n or i > 2:", "    out[i, 0] = y"],
+        ["c = i < n", "if c:", "    y = x[i]", "c = i > n", "if c:", "    out[i, 0] = y"],
+        ["if x[i] > 0:", "    y = 1", "x[i] = 1", "if x[i] > 0:", "    out[i, 0] = y"],
+        ["c = i < 1", "if c:", "    y = x[i]", "for k in range(n):", "    if c:",
+         "        out[i, 0] = y", "    c = k > 0"],
+        ["if i < n:", "    y = 1", "for k in range(n):", "    if i < n:", "        out[i, 0] = y",
+         "    if k > 0:", "        y = 2.5"],
+        ["for k in range(3):", "    if i > k:", "        y = k", "out[i, 0] = y"],
+        ["for k in range(3):", "    if i > k:", "        break", "    y = k", "out[i, 0] = y"],
+        ["for k in range(0):", "    y = k", "out[i, 0] = y"],
+    ],
+)  # fmt: skip
+def test_names_that_another_condition_binds(lines):
+    assert "'y' may not be assigned here" in refused(*lines)
 
 
 @pytest.mark.parametrize(

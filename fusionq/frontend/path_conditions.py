@@ -1,0 +1,69 @@
+"""What is known to hold on the path that leads to a statement.
+
+A name that only some paths bind can be read where the conditions hold under which it was bound:
+
+    if i < n:                     if i < n:
+        x = a[i]         …            out[i] = x
+
+Conditions are compared as expressions.  One that reads memory is not known any more at the next
+statement; one that reads a variable is known until the variable is assigned again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from fusionq.frontend.draft import negated
+from fusionq.ir.nodes import Expr, Load, Logical, Var
+from fusionq.ir.walk import subexpressions
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """A condition that holds, and how often its variables had been assigned then."""
+
+    cond: Expr
+    versions: tuple[tuple[str, int], ...]
+
+
+@dataclass(slots=True)
+class PathConditions:
+    """The facts at the present statement; ``versions``: how often each variable was assigned,
+    which functions inlined into one kernel share."""
+
+    versions: dict[str, int]
+    facts: tuple[Fact, ...] = field(default=())
+
+    def assigned(self, variable: str) -> None:
+        """Note an assignment."""
+        self.versions[variable] = self.versions.get(variable, 0) + 1
+
+    def of(self, cond: Expr, holds: bool) -> tuple[Fact, ...]:
+        """The facts that ``cond`` holds, or that it does not; none where memory decides."""
+        if any(isinstance(e, Load) for e in subexpressions(cond)):
+            return ()
+        return tuple(Fact(c, self._now(c)) for c in _conjuncts(cond if holds else negated(cond)))
+
+    def hold(self, facts: tuple[Fact, ...]) -> bool:
+        """Whether all of ``facts``, at least one, are known still."""
+        return bool(facts) and all(
+            fact in self.facts and fact.versions == self._now(fact.cond) for fact in facts
+        )
+
+    def _now(self, cond: Expr) -> tuple[tuple[str, int], ...]:
+        names = {e.name for e in subexpressions(cond) if isinstance(e, Var)}
+        return tuple((name, self.versions.get(name, 0)) for name in sorted(names))
+
+
+def _conjuncts(cond: Expr) -> Iterator[Expr]:
+    """Conditions that together are ``cond``."""
+    operand = getattr(cond, "operand", None)
+    if isinstance(cond, Logical) and cond.op == "and":
+        yield from _conjuncts(cond.lhs)
+        yield from _conjuncts(cond.rhs)
+    elif isinstance(operand, Logical) and operand.op == "or" and cond == negated(operand):
+        yield from _conjuncts(negated(operand.lhs))
+        yield from _conjuncts(negated(operand.rhs))
+    else:
+        yield cond
