@@ -414,12 +414,6 @@ def test_a_measured_plan_goes_before_one_that_was_not(
     assert len(measured.strategies) == 1
 
 
-@pytest.mark.parametrize("n", [1, 2, 7, 8, 63, 64, 4095, 4096, 10**6])
-def test_size_order(n: int) -> None:
-    low, beyond = size_order(n)
-    assert low <= n < beyond == 8 * low
-
-
 # ------------------------------------------------------------------- replay, and scalars
 @pytest.mark.parametrize("fastest", ["megakernel", "sequence", "unfused"])
 def test_replay(queue: fq.FusionQueue, measured: Measured, fastest: str) -> None:

@@ -121,6 +121,27 @@ def test_too_hard_is_not_proved(monkeypatch):
         proofs.is_empty(relation)
 
 
+def test_every_condition_is_remembered_once():
+    """Two answers that hold for different sizes, and one that is never in doubt."""
+    symbols = Symbols()
+    n, m = symbols.size(9), symbols.size(4)
+    proofs = Proofs(symbols)
+    longer = isl.Set(f"[{n}, {m}] -> {{ [i] : 5 <= i < {n} }}")
+    shorter = isl.Set(f"[{n}, {m}] -> {{ [i] : 2 <= i < {m} }}")
+    nothing = isl.Set(f"[{n}, {m}] -> {{ [i] : 8 <= i < {m} }}")
+    for _ in range(2):
+        assert not proofs.is_empty(longer)
+        assert not proofs.is_empty(shorter)
+        assert proofs.is_empty(nothing)
+        assert not proofs.is_empty(isl.Set(f"[{n}, {m}] -> {{ [i] : 0 <= i < {n} }}"))
+    wanted = [(f"{n} >= 6", True), (f"{m} >= 3", True), (f"{m} >= 9", False)]
+    assert len(proofs.conditions) == len(wanted)
+    for (values, inside), (text, where) in zip(proofs.conditions, wanted, strict=True):
+        assert values.is_equal(isl.Set(f"[{n}, {m}] -> {{ : {text} }}"))
+        assert inside is where
+    assert proofs.symbols_of_conditions() == {n, m}
+
+
 # ---------------------------------------------------------------------------------- plans
 @fq.kernel
 def twice(item: fq.Item, a, out):

@@ -7,11 +7,15 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 
+import fusionq as fq
+from fusionq.analysis.proof import TooManyOperations
 from fusionq.base.options import FusionOptions
-from fusionq.ir.nodes import Binary, Const, Persistent, StageCode, TileWait
+from fusionq.ir.nodes import Binary, Const, ItemQuery, Persistent, StageCode, TileWait
 from fusionq.ir.types import INT64
+from fusionq.megakernel import proof
 from fusionq.passes.fuse import FusedKernel
 from fusionq.planning import persistent as planning
 from fusionq.planning.plan import Plan
@@ -19,8 +23,11 @@ from fusionq.planning.planner import make_plan
 from tests.unit.lists import submissions
 from tests.unit.megakernel.cases import (
     Calls,
+    blur,
+    reverse,
     reversed_copy,
     shifted,
+    spread,
     stencil,
     stencil_2d,
     transposes,
@@ -88,10 +95,43 @@ def with_producer(stage: int, producer: int) -> Change:
     return change
 
 
-BOXED = [stencil(40), stencil_2d(9), reversed_copy(40), transposes(9)]
+def in_stage(stage: int, change: Callable[[StageCode], StageCode]) -> Change:
+    """``stage`` gets code of its own."""
+
+    def changed_body(body: Persistent) -> Persistent:
+        stages = list(body.stages)
+        code = change(body.codes[stages[stage].code])
+        stages[stage] = replace(stages[stage], code=len(body.codes))
+        return replace(body, codes=(*body.codes, code), stages=tuple(stages))
+
+    return changed_body
 
 
-@pytest.mark.parametrize("calls", BOXED, ids=["stencil", "stencil_2d", "reversed", "transposes"])
+def with_one_more_wait(stage: int, producer: int) -> Change:
+    """``stage`` waits for a stage on which it does not depend."""
+
+    def change(body: Persistent) -> Persistent:
+        first = ItemQuery("tile_first", 0), ItemQuery("tile_first", 0)
+        added = in_stage(stage, lambda c: replace(c, waits=(*c.waits, TileWait((first,)))))(body)
+        stages = list(added.stages)
+        producers = (*stages[stage].producers, producer)
+        stages[stage] = replace(stages[stage], producers=producers)
+        return replace(added, stages=tuple(stages))
+
+    return change
+
+
+def halves(n: int) -> Calls:
+    """Every second element comes from half as many work-items: bounds are rounded quotients."""
+    a, b, c, d = (np.zeros(n) for _ in range(4))
+    return [(spread, n, a, b), (reverse, n, b, c), (spread, n, c, d), (reverse, n, d, a)]
+
+
+BOXED = [stencil(40), stencil_2d(9), reversed_copy(40), transposes(9), halves(40)]
+NAMES = ["stencil", "stencil_2d", "reversed", "transposes", "halves"]
+
+
+@pytest.mark.parametrize("calls", BOXED, ids=NAMES)
 def test_the_plan_itself_is_proved(calls: Calls) -> None:
     assert plan_of(calls).strategy == "megakernel"
     with changed(narrower((0, 0), 0)):
@@ -99,7 +139,7 @@ def test_the_plan_itself_is_proved(calls: Calls) -> None:
 
 
 @pytest.mark.parametrize("by", [(1, 0), (0, 1)])
-@pytest.mark.parametrize("calls", BOXED, ids=["stencil", "stencil_2d", "reversed", "transposes"])
+@pytest.mark.parametrize("calls", BOXED, ids=NAMES)
 def test_a_narrower_box_is_refused(calls: Calls, by: tuple[int, int]) -> None:
     ndim = 1 if isinstance(calls[0][1], int) else len(calls[0][1])
     for dim in range(ndim):
@@ -132,3 +172,65 @@ def test_a_wait_for_a_later_stage_is_refused(producer: int) -> None:
         plan = plan_of(stencil(40))
     assert plan.strategy != "megakernel"
     assert plan.fallback == f"stage 2 waits for stage {producer}, which comes after it"
+
+
+def test_waiting_for_more_is_right() -> None:
+    apart = [*stencil(40), *stencil(40)]
+    with changed(with_one_more_wait(5, 0)):
+        assert plan_of(apart).strategy == "megakernel"
+
+
+def test_one_wait_that_is_enough_says_nothing_of_the_next() -> None:
+    """Of equal stages."""
+    nothing = ItemQuery("tile_last", 0), ItemQuery("tile_first", 0)
+    narrow = TileWait((nothing,))
+    with changed(in_stage(3, lambda code: replace(code, waits=(narrow,)))):
+        plan = plan_of(stencil(40))
+    assert plan.fallback == "stage 3 may not wait for all that it depends on of stage 2"
+
+
+def test_the_same_wait_may_be_enough_for_one_stage_only() -> None:
+    """The same kernel on the same memory, whose elements others have written each time."""
+
+    @fq.kernel
+    def reverse_into(item: fq.Item, a, b):  # type: ignore[no-untyped-def]  # kernel language
+        i = item.get_id(0)
+        b[b.shape[0] - 1 - i] = a[i]
+
+    a, b, c = np.zeros(40), np.zeros(40), np.zeros(40)
+    calls = [(reverse, 40, a, b), (blur, 40, b, c), (reverse_into, 40, a, b), (blur, 40, b, c)]
+    assert plan_of(calls).strategy == "megakernel"
+
+    def change(body: Persistent) -> Persistent:
+        first, last = body.stages[1], body.stages[3]
+        wait = body.codes[first.code].waits[first.producers.index(0)]
+
+        def as_the_first(code: StageCode) -> StageCode:
+            waits = list(code.waits)
+            waits[last.producers.index(2)] = wait
+            return replace(code, waits=tuple(waits))
+
+        return in_stage(3, as_the_first)(body)
+
+    with changed(change):
+        plan = plan_of(calls)
+    assert plan.fallback == "stage 3 may not wait for all that it depends on of stage 2"
+
+
+def test_what_takes_too_long_to_prove_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    @contextmanager
+    def none_left(questions: int = 1) -> Iterator[None]:
+        raise TooManyOperations("no operations are left")
+        yield
+
+    monkeypatch.setattr(proof, "limited_operations", none_left)
+    plan = plan_of(stencil(40))
+    assert plan.strategy != "megakernel"
+    assert plan.fallback == (
+        "whether every tile waits for what it depends on takes too long to prove"
+    )
+
+
+def test_a_bound_that_is_no_closed_form_is_a_defect() -> None:
+    with pytest.raises(AssertionError, match="no closed form has Binary"):
+        proof._text(Binary(INT64, "mod", ItemQuery("tile_first", 0), Const(INT64, 2)), {})

@@ -1,0 +1,158 @@
+"""For which sizes and integer scalars a plan holds."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import fusionq as fq
+from fusionq.analysis.list_analysis import analyse
+from fusionq.analysis.symbols import LEAST_BOUND
+from fusionq.planning.validity import (
+    Source,
+    Validity,
+    for_this_order,
+    largest_extent,
+    size_order,
+    validity_of,
+)
+from tests.unit.lists import submissions
+
+
+@fq.kernel
+def shifted(item: fq.Item, a, by, out):
+    i = item.get_id(0)
+    if i + by < a.shape[0]:
+        out[i] = a[i + by]
+
+
+@fq.kernel
+def scaled(item: fq.Item, a, by, out):
+    i = item.get_id(0)
+    out[i] = a[i] * by
+
+
+def listed(kernel=shifted, n=10, by=3, length=None):
+    array = np.zeros(length or n)
+    return submissions((kernel, n, array, by, np.zeros(n)))
+
+
+RANGE, LENGTH, BY = Source(0, None, 0), Source(0, 0, 0), Source(0, 1, None)
+HOLDS = Validity(
+    sources=(("n0", (RANGE, LENGTH)), ("s0", (BY,))), pinned=(), limits=(), condition="True"
+)
+
+
+def test_where_values_are_found():
+    made = listed(n=10, by=3, length=12)
+    assert [source.value(made) for source in (RANGE, LENGTH, BY)] == [10, 12, 3]
+    assert HOLDS.scalars == {1}
+    assert HOLDS.depends_on_scalars
+    only_sizes = replace(HOLDS, sources=HOLDS.sources[:1])
+    assert not only_sizes.depends_on_scalars and only_sizes.scalars == frozenset()
+    assert replace(only_sizes, constants=((BY, 3),)).depends_on_scalars
+
+
+def test_sources_of_one_symbol_are_equal():
+    assert HOLDS.holds(listed())
+    assert not HOLDS.holds(listed(length=11))
+    third = replace(HOLDS, sources=(("n0", (LENGTH, LENGTH, RANGE)),))
+    assert third.holds(listed()) and not third.holds(listed(length=11))
+
+
+def test_pinned_symbols_keep_their_value():
+    pinned = replace(HOLDS, pinned=(("n0", 10), ("s0", 3)))
+    assert pinned.holds(listed())
+    assert not pinned.holds(listed(by=4))
+    assert not pinned.holds(listed(n=11))
+
+
+def test_constants_keep_their_value():
+    built_in = replace(HOLDS, constants=((BY, 3),))
+    assert built_in.holds(listed())
+    assert not built_in.holds(listed(by=4))
+
+
+@pytest.mark.parametrize(("by", "wanted"), [(99, True), (100, True), (101, False)])
+def test_limits_are_of_magnitudes(by, wanted):
+    limited = replace(HOLDS, limits=(("n0", 50), ("s0", 100)))
+    for value in (by, -by):
+        assert limited.holds(listed(by=value)) is wanted
+
+
+def test_the_condition_is_about_the_symbols():
+    """``floord`` rounds down, of negative numbers too."""
+    halves = replace(HOLDS, condition="floord(s0, 2) == -2 and min(n0, 3) + max(n0, 3) == 13")
+    assert [by for by in range(-6, 3) if halves.holds(listed(by=by))] == [-4, -3]
+
+
+# --------------------------------------------------------------------------- of analyses
+def test_without_questions_all_sizes_of_the_structure_are_served():
+    validity = validity_of(analyse(listed()))
+    assert validity.condition == "True" and validity.constants == ()
+    assert validity.holds(listed(n=1000, by=-7))
+    assert not validity.holds(listed(by=LEAST_BOUND + 1))
+
+
+def test_what_was_asked_is_the_condition():
+    analysis = analyse(listed(scaled))
+    (n,) = (analysis.symbols.size(10),)
+    analysis.proofs.demand_between(n, 5, 20)
+    analysis.pinned = {analysis.symbols.scalar(3)}
+    validity = validity_of(analysis, ((BY, 3),))
+    assert validity.constants == ((BY, 3),)
+    assert [size for size in (4, 5, 19, 20) if validity.holds(listed(scaled, size))] == [5, 19]
+    assert not validity.holds(listed(scaled, 10, 4))
+    # Scalars that nothing rests on are no part of it.
+    assert not validity_of(analyse(listed(scaled))).scalars
+
+
+@pytest.mark.parametrize("value", [(1 << 40) + 5, -(1 << 40) - 5])
+def test_a_check_holds_for_scalars_that_are_as_large(value):
+    """Smaller integers leave less open: what could not be proved is to be asked again."""
+    checked = validity_of(analyse(listed(scaled, by=value)), check=True)
+    assert checked.scalars == {1}
+    for large in (value, 1 << 40, -(1 << 40), 3 << 40):
+        assert checked.holds(listed(scaled, by=large))
+    for small in (0, (1 << 40) - 1, 1 - (1 << 40), 1 << 39):
+        assert not checked.holds(listed(scaled, by=small))
+    plain = validity_of(analyse(listed(scaled, by=value)))
+    assert plain.holds(listed(scaled, by=1)) and not plain.scalars
+
+
+# -------------------------------------------------------------------------------- orders
+@pytest.mark.parametrize("n", [1, 2, 7, 8, 63, 64, 4095, 4096, 10**6])
+def test_size_order(n):
+    low, beyond = size_order(n)
+    assert low <= n < beyond == 8 * low
+    low, beyond = size_order(n, 1)
+    assert low <= n < beyond == 2 * low
+
+
+def test_no_size_is_an_order_of_its_own():
+    assert size_order(0) == (0, 1)
+
+
+def test_a_plan_for_sizes_of_one_order():
+    flat, plane = np.zeros(300), np.zeros((20, 300))
+
+    @fq.kernel
+    def copy_2d(item: fq.Item, a, out):
+        i, j = item.get_id(0), item.get_id(1)
+        out[i, j] = a[i, j]
+
+    def made(n, m):
+        return submissions(
+            (scaled, 7, flat[:7], 2, np.zeros(7)), (copy_2d, (n, m), plane[:n, :m], np.ones((n, m)))
+        )
+
+    assert largest_extent(made(20, 300)) == 300
+    assert largest_extent(made(20, 10)) == 20
+    validity = validity_of(analyse(made(20, 300)))
+    assert validity.holds(made(20, 30))
+    ordered = for_this_order(validity, made(20, 300))
+    assert [m for m in (30, 63, 64, 299) if ordered.holds(made(20, m))] == [64, 299]
+    kept = for_this_order(replace(validity, condition="False"), made(20, 300))
+    assert not kept.holds(made(20, 300))
