@@ -21,6 +21,12 @@ def debug_level() -> int:
     return int(text) if text.isdecimal() else 0
 
 
+def check_accesses_always() -> bool:
+    """``FUSIONQ_CHECK``: whether every access of every kernel is tested on the device (see
+    ``fusion(check=True)``).  Read whenever launches are prepared."""
+    return os.environ.get("FUSIONQ_CHECK", "").strip().lower() not in ("", *_OFF)
+
+
 @dataclass(frozen=True, slots=True)
 class DiskCacheSettings:
     """Where plans and programs are kept between processes, and how many bytes they may take."""

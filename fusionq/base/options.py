@@ -25,11 +25,13 @@ class FusionOptions(NamedTuple):
     fp: FloatMode = "strict"
     tune: bool = False
     """Whether to measure."""
+    check: bool = False
+    """Whether every access is tested on the device."""
 
     @property
     def of_plan(self) -> FusionOptions:
         """Those that a plan depends on: one that was measured serves all who do not ask too."""
-        return self._replace(tune=False)
+        return self._replace(tune=False, check=False)
 
 
 _CHOICES: dict[str, tuple[object, ...]] = {
@@ -39,6 +41,7 @@ _CHOICES: dict[str, tuple[object, ...]] = {
     "promote": ("flagged", "internal", "none"),
     "fp": ("strict", "fast"),
     "tune": (False, True),
+    "check": (False, True),
 }
 
 
@@ -50,10 +53,11 @@ def checked_options(
     promote: Promote = "flagged",
     fp: FloatMode = "strict",
     tune: bool = False,
+    check: bool = False,
 ) -> FusionOptions:
     """The options, checked: ArgumentError for a value that there is not, and for options that
     contradict each other."""
-    options = FusionOptions(strategy, barriers, require, promote, fp, tune)
+    options = FusionOptions(strategy, barriers, require, promote, fp, tune, check)
     for (name, allowed), value in zip(_CHOICES.items(), options, strict=True):
         if value not in allowed:
             raise ArgumentError(
@@ -63,6 +67,11 @@ def checked_options(
         raise ArgumentError(
             f"tune=True measures which strategy is the fastest, and strategy={strategy!r} says "
             "which to take; leave one of the two out"
+        )
+    if check and (tune or require):
+        raise ArgumentError(
+            "check=True runs each submission in a launch of its own, which measures and proves "
+            f"nothing about the fused kernel; leave out {'tune' if tune else 'require'}=True"
         )
     return options
 

@@ -6,7 +6,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from fusionq.backends.base import Backend
-from fusionq.base.config import debug_level
+from fusionq.base.config import check_accesses_always, debug_level
 from fusionq.base.options import FusionOptions
 from fusionq.base.phases import timed
 from fusionq.cache.plan_cache import BuiltPlan
@@ -27,6 +27,10 @@ def prepare(backend: Backend, pending: SubmissionList, options: FusionOptions) -
     Raises FusionRefused, PromotionConflict and ArgumentError from planning, DeviceError where a
     kernel cannot be built or memory not be had or reached.
     """
+    if options.check or check_accesses_always():
+        from fusionq.execution.checked import CheckedRun
+
+        return CheckedRun(backend, pending, options)
     submissions = pending.submissions()
     timings = dict(pending.admission)
     if options.tune:

@@ -30,6 +30,7 @@ def fusion(
     promote: Promote = "flagged",
     fp: FloatMode = "strict",
     tune: bool = False,
+    check: bool = False,
 ) -> Fusion:
     """A context manager: the queue is in fusion mode inside the block, and completes after it.
 
@@ -42,11 +43,15 @@ def fusion(
     ``fp``: ``strict`` (bit for bit as without fusion) or ``fast`` (contraction allowed).
     ``tune``: measure, on copies of what the list writes, which strategy is the fastest for it, and
     remember that for later lists of the kind; only with ``strategy="auto"``.
+    ``check``: test every access on the device, each submission in a launch of its own: the first
+    one outside its array does not happen and raises ArgumentError at the end of the block, with
+    kernel, line, work-item, index and extents.  ``FUSIONQ_CHECK=1`` does so for all that is
+    submitted, outside fusion mode too.
 
     An exception in the block ends fusion mode, runs unfused what was submitted before it, and
     goes on.
     """
-    return Fusion(queue, checked_options(strategy, barriers, require, promote, fp, tune))
+    return Fusion(queue, checked_options(strategy, barriers, require, promote, fp, tune, check))
 
 
 class Fusion(NotCopied):

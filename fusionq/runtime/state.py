@@ -101,10 +101,9 @@ class QueueState:
                 try:
                     if not QUEUES or not self._runs_with_others(pending):
                         self._run_list(pending, options)
-                except (FusionRefused, PromotionConflict, ArgumentError):
-                    raise
                 except BaseException as error:
-                    pending.fail(error)
+                    if not pending.ended:
+                        pending.fail(error)
                     raise
                 finally:
                     if report_listeners:

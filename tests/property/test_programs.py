@@ -123,6 +123,17 @@ def test_fusion_changes_no_bit_of_any_function(program: Program, promote: Promot
     check_fused(program, None, unfused(program, None), promote=promote)
 
 
+@examples(20)
+@given(programs(EXACT))
+def test_checked_accesses_change_no_bit(program: Program) -> None:
+    with fq.FusionQueue("reference") as queue:
+        buffers = made(program)
+        with fq.fusion(queue, check=True):
+            submit(queue, program, buffers)
+        contents = [buffer.numpy() for buffer in buffers]
+    assert_identical(contents, unfused(program, "reference"))
+
+
 @pytest.fixture(autouse=True)
 def _quiet() -> Iterator[None]:
     with warnings.catch_warnings():

@@ -1,0 +1,269 @@
+"""Bounds checks: every access tests its indices first, and does not happen where they are outside.
+
+    out[i] = a[k[i]]          inside = 0 <= i and i < k.shape[0]
+                              if not inside: <report the load of k>
+                        →     index = k[i] if inside else 0
+                              inside_1 = 0 <= index and index < a.shape[0]
+                              …
+                              if 0 <= i and i < out.shape[0]: out[i] = value
+                              else: <report the store to out>
+
+The first report of a launch is kept in an array of int64 that becomes the kernel's last parameter:
+how many there were, the access, the work-item's global ids, the indices.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import reduce
+from typing import Literal, cast
+
+from fusionq.base.span import Span
+from fusionq.ir.nodes import (
+    ArrayParam,
+    Assign,
+    Atomic,
+    Block,
+    Break,
+    Compare,
+    Const,
+    Expr,
+    Extent,
+    For,
+    GroupCall,
+    If,
+    ItemQuery,
+    Kernel,
+    Load,
+    Logical,
+    Record,
+    Select,
+    Stmt,
+    Store,
+    Unary,
+    Var,
+    While,
+)
+from fusionq.ir.types import BOOL, INT64, ScalarType
+from fusionq.ir.verifier import verify
+from fusionq.ir.walk import map_operands, statements
+from fusionq.passes.names import Names
+
+DIMS = 3
+"""Dimensions that a report has room for, of the range and of the array each."""
+IDS_AT, INDICES_AT, EXTENTS_AT = 2, 2 + DIMS, 2 + 2 * DIMS
+WORDS = 2 + 3 * DIMS
+"""Length of the array: the number of reports, the first access, ids, indices, extents."""
+
+_TRUE = Const(BOOL, True)
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedAccess:
+    """An access of a kernel in its source."""
+
+    kind: Literal["read", "write", "update"]
+    array: str
+    ndim: int
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedKernel:
+    """``accesses[k]`` is what a report calls ``k``."""
+
+    kernel: Kernel
+    accesses: tuple[CheckedAccess, ...]
+
+
+def check_accesses(kernel: Kernel) -> CheckedKernel:
+    """``kernel`` with checks."""
+    checker = _Checker(kernel)
+    body = checker.body(kernel.body)
+    checked = replace(
+        kernel,
+        params=(*kernel.params, ArrayParam(checker.reports, INT64, 1, unit_stride=True)),
+        variables=(*kernel.variables, *checker.variables),
+        body=body,
+    )
+    verify(checked)
+    return CheckedKernel(checked, tuple(checker.accesses))
+
+
+class _Checker:
+    def __init__(self, kernel: Kernel) -> None:
+        self.kernel = kernel
+        self.own = {array.name: array for array in kernel.arrays}
+        self.types = {p.name: p.dtype for p in kernel.params if isinstance(p, ArrayParam)}
+        self.types |= {array.name: array.dtype for array in kernel.arrays}
+        loops = [s.var for s in statements(kernel.body) if isinstance(s, For)]
+        self.names = Names(
+            [p.name for p in kernel.params] + [name for name, _ in kernel.variables]
+            + [array.name for array in kernel.arrays] + loops
+        )  # fmt: skip
+        self.reports = self.names.fresh("reports")
+        self.variables: list[tuple[str, ScalarType]] = []
+        self.accesses: list[CheckedAccess] = []
+
+    # -------------------------------------------------------------------- statements
+    def body(self, stmts: Sequence[Stmt]) -> tuple[Stmt, ...]:
+        return tuple(new for stmt in stmts for new in self.statement(stmt))
+
+    def statement(self, stmt: Stmt) -> list[Stmt]:
+        before: list[Stmt] = []
+
+        def checked(expr: Expr) -> Expr:
+            return self.expression(expr, _TRUE, before)
+
+        match stmt:
+            case Assign(value=value):
+                return _after(before, replace(stmt, value=checked(value)))
+            case Store(array, indices, value, span):
+                new = replace(
+                    stmt, indices=tuple(map(checked, indices)), value=checked(value)
+                )
+                inside, report = self._access("write", array, new.indices, span)
+                return _after(before, If(inside, (new,), tuple(report), span))
+            case Atomic(_, array, indices, operand, result, span=span):
+                update = replace(
+                    stmt,
+                    indices=tuple(map(checked, indices)),
+                    value=None if operand is None else checked(operand),
+                )
+                inside, report = self._access("update", array, update.indices, span)
+                if result is not None:
+                    report.append(Assign(result, _zero(self.types[array]), span))
+                return _after(before, If(inside, (update,), tuple(report), span))
+            case If(cond, then, orelse):
+                new_if = replace(
+                    stmt, cond=checked(cond), then=self.body(then), orelse=self.body(orelse)
+                )
+                return _after(before, new_if)
+            case For(start=start, stop=stop, step=step, body=body):
+                loop = replace(
+                    stmt, start=checked(start), stop=checked(stop), step=checked(step),
+                    body=self.body(body),
+                )  # fmt: skip
+                return _after(before, loop)
+            case While(cond, body, span):
+                again = checked(cond)
+                if not before:
+                    return [replace(stmt, body=self.body(body))]
+                leave = If(Unary(BOOL, "not", again), (Break(span),), (), span)
+                return [While(_TRUE, (*before, leave, *self.body(body)), span)]
+            case GroupCall(value=value, source=source):
+                call = replace(
+                    stmt, value=checked(value), source=None if source is None else checked(source)
+                )
+                return _after(before, call)
+            case Record(payload=payload) if payload is not None:
+                return _after(before, replace(stmt, payload=checked(payload)))
+            case Block(body=body):
+                return [replace(stmt, body=self.body(body))]
+            case _:
+                return [stmt]
+
+    # ------------------------------------------------------------------- expressions
+    def expression(self, expr: Expr, path: Expr, before: list[Stmt]) -> Expr:
+        """``expr`` with a variable for each load; ``before`` gets what sets them.  ``path``: when
+        the expression is evaluated."""
+        match expr:
+            case Select(_, cond, then, orelse):
+                chosen = self.expression(cond, path, before)
+                return replace(
+                    expr,
+                    cond=chosen,
+                    then=self.expression(then, _and(path, chosen), before),
+                    orelse=self.expression(orelse, _and(path, _not(chosen)), before),
+                )
+            case Logical(op, lhs, rhs):
+                left = self.expression(lhs, path, before)
+                goes_on = left if op == "and" else _not(left)
+                right = self.expression(rhs, _and(path, goes_on), before)
+                return replace(expr, lhs=left, rhs=right)
+            case Load(type_, array, indices, span):
+                places = []
+                for index in indices:
+                    value = self.expression(index, path, before)
+                    if not isinstance(value, (Const, Var)):
+                        name = self._variable("index", value.type)
+                        before.append(Assign(name, value, span))
+                        value = Var(value.type, name)
+                    places.append(value)
+                inside, report = self._access("read", array, places, span)
+                here = Var(BOOL, self._variable("inside", BOOL))
+                before.append(Assign(here.name, inside, span))
+                before.append(If(_and(path, _not(here)), tuple(report), (), span))
+                loaded = Var(type_, self._variable("loaded", type_))
+                load = Select(type_, here, replace(expr, indices=tuple(places)), _zero(type_))
+                before.append(Assign(loaded.name, load, span))
+                return loaded
+            case _:
+                return map_operands(expr, lambda e: self.expression(e, path, before))
+
+    def _variable(self, wanted: str, type_: ScalarType) -> str:
+        name = self.names.fresh(wanted)
+        self.variables.append((name, type_))
+        return name
+
+    # ------------------------------------------------------------------------ reports
+    def _access(
+        self,
+        kind: Literal["read", "write", "update"],
+        array: str,
+        indices: Sequence[Expr],
+        span: Span,
+    ) -> tuple[Expr, list[Stmt]]:
+        """Whether the indices are inside the array, and what reports that they are not."""
+        own = self.own.get(array)
+        extents: list[Expr] = [
+            Extent(array, d) if own is None else Const(INT64, own.shape[d])
+            for d in range(len(indices))
+        ]
+        bounds: list[Expr] = []
+        for index, extent in zip(indices, extents, strict=True):
+            bounds += Compare("ge", index, Const(INT64, 0)), Compare("lt", index, extent)
+        inside = reduce(_and, bounds, cast(Expr, _TRUE))
+        number = len(self.accesses)
+        self.accesses.append(CheckedAccess(kind, array, len(indices), span))
+        count = Var(INT64, self._variable("earlier", INT64))
+        ids = [ItemQuery("global_id", d) for d in range(self.kernel.ndim)]
+        values = {
+            1: Const(INT64, number),
+            **{IDS_AT + d: value for d, value in enumerate(ids)},
+            **{INDICES_AT + d: value for d, value in enumerate(indices)},
+            **{EXTENTS_AT + d: value for d, value in enumerate(extents)},
+        }
+        report: list[Stmt] = [
+            Atomic(
+                "add", self.reports, (Const(INT64, 0),), Const(INT64, 1), count.name,
+                "relaxed", "device", span,
+            ),
+            If(
+                Compare("eq", count, Const(INT64, 0)),
+                tuple(
+                    Store(self.reports, (Const(INT64, place),), value, span)
+                    for place, value in values.items()
+                ),
+                (),
+                span,
+            ),
+        ]  # fmt: skip
+        return inside, report
+
+
+def _after(before: list[Stmt], stmt: Stmt) -> list[Stmt]:
+    return [*before, stmt]
+
+
+def _zero(type_: ScalarType) -> Const:
+    return Const(type_, False if type_ == BOOL else 0.0 if type_.is_float else 0)
+
+
+def _and(lhs: Expr, rhs: Expr) -> Expr:
+    return rhs if lhs == _TRUE else Logical("and", lhs, rhs)
+
+
+def _not(expr: Expr) -> Expr:
+    return Unary(BOOL, "not", expr)
