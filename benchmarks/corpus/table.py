@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from textwrap import shorten
 
 from rich.table import Table
 
 from fusionq.base.units import format_seconds
 from fusionq.benchmarks.corpus.program import CorpusProgram
 from fusionq.benchmarks.corpus.results import AUTO, NUMBA, UNFUSED, Extreme, FormResult, Summary
+
+REASON_WIDTH = 150
+"""Of a reason below a table; the JSON has it whole."""
 
 
 def programs_table(programs: Sequence[CorpusProgram]) -> Table:
@@ -61,7 +65,8 @@ def results_notes(results: Sequence[FormResult]) -> Iterator[str]:
             yield f"{result.form}: {result.error}"
         for variant in result.variants:
             if variant.unavailable is not None:
-                yield f"{result.form}, {variant.name}: {variant.unavailable.splitlines()[0]}"
+                reason = shorten(variant.unavailable, REASON_WIDTH, placeholder=" …")
+                yield f"{result.form}, {variant.name}: {reason}"
 
 
 def summary_table(summaries: dict[str, Summary]) -> Table:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from enum import Enum
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -10,34 +9,12 @@ import typer
 
 from fusionq.base.units import parse_quantity
 
-
-class Half(str, Enum):
-    """Halves of the corpus."""
-
-    fit = "fit"
-    report = "report"
-    all = "all"
-
-
-class WorkingSet(str, Enum):
-    """Sizes of the corpus's programs."""
-
-    tiny = "tiny"
-    in_cache = "in-cache"
-    out_of_cache = "out-of-cache"
-
-    @property
-    def words(self) -> Literal["tiny", "in cache", "out of cache"]:
-        """As the corpus has it."""
-        return _WORDS[self]
-
-
-_WORDS: dict[WorkingSet, Literal["tiny", "in cache", "out of cache"]] = {
-    WorkingSet.tiny: "tiny",
-    WorkingSet.in_cache: "in cache",
-    WorkingSet.out_of_cache: "out of cache",
+_WORKING_SETS: dict[str, tuple[Literal["tiny", "in cache", "out of cache"], ...]] = {
+    "tiny": ("tiny",),
+    "in-cache": ("in cache",),
+    "out-of-cache": ("out of cache",),
+    "both": ("in cache", "out of cache"),
 }
-
 
 app = typer.Typer(
     name="fusionq",
@@ -89,7 +66,7 @@ def bench(
     rounds: Annotated[
         int | None,
         typer.Option(
-            min=1, metavar="N", help="Interleaved rounds to take medians over. [15; corpus: 5]"
+            min=1, metavar="N", help="Interleaved rounds to take medians over (15; corpus: 5)."
         ),
     ] = None,
     json: Annotated[
@@ -108,16 +85,19 @@ def bench(
         ),
     ] = None,
     half: Annotated[
-        Half, typer.Option(help="Of the corpus: the half to fit on, to report on, or all.")
-    ] = Half.all,
+        Literal["fit", "report", "all"] | None,
+        typer.Option(help="Of the corpus: the half to fit on, to report on, or all (all)."),
+    ] = None,
     working_set: Annotated[
-        WorkingSet | None,
-        typer.Option(help="Of the corpus: one size only. [in-cache and out-of-cache]"),
+        Literal["tiny", "in-cache", "out-of-cache", "both"] | None,
+        typer.Option(help="Of the corpus: which size (both: in and out of cache)."),
     ] = None,
     limit: Annotated[
-        float,
-        typer.Option(min=1, metavar="SECONDS", help="Of the corpus: for a candidate's first run."),
-    ] = 120,
+        float | None,
+        typer.Option(
+            min=1, metavar="SECONDS", help="Of the corpus: for a candidate's first run (120)."
+        ),
+    ] = None,
     list_cases: Annotated[bool, typer.Option("--list", help="List the cases and stop.")] = False,
 ) -> None:
     """Run benchmark cases, check every result, and compare with the baselines.
@@ -128,21 +108,25 @@ def bench(
     if cases and cases[0] == "corpus":
         from fusionq.cli import bench_corpus
 
+        if size or single or dpex_python:
+            raise typer.BadParameter("--size, --single and --dpex-python are not for the corpus")
+        part = half or "all"
         if list_cases:
-            bench_corpus.show_programs(cases[1:], half.value)
-        else:
-            sets = [WorkingSet.in_cache, WorkingSet.out_of_cache]
-            bench_corpus.run_bench_corpus(
-                cases[1:],
-                half.value,
-                [s.words for s in (sets if working_set is None else [working_set])],
-                device,
-                rounds or 5,
-                limit,
-                json,
-                plot,
-            )
+            bench_corpus.show_programs(cases[1:], part)
+            return
+        bench_corpus.run_bench_corpus(
+            cases[1:],
+            part,
+            _WORKING_SETS[working_set or "both"],
+            device,
+            rounds or 5,
+            limit or 120,
+            json,
+            plot,
+        )
         return
+    if half or working_set or limit:
+        raise typer.BadParameter("--half, --working-set and --limit are for: fusionq bench corpus")
     from fusionq.cli import bench as command
 
     if list_cases:

@@ -262,6 +262,7 @@ def test_the_command(tmp_path: Path) -> None:
         (("nonsense",), "no program of the corpus is called nonsense"),
         (("adi", "--half", "fit"), "none of these programs is in the half 'fit'"),
         (("adi", "--half", "both"), "both"),
+        (("adi", "--size", "1k"), "not for the corpus"),
         (("adi", "--json", "/no/such/folder/file.json"), "there is no folder"),
         (("adi", "--device", "no:such"), "no:such"),
     ],

@@ -70,6 +70,7 @@ def test_no_sizes(text: str) -> None:
         (("bench", "nonsense"), "there is no case nonsense; see fusionq bench --list"),
         (("bench", "seeds", "--size", "many"), "many"),
         (("bench", "seeds", "--rounds", "0"), "rounds"),
+        (("bench", "seeds", "--half", "fit"), "are for: fusionq bench"),
         (("bench", "seeds", "--device", "no:such"), "no:such"),
         (("bench", "seeds", "--json", "/no/such/folder/file.json"), "there is no folder"),
         (("explain",), "SCRIPT.py"),
