@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from math import gcd, prod
 
 from fusionq.analysis.submission import ArrayArgument
+from fusionq.ir.types import ScalarType
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,50 +71,38 @@ def overlaps_itself(argument: ArrayArgument) -> bool:
     return False
 
 
-def may_share(a: ArrayArgument, b: ArrayArgument) -> bool:
-    """Whether the two arguments' extents have a byte in common."""
-    if a.storage == b.storage:
-        start_a, start_b = a.offset, b.offset
-    elif a.address is not None and b.address is not None:
-        start_a, start_b = a.address, b.address
-    else:
-        return False
-    (low_a, high_a), (low_b, high_b) = extent_of(a), extent_of(b)
-    if low_a == high_a or low_b == high_b:
-        return False
-    return start_a + low_a < start_b + high_b and start_b + low_b < start_a + high_a
-
-
 def places(arguments: Sequence[ArrayArgument]) -> tuple[Place, ...]:
-    """The place of each argument; groups and views are numbered by first appearance."""
-    group_of = _groups(arguments)
-    numbers: dict[int, int] = {}
-    result: list[Place | None] = [None] * len(arguments)
-    for root in dict.fromkeys(group_of):
-        members = [k for k, g in enumerate(group_of) if g == root]
-        number = numbers.setdefault(root, len(numbers))
-        origin = arguments[members[0]]
-        views: dict[tuple[object, ...], int] = {}
-        keys = []
-        for k in members:
-            a = arguments[k]
-            key = (distance(origin, a), a.shape, a.strides, a.dtype)
-            views.setdefault(key, len(views))
-            keys.append(key)
-        by_index = len(views) == 1 and not overlaps_itself(origin)
-        unit = 0
-        for k in members:
-            a = arguments[k]
-            unit = gcd(unit, a.dtype.nbytes, distance(origin, a), *a.strides)
-        for k, key in zip(members, keys, strict=True):
-            a = arguments[k]
-            place = None if by_index else ViewPlace(
-                distance(origin, a) // unit,
-                tuple(s // unit for s in a.strides),
-                a.dtype.nbytes // unit,
-            )  # fmt: skip
-            result[k] = Place(number, views[key], place)
-    return tuple(p for p in result if p is not None)
+    """The place of each argument; groups and views are numbered by first appearance.
+
+    Arguments may share memory if their extents have a byte in common.
+    """
+    groups: dict[int, list[ArrayArgument]] = {}
+    root = _roots(arguments)
+    for argument, group in zip(arguments, root, strict=True):
+        groups.setdefault(group, []).append(argument)
+    found = {group: iter(_places(n, groups[group])) for n, group in enumerate(groups)}
+    return tuple(next(found[group]) for group in root)
+
+
+def _places(number: int, arguments: Sequence[ArrayArgument]) -> list[Place]:
+    """The places of the arguments of one group."""
+    origin = arguments[0]
+    views: dict[tuple[int, tuple[int, ...], tuple[int, ...], ScalarType], int] = {}
+    keys = [(distance(origin, a), a.shape, a.strides, a.dtype) for a in arguments]
+    for key in keys:
+        views.setdefault(key, len(views))
+    if len(views) == 1 and not overlaps_itself(origin):
+        return [Place(number, 0, None)] * len(arguments)
+    unit = gcd(*(gcd(dtype.nbytes, far, *strides) for far, _, strides, dtype in views))
+    lies = {
+        (far, shape, strides, dtype): Place(
+            number,
+            view,
+            ViewPlace(far // unit, tuple(s // unit for s in strides), dtype.nbytes // unit),
+        )
+        for (far, shape, strides, dtype), view in views.items()
+    }
+    return [lies[key] for key in keys]
 
 
 def distance(origin: ArrayArgument, other: ArrayArgument) -> int:
@@ -125,23 +114,35 @@ def distance(origin: ArrayArgument, other: ArrayArgument) -> int:
     return other.address - origin.address
 
 
-def _groups(arguments: Sequence[ArrayArgument]) -> list[int]:
+def _roots(arguments: Sequence[ArrayArgument]) -> list[int]:
     """For each argument the first argument of its group."""
-    root = list(range(len(arguments)))
+    views: dict[tuple[object, ...], int] = {}
+    first = [
+        views.setdefault((a.storage, a.offset, a.shape, a.strides, a.dtype), k)
+        for k, a in enumerate(arguments)
+    ]
+    root = {k: k for k in views.values()}
 
     def find(k: int) -> int:
         while root[k] != k:
-            k = root[k]
+            root[k] = k = root[root[k]]
         return k
 
-    first: dict[tuple[object, ...], int] = {}
-    for k, b in enumerate(arguments):
-        same = first.setdefault((b.storage, b.offset, b.shape, b.strides), k)
-        root[k] = same
-        if same != k:
-            continue
-        for j in first.values():
-            if find(j) != find(k) and may_share(arguments[j], b):
-                low, high = sorted((find(j), find(k)))
+    bytes_of: dict[int | None, list[tuple[int, int, int]]] = {}
+    for k in views.values():
+        a = arguments[k]
+        low, high = extent_of(a)
+        if low < high:
+            bytes_of.setdefault(a.storage, []).append((a.offset + low, a.offset + high, k))
+            if a.address is not None:
+                bytes_of.setdefault(None, []).append((a.address + low, a.address + high, k))
+    for intervals in bytes_of.values():
+        intervals.sort()
+        _, beyond, last = intervals[0]
+        for start, stop, k in intervals:
+            if start < beyond:
+                low, high = sorted((find(last), find(k)))
                 root[high] = low
-    return [find(k) for k in range(len(arguments))]
+            if stop > beyond:
+                beyond, last = stop, k
+    return [find(k) for k in first]

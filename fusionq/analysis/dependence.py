@@ -7,8 +7,10 @@ and with "same work-group".
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
+from typing import Literal
 
 import islpy as isl
 
@@ -47,126 +49,160 @@ class Found:
     consumer_span: Span
     items: isl.Map | None = None
     """For ``GROUP`` and ``GLOBAL``: the producer's to the consumer's ids."""
+    number: int = 0
+    """Its place among the dependences between the two submissions."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Between:
+    """How two accesses depend on each other; ``items`` as of ``Found``."""
+
+    scope: Scope
+    reason: str
+    items: isl.Map | None = None
 
 
 def dependences(analysis: ListAnalysis) -> tuple[Found, ...]:
-    """Every dependence of the list, in order of producer and consumer; scope ``NONE`` where
-    memory is shared but no element is."""
-    relations = _Relations(analysis)
+    """Every dependence of a list, in order of producer and consumer; scope ``NONE`` where memory
+    is shared but no element is."""
     found: list[Found] = []
-    for consumer in range(len(analysis.submissions)):
-        for producer in range(consumer):
-            worst: dict[tuple[int, DependenceKind], Found] = {}
-            for a, b, kind in _pairs(analysis, producer, consumer):
-                one = relations.between(producer, a, consumer, b, kind)
-                group = analysis.shares(producer, a).group
-                known = worst.get((group, kind))
-                worst[group, kind] = one if known is None else relations.worse(known, one)
-            found.extend(worst.values())
-    return tuple(sorted(found, key=lambda f: (f.producer, f.consumer)))
+    unions = Unions()
+    for producer in range(len(analysis.submissions)):
+        for consumer in range(producer + 1, len(analysis.submissions)):
+            first, second = (accesses_of(analysis, s) for s in (producer, consumer))
+            compare = partial(_compared, analysis, producer, consumer)
+            found += dependences_between(producer, consumer, first, second, compare, unions)
+    return tuple(found)
 
 
-def _pairs(
-    analysis: ListAnalysis, producer: int, consumer: int
-) -> Iterator[tuple[Access, Access, DependenceKind]]:
-    by_group: dict[int, list[Access]] = {}
-    for b in analysis.accesses[consumer].accesses:
-        by_group.setdefault(analysis.shares(consumer, b).group, []).append(b)
-    for a in analysis.accesses[producer].accesses:
-        for b in by_group.get(analysis.shares(producer, a).group, ()):
-            kind = KINDS.get((a.kind, b.kind))
-            if kind is not None:
-                yield a, b, kind
+@dataclass(frozen=True, slots=True)
+class Accessed:
+    """An access as far as it matters to which others it is compared: its argument, the alias
+    group of that, whether it reads or writes, where it stands."""
+
+    argument: int
+    group: int
+    kind: Literal["read", "write"]
+    span: Span
 
 
-class _Relations:
-    """Compares accesses; equal questions (a kernel used many times) are answered once."""
-
-    def __init__(self, analysis: ListAnalysis) -> None:
-        self.analysis = analysis
-        self.answers: dict[tuple[object, ...], tuple[Scope, str, isl.Map | None]] = {}
-        self.unions: dict[tuple[int, int], tuple[isl.Map, isl.Map, isl.Map]] = {}
-
-    def between(
-        self, producer: int, a: Access, consumer: int, b: Access, kind: DependenceKind
-    ) -> Found:
-        analysis = self.analysis
-        first, second = analysis.submissions[producer], analysis.submissions[consumer]
-        place_a, place_b = analysis.shares(producer, a), analysis.shares(consumer, b)
-        key = (
-            id(a), id(b), place_a.by_address, place_b.by_address, first.range, second.range,
-        )  # fmt: skip
-        if key not in self.answers:
-            try:
-                with limited_operations():
-                    self.answers[key] = self._scope(producer, a, consumer, b, kind)
-            except TooManyOperations as error:
-                reason = f"which elements {a.span} and {b.span} share is not known: {error}"
-                self.answers[key] = "UNKNOWN", reason, None
-        scope, reason, items = self.answers[key]
-        return Found(
-            producer,
-            consumer,
-            analysis.argument_index(producer, a.array),
-            analysis.argument_index(consumer, b.array),
-            kind,
-            scope,
-            reason,
-            a.span,
-            b.span,
-            items,
+def accesses_of(analysis: ListAnalysis, submission: int) -> tuple[Accessed, ...]:
+    """The accesses of a submission, in program order."""
+    return tuple(
+        Accessed(
+            analysis.argument_index(submission, access.array),
+            analysis.shares(submission, access).group,
+            access.kind,
+            access.span,
         )
+        for access in analysis.accesses[submission].accesses
+    )
 
-    def worse(self, known: Found, one: Found) -> Found:
-        """The wider scope of the two; where work-items have to wait for others, with those of
-        both."""
-        wider = one if SEVERITY[one.scope] > SEVERITY[known.scope] else known
-        if known.items is None or one.items is None or known.items is one.items:
-            return wider
-        key = id(known.items), id(one.items)
-        if key not in self.unions:
-            both = known.items.union(one.items)
-            self.unions[key] = known.items, one.items, both
-        return replace(wider, items=self.unions[key][2])
 
-    def _scope(
-        self, producer: int, a: Access, consumer: int, b: Access, kind: DependenceKind
-    ) -> tuple[Scope, str, isl.Map | None]:
-        proofs, symbols = self.analysis.proofs, self.analysis.symbols
-        for access in (a, b):
-            if proofs.is_empty(access.instances):
-                return "NONE", "one of the two never happens", None
-        from_a = self.analysis.item_elements(producer, a)
-        from_b = self.analysis.item_elements(consumer, b)
-        if from_a is None or from_b is None:
-            where = (a if from_a is None else b).span
-            return (
-                "UNKNOWN",
-                (
-                    f"the index at {where} is not an affine function of ids, loop variables, "
-                    "sizes and integer scalars, so it may touch any element"
-                ),
-                None,
-            )
-        first, second = self.analysis.submissions[producer], self.analysis.submissions[consumer]
-        items = from_a.apply_range(from_b.reverse())
-        if proofs.is_empty(items):
-            return "NONE", "they touch different elements of the same memory", None
-        space = common_space([first, second])
-        if isinstance(space, str):
-            return "GLOBAL", space, None
-        to_a, pins_a = to_space(first, symbols, space.mode)
-        to_b, pins_b = to_space(second, symbols, space.mode)
-        self.analysis.pinned |= pins_a | pins_b
-        ids, items = items, items.apply_domain(to_a).apply_range(to_b)
-        others = items.subtract(isl.Map.identity(items.get_space()))
-        if proofs.is_empty(others):
-            return "ITEM", "each element is touched by one and the same work-item", None
-        if space.local_range is not None and proofs.is_empty(
-            items.subtract(same_group(symbols, space.local_range))
-        ):
-            return "GROUP", inside_groups(space.local_range), ids
-        return "GLOBAL", f"different work-items touch the same element: {describe(others)}", ids
+class Unions:
+    """Unions of relations; the same object for the same two."""
+
+    def __init__(self) -> None:
+        self._made: dict[tuple[int, int], tuple[isl.Map, isl.Map, isl.Map]] = {}
+
+    def of(self, a: isl.Map, b: isl.Map) -> isl.Map:
+        key = id(a), id(b)
+        if key not in self._made:
+            self._made[key] = a, b, a.union(b)
+        return self._made[key][2]
+
+
+def dependences_between(
+    producer: int,
+    consumer: int,
+    first: Sequence[Accessed],
+    second: Sequence[Accessed],
+    compare: Callable[[int, int], Between],
+    unions: Unions,
+) -> tuple[Found, ...]:
+    """The dependences of one submission on another, which have the accesses ``first`` and
+    ``second``; ``compare`` gives what there is between two of them, by position."""
+    by_group: dict[int, list[int]] = {}
+    for position, b in enumerate(second):
+        by_group.setdefault(b.group, []).append(position)
+    worst: dict[tuple[int, DependenceKind], Found] = {}
+    for k, a in enumerate(first):
+        for position in by_group.get(a.group, ()):
+            b = second[position]
+            kind = KINDS.get((a.kind, b.kind))
+            if kind is None:
+                continue
+            found = compare(k, position)
+            one = Found(
+                producer, consumer, a.argument, b.argument, kind, found.scope, found.reason,
+                a.span, b.span, found.items,
+            )  # fmt: skip
+            known = worst.get((a.group, kind))
+            worst[a.group, kind] = one if known is None else _worse(known, one, unions)
+    return tuple(replace(found, number=number) for number, found in enumerate(worst.values()))
+
+
+def _worse(known: Found, one: Found, unions: Unions) -> Found:
+    """The wider scope of the two; where work-items have to wait for others, with those of both."""
+    wider = one if SEVERITY[one.scope] > SEVERITY[known.scope] else known
+    if known.items is None or one.items is None or known.items is one.items:
+        return wider
+    return replace(wider, items=unions.of(known.items, one.items))
+
+
+def _compared(analysis: ListAnalysis, producer: int, consumer: int, a: int, b: int) -> Between:
+    return between(analysis, producer, a, consumer, b)
+
+
+def between(analysis: ListAnalysis, producer: int, a: int, consumer: int, b: int) -> Between:
+    """How access ``b`` of ``consumer`` depends on access ``a`` of ``producer``, by position."""
+    first = analysis.accesses[producer].accesses[a]
+    second = analysis.accesses[consumer].accesses[b]
+    try:
+        with limited_operations():
+            return _between(analysis, producer, first, consumer, second)
+    except TooManyOperations as error:
+        reason = f"which elements {first.span} and {second.span} share is not known: {error}"
+        return Between("UNKNOWN", reason)
+
+
+def _between(
+    analysis: ListAnalysis, producer: int, a: Access, consumer: int, b: Access
+) -> Between:
+    proofs, symbols = analysis.proofs, analysis.symbols
+    for access in (a, b):
+        if proofs.is_empty(access.instances):
+            return Between("NONE", "one of the two never happens")
+    from_a = analysis.item_elements(producer, a)
+    from_b = analysis.item_elements(consumer, b)
+    if from_a is None or from_b is None:
+        where = (a if from_a is None else b).span
+        return Between(
+            "UNKNOWN",
+            f"the index at {where} is not an affine function of ids, loop variables, sizes and "
+            "integer scalars, so it may touch any element",
+        )
+    first, second = analysis.submissions[producer], analysis.submissions[consumer]
+    items = from_a.apply_range(from_b.reverse())
+    if proofs.is_empty(items):
+        return Between("NONE", "they touch different elements of the same memory")
+    space = common_space([first, second])
+    if isinstance(space, str):
+        return Between("GLOBAL", space)
+    to_a, pins_a = to_space(first, symbols, space.mode)
+    to_b, pins_b = to_space(second, symbols, space.mode)
+    analysis.pinned |= pins_a | pins_b
+    ids, items = items, items.apply_domain(to_a).apply_range(to_b)
+    others = items.subtract(isl.Map.identity(items.get_space()))
+    if proofs.is_empty(others):
+        return Between("ITEM", "each element is touched by one and the same work-item")
+    if space.local_range is not None and proofs.is_empty(
+        items.subtract(same_group(symbols, space.local_range))
+    ):
+        return Between("GROUP", inside_groups(space.local_range), ids)
+    return Between(
+        "GLOBAL", f"different work-items touch the same element: {describe(others)}", ids
+    )
 
 
 def inside_groups(local: tuple[int, ...]) -> str:

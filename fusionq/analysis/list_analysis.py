@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import islpy as isl
 
 from fusionq.analysis.access import Access, KernelAccesses, KernelShape, read_accesses
-from fusionq.analysis.aliasing import Place, places
+from fusionq.analysis.aliasing import Place, ViewPlace, places
 from fusionq.analysis.item_space import global_range, local_range
 from fusionq.analysis.proof import Proofs
 from fusionq.analysis.submission import ArrayArgument, ScalarArgument, Submission
@@ -17,29 +17,67 @@ from fusionq.ir.nodes import Kernel
 
 
 @dataclass
+class KernelsRead:
+    """What is read of some submissions' kernels once: it depends neither on where arrays lie nor on
+    the questions asked.  ``own_arrays``: also their accesses to their private and local arrays."""
+
+    own_arrays: bool = False
+    accesses: tuple[KernelAccesses, ...] | None = None
+    pinned: frozenset[str] = frozenset()
+    elements: dict[tuple[int, tuple[object, ...]], isl.Map | None] = field(default_factory=dict)
+
+
+@dataclass
 class ListAnalysis:
     """The accesses of each submission, where each array argument lies, and the proofs made.
 
-    ``pinned``: the symbols that a result rests on with their present value.
+    Kernels are read when their accesses are first asked for.  ``pinned``: the symbols that a
+    result rests on with their present value.
     """
 
     submissions: tuple[Submission, ...]
     shapes: tuple[KernelShape, ...]
     symbols: Symbols
+    place: Mapping[tuple[int, int], Place]
     proofs: Proofs
-    accesses: tuple[KernelAccesses, ...]
-    place: dict[tuple[int, int], Place]
-    pinned: set[str]
+    pinned: set[str] = field(default_factory=set)
+    _read: KernelsRead = field(default_factory=KernelsRead)
+
+    def __post_init__(self) -> None:
+        self._positions = [{a.name: k for k, a in enumerate(s.arguments)} for s in self.submissions]
+
+    def for_question(self) -> ListAnalysis:
+        """The same analysis with no proofs made yet."""
+        return replace(self, proofs=Proofs(self.symbols), pinned=set())
+
+    @property
+    def accesses(self) -> tuple[KernelAccesses, ...]:
+        """The accesses of each submission."""
+        read = self._read
+        if read.accesses is None:
+            read.accesses = _accesses(
+                self.submissions, self.shapes, self.symbols, read.own_arrays
+            )
+            read.pinned = frozenset(name for a in read.accesses for name in a.pinned)
+        self.pinned |= read.pinned
+        return read.accesses
 
     def argument_index(self, submission: int, name: str) -> int:
         """The position of the argument called ``name``."""
         return self._positions[submission][name]
 
-    def used_symbols(self, submission: int) -> frozenset[str]:
-        """The symbols that some access of the submission depends on."""
+    def used_symbols(
+        self, submission: int, kinds: Sequence[str] = ("read", "write")
+    ) -> frozenset[str]:
+        """The symbols that some access of one of ``kinds`` of the submission depends on; none where
+        its kernel was not read."""
+        if self._read.accesses is None:
+            return frozenset()
         names = self.symbols.names
         used = set(self.accesses[submission].pinned)
         for access in self.accesses[submission].accesses:
+            if access.kind not in kinds:
+                continue
             parts: list[isl.Set | isl.PwAff] = [access.instances, *(access.indices or ())]
             for part in parts:
                 used.update(
@@ -49,15 +87,14 @@ class ListAnalysis:
                 )
         return frozenset(used)
 
-    def __post_init__(self) -> None:
-        self._positions = [{a.name: k for k, a in enumerate(s.arguments)} for s in self.submissions]
-        self.stays_inside: dict[tuple[object, ...], tuple[isl.Map, bool]] = {}
-        """Answers of ``work_groups.keeps_inside``, with the relation that each is about."""
-        self._elements: dict[tuple[int, tuple[object, ...]], isl.Map | None] = {}
-
     def shares(self, submission: int, access: Access) -> Place:
         """Where the array of ``access`` lies."""
         return self.place[submission, self.argument_index(submission, access.array)]
+
+    def is_placed(self, submission: int, access: Access, group: int) -> bool:
+        """Whether the array of ``access`` lies in a group; False, too, where that is left open."""
+        place = self.place.get((submission, self.argument_index(submission, access.array)))
+        return place is not None and place.group == group
 
     def elements(self, submission: int, access: Access) -> isl.Map | None:
         """Instances to elements: indices, or addresses where the array's group needs them;
@@ -69,9 +106,10 @@ class ListAnalysis:
         assert isinstance(argument, ArrayArgument)
         extents = tuple(self.symbols.size(n) for n in argument.shape)
         key = (id(access), (place.by_address, extents))
-        if key not in self._elements:
-            self._elements[key] = element_map(access, extents, place, self.symbols)
-        return self._elements[key]
+        known = self._read.elements
+        if key not in known:
+            known[key] = element_map(access, extents, place, self.symbols)
+        return known[key]
 
     def item_elements(self, submission: int, access: Access) -> isl.Map | None:
         """Work-item ids to elements."""
@@ -99,15 +137,18 @@ def element_map(
     )
     if place.by_address is None:
         return relation
-    lie = place.by_address
-    names = [f"e{d}" for d in range(len(extents))]
+    return relation.apply_range(addresses(place.by_address, symbols))
+
+
+def addresses(lie: ViewPlace, symbols: Symbols) -> isl.Map:
+    """The relation from the indices of a view to the addresses of its elements."""
+    names = [f"e{d}" for d in range(len(lie.strides))]
     terms = " + ".join(
         [str(lie.offset), *(f"{s}{n}" for s, n in zip(lie.strides, names, strict=True) if s)]
     ).replace("+ -", "- ")
     parameters = ", ".join(symbols.names)
     constraint = f"b = {terms}" if lie.width == 1 else f"{terms} <= b and b < {terms} + {lie.width}"
-    address = isl.Map(f"[{parameters}] -> {{ [{', '.join(names)}] -> [b] : {constraint} }}")
-    return relation.apply_range(address)
+    return isl.Map(f"[{parameters}] -> {{ [{', '.join(names)}] -> [b] : {constraint} }}")
 
 
 def bounds_box(extents: Sequence[str], symbols: Symbols) -> isl.Set:
@@ -137,13 +178,31 @@ def kernel_shape(submission: Submission, symbols: Symbols) -> KernelShape:
     )
 
 
-def analyse(submissions: Sequence[Submission], own_arrays: bool = False) -> ListAnalysis:
-    """Analyse ``submissions``; kernels that occur several times in the same shape once.
-
-    ``own_arrays``: also the kernels' accesses to their private and local arrays.
-    """
+def analyse(
+    submissions: Sequence[Submission],
+    place: Mapping[tuple[int, int], Place] | None = None,
+    read: KernelsRead | None = None,
+) -> ListAnalysis:
+    """The analysis of ``submissions``, whose array arguments lie at ``place`` (by submission and
+    position), which is found out where it is not given; ``read``: what is read of the same kernels
+    over the same sizes already."""
     symbols = Symbols()
-    shapes = [kernel_shape(s, symbols) for s in submissions]
+    shapes = tuple(kernel_shape(s, symbols) for s in submissions)
+    if place is None:
+        place = places_of(submissions)
+    return ListAnalysis(
+        tuple(submissions), shapes, symbols, place, Proofs(symbols), set(), read or KernelsRead()
+    )
+
+
+def _accesses(
+    submissions: Sequence[Submission],
+    shapes: Sequence[KernelShape],
+    symbols: Symbols,
+    own_arrays: bool,
+) -> tuple[KernelAccesses, ...]:
+    """Those of each submission; kernels that occur several times in the same shape are read
+    once."""
     known: dict[tuple[object, ...], tuple[Kernel, KernelAccesses]] = {}
     accesses = []
     for submission, shape in zip(submissions, shapes, strict=True):
@@ -157,26 +216,15 @@ def analyse(submissions: Sequence[Submission], own_arrays: bool = False) -> List
         if key not in known:
             known[key] = (submission.ir, read_accesses(submission.ir, shape, symbols, own_arrays))
         accesses.append(known[key][1])
-    arrays = [
-        (s, k)
+    return tuple(accesses)
+
+
+def places_of(submissions: Sequence[Submission]) -> dict[tuple[int, int], Place]:
+    """Where each array argument lies, by submission and position."""
+    arrays = {
+        (s, k): argument
         for s, submission in enumerate(submissions)
         for k, argument in enumerate(submission.arguments)
         if isinstance(argument, ArrayArgument)
-    ]
-    found = places([_array(submissions, s, k) for s, k in arrays])
-    pinned = {name for a in accesses for name in a.pinned}
-    return ListAnalysis(
-        tuple(submissions),
-        tuple(shapes),
-        symbols,
-        Proofs(symbols),
-        tuple(accesses),
-        dict(zip(arrays, found, strict=True)),
-        pinned,
-    )
-
-
-def _array(submissions: Sequence[Submission], s: int, k: int) -> ArrayArgument:
-    argument = submissions[s].arguments[k]
-    assert isinstance(argument, ArrayArgument)
-    return argument
+    }
+    return dict(zip(arrays, places(tuple(arrays.values())), strict=True))

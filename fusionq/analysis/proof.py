@@ -14,11 +14,9 @@ OPERATIONS = 30_000
 """isl operations that one question may take, about a tenth of a second.  Ordinary questions take
 a few hundred; one about several strides at once can take hours."""
 
-PLAN_OPERATIONS = 500_000
-"""isl operations that all questions about a list together may take, about a second, …"""
-
-SUBMISSION_OPERATIONS = 100_000
-"""… and as many more for each submission of the list."""
+PLAN_OPERATIONS = 3_000_000
+"""isl operations that all questions about a list together may take, about a second.  Equal
+questions are answered once, so that it does for long lists too."""
 
 TOO_HARD = "the integer sets of this question are too hard to decide"
 
@@ -44,12 +42,11 @@ _plan: _Plan | None = None
 
 
 @contextmanager
-def plan_operations(submissions: int) -> Iterator[None]:
-    """Bound what the questions inside the block, about a list of so many ``submissions``, take
-    together; once they have taken it, they raise PlanTooHard."""
+def plan_operations() -> Iterator[None]:
+    """Bound what the questions inside the block, about one list, take together; once they have
+    taken it, they raise PlanTooHard."""
     global _plan
-    outer, allowed = _plan, PLAN_OPERATIONS + submissions * SUBMISSION_OPERATIONS
-    _plan = _Plan(allowed, allowed)
+    outer, _plan = _plan, _Plan(PLAN_OPERATIONS, PLAN_OPERATIONS)
     try:
         yield
     finally:

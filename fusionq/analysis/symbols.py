@@ -2,7 +2,7 @@
 
 Equal sizes share a symbol, as do equal scalars.  Which sources share one, and which
 symbols the analysis looked at, is kept: a proof holds for another list of submissions
-only if the same sources are equal there (``planning.validity``).
+only if the same sources are equal there (``analysis.validity``).
 """
 
 from __future__ import annotations
@@ -41,6 +41,11 @@ class Symbols:
     def scalar(self, value: int) -> str:
         """The symbol of an integer scalar argument."""
         return self._named(self._scalars, "s", value)
+
+    def renamed_in(self, other: Symbols) -> dict[str, str]:
+        """For each symbol that of ``other`` for the same size or scalar."""
+        sizes = {name: other.size(value) for value, name in self._sizes.items()}
+        return sizes | {name: other.scalar(value) for value, name in self._scalars.items()}
 
     def _named(self, known: dict[int, str], prefix: str, value: int) -> str:
         name = known.get(value)

@@ -2,38 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from itertools import count, takewhile
 from math import lcm, prod
 
 import islpy as isl
 
-from fusionq.analysis.dependence import Found
 from fusionq.analysis.item_relations import same_group, to_space
 from fusionq.analysis.item_space import ItemSpace, Mode, global_range, largest
 from fusionq.analysis.list_analysis import ListAnalysis
 from fusionq.analysis.proof import TooManyOperations, limited_operations
+from fusionq.analysis.submission import Submission
 from fusionq.base.target import Target
 
 
+@dataclass(frozen=True, slots=True)
+class Tiles:
+    """The tiles in which a dependence stays: for each dimension whether it leads to other
+    work-items, and the extent of its tiles if it counts in constants (else 1)."""
+
+    crosses: tuple[bool, ...]
+    lengths: tuple[int, ...]
+
+
 def candidates(
-    analysis: ListAnalysis,
-    found: Sequence[Found],
-    space: ItemSpace,
-    extents: Sequence[int],
-    target: Target,
+    tiles_of: Iterable[Tiles | None], space: ItemSpace, extents: Sequence[int], target: Target
 ) -> Iterator[tuple[int, ...]]:
-    """Work-group sizes worth a try for ``space``, in which ``found`` have to stay inside
-    work-groups: the user's if it is explicit; else those of the tiles in which work-items
-    exchange, lines along the last dimension, squares, and last the whole range as one group."""
+    """Work-group sizes worth a try for ``space``, in which dependences that stay in the tiles
+    ``tiles_of`` (None: not known) have to stay inside work-groups: the user's if it is explicit;
+    else those of the tiles in which work-items exchange, lines along the last dimension, squares,
+    and last the whole range as one group."""
     if space.local_range is not None:
         yield space.local_range
         return
     ones = (1,) * (space.ndim - 1)
     lines = [(*ones, size) for size in _sizes(target)]
     squares = [(*ones[1:], side, side) for side in (16, 8, 32, 4) if ones]
-    lengths = _tile_lengths(analysis, found, space)
+    lengths = _common_lengths(tiles_of, space.ndim)
     tiles = [] if lengths is None else _tiles(lengths, extents, target)
     if lengths is not None and any(n > 1 for n in lengths):
         sizes = [*tiles, *lines, *squares]
@@ -55,26 +62,38 @@ def _sizes(target: Target) -> list[int]:
     return [*larger, *smaller]
 
 
-def _tile_lengths(
-    analysis: ListAnalysis, found: Sequence[Found], space: ItemSpace
-) -> list[int] | None:
-    """The extents of the tiles in which ``found`` stay, if there are such: 1 where they lead to
-    no other work-item, 0 where they do but count in no constant.  None if that is not known."""
-    lengths, crossing = [1] * space.ndim, [False] * space.ndim
+def _common_lengths(tiles_of: Iterable[Tiles | None], ndim: int) -> list[int] | None:
+    """The extents of the tiles in which all dependences stay, if there are such: 1 where they lead
+    to no other work-item, 0 where they do but count in no constant.  None if that is not known."""
+    lengths, crosses = [1] * ndim, [False] * ndim
+    for tiles in tiles_of:
+        if tiles is None:
+            return None
+        for dim in range(ndim):
+            crosses[dim] |= tiles.crosses[dim]
+            lengths[dim] = lcm(lengths[dim], tiles.lengths[dim])
+    return [
+        1 if not other else length if length > 1 else 0
+        for other, length in zip(crosses, lengths, strict=True)
+    ]
+
+
+def tiles_of(
+    analysis: ListAnalysis, items: isl.Map, mode: Mode, pair: tuple[int, int] = (0, 1)
+) -> Tiles | None:
+    """The tiles in which a dependence stays if its two submissions, the ``pair`` of
+    ``analysis.submissions``, meet in ``mode``; None if that is not known.  ``items``: from the
+    producer's to the consumer's ids."""
     with suppress(TooManyOperations), limited_operations():
-        for f in found:
-            if f.items is None:
-                return None
-            items = _in_space(analysis, f, space.mode)
-            distances = items.deltas()
-            for dim in range(space.ndim):
-                crossing[dim] |= not _is_zero(distances, dim)
-            for dim, length in _periods(items):
-                lengths[dim] = lcm(lengths[dim], length)
-        return [
-            1 if not crosses else length if length > 1 else 0
-            for crosses, length in zip(crossing, lengths, strict=True)
-        ]
+        items = _in_space(analysis, items, mode, pair)
+        distances = items.deltas()
+        ndim = items.dim(isl.dim_type.in_)
+        lengths = [1] * ndim
+        for dim, length in _periods(items):
+            lengths[dim] = lcm(lengths[dim], length)
+        return Tiles(
+            tuple(not _is_zero(distances, dim) for dim in range(ndim)), tuple(lengths)
+        )
     return None
 
 
@@ -121,42 +140,32 @@ def _periods(items: isl.Map) -> Iterator[tuple[int, int]]:
                     yield dim % ndim, length
 
 
-def keeps_inside(
-    analysis: ListAnalysis, found: Sequence[Found], mode: Mode, local: tuple[int, ...]
+def stays_inside(
+    analysis: ListAnalysis,
+    items: isl.Map,
+    mode: Mode,
+    local: tuple[int, ...],
+    pair: tuple[int, int] = (0, 1),
 ) -> bool:
-    """Whether all of ``found`` (scope ``GROUP`` or ``GLOBAL``) stay inside work-groups of
-    ``local`` when submissions meet in ``mode``."""
-    return all(_stays(analysis, f, mode, local) for f in found)
+    """Whether a dependence (see ``tiles_of``) stays inside work-groups of ``local``."""
+    with suppress(TooManyOperations), limited_operations():
+        items = _in_space(analysis, items, mode, pair)
+        return analysis.proofs.is_empty(items.subtract(same_group(analysis.symbols, local)))
+    return False
 
 
-def _stays(analysis: ListAnalysis, f: Found, mode: Mode, local: tuple[int, ...]) -> bool:
-    """The answer for one dependence; equal questions are answered once."""
-    if f.items is None:
-        return False
-    first, second = analysis.submissions[f.producer], analysis.submissions[f.consumer]
-    key = (id(f.items), first.range, second.range, mode, local)
-    if key not in analysis.stays_inside:
-        inside = False
-        with suppress(TooManyOperations), limited_operations():
-            items = _in_space(analysis, f, mode)
-            outside = items.subtract(same_group(analysis.symbols, local))
-            inside = analysis.proofs.is_empty(outside)
-        analysis.stays_inside[key] = f.items, inside
-    return analysis.stays_inside[key][1]
-
-
-def _in_space(analysis: ListAnalysis, f: Found, mode: Mode) -> isl.Map:
+def _in_space(
+    analysis: ListAnalysis, items: isl.Map, mode: Mode, pair: tuple[int, int]
+) -> isl.Map:
     """From the producer's to the consumer's work-items, where submissions meet in ``mode``."""
-    assert f.items is not None
-    producer, pins_p = to_space(analysis.submissions[f.producer], analysis.symbols, mode)
-    consumer, pins_c = to_space(analysis.submissions[f.consumer], analysis.symbols, mode)
+    producer, consumer = (analysis.submissions[s] for s in pair)
+    from_producer, pins_p = to_space(producer, analysis.symbols, mode)
+    from_consumer, pins_c = to_space(consumer, analysis.symbols, mode)
     analysis.pinned |= pins_p | pins_c
-    return f.items.apply_domain(producer).apply_range(consumer)
+    return items.apply_domain(from_producer).apply_range(from_consumer)
 
 
-def largest_extents(
-    analysis: ListAnalysis, members: Sequence[int], space: ItemSpace
-) -> tuple[int, ...]:
-    """The extents of the index space that holds all of ``members``."""
-    whole = global_range(analysis.submissions[largest(analysis.submissions, members)])
+def largest_extents(submissions: Sequence[Submission], space: ItemSpace) -> tuple[int, ...]:
+    """The extents of the index space that holds all of ``submissions``."""
+    whole = global_range(submissions[largest(submissions, range(len(submissions)))])
     return (whole.size,) if space.mode == "linear" else tuple(whole)

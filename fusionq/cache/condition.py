@@ -15,7 +15,7 @@ def is_condition(text: str, symbols: Collection[str]) -> bool:
     """Whether ``text`` is an expression of ``symbols``, integers, True and False, ``and or not``,
     comparisons, ``+ - *``, ``//``, ``%`` and ``floord`` by positive integers, and calls of ``min``
     and ``max``: nothing that does more than count, or fails, when it is evaluated."""
-    if len(text) > MAX_LENGTH:
+    if len(text) > MAX_LENGTH or any(name in symbols for name in _RESERVED):
         return False
     try:
         tree = ast.parse(text, mode="eval")

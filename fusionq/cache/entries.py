@@ -14,6 +14,7 @@ from typing import TypeVar
 
 from fusionq.analysis.kernel_facts import KernelFacts
 from fusionq.analysis.submission import ScalarArgument, Submission
+from fusionq.analysis.validity import Validity
 from fusionq.backends.base import Backend, KeptProgram
 from fusionq.base.config import debug_level
 from fusionq.base.options import FusionOptions
@@ -28,7 +29,6 @@ from fusionq.ir.nodes import Kernel
 from fusionq.ir.verifier import VerificationError
 from fusionq.planning.plan import Plan
 from fusionq.planning.structure import structure_key
-from fusionq.planning.validity import Validity
 
 T = TypeVar("T")
 

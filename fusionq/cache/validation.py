@@ -11,6 +11,7 @@ from fusionq.analysis.submission import (
     ScalarArgument,
     Submission,
 )
+from fusionq.analysis.validity import Source, Validity
 from fusionq.cache.condition import is_condition
 from fusionq.cache.serialise import MalformedData
 from fusionq.ir.nodes import ArrayParam
@@ -22,7 +23,6 @@ from fusionq.passes.sources import (
     RangeSource,
 )
 from fusionq.planning.plan import Plan, StagePlan
-from fusionq.planning.validity import Source, Validity
 
 T = TypeVar("T")
 
@@ -98,8 +98,12 @@ def check_validity(validity: Validity, submissions: Sequence[Submission]) -> Non
             raise MalformedData("the value of an array")
     if any(name not in names for name, _ in (*validity.pinned, *validity.limits)):
         raise MalformedData("a symbol without a source")
-    if not is_condition(validity.condition, names):
-        raise MalformedData(f"no condition: {validity.condition!r:.80}")
+    for condition in validity.conditions:
+        if not is_condition(condition.text, condition.names):
+            raise MalformedData(f"no condition: {condition.text!r:.80}")
+        if any(len(use) != len(condition.names) or not names.issuperset(use)
+               for use in condition.uses):  # fmt: skip
+            raise MalformedData("a condition about a symbol without a source")
 
 
 def _argument(

@@ -16,6 +16,7 @@ from statistics import median
 from typing import TYPE_CHECKING, Literal, TypeVar
 
 from fusionq.analysis.submission import ArrayArgument, Submission
+from fusionq.analysis.validity import for_this_order, largest_extent
 from fusionq.backends.base import Backend
 from fusionq.base.errors import DeviceError, FusionRefused, MegakernelStalled
 from fusionq.base.options import FusionOptions
@@ -25,7 +26,6 @@ from fusionq.execution.binding import bind
 from fusionq.execution.compile import built_plan, keep_measured, measured_plan
 from fusionq.execution.scratch import Scratch, bytes_written
 from fusionq.planning.plan import Measurement, Plan
-from fusionq.planning.validity import for_this_order, largest_extent
 from fusionq.submission.pending import SubmissionList
 from fusionq.submission.run import PreparedRun
 

@@ -8,6 +8,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING
 
 from fusionq.analysis.submission import Submission
+from fusionq.analysis.validity import for_this_order
 from fusionq.backends.base import Backend, Program
 from fusionq.base.call_site import warn_aborted
 from fusionq.base.errors import DeviceError, FusionRefused
@@ -19,7 +20,6 @@ from fusionq.cache.plan_cache import PLANS, BuiltPlan
 from fusionq.ir.nodes import Kernel
 from fusionq.planning.plan import Plan
 from fusionq.planning.structure import structure_key
-from fusionq.planning.validity import for_this_order
 
 if TYPE_CHECKING:
     from fusionq.report.model import CacheOutcome

@@ -57,7 +57,7 @@ def _show(report: Report) -> None:
 
 def empty_run() -> PreparedRun:
     """What a fusion without submissions becomes."""
-    from fusionq.planning.validity import Validity
+    from fusionq.analysis.validity import Validity
 
-    plan = Plan("unfused", (), (), (), "nothing was submitted", Validity((), (), (), "True"), {})
+    plan = Plan("unfused", (), (), (), "nothing was submitted", Validity((), (), ()), {})
     return PreparedRun(BuiltPlan(plan, ()), (), "memory", {})

@@ -1,33 +1,38 @@
 """Proof, over integer sets, that a persistent kernel's waits are enough.
 
 It reads the waits back from the finished kernel and takes nothing from how they were made: for
-every two stages that touch the same memory, every work-item that a tile depends on must be in a
-box that the tile waits for, or in one that a tile it waits for has waited for.  Sizes of ranges and
-tiles stay parameters, so the proof holds for all of them.
+every two stages of which one depends directly on the other, every work-item that a tile depends on
+must be in a box that the tile waits for, or in one that a tile it waits for has waited for.  All
+other dependences follow from those.  Sizes of ranges and tiles stay parameters, so the proof holds
+for all of them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping
+from functools import partial
 
 import islpy as isl
 
+from fusionq.analysis.list_analysis import ListAnalysis
 from fusionq.analysis.proof import TooManyOperations, limited_operations
-from fusionq.analysis.stage_relations import Relation, StageRelations
+from fusionq.analysis.stage_relations import Relation, StageItems, tile_context
+from fusionq.analysis.stage_waits import StageRelations
 from fusionq.ir.nodes import Binary, Call, Const, Expr, ItemQuery, Param, Persistent, TileWait
 from fusionq.passes.fuse import FusedKernel
 from fusionq.passes.sources import ParamSource
+from fusionq.passes.symbol_sources import of_members, sources_of_symbols
 
 
 def check_plan(
     relations: StageRelations,
     fused: FusedKernel,
-    symbol_source: Callable[[str], ParamSource],
     identity: Callable[[ParamSource], Hashable],
 ) -> str | None:
-    """Why the persistent kernel ``fused`` may be wrong; None if it is proved right."""
+    """Why the persistent kernel ``fused`` may be wrong; None if it is proved right.  Sources with
+    equal ``identity`` have one value."""
     try:
-        return _Checker(relations, fused, symbol_source, identity).check()
+        return _Checker(relations, fused, identity).check()
     except TooManyOperations:
         return "whether every tile waits for what it depends on takes too long to prove"
 
@@ -37,18 +42,14 @@ class _Checker:
         self,
         relations: StageRelations,
         fused: FusedKernel,
-        symbol_source: Callable[[str], ParamSource],
         identity: Callable[[ParamSource], Hashable],
     ) -> None:
         self.relations = relations
         body = fused.kernel.body[0]
         assert isinstance(body, Persistent)
         self.body = body
-        self.fused = fused
-        symbols = relations.analysis.symbols
-        self.symbol_of = {identity(symbol_source(name)): name for name in symbols.names}
+        self.identities = {name: identity(source) for name, source in fused.sources.items()}
         self.identity = identity
-        self.sufficient: dict[Hashable, bool] = {}
 
     def check(self) -> str | None:
         stages = self.body.stages
@@ -63,8 +64,8 @@ class _Checker:
                         f"{producer}"
                     )
                 waited.append(producer)
-            for producer in range(consumer):
-                if producer in waited or self.relations.between(producer, consumer) is None:
+            for producer in self.relations.producers(consumer):
+                if producer in waited:
                     continue
                 if not any(
                     self.relations.covered(producer, through, consumer)
@@ -76,38 +77,64 @@ class _Checker:
 
     def _enough(self, producer: int, consumer: int) -> bool:
         """Whether some wait of ``consumer`` for ``producer`` holds all that it depends on."""
+        stage = self.body.stages[consumer]
+        waits = [
+            wait
+            for wait, other in zip(
+                self.body.codes[stage.code].waits, stage.producers, strict=True
+            )
+            if other == producer
+        ]
+        if any(wait.bounds is None for wait in waits):
+            return True
         relation = self.relations.between(producer, consumer)
         if relation is None:
             return True
-        stage = self.body.stages[consumer]
-        code = self.body.codes[stage.code]
-        names = {
-            param.name: name
-            for param, argument in zip(code.kernel.params, stage.arguments, strict=True)
-            if (name := self.symbol_of.get(self.identity(self.fused.sources[argument])))
-        }
+        names = self._names((producer, consumer))
         return any(
-            self._holds(relation, consumer, wait, names)
-            for wait, other in zip(code.waits, stage.producers, strict=True)
-            if other == producer
+            self.relations.ask(
+                (producer, consumer),
+                ("enough", id(relation), wait, tuple(names.items())),
+                partial(_holds, relation=relation, wait=wait, names=names),
+            )
+            for wait in waits
         )
 
-    def _holds(
-        self, relation: Relation, consumer: int, wait: TileWait, names: Mapping[str, str]
-    ) -> bool:
-        if wait.bounds is None:
-            return True
-        key = (id(relation), wait, tuple(sorted(names.items())), self.relations.key(consumer))
-        if key not in self.sufficient:
-            ndim = len(wait.bounds)
-            with limited_operations(4 * ndim):
-                needed = _needed(relation, self.relations.context(consumer))
-                # A box holds a set if it does so in each dimension.
-                self.sufficient[key] = all(
-                    _projected(needed, d).is_subset(_interval(pair, names))
-                    for d, pair in enumerate(wait.bounds)
-                )
-        return self.sufficient[key]
+    def _names(self, stages: tuple[int, int]) -> dict[str, str]:
+        """The symbols of two stages' submissions that the later one's parameters have the value
+        of."""
+        relations = self.relations
+        members = relations.members(stages)
+        symbols = relations.questions.ask(members, "sources of symbols", sources_of_symbols)
+        symbol_of = {
+            self.identity(of_members(source, members)): name for name, source in symbols.items()
+        }
+        stage = self.body.stages[stages[1]]
+        params = self.body.codes[stage.code].kernel.params
+        return {
+            param.name: name
+            for param, argument in zip(params, stage.arguments, strict=True)
+            if (name := symbol_of.get(self.identities[argument]))
+        }
+
+
+def _holds(
+    analysis: ListAnalysis,
+    stages: tuple[StageItems, ...],
+    relation: Relation,
+    wait: TileWait,
+    names: Mapping[str, str],
+) -> bool:
+    """Whether a wait of the second of two stages holds all that it depends on of the first, to
+    which it has the ``relation``."""
+    assert wait.bounds is not None
+    with limited_operations(4 * len(wait.bounds)):
+        needed = _needed(relation, tile_context(analysis, stages[1]))
+        # A box holds a set if it does so in each dimension.
+        return all(
+            bool(_projected(needed, d).is_subset(_interval(pair, names)))
+            for d, pair in enumerate(wait.bounds)
+        )
 
 
 def _needed(relation: Relation, context: isl.Set) -> isl.Set:

@@ -48,6 +48,7 @@ from fusionq.ir.nodes import (
 from fusionq.ir.types import INT64, ScalarType
 from fusionq.ir.walk import rewrite_body, statements
 from fusionq.passes.guard import guarded
+from fusionq.passes.labels import label
 from fusionq.passes.names import Names
 from fusionq.passes.sources import ArgumentSource, ParamSource, RangeSource
 
@@ -227,7 +228,7 @@ class _Fuser:
         body = rewrite_body(kernel.body, expr, stmt)
         # Without a number a lone submission is the same kernel, and program, wherever it stands.
         alone = len(self.members) == 1
-        return Block(kernel.name if alone else f"{s}: {kernel.name}", (*prologue, *body))
+        return Block(kernel.name if alone else label(s, kernel.name), (*prologue, *body))
 
     def _ids(self, s: int) -> tuple[tuple[Stmt, ...], Callable[[int], Expr]]:
         """A submission's ids in the fused kernel, and the statements that compute them."""

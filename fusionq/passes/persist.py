@@ -12,7 +12,7 @@ Stages that differ in their arguments only share their code.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from fusionq.ir.nodes import (
@@ -32,13 +32,21 @@ from fusionq.ir.nodes import (
 )
 from fusionq.ir.types import INT64, UINT32
 from fusionq.ir.verifier import verify
-from fusionq.ir.walk import rewrite_body
+from fusionq.ir.walk import rewrite, rewrite_body, subexpressions
 from fusionq.passes.fuse import FusedKernel
+from fusionq.passes.labels import number_in
 from fusionq.passes.names import Names
 from fusionq.passes.sources import ParamSource, QueueSource
 
-WaitMaker = Callable[[Callable[[ParamSource], Expr]], TileWait]
-"""Makes a wait from the means to have a source's value as an expression."""
+
+@dataclass(frozen=True, eq=False)
+class StageWait:
+    """A wait for tiles of the stage ``producer``: ``bounds`` as those of a ``TileWait``, but with
+    ``symbols`` for parameters, which have the values of sources."""
+
+    producer: int
+    bounds: tuple[tuple[Expr, Expr], ...] | None
+    symbols: Mapping[str, ParamSource]
 
 
 @dataclass(frozen=True)
@@ -46,13 +54,13 @@ class StageParts:
     """A stage to put into a persistent kernel.
 
     ``kernel`` over the stage's own work-items; ``extents``: for each dimension the sources whose
-    product is its extent; ``waits``: the producing stage and what makes the wait for it.
+    product is its extent.
     """
 
     kernel: FusedKernel
     label: str
     extents: tuple[tuple[ParamSource, ...], ...]
-    waits: tuple[tuple[int, WaitMaker], ...]
+    waits: tuple[StageWait, ...]
     local_range: tuple[int, ...] | None
 
 
@@ -71,6 +79,8 @@ class _Persister:
     sources: dict[str, ParamSource] = field(default_factory=dict)
     known: dict[Hashable, str] = field(default_factory=dict)
     codes: dict[StageCode, int] = field(default_factory=dict)
+    made: dict[Hashable, tuple[int, tuple[KernelParam, ...]]] = field(default_factory=dict)
+    """Codes and their parameters by what they are made of."""
 
     def run(self, stages: Sequence[StageParts], name: str) -> FusedKernel:
         placed = tuple(self._stage(stage) for stage in stages)
@@ -104,7 +114,7 @@ class _Persister:
             if isinstance(p, ScalarParam) and p.type == INT64
         }
 
-        def value(source: ParamSource) -> Expr:
+        def value(source: ParamSource) -> Param:
             identity = self.identity(source)
             if identity not in found:
                 fresh = found[identity] = names.fresh(f"size_{len(added)}")
@@ -113,17 +123,33 @@ class _Persister:
             return Param(INT64, found[identity])
 
         extents = tuple(_product([value(s) for s in factors]) for factors in stage.extents)
-        waits = tuple(make(value) for _, make in stage.waits)
-        params = tuple(
-            replace(p, restrict=False) if isinstance(p, ArrayParam) else p for p in kernel.params
+        values = [
+            {symbol: value(wait.symbols[symbol]) for symbol in _parameters(wait)}
+            for wait in stage.waits
+        ]
+        # What is made of the same objects is equal, and often there are very many.
+        key = (
+            id(kernel),
+            extents,
+            tuple((id(w.bounds), *v.items()) for w, v in zip(stage.waits, values, strict=True)),
+            stage.local_range,
         )
-        own = replace(kernel, params=(*params, *added), body=rewrite_body(kernel.body, stmt=_plain))
-        code = StageCode(own, extents, waits, stage.local_range)
+        if key not in self.made:
+            waits = tuple(map(_wait, stage.waits, values))
+            params = tuple(
+                replace(p, restrict=False) if isinstance(p, ArrayParam) else p
+                for p in kernel.params
+            )
+            body = rewrite_body(kernel.body, stmt=_plain)
+            own = replace(kernel, params=(*params, *added), body=body)
+            code = StageCode(own, extents, waits, stage.local_range)
+            self.made[key] = self.codes.setdefault(code, len(self.codes)), own.params
+        number, own_params = self.made[key]
         return PersistentStage(
             stage.label,
-            self.codes.setdefault(code, len(self.codes)),
-            tuple(self._argument(p, sources[p.name]) for p in own.params),
-            tuple(producer for producer, _ in stage.waits),
+            number,
+            tuple(self._argument(p, sources[p.name]) for p in own_params),
+            tuple(wait.producer for wait in stage.waits),
         )
 
     def _argument(self, param: KernelParam, source: ParamSource) -> str:
@@ -135,6 +161,23 @@ class _Persister:
         return self.known[key]
 
 
+def _parameters(wait: StageWait) -> list[str]:
+    """The symbols in the bounds of a wait."""
+    bounds = [expr for pair in wait.bounds or () for expr in pair]
+    return list(
+        dict.fromkeys(e.name for b in bounds for e in subexpressions(b) if isinstance(e, Param))
+    )
+
+
+def _wait(wait: StageWait, values: Mapping[str, Param]) -> TileWait:
+    def put_in(expr: Expr) -> Expr:
+        return values[expr.name] if isinstance(expr, Param) else expr
+
+    if wait.bounds is None:
+        return TileWait(None)
+    return TileWait(tuple((rewrite(a, put_in), rewrite(b, put_in)) for a, b in wait.bounds))
+
+
 def _product(factors: Sequence[Expr]) -> Expr:
     total = factors[0]
     for factor in factors[1:]:
@@ -144,7 +187,6 @@ def _product(factors: Sequence[Expr]) -> Expr:
 
 def _plain(stmt: Stmt) -> tuple[Stmt, ...]:
     """Blocks without the number of their submission: what differs in nothing else is equal."""
-    if isinstance(stmt, Block):
-        number, _, name = stmt.label.partition(": ")
-        return (replace(stmt, label=name if number.isdigit() else stmt.label),)
+    if isinstance(stmt, Block) and number_in(stmt.label) is not None:
+        return (replace(stmt, label=stmt.label.partition(": ")[2]),)
     return (stmt,)

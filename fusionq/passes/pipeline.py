@@ -30,9 +30,8 @@ def fused_kernel(
     members: Sequence[int],
     space: ItemSpace,
     barriers: Mapping[int, Barrier],
-    promoted: Mapping[tuple[int, int], tuple[Scope, Footprint]],
+    promoted: Mapping[tuple[int, int], tuple[Scope, Footprint, SymbolSource]],
     constants: Mapping[tuple[int, int], int],
-    symbol_source: SymbolSource,
 ) -> FusedKernel:
     """The submissions ``members`` as one kernel, with ``barriers`` before some of them and the
     views ``promoted`` (alias group and view) in private or local memory and the scalar arguments
@@ -44,7 +43,7 @@ def fused_kernel(
     fused = fuse(analysis, members, space, barriers, constants)
     _check("fuse", None, fused.kernel)
     fused = _rewritten("propagate_ids", fused, propagate_ids)
-    for view, (scope, footprint) in promoted.items():
+    for view, (scope, footprint, symbol_source) in promoted.items():
         promote = promote_private if scope == "private" else promote_local
         moved = promote(fused, fused.views[view], footprint, symbol_source)
         fused = _checked(f"promote_{scope} {fused.views[view]}", fused, moved)

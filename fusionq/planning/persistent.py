@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
-from functools import partial
+from collections.abc import Hashable, Sequence
 from math import prod
 
+from fusionq.analysis.dependence import Found
 from fusionq.analysis.item_space import global_range, largest
-from fusionq.analysis.list_analysis import ListAnalysis
-from fusionq.analysis.stage_relations import StageItems, StageRelations, stage_items
-from fusionq.analysis.submission import ArrayArgument, ScalarArgument
+from fusionq.analysis.questions import Questions
+from fusionq.analysis.stage_relations import stage_items, tile_context
+from fusionq.analysis.stage_waits import StageRelations
+from fusionq.analysis.submission import ArrayArgument, ScalarArgument, Submission
 from fusionq.base.target import Target
 from fusionq.codegen.interior import parted
-from fusionq.ir.nodes import ArrayParam, Expr, Kernel, Persistent, TileWait
+from fusionq.ir.nodes import ArrayParam, Kernel, Param, Persistent
+from fusionq.ir.types import INT64
 from fusionq.ir.walk import has_barrier
 from fusionq.megakernel.bounds import tile_bounds
 from fusionq.megakernel.evaluate import evaluate
@@ -20,8 +22,16 @@ from fusionq.megakernel.proof import check_plan
 from fusionq.megakernel.schedule import is_pipelined
 from fusionq.megakernel.tiles import extents_of
 from fusionq.passes.fuse import FusedKernel
-from fusionq.passes.persist import StageParts, WaitMaker, persist
-from fusionq.passes.sources import ArgumentSource, ExtentSource, ParamSource, RangeSource
+from fusionq.passes.labels import label
+from fusionq.passes.persist import StageParts, StageWait, persist
+from fusionq.passes.sources import (
+    ArgumentSource,
+    ExtentSource,
+    ParamSource,
+    QueueSource,
+    RangeSource,
+)
+from fusionq.passes.symbol_sources import of_members, sources_of_symbols
 from fusionq.planning.cost import Estimate, StageWork, estimate
 from fusionq.planning.plan import StagePlan
 from fusionq.planning.stages import Stage
@@ -57,28 +67,33 @@ def segments(kernels: Sequence[FusedKernel]) -> list[range]:
 
 
 def persistent_stage(
-    analysis: ListAnalysis,
+    questions: Questions,
+    dependences: Sequence[Sequence[Found]],
     stages: Sequence[Stage],
     kernels: Sequence[FusedKernel],
-    symbol_source: Callable[[str], ParamSource],
 ) -> StagePlan | str:
-    """The launch that does ``stages``, whose kernels are ``kernels``; or why there is none."""
-    items = [stage_items(analysis, stage.members, stage.space.mode) for stage in stages]
-    relations = StageRelations(analysis, items)
-    waits = relations.waits()
-    parts = []
-    for k, (stage, fused) in enumerate(zip(stages, kernels, strict=True)):
-        makers = []
-        for producer in waits[k]:
-            makers.append((producer, partial(_wait, relations, producer, k, symbol_source)))
-        parts.append(_parts(analysis, stage, items[k], fused, makers))
+    """The launch that does ``stages``, whose kernels are ``kernels``, of a list with the direct
+    ``dependences``; or why there is none."""
+    different = len({id(fused.kernel) for fused in kernels})
+    if different > MOST_CODES:
+        return _too_many(different)
+    submissions = questions.submissions
+    items = [stage_items(submissions, stage.members, stage.space.mode) for stage in stages]
+    relations = StageRelations(questions, items, dependences)
+    parts = [
+        _parts(submissions, stage, fused, [_wait(relations, p, k) for p in waits])
+        for k, (stage, fused, waits) in enumerate(
+            zip(stages, kernels, relations.waits(), strict=True)
+        )
+    ]
     name = f"megakernel{len(stages)}_" + _joined([f.kernel.name for f in kernels])
-    fused = persist(parts, name, partial(_identity, analysis))
+    identity = _Identity(questions)
+    fused = persist(parts, name, identity)
     body = fused.kernel.body[0]
     assert isinstance(body, Persistent)
     if len(body.codes) > MOST_CODES:
-        return f"the stages have {len(body.codes)} different kernels; {MOST_CODES} are the limit"
-    reason = check_plan(relations, fused, symbol_source, partial(_identity, analysis))
+        return _too_many(len(body.codes))
+    reason = check_plan(relations, fused, identity)
     if reason is not None:
         return reason
     return StagePlan(
@@ -93,54 +108,63 @@ def persistent_stage(
     )
 
 
-def estimate_of(
-    analysis: ListAnalysis, plan: StagePlan, target: Target
-) -> Estimate:
+def _too_many(codes: int) -> str:
+    return f"the stages have {codes} different kernels; {MOST_CODES} are the limit"
+
+
+def estimate_of(questions: Questions, plan: StagePlan, target: Target) -> Estimate:
     """What the model says of a persistent kernel, against a launch for each of its stages."""
     body = plan.kernel.body[0]
     assert isinstance(body, Persistent)
-    given = dict(zip((p.name for p in plan.kernel.params), plan.sources, strict=True))
+    identity = _Identity(questions)
+    arrays: dict[str, tuple[Hashable, ArrayArgument]] = {}
+    integers: dict[str, int] = {}
+    for param, source in zip(plan.kernel.params, plan.sources, strict=True):
+        if isinstance(source, QueueSource):
+            continue
+        if isinstance(param, ArrayParam):
+            assert isinstance(source, ArgumentSource)
+            argument = questions.submissions[source.submission].arguments[source.argument]
+            assert isinstance(argument, ArrayArgument)
+            arrays[param.name] = identity(source), argument
+        elif param.type.is_integer:
+            integers[param.name] = _value(questions.submissions, source)
     decided = [parted(code)[1] is not None for code in body.codes]
+    known: dict[Hashable, StageWork] = {}
     work: list[StageWork] = []
     params: list[dict[str, int]] = []
     memory: dict[Hashable, int] = {}
     for stage in body.stages:
         code = body.codes[stage.code]
-        values: dict[str, int] = {}
-        shapes: dict[tuple[str, int], int] = {}
-        touched: dict[Hashable, int] = {}
-        for param, name in zip(code.kernel.params, stage.arguments, strict=True):
-            source = given[name]
-            if isinstance(param, ArrayParam):
-                assert isinstance(source, ArgumentSource)
-                argument = analysis.submissions[source.submission].arguments[source.argument]
-                assert isinstance(argument, ArrayArgument)
-                key = _identity(analysis, source)
-                touched[key] = prod(argument.shape) * argument.dtype.nbytes
-                shapes |= {(param.name, d): n for d, n in enumerate(argument.shape)}
-            elif param.type.is_integer:
-                values[param.name] = _value(analysis, source)
-        memory |= touched
+        names = dict(zip((p.name for p in code.kernel.params), stage.arguments, strict=True))
+        values = {own: integers[name] for own, name in names.items() if name in integers}
+        touched = {own: arrays[name] for own, name in names.items() if name in arrays}
+        own_memory = {view: prod(a.shape) * a.dtype.nbytes for view, a in touched.values()}
+        memory |= own_memory
         params.append(values)
-        items = prod(evaluate(e, values) for e in code.extents)
-        each = operations(code.kernel, Sizes(values, shapes))
-        work.append(
-            StageWork(items, sum(touched.values()), items * each, decided[stage.code])
-        )
+        key = stage.code, *values.values(), *(a.shape for _, a in touched.values()), *own_memory
+        if key not in known:
+            items = prod(evaluate(e, values) for e in code.extents)
+            shapes = {(own, d): n for own, (_, a) in touched.items() for d, n in enumerate(a.shape)}
+            each = operations(code.kernel, Sizes(values, shapes))
+            known[key] = StageWork(
+                items, sum(own_memory.values()), items * each, decided[stage.code]
+            )
+        work.append(known[key])
     pipelined = is_pipelined(body, extents_of(body, params), params)
     return estimate(work, sum(memory.values()), pipelined, target)
 
 
-def _value(analysis: ListAnalysis, source: ParamSource) -> int:
+def _value(submissions: Sequence[Submission], source: ParamSource) -> int:
     match source:
         case RangeSource(s, dim):
-            return global_range(analysis.submissions[s])[dim]
+            return global_range(submissions[s])[dim]
         case ExtentSource(s, k, dim):
-            argument = analysis.submissions[s].arguments[k]
+            argument = submissions[s].arguments[k]
             assert isinstance(argument, ArrayArgument)
             return argument.shape[dim]
         case ArgumentSource(s, k):
-            scalar = analysis.submissions[s].arguments[k]
+            scalar = submissions[s].arguments[k]
             assert isinstance(scalar, ScalarArgument)
             return int(scalar.value)
         case _:
@@ -151,46 +175,55 @@ def _joined(names: Sequence[str]) -> str:
     return "_".join(dict.fromkeys(names))[:40].rstrip("_")
 
 
-def _wait(
-    relations: StageRelations,
-    producer: int,
-    consumer: int,
-    symbol_source: Callable[[str], ParamSource],
-    value: Callable[[ParamSource], Expr],
-) -> TileWait:
+def _wait(relations: StageRelations, producer: int, consumer: int) -> StageWait:
+    stages = producer, consumer
     relation = relations.between(producer, consumer)
     assert relation is not None
-    context = relations.context(consumer)
-    return TileWait(tile_bounds(relation, context, lambda name: value(symbol_source(name))))
+    bounds, symbols = relations.ask(
+        stages,
+        ("wait", id(relation)),
+        lambda analysis, of_two: (
+            tile_bounds(
+                relation, tile_context(analysis, of_two[1]), lambda name: Param(INT64, name)
+            ),
+            sources_of_symbols(analysis),
+        ),
+    )
+    members = relations.members(stages)
+    return StageWait(producer, bounds, {n: of_members(s, members) for n, s in symbols.items()})
 
 
 def _parts(
-    analysis: ListAnalysis,
+    submissions: Sequence[Submission],
     stage: Stage,
-    items: StageItems,
     fused: FusedKernel,
-    waits: Sequence[tuple[int, WaitMaker]],
+    waits: Sequence[StageWait],
 ) -> StageParts:
-    whole = largest(analysis.submissions, stage.members)
-    dims = range(len(global_range(analysis.submissions[whole])))
+    whole = largest(submissions, stage.members)
+    dims = range(len(global_range(submissions[whole])))
     sources = [RangeSource(whole, d) for d in dims]
     extents: tuple[tuple[ParamSource, ...], ...] = (
-        (tuple(sources),) if items.mode == "linear" else tuple((s,) for s in sources)
+        (tuple(sources),) if stage.space.mode == "linear" else tuple((s,) for s in sources)
     )
-    label = ", ".join(f"{s}: {analysis.submissions[s].ir.name}" for s in stage.members)
-    return StageParts(fused, label, extents, tuple(waits), stage.space.local_range)
+    names = ", ".join(label(s, submissions[s].ir.name) for s in stage.members)
+    return StageParts(fused, names, extents, tuple(waits), stage.space.local_range)
 
 
-def _identity(analysis: ListAnalysis, source: ParamSource) -> Hashable:
+class _Identity:
     """Equal for sources that have one value in every list that the plan serves."""
-    match source:
-        case RangeSource() | ExtentSource():
-            return analysis.symbols.size(_value(analysis, source))
-        case ArgumentSource(s, k):
-            argument = analysis.submissions[s].arguments[k]
-            if isinstance(argument, ScalarArgument):
-                return ("scalar", s, k)
-            place = analysis.place[s, k]
-            return ("view", place.group, place.view)
-        case _:
-            return source
+
+    def __init__(self, questions: Questions) -> None:
+        self._questions = questions
+
+    def __call__(self, source: ParamSource) -> Hashable:
+        match source:
+            case RangeSource() | ExtentSource():
+                return "size", _value(self._questions.submissions, source)
+            case ArgumentSource(s, k):
+                argument = self._questions.submissions[s].arguments[k]
+                if isinstance(argument, ScalarArgument):
+                    return "scalar", s, k
+                place = self._questions.place[s, k]
+                return "view", place.group, place.view
+            case _:
+                return source

@@ -9,8 +9,10 @@ from typing import Literal
 from fusionq.analysis.item_space import Mode
 from fusionq.analysis.scope import DependenceKind, Scope
 from fusionq.analysis.submission import Submission
+from fusionq.analysis.validity import Validity
 from fusionq.base.span import Span
 from fusionq.ir.nodes import Kernel
+from fusionq.passes.labels import renumbered
 from fusionq.passes.sources import (
     ArgumentSource,
     ExtentSource,
@@ -18,7 +20,6 @@ from fusionq.passes.sources import (
     QueueSource,
     RangeSource,
 )
-from fusionq.planning.validity import Validity
 
 __all__ = [
     "ArgumentSource",
@@ -88,6 +89,12 @@ class StagePlan:
     """Of a persistent kernel: the submissions of each of its stages."""
     inner_boundaries: tuple[str | None, ...] = ()
     """Why each of them does not join the one before."""
+
+    @property
+    def numbered_kernel(self) -> Kernel:
+        """The kernel with the list's numbers of its submissions in the headings, not those among
+        the launch's."""
+        return self.kernel if self.inner else renumbered(self.kernel, self.submissions)
 
 
 @dataclass(frozen=True, slots=True)

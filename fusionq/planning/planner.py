@@ -5,34 +5,32 @@ from __future__ import annotations
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from collections.abc import Callable, Sequence
+from itertools import chain
 from typing import Literal
 
 from fusionq.analysis.bounds import check_bounds
 from fusionq.analysis.convergence import check_convergence
-from fusionq.analysis.dependence import Found, dependences
-from fusionq.analysis.footprint import Footprint
-from fusionq.analysis.item_space import global_range, largest
-from fusionq.analysis.list_analysis import ListAnalysis, analyse
+from fusionq.analysis.dependence import Found
+from fusionq.analysis.item_space import global_range
+from fusionq.analysis.list_analysis import KernelsRead, analyse
+from fusionq.analysis.list_dependences import direct_dependences
 from fusionq.analysis.proof import plan_operations
+from fusionq.analysis.questions import Questions
 from fusionq.analysis.show import analysis_text
-from fusionq.analysis.submission import ArrayArgument, Promotion, Submission
+from fusionq.analysis.submission import Submission
+from fusionq.analysis.validity import Validity, largest_extent, size_order, validity_of
 from fusionq.base.config import debug_level
 from fusionq.base.errors import FusionRefused
 from fusionq.base.options import FusionOptions
 from fusionq.base.target import Target
-from fusionq.ir.nodes import Barrier
-from fusionq.passes.fuse import FusedKernel
-from fusionq.passes.pipeline import fused_kernel
-from fusionq.passes.sources import ArgumentSource, ExtentSource, ParamSource, RangeSource
 from fusionq.planning.cost import FEWEST_STAGES
 from fusionq.planning.persistent import estimate_of, persistent_stage, segments, unfit
 from fusionq.planning.plan import Dependence, Plan, PromotionDecision, StagePlan
-from fusionq.planning.promotion import Promotions, View, check_flags, promotions
+from fusionq.planning.promotion import Promotions, check_flags, promotions
 from fusionq.planning.specialise import constants, sources_of, varying_scalars
-from fusionq.planning.stages import Stage, barriers_of, settled, split
-from fusionq.planning.validity import Validity, largest_extent, size_order, validity_of
+from fusionq.planning.stage_kernels import StageKernels
+from fusionq.planning.stages import SplitOptions, Stage, apart, settled, split
 
 _NOT_ALLOWED = "barriers='none' allows no work-group barrier between them"
 _TILES_WAIT = "a persistent kernel has no work-groups, its tiles wait for each other"
@@ -48,8 +46,8 @@ def check_submission(submission: Submission) -> Validity:
     Returns for which submissions of the same structure the same is known to be right.
     """
     check_flags(submission)
-    with _lock, plan_operations(1):
-        analysis = analyse([submission], own_arrays=True)
+    with _lock, plan_operations():
+        analysis = analyse([submission], read=KernelsRead(own_arrays=True))
         check_bounds(analysis)
         check_convergence(analysis, 0)
         return validity_of(analysis, check=True)
@@ -71,7 +69,7 @@ def make_plan(
     """
     for submission in submissions:
         check_flags(submission)
-    with _lock, plan_operations(len(submissions)):
+    with _lock, plan_operations():
         varying = varying_scalars([plan.validity for plan in known], submissions)
         return _make_plan(submissions, options, target, constants(submissions, varying), measured)
 
@@ -84,32 +82,35 @@ def _make_plan(
     measured: Callable[[], Target] | None,
 ) -> Plan:
     started = time.perf_counter()
-    analysis = analyse(submissions)
-    raw = dependences(analysis)
+    questions = Questions(submissions)
+    raw = direct_dependences(questions)
     barrierless = _NOT_ALLOWED if options.barriers == "none" else None
-    found, layout = _layout(analysis, raw, options, target, barrierless)
+    found, layout = _layout(questions, raw, options, target, barrierless)
     if debug_level() >= 3:
-        print(f"--- analysis\n{analysis_text(analysis, found)}", file=sys.stderr)
+        print(f"--- analysis\n{analysis_text(analyse(submissions), found)}", file=sys.stderr)
     stages = layout.stages
     strategy = _strategy(stages, options)
     fallback = _fallback(strategy, stages, options)
+    kernels = StageKernels(questions, options, fixed)
     plans: tuple[StagePlan, ...] | None = None
     choice: str | None = None
     asked = options.strategy == "megakernel"
     tempting = options.strategy == "auto" and measured is not None and len(stages) >= FEWEST_STAGES
     if len(stages) > 1 and (asked or tempting):
-        made = _with_persistent(analysis, raw, options, target, fixed)
+        made = _with_persistent(questions, raw, options, target, kernels)
         if isinstance(made, str):
             fallback = made if asked else fallback
         else:
             pays = True
             if measured is not None:
                 estimates = [
-                    estimate_of(analysis, plan, measured()) for plan in made[2] if plan.inner
+                    estimate_of(questions, plan, measured()) for plan in made[2] if plan.inner
                 ]
                 pays = any(e.prefers_persistent for e in estimates)
                 choice = "; ".join(map(str, estimates))
-                _bound_sizes(analysis)
+                # What pays depends on sizes: the plan serves those of today's order only.
+                extent = largest_extent(submissions)
+                questions.validity.demand_between(extent, *size_order(extent))
             if asked or pays:
                 found, layout, plans = made
                 strategy, fallback = "megakernel", _unjoined(plans)
@@ -118,79 +119,73 @@ def _make_plan(
     analysed = time.perf_counter()
     if plans is None:
         plans = tuple(
-            _stage_plan(analysis, stage, moved, options, fixed)
+            kernels.plan(stage, kernels.fused(stage, moved))
             for stage, moved in zip(stages, layout.moved, strict=True)
         )
     return Plan(
         strategy=strategy,
         stages=plans,
-        dependences=tuple(_dependence(analysis, f) for f in found),
+        dependences=tuple(_dependence(submissions, f) for f in found),
         promotions=layout.decisions,
         fallback=fallback,
-        validity=validity_of(analysis, sources_of(fixed)),
+        validity=questions.validity.result(sources_of(fixed)),
         timings={"analysis": analysed - started, "passes": time.perf_counter() - analysed},
         choice=choice,
     )
 
 
-def _bound_sizes(analysis: ListAnalysis) -> None:
-    """Let the plan serve sizes of today's order of magnitude only: what pays depends on them."""
-    symbols = analysis.symbols
-    extent = largest_extent(analysis.submissions)
-    analysis.proofs.demand_between(symbols.size(extent), *size_order(extent))
-
-
 def _layout(
-    analysis: ListAnalysis,
-    found: Sequence[Found],
+    questions: Questions,
+    dependences: Sequence[Sequence[Found]],
     options: FusionOptions,
     target: Target,
     barrierless: str | None,
 ) -> tuple[tuple[Found, ...], Promotions]:
     """The list cut into stages, with what is promoted in each; the dependences with the scopes
     that this gives them."""
-    fuse = options.strategy != "unfused"
-    always = options.strategy == "fused" or options.require
-    stages = split(
-        analysis, found, fuse=fuse, barrierless=barrierless, always=always, target=target
-    )
-    return settled(found, stages), promotions(analysis, stages, options, target)
+    if options.strategy == "unfused":
+        stages = apart(questions, "the unfused strategy was asked for")
+    else:
+        always = options.strategy == "fused" or options.require
+        stages = split(questions, dependences, SplitOptions(barrierless, always, target))
+    in_order = sorted(chain.from_iterable(dependences), key=lambda d: (d.producer, d.consumer))
+    found = settled(in_order, stages)
+    return found, promotions(questions, stages, options, target)
 
 
 def _with_persistent(
-    analysis: ListAnalysis,
-    raw: Sequence[Found],
+    questions: Questions,
+    dependences: Sequence[Sequence[Found]],
     options: FusionOptions,
     target: Target,
-    fixed: dict[tuple[int, int], int],
+    kernels: StageKernels,
 ) -> tuple[tuple[Found, ...], Promotions, tuple[StagePlan, ...]] | str:
     """The list with persistent kernels where stages follow each other that can be part of one;
     or why there is none.  No work-group barriers between submissions: tiles wait instead."""
     if not target.device.persistent_kernels:
         return f"the backend of {target.device.filter_string} compiles no persistent kernels"
-    empty = [s for s, x in enumerate(analysis.submissions) if global_range(x).size == 0]
+    empty = [s for s, x in enumerate(questions.submissions) if global_range(x).size == 0]
     if empty:
         return f"the range of submission {empty[0]} is empty"
-    found, layout = _layout(analysis, raw, options, target, _TILES_WAIT)
-    source = partial(_symbol_source, analysis)
-    kernels = [
-        _fused(analysis, stage, moved, options, fixed)
+    found, layout = _layout(questions, dependences, options, target, _TILES_WAIT)
+    fused = [
+        kernels.fused(stage, moved)
         for stage, moved in zip(layout.stages, layout.moved, strict=True)
     ]
     plans: list[StagePlan] = []
     why: str | None = None
-    for run in segments(kernels):
+    for run in segments(fused):
         inside = [layout.stages[k] for k in run]
         made = (
-            persistent_stage(analysis, inside, [kernels[k] for k in run], source)
+            persistent_stage(questions, dependences, inside, [fused[k] for k in run])
             if len(run) > 1
-            else unfit(kernels[run[0]].kernel)
+            else unfit(fused[run[0]].kernel)
         )
         if isinstance(made, StagePlan):
             plans.append(made)
             continue
         why = why or made
-        plans += [_staged(analysis, layout.stages[k], kernels[k]) for k in run]
+        plans += [kernels.plan(layout.stages[k], fused[k]) for k in run]
     if any(plan.inner for plan in plans):
         return found, layout, tuple(plans)
     return why or "no two stages follow each other that could be part of one persistent kernel"
@@ -235,66 +230,8 @@ def _require(fallback: str | None, decisions: Sequence[PromotionDecision]) -> No
             )
 
 
-def _stage_plan(
-    analysis: ListAnalysis,
-    stage: Stage,
-    moved: Mapping[View, tuple[Promotion, Footprint]],
-    options: FusionOptions,
-    fixed: dict[tuple[int, int], int],
-) -> StagePlan:
-    return _staged(analysis, stage, _fused(analysis, stage, moved, options, fixed))
-
-
-def _fused(
-    analysis: ListAnalysis,
-    stage: Stage,
-    moved: Mapping[View, tuple[Promotion, Footprint]],
-    options: FusionOptions,
-    fixed: dict[tuple[int, int], int],
-) -> FusedKernel:
-    every = stage.members[1:] if options.barriers == "all" else barriers_of(stage)
-    return fused_kernel(
-        analysis,
-        stage.members,
-        stage.space,
-        dict.fromkeys(every, Barrier()),
-        moved,
-        fixed,
-        partial(_symbol_source, analysis),
-    )
-
-
-def _staged(analysis: ListAnalysis, stage: Stage, fused: FusedKernel) -> StagePlan:
-    return StagePlan(
-        submissions=stage.members,
-        kernel=fused.kernel,
-        sources=tuple(fused.sources[p.name] for p in fused.kernel.params),
-        geometry=largest(analysis.submissions, stage.members),
-        mode=stage.space.mode,
-        local_range=stage.space.local_range,
-        boundary=stage.boundary,
-    )
-
-
-def _symbol_source(analysis: ListAnalysis, symbol: str) -> ParamSource:
-    """An argument or range that has the value of ``symbol``."""
-    symbols = analysis.symbols
-    for s, submission in enumerate(analysis.submissions):
-        for dim, extent in enumerate(global_range(submission)):
-            if symbols.size(extent) == symbol:
-                return RangeSource(s, dim)
-        for k, argument in enumerate(submission.arguments):
-            if isinstance(argument, ArrayArgument):
-                for dim, extent in enumerate(argument.shape):
-                    if symbols.size(extent) == symbol:
-                        return ExtentSource(s, k, dim)
-            elif analysis.shapes[s].params.get(argument.name) == symbol:
-                return ArgumentSource(s, k)
-    raise KeyError(symbol)
-
-
-def _dependence(analysis: ListAnalysis, f: Found) -> Dependence:
-    label = analysis.submissions[f.consumer].arguments[f.consumer_argument].label
+def _dependence(submissions: Sequence[Submission], f: Found) -> Dependence:
+    label = submissions[f.consumer].arguments[f.consumer_argument].label
     return Dependence(
         f.producer, f.consumer, label, f.consumer_argument, f.kind, f.scope, f.reason,
         f.producer_span, f.consumer_span,

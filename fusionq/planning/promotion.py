@@ -2,29 +2,49 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from math import prod
 from typing import Literal
 
 from fusionq.analysis.footprint import Footprint, Use
+from fusionq.analysis.item_space import Mode
 from fusionq.analysis.list_analysis import ListAnalysis
+from fusionq.analysis.list_dependences import accessed
 from fusionq.analysis.local_footprint import local_footprint
 from fusionq.analysis.private_footprint import private_footprint
+from fusionq.analysis.questions import Questions
 from fusionq.analysis.submission import ArrayArgument, Promotion, Submission
-from fusionq.analysis.work_groups import candidates, keeps_inside, largest_extents
+from fusionq.analysis.work_groups import largest_extents
 from fusionq.base.errors import PromotionConflict
 from fusionq.base.options import FusionOptions
 from fusionq.base.target import Target
-from fusionq.ir.walk import local_bytes
+from fusionq.passes.sources import ParamSource
+from fusionq.passes.symbol_sources import sources_of_symbols
+from fusionq.planning.crossing import different, group_sizes, keeps_inside
+from fusionq.planning.members import Members
 from fusionq.planning.plan import PromotionDecision
 from fusionq.planning.stages import Stage
+
+MOST_NAMED = 8
+"""Launches that one reason names."""
 
 Place = tuple[int, int]
 """A submission and the position of one of its arguments."""
 
-View = tuple[int, int]
-"""An alias group and a view in it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """A view that leaves global memory for ``scope``; ``place``: a use of it.  The ``symbols`` of
+    its footprint have the values of sources by their numbers among ``users``."""
+
+    place: Place
+    scope: Promotion
+    footprint: Footprint
+    symbols: Mapping[str, ParamSource]
+    users: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +54,7 @@ class Promotions:
 
     decisions: tuple[PromotionDecision, ...]
     stages: tuple[Stage, ...]
-    moved: tuple[dict[View, tuple[Promotion, Footprint]], ...]
+    moved: tuple[tuple[Moved, ...], ...]
 
 
 def check_flags(submission: Submission) -> None:
@@ -51,49 +71,49 @@ def check_flags(submission: Submission) -> None:
 
 
 def promotions(
-    analysis: ListAnalysis, stages: Sequence[Stage], options: FusionOptions, target: Target
+    questions: Questions, stages: Sequence[Stage], options: FusionOptions, target: Target
 ) -> Promotions:
     """Decide for every flagged buffer of the list."""
-    return _Promoter(analysis, list(stages), options, target).run()
+    return _Promoter(questions, list(stages), options, target).run()
 
 
 class _Promoter:
     def __init__(
         self,
-        analysis: ListAnalysis,
+        questions: Questions,
         stages: list[Stage],
         options: FusionOptions,
         target: Target,
     ) -> None:
-        self.analysis = analysis
+        self.questions = questions
         self.stages = stages
         self.options = options
         self.target = target
-        self.moved: list[dict[View, tuple[Promotion, Footprint]]] = [{} for _ in stages]
-        self.local_bytes = [
-            sum(local_bytes(analysis.submissions[s].ir) for s in stage.members) for stage in stages
-        ]
+        self.moved: list[list[Moved]] = [[] for _ in stages]
+        self.taken: dict[int, int] = {}
+        """Local memory that promoted buffers take, by stage."""
+        self.stage_of = {s: n for n, stage in enumerate(stages) for s in stage.members}
 
     def run(self) -> Promotions:
         decisions = []
         for places in self._flagged():
             scope, reason = self._decide(places)
             submission, argument = places[0]
-            label = self.analysis.submissions[submission].arguments[argument].label
+            label = self._argument(places[0]).label
             decisions.append(PromotionDecision(label, submission, argument, scope, reason))
-        return Promotions(tuple(decisions), tuple(self.stages), tuple(self.moved))
+        return Promotions(tuple(decisions), tuple(self.stages), tuple(map(tuple, self.moved)))
 
     def _flagged(self) -> Iterator[list[Place]]:
         """The uses of each alias group in which something is flagged."""
         groups: dict[int, list[Place]] = {}
-        for position, place in self.analysis.place.items():
-            groups.setdefault(place.group, []).append(position)
-        for places in groups.values():
-            arguments = [self._argument(p) for p in places]
-            if any(_flag(a) for a in arguments) or (
-                self.options.promote == "internal" and any(a.internal for a in arguments)
-            ):
-                yield places
+        flagged = set()
+        for place, found in self.questions.place.items():
+            groups.setdefault(found.group, []).append(place)
+            argument = self._argument(place)
+            if _flag(argument) or (self.options.promote == "internal" and argument.internal):
+                flagged.add(found.group)
+        for group in sorted(flagged):
+            yield groups[group]
 
     def _decide(self, places: Sequence[Place]) -> tuple[Literal["private", "local", "global"], str]:
         """Where the buffer goes, and why."""
@@ -108,48 +128,50 @@ class _Promoter:
                 return "global", "only some accesses of this memory are marked internal"
         elif None in flags:
             return "global", "some accesses of it are flagged for promotion and some are not"
-        used_in = [
-            n for n, stage in enumerate(self.stages) if any(s in stage.members for s, _ in places)
-        ]
+        used_in = sorted({self.stage_of[s] for s, _ in places})
         if len(used_in) > 1:
             return "global", (
-                f"launches {' and '.join(map(str, used_in))} use it, so it has to survive the first"
+                f"launches {_named(used_in)} use it, so it has to survive the first"
             )
-        stage = used_in[0]
-        uses = self._uses(stage, self.analysis.place[places[0]].group)
-        if not uses:
+        number = used_in[0]
+        if not self._touched(places):
             return "global", "no kernel of the list touches it"
-        place = self.analysis.place[places[0]]
-        view = (place.group, place.view)
         if "local" in flags:
-            return self._local(stage, uses, view, arguments[0])
-        decision = self._private(stage, uses, view)
-        if decision[0] == "global" and "private" not in flags and self._exchanged(stage, uses):
-            return self._local(stage, uses, view, arguments[0])
+            return self._local(number, places)
+        decision = self._private(number, places)
+        if decision[0] == "global" and "private" not in flags and self._exchanged(places):
+            return self._local(number, places)
         return decision
 
-    def _exchanged(self, stage: int, uses: Sequence[Use]) -> bool:
-        """Whether work-items of a group pass elements of this memory to each other."""
-        submissions = {s for s, _ in uses}
+    def _touched(self, places: Sequence[Place]) -> bool:
+        """Whether some kernel has an access to the memory at ``places``."""
         return any(
-            {d.producer, d.consumer} <= submissions
-            and any(
-                s == d.consumer
-                and self.analysis.argument_index(s, access.array) == d.consumer_argument
-                for s, access in uses
-            )
-            for d in self.stages[stage].crossing
+            access.argument == position
+            for s, position in places
+            for access in accessed(self.questions, s)
+        )
+
+    def _exchanged(self, places: Sequence[Place]) -> bool:
+        """Whether work-items of a group pass elements of this memory to each other."""
+        return any(
+            (d.producer, d.producer_argument) in places
+            and (d.consumer, d.consumer_argument) in places
+            for d in self.stages[self.stage_of[places[0][0]]].crossing
         )
 
     def _private(
-        self, stage: int, uses: Sequence[Use], view: View
+        self, number: int, places: Sequence[Place]
     ) -> tuple[Literal["private", "global"], str]:
-        footprint = private_footprint(
-            self.analysis, uses, self.stages[stage].space.mode, self.target.private_bytes
+        mode, limit = self.stages[number].space.mode, self.target.private_bytes
+        found = self._owned(
+            places,
+            ("private", mode),
+            lambda analysis, uses: private_footprint(analysis, uses, mode, limit),
         )
-        if isinstance(footprint, str):
-            return "global", footprint
-        self.moved[stage][view] = "private", footprint
+        if isinstance(found, str):
+            return "global", found
+        footprint = found.footprint
+        self.moved[number].append(self._moved(places, "private", found))
         owned = (
             "one element a work-item"
             if footprint.is_scalar
@@ -160,54 +182,103 @@ class _Promoter:
         )
 
     def _local(
-        self, number: int, uses: Sequence[Use], view: View, argument: ArrayArgument
+        self, number: int, places: Sequence[Place]
     ) -> tuple[Literal["local", "global"], str]:
-        stage = self.stages[number]
-        extents = largest_extents(self.analysis, stage.members, stage.space)
+        questions, stage = self.questions, self.stages[number]
+        members = Members(questions, stage.members)
+        crossing = different(questions, stage.crossing)
+        mode = stage.space.mode
+        extents = largest_extents(members.different, stage.space)
         reason = "no work-group size was tried"
-        tried = candidates(self.analysis, stage.crossing, stage.space, extents, self.target)
-        for local in tried:
-            footprint = local_footprint(self.analysis, uses, stage.space.mode, local)
-            if isinstance(footprint, str):
-                reason = footprint
+        for local in group_sizes(questions, crossing, stage.space, extents, self.target):
+            found = self._owned(
+                places,
+                ("local", mode, local),
+                partial(_local_footprint, mode=mode, local=local),
+            )
+            if isinstance(found, str):
+                reason = found
                 continue
-            taken = prod(footprint.extents) * argument.dtype.nbytes
-            free = self.target.device.local_memory_bytes - self.local_bytes[number]
+            footprint = found.footprint
+            taken = prod(footprint.extents) * self._argument(places[0]).dtype.nbytes
+            before = members.local_bytes + self.taken.get(number, 0)
+            free = self.target.device.local_memory_bytes - before
             if taken > free:
                 reason = (
                     f"a work-group's {_size(footprint)} elements take {taken} bytes of local "
                     f"memory, and {free} are free"
                 )
                 continue
-            if stage.crossing and not keeps_inside(
-                self.analysis, stage.crossing, stage.space.mode, local
-            ):
+            if not keeps_inside(questions, crossing, mode, local):
                 continue
-            self.local_bytes[number] += taken
+            self.taken[number] = self.taken.get(number, 0) + taken
             self.stages[number] = replace(stage, space=replace(stage.space, local_range=local))
-            self.moved[number][view] = "local", footprint
+            self.moved[number].append(self._moved(places, "local", found))
             return "local", (
                 f"{_size(footprint)} elements a work-group of {_extents(local)}, each written "
                 "before it is read and touched by no other work-group"
             )
         return "global", reason
 
-    def _uses(self, stage: int, group: int) -> list[Use]:
-        return [
-            (s, access)
-            for s in self.stages[stage].members
-            for access in self.analysis.accesses[s].accesses
-            if self.analysis.shares(s, access).group == group
-        ]
+    def _owned(
+        self,
+        places: Sequence[Place],
+        question: tuple[Hashable, ...],
+        answer: Callable[[ListAnalysis, Sequence[Use]], Footprint | str],
+    ) -> _Owned | str:
+        """What each owner has of the memory at ``places``, all of which one stage uses."""
+        first = places[0][1]
+
+        def asked(analysis: ListAnalysis) -> _Owned | str:
+            group = analysis.place[0, first].group
+            uses = [
+                (s, access)
+                for s, accesses in enumerate(analysis.accesses)
+                for access in accesses.accesses
+                if analysis.shares(s, access).group == group
+            ]
+            found = answer(analysis, uses)
+            return found if isinstance(found, str) else _Owned(found, sources_of_symbols(analysis))
+
+        return self.questions.ask(_users(places), (*question, first), asked)
+
+    def _moved(self, places: Sequence[Place], scope: Promotion, found: _Owned) -> Moved:
+        return Moved(places[0], scope, found.footprint, found.symbols, _users(places))
 
     def _argument(self, place: Place) -> ArrayArgument:
-        argument = self.analysis.submissions[place[0]].arguments[place[1]]
+        argument = self.questions.submissions[place[0]].arguments[place[1]]
         assert isinstance(argument, ArrayArgument)
         return argument
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _Owned:
+    """A footprint, and where the values of its symbols are found."""
+
+    footprint: Footprint
+    symbols: Mapping[str, ParamSource]
+
+
+def _users(places: Sequence[Place]) -> tuple[int, ...]:
+    """The submissions that use a memory, in order."""
+    return tuple(dict.fromkeys(s for s, _ in places))
+
+
+def _local_footprint(
+    analysis: ListAnalysis, uses: Sequence[Use], mode: Mode, local: tuple[int, ...]
+) -> Footprint | str:
+    return local_footprint(analysis, uses, mode, local)
+
+
 def _flag(argument: ArrayArgument) -> Promotion | None:
     return argument.access_flag or argument.buffer_flag
+
+
+def _named(launches: Sequence[int]) -> str:
+    """Such as ``0 and 1``; long lists shortened."""
+    if len(launches) > MOST_NAMED:
+        return f"{launches[0]}, {launches[1]} and {len(launches) - 2} more"
+    return " and ".join(map(str, launches))
 
 
 def _size(footprint: Footprint) -> str:

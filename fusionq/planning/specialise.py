@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 
 from fusionq.analysis.submission import ScalarArgument, Submission
+from fusionq.analysis.validity import Source, Validity
 from fusionq.ir.nodes import For, Param
 from fusionq.ir.walk import statement_expressions, statements, subexpressions
-from fusionq.planning.validity import Source, Validity
 
 Place = tuple[int, int]
 """A submission and the position of one of its arguments."""

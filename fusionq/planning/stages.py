@@ -3,7 +3,7 @@ boundary, perhaps with a work-group barrier or in work-groups of a chosen size."
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from fusionq.analysis.dependence import Found, inside_groups
@@ -15,11 +15,13 @@ from fusionq.analysis.item_space import (
     local_range,
     meet_as,
 )
-from fusionq.analysis.list_analysis import ListAnalysis
-from fusionq.analysis.work_groups import candidates, keeps_inside, largest_extents
+from fusionq.analysis.questions import Questions
+from fusionq.analysis.submission import Submission
+from fusionq.analysis.work_groups import largest_extents
 from fusionq.base.target import Target
-from fusionq.ir.walk import local_bytes
 from fusionq.passes.guard import unguardable
+from fusionq.planning.crossing import group_sizes, keeps_inside, key_of
+from fusionq.planning.members import Members
 from fusionq.planning.pays import too_slow
 
 FARTHEST = 4
@@ -40,139 +42,190 @@ class Stage:
     crossing: tuple[Found, ...] = field(default=())
 
 
+@dataclass(frozen=True, slots=True)
+class SplitOptions:
+    """``barrierless`` says why there are to be no work-group barriers between submissions, so that
+    no dependence may cross work-items; None if there may.  Unless ``always``, submissions join
+    only where that is likely to pay."""
+
+    barrierless: str | None
+    always: bool
+    target: Target
+
+
 def split(
-    analysis: ListAnalysis,
-    dependences: Sequence[Found],
-    *,
-    fuse: bool,
-    barrierless: str | None,
-    always: bool,
-    target: Target,
+    questions: Questions, dependences: Sequence[Sequence[Found]], options: SplitOptions
 ) -> tuple[Stage, ...]:
-    """The stages of a list, in order; one for each submission if not ``fuse``.
+    """The stages of a list, in order, whose submissions have the ``dependences``.
 
     A submission joins the last stage or, if it shares no element with the stages after that, an
     earlier one.
-    ``barrierless`` says why there are to be no work-group barriers between submissions, so that no
-    dependence may cross work-items; None if there may.  Unless ``always``, submissions join
-    only where that is likely to pay.
     """
-    stages: list[Stage] = []
-    for s, submission in enumerate(analysis.submissions):
-        boundary: str | None = None
-        if stages:
-            if not fuse:
-                boundary = "the unfused strategy was asked for"
-            else:
-                reasons: list[str] = []
-                for k in _within_reach(stages, s, dependences):
-                    joined = _join(analysis, stages[k], s, dependences, barrierless, always, target)
-                    if isinstance(joined, Stage):
-                        stages[k] = joined
-                        break
-                    reasons.append(joined)
-                else:
-                    boundary = reasons[0]
-                if boundary is None:
-                    continue
-        alone = common_space([submission])
-        assert isinstance(alone, ItemSpace)
-        stages.append(Stage((s,), alone, boundary))
-    return tuple(stages)
+    stages: list[_GrowingStage] = []
+    stage_of: list[int] = []
+    for s, needed in enumerate(dependences):
+        reasons: list[str] = []
+        producers = {stage_of[d.producer] for d in needed if d.scope != "NONE"}
+        for k in _within_reach(len(stages), producers):
+            between = [d for d in needed if stage_of[d.producer] == k]
+            reason = stages[k].join(s, between)
+            if reason is None:
+                stage_of.append(k)
+                break
+            reasons.append(reason)
+        else:
+            stage_of.append(len(stages))
+            boundary = reasons[0] if reasons else None
+            stages.append(_GrowingStage(questions, s, boundary, options))
+    return tuple(stage.finished() for stage in stages)
 
 
-def _within_reach(
-    stages: Sequence[Stage], s: int, dependences: Sequence[Found]
-) -> Iterator[int]:
-    """The stages that submission ``s`` may be part of, the last first: it may run before those
-    that it shares no element with."""
-    producers = {d.producer for d in dependences if d.consumer == s and d.scope != "NONE"}
-    for k in reversed(range(max(len(stages) - FARTHEST, 0), len(stages))):
+def apart(questions: Questions, boundary: str) -> tuple[Stage, ...]:
+    """A stage for each submission, for the reason ``boundary``."""
+    return tuple(
+        Stage((s,), space_of([submission]), boundary if s else None)
+        for s, submission in enumerate(questions.submissions)
+    )
+
+
+def _within_reach(stages: int, producers: Collection[int]) -> Iterator[int]:
+    """The stages that a submission may be part of, the last first: it may run before those that it
+    shares no element with, which are not among its ``producers``."""
+    for k in reversed(range(max(stages - FARTHEST, 0), stages)):
         yield k
-        if not producers.isdisjoint(stages[k].members):
+        if k in producers:
             return
 
 
-def _join(
-    analysis: ListAnalysis,
-    stage: Stage,
-    s: int,
-    dependences: Sequence[Found],
-    barrierless: str | None,
-    always: bool,
-    target: Target,
-) -> Stage | str:
-    """``stage`` with submission ``s``, or why it cannot join."""
-    between = [d for d in dependences if d.consumer == s and d.producer in stage.members]
-    for d in between:
-        if d.scope == "UNKNOWN":
-            return _because(d, "what they touch is not known")
-    members = (*stage.members, s)
-    space = common_space([analysis.submissions[m] for m in members])
-    if isinstance(space, str):
-        return space
-    if space.mode == "linear" and not always:
-        slow = too_slow(analysis, members, space, target)
+def space_of(submissions: Sequence[Submission]) -> ItemSpace:
+    """The index space of submissions that have one."""
+    space = common_space(submissions)
+    assert isinstance(space, ItemSpace)
+    return space
+
+
+class _GrowingStage:
+    """A stage that others may join."""
+
+    def __init__(
+        self, questions: Questions, first: int, boundary: str | None, options: SplitOptions
+    ) -> None:
+        self._questions = questions
+        self._options = options
+        self._boundary = boundary
+        self._members = Members(questions, (first,))
+        self._space = space_of(self._members.different)
+        self._crossing: list[Found] = []
+        self._different: dict[object, Found] = {}
+        """Of ``crossing`` those that differ."""
+        self._meeting: dict[tuple[object, object], Found] = {}
+        """A dependence of scope ``ITEM`` for each pair of ranges between which there is one."""
+
+    def finished(self) -> Stage:
+        return Stage(
+            tuple(self._members.numbers), self._space, self._boundary, tuple(self._crossing)
+        )
+
+    def join(self, s: int, between: Sequence[Found]) -> str | None:
+        """Let submission ``s`` join, whose dependences on members are ``between``; or say why it
+        cannot."""
+        for d in between:
+            if d.scope == "UNKNOWN":
+                return _because(d, "what they touch is not known")
+        meeting = {self._ranges(d): d for d in between if d.scope == "ITEM"}
+        waiting = [d for d in between if d.scope in WAITS]
+        self._members.add(s)
+        joined = self._joined(meeting, waiting)
+        if isinstance(joined, str):
+            self._members.remove_last()
+            return joined
+        self._space = joined
+        self._meeting = {**meeting, **self._meeting}
+        self._crossing += waiting
+        for d in waiting:
+            self._different.setdefault(key_of(self._questions, d), d)
+        return None
+
+    def _joined(
+        self, meeting: Mapping[tuple[object, object], Found], waiting: Sequence[Found]
+    ) -> ItemSpace | str:
+        """The index space with the last member, or why there is none."""
+        members, target = self._members, self._options.target
+        validity, always = self._questions.validity, self._options.always
+        space = common_space(members.different)
+        if isinstance(space, str):
+            return space
+        if space.mode == "linear" and not always:
+            slow = too_slow(members, space, target, validity)
+            if slow is not None:
+                return slow
+        other = self._meeting_apart({**self._meeting, **meeting}, space)
+        if other is not None:
+            return _because(other, "beside the others their work-items would meet in another way")
+        trapped = _trapped_barrier(members.different)
+        if trapped is not None:
+            return trapped
+        taken = members.local_bytes
+        if taken > target.device.local_memory_bytes:
+            return (
+                f"their LocalAccessors take {taken} bytes of local memory for each work-group, and "
+                f"the device has {target.device.local_memory_bytes}"
+            )
+        if not waiting and not self._crossing:
+            return space
+        barrierless = self._options.barrierless
+        if barrierless is not None:
+            return _because(waiting[0], barrierless)
+        return self._grouped(space, waiting)
+
+    def _grouped(self, space: ItemSpace, waiting: Sequence[Found]) -> ItemSpace | str:
+        """``space`` with a work-group size that all dependences between work-items stay inside."""
+        questions, target = self._questions, self._options.target
+        new = {key_of(questions, d): d for d in waiting}
+        crossing = tuple({**self._different, **new}.values())
+        extents = largest_extents(self._members.different, space)
+        slow = None
+        for local in group_sizes(questions, crossing, space, extents, target):
+            if keeps_inside(questions, crossing, space.mode, local):
+                grouped = replace(space, local_range=local)
+                why = (
+                    None
+                    if self._options.always
+                    else too_slow(self._members, grouped, target, questions.validity)
+                )
+                if why is None:
+                    return grouped
+                slow = slow or why
         if slow is not None:
             return slow
-    apart = _meeting_apart(analysis, members, space, dependences)
-    if apart is not None:
-        return _because(apart, "beside the others their work-items would meet in another way")
-    trapped = _trapped_barrier(analysis, members)
-    if trapped is not None:
-        return trapped
-    taken = sum(local_bytes(analysis.submissions[m].ir) for m in members)
-    if taken > target.device.local_memory_bytes:
-        return (
-            f"their LocalAccessors take {taken} bytes of local memory for each work-group, and "
-            f"the device has {target.device.local_memory_bytes}"
-        )
-    waiting = [d for d in between if d.scope in WAITS]
-    crossing = (*stage.crossing, *waiting)
-    if not crossing:
-        return Stage(members, space, stage.boundary)
-    if barrierless is not None:
-        return _because(waiting[0], barrierless)
-    extents = largest_extents(analysis, members, space)
-    slow = None
-    for local in candidates(analysis, crossing, space, extents, target):
-        if keeps_inside(analysis, crossing, space.mode, local):
-            grouped = replace(space, local_range=local)
-            why = None if always else too_slow(analysis, members, grouped, target)
-            if why is None:
-                return Stage(members, grouped, stage.boundary, crossing)
-            slow = slow or why
-    if slow is not None:
-        return slow
-    if not waiting:
-        return "no work-group size keeps the dependences of the launch before inside a work-group"
-    return _because(waiting[0], "work-groups would have to wait for each other")
+        if not waiting:
+            return (
+                "no work-group size keeps the dependences of the launch before inside a work-group"
+            )
+        return _because(waiting[0], "work-groups would have to wait for each other")
 
+    def _ranges(self, d: Found) -> tuple[object, object]:
+        submissions = self._questions.submissions
+        return submissions[d.producer].range, submissions[d.consumer].range
 
-def _meeting_apart(
-    analysis: ListAnalysis,
-    members: Sequence[int],
-    space: ItemSpace,
-    dependences: Sequence[Found],
-) -> Found | None:
-    """A dependence whose work-items are one and the same if its two submissions are alone, but
-    not in ``space``."""
-    submissions = analysis.submissions
-    if differ_in_first_only([global_range(submissions[m]) for m in members]):
-        return None
-    for d in dependences:
-        if d.scope == "ITEM" and d.producer in members and d.consumer in members:
-            pair = (submissions[d.producer], submissions[d.consumer])
-            if not meet_as(pair, space.mode):
+    def _meeting_apart(
+        self, meeting: Mapping[tuple[object, object], Found], space: ItemSpace
+    ) -> Found | None:
+        """A dependence whose work-items are one and the same if its two submissions are alone, but
+        not in ``space``."""
+        if differ_in_first_only([global_range(m) for m in self._members.different]):
+            return None
+        submissions = self._questions.submissions
+        for d in meeting.values():
+            if not meet_as((submissions[d.producer], submissions[d.consumer]), space.mode):
                 return d
-    return None
+        return None
 
 
-def _trapped_barrier(analysis: ListAnalysis, members: Sequence[int]) -> str | None:
+def _trapped_barrier(submissions: Sequence[Submission]) -> str | None:
     """Why some member's barriers cannot stand outside the guard that a larger range of another
     member makes necessary; None if all can.  The largest range has no guard if the user has
     divided it into work-groups, as the launch is exactly that."""
-    submissions = [analysis.submissions[s] for s in members]
     largest = max(global_range(s) for s in submissions)
     if all(global_range(s) == largest for s in submissions):
         return None
@@ -195,10 +248,13 @@ def _because(d: Found, why: str) -> str:
 def barriers_of(stage: Stage) -> tuple[int, ...]:
     """The members before which a work-group barrier has to stand: as few as possible, each as
     late as possible."""
+    latest: dict[int, int] = {}
+    for d in stage.crossing:
+        latest[d.consumer] = max(d.producer, latest.get(d.consumer, -1))
     placed: list[int] = []
     since = 0
     for s in stage.members:
-        if any(d.consumer == s and d.producer >= since for d in stage.crossing):
+        if latest.get(s, -1) >= since:
             placed.append(s)
             since = s
     return tuple(placed)

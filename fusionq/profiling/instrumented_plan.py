@@ -54,7 +54,8 @@ def instrumented(
     """``plan`` with kernels that record, and each launch's records; of launch k one work-group in
     ``every[k]`` records."""
     lowered: list[Lowered | LoweredPersistent] = []
-    for stage, one_in in zip(plan.stages, every, strict=True):
+    stages = [replace(stage, kernel=stage.numbered_kernel) for stage in plan.stages]
+    for stage, one_in in zip(stages, every, strict=True):
         scope = Scope(plan, stage, submissions, target.device)
         body = stage.kernel.body[0] if stage.kernel.body else None
         if isinstance(body, Persistent):
@@ -86,10 +87,10 @@ def instrumented(
                 clock=options.looks_at,
             )
         )
-    stages = tuple(
-        replace(stage, kernel=low.kernel) for stage, low in zip(plan.stages, lowered, strict=True)
+    recording = tuple(
+        replace(stage, kernel=low.kernel) for stage, low in zip(stages, lowered, strict=True)
     )
-    return replace(plan, stages=stages), tuple(lowered)
+    return replace(plan, stages=recording), tuple(lowered)
 
 
 def _with_passes(kernel: Kernel, scope: Scope, options: RecordOptions) -> Kernel:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from fusionq.analysis.submission import Submission
 from fusionq.base.span import Span
-from fusionq.ir.nodes import Barrier, Block, Kernel, Persistent
+from fusionq.ir.nodes import Barrier, Block, Persistent
 from fusionq.ir.printer import print_expr, print_kernel
 from fusionq.ir.walk import statements
 from fusionq.language.ranges import NdRange
+from fusionq.passes.labels import number_in
 from fusionq.planning.plan import Dependence, Plan, PromotionDecision, StagePlan
 from fusionq.report.advice import advice
 
@@ -112,6 +115,9 @@ class ReportModel:
     @property
     def stages(self) -> tuple[ReportedStage, ...]:
         """The launches, in order, with the submissions in each."""
+        by_consumer: dict[int, list[Dependence]] = defaultdict(list)
+        for d in self.dependences:
+            by_consumer[d.consumer].append(d)
         return tuple(
             ReportedStage(
                 stage.submissions,
@@ -119,7 +125,7 @@ class ReportModel:
                 stage.boundary,
                 stage.local_range,
                 sum(isinstance(s, Barrier) for s in statements(stage.kernel.body)),
-                self._inserted(stage),
+                self._inserted(stage, by_consumer),
                 stage.local_range is not None and not self._fixes_groups(stage),
                 _tiled(stage),
             )
@@ -128,7 +134,13 @@ class ReportModel:
 
     @property
     def dependences(self) -> tuple[Dependence, ...]:
-        """Every ordered pair of submissions that share memory, with scope and reason."""
+        """Ordered pairs of submissions that share memory, with scope and reason.
+
+        Each submission is paired with those before it that still matter to it: the last ones that
+        write an element, and those that read it since.  What follows from pairs that are here, as
+        when all elements that two submissions share are written by a third one between them, is
+        not repeated.
+        """
         return self.plan.dependences
 
     @property
@@ -153,7 +165,8 @@ class ReportModel:
     @property
     def source(self) -> str:
         """The kernel of each launch as readable Python."""
-        return "\n\n".join(print_kernel(stage.kernel).strip() for stage in self.plan.stages) + "\n"
+        kernels = [print_kernel(stage.numbered_kernel).strip() for stage in self.plan.stages]
+        return "\n\n".join(kernels) + "\n"
 
     @property
     def device_source(self) -> str:
@@ -208,14 +221,14 @@ class ReportModel:
     def _fixes_groups(self, stage: StagePlan) -> bool:
         return any(isinstance(self.submissions[s].range, NdRange) for s in stage.submissions)
 
-    def _inserted(self, stage: StagePlan) -> tuple[InsertedBarrier, ...]:
+    def _inserted(
+        self, stage: StagePlan, by_consumer: Mapping[int, Sequence[Dependence]]
+    ) -> tuple[InsertedBarrier, ...]:
         """The barriers between submissions, each with the dependence that needs it."""
         found, since = [], 0
-        for before in barriers_between(stage.kernel):
+        for before in barriers_between(stage):
             needed = [
-                d
-                for d in self.dependences
-                if d.consumer == before and d.producer >= since and d.scope == "GROUP"
+                d for d in by_consumer[before] if d.producer >= since and d.scope == "GROUP"
             ]
             reason = "; ".join(
                 f"{d.kind} of {d.buffer}, {_WORDS[d.kind].format(d.producer)}" for d in needed
@@ -261,16 +274,17 @@ _WORDS = {
     "WAW": "which [{}] writes in the same work-group",
 }
 
-def barriers_between(kernel: Kernel) -> tuple[int, ...]:
-    """The submissions of a fused kernel before which a barrier stands, by their index."""
+def barriers_between(stage: StagePlan) -> tuple[int, ...]:
+    """The submissions of a launch before which a barrier stands, by their index."""
     found = []
     waiting = False
-    for stmt in kernel.body:
+    for stmt in stage.kernel.body:
         if isinstance(stmt, Barrier):
             waiting = True
         elif waiting:
             block = next((b for b in statements((stmt,)) if isinstance(b, Block)), None)
-            if block is not None:
-                found.append(int(block.label.partition(":")[0]))
+            number = None if block is None else number_in(block.label)
+            if number is not None:
+                found.append(stage.submissions[number])
                 waiting = False
     return tuple(found)

@@ -19,6 +19,7 @@ from fusionq.analysis.submission import (
     ScalarArgument,
     Submission,
 )
+from fusionq.analysis.validity import Validity
 from fusionq.backends.base import Backend
 from fusionq.base.call_site import argument_labels, user_span
 from fusionq.base.errors import ArgumentError, DeviceError, KernelLanguageError
@@ -35,7 +36,6 @@ from fusionq.language.ranges import NdRange, Range, as_range
 from fusionq.memory.buffer import AccessorArgument, Buffer
 from fusionq.memory.foreign import ForeignArray, describe
 from fusionq.memory.storage import check_reachable
-from fusionq.planning.validity import Validity
 from fusionq.submission.pending import KnownSubmission, SubmissionList, check_bounds
 from fusionq.submission.run import CallArguments, ScalarValue
 

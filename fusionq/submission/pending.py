@@ -26,7 +26,7 @@ from fusionq.memory.storage import Storage
 from fusionq.submission.run import CallArguments, PreparedRun, ScalarValue
 
 if TYPE_CHECKING:
-    from fusionq.planning.validity import Validity
+    from fusionq.analysis.validity import Validity
     from fusionq.report.model import CacheOutcome
 
 use_numbers = count()

@@ -15,11 +15,11 @@ import numpy.typing as npt
 import pytest
 
 import fusionq as fq
+from fusionq.analysis.validity import size_order
 from fusionq.cache.plan_cache import PLANS
 from fusionq.execution import autotune
 from fusionq.ir.nodes import Persistent
 from fusionq.kernels.library import Array
-from fusionq.planning.validity import size_order
 
 Floats = npt.NDArray[np.float32]
 

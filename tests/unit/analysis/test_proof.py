@@ -70,9 +70,8 @@ def test_a_block_inside_has_operations_of_its_own(monkeypatch):
 
 
 def test_the_questions_of_a_plan_are_bounded_together(monkeypatch):
-    monkeypatch.setattr(proof, "PLAN_OPERATIONS", 3000)
-    monkeypatch.setattr(proof, "SUBMISSION_OPERATIONS", 1000)
-    with plan_operations(2):
+    monkeypatch.setattr(proof, "PLAN_OPERATIONS", 5000)
+    with plan_operations():
         for _ in range(4):  # what a question takes is rounded up, to twice at most
             with limited_operations():
                 work(1000)
@@ -91,15 +90,13 @@ def test_the_questions_of_a_plan_are_bounded_together(monkeypatch):
 
 def test_one_question_takes_no_more_than_the_plan_has_left(monkeypatch):
     monkeypatch.setattr(proof, "PLAN_OPERATIONS", 500)
-    monkeypatch.setattr(proof, "SUBMISSION_OPERATIONS", 0)
-    with plan_operations(1), pytest.raises(PlanTooHard), limited_operations():
+    with plan_operations(), pytest.raises(PlanTooHard), limited_operations():
         work(501)
 
 
 def test_what_a_question_takes_around_another_counts(monkeypatch):
     monkeypatch.setattr(proof, "PLAN_OPERATIONS", 2000)
-    monkeypatch.setattr(proof, "SUBMISSION_OPERATIONS", 0)
-    with pytest.raises(PlanTooHard), plan_operations(1), limited_operations():
+    with pytest.raises(PlanTooHard), plan_operations(), limited_operations():
         for _ in range(3):
             work(700)
             with limited_operations():
@@ -116,8 +113,7 @@ def test_too_hard_is_not_proved(monkeypatch):
     monkeypatch.undo()
     assert proofs.is_empty(relation) and len(proofs.conditions) == 1
     monkeypatch.setattr(proof, "PLAN_OPERATIONS", 10)
-    monkeypatch.setattr(proof, "SUBMISSION_OPERATIONS", 0)
-    with plan_operations(1), pytest.raises(PlanTooHard):
+    with plan_operations(), pytest.raises(PlanTooHard):
         proofs.is_empty(relation)
 
 
@@ -158,7 +154,6 @@ def chain(length: int, **flags: bool):
 def test_a_plan_without_operations_left_is_right_and_says_why(monkeypatch):
     """Every question is unknown: nothing fuses, nothing is promoted, and the plan is there."""
     monkeypatch.setattr(proof, "PLAN_OPERATIONS", 0)
-    monkeypatch.setattr(proof, "SUBMISSION_OPERATIONS", 0)
     plan = make_plan(chain(3, private=True), FusionOptions(strategy="fused"), REFERENCE)
     assert [len(stage.submissions) for stage in plan.stages] == [1, 1, 1]
     assert {d.scope for d in plan.dependences} == {"UNKNOWN"}
@@ -176,4 +171,4 @@ def test_the_operations_of_a_plan_are_enough_for_long_lists(monkeypatch):
         spent.clear()
         plan = make_plan(chain(length, private=True), FusionOptions(), REFERENCE)
         assert plan.strategy == "fused"
-        assert sum(spent) < 0.2 * (proof.PLAN_OPERATIONS + length * proof.SUBMISSION_OPERATIONS)
+        assert sum(spent) < 0.2 * proof.PLAN_OPERATIONS

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 import fusionq as fq
-from fusionq.analysis.dependence import dependences
 from fusionq.analysis.item_space import ItemSpace
-from fusionq.analysis.list_analysis import analyse
+from fusionq.analysis.list_dependences import direct_dependences
+from fusionq.analysis.questions import Questions
 from fusionq.analysis.work_groups import candidates
 from fusionq.base.target import target_of
-from fusionq.planning.stages import split
+from fusionq.planning.stages import SplitOptions, split
 from tests.unit.lists import submissions
 from tests.unit.targets import REFERENCE, TWO_CORES, device
 
@@ -74,11 +74,9 @@ def vector(n=4800):
 
 def chosen(*calls):
     """The work-group size of the stage that holds the whole list; None if there is none."""
-    analysis = analyse(submissions(*calls))
-    found = dependences(analysis)
-    stages = split(
-        analysis, found, fuse=True, barrierless=None, always=True, target=TWO_CORES
-    )
+    questions = Questions(submissions(*calls))
+    options = SplitOptions(barrierless=None, always=True, target=TWO_CORES)
+    stages = split(questions, direct_dependences(questions), options)
     return stages[0].space.local_range if len(stages) == 1 else None
 
 
@@ -137,18 +135,16 @@ def test_one_group_for_all_only_if_it_is_small():
 
 
 def test_an_explicit_size_is_the_only_candidate():
-    analysis = analyse(submissions((twice, 8, vector(8), vector(8))))
     space = ItemSpace("ids", 1, (4,))
-    assert list(candidates(analysis, (), space, (8,), REFERENCE)) == [(4,)]
+    assert list(candidates((), space, (8,), REFERENCE)) == [(4,)]
 
 
 def test_no_candidate_is_too_large_for_the_device():
-    analysis = analyse(submissions((twice, 48, vector(48), vector(48))))
     small = target_of(device(max_work_group_size=32))
     for space, extents in (
         (ItemSpace("ids", 1, None), (48,)),
         (ItemSpace("ids", 3, None), (3, 4, 4)),
     ):
-        sizes = list(candidates(analysis, (), space, extents, small))
+        sizes = list(candidates((), space, extents, small))
         assert sizes and all(0 < np.prod(s) <= 32 for s in sizes)
         assert len(sizes) == len(set(sizes))

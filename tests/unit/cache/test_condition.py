@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from fusionq.analysis.validity import _compiled
 from fusionq.cache.condition import MAX_LENGTH, is_condition
-from fusionq.planning.validity import _compiled
 
 SYMBOLS = {"n", "m"}
 

@@ -17,7 +17,7 @@ from fusionq.cache import entries
 from fusionq.cache.disk import DiskStore, disk_store
 from fusionq.cache.entries import kept_program
 from tests.unit.cache.conftest import forget
-from tests.unit.cache.programs import BASE, changed, run, without_cache
+from tests.unit.cache.programs import BASE, SECOND, changed, run, without_cache
 
 PROGRAM = changed(tmp_flags={"promote_private": True}, shape=(9,))
 
@@ -177,7 +177,7 @@ def with_condition(data: Any, condition: str) -> Any:
     if not isinstance(data, list):
         return data
     if data[:1] == ["Validity"]:
-        return [*data[:4], condition, *data[5:]]
+        return [*data[:4], [["Condition", condition, [], [[]]]], *data[5:]]
     return [with_condition(item, condition) for item in data]
 
 
@@ -207,7 +207,8 @@ def test_nothing_is_unpickled_or_executed(queue: fq.FusionQueue, monkeypatch) ->
 
     from fusionq.cache.condition import is_condition
 
-    run(PROGRAM, queue)
+    conditional = changed(second=SECOND.replace("a[i]", "a[i % 7]"))
+    run(conditional, queue)
     forget()
     evaluated: list[object] = []
     original = builtins.compile
@@ -222,17 +223,17 @@ def test_nothing_is_unpickled_or_executed(queue: fq.FusionQueue, monkeypatch) ->
 
     for module, name in ((pickle, "loads"), (pickle, "load"), (marshal, "loads")):
         monkeypatch.setattr(module, name, forbidden)
-    from fusionq.planning import validity
+    from fusionq.analysis import validity
 
     validity._compiled.cache_clear()
     monkeypatch.setattr(builtins, "compile", watched)
-    assert run(PROGRAM, queue).cache == "disk"
+    assert run(conditional, queue).cache == "disk"
     assert evaluated
     assert all(isinstance(text, str) and is_condition(text, names()) for text in evaluated)
 
 
 def names() -> set[str]:
-    return {f"{letter}{k}" for letter in "abcdefghijklmnopqrstuvwxyz" for k in range(50)}
+    return {f"{kind}{k}" for kind in "ns" for k in range(50)} | {"size"}
 
 
 # ------------------------------------------------------------------------------ programs

@@ -12,6 +12,8 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 import numpy as np
 import pytest
 
+from fusionq.analysis import validity
+from fusionq.analysis.validity import Condition, Source, Validity
 from fusionq.cache.entries import CheckedKernel
 from fusionq.cache.serialise import MalformedData, decode, encode
 from fusionq.codegen import device_source
@@ -20,9 +22,8 @@ from fusionq.ir import nodes
 from fusionq.ir.nodes import Const, Kernel
 from fusionq.ir.types import FLOAT32, INT64
 from fusionq.passes import sources
-from fusionq.planning import plan, validity
+from fusionq.planning import plan
 from fusionq.planning.plan import Plan
-from fusionq.planning.validity import Source, Validity
 
 KEPT = (Plan, CheckedKernel, DeviceSource)
 """What entries hold."""
@@ -247,6 +248,6 @@ def test_types_that_data_cannot_tell_are_refused(hint: Any) -> None:
 def test_validity_comes_back_as_it_was() -> None:
     value = Validity(
         (("n", (Source(0, None, 0), Source(1, 2, None))),), (("n", 3),), (("n", 2**40),),
-        "(n >= 3)", ((Source(0, 1, None), -1),),
+        (Condition("size >= 3", ("size",), (("n",),)),), ((Source(0, 1, None), -1),),
     )  # fmt: skip
     assert round_trip(Validity, value) == value

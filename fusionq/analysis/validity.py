@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -12,6 +13,9 @@ from fusionq.analysis.submission import ArrayArgument, ScalarArgument, Submissio
 
 if TYPE_CHECKING:
     from fusionq.analysis.list_analysis import ListAnalysis
+
+
+_NAME = re.compile(r"[a-z]\w*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,18 +42,35 @@ class Source:
 
 
 @dataclass(frozen=True, slots=True)
+class Condition:
+    """``text``, a Python expression over ``names``, is true with the symbols of each of ``uses`` in
+    their place: proofs that differ in their symbols only share a text."""
+
+    text: str
+    names: tuple[str, ...]
+    uses: tuple[tuple[str, ...], ...]
+
+    def holds(self, values: Mapping[str, int]) -> bool:
+        """Whether it is true of all uses, whose symbols have these ``values``."""
+        holds = _compiled(self.text)
+        return all(
+            holds({name: values[symbol] for name, symbol in zip(self.names, use, strict=True)})
+            for use in self.uses
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class Validity:
     """What the proofs behind a plan rest on.
 
     ``sources``: the places that each symbol stands for, all equal.  ``pinned``: symbols that
     must keep their value.  ``limits``: the largest magnitude without overflow.
-    ``condition``: a Python expression over the symbols.
     """
 
     sources: tuple[tuple[str, tuple[Source, ...]], ...]
     pinned: tuple[tuple[str, int], ...]
     limits: tuple[tuple[str, int], ...]
-    condition: str
+    conditions: tuple[Condition, ...] = ()
     constants: tuple[tuple[Source, int], ...] = ()
     """Integer scalars that the kernels have as constants."""
 
@@ -82,7 +103,7 @@ class Validity:
         return (
             all(values[name] == value for name, value in self.pinned)
             and all(abs(values[name]) <= limit for name, limit in self.limits)
-            and bool(_compiled(self.condition)(values))
+            and all(condition.holds(values) for condition in self.conditions)
         )
 
 
@@ -104,20 +125,30 @@ def validity_of(
     }
     sources = _sources(analysis, large.keys() | analysis.proofs.symbols_of_conditions())
     used = tuple(name for name in symbols.names if name in sources)
+    texts = [
+        python_condition(values) if inside else f"not ({python_condition(values)})"
+        for values, inside in analysis.proofs.conditions
+    ]
+    texts += [f"{name} >= {least} or {name} <= -{least}" for name, least in large.items()]
     return Validity(
         sources=tuple((name, sources[name]) for name in used),
         pinned=tuple((n, symbols.values[n]) for n in used if n in analysis.pinned),
         limits=tuple((n, symbols.bound(n)) for n in used),
-        condition=" and ".join(
-            [
-                f"({python_condition(values)})" if inside else f"not ({python_condition(values)})"
-                for values, inside in analysis.proofs.conditions
-            ]
-            + [f"({name} >= {least} or {name} <= -{least})" for name, least in large.items()]
-        )
-        or "True",
+        conditions=tuple(_condition(text, used) for text in dict.fromkeys(texts)),
         constants=constants,
     )
+
+
+def _condition(text: str, symbols: Collection[str]) -> Condition:
+    """``text`` about those of ``symbols`` that it names."""
+    mentioned = set(_NAME.findall(text))
+    names = tuple(name for name in symbols if name in mentioned)
+    return Condition(text, names, (names,))
+
+
+def between(name: str, low: int, beyond: int) -> Condition:
+    """That a symbol is ``low`` or more and below ``beyond``."""
+    return Condition(f"{low} <= size < {beyond}", ("size",), ((name,),))
 
 
 def size_order(size: int, bits: int = 3) -> tuple[int, int]:
@@ -143,7 +174,7 @@ def for_this_order(validity: Validity, submissions: Sequence[Submission]) -> Val
         for name, places in validity.sources
         if places[0].dim is not None and places[0].value(submissions) == largest
     )
-    return replace(validity, condition=f"({validity.condition}) and {low} <= {name} < {beyond}")
+    return replace(validity, conditions=(*validity.conditions, between(name, low, beyond)))
 
 
 def _sources(analysis: ListAnalysis, asked_for: Collection[str]) -> dict[str, tuple[Source, ...]]:
@@ -170,11 +201,11 @@ def _floord(numerator: int, denominator: int) -> int:
 
 
 @lru_cache(maxsize=1024)
-def _compiled(condition: str) -> Callable[[Mapping[str, int]], bool]:
-    code = compile(condition, "<validity>", "eval")
-    names: dict[str, Any] = {"floord": _floord, "min": min, "max": max}
+def _compiled(text: str) -> Callable[[Mapping[str, int]], bool]:
+    code = compile(text, "<validity>", "eval")
+    known: dict[str, Any] = {"floord": _floord, "min": min, "max": max}
 
     def holds(values: Mapping[str, int]) -> bool:
-        return cast(bool, eval(code, names, dict(values)))
+        return cast(bool, eval(code, known, dict(values)))
 
     return holds

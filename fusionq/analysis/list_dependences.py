@@ -1,0 +1,223 @@
+"""The dependences of a list, each submission compared with those only that still matter.
+
+A dependence on a submission follows from others where everything of it that a third one, between
+the two, writes anew is all that it touched: what comes later depends on the third, and that on the
+first.  So an access *lives* until what it touched has been written again, and a submission is
+compared with accesses that live: the last writers of its memory and the readers since.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+
+from fusionq.analysis.dependence import (
+    KINDS,
+    Accessed,
+    Between,
+    Found,
+    Unions,
+    accesses_of,
+    between,
+    dependences_between,
+)
+from fusionq.analysis.list_analysis import ListAnalysis
+from fusionq.analysis.overwritten import is_overwritten, writes_within
+from fusionq.analysis.questions import Questions
+from fusionq.analysis.scope import DependenceKind
+
+FEWEST_COMPARED, ALL_COMPARED = 64, 40_000
+"""Submissions that one is compared with: as many as it takes where a list is short, so that
+``ALL_COMPARED`` pairs are enough for it, and ``FEWEST_COMPARED`` in any case."""
+
+MOST_WRITERS = 16
+"""Different kinds of writers of one memory whose elements are compared."""
+
+
+@dataclass
+class _Live:
+    """The accesses of a submission to one memory, by position, that still matter."""
+
+    reads: set[int]
+    writes: set[int]
+
+
+@dataclass
+class _Memory:
+    """What a list does to one memory: the live accesses by submission; a writer for each way in
+    which it is written; and which of these ways write all that any of them does."""
+
+    live: dict[int, _Live] = field(default_factory=dict)
+    writers: dict[Hashable, int] = field(default_factory=dict)
+    overwrites: dict[Hashable, bool] = field(default_factory=dict)
+    unknown: int | None = None
+    """The last submission that was not compared with all that it would have to be."""
+
+
+def direct_dependences(questions: Questions) -> list[tuple[Found, ...]]:
+    """For each submission its dependences on earlier ones that do not follow from others, in order
+    of the producers; scope ``NONE`` where memory is shared but no element is."""
+    return _Finder(questions).run()
+
+
+class _Finder:
+    def __init__(self, questions: Questions) -> None:
+        self.questions = questions
+        self.unions = Unions()
+        self.memories: dict[int, _Memory] = {}
+        self.accesses = [accessed(questions, s) for s in range(len(questions.submissions))]
+        self.uses = [_uses(accesses) for accesses in self.accesses]
+        for s, uses in enumerate(self.uses):
+            for group, use in uses.items():
+                memory = self.memories.setdefault(group, _Memory())
+                if use.writes:
+                    memory.writers.setdefault(self._way(s, group), s)
+        self.most = max(FEWEST_COMPARED, ALL_COMPARED // max(len(self.uses), 1))
+
+    def run(self) -> list[tuple[Found, ...]]:
+        return [self._consumer(s) for s in range(len(self.uses))]
+
+    def _consumer(self, s: int) -> tuple[Found, ...]:
+        own = self.uses[s]
+        producers = sorted(
+            {
+                p
+                for group, use in own.items()
+                for p, live in self.memories[group].live.items()
+                if live.writes or (use.writes and live.reads)
+            }
+        )
+        if len(producers) > self.most:
+            found = [self._unknown(p, s, group) for p in producers for group in self._shared(p, s)]
+            for group in own:
+                memory = self.memories[group]
+                memory.live.clear()
+                memory.unknown = s
+            return tuple(found)
+        found = [
+            self._unknown(self.memories[group].unknown, s, group)
+            for group in own
+            if self.memories[group].unknown is not None
+        ]
+        for p in producers:
+            of_pair, overwritten = self._of_pair(p, s)
+            found += [replace(f, producer=p, consumer=s) for f in of_pair]
+            for group, use in self.uses[p].items():
+                live = self.memories[group].live.get(p)
+                if live is not None and not overwritten.isdisjoint(use.reads | use.writes):
+                    live.reads -= overwritten
+                    live.writes -= overwritten
+                    if not live.reads and not live.writes:
+                        del self.memories[group].live[p]
+        for group, use in own.items():
+            memory = self.memories[group]
+            if use.writes and self._overwrites_all(memory, s, group):
+                memory.live.clear()
+            memory.live[s] = _Live(set(use.reads), set(use.writes))
+        return tuple(found)
+
+    def _of_pair(self, p: int, s: int) -> tuple[Sequence[Found], frozenset[int]]:
+        """The dependences of ``s`` on ``p``, and the accesses of ``p``, by position, all of whose
+        elements ``s`` writes."""
+        questions, pair = self.questions, (p, s)
+        first, second = self.accesses[p], self.accesses[s]
+
+        def compare(a: int, b: int) -> Between:
+            return questions.ask(
+                pair,
+                ("between", a, b),
+                lambda analysis: between(analysis, 0, a, 1, b),
+                ((first[a].argument,), (second[b].argument,)),
+            )
+
+        def answer(_: ListAnalysis) -> tuple[Sequence[Found], frozenset[int]]:
+            overwritten = set()
+            for k, a in enumerate(first):
+                others = tuple(b.argument for b in second if b.group == a.group)
+                question = ("overwritten", k), partial(is_overwritten, position=k)
+                if questions.ask(pair, *question, ((a.argument,), others)):
+                    overwritten.add(k)
+            found = dependences_between(0, 1, first, second, compare, self.unions)
+            return found, frozenset(overwritten)
+
+        return questions.ask(pair, "dependences", answer)
+
+    def _shared(self, producer: int, consumer: int) -> list[int]:
+        return [group for group in self.uses[consumer] if group in self.uses[producer]]
+
+    def _way(self, s: int, group: int) -> Hashable:
+        """Equal for submissions that write the same elements of a memory."""
+        questions = self.questions
+        own = tuple(m for m in questions.memory(s) if m[1] == group)
+        integers = questions.integers(s)
+        if integers and not questions.ask((s,), "writes depend on scalars", _scalar_writes):
+            integers = ()
+        return questions.kind(s), own, integers
+
+    def _overwrites_all(self, memory: _Memory, s: int, group: int) -> bool:
+        """Whether a submission writes all elements that are ever written: nothing that came before
+        matters to what comes after it."""
+        if len(memory.writers) > MOST_WRITERS:
+            return False
+        way = self._way(s, group)
+        if way not in memory.overwrites:
+            memory.overwrites[way] = all(
+                other == way or self._writes_within(writer, s, group)
+                for other, writer in memory.writers.items()
+            )
+        return memory.overwrites[way]
+
+    def _writes_within(self, writer: int, s: int, group: int) -> bool:
+        within = self.questions.ask((writer, s), "writes within", writes_within)
+        return any(k in within for k, own, *_ in self.questions.memory(writer) if own == group)
+
+    def _unknown(self, producer: int | None, consumer: int, group: int) -> Found:
+        """A dependence between two submissions that share memory and are not compared."""
+        assert producer is not None
+        first, second = self.uses[producer][group], self.uses[consumer][group]
+        kind: DependenceKind = KINDS.get(
+            ("write" if first.writes else "read", "write" if second.writes else "read"), "WAW"
+        )
+        submissions = self.questions.submissions
+        return Found(
+            producer, consumer, first.argument, second.argument, kind, "UNKNOWN",
+            f"more than {self.most} submissions use this memory and nothing overwrites all of it: "
+            "they are too many to compare",
+            submissions[producer].ir.span, submissions[consumer].ir.span,
+        )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class _Use:
+    """The accesses of a submission to one memory, by position; an argument that they go to."""
+
+    argument: int
+    reads: frozenset[int]
+    writes: frozenset[int]
+
+
+def _uses(accesses: Sequence[Accessed]) -> dict[int, _Use]:
+    """What a submission does to each memory (alias group) that it touches."""
+    found: dict[int, tuple[int, set[int], set[int]]] = {}
+    for position, access in enumerate(accesses):
+        _, reads, writes = found.setdefault(access.group, (access.argument, set(), set()))
+        (reads if access.kind == "read" else writes).add(position)
+    return {
+        group: _Use(argument, frozenset(reads), frozenset(writes))
+        for group, (argument, reads, writes) in found.items()
+    }
+
+
+def accessed(questions: Questions, s: int) -> tuple[Accessed, ...]:
+    """The accesses of a submission, in program order."""
+    group_of = {k: group for k, group, *_ in questions.memory(s)}
+    accesses = questions.ask((s,), "accesses", lambda analysis: accesses_of(analysis, 0))
+    return tuple([replace(access, group=group_of[access.argument]) for access in accesses])
+
+
+def _scalar_writes(analysis: ListAnalysis) -> bool:
+    """Of a single submission: whether which elements it writes depends on integer scalars."""
+    _ = analysis.accesses
+    scalars = set(analysis.shapes[0].params.values())
+    return not scalars.isdisjoint(analysis.used_symbols(0, ("write",)))

@@ -1,0 +1,140 @@
+"""For which sizes and integer scalars all that was answered about the parts of a list holds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from fusionq.analysis.item_space import global_range
+from fusionq.analysis.submission import ArrayArgument, Submission
+from fusionq.analysis.symbols import Symbols
+from fusionq.analysis.validity import Condition, Source, Validity, between
+
+Place = tuple[int, int]
+"""A submission and the position of one of its scalar arguments."""
+
+
+class ListValidity:
+    """Collects what answers rest on; scalars that some answer takes to be equal share a symbol.
+
+    Equal sizes share one in any case: the structure of a list says which are equal.
+    """
+
+    def __init__(self, submissions: Sequence[Submission]) -> None:
+        self._submissions = submissions
+        self._answers: dict[int, tuple[Validity, bool, dict[tuple[int, ...], None]]] = {}
+        """Validities, whether they depend on scalars, and the submissions that they are about."""
+        self._between: dict[tuple[int, int, int], None] = {}
+
+    def add(self, validity: Validity, members: Sequence[int]) -> None:
+        """``validity`` is about ``members``, by their numbers among them."""
+        known = self._answers.get(id(validity))
+        if known is None:
+            known = self._answers[id(validity)] = validity, validity.depends_on_scalars, {}
+        elif not known[1]:
+            # Sizes are what they are in equal questions: of an answer that rests on them alone,
+            # one use says all.
+            return
+        known[2][tuple(members)] = None
+
+    def demand_between(self, extent: int, low: int, beyond: int) -> None:
+        """The size that is ``extent`` today has to be ``low`` or more and below ``beyond``."""
+        self._between[extent, low, beyond] = None
+
+    def result(self, constants: tuple[tuple[Source, int], ...] = ()) -> Validity:
+        """The validity of all answers, for kernels that have the scalars ``constants`` built in."""
+        sizes, sources = _sizes(self._submissions)
+        scalars = _Classes()
+        answers = [
+            (validity, members)
+            for validity, _, uses in self._answers.values()
+            for members in uses
+        ]
+        for validity, members in answers:
+            for _, places in validity.sources:
+                if places[0].dim is None:
+                    scalars.unite([_absolute(place, members) for place in places])
+        symbol_of: dict[Place, str] = {}
+        for number, equal in enumerate(scalars.classes()):
+            name = f"s{number}"
+            symbol_of.update(dict.fromkeys(equal, name))
+            sources[name] = tuple(Source(s, k, None) for s, k in equal)
+        pinned: dict[str, int] = {}
+        limits = {name: sizes.bound(name) for name in sizes.values}
+        uses: dict[tuple[str, tuple[str, ...]], dict[tuple[str, ...], None]] = {}
+        for validity, members in answers:
+            own = {
+                name: symbol_of[_absolute(places[0], members)]
+                if places[0].dim is None
+                else sizes.size(_shifted(places[0], members).value(self._submissions))
+                for name, places in validity.sources
+            }
+            pinned |= {own[name]: value for name, value in validity.pinned}
+            for name, limit in validity.limits:
+                limits[own[name]] = min(limit, limits.get(own[name], limit))
+            for condition in validity.conditions:
+                found = uses.setdefault((condition.text, condition.names), {})
+                for use in condition.uses:
+                    found[tuple(own[name] for name in use)] = None
+        conditions = [Condition(text, names, tuple(found)) for (text, names), found in uses.items()]
+        conditions += [
+            between(sizes.size(extent), low, beyond) for extent, low, beyond in self._between
+        ]
+        return Validity(
+            tuple(sources.items()),
+            tuple(pinned.items()),
+            tuple(limits.items()),
+            tuple(conditions),
+            constants,
+        )
+
+
+def _sizes(
+    submissions: Sequence[Submission],
+) -> tuple[Symbols, dict[str, tuple[Source, ...]]]:
+    """A symbol for each size, and the first place where it is found."""
+    symbols = Symbols()
+    sources: dict[str, tuple[Source, ...]] = {}
+    for s, submission in enumerate(submissions):
+        for dim, extent in enumerate(global_range(submission)):
+            sources.setdefault(symbols.size(extent), (Source(s, None, dim),))
+        for k, argument in enumerate(submission.arguments):
+            if isinstance(argument, ArrayArgument):
+                for dim, extent in enumerate(argument.shape):
+                    sources.setdefault(symbols.size(extent), (Source(s, k, dim),))
+    return symbols, sources
+
+
+def _shifted(source: Source, members: Sequence[int]) -> Source:
+    return Source(members[source.submission], source.argument, source.dim)
+
+
+def _absolute(source: Source, members: Sequence[int]) -> Place:
+    assert source.argument is not None
+    return members[source.submission], source.argument
+
+
+class _Classes:
+    """Places in classes of equal ones (union-find)."""
+
+    def __init__(self) -> None:
+        self._root: dict[Place, Place] = {}
+
+    def _find(self, place: Place) -> Place:
+        root = self._root
+        while root[place] != place:
+            root[place] = place = root[root[place]]
+        return place
+
+    def unite(self, places: Sequence[Place]) -> None:
+        for place in places:
+            self._root.setdefault(place, place)
+        for place in places[1:]:
+            low, high = sorted((self._find(places[0]), self._find(place)))
+            self._root[high] = low
+
+    def classes(self) -> list[list[Place]]:
+        """The classes, by their first places."""
+        found: dict[Place, list[Place]] = {}
+        for place in sorted(self._root):
+            found.setdefault(self._find(place), []).append(place)
+        return list(found.values())

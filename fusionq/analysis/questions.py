@@ -1,0 +1,217 @@
+"""Questions about a few submissions of a list; equal ones are answered once.
+
+Two questions are equal if their submissions run the same kernels over the same ranges with arrays
+of the same layouts, share memory in the same way, and their integer scalars are equal where those
+of the other question are.  What an answer took for granted of the scalars' values is kept with it:
+it serves other values for which that holds too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+from typing import TypeVar, cast
+
+from fusionq.analysis.aliasing import Place, ViewPlace
+from fusionq.analysis.list_analysis import KernelsRead, ListAnalysis, analyse, places_of
+from fusionq.analysis.list_validity import ListValidity
+from fusionq.analysis.submission import Argument, ArrayArgument, ScalarArgument, Submission
+from fusionq.analysis.validity import Validity, validity_of
+
+T = TypeVar("T")
+
+Memory = tuple[int, int, int, ViewPlace | None]
+"""An array argument's position, and where it lies: group, view, and address in the group."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    value: object
+    validity: Validity
+    of_scalars: bool
+    """Whether it depends on scalars for which values the answer holds."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Shape:
+    """A submission as far as answers depend on it: ``kind`` (kernel, range, layouts; equal numbers
+    for equal ones), the memory of its array arguments, its integer scalars."""
+
+    kind: int
+    memory: tuple[Memory, ...]
+    integers: tuple[int, ...]
+
+
+_Structure = tuple[tuple[int, ...], tuple[int, ...], tuple[tuple[Memory, ...], ...]]
+"""The kinds of some submissions, which of their integer scalars are equal, where their arrays lie:
+equal where all questions about them are, but for scalars' values."""
+
+
+class Questions:
+    """The questions about one list, and the ``validity`` of all answers that were used."""
+
+    def __init__(self, submissions: Sequence[Submission]) -> None:
+        self.submissions = tuple(submissions)
+        self.place = places_of(self.submissions)
+        self.validity = ListValidity(self.submissions)
+        kinds: dict[Hashable, int] = {}
+        self._shapes = [
+            self._shape(s, submission, kinds) for s, submission in enumerate(self.submissions)
+        ]
+        self._analyses: dict[Hashable, ListAnalysis] = {}
+        self._read: dict[Hashable, KernelsRead] = {}
+        self._answers: dict[Hashable, list[_Answer]] = {}
+        self._inside: list[Validity] | None = None
+        """What the answers rest on that were used for the answer that is being found."""
+
+    def kind(self, submission: int) -> int:
+        """Equal for submissions that differ in their memory and scalars' values only."""
+        return self._shapes[submission].kind
+
+    def memory(self, submission: int) -> tuple[Memory, ...]:
+        """Where the array arguments of a submission lie."""
+        return self._shapes[submission].memory
+
+    def integers(self, submission: int) -> tuple[int, ...]:
+        """The values of a submission's integer scalars."""
+        return self._shapes[submission].integers
+
+    def ask(
+        self,
+        members: Sequence[int],
+        question: Hashable,
+        answer: Callable[[ListAnalysis], T],
+        arguments: Sequence[Sequence[int]] | None = None,
+    ) -> T:
+        """The ``answer`` to ``question`` about ``members``, by their numbers among the members;
+        the list's validity is what it rests on from then on.
+
+        It may depend on the memory of the given ``arguments`` of each member (None: all) only.
+        Finding an answer may take others, about the same members.
+        """
+        structure, integers = self._structure(members, arguments)
+        known = self._answers.setdefault((structure, question), [])
+        found = self._known(known, members) if integers else next(iter(known), None)
+        if found is None:
+            analysis = self._analysis(structure, integers, members).for_question()
+            outer, self._inside = self._inside, []
+            try:
+                value = answer(analysis)
+                validity = validity_of(analysis)
+                if self._inside:
+                    whole = ListValidity(analysis.submissions)
+                    for each in (validity, *self._inside):
+                        whole.add(each, range(len(members)))
+                    validity = whole.result()
+            finally:
+                self._inside = outer
+            found = _Answer(value, validity, validity.depends_on_scalars)
+            known.append(found)
+        if self._inside is not None:
+            self._inside.append(found.validity)
+        self.validity.add(found.validity, members)
+        return cast(T, found.value)
+
+    def _known(self, known: Sequence[_Answer], members: Sequence[int]) -> _Answer | None:
+        submissions = None
+        for answer in known:
+            if not answer.of_scalars:
+                return answer
+            if submissions is None:
+                submissions = [self.submissions[m] for m in members]
+            if answer.validity.holds(submissions):
+                return answer
+        return None
+
+    def _analysis(
+        self, structure: _Structure, integers: tuple[int, ...], members: Sequence[int]
+    ) -> ListAnalysis:
+        """The analysis of the members alone."""
+        key = structure, integers
+        found = self._analyses.get(key)
+        if found is None:
+            kinds, which, memory = structure
+            read = self._read.setdefault((kinds, which, integers), KernelsRead())
+            place = {
+                (position, argument): Place(group, view, lie)
+                for position, of_one in enumerate(memory)
+                for argument, group, view, lie in of_one
+            }
+            found = analyse([self.submissions[m] for m in members], place, read)
+            self._analyses[key] = found
+        return found
+
+    # ------------------------------------------------------------------------- structure
+    def _shape(
+        self, s: int, submission: Submission, kinds: dict[Hashable, int]
+    ) -> _Shape:
+        kind = (
+            submission.fingerprint,
+            submission.signature,
+            submission.ir.span,
+            submission.range,
+            tuple(_kind_of(argument) for argument in submission.arguments),
+        )
+        memory = tuple(
+            (k, place.group, place.view, place.by_address)
+            for k, argument in enumerate(submission.arguments)
+            if isinstance(argument, ArrayArgument)
+            for place in (self.place[s, k],)
+        )
+        integers = tuple(
+            int(a.value)
+            for a in submission.arguments
+            if isinstance(a, ScalarArgument) and a.type.is_integer
+        )
+        return _Shape(kinds.setdefault(kind, len(kinds)), memory, integers)
+
+    def _structure(
+        self, members: Sequence[int], arguments: Sequence[Sequence[int]] | None
+    ) -> tuple[_Structure, tuple[int, ...]]:
+        """The structure of the members, and the values of their integer scalars."""
+        shapes = [self._shapes[m] for m in members]
+        kinds = tuple([shape.kind for shape in shapes])
+        integers = tuple([value for shape in shapes for value in shape.integers])
+        equal: dict[int, int] = {}
+        which = tuple([equal.setdefault(value, len(equal)) for value in integers])
+        return (kinds, which, self._memory(shapes, arguments)), integers
+
+    def _memory(
+        self, shapes: Sequence[_Shape], arguments: Sequence[Sequence[int]] | None
+    ) -> tuple[tuple[Memory, ...], ...]:
+        """Where the arrays lie, groups and views in the order of their appearance here; addresses
+        from the first that appears."""
+        groups: dict[int, int] = {}
+        views: dict[tuple[int, int], int] = {}
+        origin: dict[int, int] = {}
+        found = []
+        for position, shape in enumerate(shapes):
+            memory = []
+            for argument, group, view, lie in shape.memory:
+                if arguments is not None and argument not in arguments[position]:
+                    continue
+                number = groups.setdefault(group, len(groups))
+                which = views.setdefault((group, view), len(views))
+                if lie is not None:
+                    start = origin.setdefault(group, lie.offset)
+                    lie = ViewPlace(lie.offset - start, lie.strides, lie.width)
+                memory.append((argument, number, which, lie))
+            found.append(tuple(memory))
+        return tuple(found)
+
+
+def _kind_of(argument: Argument) -> Hashable:
+    """What a kind of submission has of an argument."""
+    match argument:
+        case ArrayArgument():
+            return (
+                argument.shape,
+                argument.strides,
+                argument.buffer_flag,
+                argument.access_flag,
+                argument.internal,
+            )
+        case _:
+            return None
+
+

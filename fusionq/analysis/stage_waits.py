@@ -1,0 +1,149 @@
+"""Which earlier stages a stage of a persistent kernel has to wait for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from typing import TypeVar
+
+import islpy as isl
+
+from fusionq.analysis.dependence import Found
+from fusionq.analysis.list_analysis import ListAnalysis, kernel_shape
+from fusionq.analysis.questions import Questions
+from fusionq.analysis.stage_relations import Relation, StageItems, is_implied, relation_between
+from fusionq.analysis.symbols import Symbols
+
+T = TypeVar("T")
+
+Answer = Callable[[ListAnalysis, tuple[StageItems, ...]], T]
+"""Answers a question about some stages, whose members are the submissions of the analysis."""
+
+
+class StageRelations:
+    """The relations between the ``stages`` of a list whose submissions have the direct
+    ``dependences``; equal questions are answered once.
+
+    A dependence that follows from others does so for work-items too: what a stage waits for has
+    waited for it.
+    """
+
+    def __init__(
+        self,
+        questions: Questions,
+        stages: Sequence[StageItems],
+        dependences: Sequence[Sequence[Found]],
+    ) -> None:
+        self.questions = questions
+        self.stages = tuple(stages)
+        stage_of = {s: k for k, stage in enumerate(stages) for s in stage.members}
+        self._producers = [
+            sorted(
+                {
+                    stage_of[d.producer]
+                    for s in stage.members
+                    for d in dependences[s]
+                    if d.scope != "NONE" and d.producer in stage_of
+                }
+                - {k},
+                reverse=True,
+            )
+            for k, stage in enumerate(stages)
+        ]
+
+    def producers(self, stage: int) -> list[int]:
+        """The earlier stages on which ``stage`` depends directly, the latest first."""
+        return [p for p in self._producers[stage] if self.between(p, stage) is not None]
+
+    def between(self, producer: int, consumer: int) -> Relation | None:
+        """The relation from the consumer's to the producer's work-items, in the symbols of their
+        submissions; None if they need not wait for each other, whatever the sizes."""
+        return self.ask((producer, consumer), "relation", _between)
+
+    def covered(self, producer: int, through: int, consumer: int) -> bool:
+        """Whether a consumer's work-item that waits for those of ``through`` that it is related
+        to, which waited for those of ``producer``, need not wait for ``producer`` itself."""
+        stages = producer, through, consumer
+        needed, near, far = (
+            self.between(*pair)
+            for pair in ((producer, consumer), (through, consumer), (producer, through))
+        )
+        if needed is None or near is None or far is None:
+            return needed is None
+        relations = {(0, 2): needed, (1, 2): near, (0, 1): far}
+        return self.ask(
+            stages,
+            ("covered", *map(id, relations.values())),
+            lambda analysis, of_three: _covered(analysis, of_three, relations),
+        )
+
+    def waits(self) -> list[list[int]]:
+        """For each stage the earlier ones that it has to wait for itself, latest first: those on
+        which it depends and for which waiting for others does not do."""
+        found: list[list[int]] = []
+        for consumer in range(len(self.stages)):
+            direct: list[int] = []
+            for producer in self.producers(consumer):
+                if not any(self.covered(producer, through, consumer) for through in direct):
+                    direct.append(producer)
+            found.append(direct)
+        return found
+
+    def members(self, stages: Sequence[int]) -> tuple[int, ...]:
+        """The submissions of some stages, stage by stage."""
+        return tuple([s for k in stages for s in self.stages[k].members])
+
+    def ask(self, stages: Sequence[int], question: Hashable, answer: Answer[T]) -> T:
+        """The ``answer`` to ``question`` about some stages."""
+        modes = tuple([(len(self.stages[k].members), self.stages[k].mode) for k in stages])
+
+        def asked(analysis: ListAnalysis) -> T:
+            return answer(analysis, self._renumbered(stages))
+
+        return self.questions.ask(self.members(stages), (question, modes), asked)
+
+    def _renumbered(self, stages: Sequence[int]) -> tuple[StageItems, ...]:
+        """The stages with their members' numbers among the members of all of them."""
+        found = []
+        first = 0
+        for k in stages:
+            stage = self.stages[k]
+            count = len(stage.members)
+            found.append(StageItems(tuple(range(first, first + count)), stage.mode, stage.extents))
+            first += count
+        return tuple(found)
+
+
+def _between(analysis: ListAnalysis, stages: tuple[StageItems, ...]) -> Relation | None:
+    return relation_between(analysis, *stages)
+
+
+def _covered(
+    analysis: ListAnalysis,
+    stages: tuple[StageItems, ...],
+    relations: Mapping[tuple[int, int], Relation],
+) -> bool:
+    """Whether the first of three stages is covered for the third by the second; ``relations`` has
+    those of pairs, by the stages' numbers."""
+    needed, near, far = (
+        _in_symbols(analysis, [stages[k] for k in pair], relation.items)
+        for pair, relation in relations.items()
+    )
+    return is_implied(analysis.symbols.context, needed, near, far)
+
+
+def _in_symbols(
+    analysis: ListAnalysis, stages: Sequence[StageItems], items: isl.Map
+) -> isl.Map:
+    """``items``, in the symbols of some of the stages alone, in those of ``analysis``."""
+    own = Symbols()
+    for stage in stages:
+        for s in stage.members:
+            kernel_shape(analysis.submissions[s], own)
+    names = own.renamed_in(analysis.symbols)
+    for prefix in ("other_", ""):  # a name may be another's: first none of both
+        for position in range(items.dim(isl.dim_type.param)):
+            name = items.get_dim_name(isl.dim_type.param, position)
+            assert name is not None
+            new = f"other_{name}" if prefix else names[name.removeprefix("other_")]
+            items = items.set_dim_name(isl.dim_type.param, position, new)
+    return items

@@ -1,0 +1,67 @@
+"""Work-group sizes for dependences between different work-items of a stage."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from fusionq.analysis.dependence import Found
+from fusionq.analysis.item_space import ItemSpace, Mode
+from fusionq.analysis.questions import Questions
+from fusionq.analysis.work_groups import Tiles, candidates, stays_inside, tiles_of
+from fusionq.base.target import Target
+
+
+def group_sizes(
+    questions: Questions,
+    crossing: Iterable[Found],
+    space: ItemSpace,
+    extents: Sequence[int],
+    target: Target,
+) -> Iterator[tuple[int, ...]]:
+    """Work-group sizes worth a try, for dependences that have to stay inside work-groups."""
+    tiles = (_tiles(questions, found, space.mode) for found in crossing)
+    return candidates(tiles, space, extents, target)
+
+
+def keeps_inside(
+    questions: Questions, crossing: Iterable[Found], mode: Mode, local: tuple[int, ...]
+) -> bool:
+    """Whether all of ``crossing`` stay inside work-groups of ``local`` when submissions meet in
+    ``mode``."""
+    return all(_stays(questions, found, mode, local) for found in crossing)
+
+
+def different(questions: Questions, crossing: Iterable[Found]) -> tuple[Found, ...]:
+    """``crossing`` without those about which all answers are the same as about another."""
+    return tuple({key_of(questions, found): found for found in crossing}.values())
+
+
+def key_of(questions: Questions, found: Found) -> object:
+    """Equal for dependences about which all answers are the same."""
+    pair = found.producer, found.consumer
+    scalars = any(questions.integers(s) for s in pair)
+    return id(found.items), pair if scalars or found.items is None else ()
+
+
+def _tiles(questions: Questions, found: Found, mode: Mode) -> Tiles | None:
+    items = found.items
+    if items is None:
+        return None
+    return questions.ask(
+        (found.producer, found.consumer),
+        ("tiles", id(items), mode),
+        lambda analysis: tiles_of(analysis, items, mode),
+        ((), ()),
+    )
+
+
+def _stays(questions: Questions, found: Found, mode: Mode, local: tuple[int, ...]) -> bool:
+    items = found.items
+    if items is None:
+        return False
+    return questions.ask(
+        (found.producer, found.consumer),
+        ("inside", id(items), mode, local),
+        lambda analysis: stays_inside(analysis, items, mode, local),
+        ((), ()),
+    )

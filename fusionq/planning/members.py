@@ -1,0 +1,97 @@
+"""The submissions of a stage, as far as it matters which others may join them."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+from fusionq.analysis.item_space import global_range
+from fusionq.analysis.questions import Questions
+from fusionq.analysis.submission import ArrayArgument, Submission
+from fusionq.ir.walk import local_bytes
+from fusionq.planning.work import work_of
+
+
+@dataclass
+class _Counted:
+    """How many members there are of a kind, and the first of them."""
+
+    first: int
+    count: int = 0
+
+
+class Members:
+    """Submissions that run together.  What is asked about them is asked of one of each kind, so
+    that it costs no more where a stage has many."""
+
+    def __init__(self, questions: Questions, submissions: Sequence[int] = ()) -> None:
+        self._questions = questions
+        self._kinds: dict[int, _Counted] = {}
+        self._works: dict[Hashable, _Counted] = {}
+        self._memory: dict[tuple[int, int], tuple[int, int]] = {}
+        self.numbers: list[int] = []
+        self.local_bytes = 0
+        """Local memory that a work-group takes for all of them."""
+        for s in submissions:
+            self.add(s)
+
+    def add(self, s: int) -> None:
+        """One more, the last."""
+        questions = self._questions
+        self.numbers.append(s)
+        kind = questions.kind(s)
+        self.local_bytes += local_bytes(questions.submissions[s].ir)
+        self._kinds.setdefault(kind, _Counted(s)).count += 1
+        self._works.setdefault((kind, questions.integers(s)), _Counted(s)).count += 1
+        for k, group, view, _ in questions.memory(s):
+            nbytes, count = self._memory.get((group, view), (0, 0))
+            argument = questions.submissions[s].arguments[k]
+            assert isinstance(argument, ArrayArgument)
+            nbytes = nbytes or prod(argument.shape) * argument.dtype.nbytes
+            self._memory[group, view] = nbytes, count + 1
+
+    def remove_last(self) -> None:
+        """Undo the last ``add``."""
+        questions = self._questions
+        s = self.numbers.pop()
+        kind = questions.kind(s)
+        self.local_bytes -= local_bytes(questions.submissions[s].ir)
+        _uncount(self._kinds, kind)
+        _uncount(self._works, (kind, questions.integers(s)))
+        for _, group, view, _ in questions.memory(s):
+            nbytes, count = self._memory[group, view]
+            self._memory[group, view] = nbytes, count - 1
+            if count == 1:
+                del self._memory[group, view]
+
+    @property
+    def different(self) -> list[Submission]:
+        """One of each kind, in order."""
+        return [self._questions.submissions[kind.first] for kind in self._kinds.values()]
+
+    @property
+    def work(self) -> float:
+        """Scalar operations of all of them."""
+        submissions = self._questions.submissions
+        return sum(each.count * work_of(submissions[each.first]) for each in self._works.values())
+
+    @property
+    def memory_bytes(self) -> int:
+        """Bytes of their arrays, each once."""
+        return sum(nbytes for nbytes, _ in self._memory.values())
+
+    def idle(self, items: int) -> int:
+        """How often, of ``items`` work-items, one has nothing to do for one of them."""
+        submissions = self._questions.submissions
+        return sum(
+            kind.count * (items - global_range(submissions[kind.first]).size)
+            for kind in self._kinds.values()
+        )
+
+
+def _uncount(table: dict[Any, _Counted], key: Hashable) -> None:
+    table[key].count -= 1
+    if not table[key].count:
+        del table[key]

@@ -1,0 +1,92 @@
+"""The kernels of a list's stages; stages that are alike have one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+
+from fusionq.analysis.item_space import largest
+from fusionq.analysis.list_analysis import ListAnalysis
+from fusionq.analysis.questions import Questions
+from fusionq.base.options import FusionOptions
+from fusionq.ir.nodes import Barrier
+from fusionq.passes.fuse import FusedKernel
+from fusionq.passes.pipeline import fused_kernel
+from fusionq.passes.sources import ParamSource
+from fusionq.passes.symbol_sources import of_members
+from fusionq.planning.plan import StagePlan
+from fusionq.planning.promotion import Moved
+from fusionq.planning.stages import Stage, barriers_of
+
+
+class StageKernels:
+    """Makes them for a list by ``options``, with the values ``fixed`` for some scalar arguments
+    (submission and position)."""
+
+    def __init__(
+        self, questions: Questions, options: FusionOptions, fixed: Mapping[tuple[int, int], int]
+    ) -> None:
+        self._questions = questions
+        self._every_barrier = options.barriers == "all"
+        self._fixed: dict[int, dict[int, int]] = {}
+        for (s, k), value in fixed.items():
+            self._fixed.setdefault(s, {})[k] = value
+
+    def fused(self, stage: Stage, moved: Sequence[Moved]) -> FusedKernel:
+        """The submissions of a stage as one kernel, with the views ``moved`` out of global
+        memory.  The same object for stages that are alike, but for its sources."""
+        members = stage.members
+        position = {s: k for k, s in enumerate(members)}
+        before = members[1:] if self._every_barrier else barriers_of(stage)
+        barriers = tuple(position[s] for s in before)
+        constants = {
+            (number, k): value
+            for number, s in enumerate(members)
+            for k, value in self._fixed.get(s, {}).items()
+        }
+        views = tuple(
+            ((position[m.place[0]], m.place[1]), m, tuple(position[s] for s in m.users))
+            for m in moved
+        )
+        question = (
+            "kernel",
+            stage.space,
+            barriers,
+            tuple(constants.items()),
+            tuple((place, m.scope, id(m.footprint), users) for place, m, users in views),
+        )
+
+        def answer(analysis: ListAnalysis) -> FusedKernel:
+            promoted = {}
+            for place, m, users in views:
+                lies = analysis.place[place]
+                source = partial(_source, m.symbols, users)
+                promoted[lies.group, lies.view] = m.scope, m.footprint, source
+            return fused_kernel(
+                analysis,
+                range(len(members)),
+                stage.space,
+                dict.fromkeys(barriers, Barrier()),
+                promoted,
+                constants,
+            )
+
+        fused = self._questions.ask(members, question, answer)
+        sources = {name: of_members(source, members) for name, source in fused.sources.items()}
+        return FusedKernel(fused.kernel, sources, fused.views)
+
+    def plan(self, stage: Stage, fused: FusedKernel) -> StagePlan:
+        """The launch of a stage, whose kernel is ``fused``."""
+        return StagePlan(
+            submissions=stage.members,
+            kernel=fused.kernel,
+            sources=tuple(fused.sources[p.name] for p in fused.kernel.params),
+            geometry=largest(self._questions.submissions, stage.members),
+            mode=stage.space.mode,
+            local_range=stage.space.local_range,
+            boundary=stage.boundary,
+        )
+
+
+def _source(symbols: Mapping[str, ParamSource], users: Sequence[int], symbol: str) -> ParamSource:
+    return of_members(symbols[symbol], users)

@@ -1,0 +1,175 @@
+"""Questions about long lists: what is compared with what, what is answered once, and for which
+other lists an answer holds."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import fusionq as fq
+from fusionq.analysis import list_dependences, questions
+from fusionq.analysis.list_dependences import direct_dependences
+from fusionq.analysis.questions import Questions
+from fusionq.base.options import FusionOptions
+from fusionq.planning.planner import make_plan
+from tests.unit.lists import submissions
+from tests.unit.targets import TWO_CORES
+
+N = 32
+BIG = 5000
+"""More work-items than may run as one group."""
+
+
+@fq.kernel
+def twice(item: fq.Item, a, b):
+    i = item.get_id(0)
+    b[i] = a[i] * 2
+
+
+@fq.kernel
+def averaged(item: fq.Item, a, b):
+    i = item.get_id(0)
+    if i > 0 and i < item.get_range(0) - 1:
+        b[i] = a[i - 1] + a[i] + a[i + 1]
+
+
+@fq.kernel
+def shorter(item: fq.Item, d, k):
+    i = item.get_id(0)
+    j = item.get_id(1)
+    t = d[i, k] + d[k, j]
+    if t < d[i, j]:
+        d[i, j] = t
+
+
+@fq.kernel
+def row(item: fq.Item, d, k):
+    d[k, item.get_id(0)] = 1
+
+
+@fq.kernel
+def part(item: fq.Item, a, size, t):
+    a[size * t + item.get_id(0)] = 1
+
+
+def vector(n=N):
+    return np.zeros(n, np.float32)
+
+
+def in_turn(kernel, length):
+    a, b = vector(), vector()
+    return submissions(*((kernel, N, *((a, b) if s % 2 == 0 else (b, a))) for s in range(length)))
+
+
+def paths(length, n=N, first=0):
+    d = np.zeros((n, n), np.float32)
+    return submissions(*((shorter, (n, n), d, first + k) for k in range(length)))
+
+
+def pairs(listed):
+    found = direct_dependences(Questions(listed))
+    return [{d.producer for d in of_one} for of_one in found]
+
+
+# ------------------------------------------------------------------- what is compared
+@pytest.mark.parametrize("kernel", [twice, averaged])
+def test_two_buffers_in_turn(kernel):
+    """The elements at the ends are read by each and written by none."""
+    assert pairs(in_turn(kernel, 12))[3:] == [{s - 1, s - 2} for s in range(3, 12)]
+
+
+def test_an_update_in_place_depends_on_the_last():
+    assert pairs(paths(6)) == [set(), {0}, {1}, {2}, {3}, {4}]
+
+
+def test_what_was_read_matters_until_it_is_overwritten():
+    a, outs = vector(), [vector() for _ in range(3)]
+    readers = [(twice, N, a, out) for out in outs]
+    listed = submissions(*readers, (twice, N, outs[0], a), (twice, N, outs[1], a))
+    assert pairs(listed)[3:] == [{0, 1, 2}, {1, 3}]
+
+
+def test_what_is_written_in_part_stays():
+    a, b = vector(), vector()
+    listed = submissions((twice, N, b, a), (twice, N // 2, b, a), (twice, N, a, b))
+    assert pairs(listed)[2] == {0, 1}
+
+
+def test_too_many_are_not_compared(monkeypatch):
+    monkeypatch.setattr(list_dependences, "FEWEST_COMPARED", 3)
+    monkeypatch.setattr(list_dependences, "ALL_COMPARED", 0)
+    d = np.zeros((N, N), np.float32)
+    listed = submissions(*((row, N, d, k) for k in range(8)))
+    found = direct_dependences(Questions(listed))
+    scopes = [[(d.producer, d.scope) for d in of_one] for of_one in found]
+    assert scopes[3] == [(0, "NONE"), (1, "NONE"), (2, "NONE")]
+    assert scopes[4] == [(k, "UNKNOWN") for k in range(4)]
+    assert scopes[5] == [(4, "UNKNOWN")]
+    assert scopes[6] == [(4, "UNKNOWN"), (5, "NONE")]
+    assert "more than 3 submissions use this memory" in found[4][0].reason
+    plan = make_plan(listed, FusionOptions(strategy="fused"), TWO_CORES)
+    assert [s.submissions for s in plan.stages] == [(0, 1, 2, 3), (4,), (5, 6, 7)]
+
+
+# --------------------------------------------------------------- what is answered once
+@pytest.mark.parametrize("listed", [lambda n: in_turn(averaged, n), paths])
+def test_equal_questions_are_answered_once(monkeypatch, listed):
+    analysed = []
+    original = questions.analyse
+    monkeypatch.setattr(questions, "analyse", lambda *a: analysed.append(1) or original(*a))
+
+    def answers(length):
+        analysed.clear()
+        make_plan(listed(length), FusionOptions(strategy="megakernel"), TWO_CORES)
+        return len(analysed)
+
+    # With other scalars the kernels of single submissions are looked at, once for each.
+    each = 1 if listed is paths else 0
+    assert answers(28) <= answers(8) + each * 20
+
+
+def test_stages_that_are_alike_have_one_kernel():
+    a = [vector(BIG) for _ in range(9)]
+    calls = []
+    for k in range(4):
+        calls += [
+            (twice, BIG, a[2 * k], a[2 * k + 1]), (averaged, BIG, a[2 * k + 1], a[2 * k + 2])
+        ]  # fmt: skip
+    plan = make_plan(submissions(*calls), FusionOptions(strategy="sequence"), TWO_CORES)
+    members = [s.submissions for s in plan.stages]
+    assert members == [(0,), (1, 2), (3, 4), (5, 6), (7,)]
+    assert plan.stages[1].kernel is plan.stages[2].kernel is plan.stages[3].kernel
+    assert "3: averaged" in repr(plan.stages[2].numbered_kernel)
+    assert plan.stages[2].sources[0].submission == 3
+
+
+# --------------------------------------------------------------- for which lists it holds
+def test_other_scalars_of_the_same_kind():
+    plan = make_plan(paths(5), FusionOptions(), TWO_CORES)
+    assert plan.validity.holds(paths(5, first=7))
+    assert not plan.validity.holds(paths(5, first=N - 3))  # outside the array
+
+
+def test_scalars_that_were_equal_have_to_be():
+    d = np.zeros((N, N), np.float32)
+
+    def rows(*numbers):
+        return submissions(*((row, N, d, k) for k in numbers))
+
+    plan = make_plan(rows(3, 3, 4), FusionOptions(), TWO_CORES)
+    assert [d.scope for d in plan.dependences] == ["ITEM", "NONE"]
+    assert plan.validity.holds(rows(5, 5, 8))
+    assert not plan.validity.holds(rows(5, 6, 8))
+    assert not plan.validity.holds(rows(5, 5, 5))
+
+
+def test_a_pinned_scalar_keeps_its_value():
+    a = vector(8 * N)
+
+    def parts(*numbers):
+        return submissions(*((part, N, a, N, t) for t in numbers))
+
+    plan = make_plan(parts(0, 1, 2), FusionOptions(), TWO_CORES)
+    assert {d.scope for d in plan.dependences} == {"NONE"}
+    assert plan.validity.holds(parts(0, 1, 2))
+    assert not plan.validity.holds(parts(0, 1, 3))
