@@ -192,7 +192,9 @@ class _FormRun:
             yield self.variant(
                 AUTO, lambda: self.fused("auto").event, launches(report), report.strategy
             )
-        if self.program.loop is not None:
+        if NUMBA in self.skipped:
+            yield MissingVariant(NUMBA, "baseline", self.skipped[NUMBA])
+        elif self.program.loop is not None:
             self.tell("Numba", NUMBA)
             yield self.numba()
 

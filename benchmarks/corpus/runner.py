@@ -87,22 +87,24 @@ def _results(request: Request, limit: float, on_doing: OnDoing) -> Iterator[Form
     while request.forms:
         process = _Process(request)
         last = Event(request.forms[0])
-        ended: str | None = None
-        while ended is None:
-            found = process.event(limit)
-            if isinstance(found, str):
-                ended = found
-            elif found.result is not None:
-                yield FormResult.from_dict(found.result)
-                request = _without(request, found.form)
-                ended = "" if not request.forms else None
-            else:
-                last = found
-                text = f"{request.program}/{found.form}, {request.working_set}: {found.doing}"
-                on_doing(text)
-        process.end()
-        if not request.forms:
-            return
+        ended = ""
+        try:
+            while not ended:
+                found = process.event(limit)
+                if isinstance(found, str):
+                    ended = found
+                elif found.result is None:
+                    last = found
+                    where = f"{request.program}/{found.form}, {request.working_set}"
+                    on_doing(f"{where}: {found.doing}")
+                else:
+                    yield FormResult.from_dict(found.result)
+                    request = _without(request, found.form)
+                    if not request.forms:
+                        return
+                    last = Event(request.forms[0])
+        finally:
+            process.end()
         if last.candidate is None or last.candidate == "unfused":
             yield _nothing(request, last, ended)
             request = _without(request, last.form)

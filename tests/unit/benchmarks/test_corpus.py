@@ -128,7 +128,7 @@ def test_every_strategy_of_the_library_is_tried() -> None:
 
 
 def test_a_skipped_candidate_is_not_tried() -> None:
-    skipped = {"interior": {"auto": "too slow", "fused": "ended"}}
+    skipped = {"interior": {"auto": "too slow", "fused": "ended", "Numba, parallel": "ended"}}
     request = Request("wave_2d", ("interior",), "tiny", "reference", 1, skipped)
     (result,) = results_of(request)
     assert set(result.first_calls or ()) == {"unfused"}
@@ -232,6 +232,16 @@ def test_a_form_that_does_not_even_run_unfused_is_an_error(
     )
     assert wrong.error == "unfused: the process ended with code 1"
     assert right.error is None
+
+
+def test_a_process_that_ends_between_two_forms_costs_the_next_one_only(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    right, wrong = played(
+        monkeypatch, [done("guarded"), "the process ended with code 1"], [done("interior")]
+    )
+    assert (right.form, right.error) == ("guarded", None)
+    assert (wrong.form, wrong.error) == ("interior", "start: the process ended with code 1")
 
 
 # ------------------------------------------------------------------------------ command line
