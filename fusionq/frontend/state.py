@@ -190,8 +190,8 @@ class FunctionState:
         path has a value of that type."""
         if not (held.weak or held == wider.strong):
             self.kernel.notes[
-                f"{span}: {what} is {type_name(wider.strong)}, also where it is assigned a value of "
-                f"type {type_name(held)}, since other paths need it"
+                f"{span}: {what} is {type_name(wider.strong)}, also where it is assigned a value "
+                f"of type {type_name(held)}, since other paths need it"
             ] = None
 
     # --------------------------------------------------------------- conversions

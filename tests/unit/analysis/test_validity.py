@@ -10,7 +10,8 @@ import pytest
 import fusionq as fq
 from fusionq.analysis.list_analysis import analyse
 from fusionq.analysis.symbols import LEAST_BOUND
-from fusionq.planning.validity import (
+from fusionq.analysis.validity import (
+    Condition,
     Source,
     Validity,
     for_this_order,
@@ -39,9 +40,16 @@ def listed(kernel=shifted, n=10, by=3, length=None):
     return submissions((kernel, n, array, by, np.zeros(n)))
 
 
+def analysed(made):
+    """The analysis of submissions whose kernels have been read."""
+    analysis = analyse(made)
+    assert analysis.accesses
+    return analysis
+
+
 RANGE, LENGTH, BY = Source(0, None, 0), Source(0, 0, 0), Source(0, 1, None)
 HOLDS = Validity(
-    sources=(("n0", (RANGE, LENGTH)), ("s0", (BY,))), pinned=(), limits=(), condition="True"
+    sources=(("n0", (RANGE, LENGTH)), ("s0", (BY,))), pinned=(), limits=(), conditions=()
 )
 
 
@@ -82,22 +90,26 @@ def test_limits_are_of_magnitudes(by, wanted):
         assert limited.holds(listed(by=value)) is wanted
 
 
-def test_the_condition_is_about_the_symbols():
+def test_conditions_are_about_the_symbols():
     """``floord`` rounds down, of negative numbers too."""
-    halves = replace(HOLDS, condition="floord(s0, 2) == -2 and min(n0, 3) + max(n0, 3) == 13")
+    half = Condition("floord(k, 2) == -2", ("k",), (("s0",),))
+    sizes = Condition("min(n0, 3) + max(n0, 3) == 13", ("n0",), (("n0",),))
+    halves = replace(HOLDS, conditions=(half, sizes))
     assert [by for by in range(-6, 3) if halves.holds(listed(by=by))] == [-4, -3]
+    both = replace(HOLDS, conditions=(Condition("k < 5", ("k",), (("s0",), ("n0",))),))
+    assert both.holds(listed(n=4)) and not both.holds(listed(n=5)) and not both.holds(listed(n=4, by=7))
 
 
 # --------------------------------------------------------------------------- of analyses
 def test_without_questions_all_sizes_of_the_structure_are_served():
-    validity = validity_of(analyse(listed()))
-    assert validity.condition == "True" and validity.constants == ()
+    validity = validity_of(analysed(listed()))
+    assert validity.conditions == validity.constants == ()
     assert validity.holds(listed(n=1000, by=-7))
     assert not validity.holds(listed(by=LEAST_BOUND + 1))
 
 
 def test_what_was_asked_is_the_condition():
-    analysis = analyse(listed(scaled))
+    analysis = analysed(listed(scaled))
     (n,) = (analysis.symbols.size(10),)
     analysis.proofs.demand_between(n, 5, 20)
     analysis.pinned = {analysis.symbols.scalar(3)}
@@ -106,19 +118,19 @@ def test_what_was_asked_is_the_condition():
     assert [size for size in (4, 5, 19, 20) if validity.holds(listed(scaled, size))] == [5, 19]
     assert not validity.holds(listed(scaled, 10, 4))
     # Scalars that nothing rests on are no part of it.
-    assert not validity_of(analyse(listed(scaled))).scalars
+    assert not validity_of(analysed(listed(scaled))).scalars
 
 
 @pytest.mark.parametrize("value", [(1 << 40) + 5, -(1 << 40) - 5])
 def test_a_check_holds_for_scalars_that_are_as_large(value):
     """Smaller integers leave less open: what could not be proved is to be asked again."""
-    checked = validity_of(analyse(listed(scaled, by=value)), check=True)
+    checked = validity_of(analysed(listed(scaled, by=value)), check=True)
     assert checked.scalars == {1}
     for large in (value, 1 << 40, -(1 << 40), 3 << 40):
         assert checked.holds(listed(scaled, by=large))
     for small in (0, (1 << 40) - 1, 1 - (1 << 40), 1 << 39):
         assert not checked.holds(listed(scaled, by=small))
-    plain = validity_of(analyse(listed(scaled, by=value)))
+    plain = validity_of(analysed(listed(scaled, by=value)))
     assert plain.holds(listed(scaled, by=1)) and not plain.scalars
 
 
@@ -150,9 +162,10 @@ def test_a_plan_for_sizes_of_one_order():
 
     assert largest_extent(made(20, 300)) == 300
     assert largest_extent(made(20, 10)) == 20
-    validity = validity_of(analyse(made(20, 300)))
+    validity = validity_of(analysed(made(20, 300)))
     assert validity.holds(made(20, 30))
     ordered = for_this_order(validity, made(20, 300))
     assert [m for m in (30, 63, 64, 299) if ordered.holds(made(20, m))] == [64, 299]
-    kept = for_this_order(replace(validity, condition="False"), made(20, 300))
+    never = Condition("False", (), ((),))
+    kept = for_this_order(replace(validity, conditions=(never,)), made(20, 300))
     assert not kept.holds(made(20, 300))
