@@ -14,6 +14,7 @@ from fusionq.base.call_site import warn_aborted
 from fusionq.base.errors import DeviceError, FusionRefused
 from fusionq.base.options import UNFUSED, FusionOptions
 from fusionq.base.phases import add_seconds, timed
+from fusionq.base.recursion import room_for_recursion
 from fusionq.base.target import FloatMode
 from fusionq.cache.entries import keep_plans, keep_program, kept_plans, kept_program
 from fusionq.cache.plan_cache import PLANS, BuiltPlan
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from fusionq.report.model import CacheOutcome
 
 
+@room_for_recursion("a kernel of the list")
 def built_plan(
     backend: Backend,
     submissions: tuple[Submission, ...],
@@ -73,6 +75,7 @@ def built_plan(
     return built, outcome
 
 
+@room_for_recursion("a kernel of the list")
 def measured_plan(
     backend: Backend,
     submissions: tuple[Submission, ...],
@@ -141,6 +144,7 @@ def programs_of(
     return tuple(program_of(backend, s.kernel, options.fp, timings) for s in plan.stages)
 
 
+@room_for_recursion("the kernel")
 def program_of(
     backend: Backend, kernel: Kernel, fp: FloatMode, timings: dict[str, float]
 ) -> Program:

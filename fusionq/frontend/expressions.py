@@ -44,6 +44,9 @@ from fusionq.frontend.values import (
 from fusionq.ir.nodes import Assign, Const, Load, Logical, LogicalOp, Var
 from fusionq.ir.types import BOOL, WEAK_INT
 
+MOST_CHAINED = 100
+"""Operations of one chain, ``a + b + …``, that become one expression of the IR."""
+
 
 class Expressions(Operators):
     """Lowers expressions; what needs statements emits them before."""
@@ -284,10 +287,25 @@ class Expressions(Operators):
 
     # ----------------------------------------------------------------- operators
     def operation(self, node: ast.BinOp) -> Scalar:
-        if type(node.op) not in BINARY_OPERATORS:
-            self.fail(node, "@ is not supported", "Write the loops out.")
-        a, b = self.numbers(node.left, node.right)
-        return self.binary(BINARY_OPERATORS[type(node.op)], a, b, node)
+        """``a + b - c …``: from left to right, without recursion, and in pieces if it is long."""
+        operations: list[ast.BinOp] = []
+        first: ast.expr = node
+        while isinstance(first, ast.BinOp):
+            if type(first.op) not in BINARY_OPERATORS:
+                self.fail(first, "@ is not supported", "Write the loops out.")
+            operations.append(first)
+            first = first.left
+        result: Value = self.number(first)
+        for number, operation in enumerate(reversed(operations), 1):
+            position = len(self.block)
+            right = self.number(operation.right)
+            result = self.evaluated_before(position, result, operation.left)
+            left = self.scalar(result, operation.left)
+            op = BINARY_OPERATORS[type(operation.op)]
+            result = self.binary(op, left, right, operation)
+            if number % MOST_CHAINED == 0 and number < len(operations):
+                result = self.spilled(result, "partial", operation)
+        return self.scalar(result, node)
 
     def comparison(self, node: ast.Compare) -> Scalar:
         left, right = self.in_order([node.left, node.comparators[0]], self.value)
@@ -357,8 +375,10 @@ class Expressions(Operators):
     def logical_operation(self, node: ast.BoolOp, operand: Callable[[ast.expr], Scalar]) -> Scalar:
         op: LogicalOp = "and" if isinstance(node.op, ast.And) else "or"
         result = operand(node.values[0])
-        for following in node.values[1:]:
+        for number, following in enumerate(node.values[1:], 1):
             result = self.logical(op, result, partial(operand, following), node)
+            if number % MOST_CHAINED == 0:
+                result = self.spilled(result, "partial", node)
         return result
 
     def logical(

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any, Literal, NoReturn, overload
 
 from fusionq.base.errors import ArgumentError, KernelLanguageError
+from fusionq.base.recursion import room_for_recursion
 from fusionq.base.span import Span
 from fusionq.frontend.callees import Callee, callee_of
 from fusionq.frontend.captures import Captures
@@ -106,7 +107,7 @@ class KernelFunction:
     def _captured(self) -> Captures:
         captures = self._captures
         if captures is None:
-            with self._lock:
+            with self._lock, room_for_recursion(f"the kernel {self.name!r}"):
                 if self._captures is None:
                     self._captures = self._capture()
                 captures = self._captures
@@ -127,7 +128,7 @@ class KernelFunction:
         key = signature, regions
         kernel = self._specialisations.get(key)
         if kernel is None:
-            with self._lock:
+            with self._lock, room_for_recursion(f"the kernel {self.name!r}"):
                 kernel = self._specialisations.get(key)
                 if kernel is None:
                     source = self._source

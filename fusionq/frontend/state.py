@@ -51,6 +51,14 @@ ATOMS = (Const, Var, Param, Extent, ItemQuery)
 """Expressions that cost nothing to evaluate again."""
 
 
+class NotConstant(KernelLanguageError):
+    """A value has to be known at compile time; it would be if ``variables`` were."""
+
+    def __init__(self, message: str, variables: set[str]) -> None:
+        super().__init__(message)
+        self.variables = variables
+
+
 class KernelState:
     """What the kernel and the functions inlined into it share."""
 
@@ -297,11 +305,14 @@ class FunctionState:
         """The value of a compile-time integer, else an error."""
         if isinstance(value, Constant) and value.type.is_integer:
             return int(value.value)
-        self.fail(
+        error = self.error(
             node,
             f"{what} must be an integer constant",
-            "Write a literal, or a global or closure constant.",
+            "Write a literal, a global or closure constant, or the variable of a loop over a short "
+            "constant range without break and continue.",
         )
+        reads = subexpressions(value.expr) if isinstance(value, Runtime) else ()
+        raise NotConstant(str(error), {e.name for e in reads if isinstance(e, Var)})
 
 
 def reads_memory(expr: Expr) -> bool:

@@ -11,7 +11,7 @@ from fusionq.frontend.control_flow import ControlFlow, LoopExit, State
 from fusionq.frontend.draft import Draft, DraftFor, DraftIf, DraftWhile, Jump, negated
 from fusionq.frontend.operators import BINARY_OPERATORS
 from fusionq.frontend.source import assigned_names
-from fusionq.frontend.state import reads_memory
+from fusionq.frontend.state import NotConstant, reads_memory
 from fusionq.frontend.typing_rules import type_name
 from fusionq.frontend.values import (
     ArrayValue,
@@ -32,6 +32,10 @@ from fusionq.ir.walk import subexpressions
 
 _FIXED = (Const, Param, Extent, ItemQuery)
 """Expressions whose value never changes within a work-item."""
+
+
+MOST_UNROLLED = 64
+"""Iterations of a loop whose variable has to be known at compile time."""
 
 
 class Statements(ControlFlow):
@@ -274,16 +278,43 @@ class Statements(ControlFlow):
         start, stop, step = self.range_bounds(node.iter)
         name = node.target.id
 
+        own: list[str] = []
+
         def lower() -> LoopExit:
             assert self.env is not None
             variable = Var(INT64, self.fresh(name))
+            own.append(variable.name)
             self.env[name] = Binding(Runtime(WEAK_INT, variable), self.span(node))
             with self.nested() as body:
                 self.statements(node.body)
             self.block.append(DraftFor(variable.name, start, stop, step, body, self.span(node)))
             return LoopExit(body, True, variable, _iterations(start, stop, step))
 
-        self.loop(assigned_names([*node.body, node.target]), lower)
+        values = _iterations(start, stop, step)
+        if values is None or values[MOST_UNROLLED:] or _leaves(node.body):
+            self.loop(assigned_names([*node.body, node.target]), lower)
+            return
+        restore, before, known = self.snapshot(), self.env, self.path.facts
+        depth, regions = len(self.loops), len(self.open_regions)
+        try:
+            self.loop(assigned_names([*node.body, node.target]), lower)
+        except NotConstant as error:
+            if not error.variables & set(own):
+                raise
+            restore()
+            self.env, self.path.facts = before, known
+            del self.loops[depth:], self.open_regions[regions:]
+            self.unrolled(node, name, values)
+
+    def unrolled(self, node: ast.For, name: str, values: range) -> None:
+        """The loop's body once for each value of its variable."""
+        for value in values:
+            if self.env is None:
+                return
+            self.env = dict(self.env)
+            self.env[name] = Binding(Constant(WEAK_INT, value), self.span(node))
+            self.statements(node.body)
+
     def range_bounds(self, node: ast.expr) -> tuple[Expr, Expr, Expr]:
         """Start, stop and step of ``range(…)``."""
         call = node if isinstance(node, ast.Call) else None
@@ -371,3 +402,14 @@ def _iterations(start: Expr, stop: Expr, step: Expr) -> range | None:
     if isinstance(start, Const) and isinstance(stop, Const) and isinstance(step, Const):
         return range(int(start.value), int(stop.value), int(step.value))
     return None
+
+
+def _leaves(body: Sequence[ast.stmt]) -> bool:
+    """Whether a break or continue of a loop with this body is in it."""
+    for stmt in body:
+        if isinstance(stmt, (ast.Break, ast.Continue)):
+            return True
+        inner = [] if isinstance(stmt, (ast.For, ast.While)) else [getattr(stmt, "body", [])]
+        if any(_leaves(part) for part in [*inner, getattr(stmt, "orelse", [])]):
+            return True
+    return False

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from fusionq.analysis.submission import Submission
+from fusionq.base.recursion import room_for_recursion
 from fusionq.base.span import Span
 from fusionq.ir.nodes import Barrier, Block, Persistent
 from fusionq.ir.printer import print_expr, print_kernel
@@ -163,6 +164,7 @@ class ReportModel:
         return f"{choice} ({_MEASURED_WORDS[self.cache]})"
 
     @property
+    @room_for_recursion("a kernel of the list")
     def source(self) -> str:
         """The kernel of each launch as readable Python."""
         kernels = [print_kernel(stage.numbered_kernel).strip() for stage in self.plan.stages]

@@ -24,6 +24,7 @@ from fusionq.backends.base import Backend
 from fusionq.base.call_site import argument_labels, user_span
 from fusionq.base.errors import ArgumentError, DeviceError, KernelLanguageError
 from fusionq.base.phases import timed
+from fusionq.base.recursion import room_for_recursion
 from fusionq.base.span import Span
 from fusionq.base.target import Target
 from fusionq.cache.entries import MOST_VARIANTS, keep_check, kept_check
@@ -54,7 +55,7 @@ def admit(
     and KernelLanguageError; each with file and line.
     """
     span = user_span()
-    with _told_where(span):
+    with _told_where(span), room_for_recursion("the kernel"):
         with timed(timings, "frontend"):
             submission = _submission(backend, span, kernel, range, args)
         with timed(timings, "disk"):

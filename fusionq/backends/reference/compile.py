@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from types import CodeType
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,7 @@ import numpy as np
 from fusionq.backends.reference.groups import Steps, atomic
 from fusionq.backends.reference.memory import declared_array, new_bytes
 from fusionq.backends.reference.scalars import FUNCTIONS, Scalar, int64_range
+from fusionq.base.errors import DeviceError
 from fusionq.ir.nodes import (
     ArrayDecl,
     Assign,
@@ -76,8 +78,7 @@ _UNARY = {"neg": "-", "pos": "+", "not": "~", "invert": "~"}
 def compile_kernel(kernel: Kernel) -> Bind:
     """The kernel's function of its arguments (CheckedArray or NumPy scalar), see above."""
     compiler = _Compiler(kernel.name)
-    source = "\n".join(compiler.kernel(kernel))
-    exec(compile(source, f"<reference {kernel.name}>", "exec"), compiler.namespace)
+    exec(_compiled(compiler.kernel(kernel), kernel.name), compiler.namespace)
     bind: Bind = compiler.namespace["bind"]
     return bind
 
@@ -97,9 +98,21 @@ class ClosedForms:
 def compile_closed_forms(code: StageCode) -> ClosedForms:
     """The functions of a persistent kernel's stage."""
     compiler = _Compiler(code.kernel.name)
-    source = "\n".join(compiler.closed_forms(code))
-    exec(compile(source, f"<reference {code.kernel.name}>", "exec"), compiler.namespace)
+    exec(_compiled(compiler.closed_forms(code), code.kernel.name), compiler.namespace)
     return ClosedForms(compiler.namespace["extents"], compiler.namespace["waits"])
+
+
+def _compiled(lines: Iterable[str], kernel: str) -> CodeType:
+    """Generated source, compiled; DeviceError where it is nested deeper than Python allows."""
+    try:
+        return compile("\n".join(lines), f"<reference {kernel}>", "exec")
+    except (SyntaxError, RecursionError, MemoryError) as error:
+        raise DeviceError(
+            f"the kernel {kernel!r} is nested too deeply for the reference backend, whose kernels "
+            f"Python compiles ({error.__class__.__name__}: {error})\n"
+            "  Assign parts of the expression to variables, split deep branches into several "
+            "kernels, or run it on a SYCL device."
+        ) from None
 
 
 def _name(name: str) -> str:
@@ -163,8 +176,13 @@ class _Compiler:
             case If():
                 yield f"{pad}if {self._expr(stmt.cond)}:"
                 yield from self._body(stmt.then, inner)
+                orelse = stmt.orelse
+                while len(orelse) == 1 and isinstance(branch := orelse[0], If):
+                    yield f"{pad}elif {self._expr(branch.cond)}:"
+                    yield from self._body(branch.then, inner)
+                    orelse = branch.orelse
                 yield f"{pad}else:"
-                yield from self._body(stmt.orelse, inner)
+                yield from self._body(orelse, inner)
             case For():
                 bounds = ", ".join(map(self._expr, (stmt.start, stmt.stop, stmt.step)))
                 yield f"{pad}for {_name(stmt.var)} in int64_range({bounds}):"
