@@ -6,6 +6,7 @@ safe, with the same result, bit for bit.
 
 from __future__ import annotations
 
+from difflib import get_close_matches
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -114,4 +115,6 @@ def __getattr__(name: str) -> Any:
     if name in ("profile", "profiling"):
         module = import_module("fusionq.profiling")
         return module if name == "profiling" else module.profile
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    near = get_close_matches(name, __all__, 1)
+    hint = f"; did you mean {near[0]!r}?" if near else ""
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}{hint}", name=name)

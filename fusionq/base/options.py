@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from difflib import get_close_matches
 from functools import lru_cache
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Literal, NamedTuple, NoReturn, TypeAlias
 
+from fusionq.base.call_site import user_span
 from fusionq.base.errors import ArgumentError
 from fusionq.base.target import FloatMode
 
@@ -60,9 +63,7 @@ def checked_options(
     options = FusionOptions(strategy, barriers, require, promote, fp, tune, check)
     for (name, allowed), value in zip(_CHOICES.items(), options, strict=True):
         if value not in allowed:
-            raise ArgumentError(
-                f"the fusion option {name}={value!r} is not one of {', '.join(map(repr, allowed))}"
-            )
+            _refuse_value(name, value)
     if tune and strategy != "auto":
         raise ArgumentError(
             f"tune=True measures which strategy is the fastest, and strategy={strategy!r} says "
@@ -70,10 +71,33 @@ def checked_options(
         )
     if check and (tune or require):
         raise ArgumentError(
-            "check=True runs each submission in a launch of its own, which measures and proves "
-            f"nothing about the fused kernel; leave out {'tune' if tune else 'require'}=True"
+            f"{user_span()}: check=True runs each submission in a launch of its own, and measures "
+            "and proves nothing about the fused kernel; leave out "
+            f"{'tune' if tune else 'require'}=True"
         )
     return options
+
+
+def options_from(given: Mapping[str, object]) -> FusionOptions:
+    """``checked_options`` by name; ArgumentError for names that there are not, too."""
+    for name, value in given.items():
+        if name not in _CHOICES:
+            near = get_close_matches(name, _CHOICES, 1)
+            hint = f"; did you mean {near[0]!r}?" if near else "."
+            raise ArgumentError(
+                f"{user_span()}: there is no fusion option {name!r}{hint} There are "
+                f"{', '.join(_CHOICES)}"
+            )
+        if value not in _CHOICES[name]:
+            _refuse_value(name, value)
+    return checked_options(**given)
+
+
+def _refuse_value(name: str, value: object) -> NoReturn:
+    allowed = ", ".join(map(repr, _CHOICES[name]))
+    raise ArgumentError(
+        f"{user_span()}: the fusion option {name}={value!r} is not one of {allowed}"
+    )
 
 
 DEFAULT = FusionOptions()

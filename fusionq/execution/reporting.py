@@ -41,7 +41,11 @@ def _report_of_unfused(ended: SubmissionList) -> Report:
     assert ended.owner is not None
     submissions = ended.submissions()
     plan = planner.make_plan(submissions, UNFUSED, ended.owner.target)
-    plan = replace(plan, fallback=ended.fallback, timings={})
+    stages = tuple(
+        stage if stage.boundary is None else replace(stage, boundary=ended.fallback)
+        for stage in plan.stages
+    )
+    plan = replace(plan, stages=stages, fallback=ended.fallback, timings={})
     plain = [entry.plain for entry in ended.entries if entry.plain is not None]
     sources = tuple(program.source for run in plain for program in run.built.programs)
     return Report(plan, submissions, sources, "memory", {})

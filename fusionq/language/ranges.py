@@ -4,25 +4,37 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
+from operator import index
 
+import numpy as np
+
+from fusionq.base.call_site import user_span
 from fusionq.base.errors import ArgumentError
 
+MOST_WORK_ITEMS = 2**63 - 1
+"""Ids are int64."""
 
-def _extents(values: Sequence[int], what: str) -> tuple[int, ...]:
+
+def _extents(values: Sequence[int]) -> tuple[int, ...]:
     if not 1 <= len(values) <= 3:
-        raise ArgumentError(f"a {what} has 1 to 3 dimensions, not {len(values)}: {values!r}")
+        raise _refuse(f"a range has 1 to 3 dimensions, not {len(values)}: {values!r}")
     extents = []
     for value in values:
-        try:
-            extent = value.__index__()
-        except AttributeError:
-            raise ArgumentError(
-                f"a {what} takes integers, not {type(value).__name__}: {value!r}"
-            ) from None
+        if isinstance(value, (bool, np.bool_)) or not hasattr(type(value), "__index__"):
+            raise _refuse(f"a range takes integers, not {type(value).__name__}: {value!r}")
+        extent = index(value)
         if extent < 0:
-            raise ArgumentError(f"a {what} cannot be negative: {tuple(values)!r}")
+            raise _refuse(f"a range cannot be negative: {tuple(values)!r}")
         extents.append(extent)
+    if prod(extents) > MOST_WORK_ITEMS:
+        raise _refuse(
+            f"a range has at most 2**63 - 1 work-items, since ids are int64, not {tuple(values)!r}"
+        )
     return tuple(extents)
+
+
+def _refuse(message: str) -> ArgumentError:
+    return ArgumentError(f"{user_span()}: {message}")
 
 
 class Range(tuple[int, ...]):
@@ -35,7 +47,7 @@ class Range(tuple[int, ...]):
     __slots__ = ()
 
     def __new__(cls, *extents: int) -> Range:
-        return super().__new__(cls, _extents(extents, "range"))
+        return super().__new__(cls, _extents(extents))
 
     def __repr__(self) -> str:
         return f"Range({', '.join(map(str, self))})"
@@ -66,12 +78,12 @@ class NdRange:
         self.global_range = as_range(global_range)
         self.local_range = as_range(local_range)
         if len(self.global_range) != len(self.local_range):
-            raise ArgumentError(
+            raise _refuse(
                 f"an NdRange's global and local range need the same dimensions: {self!r}"
             )
         for whole, part in zip(self.global_range, self.local_range, strict=True):
             if part < 1 or whole % part:
-                raise ArgumentError(
+                raise _refuse(
                     f"the local range must divide the global range in each dimension: {self!r}; "
                     "round the global range up and guard the extra work-items"
                 )

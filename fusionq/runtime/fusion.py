@@ -10,7 +10,14 @@ from fusionq.analysis.submission import ScalarArgument
 from fusionq.base.call_site import user_span
 from fusionq.base.errors import ArgumentError, FusionStateError
 from fusionq.base.not_copied import NotCopied
-from fusionq.base.options import Barriers, FusionOptions, Promote, Strategy, checked_options
+from fusionq.base.options import (
+    Barriers,
+    FusionOptions,
+    Promote,
+    Strategy,
+    checked_options,
+    options_from,
+)
 from fusionq.base.target import FloatMode
 from fusionq.runtime.event import Event
 from fusionq.runtime.queue import FusionQueue
@@ -51,7 +58,16 @@ def fusion(
     An exception in the block ends fusion mode, runs unfused what was submitted before it, and
     goes on.
     """
-    return Fusion(queue, checked_options(strategy, barriers, require, promote, fp, tune, check))
+    if not isinstance(queue, FusionQueue):
+        raise ArgumentError(
+            f"{user_span()}: fusion() takes a FusionQueue, not {type(queue).__name__}; write "
+            "`with fusion(queue) as f:`"
+        )
+    options = (strategy, barriers, require, promote, fp, tune, check)
+    try:
+        return Fusion(queue, checked_options(*options))
+    except TypeError:  # an option that has no hash, and so is none of the choices
+        return Fusion(queue, options_from(dict(zip(FusionOptions._fields, options, strict=True))))
 
 
 class Fusion(NotCopied):

@@ -13,7 +13,7 @@ import numpy as np
 from fusionq.base.call_site import user_span
 from fusionq.base.errors import FusionStateError
 from fusionq.base.not_copied import NotCopied
-from fusionq.base.options import DEFAULT, checked_options
+from fusionq.base.options import DEFAULT, options_from
 from fusionq.base.target import DeviceInfo
 from fusionq.language.ranges import NdRange, Range
 from fusionq.memory.buffer import Buffer
@@ -158,7 +158,7 @@ class FusionQueue(NotCopied):
         FusionStateError if fusion was not started.  FusionRefused (``require=True``) and
         PromotionConflict: the list has been run unfused.  DeviceError: it could not be run.
         """
-        values = checked_options(**options) if options else DEFAULT
+        values = options_from(options) if options else DEFAULT
         state = self._state
         with LOCK:
             pending = state.list or state.ended

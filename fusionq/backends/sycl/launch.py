@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ import numpy as np
 from fusionq.backends.base import ArrayBinding, Binding, DeviceEvent
 from fusionq.backends.sycl.program import SyclProgram
 from fusionq.backends.sycl.runtime import load_dpctl
-from fusionq.base.errors import ArgumentError
+from fusionq.base.errors import ArgumentError, DeviceError
 from fusionq.base.target import LaunchShape
 from fusionq.codegen import Extent, Pointer, Scalar, Slot, Stride
 from fusionq.codegen.intervals import Interval, of_type
@@ -72,7 +73,9 @@ class LaunchOrder:
 class SyclLaunch:
     """A program bound to arguments and a launch shape."""
 
-    __slots__ = ("_arguments", "_global", "_kernel", "_local", "_order", "_scalars", "_submit")
+    __slots__ = (
+        "_arguments", "_global", "_kernel", "_local", "_name", "_order", "_scalars", "_submit",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -92,6 +95,7 @@ class SyclLaunch:
         self._submit = queue.submit_async
         self._order = order
         self._kernel = program.native
+        self._name = program.kernel.name
         self._global = list(shape.global_range)
         self._local = list(shape.local_range)
         self._scalars: dict[str, tuple[ScalarParam, Any, Interval | None]] = {}
@@ -146,15 +150,34 @@ class SyclLaunch:
     def launch(self, depends: Sequence[DeviceEvent] = ()) -> SyclEvent:
         """Enqueue; returns at once.  Events of other kinds of devices are waited for."""
         order = self._order
-        if not depends and order.in_order:
-            return SyclEvent(self._submit(self._kernel, self._arguments, self._global, self._local))
-        events = self._native_events(depends)
-        if order.last is not None:
-            events.append(order.last)
-        event = self._submit(self._kernel, self._arguments, self._global, self._local, events)
+        try:
+            if not depends and order.in_order:
+                return SyclEvent(
+                    self._submit(self._kernel, self._arguments, self._global, self._local)
+                )
+            events = self._native_events(depends)
+            if order.last is not None:
+                events.append(order.last)
+            event = self._submit(self._kernel, self._arguments, self._global, self._local, events)
+        except load_dpctl().SyclKernelSubmitError as error:
+            raise self._refused() from error
         if not order.in_order:
             order.last = event
         return SyclEvent(event)
+
+    def _refused(self) -> DeviceError:
+        groups = " x ".join(map(str, self._local))
+        items = prod(self._global)
+        hint = (
+            f" It has {items:,} work-items, and devices of this kind take fewer than 2**31 in one "
+            "launch: submit parts, with where each begins as an argument"
+            if items >= 2**31 - 2**16
+            else ""
+        )
+        return DeviceError(
+            f"the device refuses to launch kernel {self._name!r} over "
+            f"{' x '.join(map(str, self._global))} work-items in groups of {groups}.{hint}"
+        )
 
     def _native_events(self, depends: Sequence[DeviceEvent]) -> list[Any]:
         native = load_dpctl().SyclEvent
