@@ -38,10 +38,12 @@ SLOW = (
     "unit/benchmarks/test_strategy_cases.py",
     "unit/cache/test_damaged_entries.py",
     "unit/cache/test_processes.py",
+    "unit/codegen/test_host_workers.py",
     "unit/kernels",
     "unit/pictures/test_persistent_picture.py",
     "unit/profiling/test_calibration.py",
     "unit/profiling/test_persistent.py",
+    "unit/sycl/test_groups_of_broadcasts.py",
 )
 """What the fast loop leaves out, beside single tests that are marked where they stand: three
 quarters of the suite's time."""
