@@ -1,7 +1,7 @@
 """Files that keep results between processes: found by key, checked when read, bounded in size.
 
-An entry is one file under ``<directory>/v1/<first digit of the key>/``: a header line (format,
-key and sha256 of the rest) and the contents.  It is written under another name and then moved
+An entry is one file under ``<directory>/v2/<first digit of the key>/``: a header line (format,
+key and signature of the rest) and the contents.  It is written under another name and then moved
 into place, so that no reader sees half of it, and no writer waits for another: there are no
 locks.  Whatever is wrong with an entry or the directory, the answer is that there is none.
 """
@@ -9,7 +9,6 @@ locks.  Whatever is wrong with an entry or the directory, the answer is that the
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import os
 import re
 import stat
@@ -18,12 +17,14 @@ import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
+from hmac import compare_digest
 from pathlib import Path
 
 from fusionq.base.config import DiskCacheSettings, disk_cache_enabled, disk_cache_settings
 from fusionq.base.errors import ArgumentError
+from fusionq.cache.user_key import signature
 
-FORMAT = "v1"
+FORMAT = "v2"
 """Of the files and their arrangement; what they hold has its version in the key."""
 
 BUCKETS = "0123456789abcdef"
@@ -71,7 +72,7 @@ class DiskStore:
                 if not stat.S_ISREG(about.st_mode) or not _is_trusted(about):
                     return None
                 data = file.read()
-                contents = _unwrapped(data, key, kind)
+                contents = self._unwrapped(data, key, kind)
                 if contents is not None:
                     with contextlib.suppress(OSError):
                         os.utime(path)
@@ -84,8 +85,7 @@ class DiskStore:
     def put(self, key: str, kind: str, contents: bytes) -> None:
         """Keep ``contents``, in place of what was there.  Where that fails, this process writes
         no more, and a warning says so once."""
-        digest = hashlib.sha256(contents).hexdigest()
-        data = f"fusionq {FORMAT} {kind} {key} {digest}\n".encode() + contents
+        data = self._header(key, kind, contents) + b"\n" + contents
         if self._broken or len(data) > self._most_after_eviction:
             return
         path = self._path(key, kind)
@@ -130,6 +130,17 @@ class DiskStore:
     # ------------------------------------------------------------------------- inside
     def _path(self, key: str, kind: str) -> Path:
         return self.directory / FORMAT / key[0] / f"{key}.{kind}"
+
+    def _header(self, key: str, kind: str, contents: bytes) -> bytes:
+        """The first line of an entry's file; only this user's processes can make it."""
+        start = f"fusionq {FORMAT} {kind} {key}".encode()
+        return start + b" " + signature(self.directory, start, contents).encode()
+
+    def _unwrapped(self, data: bytes, key: str, kind: str) -> bytes | None:
+        """The contents of an entry's file, or None if it is not what it should be."""
+        header, newline, contents = data.partition(b"\n")
+        expected = self._header(key, kind, contents)
+        return contents if newline and compare_digest(header, expected) else None
 
     def _entries(self) -> Iterator[os.DirEntry[str]]:
         for bucket in BUCKETS:
@@ -196,14 +207,6 @@ def _remove(path: str | Path) -> bool:
 def _is_trusted(about: os.stat_result) -> bool:
     """Whether the file is this user's or the administrator's: entries hold code for the device."""
     return not hasattr(os, "getuid") or about.st_uid in (os.getuid(), 0)
-
-
-def _unwrapped(data: bytes, key: str, kind: str) -> bytes | None:
-    """The contents of an entry's file, or None if it is not what it should be."""
-    header, newline, contents = data.partition(b"\n")
-    digest = hashlib.sha256(contents).hexdigest()
-    expected = f"fusionq {FORMAT} {kind} {key} {digest}".encode()
-    return contents if newline and header == expected else None
 
 
 # ---------------------------------------------------------------------- the process's own

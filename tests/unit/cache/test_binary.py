@@ -89,7 +89,7 @@ def test_another_sycl_runtime_keeps_sources_only(
     binary._loaded.cache_clear()
     try:
         expected = run(BASE, sycl).out
-        (path,) = directory.glob("v1/*/*.program")
+        (path,) = directory.glob("v2/*/*.program")
         assert path.read_bytes().endswith(b"\n")  # after the source comes no binary
         forget()
         nothing_is_compiled()

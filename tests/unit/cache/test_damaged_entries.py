@@ -29,7 +29,7 @@ def own_store() -> DiskStore:
 
 
 def kept(directory: Path, kind: str = "*") -> list[Path]:
-    return sorted(directory.glob(f"v1/*/*.{kind}"))
+    return sorted(directory.glob(f"v2/*/*.{kind}"))
 
 
 def contents_of(path: Path) -> bytes:
@@ -51,7 +51,7 @@ def target_queue(target: str | None) -> Iterator[fq.FusionQueue]:
 
 OTHER_KEY = "0" * 64
 OTHER_ENTRY = (
-    f"fusionq v1 plan {OTHER_KEY} {hashlib.sha256(b'[]').hexdigest()}\n[]".encode()
+    f"fusionq v2 plan {OTHER_KEY} {hashlib.sha256(b'[]').hexdigest()}\n[]".encode()
 )  # fmt: skip
 
 DAMAGE: dict[str, Callable[[Path], object]] = {

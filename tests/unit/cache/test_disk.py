@@ -88,7 +88,7 @@ def damaged(data: bytes) -> dict[str, bytes]:
 
 
 @pytest.mark.parametrize(
-    "how", damaged(b"fusionq v1 plan " + b"k" * 64 + b" " + b"d" * 64 + b"\nc")
+    "how", damaged(b"fusionq v2 plan " + b"k" * 64 + b" " + b"d" * 64 + b"\nc")
 )
 def test_a_damaged_or_foreign_file_is_missing_and_replaced(store: DiskStore, how: str) -> None:
     store.put(KEY, "plan", b"some contents")
@@ -217,7 +217,7 @@ with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings(record=Tru
     if os.getuid() == 0:
         os.setuid(65534)  # root may write anywhere
     own = Path(folder) / "cache"
-    bucket = own / "v1" / "a"
+    bucket = own / "v2" / "a"
     store = DiskStore(own, 1 << 20)
     store.put("a" * 64, "plan", b"kept")
     for path in (bucket, bucket.parent, own):

@@ -205,7 +205,7 @@ for step in range(1500):
         assert got is None or got in [contents(key, k) for k in range(5)], (key, got)
         found += got is not None
     else:  # the first process also spoils files
-        path = directory / "v1" / key[0] / f"{key}.plan"
+        path = directory / "v2" / key[0] / f"{key}.plan"
         try:
             data = path.read_bytes()
             spoiled = choose.choice([b"", data[:-1], b"x" * 50, data[:100] + b"\\0" + data[101:]])

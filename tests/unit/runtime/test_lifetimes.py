@@ -65,6 +65,7 @@ def test_a_queue_that_was_idle_says_nothing(target):
         queue.cancel_fusion()
         del queue
         gc.collect()
+    assert not QUEUES and not NOTED
 
 
 def test_the_block_keeps_its_queue(target):
