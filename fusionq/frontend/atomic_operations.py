@@ -44,7 +44,7 @@ class AtomicOperations(LanguageArguments):
         nodes = [index.node] * len(items)
         scalars = [self.scalar(item, index.node) for item in items]
         element = self.indexed(array, scalars, nodes, node)
-        if len(element.indices) < element.type.ndim:
+        if element.ndim:
             self.fail(
                 index.node,
                 f"{len(element.indices)} indices for the {element.type.ndim}-d array "

@@ -121,8 +121,8 @@ class Calls(GroupOperations):
         """``len`` of an array or a tuple."""
         if isinstance(value, TupleValue):
             return Constant(WEAK_INT, len(value.items))
-        if isinstance(value, ArrayValue) and not value.indices:
-            return self.extent(value.name, 0)
+        if isinstance(value, ArrayValue):
+            return self.extents(value)[0]
         self.fail(node, f"len of {describe(value)}", "len takes an array or a tuple.")
 
     def type_limits(self, info: object, value: Value, node: ast.Call) -> Value:

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import reduce
+from itertools import count
 from typing import TypeAlias
 
 from fusionq.frontend.calls import Calls
@@ -15,6 +16,7 @@ from fusionq.frontend.path_conditions import Fact
 from fusionq.frontend.state import LoopContext
 from fusionq.frontend.typing_rules import arithmetic_type, fits, join, type_name
 from fusionq.frontend.values import (
+    ArrayValue,
     Binding,
     Constant,
     Environment,
@@ -26,7 +28,7 @@ from fusionq.frontend.values import (
     describe,
     same,
 )
-from fusionq.ir.nodes import Assign, Stmt, Var
+from fusionq.ir.nodes import Assign, Expr, Stmt, Var
 from fusionq.ir.types import INT64, ScalarType
 
 Block: TypeAlias = list[Draft] | list[Stmt]
@@ -47,10 +49,21 @@ class ControlFlow(Calls):
         if len(scalars) == len(values):
             common = common_type(scalars)
             return None if common is None else Runtime(common, self.variable(name, common))
+        parts = [v for v in values if isinstance(v, ArrayValue)]
+        if len(parts) == len(values) and len({part.form for part in parts}) == 1:
+            columns = iter(zip(*(part.expressions for part in parts), strict=True))
+            places = count()
+
+            def met(_: Expr) -> Expr:
+                place, column = next(places), next(columns)
+                alike = all(e == column[0] for e in column)
+                return column[0] if alike else self.variable(f"{name}.{place}", INT64)
+
+            return parts[0].mapped(met)
         tuples = [v for v in values if isinstance(v, TupleValue)]
         if len(tuples) == len(values) and len({len(t.items) for t in tuples}) == 1:
-            columns = zip(*(t.items for t in tuples), strict=True)
-            items = [self.meet(f"{name}.{i}", column) for i, column in enumerate(columns)]
+            fields = zip(*(t.items for t in tuples), strict=True)
+            items = [self.meet(f"{name}.{i}", field) for i, field in enumerate(fields)]
             found = tuple(item for item in items if item is not None)
             return TupleValue(found) if len(found) == len(items) else None
         return None
@@ -61,6 +74,11 @@ class ControlFlow(Calls):
             case TupleValue(), TupleValue():
                 for to, item in zip(target.items, value.items, strict=True):
                     self.copy(to, item, block, at)
+            case ArrayValue(), ArrayValue():
+                for to_expr, expr in zip(target.expressions, value.expressions, strict=True):
+                    if to_expr != expr:
+                        item = Runtime(to_expr.type, expr)
+                        self.copy(Runtime(to_expr.type, to_expr), item, block, at)
             case Runtime(expr=Var() as variable), Runtime() | Constant():
                 node = ast.Pass(lineno=at.span.line, col_offset=0)
                 expr = self.convert(value, variable.type, node)

@@ -28,6 +28,7 @@ from fusionq.frontend.typing_rules import WEAK_BOOL, named_type, number_type
 from fusionq.frontend.values import (
     ArrayValue,
     AtomicValue,
+    Axis,
     Binding,
     Constant,
     ItemValue,
@@ -41,8 +42,8 @@ from fusionq.frontend.values import (
     describe,
     same,
 )
-from fusionq.ir.nodes import Assign, Const, Load, Logical, LogicalOp, Var
-from fusionq.ir.types import BOOL, WEAK_INT
+from fusionq.ir.nodes import Assign, Binary, Const, Expr, Load, Logical, LogicalOp, Var
+from fusionq.ir.types import BOOL, INT64, WEAK_INT
 
 MOST_CHAINED = 100
 """Operations of one chain, ``a + b + …``, that become one expression of the IR."""
@@ -179,7 +180,7 @@ class Expressions(Operators):
             return self.object_attribute(known, node)
         owner = self.value(node.value)
         match owner:
-            case ArrayValue(indices=()):
+            case ArrayValue():
                 return self.array_attribute(owner, node)
             case ItemValue():
                 return self.item_attribute(owner, node)
@@ -217,12 +218,12 @@ class Expressions(Operators):
         return found if found is not None else MethodValue(item, node.attr)
 
     def array_attribute(self, array: ArrayValue, node: ast.Attribute) -> Value:
-        extents = [self.extent(array.name, d) for d in range(array.type.ndim)]
+        extents = self.extents(array)
         match node.attr:
             case "shape":
                 return TupleValue(tuple(extents))
             case "ndim":
-                return Constant(WEAK_INT, array.type.ndim)
+                return Constant(WEAK_INT, array.ndim)
             case "size":
                 size = extents[0]
                 for extent in extents[1:]:
@@ -245,7 +246,7 @@ class Expressions(Operators):
                 self.fail(node, f"the tuple has {len(owner.items)} elements", "Index within it.")
             return owner.items[position]
         array = self.element(owner, node)
-        if len(array.indices) < array.type.ndim:
+        if array.ndim:
             return array
         dtype = array.type.dtype
         return Runtime(dtype, Load(dtype, array.name, array.indices, self.span(node)))
@@ -255,6 +256,8 @@ class Expressions(Operators):
         if not isinstance(owner, ArrayValue):
             self.fail(node, f"{describe(owner)} cannot be indexed", "Index arrays and tuples.")
         nodes = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+        if any(isinstance(n, ast.Slice) for n in nodes):
+            return self.sliced(owner, nodes, node)
         values = self.in_order(nodes, self.value)
         if len(values) == 1 and isinstance(values[0], TupleValue):
             nodes, values = nodes * len(values[0].items), list(values[0].items)
@@ -264,26 +267,105 @@ class Expressions(Operators):
     def indexed(
         self, owner: ArrayValue, scalars: Sequence[Scalar], nodes: Sequence[ast.AST], node: ast.AST
     ) -> ArrayValue:
-        """``owner`` with more indices, which ``nodes`` stand for."""
-        indices = tuple(self.index(s, n) for s, n in zip(scalars, nodes, strict=True))
-        array = dataclasses.replace(owner, indices=owner.indices + indices)
-        if len(array.indices) > array.type.ndim:
+        """``owner`` with indices for its first dimensions, which ``nodes`` stand for."""
+        if len(scalars) > owner.ndim:
+            of = f"{owner.ndim}-d part of the array" if owner.axes else f"{owner.ndim}-d array"
             self.fail(
                 node,
-                f"{len(array.indices)} indices for the {array.type.ndim}-d array {array.name!r}",
+                f"{len(scalars)} indices for the {of} {owner.name!r}",
                 "Give one index for each dimension.",
             )
-        declared = self.kernel.arrays.get(array.name)
-        shape = declared.shape[len(owner.indices) :] if declared is not None else ()
-        for index, extent, place in zip(indices, shape, nodes, strict=False):
-            if isinstance(index, Const) and int(index.value) >= extent:
+        axes = list(owner.axes)
+        for dim, extent, scalar, place in zip(
+            owner.open, self.extents(owner), scalars, nodes, strict=False
+        ):
+            index = self.index(scalar, place)
+            if isinstance(index, Const) and isinstance(extent, Constant):
+                self._inside(int(index.value), int(extent.value), owner.name, place)
+            cut = axes[dim] if dim < len(axes) else None
+            if isinstance(cut, Axis):
+                index = strided(cut, index)
+                axes[dim] = index
+            else:
+                axes.append(index)
+        return dataclasses.replace(owner, axes=tuple(axes))
+
+    def _inside(self, index: int, extent: int, name: str, place: ast.AST) -> None:
+        if index >= extent:
+            self.fail(
+                place,
+                f"the index {index} is outside {name!r}, which has {extent} elements there",
+                f"Indices go from 0 to {extent - 1}.",
+            )
+
+    # -------------------------------------------------------------------- slices
+    def sliced(
+        self, owner: ArrayValue, nodes: Sequence[ast.expr], node: ast.Subscript
+    ) -> ArrayValue:
+        """``a[1:, j]``: a view of the array."""
+        if len(nodes) > owner.ndim:
+            self.fail(
+                node,
+                f"{len(nodes)} indices for {describe(owner)} ({owner.name!r})",
+                "Give at most one index or slice for each dimension.",
+            )
+        axes = list(owner.axes)
+        for dim, extent, place in zip(owner.open, self.extents(owner), nodes, strict=False):
+            cut = axes[dim] if dim < len(axes) else None
+            made: Expr | Axis
+            if isinstance(place, ast.Slice):
+                made = self.axis(place, extent)
+                if isinstance(cut, Axis):
+                    start = strided(cut, made.start)
+                    made = Axis(start, cut.step * made.step, made.extent)
+            else:
+                made = self.index(self.number(place), place)
+                if isinstance(cut, Axis):
+                    made = strided(cut, made)
+            if cut is None:
+                axes.append(made)
+            else:
+                axes[dim] = made
+        return dataclasses.replace(owner, axes=tuple(axes))
+
+    def axis(self, node: ast.Slice, extent: Scalar) -> Axis:
+        """What ``start:stop:step`` leaves of a dimension of this extent."""
+        step = 1
+        if node.step is not None:
+            step = self.integer_constant(self.value(node.step), node.step, "a slice's step")
+            if step < 1:
                 self.fail(
-                    place,
-                    f"the index {index.value} is outside {array.name!r}, which has {extent} "
-                    "elements there",
-                    f"Indices go from 0 to {extent - 1}.",
+                    node.step, f"the step of a slice is {step}", "Use a positive step, or a loop."
                 )
-        return array
+        start = self._bound(node.lower) if node.lower is not None else Constant(WEAK_INT, 0)
+        stop = extent
+        if node.upper is not None:
+            stop = self._smaller(self._bound(node.upper), extent, node.upper)
+        span = self.binary("sub", stop, start, node)
+        if start != Constant(WEAK_INT, 0):
+            span = self._larger(span, Constant(WEAK_INT, 0), node)
+        if step > 1:
+            rounded = self.binary("add", span, Constant(WEAK_INT, step - 1), node)
+            span = self.binary("floordiv", rounded, Constant(WEAK_INT, step), node)
+        first, count = (self.convert(s, INT64, node) for s in (start, span))
+        return Axis(first, step, count)
+
+    def _bound(self, node: ast.expr) -> Scalar:
+        number = self.number(node)
+        self.index(number, node)  # refuses what is no integer, or negative
+        return Runtime(WEAK_INT, self.convert(number, INT64, node)) if isinstance(
+            number, Runtime
+        ) else Constant(WEAK_INT, int(number.value))
+
+    def _smaller(self, a: Scalar, b: Scalar, node: ast.AST) -> Scalar:
+        if isinstance(a, Constant) and isinstance(b, Constant):
+            return a if int(a.value) <= int(b.value) else b
+        return self.smaller("pymin", a, b, node)
+
+    def _larger(self, a: Scalar, b: Scalar, node: ast.AST) -> Scalar:
+        if isinstance(a, Constant) and isinstance(b, Constant):
+            return a if int(a.value) >= int(b.value) else b
+        return self.smaller("pymax", a, b, node)
 
     # ----------------------------------------------------------------- operators
     def operation(self, node: ast.BinOp) -> Scalar:
@@ -438,3 +520,10 @@ class Expressions(Operators):
         orelse_block.append(Assign(variable.name, self.convert(b, common.strong, node), span))
         self.block.append(DraftIf(cond.expr, then_block, orelse_block, span))
         return Runtime(common, variable)
+
+
+def strided(axis: Axis, index: Expr) -> Expr:
+    """The whole dimension's index of an element of a slice."""
+    if axis.step != 1:
+        index = Binary(INT64, "mul", index, Const(INT64, axis.step))
+    return index if axis.start == Const(INT64, 0) else Binary(INT64, "add", axis.start, index)

@@ -156,11 +156,10 @@ class FunctionLowering(Statements):
                 return TupleValue(
                     tuple(self.parameter(f"{name}_{i}", v) for i, v in enumerate(value.items))
                 )
-            case ArrayValue() if value.indices:
-                indices = tuple(
-                    self.spilled_expr(i, f"{name}_index", self.source.tree) for i in value.indices
+            case ArrayValue() if value.axes:
+                return value.mapped(
+                    lambda index: self.spilled_expr(index, f"{name}_index", self.source.tree)
                 )
-                return ArrayValue(value.name, value.type, indices)
             case AtomicValue():
                 element = self.parameter(name, value.element)
                 assert isinstance(element, ArrayValue)

@@ -19,6 +19,7 @@ from fusionq.frontend.typing_rules import constant, type_name
 from fusionq.frontend.values import (
     ArrayValue,
     AtomicValue,
+    Axis,
     Constant,
     Environment,
     ItemValue,
@@ -282,13 +283,20 @@ class FunctionState:
                 return value
 
     def _detached_element(self, array: ArrayValue, node: ast.AST) -> ArrayValue:
-        indices = tuple(
-            self.spilled_expr(i, "index", node) if reads_memory(i) else i for i in array.indices
+        return array.mapped(
+            lambda index: self.spilled_expr(index, "index", node) if reads_memory(index) else index
         )
-        return replace(array, indices=indices)
+
+    def extents(self, array: ArrayValue) -> list[Scalar]:
+        """``array.shape``, also of a part of an array."""
+        cut = {d: axis for d, axis in enumerate(array.axes) if isinstance(axis, Axis)}
+        return [
+            as_constant(cut[d].extent) if d in cut else self.extent(array.name, d)
+            for d in array.open
+        ]
 
     def extent(self, array: str, dim: int) -> Scalar:
-        """``array.shape[dim]``."""
+        """``array.shape[dim]`` of a whole array."""
         declared = self.kernel.arrays.get(array)
         if declared is not None:
             return Constant(WEAK_INT, declared.shape[dim])
@@ -313,6 +321,13 @@ class FunctionState:
         )
         reads = subexpressions(value.expr) if isinstance(value, Runtime) else ()
         raise NotConstant(str(error), {e.name for e in reads if isinstance(e, Var)})
+
+
+def as_constant(expr: Expr) -> Scalar:
+    """A Python int whose value is ``expr``."""
+    if isinstance(expr, Const):
+        return Constant(WEAK_INT, int(expr.value))
+    return Runtime(WEAK_INT, expr)
 
 
 def reads_memory(expr: Expr) -> bool:

@@ -130,12 +130,8 @@ class Statements(ControlFlow):
                 return self.declared(name, value, node)
             case AtomicValue():
                 return self.fixed(value, node)
-            case ArrayValue() if value.indices:
-                self.fail(
-                    node,
-                    f"{describe(value)} cannot be assigned to a name",
-                    "Index it fully: a[i, j].",
-                )
+            case ArrayValue() if value.axes:
+                return self.fixed_element(value, node)
             case ObjectValue(object=ModuleType()):
                 self.fail(
                     node, "a module cannot be assigned to a name", "Use the module's own name."
@@ -160,15 +156,16 @@ class Statements(ControlFlow):
                 return value
 
     def fixed_element(self, array: ArrayValue, node: ast.AST) -> ArrayValue:
-        """The element that the indices denote now."""
-        indices: list[Expr] = []
-        for index in array.indices:
-            if not isinstance(index, _FIXED):
-                variable = Var(index.type, self.fresh("index"))
-                self.block.append(Assign(variable.name, index, self.span(node)))
-                index = variable
-            indices.append(index)
-        return replace(array, indices=tuple(indices))
+        """The element, or the part of the array, that the indices denote now."""
+
+        def fixed(index: Expr) -> Expr:
+            if isinstance(index, _FIXED):
+                return index
+            variable = Var(index.type, self.fresh("index"))
+            self.block.append(Assign(variable.name, index, self.span(node)))
+            return variable
+
+        return array.mapped(fixed)
 
     def independent(
         self, names: Sequence[str], values: Sequence[Value], writes_memory: bool, node: ast.AST
@@ -204,11 +201,11 @@ class Statements(ControlFlow):
         if isinstance(owner, TupleValue):
             self.fail(target, "tuples cannot be changed", "Make a new tuple.")
         array = self.element(owner, target)
-        if len(array.indices) < array.type.ndim:
+        if array.ndim:
             self.fail(
                 target,
-                f"{len(array.indices)} indices for the {array.type.ndim}-d array {array.name!r}",
-                "Assign single elements: give one index for each dimension.",
+                f"{describe(array)} ({array.name!r}) cannot be assigned as a whole",
+                "Assign single elements, one index for each dimension, in a loop.",
             )
         return array
 

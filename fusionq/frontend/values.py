@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -37,12 +38,70 @@ Scalar: TypeAlias = Runtime | Constant
 
 
 @dataclass(frozen=True, slots=True)
+class Axis:
+    """A dimension that a slice has cut: ``extent`` elements, ``step`` apart, from ``start`` on."""
+
+    start: Expr
+    step: int
+    extent: Expr
+
+
+@dataclass(frozen=True, slots=True)
 class ArrayValue:
-    """An array argument, or (with ``indices``) a part of it: ``a[i]`` of a 2-d ``a``."""
+    """An array argument, or a part of it: ``a[i]`` and ``a[i, 1:]`` of a 2-d ``a``.
+
+    ``type`` is the whole array's.  ``axes``: of its first dimensions, each with an index or cut
+    by a slice; the others are whole.
+    """
 
     name: str
     type: ArrayType
-    indices: tuple[Expr, ...] = ()
+    axes: tuple[Expr | Axis, ...] = ()
+
+    @property
+    def ndim(self) -> int:
+        """How many dimensions have no index yet; 0 for an element."""
+        return self.type.ndim - sum(not isinstance(axis, Axis) for axis in self.axes)
+
+    @property
+    def open(self) -> tuple[int, ...]:
+        """The whole array's dimensions that have no index yet."""
+        return tuple(
+            d
+            for d in range(self.type.ndim)
+            if d >= len(self.axes) or isinstance(self.axes[d], Axis)
+        )
+
+    @property
+    def indices(self) -> tuple[Expr, ...]:
+        """Of an element: its indices."""
+        return tuple(axis for axis in self.axes if not isinstance(axis, Axis))
+
+    @property
+    def expressions(self) -> tuple[Expr, ...]:
+        """All that its axes depend on, in the order of ``mapped``."""
+        found: list[Expr] = []
+        for axis in self.axes:
+            found += [axis.start, axis.extent] if isinstance(axis, Axis) else [axis]
+        return tuple(found)
+
+    @property
+    def form(self) -> tuple[object, ...]:
+        """What parts have in common that differ in ``expressions`` only."""
+        steps = (axis.step if isinstance(axis, Axis) else None for axis in self.axes)
+        return self.name, self.type, *steps
+
+    def mapped(self, change: Callable[[Expr], Expr]) -> ArrayValue:
+        """The part with ``change`` made to each expression in it."""
+        return replace(
+            self,
+            axes=tuple(
+                Axis(change(axis.start), axis.step, change(axis.extent))
+                if isinstance(axis, Axis)
+                else change(axis)
+                for axis in self.axes
+            ),
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,8 +200,7 @@ def describe(value: Value) -> str:
         case Runtime() | Constant():
             return f"a number of type {value.type}"
         case ArrayValue():
-            rest = value.type.ndim - len(value.indices)
-            return f"a {rest}-d array" if not value.indices else f"a {rest}-d part of an array"
+            return f"a {value.ndim}-d {'part of an array' if value.axes else 'array'}"
         case AtomicValue():
             return f"an AtomicRef to an element of {value.element.name!r}"
         case NewPrivateArray():

@@ -77,22 +77,34 @@ class KernelArray:
     def __getitem__(self, index: Any) -> Any:
         checked = self._checked(index)
         element = self._array[checked]
-        return element if len(checked) == self.ndim else KernelArray(element)
+        is_element = len(checked) == self.ndim and not any(isinstance(i, slice) for i in checked)
+        return element if is_element else KernelArray(element)
 
     def __setitem__(self, index: Any, value: Any) -> None:
         checked = self._checked(index)
-        if len(checked) < self.ndim:
+        if len(checked) < self.ndim or any(isinstance(i, slice) for i in checked):
             raise IndexError(f"{len(checked)} indices for a {self.ndim}-d array")
         self._array[checked] = cast(value, self._array.dtype)
 
-    def _checked(self, index: Any) -> tuple[int, ...]:
-        indices = tuple(map(int, index if isinstance(index, tuple) else (index,)))
+    def _checked(self, index: Any) -> tuple[Any, ...]:
+        indices = tuple(
+            _slice(i) if isinstance(i, slice) else int(i)
+            for i in (index if isinstance(index, tuple) else (index,))
+        )
         if len(indices) > self.ndim:
             raise IndexError(f"{len(indices)} indices for a {self.ndim}-d array")
         for i, extent in zip(indices, self.shape, strict=False):
-            if not 0 <= i < extent:
+            if not isinstance(i, slice) and not 0 <= i < extent:
                 raise IndexError(f"the index {indices} is outside the shape {self.shape}")
         return indices
+
+
+def _slice(given: slice) -> slice:
+    """The slice with Python's integers; IndexError for bounds that kernels have not."""
+    bounds = [None if b is None else int(b) for b in (given.start, given.stop, given.step)]
+    if any(b is not None and b < 0 for b in bounds):
+        raise IndexError(f"the slice {given} is negative")
+    return slice(*bounds)
 
 
 def _replacements() -> dict[object, object]:

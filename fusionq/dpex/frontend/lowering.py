@@ -25,6 +25,7 @@ from fusionq.frontend.lowering import FunctionLowering
 from fusionq.frontend.source import FunctionSource
 from fusionq.frontend.typing_rules import named_type, type_name
 from fusionq.frontend.values import (
+    Axis,
     Binding,
     Constant,
     Runtime,
@@ -227,6 +228,14 @@ class DpexLowering(FunctionLowering):
         if isinstance(a, Constant) and a.type.is_integer:
             return self.convert(a, INT64, node)
         return super().index(a, node)
+
+    def axis(self, node: ast.Slice, extent: Scalar) -> Axis:
+        """Slices have other rules there: bounds and indices count from the end."""
+        self.fail(
+            node,
+            "slices in numba-dpex's kernels count from the end where they are negative",
+            "Index single elements, or write the kernel with @fusionq.kernel.",
+        )
 
     # -------------------------------------------------------- where paths meet
     def joined(self, a: Scalar, b: Scalar, node: ast.AST, what: str) -> ScalarType:

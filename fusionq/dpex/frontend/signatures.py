@@ -74,7 +74,7 @@ def _kind(value: Value) -> object:
         case Runtime() | Constant():
             return value.type
         case ArrayValue():
-            return ArrayType(value.type.dtype, value.type.ndim - len(value.indices))
+            return ArrayType(value.type.dtype, value.ndim)
         case _:
             return value
 
