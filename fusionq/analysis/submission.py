@@ -65,12 +65,20 @@ class LocalArgument:
 Argument = ArrayArgument | ScalarArgument | LocalArgument
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False)
 class DeferredKernel:
     """A kernel that is specialised when its IR is first asked for."""
 
     name: str
     specialise: Callable[[], Kernel]
+    _ir: Kernel | None = field(default=None, init=False, repr=False)
+
+    @property
+    def ir(self) -> Kernel:
+        """The specialised kernel."""
+        if self._ir is None:
+            self._ir = self.specialise()
+        return self._ir
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +105,7 @@ class Submission:
     def ir(self) -> Kernel:
         """The kernel specialised for ``signature``."""
         kernel = self.kernel
-        return kernel if isinstance(kernel, Kernel) else kernel.specialise()
+        return kernel if isinstance(kernel, Kernel) else kernel.ir
 
     @property
     def name(self) -> str:

@@ -20,6 +20,7 @@ from fusionq.ir.nodes import (
     Block,
     Break,
     Continue,
+    Expr,
     Fence,
     For,
     GroupCall,
@@ -89,18 +90,50 @@ def _without_overwritten(kernel: Kernel) -> Kernel:
     alone = {p.name for p in kernel.params if isinstance(p, ArrayParam) and p.restrict}
     dead: set[int] = set()
     for line in _straight_lines(kernel.body):
-        for position, store in enumerate(line):
-            if isinstance(store, Store) and store.array in alone:
-                for later in line[position + 1 :]:
-                    if isinstance(later, Store) and (
-                        (later.array, later.indices) == (store.array, store.indices)
-                        and not _reads(later, store.array)
-                    ):
-                        dead.add(id(store))
-                        break
-                    if _may_observe(later, store):
-                        break
+        later = _Overwritten()
+        for stmt in reversed(line):
+            if isinstance(stmt, Store) and later.has(stmt):
+                dead.add(id(stmt))
+            later.before(stmt)
+            if isinstance(stmt, Store) and stmt.array in alone and not _reads(stmt, stmt.array):
+                later.add(stmt)
     return replace(kernel, body=_drop(kernel.body, dead)) if dead else kernel
+
+
+class _Overwritten:
+    """The elements that statements from some point on overwrite before anything can read them."""
+
+    def __init__(self) -> None:
+        self._elements: dict[str, set[tuple[Expr, ...]]] = {}
+        self._using: dict[str, set[tuple[str, tuple[Expr, ...]]]] = {}
+        """By variable the elements whose indices have it."""
+
+    def has(self, store: Store) -> bool:
+        """Whether what ``store`` writes is overwritten."""
+        return store.indices in self._elements.get(store.array, ())
+
+    def add(self, store: Store) -> None:
+        """``store`` overwrites an element."""
+        self._elements.setdefault(store.array, set()).add(store.indices)
+        for index in store.indices:
+            for e in subexpressions(index):
+                if isinstance(e, Var):
+                    self._using.setdefault(e.name, set()).add((store.array, store.indices))
+
+    def before(self, stmt: Stmt) -> None:
+        """From before ``stmt``, which may read elements, let others read them, or change what
+        indices mean."""
+        if has_barrier((stmt,)) or any(isinstance(s, (Atomic, Fence)) for s in statements((stmt,))):
+            self._elements.clear()
+            self._using.clear()
+            return
+        for e in expressions((stmt,)):
+            if isinstance(e, Load):
+                self._elements.pop(e.array, None)
+        for s in statements((stmt,)):
+            name = assigned_variable(s)
+            for array, indices in self._using.pop(name, ()) if name is not None else ():
+                self._elements.get(array, set()).discard(indices)
 
 
 def _straight_lines(body: Iterable[Stmt]) -> Iterator[list[Stmt]]:
@@ -122,27 +155,8 @@ def _straight_lines(body: Iterable[Stmt]) -> Iterator[list[Stmt]]:
         yield line
 
 
-def _may_observe(stmt: Stmt, store: Store) -> bool:
-    """Whether ``stmt`` may read what ``store`` wrote, let others read it, or change where it
-    points."""
-    return (
-        has_barrier((stmt,))
-        or any(isinstance(s, (Atomic, Fence)) for s in statements((stmt,)))
-        or _reads(stmt, store.array)
-        or bool(_assigns(stmt) & _variables(store))
-    )
-
-
 def _reads(stmt: Stmt, array: str) -> bool:
     return any(isinstance(e, Load) and e.array == array for e in expressions((stmt,)))
-
-
-def _assigns(stmt: Stmt) -> set[str]:
-    return {name for s in statements((stmt,)) if (name := assigned_variable(s)) is not None}
-
-
-def _variables(store: Store) -> set[str]:
-    return {e.name for index in store.indices for e in subexpressions(index) if isinstance(e, Var)}
 
 
 def _drop(body: Iterable[Stmt], dead: set[int]) -> tuple[Stmt, ...]:

@@ -91,6 +91,24 @@ class _Fuser:
     arrays: list[ArrayDecl] = field(default_factory=list)
     ranges: dict[int, Param] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        submissions, place = self.analysis.submissions, self.analysis.place
+        self.views_of: dict[int, set[int]] = {}
+        """The views of each alias group."""
+        self.owners: dict[tuple[int, ...], int] = {}
+        """For each global range the first submission that has it."""
+        self.divided: set[tuple[int, ...]] = set()
+        """The global ranges that the user has divided into work-groups."""
+        for s in self.members:
+            for k, argument in enumerate(submissions[s].arguments):
+                if isinstance(argument, ArrayArgument):
+                    lies = place[s, k]
+                    self.views_of.setdefault(lies.group, set()).add(lies.view)
+            extents = tuple(global_range(submissions[s]))
+            self.owners.setdefault(extents, s)
+            if local_range(submissions[s]) is not None:
+                self.divided.add(extents)
+
     def run(self) -> FusedKernel:
         submissions = self.analysis.submissions
         body: list[Stmt] = []
@@ -132,7 +150,7 @@ class _Fuser:
             argument = self.analysis.submissions[s].arguments[k]
             assert isinstance(argument, ArrayArgument)
             name = self.views[key] = self.names.fresh(param.name)
-            alone = self._views_in_group(place.group) == 1 and not overlaps_itself(argument)
+            alone = len(self.views_of[place.group]) == 1 and not overlaps_itself(argument)
             self.params.append(
                 replace(
                     param,
@@ -144,15 +162,6 @@ class _Fuser:
             )
             self.sources[name] = ArgumentSource(s, k)
         return self.views[key]
-
-    def _views_in_group(self, group: int) -> int:
-        return len(
-            {
-                place.view
-                for (s, _), place in self.analysis.place.items()
-                if s in self.members and place.group == group
-            }
-        )
 
     def _extent(self, value: int, s: int, dim: int) -> Param:
         """The parameter that holds an extent of a range; equal extents share one."""
@@ -269,25 +278,19 @@ class _Fuser:
     # -------------------------------------------------------------------------- guards
     def _guard(self, extents: tuple[int, ...]) -> Expr | None:
         """The condition under which a work-item of the launch belongs to a range."""
-        submissions = self.analysis.submissions
-        owner = next(s for s in self.members if tuple(global_range(submissions[s])) == extents)
+        owner = self.owners[extents]
         if self.space.mode == "linear":
             total: Expr = self._global_range(owner, 0)
             for d in range(1, len(extents)):
                 total = Binary(INT64, "mul", total, self._global_range(owner, d))
             return Compare("lt", ItemQuery("global_id", 0), total)
         dims = range(len(extents))
-        if any(local_range(submissions[s]) is not None for s in self.members):
+        if self.divided:
             # The user's work-group size divides all extents but perhaps the first of another
             # submission, which is the only one that may differ.  The launch is the largest of
             # them, rounded up to whole groups where that is a plain Range.
-            ranges = [tuple(global_range(submissions[s])) for s in self.members]
-            exact = any(
-                r == extents and local_range(submissions[s]) is not None
-                for s, r in zip(self.members, ranges, strict=True)
-            )
-            same = len(set(ranges)) == 1
-            dims = range(0 if same or (exact and extents == max(ranges)) else 1)
+            exact = extents in self.divided and extents == max(self.owners)
+            dims = range(0 if len(self.owners) == 1 or exact else 1)
         first = 1 if self.space.mode == "last" and len(extents) == 1 else 0
         inside: list[Expr] = [
             Compare("lt", ItemQuery("global_id", first + d), self._global_range(owner, d))

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Sequence
 
 from fusionq.analysis.submission import ScalarArgument, Submission
 from fusionq.analysis.validity import Source, Validity
-from fusionq.ir.nodes import For, Param
+from fusionq.ir.nodes import For, Kernel, Param
 from fusionq.ir.walk import statement_expressions, statements, subexpressions
 
 Place = tuple[int, int]
@@ -21,8 +21,12 @@ Place = tuple[int, int]
 def constants(submissions: Sequence[Submission], varying: Collection[Place]) -> dict[Place, int]:
     """The scalar arguments to put in as constants, with their values; not those ``varying``."""
     found: dict[Place, int] = {}
+    bounds_of: dict[int, frozenset[str]] = {}
     for s, submission in enumerate(submissions):
-        bounds = _loop_bounds(submission)
+        kernel = submission.ir
+        bounds = bounds_of.get(id(kernel))
+        if bounds is None:
+            bounds = bounds_of[id(kernel)] = _loop_bounds(kernel)
         for k, argument in enumerate(submission.arguments):
             if (
                 isinstance(argument, ScalarArgument)
@@ -34,11 +38,11 @@ def constants(submissions: Sequence[Submission], varying: Collection[Place]) -> 
     return found
 
 
-def _loop_bounds(submission: Submission) -> frozenset[str]:
+def _loop_bounds(kernel: Kernel) -> frozenset[str]:
     """The scalar parameters in the bounds of the kernel's loops."""
     return frozenset(
         e.name
-        for stmt in statements(submission.ir.body)
+        for stmt in statements(kernel.body)
         if isinstance(stmt, For)
         for bound in statement_expressions(stmt)
         for e in subexpressions(bound)
