@@ -57,7 +57,12 @@ class _Memory:
 
 def direct_dependences(questions: Questions) -> list[tuple[Found, ...]]:
     """For each submission its dependences on earlier ones that do not follow from others, in order
-    of the producers; scope ``NONE`` where memory is shared but no element is."""
+    of the producers; scope ``NONE`` where memory is shared but no element is.
+
+    One submission has none, and its kernel is not read: what it does rests on no scalar's value.
+    """
+    if len(questions.submissions) == 1:
+        return [()]
     return _Finder(questions).run()
 
 

@@ -210,6 +210,22 @@ def test_int_scalars_change_with_the_same_buffers(queue):
         assert not out.numpy()[8 - distance :].any()
 
 
+@fq.kernel
+def starts_of_blocks(item: fq.Item, width, a, out):
+    i = item.get_id(0)
+    out[i] = a[i // width * width]
+
+
+def test_a_submission_alone_has_one_plan_for_all_scalars(queue, work):
+    """Even for a divisor, which an analysis could only take at its present value: nothing is
+    decided between submissions, so more values than a structure keeps plans for need no other."""
+    a, out = fq.Buffer(np.arange(40)), fq.Buffer(40, np.int64)
+    for width in range(1, 41):
+        queue.submit(starts_of_blocks, 40, width, a, out)
+        assert np.array_equal(out.numpy(), np.arange(40) // width * width)
+    assert work["plan"] == work["build"] == work["prepare"] == 1
+
+
 def test_an_int_that_does_not_fit_is_refused_on_the_fast_path(queue):
     small = fq.Buffer(np.zeros(4, np.int8))
     for _ in range(2):
