@@ -13,6 +13,9 @@ from fusionq.base.target import FloatMode
 
 Strategy: TypeAlias = Literal["auto", "fused", "megakernel", "sequence", "unfused"]
 Barriers: TypeAlias = Literal["auto", "all", "none"]
+ErrorModel: TypeAlias = Literal["python", "numpy"]
+"""What numba-dpex's kernels do where they divide by zero: what their decorators say, or NumPy's
+result."""
 Promote: TypeAlias = Literal["flagged", "internal", "none"]
 
 class FusionOptions(NamedTuple):

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any, Literal, NoReturn, overload
 
 from fusionq.base.errors import ArgumentError, KernelLanguageError
+from fusionq.base.options import ErrorModel
 from fusionq.base.recursion import room_for_recursion
 from fusionq.base.span import Span
 from fusionq.frontend.callees import Callee, callee_of
@@ -116,6 +117,10 @@ class KernelFunction:
     @property
     def _source(self) -> FunctionSource:
         return self._captured.source(self.function)
+
+    def under(self, error_model: ErrorModel) -> KernelFunction:
+        """The kernel on a queue with this error model; only kernels of numba-dpex have one."""
+        return self
 
     # -------------------------------------------------------------- specialisation
     def specialise(self, signature: Signature, regions: bool = False) -> Kernel:

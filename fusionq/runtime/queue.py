@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fusionq.base.call_site import user_span
-from fusionq.base.errors import FusionStateError
+from fusionq.base.errors import ArgumentError, FusionStateError
 from fusionq.base.not_copied import NotCopied
-from fusionq.base.options import DEFAULT, options_from
+from fusionq.base.options import DEFAULT, ErrorModel, options_from
 from fusionq.base.target import DeviceInfo
 from fusionq.language.ranges import NdRange, Range
 from fusionq.memory.buffer import Buffer
@@ -40,7 +40,9 @@ class FusionQueue(NotCopied):
     ``target``: None (the default SYCL device), a SYCL filter string such as ``"opencl:cpu"``, a
     ``dpctl.SyclQueue``, or ``"reference"``, which runs kernels in pure Python.
     ``fusion=False`` forbids fusion on this queue.  ``profiling``: the device records when each
-    launch ran (``Event.native``).
+    launch ran (``Event.native``).  ``error_model``: what kernels of numba-dpex do where they divide
+    by zero: with ``"python"`` what their decorators say (those made without
+    ``error_model="numpy"`` are refused there, see the guide), with ``"numpy"`` NumPy's result.
 
     Outside fusion mode ``submit`` launches at once.  In fusion mode, between ``start_fusion``
     and ``complete_fusion`` (see also ``fusionq.fusion``), it joins a list that becomes as few
@@ -55,12 +57,21 @@ class FusionQueue(NotCopied):
     """
 
     def __init__(
-        self, target: object = None, *, fusion: bool = True, profiling: bool = False
+        self,
+        target: object = None,
+        *,
+        fusion: bool = True,
+        profiling: bool = False,
+        error_model: ErrorModel = "python",
     ) -> None:
         from fusionq.backends.registry import backend_for
 
+        if error_model not in ("python", "numpy"):
+            raise ArgumentError(
+                f"{user_span()}: error_model={error_model!r} is none; write 'python' or 'numpy'"
+            )
         launcher = Launcher(backend_for(target, profiling), QueueCache())
-        self._state = QueueState(launcher, fusion)
+        self._state = QueueState(launcher, fusion, error_model)
         self._known = launcher.cache.known
 
     # ------------------------------------------------------------------------ description

@@ -17,7 +17,7 @@ from fusionq.base.errors import (
     FusionStateError,
     PromotionConflict,
 )
-from fusionq.base.options import FusionOptions
+from fusionq.base.options import ErrorModel, FusionOptions
 from fusionq.base.phases import timed
 from fusionq.base.target import Target
 from fusionq.memory.fusing_queues import LOCK, NOTED, QUEUES, settle
@@ -49,7 +49,10 @@ class QueueState:
     All but ``uses`` take the lock of ``fusing_queues`` themselves, or are called under it.
     """
 
-    def __init__(self, launcher: Launcher, fusion_allowed: bool) -> None:
+    def __init__(
+        self, launcher: Launcher, fusion_allowed: bool, error_model: ErrorModel
+    ) -> None:
+        self._error_model = error_model
         self.launcher = launcher
         self._fusion_allowed = fusion_allowed
         self.list: SubmissionList | None = None
@@ -166,7 +169,7 @@ class QueueState:
         with timed(timings, "import"):
             from fusionq.submission.admission import admit
 
-        entry = admit(self.launcher.backend, kernel, range, args, timings)
+        entry = admit(self.launcher.backend, kernel, range, args, timings, self._error_model)
         self.launcher.cache.add_known(key, entry)
         return entry
 

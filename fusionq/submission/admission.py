@@ -23,6 +23,7 @@ from fusionq.analysis.validity import Validity
 from fusionq.backends.base import Backend
 from fusionq.base.call_site import argument_labels, user_span
 from fusionq.base.errors import ArgumentError, DeviceError, KernelLanguageError
+from fusionq.base.options import ErrorModel
 from fusionq.base.phases import timed
 from fusionq.base.recursion import room_for_recursion
 from fusionq.base.span import Span
@@ -47,6 +48,7 @@ def admit(
     range: object,
     args: Sequence[object],
     timings: dict[str, float],
+    error_model: ErrorModel,
 ) -> KnownSubmission:
     """Check a submission and type its kernel; adds the seconds by phase to ``timings``.
 
@@ -57,7 +59,8 @@ def admit(
     span = user_span()
     with _told_where(span), room_for_recursion("the kernel"):
         with timed(timings, "frontend"):
-            submission = _submission(backend, span, kernel, range, args)
+            function = _kernel_function(kernel).under(error_model)
+            submission = _submission(backend, span, function, range, args)
         with timed(timings, "disk"):
             kept = kept_check(submission, backend.target)
         with timed(timings, "frontend"):
@@ -72,10 +75,9 @@ def admit(
 
 
 def _submission(
-    backend: Backend, span: Span, kernel: object, range: object, args: Sequence[object]
+    backend: Backend, span: Span, function: KernelFunction, range: object, args: Sequence[object]
 ) -> Submission:
     """Kernel, range and arguments by their types; the kernel is not yet typed."""
-    function = _kernel_function(kernel)
     index_space = _index_space(function, counterpart(range))
     args = [counterpart(value) for value in args]
     names = function.names_of(len(args))

@@ -432,3 +432,31 @@ def test_questions_to_numba_leave_it_working(queue):
         c[i] = a[i] - b[i]
 
     check_same(queue, fresh, before)
+
+
+@numba_dpex.device_func
+def ratio(x, y):
+    return x / y
+
+
+@numba_dpex.kernel
+def divides(item, a, b, out):
+    i = item.get_id(0)
+    out[i] = ratio(a[i], b[i]) + a[i] / b[i]
+
+
+def test_a_queue_with_numpys_error_model_takes_divisions_as_they_are():
+    a, b, out = floats(), floats(seed=1), np.zeros(N, np.float32)
+    b[3] = 0
+    with fq.FusionQueue("reference", error_model="numpy") as queue:
+        queue.submit(divides, N, a, b, out)
+        queue.wait()
+    with np.errstate(divide="ignore"):
+        np.testing.assert_array_equal(out, a / b + a / b)
+    with (
+        fq.FusionQueue("reference") as queue,
+        pytest.raises(fq.KernelLanguageError, match="by what may be zero"),
+    ):
+        queue.submit(divides, N, a, b, out)
+    with pytest.raises(fq.ArgumentError, match="error_model='c' is none"):
+        fq.FusionQueue("reference", error_model="c")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib import import_module
 from types import FunctionType, ModuleType
@@ -53,8 +53,9 @@ class DpexCaptures(Captures):
     """The names that a kernel of numba-dpex refers to, as what they are called here, and what
     numba says of types."""
 
-    def __init__(self, kernel: DeviceFunction, typing_context: Any) -> None:
-        self.kernel = kernel
+    def __init__(self, kernel: DeviceFunction, typing_context: Any, as_numpy: bool) -> None:
+        self._as_numpy = as_numpy
+        self.kernel = kernel = self._under(kernel)
         self._typing_context = typing_context
         super().__init__(kernel)
 
@@ -72,7 +73,13 @@ class DpexCaptures(Captures):
 
     def callee(self, obj: object) -> Callee | None:
         """What a call of ``obj`` inlines; None for what is no Python code of the user's."""
-        return DeviceFunction.of(obj) if is_dpex_function(obj) else super().callee(obj)
+        if is_dpex_function(obj):
+            return self._under(DeviceFunction.of(obj))
+        return super().callee(obj)
+
+    def _under(self, function: DeviceFunction) -> DeviceFunction:
+        """The function under the queue's error model."""
+        return replace(function, divides_by_zero=True) if self._as_numpy else function
 
     def name(self, function: FunctionType, name: str) -> object:
         """What a free name of the function stands for, or MISSING."""

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import replace
 from typing import Any
 from weakref import WeakKeyDictionary
 
 from fusionq.base.errors import ArgumentError
+from fusionq.base.options import ErrorModel
 from fusionq.dpex.frontend.captures import DeviceFunction, DpexCaptures
 from fusionq.dpex.frontend.signatures import kernel_problem
 from fusionq.frontend.captures import Captures
@@ -38,9 +40,29 @@ class DpexKernelFunction(KernelFunction):
         self._signatures = DeviceFunction.of(dispatcher).signatures
         super().__init__(self._device_function)
         self._typing_context = dispatcher.targetdescr.typing_context
+        self._error_model: ErrorModel = "python"
+        self._as_numpy: DpexKernelFunction | None = None
+
+    def under(self, error_model: ErrorModel) -> KernelFunction:
+        """The kernel on a queue with this error model: under ``"numpy"``, divisions by zero in it
+        and in what it calls give NumPy's result, whatever its decorators say."""
+        if error_model == self._error_model:
+            return self
+        with self._lock:
+            if self._as_numpy is None:
+                made = copy(self)
+                made._forget(error_model)
+                self._as_numpy = made
+            return self._as_numpy
+
+    def _forget(self, error_model: ErrorModel) -> None:
+        """Be the kernel of another error model, not lowered yet."""
+        self._error_model = error_model
+        self._captures, self._specialisations = None, {}
 
     def _capture(self) -> Captures:
-        return DpexCaptures(self._device_function, self._typing_context)
+        as_numpy = self._error_model == "numpy"
+        return DpexCaptures(self._device_function, self._typing_context, as_numpy)
 
     def _check_arguments(self, signature: Signature) -> None:
         super()._check_arguments(signature)
