@@ -48,7 +48,7 @@ SLOW = (
 """What the fast loop leaves out, beside single tests that are marked where they stand: three
 quarters of the suite's time."""
 
-ON_DEVICE = ("conformance", "unit/groups/test_atomics.py", "unit/groups/test_group_functions.py")
+ON_DEVICE = ("conformance",)
 """Tests that run on the reference backend and on the SYCL device are in the fast loop on the
 reference backend; these are on both, since one device program of theirs checks a whole table."""
 

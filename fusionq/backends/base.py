@@ -24,6 +24,8 @@ class Abilities:
     """Whether a launch returns before it has run, and waits by itself for what it depends on."""
     keeps_programs: bool = False
     """Whether programs can outlive the process: ``keep`` and ``restore``."""
+    group_functions: bool = True
+    """Whether kernels may call group functions, ``ir.GroupCall``; barriers every backend has."""
     device_functions: frozenset[str] = frozenset()
     """What kernels may ask of the device, see ``ir.functions.DEVICE_FUNCTIONS``."""
 
@@ -119,7 +121,8 @@ class PreparedLaunch(Protocol):
     """A program with arguments in the device's form, ready to launch many times."""
 
     def set_scalar(self, name: str, value: bool | int | float | np.generic) -> None:
-        """Give scalar parameter ``name`` another value for the launches that follow."""
+        """Give scalar parameter ``name`` another value for the launches that follow; ArgumentError
+        if it does not fit."""
 
     def launch(self, depends: Sequence[DeviceEvent] = ()) -> DeviceEvent:
         """Enqueue; returns at once.  The caller keeps the memory alive until the event."""
@@ -171,7 +174,7 @@ class Backend(Protocol):
     def prepare(
         self, program: Program, arguments: Sequence[Binding], shape: LaunchShape
     ) -> PreparedLaunch:
-        """Arguments in the order of ``kernel.params``."""
+        """Arguments in the order of ``kernel.params``; ArgumentError where they do not fit."""
 
     def wait(self) -> None:
         """Block until all that was launched has run."""

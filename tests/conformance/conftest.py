@@ -11,6 +11,7 @@ import pytest
 
 import fusionq as fq
 from fusionq.backends.base import Backend
+from fusionq.backends.registry import backend_for
 from fusionq.base import entry_points
 from fusionq.memory.fusing_queues import QUEUES
 
@@ -67,7 +68,7 @@ def queue(target: str) -> Iterator[fq.FusionQueue]:
     assert not QUEUES
 
 
-@pytest.fixture
-def backend(queue: fq.FusionQueue) -> Backend:
-    """The backend under the queue."""
-    return queue._state.launcher.backend
+@pytest.fixture(scope="session")
+def backend(target: str) -> Backend:
+    """A backend on the target."""
+    return backend_for(target)

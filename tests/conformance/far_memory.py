@@ -17,6 +17,7 @@ from weakref import WeakValueDictionary
 import numpy as np
 import numpy.typing as npt
 
+from fusionq.backends.arguments import bound_by_name
 from fusionq.backends.base import (
     Abilities,
     ArrayBinding,
@@ -30,6 +31,7 @@ from fusionq.backends.reference.backend import REFERENCE_DEVICE, ReferenceBacken
 from fusionq.backends.reference.memory import HostAllocation
 from fusionq.base.errors import DeviceError
 from fusionq.base.target import LaunchShape, target_of
+from fusionq.ir.nodes import ArrayParam, Kernel
 
 DISTANCE = 1 << 56
 """Between an address and the host's; no host has memory there."""
@@ -102,10 +104,13 @@ class FarBackend(ReferenceBackend):
         self, program: Program, arguments: Sequence[Binding], shape: LaunchShape
     ) -> FarLaunch:
         def near() -> list[Binding]:
-            params = program.kernel.params  # type: ignore[attr-defined]  # a reference program
+            kernel: Kernel = program.kernel  # type: ignore[attr-defined]  # a reference program
             return [
-                _near(binding, param.dtype.nbytes) if isinstance(binding, ArrayBinding) else binding
-                for param, binding in zip(params, arguments, strict=True)
+                _near(binding, param.dtype.nbytes)
+                if isinstance(param, ArrayParam) and isinstance(binding, ArrayBinding)
+                else binding
+                for name, binding in bound_by_name(kernel, arguments).items()
+                for param in (kernel.param(name),)
             ]
 
         make = super().prepare

@@ -102,7 +102,8 @@ class ReferenceBackend:
     def prepare(
         self, program: Program, arguments: Sequence[Binding], shape: LaunchShape
     ) -> ReferenceLaunch | PersistentReferenceLaunch:
-        """Arguments in the order of ``kernel.params``; DeviceError where they do not fit."""
+        """Arguments in the order of ``kernel.params``; ArgumentError where they do not fit,
+        DeviceError where the launch shape does not."""
         if isinstance(program, PersistentProgram):
             return PersistentReferenceLaunch(
                 program, arguments, shape, self._order, self._seed, self.target

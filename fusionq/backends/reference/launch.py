@@ -9,13 +9,14 @@ from typing import TypeAlias, TypeVar
 
 import numpy as np
 
+from fusionq.backends.arguments import bound_by_name, check_fits, misfit, values_of
 from fusionq.backends.base import ArrayBinding, Binding, DeviceEvent
 from fusionq.backends.reference.compile import Bind, Ids
 from fusionq.backends.reference.groups import Steps, run_group
 from fusionq.backends.reference.memory import CheckedArray, array_at
 from fusionq.backends.reference.order import Box, Index, Order, box_items, work_items
 from fusionq.backends.reference.scalars import Scalar, as_scalar
-from fusionq.base.errors import DeviceError
+from fusionq.base.errors import ArgumentError, DeviceError
 from fusionq.base.target import LaunchShape
 from fusionq.ir.nodes import ArrayParam, Barrier, GroupCall, Kernel, KernelParam, ScalarParam
 from fusionq.ir.walk import statements
@@ -64,15 +65,9 @@ class ReferenceLaunch:
         self._seed = seed
         self._global_range, self._local_range = shape.global_range, shape.local_range
         self._check_shape()
-        params = self._kernel.params
-        if len(arguments) != len(params):
-            raise DeviceError(
-                f"kernel '{self._kernel.name}' takes {len(params)} arguments and got "
-                f"{len(arguments)}: {', '.join(p.name for p in params)}"
-            )
         self._arguments: dict[str, CheckedArray | Scalar] = {
-            param.name: self._argument(param, value)
-            for param, value in zip(params, arguments, strict=True)
+            name: self._argument(self._kernel.param(name), value)
+            for name, value in bound_by_name(self._kernel, arguments).items()
         }
 
     def set_scalar(self, name: str, value: bool | int | float | np.generic) -> None:
@@ -188,10 +183,12 @@ class ReferenceLaunch:
 
     def _argument(self, param: KernelParam, value: Binding) -> CheckedArray | Scalar:
         if isinstance(param, ScalarParam) and not isinstance(value, ArrayBinding):
+            if not isinstance(value, np.generic):
+                check_fits(param, value, values_of(param))
             try:
                 return as_scalar(value, param.type)
             except (TypeError, OverflowError) as error:
-                raise DeviceError(
+                raise ArgumentError(
                     f"argument '{param.name}' of kernel '{self._kernel.name}': {error}"
                 ) from error
         if (
@@ -201,10 +198,7 @@ class ReferenceLaunch:
         ):
             data = array_at(value, param.dtype.dtype)
             return CheckedArray(self._kernel.name, param.name, data)
-        raise DeviceError(
-            f"argument '{param.name}' of kernel '{self._kernel.name}' is {value!r}, "
-            f"which does not fit {param!r}"
-        )
+        raise misfit(self._kernel, param, value)
 
 
 def _int64(index: tuple[int, ...]) -> Ids:

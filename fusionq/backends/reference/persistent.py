@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from fusionq.backends.arguments import bound_by_name
 from fusionq.backends.base import ArrayBinding, Binding, DeviceEvent
 from fusionq.backends.reference.compile import ClosedForms, compile_closed_forms, compile_kernel
 from fusionq.backends.reference.launch import ReferenceEvent, ReferenceLaunch, ReferenceProgram
@@ -82,13 +83,7 @@ class PersistentReferenceLaunch:
         self._line = target.control_line
         self._order: Order = order
         self._seed = seed
-        params = program.kernel.params
-        if len(arguments) != len(params):
-            raise DeviceError(
-                f"kernel '{program.kernel.name}' takes {len(params)} arguments and got "
-                f"{len(arguments)}: {', '.join(p.name for p in params)}"
-            )
-        self._bindings = {p.name: b for p, b in zip(params, arguments, strict=True)}
+        self._bindings = bound_by_name(program.kernel, arguments)
         if shape.local_range != (target.worker_size,) or len(shape.global_range) != 1:
             raise DeviceError(
                 f"kernel '{program.kernel.name}' is persistent: its workers are work-groups of "

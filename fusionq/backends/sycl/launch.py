@@ -10,13 +10,14 @@ from typing import Any
 
 import numpy as np
 
+from fusionq.backends.arguments import bound_by_name, check_fits, misfit, values_of
 from fusionq.backends.base import ArrayBinding, Binding, DeviceEvent
 from fusionq.backends.sycl.program import SyclProgram
 from fusionq.backends.sycl.runtime import load_dpctl
-from fusionq.base.errors import ArgumentError, DeviceError
+from fusionq.base.errors import DeviceError
 from fusionq.base.target import LaunchShape
 from fusionq.codegen import Extent, Pointer, Scalar, Slot, Stride
-from fusionq.codegen.intervals import Interval, of_type
+from fusionq.codegen.intervals import Interval
 from fusionq.ir.nodes import ScalarParam
 
 _C_TYPES: dict[str, Any] = {
@@ -85,13 +86,7 @@ class SyclLaunch:
         bindings: Sequence[Binding],
         shape: LaunchShape,
     ) -> None:
-        params = program.kernel.params
-        if len(params) != len(bindings):
-            raise ArgumentError(
-                f"kernel {program.kernel.name!r} has {len(params)} parameters, and "
-                f"{len(bindings)} arguments were bound"
-            )
-        by_name = {param.name: binding for param, binding in zip(params, bindings, strict=True)}
+        by_name = bound_by_name(program.kernel, bindings)
         self._submit = queue.submit_async
         self._order = order
         self._kernel = program.native
@@ -103,7 +98,7 @@ class SyclLaunch:
         self._arguments = [self._argument(slot, program, by_name) for slot in program.slots]
 
     def _argument(self, slot: Slot, program: SyclProgram, bindings: Mapping[str, Binding]) -> Any:
-        binding = bindings[slot.param]
+        binding, param = bindings[slot.param], program.kernel.param(slot.param)
         match slot, binding:
             case Pointer(), ArrayBinding():
                 return ctypes.c_uint64(binding.address)
@@ -112,17 +107,12 @@ class SyclLaunch:
             case Stride(), ArrayBinding():
                 return ctypes.c_int64(binding.strides[slot.dim])
             case Scalar(), bool() | int() | float() | np.generic():
-                param = program.kernel.param(slot.param)
                 assert isinstance(param, ScalarParam)
                 argument = _C_TYPES[param.type.name]()
-                values = (param.bounds or of_type(param.type)) if param.type.kind in "iu" else None
-                self._scalars[slot.param] = (param, argument, values)
+                self._scalars[slot.param] = (param, argument, values_of(param))
                 self.set_scalar(slot.param, binding)
                 return argument
-        raise ArgumentError(
-            f"parameter {slot.param!r} of kernel {program.kernel.name!r} takes "
-            f"{'a scalar' if isinstance(slot, Scalar) else 'an array'}, not {binding!r}"
-        )
+        raise misfit(program.kernel, param, binding)
 
     def set_scalar(self, name: str, value: bool | int | float | np.generic) -> None:
         """Give scalar parameter ``name`` another value for the launches that follow.
@@ -134,12 +124,7 @@ class SyclLaunch:
         param, argument, values = self._scalars[name]
         plain = value.item() if isinstance(value, np.generic) else value
         if values is not None:
-            low, high = values
-            if not low <= plain <= high:
-                raise ArgumentError(
-                    f"{param.name}={plain} does not fit: the kernel takes {param.type} values from "
-                    f"{low} to {high}"
-                )
+            check_fits(param, plain, values)
             argument.value = int(plain)
         elif param.type.name == "float16":
             with np.errstate(over="ignore"):

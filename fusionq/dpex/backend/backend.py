@@ -19,17 +19,18 @@ class DpexBackend(SyclBackend):
     """Runs kernels on a SYCL device of the OpenCL backend, compiled by numba-dpex.
 
     ``target`` is None (the default device) or a SYCL filter string; ``profiling`` makes events
-    record when they ran.  Raises DeviceError where numba-dpex is not
-    installed or there is no such device.
+    record when they ran.  Raises DeviceError where numba-dpex is not installed or there is no such
+    device.
     """
 
-    abilities = Abilities(runtime="sycl", asynchronous=True)
-    """numba-dpex has no clock, and programs do not outlive the process."""
+    abilities = Abilities(runtime="sycl", asynchronous=True, group_functions=False)
+    """numba-dpex has no clock either, and programs do not outlive the process."""
 
     def __init__(self, target: object = None, profiling: bool = False) -> None:
         load_numba_dpex()
         super().__init__(target, profiling)
-        device = replace(self.info, persistent_kernels=False)
+        # numba-dpex compiles neither.
+        device = replace(self.info, persistent_kernels=False, has_fp16=False)
         self.target = replace(self.target, device=device)
 
     @property

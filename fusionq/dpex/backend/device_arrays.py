@@ -20,8 +20,16 @@ from numba_dpex.kernel_api import AddressSpace
 from numba_dpex.kernel_api_impl.spirv.target import SPIRV_TARGET_NAME
 
 cgutils: Any = import_module("numba.core.cgutils")  # which has no types
-_LARGEST = 1 << 60
-"""The nominal length of an array whose length the kernel does not need to know."""
+
+
+def _nominal_length(itemsize: int) -> int:
+    """Of an array whose length the kernel does not need to know.
+
+    numba-dpex's AtomicRef adds it to a negative index, of which it takes no unsigned ones.  So it
+    is as many elements as there are addresses, which leads back to the same one; but for types
+    without atomic operations, of which there would be more than an int64 counts.
+    """
+    return (1 << 64) // itemsize if itemsize >= 4 else 1 << 60
 
 
 def _array_type(dtype: Any, space: Any) -> Any:
@@ -46,7 +54,8 @@ def _global_array(typing_context: Any, address: Any, dtype: Any) -> Any:
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         element = context.get_data_type(result.dtype)
         pointer = builder.inttoptr(arguments[0], element.as_pointer(result.addrspace))
-        return _array(context, builder, result, pointer, _LARGEST)
+        length = _nominal_length(context.get_abi_sizeof(element))
+        return _array(context, builder, result, pointer, length)
 
     return result(address, dtype), generate
 

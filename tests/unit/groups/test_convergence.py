@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import fusionq as fq
-from tests.unit.groups.test_group_functions import made
+from tests.conformance.test_group_functions import made
 
 BARRIER = "fq.group_barrier(group)"
 CALL = "out[index] = fq.reduce_over_group(group, x[index])"

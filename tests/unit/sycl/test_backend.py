@@ -12,26 +12,24 @@ import pytest
 
 from fusionq.backends.base import ArrayBinding
 from fusionq.backends.registry import backend_for, default_backend, list_devices
+from fusionq.backends.sycl import queue_pool
 from fusionq.backends.sycl.backend import SyclBackend
 from fusionq.backends.sycl.build_log import build_log
 from fusionq.backends.sycl.memory import HUGE_PAGE
 from fusionq.base.errors import ArgumentError, DeviceError
 from fusionq.base.target import LaunchShape
 from fusionq.codegen.launch_shape import launch_shape
-from fusionq.ir.nodes import ArrayParam, Kernel, Load, Param, ScalarParam, Store
-from fusionq.ir.types import BOOL, FLOAT16, FLOAT32, INT8, INT32, INT64, SCALAR_TYPES, UINT64
+from fusionq.ir.nodes import Param, ScalarParam
+from fusionq.ir.types import FLOAT16, FLOAT32
 from tests.unit.codegen.built_kernels import (
-    IDS,
     ITEM,
     add,
     const,
     elementwise,
     fused_example,
     load,
-    mul,
-    sub,
 )
-from tests.unit.sycl.running import bind, prepare, run
+from tests.unit.sycl.running import prepare, run
 
 ONE_EACH = LaunchShape((16,), (16,))
 
@@ -86,6 +84,7 @@ def test_other_backends_are_explained(monkeypatch):
 
 def test_no_device_says_what_is_missing(monkeypatch, tmp_path):
     monkeypatch.setattr(dpctl, "get_devices", lambda **_: [])
+    monkeypatch.setattr(queue_pool, "_idle", {})  # of devices that other tests have used
     monkeypatch.setenv("ONEAPI_DEVICE_SELECTOR", "cuda:*")
     monkeypatch.setenv("OCL_ICD_FILENAMES", str(tmp_path / "driver.so"))
     with pytest.raises(DeviceError) as error:
@@ -141,11 +140,6 @@ def test_view_outlives_the_allocation(device):
     view = device.allocate(1000).host_view()
     view[:] = 9
     assert (view == 9).all()
-
-
-def test_too_much_memory(device):
-    with pytest.raises(DeviceError, match=r"cannot allocate 1,125,899,906,842,624 bytes"):
-        device.allocate(1 << 50)
 
 
 def test_adopting_usm_memory(device):
@@ -211,33 +205,7 @@ def test_missing_float16_is_named(device, monkeypatch):
         program.build(Queue, scale(FLOAT16), "strict", device.target)
 
 
-@pytest.mark.parametrize("fp", ["strict", "fast"])
-def test_both_float_modes_build(device, fp):
-    a, out = np.ones(64, np.float32), np.zeros(64, np.float32)
-    run(device, fused_example(), a, a, a, a, out, 64, items=64, fp=fp)
-    assert (out == 1).all()
-
-
-def test_strict_mode_does_not_contract(device):
-    x = np.float32(1 + 2**-12)
-    a = load("a", ITEM)
-    square = const(float(x * x), FLOAT32)
-    kernel = elementwise("k", {"a": FLOAT32}, FLOAT32, sub(mul(a, a), square))
-    values, out = np.full(64, x), np.ones(64, np.float32)
-    run(device, kernel, values, out, 64, items=64)
-    assert (out == 0).all()  # contracted, it would be the rounding error of x * x
-
-
 # --------------------------------------------------------------------- launches
-def test_launches_run_in_order(device):
-    data = np.zeros(100_000, np.float32)
-    launch = prepare(device, increment(), (data, data.size), data.size)
-    for _ in range(10):
-        launch.launch()
-    device.wait()
-    assert (data == (3**10 - 1) // 2).all()
-
-
 def test_a_queue_that_is_not_in_order_runs_in_order():
     backend = SyclBackend(dpctl.SyclQueue("opencl:cpu"))
     assert not backend.sycl_queue.is_in_order
@@ -257,106 +225,6 @@ def test_launch_waits_for_events_of_another_queue(device):
     event = prepare(other, increment(), (data, data.size), data.size).launch()
     prepare(device, increment(), (data, data.size), data.size).launch([event]).wait()
     assert (data == 4).all()
-
-
-class HostEvent:
-    native, complete, waited = None, False, False
-
-    def wait(self):
-        self.waited = True
-
-
-def test_launch_waits_itself_for_events_that_sycl_does_not_know(device):
-    data, event = np.zeros(16, np.float32), HostEvent()
-    prepare(device, increment(), (data, 16), 16).launch([event]).wait()
-    assert event.waited
-
-
-def test_scalars_can_change_between_launches(device):
-    out = np.zeros(16, np.float32)
-    launch = prepare(device, scale(), (out, 2.5, 16), 16)
-    launch.launch().wait()
-    assert (out == 2.5).all()
-    launch.set_scalar("x", np.float32(-1))
-    launch.set_scalar("unused", 3)
-    launch.launch().wait()
-    assert (out == -1).all()
-
-
-def test_a_scalar_changed_after_a_launch_does_not_reach_it(device):
-    outs = [np.zeros(100_000, np.float32) for _ in range(2)]
-    busy = prepare(device, increment(), (outs[0], outs[0].size), outs[0].size)
-    launch = prepare(device, scale(), (outs[1], 5.0, outs[1].size), outs[1].size)
-    for _ in range(20):
-        busy.launch()
-    event = launch.launch()
-    launch.set_scalar("x", 6.0)
-    event.wait()
-    assert (outs[1] == 5).all()
-
-
-@pytest.mark.parametrize("type", SCALAR_TYPES.values(), ids=str)
-def test_scalars_of_every_type(device, type):
-    value = type.dtype.type(1.5 if type.is_float else 1)
-    out = np.zeros(16, type.dtype)
-    run(device, scale(type), out, value, 16, items=16)
-    assert (out == value).all()
-
-
-@pytest.mark.parametrize(
-    ("type", "value"), [(INT8, 128), (INT64, 1 << 63), (UINT64, -1), (BOOL, True)], ids=str
-)
-def test_integers_that_do_not_fit(device, type, value):
-    out = np.zeros(16, type.dtype)
-    launch = prepare(device, scale(type), (out, type.dtype.type(0), 16), 16)
-    if type is BOOL:
-        launch.set_scalar("x", value)
-        return
-    with pytest.raises(ArgumentError, match="does not fit"):
-        launch.set_scalar("x", value)
-
-
-def test_bounds_of_a_scalar_are_kept(device):
-    kernel = Kernel(
-        "k", 1, (ArrayParam("out", INT64, 1), ScalarParam("x", INT64, (-128, 127))), (),
-        (Store("out", (const(0),), Param(INT64, "x")),),
-    )  # fmt: skip
-    out = np.zeros(1, np.int64)
-    program = device.build(kernel, "strict")
-    device.prepare(program, [bind(out), 127], LaunchShape((1,), (1,))).launch().wait()
-    assert out[0] == 127
-    with pytest.raises(ArgumentError, match="-128 to 127"):
-        device.prepare(program, [bind(out), 128], LaunchShape((1,), (1,)))
-
-
-def test_arguments_that_do_not_fit_the_kernel(device):
-    out = np.zeros(16, np.float32)
-    with pytest.raises(ArgumentError, match="3 parameters, and 2 arguments"):
-        prepare(device, scale(), (out, 16), 16)
-    with pytest.raises(ArgumentError, match="'x' of kernel 'scale' takes a scalar"):
-        prepare(device, scale(), (out, out, 16), 16)
-    with pytest.raises(ArgumentError, match="'out' of kernel 'scale' takes an array"):
-        prepare(device, scale(), (1.0, 1.0, 16), 16)
-
-
-def test_negative_strides(device):
-    a, out = np.arange(16, dtype=np.float32), np.zeros(16, np.float32)
-    params = (ArrayParam("a", FLOAT32, 1, contiguous=False), ArrayParam("out", FLOAT32, 1))
-    body = (Store("out", (ITEM,), Load(FLOAT32, "a", (ITEM,))),)
-    kernel = Kernel("k", 1, params, (("i", INT64),), (IDS[0], *body))
-    program = device.build(kernel, "strict")
-    device.prepare(program, [bind(a[::-1]), bind(out)], ONE_EACH).launch().wait()
-    assert np.array_equal(out, a[::-1])
-
-
-def test_programs_can_be_shared_between_queues_of_one_context(device):
-    other = SyclBackend()
-    assert other.program_domain == device.program_domain
-    assert hash(other.program_domain) == hash(device.program_domain)
-    out = np.zeros(16, np.float32)
-    program = device.build(scale(), "strict")
-    other.prepare(program, [bind(out), 4.0, 16], ONE_EACH).launch().wait()
-    assert (out == 4).all()
 
 
 def test_importing_the_backend_does_not_import_dpctl():
@@ -388,21 +256,3 @@ def test_argument_types_are_what_dpctl_takes(device):
     assert all(isinstance(a, ctypes._SimpleCData) for a in launch._arguments)
     launch.launch().wait()
     assert (out == np.float16(0.1)).all()
-
-
-def test_one_memory_seen_as_two_types(device):
-    """A compiler may not assume that a float and an int array are different memory."""
-    a, out = np.zeros(16, np.float32), np.zeros(16, np.float32)
-    params = (ArrayParam("a", FLOAT32, 1), ArrayParam("bits", INT32, 1),
-              ArrayParam("out", FLOAT32, 1))  # fmt: skip
-    body = (
-        Store("a", (ITEM,), const(1.0, FLOAT32)),
-        Store("bits", (ITEM,), const(0x40000000, INT32)),
-        Store("out", (ITEM,), load("a", ITEM)),
-    )
-    kernel = Kernel("k", 1, params, (("i", INT64),), (IDS[0], *body))
-    program = device.build(kernel, "strict")
-    bindings = [bind(x) for x in (a, a.view(np.int32), out)]
-    device.prepare(program, bindings, ONE_EACH).launch().wait()
-    assert (out == 2).all()
-    assert (a == 2).all()

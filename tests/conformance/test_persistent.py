@@ -1,0 +1,151 @@
+"""Launches of persistent kernels: many epochs, stalls, and queues that go on after them."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+import fusionq as fq
+from fusionq.base.errors import MegakernelStalled
+from fusionq.codegen import queue_layout as q
+from fusionq.megakernel.launch import PersistentLaunch
+from tests.unit.megakernel.cases import blur, reverse
+
+SIZE, STEPS = 40, 4
+
+
+@pytest.fixture
+def queue(queue: fq.FusionQueue) -> fq.FusionQueue:
+    if not queue.device.persistent_kernels:
+        pytest.skip("the backend does not run persistent kernels")
+    return queue
+
+
+@pytest.fixture
+def made(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[PersistentLaunch]]:
+    """The persistent launches that a test makes."""
+    found: list[PersistentLaunch] = []
+    initialise = PersistentLaunch.__init__
+
+    @functools.wraps(initialise)
+    def remembered(self, *args, **more):  # type: ignore[no-untyped-def]  # those of __init__
+        initialise(self, *args, **more)
+        found.append(self)
+
+    monkeypatch.setattr(PersistentLaunch, "__init__", remembered)
+    yield found
+
+
+def start() -> tuple[fq.Buffer, fq.Buffer]:
+    return fq.Buffer(np.arange(SIZE) ** 2), fq.Buffer(np.zeros(SIZE, np.int64))
+
+
+def steps(queue: fq.FusionQueue, a: fq.Buffer, b: fq.Buffer) -> None:
+    for step in range(STEPS):
+        queue.submit(reverse if step == 1 else blur, SIZE, a, b)
+        a, b = b, a
+
+
+def fused(queue: fq.FusionQueue, a: fq.Buffer, b: fq.Buffer) -> fq.fusion:
+    with fq.fusion(queue, strategy="megakernel", barriers="none") as f:
+        steps(queue, a, b)
+    assert f.report.strategy == "megakernel"
+    return f
+
+
+def expected(rounds: int) -> list[int]:
+    with fq.FusionQueue("reference") as queue:
+        a, b = start()
+        for _ in range(rounds):
+            steps(queue, a, b)
+        return list(a.numpy())
+
+
+@contextmanager
+def control_words(launch: PersistentLaunch) -> Iterator[npt.NDArray[np.uint32]]:
+    """The words of the control memory by lines, to be changed between launches."""
+    line = launch._backend.target.control_line
+    words = np.empty((launch.plan.control_words // line, line), np.uint32)
+    launch._control.read(words.reshape(-1).view(np.uint8))
+    yield words
+    launch._control.write(words.reshape(-1).view(np.uint8))
+
+
+def test_many_epochs_over_one_control_memory(
+    queue: fq.FusionQueue, made: list[PersistentLaunch]
+) -> None:
+    a, b = start()
+    f = fused(queue, a, b)
+    for _ in range(20):
+        f.replay()
+    assert list(a.numpy()) == expected(21)
+    assert len(made) == 1
+    assert made[0]._epoch == 21
+
+
+def test_epochs_wrap(queue: fq.FusionQueue, made: list[PersistentLaunch]) -> None:
+    a, b = start()
+    f = fused(queue, a, b)
+    queue.wait()
+    (launch,) = made
+    plan, last = launch.plan, 0xFFFFFFFE
+    with control_words(launch) as words:
+        words[q.HEAD, 0] = last * (len(plan.stage) + plan.workers) % (1 << 32)
+        words[q.ARRIVED, 0] = last * plan.workers % (1 << 32)
+        words[q.MODE, 0] = 2 * last % (1 << 32)
+        counted = words[q.FIRST_COUNTER :, 0].astype(np.int64)
+        words[q.FIRST_COUNTER :, 0] = counted * last % (1 << 32)
+    launch._epoch = last
+    for _ in range(4):
+        f.replay()
+    assert list(a.numpy()) == expected(5)
+    assert launch._epoch == 3
+
+
+def test_a_stall_says_where_and_the_queue_goes_on(
+    queue: fq.FusionQueue, made: list[PersistentLaunch]
+) -> None:
+    a, b = start()
+    f = fused(queue, a, b)
+    f.event.wait()
+    (launch,) = made
+    launch.set_scalar("patience", 3)
+    # Somebody else's counts: every wait of the next launch is one behind.
+    with control_words(launch) as words:
+        words[q.FIRST_COUNTER :, 0] -= np.uint32(1)
+    event = f.replay()
+    with pytest.raises(MegakernelStalled) as caught:
+        event.wait()
+    text = str(caught.value)
+    assert "stage 1 (1: reverse), tile " in text
+    assert "gave up waiting for stage 0 (0: blur): barrier counter " in text
+    assert "The queue can be used on" in text
+    event.wait()  # says it once
+    a.write(np.arange(SIZE) ** 2)
+    b.write(np.zeros(SIZE, np.int64))
+    launch.set_scalar("patience", 1 << 30)
+    f.replay().wait()
+    assert list(a.numpy()) == expected(1)
+
+
+def test_a_stall_that_nobody_waited_for_is_told_by_the_queue(
+    queue: fq.FusionQueue, made: list[PersistentLaunch]
+) -> None:
+    a, b = start()
+    f = fused(queue, a, b)
+    f.event.wait()
+    (launch,) = made
+    launch.set_scalar("patience", 3)
+    with control_words(launch) as words:
+        words[q.FIRST_COUNTER :, 0] -= np.uint32(1)
+    f.replay()
+    with pytest.raises(MegakernelStalled):
+        queue.wait()
+    queue.wait()
+    launch.set_scalar("patience", 1 << 30)
+    f.replay().wait()
