@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import builtins
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 
@@ -55,6 +56,8 @@ class Calls(GroupOperations):
         if known is not MISSING:
             return self.object_attribute(known, node)
         callee = self.value(node.func)
+        if isinstance(callee, ObjectValue):
+            self._refuse_builtin(callee.object, node)
         for argument in node.args:
             if isinstance(argument, ast.Starred):
                 self.refuse(argument)
@@ -88,8 +91,17 @@ class Calls(GroupOperations):
                 return self.atomic_operation(callee.owner, callee.name, positional, node)
             return self.item_method(callee.owner, callee.name, positional, node)
         if not isinstance(callee, ObjectValue):
-            self.fail(node, f"{describe(callee)} cannot be called", "Call functions.")
+            hint = "Call functions."
+            if isinstance(node.func, ast.Attribute) and isinstance(callee, (Runtime, Constant)):
+                hint = f"It is no method: write {ast.unparse(node.func)} without parentheses."
+            self.fail(node, f"{describe(callee)} cannot be called", hint)
         return self.object_call(callee.object, positional, node)
+
+    def _refuse_builtin(self, obj: object, node: ast.Call) -> None:
+        """Refuse a built-in function by its name, whatever its arguments are."""
+        name = getattr(obj, "__name__", "")
+        if name in REFUSED_BUILTINS and obj is getattr(builtins, name):
+            self.fail(node, f"{name} cannot be called in a kernel", REFUSED_BUILTINS[name])
 
     def object_call(self, obj: object, arguments: Sequence[Value], node: ast.Call) -> Value:
         """A call of a type, of a function of the table, or an error."""

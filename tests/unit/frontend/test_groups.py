@@ -230,3 +230,7 @@ def test_group_functions_need_a_group_that_runs():
         fq.group_barrier(None)
 
 
+
+
+def test_a_property_that_is_called():
+    assert "write group.leader without parentheses" in refused("y = group.leader()")

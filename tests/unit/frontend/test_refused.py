@@ -32,6 +32,7 @@ CASES = [
     ("i @= 2", "@ is not supported", "loops"),
     ("y = i is None", "'is' and 'in' are not supported", "=="),
     ("y = i in (1, 2)", "'is' and 'in' are not supported", "=="),
+    ("print('i is', i)", "print cannot be called in a kernel", "print them on the host"),
     ("x[:] = 0", "cannot be assigned as a whole", "single elements"),
     ("y = x[-1]", r"the index -1 is negative; .*do not count from the end", r"a.shape[0] - 1"),
     ("x[-2] = 0", "the index -2 is negative", "a.shape[0] - 2"),
