@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import weakref
 from collections import deque
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from functools import partial
 from itertools import count
 from typing import Any, ClassVar
@@ -20,6 +20,10 @@ from fusionq.memory.fusing_queues import LOCK, QUEUES, end_fusion_where_used, no
 from fusionq.memory.region import Region
 
 _tokens = count(1)
+
+
+move_listeners: list[Callable[[], None]] = []
+"""Called when memory has moved, for those who keep addresses."""
 
 
 class HostBytes:
@@ -45,7 +49,7 @@ class Storage:
     """
 
     moves: ClassVar[int] = 0
-    """How often memory has moved in this process: addresses of before may be stale."""
+    """How often memory has moved in this process."""
 
     __slots__ = (
         "__weakref__",
@@ -176,6 +180,8 @@ class Storage:
             self._shared = None
             self._place(new, backend)
             Storage.moves += 1
+            for listener in move_listeners:
+                listener()
 
     # ------------------------------------------------------------------- on the host
     def host_bytes(self) -> npt.NDArray[np.uint8] | None:

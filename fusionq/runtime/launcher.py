@@ -34,16 +34,12 @@ class Launcher:
     ``last_event`` is that of the latest launch; the backend keeps launches in order.
     """
 
-    __slots__ = (
-        "__weakref__", "_in_flight", "_moves", "backend", "cache", "last_event", "profiler",
-    )  # fmt: skip
+    __slots__ = ("__weakref__", "_in_flight", "backend", "cache", "last_event", "profiler")
 
     def __init__(self, backend: Backend, cache: QueueCache) -> None:
         self.backend = backend
         self.cache = cache
         self.last_event: DeviceEvent | None = None
-        self._moves = Storage.moves
-        """``Storage.moves`` when the cache was last freed of launches whose memory has moved."""
         self._in_flight: deque[tuple[DeviceEvent, Sequence[object]]] = deque()
         self.profiler: Profiler | None = None
         """Where runs come from while a profile is taken."""
@@ -56,7 +52,7 @@ class Launcher:
         cache = self.cache
         if cache.stale:
             cache.drop_stale()
-        if Storage.moves != self._moves or self.profiler is not None:
+        if self.profiler is not None:
             self._bring(pending.memory)
         run = (
             cache.runs.get((options, *pending.entries))
@@ -76,12 +72,11 @@ class Launcher:
 
     def run_single(self, entry: KnownSubmission, call: CallArguments) -> DeviceEvent | None:
         """Run one submission by itself; its event, None if there was nothing to run."""
-        if Storage.moves != self._moves or self.profiler is not None:
-            self._bring(call.memory)
         run = entry.plain
-        if run is None or call.values or run.has_moved:
+        if run is None or call.values:
             run = self._plain_run(entry, call)
         if self.profiler is not None:
+            self._bring(call.memory)
             run = self.profiler.run_for(SubmissionList.of([entry], call), UNFUSED)
         return self._launch(run, run.used(call.memory), call.foreign, call.depends)[0]
 
@@ -90,11 +85,7 @@ class Launcher:
             return SubmissionList.of([entry], call)
 
         run = entry.plain
-        if (
-            run is None
-            or run.has_moved
-            or not run.rebind(call.values, lambda: single().submissions())
-        ):
+        if run is None or not run.rebind(call.values, lambda: single().submissions()):
             from fusionq.execution.prepare import prepare
 
             self._bring(call.memory)
@@ -125,14 +116,10 @@ class Launcher:
         return self._prepare(again, options)
 
     def _bring(self, memory: Sequence[object]) -> None:
-        """Let the memory that has been allocated move to where the backend reaches it, and forget
-        launches whose memory has moved."""
+        """Let the memory that has been allocated move to where the backend reaches it."""
         for held in memory:
             if isinstance(held, Storage) and held.address is not None and held.owned:
                 held.make_reachable(self.backend)
-        if Storage.moves != self._moves:
-            self._moves = Storage.moves
-            self.cache.drop_moved()
 
     def _prepare(self, pending: SubmissionList, options: FusionOptions) -> PreparedRun:
         with timed(pending.admission, "import"):

@@ -9,6 +9,7 @@ from weakref import WeakSet
 
 from fusionq.analysis.submission import ArrayArgument
 from fusionq.cache.plan_cache import PLANS, BuiltPlan
+from fusionq.memory.storage import move_listeners
 from fusionq.submission.pending import KnownSubmission
 from fusionq.submission.run import PreparedRun
 
@@ -68,8 +69,8 @@ class QueueCache:
             if not run.is_in_place():
                 del self.runs[key]
         for entry in self.known.values():
-            if entry.plain is not None:
-                entry.plain.has_moved = not entry.plain.is_in_place()
+            if entry.plain is not None and not entry.plain.is_in_place():
+                entry.plain = None
 
     def clear(self) -> None:
         """Forget everything."""
@@ -89,6 +90,12 @@ def _forget_runs(superseded: Iterable[BuiltPlan]) -> None:
                 del cache.runs[key]
 
 
+def _forget_moved() -> None:
+    """Let no queue use launches again whose memory has moved."""
+    for cache in tuple(_queues):
+        cache.drop_moved()
+
+
 def _make_room(table: dict[Hashable, _Entry], capacity: int) -> None:
     if len(table) >= capacity:
         by_age = sorted(tuple(table.items()), key=lambda item: item[1].last_use)
@@ -97,3 +104,4 @@ def _make_room(table: dict[Hashable, _Entry], capacity: int) -> None:
 
 
 PLANS.superseded.append(_forget_runs)
+move_listeners.append(_forget_moved)

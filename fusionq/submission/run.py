@@ -67,7 +67,6 @@ class PreparedRun:
         "built",
         "cache",
         "checks",
-        "has_moved",
         "last_use",
         "launches",
         "plan_depends_on_scalars",
@@ -117,8 +116,6 @@ class PreparedRun:
         """Those that the launches use."""
         self.addresses: tuple[int | None, ...] = ()
         """Where those were when the launches were prepared."""
-        self.has_moved = False
-        """Whether it is known that one of the storages is no longer there."""
         self.tokens: frozenset[int] = frozenset()
         """The storages that the list names."""
         self.plan_depends_on_scalars = built.plan.validity.depends_on_scalars
