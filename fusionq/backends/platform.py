@@ -17,6 +17,10 @@ def _none(native: object) -> None:
     return None
 
 
+def _nothing() -> None:
+    return None
+
+
 @dataclass(frozen=True, slots=True)
 class Platform:
     """The devices that one backend drives; what an entry point of ``fusionq.backends`` names.
@@ -34,6 +38,10 @@ class Platform:
 
     devices: Callable[[], Sequence[DeviceInfo]] = tuple
     """The devices that can be used now, the favourite first; none that are another platform's."""
+
+    missing: Callable[[], str | None] = _nothing
+    """Why there are no devices, and what to install; None where there are some, or that is no
+    matter."""
 
     recognises: Callable[[object], bool] = _no
     """Whether an object is a queue of the runtime below, to open a queue on."""

@@ -16,16 +16,17 @@ _DEFAULT = "sycl"
 
 
 def backend_for(target: object, profiling: bool = False) -> Backend:
-    """A new backend for ``target``: None (the default SYCL device), a SYCL filter string, a
-    ``dpctl.SyclQueue``, or a platform's name, alone or with a colon and one of its devices:
-    ``"reference"``, ``"dpex"`` or ``"dpex:opencl:cpu"`` (numba-dpex compiles).
+    """A new backend for ``target``: None (the default SYCL device, else a GPU), a SYCL filter
+    string, a ``dpctl.SyclQueue``, a CUDA stream, or a platform's name, alone or with a colon and
+    one of its devices: ``"reference"``, ``"cuda"`` or ``"cuda:1"`` (NVIDIA GPUs), ``"dpex"`` or
+    ``"dpex:opencl:cpu"`` (numba-dpex compiles).
 
     DeviceError where there is no such device, ArgumentError for another type of target.
     """
     default = _platform(_DEFAULT)
     assert default is not None
     if target is None:
-        return default.open(None, profiling)
+        return _default(profiling)
     if isinstance(target, str):
         name, _, device = target.partition(":")
         named = None if name in default.filters else _platform(name)
@@ -37,8 +38,22 @@ def backend_for(target: object, profiling: bool = False) -> Backend:
             return platform.open(target, profiling)
     raise ArgumentError(
         "a queue's target is None, a SYCL filter string such as 'opencl:cpu', a dpctl.SyclQueue "
-        f"or 'reference', not {type(target).__name__}: {target!r}"
+        "a CUDA stream, 'cuda' or 'reference', "
+        f"not {type(target).__name__}: {target!r}"
     )
+
+
+def _default(profiling: bool) -> Backend:
+    """The default SYCL device; without one the first GPU of another platform."""
+    sycl = _platform(_DEFAULT)
+    assert sycl is not None
+    try:
+        return sycl.open(None, profiling)
+    except DeviceError:
+        for platform in _platforms():
+            if platform is not sycl and any(d.kind == "gpu" for d in platform.devices()):
+                return platform.open(None, profiling)
+        raise
 
 
 def event_of(native: object) -> DeviceEvent | None:
@@ -50,10 +65,12 @@ def event_of(native: object) -> DeviceEvent | None:
 
 @functools.cache
 def default_backend() -> Backend:
-    """The backend that holds memory which no queue has asked for: the default SYCL device's,
-    or the reference backend's where there is no device."""
+    """The backend that holds memory which no queue has asked for, for the host to see: the default
+    SYCL device's, or the reference backend's where there is none."""
+    sycl = _platform(_DEFAULT)
+    assert sycl is not None
     try:
-        return backend_for(None)
+        return sycl.open(None, False)
     except DeviceError:
         return backend_for("reference")
 
@@ -63,6 +80,12 @@ def list_devices() -> list[DeviceInfo]:
     that other packages register, and the reference interpreter, which is always there, last."""
     found = [device for platform in _platforms() for device in platform.devices()]
     return sorted(found, key=lambda device: device.kind == "reference")
+
+
+def missing_devices() -> list[str]:
+    """Why platforms whose packages are installed have no devices, and what to do."""
+    reasons = (platform.missing() for platform in _platforms())
+    return [reason for reason in reasons if reason is not None]
 
 
 def _platform(name: str) -> Platform | None:

@@ -32,6 +32,7 @@ BUILT_IN: dict[Group, dict[str, _BuiltIn]] = {
     "fusionq.backends": {
         "sycl": _BuiltIn("fusionq.backends.sycl.platform:PLATFORM"),
         "reference": _BuiltIn("fusionq.backends.reference.platform:PLATFORM"),
+        "cuda": _BuiltIn("fusionq.backends.cuda.platform:PLATFORM", "cuda"),
         "dpex": _BuiltIn("fusionq.dpex.platform:PLATFORM", "numba_dpex"),
     },
     "fusionq.dialects": {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rich.table import Table
 
-from fusionq.backends.registry import backend_for, list_devices
+from fusionq.backends.registry import backend_for, list_devices, missing_devices
 from fusionq.base.errors import DeviceError
 from fusionq.cli.console import output, show_table
 
@@ -37,3 +37,5 @@ def show_devices() -> None:
             backend_for(None)
         except DeviceError as error:
             console.print(f"\nNo SYCL device: {error}", markup=False)
+    for reason in missing_devices():
+        console.print(f"\n{reason}", markup=False)

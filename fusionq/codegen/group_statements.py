@@ -88,7 +88,8 @@ class GroupStatementPrinter:
             call = self._broadcast(self._typed(stmt.value, wide), wide, source)
         elif self._groups.has_collective(stmt.function, stmt.op):
             wide = self._groups.collective_type(type)
-            call = self._groups.collective(stmt.function, stmt.op, self._typed(stmt.value, wide))
+            value = self._typed(stmt.value, wide)
+            call = self._groups.collective(stmt.function, stmt.op, value, wide, self._helpers.add)
             if stmt.function == "exclusive_scan" and stmt.op in ("min", "max") and wide != type:
                 return self._narrow_scan(stmt, call, wide, target)
         else:

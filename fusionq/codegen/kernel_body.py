@@ -23,9 +23,11 @@ from fusionq.ir.walk import local_memories, statements
 
 @dataclass(frozen=True)
 class StatementLines:
-    """A kernel's statements as text: pointers from addresses, the arrays it declares, what it
-    does, values; and what these lines need around them."""
+    """A kernel's statements as text: its array parameters as pointers, those that it makes of
+    addresses, the arrays it declares, what it does, values; and what these lines need around
+    them."""
 
+    array_parameters: dict[Slot, str]
     pointers: list[str]
     arrays: list[str]
     bodies: list[list[str]]
@@ -67,8 +69,13 @@ def statement_lines(
     }
     aliased = _aliased_types(kernel, dialect.scalars)
     typedefs = dict.fromkeys((*aliased, *_shared_types(kernel, dialect.scalars)))
+    pointers = _pointers(kernel, slots, names, dialect.scalars, bool(aliased))
     return StatementLines(
-        _pointers(kernel, slots, names, memory, dialect.scalars, bool(aliased)),
+        {slot: declaration for slot, (_, declaration) in pointers.items()},
+        [
+            f"{declaration} = ({type}){memory.identifier(slot)};"
+            for slot, (type, declaration) in pointers.items()
+        ],
         _array_declarations(kernel, names, dialect.scalars),
         lines,
         texts,
@@ -105,15 +112,11 @@ def _shared_types(kernel: Kernel, scalars: Scalars) -> list[str]:
 
 
 def _pointers(
-    kernel: Kernel,
-    slots: tuple[Slot, ...],
-    names: Names,
-    memory: Memory,
-    scalars: Scalars,
-    aliased: bool,
-) -> list[str]:
+    kernel: Kernel, slots: tuple[Slot, ...], names: Names, scalars: Scalars, aliased: bool
+) -> dict[Slot, tuple[str, str]]:
+    """The type and the declaration of the pointer to each array that is passed."""
     stored = {s.array for s in statements(kernel.body) if isinstance(s, (Store, Atomic))}
-    lines = []
+    found: dict[Slot, tuple[str, str]] = {}
     for slot in slots:
         if not isinstance(slot, Pointer):
             continue
@@ -124,9 +127,8 @@ def _pointers(
             element = scalars.aliased_type(param.dtype)[0]
         type = scalars.pointer(element, "global", constant=param.name not in stored)
         restrict = f" {scalars.restrict}" if param.restrict else ""
-        name = names.of(param.name)
-        lines.append(f"{type}{restrict} {name} = ({type}){memory.identifier(slot)};")
-    return lines
+        found[slot] = type, f"{type}{restrict} {names.of(param.name)}"
+    return found
 
 
 def _array_declarations(kernel: Kernel, names: Names, scalars: Scalars) -> list[str]:

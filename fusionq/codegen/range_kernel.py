@@ -18,9 +18,13 @@ def generate_range_kernel(kernel: Kernel, fp: FloatMode, dialect: Dialect) -> De
     body = dialect.unit.prepared(flatten_blocks(kernel.body))
     lines = statement_lines(kernel, [body], dialect, helpers)
     entry_point = Names(dialect.unit.is_reserved).fresh(kernel.name)
-    parameters = [f"    {parameter_text(kernel, s, lines.memory, dialect)}" for s in lines.slots]
+    arrays = lines.array_parameters if dialect.scalars.array_parameters else {}
+    parameters = [
+        f"    {arrays.get(slot) or parameter_text(kernel, slot, lines.memory, dialect)}"
+        for slot in lines.slots
+    ]
     head = f"{dialect.unit.kernel_qualifier} {entry_point}("
-    declared = [*lines.pointers, *lines.arrays]
+    declared = [*([] if arrays else lines.pointers), *lines.arrays]
     inside = [*declared, *([""] if declared else []), *lines.bodies[0]]
     text = [
         *dialect.unit.prologue(lines.types, fp, lines.functions),

@@ -15,9 +15,9 @@ from fusionq.backends.registry import backend_for
 from fusionq.base import entry_points
 from fusionq.memory.fusing_queues import QUEUES
 
-TARGETS = ("reference", "far", "sycl", "dpex")
+TARGETS = ("reference", "far", "sycl", "cuda", "dpex")
 """What queues are made for.  ``far`` is a package of its own, see ``far_package``."""
-PACKAGES = {"sycl": "dpctl", "dpex": "numba_dpex"}
+PACKAGES = {"sycl": "dpctl", "cuda": "cuda", "dpex": "numba_dpex"}
 """What a target needs that an extra installs."""
 
 

@@ -2,31 +2,19 @@
 
 from __future__ import annotations
 
-import ctypes
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from math import prod
 from typing import Any
 
 import numpy as np
 
-from fusionq.backends.arguments import bound_by_name, check_fits, misfit, values_of
-from fusionq.backends.base import ArrayBinding, Binding, DeviceEvent
+from fusionq.backends.base import Binding, DeviceEvent
+from fusionq.backends.native_arguments import NativeArguments
 from fusionq.backends.sycl.program import SyclProgram
 from fusionq.backends.sycl.runtime import load_dpctl
 from fusionq.base.errors import DeviceError
 from fusionq.base.target import LaunchShape
-from fusionq.codegen import Extent, Pointer, Scalar, Slot, Stride
-from fusionq.codegen.intervals import Interval
-from fusionq.ir.nodes import ScalarParam
-
-_C_TYPES: dict[str, Any] = {
-    "bool": ctypes.c_uint8, "int8": ctypes.c_uint8, "int16": ctypes.c_int16,
-    "int32": ctypes.c_int32, "int64": ctypes.c_int64, "uint8": ctypes.c_uint8,
-    "uint16": ctypes.c_uint16, "uint32": ctypes.c_uint32, "uint64": ctypes.c_uint64,
-    "float16": ctypes.c_uint16, "float32": ctypes.c_float, "float64": ctypes.c_double,
-}  # fmt: skip
-"""float16 and int8 (which dpctl does not take) travel as their bits."""
 
 
 class SyclEvent:
@@ -75,7 +63,7 @@ class SyclLaunch:
     """A program bound to arguments and a launch shape."""
 
     __slots__ = (
-        "_arguments", "_global", "_kernel", "_local", "_name", "_order", "_scalars", "_submit",
+        "_arguments", "_global", "_kernel", "_local", "_name", "_order", "_prepared", "_submit",
     )  # fmt: skip
 
     def __init__(
@@ -86,51 +74,21 @@ class SyclLaunch:
         bindings: Sequence[Binding],
         shape: LaunchShape,
     ) -> None:
-        by_name = bound_by_name(program.kernel, bindings)
         self._submit = queue.submit_async
         self._order = order
         self._kernel = program.native
         self._name = program.kernel.name
         self._global = list(shape.global_range)
         self._local = list(shape.local_range)
-        self._scalars: dict[str, tuple[ScalarParam, Any, Interval | None]] = {}
-        """The parameter, the argument, and what values it may have if it is an integer."""
-        self._arguments = [self._argument(slot, program, by_name) for slot in program.slots]
-
-    def _argument(self, slot: Slot, program: SyclProgram, bindings: Mapping[str, Binding]) -> Any:
-        binding, param = bindings[slot.param], program.kernel.param(slot.param)
-        match slot, binding:
-            case Pointer(), ArrayBinding():
-                return ctypes.c_uint64(binding.address)
-            case Extent(), ArrayBinding():
-                return ctypes.c_int64(binding.shape[slot.dim])
-            case Stride(), ArrayBinding():
-                return ctypes.c_int64(binding.strides[slot.dim])
-            case Scalar(), bool() | int() | float() | np.generic():
-                assert isinstance(param, ScalarParam)
-                argument = _C_TYPES[param.type.name]()
-                self._scalars[slot.param] = (param, argument, values_of(param))
-                self.set_scalar(slot.param, binding)
-                return argument
-        raise misfit(program.kernel, param, binding)
+        self._prepared = NativeArguments(program.kernel, program.slots, bindings)
+        self._arguments = self._prepared.values
 
     def set_scalar(self, name: str, value: bool | int | float | np.generic) -> None:
         """Give scalar parameter ``name`` another value for the launches that follow.
 
         ArgumentError if an integer does not fit the parameter's type.
         """
-        if name not in self._scalars:  # the kernel does not use it
-            return
-        param, argument, values = self._scalars[name]
-        plain = value.item() if isinstance(value, np.generic) else value
-        if values is not None:
-            check_fits(param, plain, values)
-            argument.value = int(plain)
-        elif param.type.name == "float16":
-            with np.errstate(over="ignore"):
-                argument.value = int(np.float16(plain).view(np.uint16))
-        else:
-            argument.value = plain
+        self._prepared.set_scalar(name, value)
 
     def launch(self, depends: Sequence[DeviceEvent] = ()) -> SyclEvent:
         """Enqueue; returns at once.  Events of other kinds of devices are waited for."""

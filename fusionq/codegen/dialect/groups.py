@@ -62,8 +62,16 @@ class Groups(Protocol):
     def has_collective(self, function: GroupFunction, op: GroupOp | None) -> bool:
         """Whether ``collective`` knows the function, over all types."""
 
-    def collective(self, function: GroupFunction, op: GroupOp | None, value: str) -> str:
-        """A reduction or scan by ``op``, or ``any`` or ``all``, over the work-group."""
+    def collective(
+        self,
+        function: GroupFunction,
+        op: GroupOp | None,
+        value: str,
+        type: ScalarType,
+        define: Define,
+    ) -> str:
+        """A reduction or scan by ``op``, or ``any`` or ``all``, over the work-group, of ``value``,
+        which has ``type``."""
 
     def broadcast_type(self, type: ScalarType) -> ScalarType:
         """The type in which ``broadcast`` passes values of ``type`` on."""

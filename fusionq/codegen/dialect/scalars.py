@@ -30,6 +30,10 @@ class Scalars(Protocol):
     maximum: str
     """The function of two integers of one type that gives the greater."""
 
+    array_parameters: bool
+    """Whether a kernel over a range takes its arrays as pointers; else as addresses, uint64, which
+    it casts.  CUDA's compilers know of a pointer parameter that it is to global memory."""
+
     def type_name(self, type: ScalarType) -> str:
         """The type of a value; bool has one of its own."""
 

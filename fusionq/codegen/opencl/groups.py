@@ -68,7 +68,14 @@ class OpenCLGroups:
     def has_collective(self, function: GroupFunction, op: GroupOp | None) -> bool:
         return op is None or op in _COLLECTIVE_OPS
 
-    def collective(self, function: GroupFunction, op: GroupOp | None, value: str) -> str:
+    def collective(
+        self,
+        function: GroupFunction,
+        op: GroupOp | None,
+        value: str,
+        type: ScalarType,
+        define: Define,
+    ) -> str:
         if function in ("any", "all"):
             return f"work_group_{function}({value})"
         if function == "reduce":

@@ -44,6 +44,7 @@ class OpenCLScalars:
     restrict = "restrict"
     minimum = "min"
     maximum = "max"
+    array_parameters = False
 
     def type_name(self, type: ScalarType) -> str:
         return TYPE_NAMES[type.name]

@@ -45,6 +45,7 @@ class MarkerScalars:
     restrict = "RESTRICT"
     minimum = "MINIMUM"
     maximum = "MAXIMUM"
+    array_parameters = False
 
     def type_name(self, type: ScalarType) -> str:
         return f"T_{type.name.upper()}"
@@ -116,7 +117,9 @@ class MarkerGroups:
     def has_collective(self, function: str, op: str | None) -> bool:
         return False
 
-    def collective(self, function: str, op: str | None, value: str) -> str:
+    def collective(
+        self, function: str, op: str | None, value: str, type: ScalarType, define: Define
+    ) -> str:
         raise AssertionError("there are no collectives")
 
     def broadcast_type(self, type: ScalarType) -> ScalarType:

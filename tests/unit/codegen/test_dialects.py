@@ -230,12 +230,13 @@ def test_the_first_of_many_threads_polls_alone() -> None:
 
 
 def test_only_their_callers_choose_a_dialect() -> None:
-    """No module of the printer imports OpenCL C."""
+    """No module of the printer imports OpenCL C or CUDA C++."""
     package = Path(fusionq.codegen.__file__).parent
     for path in package.rglob("*.py"):
-        if "opencl" in path.relative_to(package).parts:
+        if path.relative_to(package).parts[0] in ("opencl", "cuda"):
             continue
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             names = [node.module or ""] if isinstance(node, ast.ImportFrom) else []
             names += [a.name for a in node.names] if isinstance(node, ast.Import) else []
-            assert not any(name.startswith("fusionq.codegen.opencl") for name in names), path
+            own = ("fusionq.codegen.opencl", "fusionq.codegen.cuda")
+            assert not any(name.startswith(own) for name in names), path

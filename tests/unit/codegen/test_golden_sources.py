@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from fusionq.codegen.cuda import CUDA_CPP
 from fusionq.codegen.kernel_source import generate
 from fusionq.codegen.opencl import OPENCL_C
+from fusionq.ir.nodes import Persistent
 from tests.unit.codegen.built_kernels import GOLDEN_KERNELS
 from tests.unit.targets import TWO_CORES
 
@@ -13,6 +15,14 @@ from tests.unit.targets import TWO_CORES
 @pytest.mark.parametrize("build", GOLDEN_KERNELS, ids=lambda build: build.__name__)
 def test_source_is_the_golden_one(build, golden):
     golden(f"opencl/{build.__name__}.cl", generate(build(), "strict", TWO_CORES, OPENCL_C).text)
+
+
+@pytest.mark.parametrize("build", GOLDEN_KERNELS, ids=lambda build: build.__name__)
+def test_cuda_source_is_the_golden_one(build, golden):
+    kernel = build()
+    if isinstance(kernel.body[0], Persistent):
+        pytest.skip("CUDA C++ has no persistent kernels")
+    golden(f"cuda/{build.__name__}.cu", generate(kernel, "strict", TWO_CORES, CUDA_CPP).text)
 
 
 @pytest.mark.parametrize("build", GOLDEN_KERNELS, ids=lambda build: build.__name__)

@@ -1,0 +1,1 @@
+"""NVIDIA GPUs through NVRTC and the CUDA driver."""

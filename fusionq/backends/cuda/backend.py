@@ -1,0 +1,108 @@
+"""The CUDA backend: one stream."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from typing import Any
+
+from fusionq.backends.base import Abilities, Binding, KeptProgram, Program
+from fusionq.backends.cuda.compiler import nvrtc_version
+from fusionq.backends.cuda.launch import CudaLaunch, new_event
+from fusionq.backends.cuda.memory import CudaAllocation, allocate
+from fusionq.backends.cuda.program import CudaProgram, build, restored
+from fusionq.backends.cuda.runtime import checked, load_driver
+from fusionq.backends.cuda.streams import stream_of
+from fusionq.base.errors import DeviceError
+from fusionq.base.target import DeviceInfo, FloatMode, LaunchShape
+from fusionq.ir.functions import DEVICE_FUNCTIONS
+from fusionq.ir.nodes import Kernel
+
+
+class CudaBackend:
+    """Runs kernels on an NVIDIA GPU.
+
+    ``target`` is None, a GPU's number as text, or a stream of another library, with whose work
+    launches are then in order; ``profiling`` makes events record when they ran.  Raises DeviceError
+    where there is no such GPU, no driver or no compiler.
+    """
+
+    abilities = Abilities(
+        runtime=None,
+        asynchronous=True,
+        keeps_programs=True,
+        device_functions=frozenset(DEVICE_FUNCTIONS) - {"record_row"},
+    )
+
+    def __init__(self, target: object = None, profiling: bool = False) -> None:
+        self._stream = stream_of(target)
+        self.device = self._stream.device
+        self.target = self.device.target
+        nvrtc_version()  # is there
+        self._base: Any = None
+        if profiling:
+            self._base = new_event()
+            checked("an event", load_driver().cuEventRecord(self._base, self._stream.native))
+
+    @property
+    def info(self) -> DeviceInfo:
+        """The GPU as people see it."""
+        return self.device.info
+
+    @property
+    def native(self) -> Any:
+        """The driver's ``CUstream``."""
+        return self._stream.native
+
+    @property
+    def program_domain(self) -> Hashable:
+        """Equal for backends that can run each other's programs: those of one GPU."""
+        return ("cuda", self.device.ordinal, self.target)
+
+    @property
+    def memory_domain(self) -> Hashable:
+        """Equal for backends of one GPU."""
+        return ("cuda", self.device.ordinal)
+
+    def allocate(self, nbytes: int) -> CudaAllocation:
+        """Memory of the GPU, contents undefined; DeviceError if there is not enough."""
+        with self._stream.errors_named("allocating memory"):
+            return allocate(self.device, nbytes)
+
+    def build(self, kernel: Kernel, fp: FloatMode) -> CudaProgram:
+        """Compile; DeviceError with the compiler's log and the source if that fails."""
+        with self._stream.errors_named(f"loading {kernel.name}"):
+            return build(self.device, kernel, fp)
+
+    @property
+    def keep_domain(self) -> tuple[object, ...]:
+        """The architecture and the compiler's version."""
+        return ("cuda", self.device.architecture, *nvrtc_version())
+
+    def keep(self, program: Program) -> KeptProgram:
+        """``program`` as data."""
+        assert isinstance(program, CudaProgram), "a program built by a CudaBackend"
+        return KeptProgram(program.generated, program.binary)
+
+    def restore(self, kernel: Kernel, fp: FloatMode, kept: KeptProgram) -> CudaProgram:
+        """What ``build`` gives, from what it gave before; DeviceError as there."""
+        with self._stream.errors_named(f"loading {kernel.name}"):
+            return restored(self.device, kernel, fp, kept)
+
+    def prepare(
+        self, program: Program, arguments: Sequence[Binding], shape: LaunchShape
+    ) -> CudaLaunch:
+        """Arguments in the order of ``kernel.params``; ArgumentError where they do not fit,
+        DeviceError where the GPU does not take so many work-groups."""
+        assert isinstance(program, CudaProgram), "a program built by a CudaBackend"
+        return CudaLaunch(self._stream, program, arguments, shape, self._base)
+
+    def wait(self) -> None:
+        """Block until all that was launched has run."""
+        self._stream.wait()
+
+    def adopt(self, interface: dict[str, Any]) -> None:
+        """DeviceError: a GPU's driver knows nothing of SYCL's memory."""
+        raise DeviceError(
+            f"{self.info.name} ({self.info.filter_string}) cannot reach USM of SYCL; copy it to a "
+            "fusionq Buffer"
+        )

@@ -1,0 +1,111 @@
+"""The GPUs: their contexts, and what they say of themselves."""
+
+from __future__ import annotations
+
+import functools
+import threading
+from typing import Any
+
+from fusionq.backends.cuda.runtime import checked, load_driver
+from fusionq.base.errors import DeviceError
+from fusionq.base.target import DeviceInfo, Target, target_of
+
+WARP = 32
+"""Threads of a warp, on every GPU so far."""
+BLOCK = 256
+"""Threads of a worker of a persistent kernel."""
+GROUP_FUNCTION_BYTES = 256
+"""Of shared memory, which group functions take beside a kernel's own (``codegen.cuda.groups``)."""
+
+
+class Device:
+    """One GPU, with its primary context, which CUDA's other libraries use too."""
+
+    def __init__(self, ordinal: int) -> None:
+        driver = load_driver()
+        self.ordinal = ordinal
+        self._handle = checked("the GPU", driver.cuDeviceGet(ordinal))
+        self.name = _text(checked("the GPU's name", driver.cuDeviceGetName(256, self._handle)))
+        self.compute_capability = (
+            self.attribute("COMPUTE_CAPABILITY_MAJOR"),
+            self.attribute("COMPUTE_CAPABILITY_MINOR"),
+        )
+        self.architecture = f"sm_{self.compute_capability[0]}{self.compute_capability[1]}"
+        self.total_bytes = int(checked("its memory", driver.cuDeviceTotalMem(self._handle)))
+
+    @functools.cached_property
+    def context(self) -> Any:
+        """The primary context, kept for the rest of the process."""
+        driver = load_driver()
+        return checked(f"{self.name}'s context", driver.cuDevicePrimaryCtxRetain(self._handle))
+
+    def attribute(self, name: str) -> int:
+        """``CU_DEVICE_ATTRIBUTE_<name>``."""
+        driver = load_driver()
+        attribute = getattr(driver.CUdevice_attribute, f"CU_DEVICE_ATTRIBUTE_{name}")
+        return int(checked(name, driver.cuDeviceGetAttribute(attribute, self._handle)))
+
+    def make_current(self) -> None:
+        """Let this thread's calls of the driver be about this device."""
+        if getattr(_current, "device", None) is not self or device_count() > 1:
+            driver = load_driver()
+            checked(f"{self.name}'s context", driver.cuCtxSetCurrent(self.context))
+            _current.device = self
+
+    @functools.cached_property
+    def target(self) -> Target:
+        """The GPU as the compiler sees it."""
+        units = self.attribute("MULTIPROCESSOR_COUNT")
+        resident = self.attribute("MAX_THREADS_PER_MULTIPROCESSOR") // BLOCK
+        return target_of(
+            self.info,
+            sub_group_size=WARP,
+            worker_size=BLOCK,
+            resident_workers=units * resident,
+            vector_width=WARP,
+            worker_cache_bytes=self.attribute("MAX_SHARED_MEMORY_PER_MULTIPROCESSOR"),
+            cache_bytes=self.attribute("L2_CACHE_SIZE"),
+        )
+
+    @functools.cached_property
+    def info(self) -> DeviceInfo:
+        """The GPU as people see it."""
+        driver = load_driver()
+        version = int(checked("the driver's version", driver.cuDriverGetVersion()))
+        return DeviceInfo(
+            name=self.name,
+            vendor="NVIDIA",
+            driver=f"CUDA {version // 1000}.{version % 1000 // 10}",
+            filter_string=f"cuda:{self.ordinal}",
+            kind="gpu",
+            compute_units=self.attribute("MULTIPROCESSOR_COUNT"),
+            max_work_group_size=self.attribute("MAX_THREADS_PER_BLOCK"),
+            local_memory_bytes=self.attribute("MAX_SHARED_MEMORY_PER_BLOCK") - GROUP_FUNCTION_BYTES,
+            has_fp16=True,
+            has_fp64=True,
+            host_memory=False,
+            persistent_kernels=False,
+        )
+
+
+_current = threading.local()
+
+
+@functools.cache
+def device_count() -> int:
+    """GPUs that the driver shows; DeviceError where there is no driver."""
+    return int(checked("the number of GPUs", load_driver().cuDeviceGetCount()))
+
+
+@functools.cache
+def device(ordinal: int) -> Device:
+    """The GPU of that number; DeviceError, which lists those that there are, if there is none."""
+    count = device_count()
+    if not 0 <= ordinal < count:
+        found = ", ".join(f"cuda:{number}" for number in range(count)) or "none"
+        raise DeviceError(f"there is no GPU cuda:{ordinal}; GPUs here: {found}")
+    return Device(ordinal)
+
+
+def _text(raw: bytes) -> str:
+    return raw.split(b"\0")[0].decode(errors="replace")

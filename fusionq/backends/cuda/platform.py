@@ -1,0 +1,38 @@
+"""NVIDIA's GPUs as a platform."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from fusionq.backends.base import Backend
+from fusionq.backends.cuda.streams import is_stream
+from fusionq.backends.platform import Platform
+from fusionq.base.errors import DeviceError
+from fusionq.base.target import DeviceInfo
+
+
+def _open(target: object, profiling: bool) -> Backend:
+    from fusionq.backends.cuda.backend import CudaBackend
+
+    return CudaBackend(target, profiling)
+
+
+def _devices() -> Sequence[DeviceInfo]:
+    from fusionq.backends.cuda.devices import device, device_count
+
+    try:
+        return [device(ordinal).info for ordinal in range(device_count())]
+    except DeviceError:
+        return []
+
+
+def _missing() -> str | None:
+    from fusionq.backends.cuda.devices import device_count
+
+    try:
+        return None if device_count() else "the NVIDIA driver shows no GPU (CUDA_VISIBLE_DEVICES?)"
+    except DeviceError as error:
+        return str(error)
+
+
+PLATFORM = Platform(_open, _devices, _missing, is_stream)

@@ -1,0 +1,155 @@
+"""Streams: a queue's own, or one of another library."""
+
+from __future__ import annotations
+
+import contextlib
+from collections import deque
+from typing import Any
+
+from fusionq.backends.cuda.devices import Device, device
+from fusionq.backends.cuda.runtime import CudaError, checked, load_driver
+from fusionq.base.errors import ArgumentError, DeviceError
+
+_REMEMBERED = 64
+"""Kernels in flight that an error names, at most."""
+
+
+class Stream:
+    """A CUDA stream with the names of the kernels that may still be running on it.
+
+    ``handle`` is another library's stream, which ``owner`` keeps alive; without one the stream is
+    new, and waits for no other.
+    """
+
+    def __init__(self, device: Device, handle: int | None = None, owner: object = None) -> None:
+        self.device = device
+        self._owner = owner
+        self._is_own = handle is None
+        self.lost: str | None = None
+        """What happened, once the context is lost."""
+        self.submitted = 0
+        """Launches so far."""
+        self.completed = 0
+        """Of these, those that have run for certain."""
+        self._in_flight: deque[str] = deque(maxlen=_REMEMBERED)
+        driver = load_driver()
+        device.make_current()
+        if handle is None:
+            flags = driver.CUstream_flags.CU_STREAM_NON_BLOCKING
+            self.native = checked("a stream", driver.cuStreamCreate(flags))
+        else:
+            self.native = driver.CUstream(handle)
+
+    def launched(self, kernel: str) -> int:
+        """Take note of a launch; its number."""
+        self._in_flight.append(kernel)
+        self.submitted += 1
+        return self.submitted
+
+    def wait(self) -> None:
+        """Block until all that was launched has run; DeviceError, which names the kernels, if one
+        of them failed."""
+        submitted = self.submitted
+        self.device.make_current()
+        with self.errors_named("waiting for the GPU"):
+            checked("the GPU's work failed", load_driver().cuStreamSynchronize(self.native))
+        self._done(submitted)
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether all that was launched has run."""
+        submitted = self.submitted
+        self.device.make_current()
+        driver = load_driver()
+        (status,) = driver.cuStreamQuery(self.native)
+        if status == driver.CUresult.CUDA_ERROR_NOT_READY:
+            return False
+        with self.errors_named("asking the GPU"):
+            checked("the GPU's work failed", (status,))
+        self._done(submitted)
+        return True
+
+    def wait_for(self, other: Stream) -> None:
+        """Let what is launched here from now on run after what is launched there so far."""
+        driver = load_driver()
+        self.device.make_current()
+        with self.errors_named("ordering two streams"):
+            flags = driver.CUevent_flags.CU_EVENT_DISABLE_TIMING
+            event = checked("an event", driver.cuEventCreate(flags))
+            checked("its record", driver.cuEventRecord(event, other.native))
+            checked("its wait", driver.cuStreamWaitEvent(self.native, event, 0))
+            checked("its end", driver.cuEventDestroy(event))  # once it is done
+
+    def _done(self, number: int) -> None:
+        self.completed = max(self.completed, number)
+        if self.completed == self.submitted:
+            self._in_flight.clear()
+
+    @contextlib.contextmanager
+    def errors_named(self, doing: str) -> Any:
+        """Errors of the driver as DeviceErrors that name this stream's kernels; the queue is lost
+        where the context is."""
+        if self.lost is not None:
+            raise DeviceError(
+                f"this queue is lost: {self.lost}; start a new process, since CUDA lets no other "
+                "context take its place"
+            )
+        try:
+            yield
+        except CudaError as error:
+            if not error.is_lost:
+                raise
+            kernels = ", ".join(dict.fromkeys(self._in_flight)) or "none of this queue"
+            self.lost = f"{error}; kernels in flight on {self.device.info.filter_string}: {kernels}"
+            raise DeviceError(
+                f"while {doing}: {self.lost}. The queue and all memory on the GPU are lost. With "
+                "check=True the accesses of a submission are checked on the reference device"
+            ) from error
+
+    def __del__(self) -> None:
+        if self._is_own and hasattr(self, "native"):
+            with contextlib.suppress(Exception):  # the driver may be gone at the end of the process
+                self.device.make_current()
+                load_driver().cuStreamDestroy(self.native)
+
+
+def is_stream(target: object) -> bool:
+    """Whether ``target`` is a stream: of cuda.core, CuPy, PyTorch, or whatever has
+    ``__cuda_stream__``."""
+    return _handle(target) is not None
+
+
+def stream_of(target: object) -> Stream:
+    """The stream for a queue's target: None (GPU 0), the number of a GPU as text, or a stream."""
+    if target is None or isinstance(target, str):
+        return Stream(device(_ordinal(target)))
+    handle = _handle(target)
+    if handle is None:
+        raise ArgumentError(
+            "a queue on a GPU is made of 'cuda', 'cuda:1', or a stream that has __cuda_stream__, "
+            f"not {type(target).__name__}: {target!r}"
+        )
+    driver = load_driver()
+    context = checked("the stream's context", driver.cuStreamGetCtx(driver.CUstream(handle)))
+    checked("the stream's context", driver.cuCtxSetCurrent(context))
+    ordinal = int(checked("the stream's GPU", driver.cuCtxGetDevice()))
+    return Stream(device(ordinal), handle, target)
+
+
+def _ordinal(text: str | None) -> int:
+    if text is None:
+        return 0
+    if not text.isdecimal():
+        raise DeviceError(f"GPUs are named by their numbers, 'cuda:0', not 'cuda:{text}'")
+    return int(text)
+
+
+def _handle(target: object) -> int | None:
+    protocol = getattr(target, "__cuda_stream__", None)
+    if protocol is not None:
+        _, handle = protocol() if callable(protocol) else protocol
+        return int(handle)
+    library = type(target).__module__.partition(".")[0]
+    name = {"torch": "cuda_stream", "cupy": "ptr"}.get(library)
+    handle = getattr(target, name, None) if name is not None else None
+    return handle if isinstance(handle, int) else None

@@ -1,0 +1,72 @@
+"""A kernel's arguments in the form in which devices take them, for many launches."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from fusionq.backends.arguments import bound_by_name, check_fits, misfit, values_of
+from fusionq.backends.base import ArrayBinding, Binding
+from fusionq.codegen.device_source import Extent, Pointer, Scalar, Slot, Stride
+from fusionq.codegen.intervals import Interval
+from fusionq.ir.nodes import Kernel, ScalarParam
+
+_C_TYPES: dict[str, Any] = {
+    "bool": ctypes.c_uint8, "int8": ctypes.c_uint8, "int16": ctypes.c_int16,
+    "int32": ctypes.c_int32, "int64": ctypes.c_int64, "uint8": ctypes.c_uint8,
+    "uint16": ctypes.c_uint16, "uint32": ctypes.c_uint32, "uint64": ctypes.c_uint64,
+    "float16": ctypes.c_uint16, "float32": ctypes.c_float, "float64": ctypes.c_double,
+}  # fmt: skip
+"""float16 and int8 (which dpctl does not take) travel as their bits."""
+
+
+class NativeArguments:
+    """One ctypes object for each of ``slots``, made of ``bindings``, which are in the order of
+    ``kernel.params``; ArgumentError where they do not fit."""
+
+    __slots__ = ("_scalars", "values")
+
+    def __init__(self, kernel: Kernel, slots: Sequence[Slot], bindings: Sequence[Binding]) -> None:
+        by_name = bound_by_name(kernel, bindings)
+        self._scalars: dict[str, tuple[ScalarParam, Any, Interval | None]] = {}
+        """The parameter, the argument, and what values it may have if it is an integer."""
+        self.values = [self._argument(slot, kernel, by_name) for slot in slots]
+        """They stay where they are in memory when a scalar changes."""
+
+    def _argument(self, slot: Slot, kernel: Kernel, bindings: Mapping[str, Binding]) -> Any:
+        binding, param = bindings[slot.param], kernel.param(slot.param)
+        match slot, binding:
+            case Pointer(), ArrayBinding():
+                return ctypes.c_uint64(binding.address)
+            case Extent(), ArrayBinding():
+                return ctypes.c_int64(binding.shape[slot.dim])
+            case Stride(), ArrayBinding():
+                return ctypes.c_int64(binding.strides[slot.dim])
+            case Scalar(), bool() | int() | float() | np.generic():
+                assert isinstance(param, ScalarParam)
+                argument = _C_TYPES[param.type.name]()
+                self._scalars[slot.param] = (param, argument, values_of(param))
+                self.set_scalar(slot.param, binding)
+                return argument
+        raise misfit(kernel, param, binding)
+
+    def set_scalar(self, name: str, value: bool | int | float | np.generic) -> None:
+        """Give scalar parameter ``name`` another value.
+
+        ArgumentError if an integer does not fit the parameter's type.
+        """
+        if name not in self._scalars:  # the kernel does not use it
+            return
+        param, argument, values = self._scalars[name]
+        plain = value.item() if isinstance(value, np.generic) else value
+        if values is not None:
+            check_fits(param, plain, values)
+            argument.value = int(plain)
+        elif param.type.name == "float16":
+            with np.errstate(over="ignore"):
+                argument.value = int(np.float16(plain).view(np.uint16))
+        else:
+            argument.value = plain

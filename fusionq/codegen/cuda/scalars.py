@@ -1,0 +1,99 @@
+"""CUDA C++'s scalar types, pointers, literals and math functions.
+
+Source: NVIDIA, CUDA Math API Reference Manual 13, and CUDA C++ Programming Guide 13, section
+Mathematical Functions, which has the functions' errors in units in the last place.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from fusionq.codegen.literals import spelled
+from fusionq.ir.functions import PREDICATES
+from fusionq.ir.nodes import Const, Space
+from fusionq.ir.text import PRIMARY, Text
+from fusionq.ir.types import ScalarType
+
+TYPE_NAMES = {
+    "bool": "bool", "int8": "signed char", "int16": "short", "int32": "int", "int64": "long long",
+    "uint8": "unsigned char", "uint16": "unsigned short", "uint32": "unsigned",
+    "uint64": "unsigned long long",
+    "float16": "fq_half", "float32": "float", "float64": "double",
+}  # fmt: skip
+
+_SUFFIXES = {"int64": "ll", "uint32": "u", "uint64": "ull", "float32": "f", "float64": ""}
+
+_INFINITIES = {
+    "float32": "__int_as_float(0x7f800000)",
+    "float64": "__longlong_as_double(0x7ff0000000000000ll)",
+}
+_NANS = {
+    "float32": "__int_as_float(0x7fc00000)",
+    "float64": "__longlong_as_double(0x7ff8000000000000ll)",
+}
+
+_FUNCTION_NAMES = {
+    "arcsin": "asin", "arccos": "acos", "arctan": "atan", "arctan2": "atan2",
+    "arcsinh": "asinh", "arccosh": "acosh", "arctanh": "atanh", "gamma": "tgamma",
+}  # fmt: skip
+"""Where C's name is not NumPy's."""
+
+
+class CudaScalars:
+    """See ``Scalars``."""
+
+    size_type = "unsigned"
+    restrict = "__restrict__"
+    minimum = "min"
+    maximum = "max"
+    array_parameters = True
+
+    def type_name(self, type: ScalarType) -> str:
+        return TYPE_NAMES[type.name]
+
+    def storage_name(self, type: ScalarType) -> str:
+        return "unsigned char" if type.is_bool else TYPE_NAMES[type.name]
+
+    def aliased_type(self, type: ScalarType) -> tuple[str, str]:
+        storage = self.storage_name(type)
+        name = f"fq_aliased_{storage.replace(' ', '_').removeprefix('fq_')}"
+        attribute = "" if storage == "fq_half" else "__attribute__((may_alias)) "  # has it itself
+        return name, f"typedef {storage} {attribute}{name};"
+
+    def array_qualifier(self, space: Space) -> str:
+        return "__shared__ " if space == "local" else ""
+
+    def pointer(self, element: str, space: Space, constant: bool = False) -> str:
+        return f"{'const ' if constant else ''}{element}*"
+
+    def literal(self, const: Const) -> Text:
+        name = const.type.name
+        if name == "float16":
+            with np.errstate(over="ignore"):
+                bits = int(np.float16(const.value).view(np.uint16))
+            return Text(f"fq_half_of({bits:#06x})", PRIMARY)
+        suffix = _SUFFIXES.get(name, "")
+        return spelled(const, suffix, _INFINITIES.get(name, ""), _NANS.get(name, ""))
+
+    def function(self, name: str, type: ScalarType) -> str | None:
+        if type.name == "float16":
+            return "fq_half_nextafter" if name == "nextafter" else None
+        if name in PREDICATES:
+            return name
+        return _FUNCTION_NAMES.get(name, name) + ("f" if type.name == "float32" else "")
+
+    def argument(self, value: str, source: ScalarType, target: ScalarType) -> str:
+        return value if source == target else f"({TYPE_NAMES[target.name]}){value}"
+
+    def saturating_cast(self, target: ScalarType, source: ScalarType, value: str) -> str:
+        # Conversions to 32 and 64 bits saturate (PTX, cvt).
+        kind = "double" if source.name == "float64" else "float"
+        value = f"(float){value}" if source.name == "float16" else value
+        signed = target.kind == "i"
+        wide = {64: "ll", 32: "int"}[max(target.bits, 32)]
+        converted = f"__{kind}2{'' if signed else 'u'}{wide}_rz({value})"
+        if target.bits >= 32:
+            return converted
+        top = (1 << target.bits - signed) - 1
+        limited = f"max({converted}, {-top - 1})" if signed else converted
+        return f"({TYPE_NAMES[target.name]})min({limited}, {top}{'' if signed else 'u'})"

@@ -1,0 +1,53 @@
+"""CUDA C++'s translation units: head, qualifiers, options of NVRTC.
+
+Source: NVIDIA, NVRTC 13, section Supported Compile Options.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from fusionq.base.target import FloatMode
+from fusionq.codegen.cuda.half import HALF
+from fusionq.codegen.cuda.items import CLOCK
+from fusionq.codegen.cuda.reserved import RESERVED
+from fusionq.codegen.scoping import Body
+from fusionq.ir.types import FLOAT16, ScalarType
+
+
+class CudaUnit:
+    """See ``TranslationUnit``."""
+
+    kernel_qualifier = 'extern "C" __global__ void'
+    function_qualifier = "static __device__ inline"
+
+    def prologue(
+        self, types: Iterable[ScalarType], fp: FloatMode, functions: Iterable[str] = ()
+    ) -> list[str]:
+        lines = []
+        if "clock" in functions:
+            lines += CLOCK.splitlines()
+        if FLOAT16 in set(types):
+            lines += HALF.splitlines()
+        return lines
+
+    def build_options(self, fp: FloatMode) -> tuple[str, ...]:
+        """``strict``: every operation rounds once, division and square root correctly; no
+        contraction, subnormal numbers kept.  ``fast`` also lets ``a * b + c`` become one
+        operation."""
+        return (
+            "--std=c++17",
+            "--ftz=false",
+            "--prec-div=true",
+            "--prec-sqrt=true",
+            f"--fmad={'false' if fp == 'strict' else 'true'}",
+        )
+
+    def is_reserved(self, identifier: str) -> bool:
+        return RESERVED.fullmatch(identifier) is not None
+
+    def prepared(self, body: Body) -> Body:
+        return body
+
+    def loop_in_order(self) -> list[str]:
+        return []  # the compiler keeps the order of floating operations

@@ -1,0 +1,18 @@
+
+extern "C" __global__ void private_array(
+    const unsigned char* __restrict__ source,
+    unsigned char* __restrict__ out,
+    long long n
+) {
+    unsigned char kept[4];
+
+    const long long i = (long long)((long long)blockIdx.x * blockDim.x + threadIdx.x);
+    if (i < n) {
+        for (long long k = 0; k < 4; k++) {
+            kept[k] = source[i * 4 + k];
+        }
+        for (long long k = 0; k < 4; k++) {
+            out[i * 4 + k] = (unsigned char)((unsigned)kept[3 - k] * 2);
+        }
+    }
+}

@@ -1,0 +1,82 @@
+"""A backend that compiles each kernel for GPUs by NVRTC and launches nothing: it needs no GPU."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+import fusionq as fq
+from fusionq.backends import registry
+from fusionq.backends.base import Binding, Program
+from fusionq.backends.cuda.compiler import Resources
+from fusionq.backends.cuda.program import cubin_of, generated
+from fusionq.backends.reference.backend import ReferenceBackend
+from fusionq.backends.reference.launch import ReferenceProgram
+from fusionq.base.target import DeviceInfo, FloatMode, LaunchShape, target_of
+from fusionq.ir.nodes import Kernel
+
+ARCHITECTURES = ("sm_80", "sm_90", "sm_100")
+
+H100 = DeviceInfo(
+    name="NVIDIA H100 80GB HBM3", vendor="NVIDIA", driver="CUDA 13.0", filter_string="cuda:0",
+    kind="gpu", compute_units=132, max_work_group_size=1024, local_memory_bytes=48896,
+    has_fp16=True, has_fp64=True, host_memory=True, persistent_kernels=False,
+)  # fmt: skip
+"""As the device says, but that its memory is the host's: nothing runs."""
+
+
+class NoLaunch:
+    """What a kernel would be launched with."""
+
+    complete = True
+    native = None
+
+    def set_scalar(self, name: str, value: object) -> None:
+        """Nothing runs."""
+
+    def launch(self, depends: Sequence[object] = ()) -> NoLaunch:
+        return self
+
+    def wait(self) -> None:
+        """Nothing runs."""
+
+    def times(self) -> None:
+        """Nothing runs."""
+
+
+class CompilingBackend(ReferenceBackend):
+    """Compiles for each of ``architectures`` and keeps what the compiler says of resources."""
+
+    def __init__(self, architectures: Sequence[str] = ARCHITECTURES) -> None:
+        super().__init__()
+        self.target = target_of(H100, sub_group_size=32, worker_size=256, vector_width=32)
+        self.architectures = architectures
+        self.resources: dict[tuple[str, str], Resources] = {}
+        """By kernel and architecture."""
+
+    def build(self, kernel: Kernel, fp: FloatMode) -> Any:
+        source = generated(kernel, fp, self.target)
+        for architecture in self.architectures:
+            cubin = cubin_of(kernel, source, fp, architecture)
+            assert cubin.code.startswith(b"\x7fELF")
+            self.resources[kernel.name, architecture] = cubin.resources
+        return ReferenceProgram(kernel, None, source.text, 0.0)  # type: ignore[arg-type]  # never run
+
+    def prepare(  # type: ignore[override]  # another class
+        self, program: Program, arguments: Sequence[Binding], shape: LaunchShape
+    ) -> NoLaunch:
+        return NoLaunch()
+
+
+@contextmanager
+def compiling_queue(architectures: Sequence[str] = ARCHITECTURES) -> Iterator[Any]:
+    """A queue on a new CompilingBackend, and the backend."""
+    backend = CompilingBackend(architectures)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(registry, "backend_for", lambda target, profiling=False: backend)
+        queue = fq.FusionQueue()
+    with queue:
+        yield queue, backend

@@ -1,0 +1,138 @@
+"""What is printed in CUDA C++ compiles for three generations of GPUs, and spills no registers."""
+
+from __future__ import annotations
+
+from itertools import chain
+
+import numpy as np
+import pytest
+from hypothesis import given
+
+import fusionq as fq
+from fusionq.backends.cuda.compiler import compiled, resources_in
+from fusionq.backends.cuda.program import cubin_of, generated
+from fusionq.base.errors import DeviceError
+from fusionq.base.target import target_of
+from fusionq.codegen.cuda import CUDA_CPP
+from fusionq.kernels import LIBRARY
+from tests.property.group_programs import group_programs
+from tests.property.kernel_expressions import Features
+from tests.property.programs import Program, programs
+from tests.property.running import examples
+from tests.unit.codegen.built_kernels import GOLDEN_KERNELS
+from tests.unit.codegen.test_dialects import everything
+from tests.unit.cuda.compile_only import ARCHITECTURES, H100, compiling_queue
+from tests.unit.tables import for_each
+
+RANGES = [build for build in GOLDEN_KERNELS if build.__name__ != "persistent"]
+EXTENTS = {1: (1000,), 2: (33, 64), 3: (5, 8, 33)}
+TARGET = target_of(H100)
+pytestmark = pytest.mark.usefixtures("nvrtc")
+
+
+@pytest.mark.parametrize("build", RANGES, ids=lambda build: build.__name__)
+def test_built_kernels(build) -> None:
+    for architecture in ARCHITECTURES:
+        cubin = cubin_of(build(), generated(build(), "strict", TARGET), "strict", architecture)
+        assert cubin.code.startswith(b"\x7fELF")
+        assert cubin.resources.registers > 0
+        assert cubin.resources.spill_stores == cubin.resources.stack_bytes == 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+def test_all_of_the_language(architecture: str) -> None:
+    """Every type, operation, function and statement of a kernel over a range, in one."""
+    kernel = everything()
+    cubin = cubin_of(kernel, generated(kernel, "strict", TARGET), "strict", architecture)
+    assert cubin.resources.shared_bytes >= 256
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", LIBRARY)
+def test_library_kernels_spill_no_registers(name: str) -> None:
+    """With all their dtypes in one kernel."""
+    entry = LIBRARY[name]
+    extents = EXTENTS[entry.ndim]
+    arguments = [entry.arguments(extents, d, np.random.default_rng(7)) for d in entry.dtypes]
+    on_device = [fq.Buffer(a) if isinstance(a, np.ndarray) else a for a in chain(*arguments)]
+    kernel = entry.kernel
+    if len(entry.dtypes) > 1:
+        kernel = for_each(kernel, entry.parameters, entry.dtypes)
+    with compiling_queue() as (queue, backend):
+        queue.submit(kernel, entry.range_of(extents), *on_device)
+    assert len(backend.resources) == len(ARCHITECTURES)
+    for of, resources in backend.resources.items():
+        assert resources.spill_stores == resources.spill_loads == 0, (of, resources)
+
+
+def _compile_fused(program: Program, **options: object) -> None:
+    with compiling_queue(["sm_90"]) as (queue, backend):
+        kernels = {id(s.kernel): fq.kernel(s.kernel.define()) for s in program.submissions}
+        with fq.fusion(queue, **options):
+            buffers = [
+                fq.Buffer(spec.data, internal=spec.flag == "internal") for spec in program.buffers
+            ]
+            for submission in program.submissions:
+                arguments = [
+                    buffers[a.buffer][a.slices] if hasattr(a, "slices") else a
+                    for a in submission.arguments
+                ]
+                queue.submit(kernels[id(submission.kernel)], submission.range, *arguments)
+    assert all(resources.registers for resources in backend.resources.values())
+
+
+@pytest.mark.slow
+@examples(30)
+@given(programs(Features(statements=3)))
+def test_random_programs(program: Program) -> None:
+    _compile_fused(program, strategy="fused")
+
+
+@pytest.mark.slow
+@examples(30)
+@given(group_programs(Features(statements=2)))
+def test_random_programs_of_groups(program: Program) -> None:
+    _compile_fused(program, strategy="fused")
+
+
+def test_a_text_that_is_refused_comes_with_the_log() -> None:
+    kernel = RANGES[0]()
+    source = generated(kernel, "strict", TARGET)
+    broken = type(source)(
+        source.text.replace("a[i]", "a[unknown]"), source.entry_point, source.slots, source.types
+    )
+    with pytest.raises(DeviceError, match='"unknown" is undefined') as caught:
+        cubin_of(kernel, broken, "strict", "sm_90")
+    assert "please report it" in str(caught.value)
+    assert "a[unknown]" in str(caught.value)
+
+
+def test_an_architecture_that_the_compiler_does_not_know() -> None:
+    with pytest.raises(DeviceError, match=r"does not compile for sm_12, but for .*sm_90"):
+        compiled("", "sm_12", ())
+
+
+MULTIPLY_ADD = """
+extern "C" __global__ void k(const float* a, float* b) {
+    b[threadIdx.x] = a[0] * a[1] + b[threadIdx.x];
+}
+"""
+
+
+def test_multiplications_and_additions_contract_in_fast_mode_only() -> None:
+    strict, fast = (
+        compiled(MULTIPLY_ADD, "sm_90", CUDA_CPP.unit.build_options(fp)).code
+        for fp in ("strict", "fast")
+    )
+    assert strict != fast
+
+
+def test_spills_are_read_from_the_report() -> None:
+    report = """ptxas info    : Compiling entry function 'k' for 'sm_90'
+ptxas         .     72 bytes stack frame, 16 bytes spill stores, 20 bytes spill loads
+ptxas info    : Used 56 registers, used 1 barriers, 72 bytes cumulative stack size, 288 bytes smem
+"""
+    found = resources_in(report)
+    assert (found.registers, found.shared_bytes, found.stack_bytes) == (56, 288, 72)
+    assert (found.spill_stores, found.spill_loads) == (16, 20)

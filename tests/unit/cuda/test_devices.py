@@ -1,0 +1,97 @@
+"""The platform where there is no GPU, and what a target may be."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+import fusionq as fq
+from fusionq.backends import registry
+from fusionq.backends.cuda.devices import GROUP_FUNCTION_BYTES, device_count
+from fusionq.backends.cuda.platform import PLATFORM
+from fusionq.backends.cuda.runtime import CudaError
+from fusionq.backends.cuda.streams import is_stream
+from fusionq.base.errors import DeviceError
+from fusionq.base.target import target_of
+from fusionq.codegen.cuda import CUDA_CPP
+from tests.unit.cuda.compile_only import H100
+
+
+def has_gpu() -> bool:
+    try:
+        return device_count() > 0
+    except DeviceError:
+        return False
+
+
+without_gpu = pytest.mark.skipif(has_gpu(), reason="there is a GPU")
+
+
+@without_gpu
+@pytest.mark.parametrize("target", ["cuda", "cuda:1"])
+def test_a_queue_without_a_gpu_says_what_is_missing(target: str) -> None:
+    with pytest.raises(fq.DeviceError, match=r"driver|fusionq\[cuda\]"):
+        fq.FusionQueue(target)
+
+
+@without_gpu
+def test_there_are_no_devices_and_a_reason() -> None:
+    assert not PLATFORM.devices()
+    reason = PLATFORM.missing()
+    assert reason is not None and ("driver" in reason or "fusionq[cuda]" in reason)
+
+
+def test_importing_the_platform_imports_nothing_of_cuda() -> None:
+    code = (
+        "import sys, fusionq.backends.cuda.platform\n"
+        "assert not [m for m in sys.modules if m.partition('.')[0] == 'cuda'], sys.modules\n"
+        "assert 'fusionq.codegen.expressions' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+class Stream:
+    def __cuda_stream__(self) -> tuple[int, int]:
+        return 0, 1234
+
+
+class CupyStream:
+    ptr = 99
+
+
+CupyStream.__module__ = "cupy.cuda.stream"
+
+
+def test_streams_are_recognised() -> None:
+    assert is_stream(Stream())
+    assert is_stream(CupyStream())
+    assert not is_stream(object())
+    assert not is_stream("cuda")
+    other = type("Other", (), {"ptr": 1})()
+    assert not is_stream(other), "a pointer of who knows what"
+
+
+def test_the_error_for_other_targets_names_streams() -> None:
+    with pytest.raises(fq.ArgumentError, match="a CUDA stream, 'cuda'"):
+        registry.backend_for(3)
+
+
+def test_which_errors_end_the_context() -> None:
+    assert CudaError("", "CUDA_ERROR_ILLEGAL_ADDRESS").is_lost
+    assert not CudaError("", "CUDA_ERROR_OUT_OF_MEMORY").is_lost
+
+
+def test_group_functions_take_the_shared_memory_that_devices_leave_them() -> None:
+    texts: dict[str, str] = {}
+    from fusionq.ir.types import FLOAT64
+
+    CUDA_CPP.groups.collective("reduce", "add", "x", FLOAT64, texts.setdefault)
+    assert "unsigned long long words[32]" in texts["fq_group_scratch"]
+    assert GROUP_FUNCTION_BYTES == 32 * 8
+
+
+def test_persistent_kernels_are_refused_with_the_reason() -> None:
+    assert CUDA_CPP.workers is None
+    assert not target_of(H100).device.persistent_kernels
