@@ -39,10 +39,6 @@ class Platform:
     devices: Callable[[], Sequence[DeviceInfo]] = tuple
     """The devices that can be used now, the favourite first; none that are another platform's."""
 
-    missing: Callable[[], str | None] = _nothing
-    """Why there are no devices, and what to install; None where there are some, or that is no
-    matter."""
-
     recognises: Callable[[object], bool] = _no
     """Whether an object is a queue of the runtime below, to open a queue on."""
 
@@ -51,3 +47,7 @@ class Platform:
 
     filters: frozenset[str] = frozenset()
     """Other words than the name that targets of this platform begin with."""
+
+    missing: Callable[[], str | None] = _nothing
+    """Why there are no devices, and what to install; None where there are some, or that is no
+    matter."""

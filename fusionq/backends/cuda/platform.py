@@ -35,4 +35,4 @@ def _missing() -> str | None:
         return str(error)
 
 
-PLATFORM = Platform(_open, _devices, _missing, is_stream)
+PLATFORM = Platform(_open, _devices, is_stream, missing=_missing)

@@ -31,6 +31,4 @@ def _event(native: object) -> SyclEvent | None:
 _FILTERS = frozenset(("opencl", "level_zero", "cpu", "gpu", "accelerator"))
 """What SYCL's filter strings begin with: a backend, or a type of device."""
 
-PLATFORM = Platform(
-    SyclBackend, _devices, recognises=_is_of_dpctl, event=_event, filters=_FILTERS
-)
+PLATFORM = Platform(SyclBackend, _devices, _is_of_dpctl, _event, _FILTERS)

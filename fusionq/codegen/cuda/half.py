@@ -51,6 +51,14 @@ static __device__ inline fq_half fq_half_of(unsigned short bits) {{
     x.bits = bits;
     return x;
 }}
+// The sign of a NaN does not outlive a conversion.
+static __device__ inline bool fq_half_signbit(fq_half a) {{ return a.bits >> 15; }}
+static __device__ inline fq_half fq_half_fabs(fq_half a) {{
+    return fq_half_of(a.bits & 0x7fff);
+}}
+static __device__ inline fq_half fq_half_copysign(fq_half a, fq_half b) {{
+    return fq_half_of((a.bits & 0x7fff) | (b.bits & 0x8000));
+}}
 // The neighbour of a towards b; a and b differ.
 static __device__ inline fq_half fq_half_nextafter(fq_half a, fq_half b) {{
     if (a != a || b != b) return fq_half_of(0x7e00);
@@ -63,4 +71,4 @@ static __device__ inline fq_half __shfl_up_sync(unsigned mask, fq_half x, unsign
 static __device__ inline fq_half __shfl_down_sync(unsigned mask, fq_half x, unsigned lanes) {{
     return fq_half_of(__shfl_down_sync(mask, (unsigned)x.bits, lanes));
 }}"""
-"""The class ``fq_half``, its neighbours, and the shuffles of warps for it."""
+"""The class ``fq_half``, what functions of it look at its bits, and the shuffles of warps for it."""

@@ -38,6 +38,9 @@ _FUNCTION_NAMES = {
 }  # fmt: skip
 """Where C's name is not NumPy's."""
 
+_ON_BITS_OF_HALF = frozenset({"nextafter", "copysign", "signbit", "fabs"})
+"""The functions of float16 that do not go through float32 (``codegen.cuda.half``)."""
+
 
 class CudaScalars:
     """See ``Scalars``."""
@@ -77,7 +80,7 @@ class CudaScalars:
 
     def function(self, name: str, type: ScalarType) -> str | None:
         if type.name == "float16":
-            return "fq_half_nextafter" if name == "nextafter" else None
+            return f"fq_half_{name}" if name in _ON_BITS_OF_HALF else None
         if name in PREDICATES:
             return name
         return _FUNCTION_NAMES.get(name, name) + ("f" if type.name == "float32" else "")

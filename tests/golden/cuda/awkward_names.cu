@@ -66,6 +66,14 @@ static __device__ inline fq_half fq_half_of(unsigned short bits) {
     x.bits = bits;
     return x;
 }
+// The sign of a NaN does not outlive a conversion.
+static __device__ inline bool fq_half_signbit(fq_half a) { return a.bits >> 15; }
+static __device__ inline fq_half fq_half_fabs(fq_half a) {
+    return fq_half_of(a.bits & 0x7fff);
+}
+static __device__ inline fq_half fq_half_copysign(fq_half a, fq_half b) {
+    return fq_half_of((a.bits & 0x7fff) | (b.bits & 0x8000));
+}
 // The neighbour of a towards b; a and b differ.
 static __device__ inline fq_half fq_half_nextafter(fq_half a, fq_half b) {
     if (a != a || b != b) return fq_half_of(0x7e00);
