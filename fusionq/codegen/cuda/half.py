@@ -71,4 +71,4 @@ static __device__ inline fq_half __shfl_up_sync(unsigned mask, fq_half x, unsign
 static __device__ inline fq_half __shfl_down_sync(unsigned mask, fq_half x, unsigned lanes) {{
     return fq_half_of(__shfl_down_sync(mask, (unsigned)x.bits, lanes));
 }}"""
-"""The class ``fq_half``, what functions of it look at its bits, and the shuffles of warps for it."""
+"""The class ``fq_half``, functions that look at its bits, and the shuffles of warps for it."""
