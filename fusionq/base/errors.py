@@ -34,6 +34,10 @@ class DeviceError(FusionqError, RuntimeError):
     """No device, a device that lacks something, or memory it cannot reach."""
 
 
+class DeviceLost(DeviceError):
+    """A queue whose device failed before, which was said then: nothing works on it any more."""
+
+
 class MegakernelStalled(FusionqError, RuntimeError):
     """A bounded wait inside a megakernel ran out."""
 

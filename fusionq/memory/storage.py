@@ -6,6 +6,7 @@ import sys
 import weakref
 from collections import deque
 from collections.abc import Callable, Hashable
+from contextlib import suppress
 from functools import partial
 from itertools import count
 from typing import Any, ClassVar
@@ -15,7 +16,7 @@ import numpy.typing as npt
 
 from fusionq.backends.base import Allocation, Backend, DeviceEvent
 from fusionq.base.call_site import warn
-from fusionq.base.errors import ArrayDetached, DeviceError
+from fusionq.base.errors import ArrayDetached, DeviceError, DeviceLost
 from fusionq.memory.fusing_queues import LOCK, QUEUES, end_fusion_where_used, note
 from fusionq.memory.region import Region
 
@@ -241,7 +242,8 @@ class Storage:
 
     def __del__(self) -> None:
         self._tell_watchers()
-        self.wait()
+        with suppress(DeviceLost):  # which has been said
+            self.wait()
 
 
 class Ownership:

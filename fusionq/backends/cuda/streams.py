@@ -8,7 +8,7 @@ from typing import Any
 
 from fusionq.backends.cuda.devices import Device, device
 from fusionq.backends.cuda.runtime import CudaError, checked, load_driver
-from fusionq.base.errors import ArgumentError, DeviceError
+from fusionq.base.errors import ArgumentError, DeviceError, DeviceLost
 
 _REMEMBERED = 64
 """Kernels in flight that an error names, at most."""
@@ -90,7 +90,7 @@ class Stream:
         """Errors of the driver as DeviceErrors that name this stream's kernels; the queue is lost
         where the context is."""
         if self.lost is not None:
-            raise DeviceError(
+            raise DeviceLost(
                 f"this queue is lost: {self.lost}; start a new process, since CUDA lets no other "
                 "context take its place"
             )
@@ -102,8 +102,8 @@ class Stream:
             kernels = ", ".join(dict.fromkeys(self._in_flight)) or "none of this queue"
             self.lost = f"{error}; kernels in flight on {self.device.info.filter_string}: {kernels}"
             raise DeviceError(
-                f"while {doing}: {self.lost}. The queue and all memory on the GPU are lost. With "
-                "check=True the accesses of a submission are checked on the reference device"
+                f"while {doing}: {self.lost}. The queue and all memory on the GPU are lost. In "
+                "a new process, check=True tests every access and names the first outside its array"
             ) from error
 
     def __del__(self) -> None:

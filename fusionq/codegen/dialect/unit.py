@@ -14,7 +14,7 @@ class TranslationUnit(Protocol):
     """The parts of a source file that no statement of a kernel is.
 
     In CUDA C++ a kernel is ``extern "C" __global__ void``, a function of its own
-    ``static __device__ inline``; the prologue includes ``cuda_fp16.h`` where float16 occurs and
+    ``static __device__ inline``; the prologue has a class for float16 where that occurs and
     defines what ``scalars``, ``items`` and ``groups`` call and CUDA has not; the options are
     NVRTC's, with ``--fmad=false`` for ``strict``.
     """

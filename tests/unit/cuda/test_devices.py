@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections import deque
 
 import pytest
 
 import fusionq as fq
 from fusionq.backends import registry
+from fusionq.backends.cuda import runtime, streams
 from fusionq.backends.cuda.devices import GROUP_FUNCTION_BYTES, device_count
+from fusionq.backends.cuda.launch import CudaEvent, _config
 from fusionq.backends.cuda.platform import PLATFORM
 from fusionq.backends.cuda.runtime import CudaError
 from fusionq.backends.cuda.streams import is_stream
-from fusionq.base.errors import DeviceError
-from fusionq.base.target import target_of
+from fusionq.base.errors import DeviceError, DeviceLost
+from fusionq.base.target import LaunchShape, target_of
 from fusionq.codegen.cuda import CUDA_CPP
+from fusionq.ir.types import FLOAT64
 from tests.unit.cuda.compile_only import H100
 
 
@@ -85,8 +89,6 @@ def test_which_errors_end_the_context() -> None:
 
 def test_group_functions_take_the_shared_memory_that_devices_leave_them() -> None:
     texts: dict[str, str] = {}
-    from fusionq.ir.types import FLOAT64
-
     CUDA_CPP.groups.collective("reduce", "add", "x", FLOAT64, texts.setdefault)
     assert "unsigned long long words[32]" in texts["fq_group_scratch"]
     assert GROUP_FUNCTION_BYTES == 32 * 8
@@ -95,3 +97,44 @@ def test_group_functions_take_the_shared_memory_that_devices_leave_them() -> Non
 def test_persistent_kernels_are_refused_with_the_reason() -> None:
     assert CUDA_CPP.workers is None
     assert not target_of(H100).device.persistent_kernels
+
+
+class FakeDriver:
+    """A driver whose kernels fail."""
+
+    class CUresult:
+        CUDA_ERROR_NOT_READY = "not ready"
+
+    def cuStreamSynchronize(self, stream: object) -> tuple[object]:
+        return (type("Status", (), {"value": 700, "name": "CUDA_ERROR_ILLEGAL_ADDRESS"})(),)
+
+    def cuGetErrorString(self, status: object) -> tuple[int, bytes]:
+        return 0, b"an illegal memory access was encountered"
+
+
+def test_a_failed_launch_names_the_kernels_and_loses_the_queue(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    driver = FakeDriver()
+    monkeypatch.setattr(streams, "load_driver", lambda: driver)
+    monkeypatch.setattr(runtime, "load_driver", lambda: driver)
+    device = type("Device", (), {"info": H100, "make_current": lambda self: None})()
+    stream = streams.Stream.__new__(streams.Stream)
+    vars(stream).update(
+        device=device, native=1, lost=None, submitted=0, completed=0, _is_own=False,
+        _in_flight=deque(maxlen=4),
+    )  # fmt: skip
+    event = CudaEvent(stream, stream.launched("scale"), None)
+    stream.launched("add")
+    with pytest.raises(DeviceError, match=r"ILLEGAL_ADDRESS.*cuda:0: scale, add") as caught:
+        event.wait()
+    assert not isinstance(caught.value, DeviceLost)
+    for _ in range(2):
+        with pytest.raises(DeviceLost, match=r"this queue is lost: .*scale, add"):
+            event.wait()
+
+
+def test_a_grid_that_the_gpu_does_not_take_is_refused() -> None:
+    shape = LaunchShape((70_000 * 2, 32), (2, 32))
+    with pytest.raises(DeviceError, match=r"70,000 work-groups in dimension 0.*65,535"):
+        _config(None, "k", shape)
