@@ -61,8 +61,10 @@ class Questions:
         self._analyses: dict[Hashable, ListAnalysis] = {}
         self._read: dict[Hashable, KernelsRead] = {}
         self._answers: dict[Hashable, list[_Answer]] = {}
-        self._inside: list[Validity] | None = None
-        """What the answers rest on that were used for the answer that is being found."""
+        self._structures: dict[tuple[int, ...], tuple[_Structure, tuple[int, ...]]] = {}
+        self._inside: list[tuple[Validity, Sequence[int]]] | None = None
+        """What the answers rest on that were used for the answer that is being found, and what
+        submissions they are about."""
 
     def kind(self, submission: int) -> int:
         """Equal for submissions that differ in their memory and scalars' values only."""
@@ -87,7 +89,7 @@ class Questions:
         the list's validity is what it rests on from then on.
 
         It may depend on the memory of the given ``arguments`` of each member (None: all) only.
-        Finding an answer may take others, about the same members.
+        Finding an answer may take others, about some of the members.
         """
         structure, integers = self._structure(members, arguments)
         known = self._answers.setdefault((structure, question), [])
@@ -99,16 +101,18 @@ class Questions:
                 value = answer(analysis)
                 validity = validity_of(analysis)
                 if self._inside:
+                    number = {s: k for k, s in enumerate(members)}
                     whole = ListValidity(analysis.submissions)
-                    for each in (validity, *self._inside):
-                        whole.add(each, range(len(members)))
+                    whole.add(validity, range(len(members)))
+                    for each, about in self._inside:
+                        whole.add(each, [number[s] for s in about])
                     validity = whole.result()
             finally:
                 self._inside = outer
             found = _Answer(value, validity, validity.depends_on_scalars)
             known.append(found)
         if self._inside is not None:
-            self._inside.append(found.validity)
+            self._inside.append((found.validity, members))
         self.validity.add(found.validity, members)
         return cast(T, found.value)
 
@@ -169,6 +173,17 @@ class Questions:
         self, members: Sequence[int], arguments: Sequence[Sequence[int]] | None
     ) -> tuple[_Structure, tuple[int, ...]]:
         """The structure of the members, and the values of their integer scalars."""
+        if arguments is None:
+            about = tuple(members)
+            known = self._structures.get(about)
+            if known is None:
+                known = self._structures[about] = self._new_structure(about, None)
+            return known
+        return self._new_structure(members, arguments)
+
+    def _new_structure(
+        self, members: Sequence[int], arguments: Sequence[Sequence[int]] | None
+    ) -> tuple[_Structure, tuple[int, ...]]:
         shapes = [self._shapes[m] for m in members]
         kinds = tuple([shape.kind for shape in shapes])
         integers = tuple([value for shape in shapes for value in shape.integers])

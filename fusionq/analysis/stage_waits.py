@@ -35,6 +35,8 @@ class StageRelations:
     ) -> None:
         self.questions = questions
         self.stages = tuple(stages)
+        self._between: dict[tuple[int, int], Relation | None] = {}
+        self._covered: dict[tuple[int, int, int], bool] = {}
         stage_of = {s: k for k, stage in enumerate(stages) for s in stage.members}
         self._producers = [
             sorted(
@@ -57,12 +59,20 @@ class StageRelations:
     def between(self, producer: int, consumer: int) -> Relation | None:
         """The relation from the consumer's to the producer's work-items, in the symbols of their
         submissions; None if they need not wait for each other, whatever the sizes."""
-        return self.ask((producer, consumer), "relation", _between)
+        stages = producer, consumer
+        if stages not in self._between:
+            self._between[stages] = self.ask(stages, "relation", _between)
+        return self._between[stages]
 
     def covered(self, producer: int, through: int, consumer: int) -> bool:
         """Whether a consumer's work-item that waits for those of ``through`` that it is related
         to, which waited for those of ``producer``, need not wait for ``producer`` itself."""
         stages = producer, through, consumer
+        if stages not in self._covered:
+            self._covered[stages] = self._is_covered(*stages)
+        return self._covered[stages]
+
+    def _is_covered(self, producer: int, through: int, consumer: int) -> bool:
         needed, near, far = (
             self.between(*pair)
             for pair in ((producer, consumer), (through, consumer), (producer, through))
@@ -71,7 +81,7 @@ class StageRelations:
             return needed is None
         relations = {(0, 2): needed, (1, 2): near, (0, 1): far}
         return self.ask(
-            stages,
+            (producer, through, consumer),
             ("covered", *map(id, relations.values())),
             lambda analysis, of_three: _covered(analysis, of_three, relations),
         )

@@ -27,6 +27,9 @@ from fusionq.planning.pays import too_slow
 FARTHEST = 4
 """Stages that a submission looks back at for one to join."""
 
+MOST_REMEMBERED = 8
+"""Submissions of a stage whose work-group size is remembered for stages that are alike."""
+
 WAITS = ("GROUP", "GLOBAL")
 """Scopes for which work-items have to wait for others."""
 
@@ -176,13 +179,32 @@ class _GrowingStage:
         barrierless = self._options.barrierless
         if barrierless is not None:
             return _because(waiting[0], barrierless)
-        return self._grouped(space, waiting)
+        grouped = self._grouped(space, waiting)
+        if grouped is not None:
+            return grouped
+        if not waiting:
+            return (
+                "no work-group size keeps the dependences of the launch before inside a work-group"
+            )
+        return _because(waiting[0], "work-groups would have to wait for each other")
 
-    def _grouped(self, space: ItemSpace, waiting: Sequence[Found]) -> ItemSpace | str:
-        """``space`` with a work-group size that all dependences between work-items stay inside."""
-        questions, target = self._questions, self._options.target
-        new = {key_of(questions, d): d for d in waiting}
+    def _grouped(self, space: ItemSpace, waiting: Sequence[Found]) -> ItemSpace | str | None:
+        """``space`` with a work-group size that all dependences between work-items stay inside, or
+        why the ones that do are not taken; None if there is none."""
+        new = {key_of(self._questions, d): d for d in waiting}
         crossing = tuple({**self._different, **new}.values())
+        members = tuple(self._members.numbers)
+        if len(members) > MOST_REMEMBERED:
+            return self._tried(space, crossing)
+        number = {s: k for k, s in enumerate(members)}
+        about = tuple((number[d.producer], number[d.consumer], id(d.items)) for d in crossing)
+        return self._questions.ask(
+            members, ("group size", space, about), lambda _: self._tried(space, crossing)
+        )
+
+    def _tried(self, space: ItemSpace, crossing: Sequence[Found]) -> ItemSpace | str | None:
+        """As ``_grouped``, for the dependences ``crossing``."""
+        questions, target = self._questions, self._options.target
         extents = largest_extents(self._members.different, space)
         slow = None
         for local in group_sizes(questions, crossing, space, extents, target):
@@ -196,13 +218,7 @@ class _GrowingStage:
                 if why is None:
                     return grouped
                 slow = slow or why
-        if slow is not None:
-            return slow
-        if not waiting:
-            return (
-                "no work-group size keeps the dependences of the launch before inside a work-group"
-            )
-        return _because(waiting[0], "work-groups would have to wait for each other")
+        return slow
 
     def _ranges(self, d: Found) -> tuple[object, object]:
         submissions = self._questions.submissions
