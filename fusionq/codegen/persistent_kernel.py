@@ -5,7 +5,7 @@ A worker's first lane takes the ticket and looks at counters, all lanes stride o
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import replace
 
 from fusionq.base.target import FloatMode, Target
@@ -23,6 +23,7 @@ from fusionq.codegen.queue_protocol import STALLED, protocol, wait_function
 from fusionq.codegen.queue_words import QueueWords
 from fusionq.codegen.record_text import NO_RECORDS, RecordText, record_text
 from fusionq.codegen.scoping import Body
+from fusionq.codegen.stage_tables import code_bodies, operand_sets
 from fusionq.codegen.tile_loop import InnerPart, TileItems, TileLoop
 from fusionq.ir.nodes import Expr, Kernel, Persistent, StageCode
 from fusionq.ir.types import INT64, UINT32, ScalarType
@@ -52,19 +53,28 @@ class _PersistentPrinter:
         self.functions: set[str] = set()
         self.epoch = self.memory.identifier(Scalar(body.epoch))
         self.records = self._records()
+        self.bodies = code_bodies(body)
+        self.operands = operand_sets(body)
+        self.waited_dims = max(
+            [len(wait.bounds) for code in body.codes for wait in code.waits if wait.bounds],
+            default=1,
+        )
+        """The most dimensions of a box that is waited for."""
 
     def print(self) -> DeviceSource:
         body, memory = self.body, self.memory
         typedefs: dict[str, None] = {}
         functions: list[str] = []
         cases: list[str] = []
-        for number, code in enumerate(body.codes):
+        for number in range(len(set(self.bodies))):
+            code = body.codes[self.bodies.index(number)]
             lines, loop = self._lines(code)
             typedefs.update(dict.fromkeys(lines.typedefs))
             self.types |= lines.types
             self.functions |= lines.functions
             functions.append("\n".join(self._function(number, code, lines, loop)))
             cases += self._case(number, code, lines)
+        waits = self._waits()
         head, tail = self._head(), self._tail()
         memory.identifier(Scalar(body.patience))
         entry_point = Names(self.dialect.unit.is_reserved).fresh(self.kernel.name)
@@ -79,11 +89,15 @@ class _PersistentPrinter:
             *(line for helper in self.helpers.texts for line in (*helper.splitlines(), "")),
             protocol(self.words, self.target),
             *filter(None, (self.records.helpers,)),
-            *(wait_function(self.words, ndim) for ndim in sorted(self._waited_dims())),
+            *([wait_function(self.words, self.waited_dims)] if waits else []),
             "\n\n".join(functions),
             f"{self.workers.kernel_qualifier(self.target)} {entry_point}(",
             ",\n".join(parameters) + ") {",
-            head + "\n".join(cases),
+            head,
+            *waits,
+            *(f"        {line}" for line in self.records.ready.splitlines()),
+            f"        switch ((int)fq_record[{q.BODY}]) {{",
+            *cases,
             tail,
         ]
         return DeviceSource("\n".join(text), entry_point, slots, frozenset(self.types))
@@ -115,8 +129,84 @@ class _PersistentPrinter:
         const {i64} fq_tile = fq_instruction & {tile_mask};
         {tables} const fq_record = fq_schedule + {q.HEADER} + {q.RECORD} * fq_stage;
         int fq_waited = 0;
-{self.records.taken}        switch ((int)fq_record[{q.CODE}]) {{
-"""
+{self.records.taken}{self._tile()}"""
+
+    def _tile(self) -> str:
+        """The work-items of the instruction's tile."""
+        i64 = self.words.int64
+        dims = range(max(code.kernel.ndim for code in self.body.codes))
+        lines = []
+        rest = "fq_tile"
+        for d in reversed(dims):
+            count = f"fq_record[{q.COUNT + d}]"
+            lines.append(f"const {i64} fq_at_{d} = {rest if d == 0 else f'{rest} % {count}'};")
+            rest = f"({rest} / {count})"
+        for d in dims:
+            size = f"fq_record[{q.TILE + d}]"
+            lines.append(f"const {i64} fq_first_{d} = fq_at_{d} * {size};")
+            end = self.words.minimum(f"fq_first_{d} + {size}", f"fq_record[{q.EXTENT + d}]")
+            lines.append(f"const {i64} fq_last_{d} = {end} - 1;")
+        return "\n".join(f"        {line}" for line in lines)
+
+    def _waits(self) -> list[str]:
+        """What a worker does to wait for the tiles that its own depends on."""
+        i64, codes = self.words.int64, self.body.codes
+        most = max(len(code.waits) for code in codes)
+        if not most:
+            return []
+        cases: dict[tuple[str, ...], list[int]] = {}
+        for number, code in enumerate(codes):
+            for turn, wait in enumerate(code.waits):
+                if wait.bounds is not None:
+                    text = tuple(self._bounds(number, code, wait.bounds))
+                    cases.setdefault(text, []).append(number * most + turn)
+        dims = range(self.waited_dims)
+        box = [f"fq_low_{d} = 0, fq_high_{d} = 0" for d in dims]
+        boxed = sum(map(len, cases.values())) == sum(len(code.waits) for code in codes)
+        lines = [
+            f"for (int fq_turn = 0; {self.words.polls}fq_turn < (int)fq_record[{q.WAITS}]",
+            f"        && fq_waited < {STALLED}; fq_turn++) {{",
+            f"    {i64} {', '.join(box)};",
+            f"    bool fq_boxed = {'true' if cases else 'false'};",
+            *([f"    switch ((int)fq_record[{q.CODE}] * {most} + fq_turn) {{"] if cases else []),
+        ]
+        for text, numbers in cases.items():
+            lines.append("    " + " ".join(f"case {n}:" for n in numbers) + " {")
+            lines += [f"        {line}" for line in (*text, "break;")]
+            lines.append("    }")
+        if cases:
+            lines += [] if boxed else ["    default: fq_boxed = false;"]
+            lines.append("    }")
+        patience = self.memory.identifier(Scalar(self.body.patience))
+        ends = ", ".join(f"fq_low_{d}, fq_high_{d}" for d in dims)
+        lines += [
+            "    fq_waited |= fq_wait_tiles(",
+            f"        fq_schedule, fq_control, {self.epoch}, {patience}, fq_instruction, fq_lane,",
+            f"        fq_schedule[fq_record[{q.PRODUCERS}] + fq_turn], fq_boxed, {ends});",
+            "}",
+            f"fq_waited = {self.workers.broadcast('fq_waited')};",
+            f"if (fq_waited >= {STALLED}) break;",
+            f"{self.workers.barrier};",
+        ]
+        return [f"        {line}" for line in lines]
+
+    def _bounds(
+        self, number: int, code: StageCode, bounds: tuple[tuple[Expr, Expr], ...]
+    ) -> list[str]:
+        """Statements that set the box of a wait."""
+        names = Names(self.dialect.unit.is_reserved)
+        for param in code.kernel.params:
+            names.of(param.name)
+        memory = Memory(code.kernel, names)
+        printer = ExpressionPrinter(
+            self._in_tile(code), names, memory, self.helpers, Intervals(code.kernel)
+        )
+        ends = [(printer.value(a), printer.value(b)) for a, b in bounds]
+        self.types |= printer.types
+        return [
+            *self._operands([number], code, memory, memory.slots()),
+            *(f"fq_low_{d} = {a}; fq_high_{d} = {b};" for d, (a, b) in enumerate(ends)),
+        ]
 
     def _tail(self) -> str:
         """The end of the kernel's body, after an instruction's work."""
@@ -124,7 +214,6 @@ class _PersistentPrinter:
         last = f"fq_static && fq_lane == 0 && {self.workers.worker} == 0"
         return f"""\
         }}
-        if (fq_waited >= {STALLED}) break;
         {barrier};
 {self.records.publish}        {barrier};
     }}
@@ -146,16 +235,6 @@ class _PersistentPrinter:
             self.memory.identifier(Scalar(records.rows)),
             records,
         )
-
-    def _waited_dims(self) -> set[int]:
-        """The numbers of dimensions of the stages whose boxes are waited for."""
-        body = self.body
-        return {
-            len(wait.bounds)
-            for code in body.codes
-            for wait in code.waits
-            if wait.bounds is not None
-        }
 
     # ------------------------------------------------------------------------ stage codes
     def _lines(self, code: StageCode) -> tuple[StatementLines, list[str]]:
@@ -207,79 +286,38 @@ class _PersistentPrinter:
         return [f"const {parameter_text(code.kernel, s, memory, self.dialect)}" for s in slots]
 
     def _case(self, number: int, code: StageCode, lines: StatementLines) -> list[str]:
-        ndim, i64 = code.kernel.ndim, self.words.int64
-        memory = lines.memory
-        printer = ExpressionPrinter(
-            self._in_tile(code), lines.names, memory, self.helpers, Intervals(code.kernel)
-        )
-        extents = [printer.value(e) for e in code.extents]
-        waits = []
-        for position, wait in enumerate(code.waits):
-            bounds = [f"{printer.value(a)}, {printer.value(b)}" for a, b in wait.bounds or ()]
-            waits.append((position, wait.bounds is not None, bounds))
-        slots = memory.slots()  # of the body, the extents and the bounds
-        self.types |= printer.types
-        pad = " " * 12
-        out = [f"        case {number}: {{"]
-        out += [f"{pad}{line}" for line in self._operands(number, code, memory, slots)]
-        rest = "fq_tile"
-        for d in reversed(range(ndim)):
-            count = f"fq_record[{q.COUNT + d}]"
-            at = rest if d == 0 else f"{rest} % {count}"
-            out.append(f"{pad}const {i64} fq_at_{d} = {at};")
-            rest = f"({rest} / {count})"
-        for d in range(ndim):
-            size = f"fq_record[{q.TILE + d}]"
-            out.append(f"{pad}const {i64} fq_first_{d} = fq_at_{d} * {size};")
-            end = self.words.minimum(f"fq_first_{d} + {size}", f"({i64})({extents[d]})")
-            out.append(f"{pad}const {i64} fq_last_{d} = {end} - 1;")
-        for position, boxed, bounds in waits:
-            head = (
-                f"fq_schedule, fq_control, {self.epoch}, "
-                f"{self.memory.identifier(Scalar(self.body.patience))}, fq_instruction, fq_lane, "
-                f"{self._producer(number, position)}"
-            )
-            call = (
-                f"fq_wait_box_{len(bounds)}({head}, {', '.join(bounds)})"
-                if boxed
-                else f"fq_wait_all({head})"
-            )
-            polls = f"{self.words.polls}fq_waited < {STALLED}"
-            out.append(f"{pad}if ({polls}) fq_waited |= {call};")
-        if waits:
-            out.append(f"{pad}fq_waited = {self.workers.broadcast('fq_waited')};")
-            out.append(f"{pad}if (fq_waited >= {STALLED}) break;")
-            out.append(f"{pad}{self.workers.barrier};")
-        out += [f"{pad}{line}" for line in self.records.ready.splitlines()]
+        """What a worker does for a tile of the stages with a body."""
+        codes = [k for k, own in enumerate(self.bodies) if own == number]
         arguments = ["fq_lane"]
-        arguments += [f"fq_first_{d}, fq_last_{d}" for d in range(ndim)]
+        arguments += [f"fq_first_{d}, fq_last_{d}" for d in range(code.kernel.ndim)]
         arguments += ["fq_row"] if self.body.records is not None else []
-        arguments += [memory.identifier(s) for s in lines.slots]
-        out.append(f"{pad}fq_stage_{number}({', '.join(arguments)});")
-        out += [f"{pad}break;", "        }"]
-        return out
-
-    def _producer(self, number: int, position: int) -> str:
-        """The stage that a wait is about, by the stage that waits."""
-        uses = {
-            k: stage.producers[position]
-            for k, stage in enumerate(self.body.stages)
-            if stage.code == number
-        }
-        return _chosen(uses)
+        arguments += [lines.memory.identifier(s) for s in lines.slots]
+        pad = " " * 12
+        return [
+            f"        case {number}: {{",
+            *(f"{pad}{line}" for line in self._operands(codes, code, lines.memory, lines.slots)),
+            f"{pad}fq_stage_{number}({', '.join(arguments)});",
+            f"{pad}break;",
+            "        }",
+        ]
 
     def _operands(
-        self, number: int, code: StageCode, memory: Memory, slots: tuple[Slot, ...]
+        self, codes: Sequence[int], code: StageCode, memory: Memory, slots: Sequence[Slot]
     ) -> list[str]:
-        """Declarations of a code's operands, from the persistent kernel's parameters."""
+        """Declarations of operands, of stages of ``codes`` with the parameters of ``code``, from
+        the persistent kernel's parameters."""
         position = {p.name: k for k, p in enumerate(code.kernel.params)}
-        uses = [(k, s) for k, s in enumerate(self.body.stages) if s.code == number]
+        uses = {
+            number: stage
+            for number, stage in zip(self.operands, self.body.stages, strict=True)
+            if stage.code in codes
+        }
         lines: list[str] = []
         varying: list[tuple[str, list[str]]] = []
         for slot in slots:
             given = [
                 self.memory.identifier(_renamed(slot, stage.arguments[position[slot.param]]))
-                for _, stage in uses
+                for stage in uses.values()
             ]
             identifier = memory.identifier(slot)
             declared = parameter_text(code.kernel, slot, memory, self.dialect)
@@ -290,12 +328,12 @@ class _PersistentPrinter:
                 varying.append((identifier, given))
         if varying:
             groups: dict[tuple[str, ...], list[int]] = {}
-            for k, (stage, _) in enumerate(uses):
-                groups.setdefault(tuple(given[k] for _, given in varying), []).append(stage)
+            for k, number in enumerate(uses):
+                groups.setdefault(tuple(given[k] for _, given in varying), []).append(number)
             *others, last = groups.items()
-            lines.append("switch (fq_stage) {")
-            for values, stages in others:
-                lines.append("".join(f"case {s}: " for s in stages).rstrip())
+            lines.append(f"switch ((int)fq_record[{q.OPERANDS}]) {{")
+            for values, numbers in others:
+                lines.append(" ".join(f"case {n}:" for n in numbers))
                 lines += [f"    {_assigned(varying, values)} break;"]
             lines += ["default:", f"    {_assigned(varying, last[0])}", "}"]
         return lines
@@ -310,18 +348,6 @@ class _Given(Names):
 
 def _assigned(varying: list[tuple[str, list[str]]], values: tuple[str, ...]) -> str:
     return " ".join(f"{name} = {v};" for (name, _), v in zip(varying, values, strict=True))
-
-
-def _chosen(uses: Mapping[int, int]) -> str:
-    """The producer as an expression over the stage: most stages wait for the one before."""
-    distances = {stage - producer for stage, producer in uses.items()}
-    if len(distances) == 1:
-        return f"fq_stage - {distances.pop()}"
-    text = ""
-    *others, last = sorted(uses)
-    for stage in others:
-        text += f"fq_stage == {stage} ? {uses[stage]} : "
-    return f"({text}{uses[last]})"
 
 
 def _renamed(slot: Slot, param: str) -> Slot:

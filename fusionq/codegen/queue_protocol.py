@@ -138,15 +138,6 @@ FQ_INLINE int fq_wait(
     return state;
 }}
 
-// Waits for all tiles of a stage.
-FQ_INLINE int fq_wait_all(
-    {tables} schedule, {words} control, {u32} epoch, {i64} patience,
-    {i64} instruction, int lane, {i64} producer) {{
-    {tables} const record = schedule + {q.HEADER} + {q.RECORD} * producer;
-    const {i64} tiles = record[{q.COUNT}] * record[{q.COUNT + 1}] * record[{q.COUNT + 2}];
-    return fq_wait(control, record[{q.TOTAL}], ({u32})tiles * epoch, patience, instruction, lane);
-}}
-
 // Counts a tile as done: after its work, not when it was taken.
 FQ_INLINE void fq_publish(
     {tables} record, {words} control, {i64} tile, int lane) {{
@@ -168,41 +159,45 @@ FQ_INLINE void fq_publish(
 
 
 def wait_function(c: QueueWords, ndim: int) -> str:
-    """``fq_wait_box_…``: waits for the tiles of a stage that hold a box of its work-items."""
+    """``fq_wait_tiles``: waits for the tiles of a stage that hold a box of its work-items, or for
+    all of its tiles.  The text is there once, since it is long when it is inlined."""
     i64, u32, tables, zero = c.int64, c.uint32, c.tables, c.literal(0)
     dims = range(ndim)
     box = ", ".join(f"{i64} first_{d}, {i64} last_{d}" for d in dims)
     lines = [
-        f"// Waits for the tiles that hold a box of work-items of a stage of {ndim} dimensions.",
-        f"FQ_INLINE int fq_wait_box_{ndim}(",
+        "// Waits for the tiles that hold a box of work-items of a stage, or for all its tiles.",
+        "FQ_INLINE int fq_wait_tiles(",
         f"    {tables} schedule, {c.control} control, {u32} epoch,",
-        f"    {i64} patience, {i64} instruction, int lane, {i64} producer, {box}) {{",
+        f"    {i64} patience, {i64} instruction, int lane, {i64} producer, bool boxed, {box}) {{",
         f"    {tables} const record = schedule + {q.HEADER} + {q.RECORD} * producer;",
+        f"    {i64} " + ", ".join(f"shared_{d} = 1" for d in dims) + ";",
+        "    if (boxed) {",
     ]
     for d in dims:
         tile, count, shared = (f"record[{field + d}]" for field in (q.TILE, q.COUNT, q.SHARED))
         first = c.maximum(f"first_{d}", zero)
         lines += [
-            f"    if (last_{d} < {first}) return 0;",
-            f"    first_{d} = {first} / {tile};",
-            f"    last_{d} = {c.minimum(f'last_{d} / {tile}', f'{count} - 1')};",
-            f"    const {i64} shared_{d} = {shared};",
-            f"    const {i64} counters_{d} = ({count} + shared_{d} - 1) / shared_{d};",
+            f"        if (last_{d} < {first}) return 0;",
+            f"        shared_{d} = {shared};",
+            f"        first_{d} = {first} / {tile} / shared_{d};",
+            f"        last_{d} = {c.minimum(f'last_{d} / {tile}', f'{count} - 1')} / shared_{d};",
         ]
-    lines.append("    int state = 0;")
+    lines += ["    }", "    int state = 0;"]
     for d in dims:
-        start, stop = f"first_{d} / shared_{d}", f"last_{d} / shared_{d}"
-        on = f"c_{d} <= {stop} && state < {STALLED}"
-        lines.append(f"    for ({i64} c_{d} = {start}; {on}; c_{d}++)")
+        on = f"c_{d} <= last_{d} && state < {STALLED}"
+        lines.append(f"    for ({i64} c_{d} = first_{d}; {on}; c_{d}++)")
     at, tiles = "c_0", "1"
     for d in dims:
         if d:
-            at = f"({at}) * counters_{d} + c_{d}"
+            counters = f"((record[{q.COUNT + d}] + shared_{d} - 1) / shared_{d})"
+            at = f"({at}) * {counters} + c_{d}"
         rest = f"record[{q.COUNT + d}] - c_{d} * shared_{d}"
         tiles += f" * {c.minimum(f'shared_{d}', rest)}"
+    every = " * ".join(f"record[{q.COUNT + d}]" for d in range(q.DIMS))
     lines += [
-        f"        state |= fq_wait(control, record[{q.COUNTERS}] + {at},",
-        f"            ({u32})({tiles}) * epoch, patience, instruction, lane);",
+        "        state |= fq_wait(",
+        f"            control, boxed ? record[{q.COUNTERS}] + {at} : record[{q.TOTAL}],",
+        f"            ({u32})(boxed ? {tiles} : {every}) * epoch, patience, instruction, lane);",
         "    return state;",
         "}",
         "",

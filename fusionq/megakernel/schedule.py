@@ -10,6 +10,7 @@ import numpy as np
 
 from fusionq.base.target import Target
 from fusionq.codegen import queue_layout as q
+from fusionq.codegen.stage_tables import code_bodies, operand_sets
 from fusionq.ir.nodes import ArrayParam, Persistent
 from fusionq.megakernel.evaluate import Integers
 from fusionq.megakernel.order import instructions, waves
@@ -182,17 +183,27 @@ def _words(
     order = (stage << q.TILE_BITS) | tile
     header = np.zeros(q.HEADER, np.int64)
     records = np.ones((len(stages), q.RECORD), np.int64)
-    for record, use, tiling, own in zip(records, body.stages, stages, counters, strict=True):
+    at = q.HEADER + records.size
+    waited = at + len(order) + len(starts) + len(assigned)
+    producers: list[int] = []
+    parts = code_bodies(body)
+    operands = operand_sets(body)
+    for k, (record, use) in enumerate(zip(records, body.stages, strict=True)):
+        tiling, own = stages[k], counters[k]
         ndim = len(tiling.tile)
         record[q.TILE : q.TILE + ndim] = tiling.tile
         record[q.COUNT : q.COUNT + ndim] = tiling.count
         record[q.SHARED : q.SHARED + ndim] = own.shared
-        record[[q.COUNTERS, q.TOTAL, q.CODE]] = own.first, own.total, use.code
-    at = q.HEADER + records.size
+        record[q.EXTENT : q.EXTENT + ndim] = tiling.extents
+        record[[q.COUNTERS, q.TOTAL]] = own.first, own.total
+        record[[q.CODE, q.BODY, q.OPERANDS]] = use.code, parts[use.code], operands[k]
+        record[[q.WAITS, q.PRODUCERS]] = len(use.producers), waited + len(producers)
+        producers += use.producers
     header[q.INSTRUCTIONS] = len(order)
     header[q.WORKERS] = workers
     header[q.STATIC] = len(starts) > 0
     header[q.ORDER] = at
     header[q.STARTS] = at + len(order)
     header[q.ASSIGNMENT] = at + len(order) + len(starts)
-    return np.concatenate([header, records.reshape(-1), order, starts, order[assigned]])
+    tables = [header, records.reshape(-1), order, starts, order[assigned]]
+    return np.concatenate([*tables, np.array(producers, np.int64)])

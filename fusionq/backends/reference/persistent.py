@@ -203,7 +203,7 @@ class _Instructions:
             ]
 
     def waits(self, instruction: Instruction) -> Iterator[tuple[int, int]]:
-        """See ``workers.Schedule``; as ``fq_wait_box`` and ``fq_wait_all`` of the device."""
+        """See ``workers.Schedule``; as ``fq_wait_tiles`` of the device."""
         stage = self._stages[instruction[0]]
         first, last = self._items(instruction)
         with np.errstate(all="ignore"):

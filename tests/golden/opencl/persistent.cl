@@ -121,19 +121,10 @@ FQ_INLINE int fq_wait(
     return state;
 }
 
-// Waits for all tiles of a stage.
-FQ_INLINE int fq_wait_all(
-    __global const long* schedule, __global atomic_uint* control, uint epoch, long patience,
-    long instruction, int lane, long producer) {
-    __global const long* const record = schedule + 8 + 12 * producer;
-    const long tiles = record[3] * record[4] * record[5];
-    return fq_wait(control, record[10], (uint)tiles * epoch, patience, instruction, lane);
-}
-
 // Counts a tile as done: after its work, not when it was taken.
 FQ_INLINE void fq_publish(
     __global const long* record, __global atomic_uint* control, long tile, int lane) {
-    if (record[9] >= 0) {
+    if (record[12] >= 0) {
         const long at_2 = tile % record[5], rest = tile / record[5];
         const long at_1 = rest % record[4], at_0 = rest / record[4];
         const long shared_1 = record[7], shared_2 = record[8];
@@ -142,26 +133,29 @@ FQ_INLINE void fq_publish(
         const long at = (at_0 / record[6] * counters_1 + at_1 / shared_1) * counters_2
             + at_2 / shared_2;
         if (lane == 0)
-            fq_add(fq_word(control, record[9] + at, 0), 1, memory_order_release);
+            fq_add(fq_word(control, record[12] + at, 0), 1, memory_order_release);
     }
-    if (record[10] >= 0 && lane == 0)
-        fq_add(fq_word(control, record[10], 0), 1, memory_order_release);
+    if (record[13] >= 0 && lane == 0)
+        fq_add(fq_word(control, record[13], 0), 1, memory_order_release);
 }
 
-// Waits for the tiles that hold a box of work-items of a stage of 1 dimensions.
-FQ_INLINE int fq_wait_box_1(
+// Waits for the tiles that hold a box of work-items of a stage, or for all its tiles.
+FQ_INLINE int fq_wait_tiles(
     __global const long* schedule, __global atomic_uint* control, uint epoch,
-    long patience, long instruction, int lane, long producer, long first_0, long last_0) {
-    __global const long* const record = schedule + 8 + 12 * producer;
-    if (last_0 < max(first_0, 0L)) return 0;
-    first_0 = max(first_0, 0L) / record[0];
-    last_0 = min(last_0 / record[0], record[3] - 1);
-    const long shared_0 = record[6];
-    const long counters_0 = (record[3] + shared_0 - 1) / shared_0;
+    long patience, long instruction, int lane, long producer, bool boxed, long first_0, long last_0) {
+    __global const long* const record = schedule + 8 + 19 * producer;
+    long shared_0 = 1;
+    if (boxed) {
+        if (last_0 < max(first_0, 0L)) return 0;
+        shared_0 = record[6];
+        first_0 = max(first_0, 0L) / record[0] / shared_0;
+        last_0 = min(last_0 / record[0], record[3] - 1) / shared_0;
+    }
     int state = 0;
-    for (long c_0 = first_0 / shared_0; c_0 <= last_0 / shared_0 && state < 2; c_0++)
-        state |= fq_wait(control, record[9] + c_0,
-            (uint)(1 * min(shared_0, record[3] - c_0 * shared_0)) * epoch, patience, instruction, lane);
+    for (long c_0 = first_0; c_0 <= last_0 && state < 2; c_0++)
+        state |= fq_wait(
+            control, boxed ? record[12] + c_0 : record[13],
+            (uint)(boxed ? 1 * min(shared_0, record[3] - c_0 * shared_0) : record[3] * record[4] * record[5]) * epoch, patience, instruction, lane);
     return state;
 }
 
@@ -265,7 +259,6 @@ __kernel void megakernel4_blur_total_scale_reverse(
     long given_b_shape0,
     long given_range_0,
     ulong given_b_1_address,
-    long given_range_0_1,
     ulong given_schedule_address,
     ulong given_control_address,
     uint given_epoch,
@@ -286,17 +279,35 @@ __kernel void megakernel4_blur_total_scale_reverse(
         if (fq_instruction < 0 || fq_given_up(fq_control, fq_lane)) break;
         const int fq_stage = (int)(fq_instruction >> 40);
         const long fq_tile = fq_instruction & ((1L << 40) - 1);
-        __global const long* const fq_record = fq_schedule + 8 + 12 * fq_stage;
+        __global const long* const fq_record = fq_schedule + 8 + 19 * fq_stage;
         int fq_waited = 0;
-        switch ((int)fq_record[11]) {
+        const long fq_at_0 = fq_tile;
+        const long fq_first_0 = fq_at_0 * fq_record[0];
+        const long fq_last_0 = min(fq_first_0 + fq_record[0], fq_record[9]) - 1;
+        for (int fq_turn = 0; fq_turn < (int)fq_record[17]
+                && fq_waited < 2; fq_turn++) {
+            long fq_low_0 = 0, fq_high_0 = 0;
+            bool fq_boxed = true;
+            switch ((int)fq_record[14] * 2 + fq_turn) {
+            case 6: {
+                const long range_0 = given_range_0;
+                fq_low_0 = fq_maximum_i64((long)((ulong)range_0 + -1 * (long)fq_last_0 + -1L), 0); fq_high_0 = fq_minimum_i64((long)((ulong)range_0 + -1 * (long)fq_first_0 + -1L), (long)((ulong)range_0 + -1L));
+                break;
+            }
+            default: fq_boxed = false;
+            }
+            fq_waited |= fq_wait_tiles(
+                fq_schedule, fq_control, given_epoch, given_patience, fq_instruction, fq_lane,
+                fq_schedule[fq_record[18] + fq_turn], fq_boxed, fq_low_0, fq_high_0);
+        }
+        fq_waited = sub_group_broadcast(fq_waited, 0);
+        if (fq_waited >= 2) break;
+        sub_group_barrier(CLK_GLOBAL_MEM_FENCE);
+        switch ((int)fq_record[15]) {
         case 0: {
             const ulong a_address = given_a_address;
             const long a_shape0 = given_a_shape0;
             const ulong b_address = given_b_address;
-            const long range_0 = given_range_0;
-            const long fq_at_0 = fq_tile;
-            const long fq_first_0 = fq_at_0 * fq_record[0];
-            const long fq_last_0 = min(fq_first_0 + fq_record[0], (long)(range_0)) - 1;
             fq_stage_0(fq_lane, fq_first_0, fq_last_0, a_address, a_shape0, b_address);
             break;
         }
@@ -304,28 +315,12 @@ __kernel void megakernel4_blur_total_scale_reverse(
             const ulong a_address = given_b_address;
             const long a_shape0 = given_b_shape0;
             const ulong b_address = given_b_1_address;
-            const long range_0 = given_range_0_1;
-            const long fq_at_0 = fq_tile;
-            const long fq_first_0 = fq_at_0 * fq_record[0];
-            const long fq_last_0 = min(fq_first_0 + fq_record[0], (long)(range_0)) - 1;
-            if (fq_waited < 2) fq_waited |= fq_wait_all(fq_schedule, fq_control, given_epoch, given_patience, fq_instruction, fq_lane, fq_stage - 1);
-            fq_waited = sub_group_broadcast(fq_waited, 0);
-            if (fq_waited >= 2) break;
-            sub_group_barrier(CLK_GLOBAL_MEM_FENCE);
             fq_stage_1(fq_lane, fq_first_0, fq_last_0, a_address, a_shape0, b_address);
             break;
         }
         case 2: {
             const ulong a_address = given_b_address;
             const ulong b_address = given_b_1_address;
-            const long range_0 = given_range_0;
-            const long fq_at_0 = fq_tile;
-            const long fq_first_0 = fq_at_0 * fq_record[0];
-            const long fq_last_0 = min(fq_first_0 + fq_record[0], (long)(range_0)) - 1;
-            if (fq_waited < 2) fq_waited |= fq_wait_all(fq_schedule, fq_control, given_epoch, given_patience, fq_instruction, fq_lane, fq_stage - 1);
-            fq_waited = sub_group_broadcast(fq_waited, 0);
-            if (fq_waited >= 2) break;
-            sub_group_barrier(CLK_GLOBAL_MEM_FENCE);
             fq_stage_2(fq_lane, fq_first_0, fq_last_0, a_address, b_address);
             break;
         }
@@ -333,20 +328,10 @@ __kernel void megakernel4_blur_total_scale_reverse(
             const ulong a_address = given_b_address;
             const long a_shape0 = given_b_shape0;
             const ulong b_address = given_a_address;
-            const long range_0 = given_range_0;
-            const long fq_at_0 = fq_tile;
-            const long fq_first_0 = fq_at_0 * fq_record[0];
-            const long fq_last_0 = min(fq_first_0 + fq_record[0], (long)(range_0)) - 1;
-            if (fq_waited < 2) fq_waited |= fq_wait_box_1(fq_schedule, fq_control, given_epoch, given_patience, fq_instruction, fq_lane, fq_stage - 1, fq_maximum_i64((long)((ulong)range_0 + -1 * (long)fq_last_0 + -1L), 0), fq_minimum_i64((long)((ulong)range_0 + -1 * (long)fq_first_0 + -1L), (long)((ulong)range_0 + -1L)));
-            if (fq_waited < 2) fq_waited |= fq_wait_all(fq_schedule, fq_control, given_epoch, given_patience, fq_instruction, fq_lane, fq_stage - 3);
-            fq_waited = sub_group_broadcast(fq_waited, 0);
-            if (fq_waited >= 2) break;
-            sub_group_barrier(CLK_GLOBAL_MEM_FENCE);
             fq_stage_3(fq_lane, fq_first_0, fq_last_0, a_address, a_shape0, b_address);
             break;
         }
         }
-        if (fq_waited >= 2) break;
         sub_group_barrier(CLK_GLOBAL_MEM_FENCE);
         fq_publish(fq_record, fq_control, fq_tile, fq_lane);
         sub_group_barrier(CLK_GLOBAL_MEM_FENCE);
