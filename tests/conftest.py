@@ -34,6 +34,8 @@ SLOW = (
     "e2e/test_tuning.py",
     "protocol",
     "unit/benchmarks/test_bench.py",
+    "unit/benchmarks/test_corpus.py",
+    "unit/benchmarks/test_corpus_programs.py",
     "unit/benchmarks/test_dpex_baseline.py",
     "unit/benchmarks/test_strategy_cases.py",
     "unit/cache/test_damaged_entries.py",
@@ -48,7 +50,15 @@ SLOW = (
 """What the fast loop leaves out, beside single tests that are marked where they stand: three
 quarters of the suite's time."""
 
-ON_DEVICE = ("conformance",)
+ON_DEVICE = (
+    "conformance/test_atomics.py",
+    "conformance/test_group_functions.py",
+    "conformance/test_local_memory.py",
+    "conformance/test_math.py",
+    "conformance/test_memory.py",
+    "conformance/test_operators.py",
+    "conformance/test_values.py",
+)
 """Tests that run on the reference backend and on the SYCL device are in the fast loop on the
 reference backend; these are on both, since one device program of theirs checks a whole table."""
 

@@ -185,6 +185,10 @@ def test_an_extent_that_is_a_size_holds_for_this_size_only():
     )
     assert found.extents == (1, 5, 7)
     assert analysis.pinned >= {analysis.symbols.size(5), analysis.symbols.size(7)}
+    analysis.pinned = {"something else"}
+    sizes = ", ".join(analysis.symbols.names)
+    bounding_box(analysis, isl.Map(f"[{sizes}] -> {{ [i] -> [e] : 0 <= e < n1 }}"))
+    assert analysis.pinned >= {"something else", "n1"}
     t = np.zeros((N, 5))
     found, analysis = private(t, (three, N, np.zeros((N, 5)), t), (three, N, t, np.zeros((N, 5))))
     assert found.extents == (1, 3)
@@ -311,6 +315,19 @@ def test_only_an_earlier_submission_writes_for_others_of_the_group():
     assert UNCOVERED in str(local(t, (8,), (exchanged, N, a, t, b), (copy, N, a, t)))
     assert UNCOVERED in str(local(t, (8,), (positive, N, a, t), (exchanged, N, a, t, b)))
     assert UNCOVERED in str(local(t, (8,), (copy, N, t, b), (copy, N, a, t)))
+
+
+def test_nor_does_a_neighbour_in_two_dimensions_write_in_time():
+    @fq.kernel
+    def from_above(item: fq.Item, a, t, out):
+        i, j = item.get_id(0), item.get_id(1)
+        t[i, j] = a[i, j]
+        out[i, j] = t[i // 2 * 2 + 1 - i % 2, j]
+
+    t, a, b = np.zeros((8, 9)), np.zeros((8, 9)), np.zeros((8, 9))
+    assert UNCOVERED in str(local(t, (2, 3), (from_above, (8, 9), a, t, b)))
+    earlier = (copy_2d, (8, 9), a, t)
+    assert isinstance(local(t, (2, 3), earlier, (from_above, (8, 9), a, t, b)), Footprint)
 
 
 def test_reasons_against_local_memory():
