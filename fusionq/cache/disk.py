@@ -1,7 +1,7 @@
 """Files that keep results between processes: found by key, checked when read, bounded in size.
 
 An entry is one file under ``<directory>/v2/<first digit of the key>/``: a header line (format,
-key and signature of the rest) and the contents.  It is written under another name and then moved
+key, sha256 and signature) and the contents.  It is written under another name and then moved
 into place, so that no reader sees half of it, and no writer waits for another: there are no
 locks.  Whatever is wrong with an entry or the directory, the answer is that there is none.
 """
@@ -9,6 +9,7 @@ locks.  Whatever is wrong with an entry or the directory, the answer is that the
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import os
 import re
 import stat
@@ -30,6 +31,9 @@ FORMAT = "v2"
 BUCKETS = "0123456789abcdef"
 """Directories by the key's first digit, each bounded by its share of the size: what makes room
 in one never has to look at the others."""
+
+_DIGITS = 32
+"""Of the sha256 of an entry's contents, and of the signature: 128 bits each."""
 
 _ENTRY = re.compile(r"[0-9a-f]{64}\.[a-z]+")
 _UNFINISHED = re.compile(r"\.[0-9a-f]{64}\.[a-z]+\.[0-9]+-[0-9a-f]+")
@@ -72,7 +76,7 @@ class DiskStore:
                 if not stat.S_ISREG(about.st_mode) or not _is_trusted(about):
                     return None
                 data = file.read()
-                contents = self._unwrapped(data, key, kind)
+                contents = self._unwrapped(data, key, kind, _is_administrators(about))
                 if contents is not None:
                     with contextlib.suppress(OSError):
                         os.utime(path)
@@ -133,14 +137,18 @@ class DiskStore:
 
     def _header(self, key: str, kind: str, contents: bytes) -> bytes:
         """The first line of an entry's file; only this user's processes can make it."""
-        start = f"fusionq {FORMAT} {kind} {key}".encode()
-        return start + b" " + signature(self.directory, start, contents).encode()
+        start = _unsigned_header(key, kind, contents)
+        return start + signature(self.directory, start)[:_DIGITS].encode()
 
-    def _unwrapped(self, data: bytes, key: str, kind: str) -> bytes | None:
-        """The contents of an entry's file, or None if it is not what it should be."""
+    def _unwrapped(self, data: bytes, key: str, kind: str, by_administrator: bool) -> bytes | None:
+        """The contents of an entry's file, or None if it is not what it should be; the
+        administrator's need no signature of this user."""
         header, newline, contents = data.partition(b"\n")
-        expected = self._header(key, kind, contents)
-        return contents if newline and compare_digest(header, expected) else None
+        if by_administrator:
+            found, expected = header[:-_DIGITS], _unsigned_header(key, kind, contents)
+        else:
+            found, expected = header, self._header(key, kind, contents)
+        return contents if newline and compare_digest(found, expected) else None
 
     def _entries(self) -> Iterator[os.DirEntry[str]]:
         for bucket in BUCKETS:
@@ -207,6 +215,16 @@ def _remove(path: str | Path) -> bool:
 def _is_trusted(about: os.stat_result) -> bool:
     """Whether the file is this user's or the administrator's: entries hold code for the device."""
     return not hasattr(os, "getuid") or about.st_uid in (os.getuid(), 0)
+
+
+def _is_administrators(about: os.stat_result) -> bool:
+    """Whether the file is the administrator's, and this user is another."""
+    return hasattr(os, "getuid") and about.st_uid == 0 != os.getuid()
+
+
+def _unsigned_header(key: str, kind: str, contents: bytes) -> bytes:
+    digest = hashlib.sha256(contents).hexdigest()[:_DIGITS]
+    return f"fusionq {FORMAT} {kind} {key} {digest}".encode()
 
 
 # ---------------------------------------------------------------------- the process's own

@@ -13,6 +13,8 @@ import stat
 from functools import lru_cache
 from pathlib import Path
 
+from platformdirs import user_data_path
+
 _LENGTH = 32
 _NAME = "cache.key"
 
@@ -73,6 +75,4 @@ def _made(path: Path) -> bytes | None:
 
 
 def _data_directory() -> Path:
-    from platformdirs import user_data_path
-
     return user_data_path("fusionq", appauthor=False)

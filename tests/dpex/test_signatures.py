@@ -6,17 +6,25 @@ import numpy as np
 import pytest
 
 import fusionq as fq
-from tests.dpex.test_kernels import N, check_same, floats, integers, queue  # noqa: F401  # fixture
 
 numba_dpex = pytest.importorskip("numba_dpex", exc_type=ModuleNotFoundError)
 numba = pytest.importorskip("numba", exc_type=ModuleNotFoundError)
 index_types = pytest.importorskip(
     "numba_dpex.core.types.kernel_api.index_space_ids", exc_type=ModuleNotFoundError
 )
+# Skipped as a whole where numba-dpex is missing, so after it was found.
+from tests.dpex.test_kernels import N, check_same, floats, integers  # noqa: E402
+
 int32, int64, float32, float64 = numba.int32, numba.int64, numba.float32, numba.float64
 ITEM = index_types.ItemType(ndim=1)
 FLOATS = numba_dpex.DpnpNdArray(ndim=1, dtype=float32, layout="C")
 LONGS = numba_dpex.DpnpNdArray(ndim=1, dtype=int64, layout="C")
+
+
+@pytest.fixture(scope="module")
+def queue():
+    with fq.FusionQueue("opencl:cpu") as made:
+        yield made
 
 
 def increment(x):
@@ -59,16 +67,16 @@ def stores(item, a):
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int16", "int32", "int64"])
-def test_arguments_and_results_are_converted(queue, dtype):  # noqa: F811  # fixture
+def test_arguments_and_results_are_converted(queue, dtype):
     a = floats(dtype) * 3 if np.dtype(dtype).kind == "f" else integers(dtype)
     check_same(queue, several, (a, np.zeros((5, N))))
 
 
-def test_beside_an_array(queue):  # noqa: F811  # fixture
+def test_beside_an_array(queue):
     check_same(queue, stores, (np.zeros(N, np.float32),))
 
 
-def test_an_array_of_another_type_is_refused(queue):  # noqa: F811  # fixture
+def test_an_array_of_another_type_is_refused(queue):
     with pytest.raises(fq.KernelLanguageError, match=r"put.*\(float32\[:\], int32\) only"):
         queue.submit(stores, N, np.zeros(N, np.float64))
 
@@ -80,12 +88,12 @@ def fill(item, a, value):
 typed = numba_dpex.kernel([(ITEM, FLOATS, float32), (ITEM, LONGS, int64)])(fill)
 
 
-def test_a_kernel_takes_the_types_of_its_signatures(queue):  # noqa: F811  # fixture
+def test_a_kernel_takes_the_types_of_its_signatures(queue):
     check_same(queue, typed, (np.zeros(N, np.float32),), (np.float32(1.5),))
     check_same(queue, typed, (np.zeros(N, np.int64),), (3,))
 
 
 @pytest.mark.parametrize(("dtype", "value"), [("float32", 1.5), ("int32", 1), ("float64", 1.5)])
-def test_a_kernel_refuses_other_types(queue, dtype, value):  # noqa: F811  # fixture
+def test_a_kernel_refuses_other_types(queue, dtype, value):
     with pytest.raises(fq.ArgumentError, match=r"compiled by numba-dpex for \(Item<1>, float32"):
         queue.submit(typed, N, np.zeros(N, dtype), value)

@@ -79,6 +79,19 @@ def turns(item: fq.Item, a, count, out):
 
 
 @fq.kernel
+def long_turns(item: fq.Item, a, count, out):
+    """As ``turns``, each of them far longer than a clock read."""
+    i = item.get_id(0)
+    x = a[i]
+    for k in range(count):
+        with fq.region("turn"):
+            for _ in range(1000):
+                x = x * np.float32(0.5) + np.float32(k)
+    fq.mark("turns done", count)
+    out[i] = x
+
+
+@fq.kernel
 def few_turns(item: fq.Item, a, out):
     i = item.get_id(0)
     x = a[i]

@@ -31,7 +31,7 @@ def test_the_ring_keeps_the_last(sycl_queue: fq.FusionQueue) -> None:
     found = {}
     for overflow in ("truncate", "ring"):
         with fq.profile(sycl_queue, compare=False, occurrences=4, overflow=overflow) as p:
-            sycl_queue.submit(k.turns, 512, a, 10, out)
+            sycl_queue.submit(k.long_turns, 512, a, 10, out)
         turn = np.sort(p.timeline.of_kinds("region"), order=["instance", "start"])
         mark = np.sort(p.timeline.of_kinds("mark"), order="instance")
         # How many of the four lie in the second half of the way to the mark.
