@@ -51,10 +51,12 @@ class LaunchOrder:
     An in-order queue does that itself; on any other, each launch depends on the one before.
     """
 
-    __slots__ = ("in_order", "last")
+    __slots__ = ("in_order", "last", "waits_on_host")
 
-    def __init__(self, in_order: bool) -> None:
+    def __init__(self, in_order: bool, waits_on_host: bool = False) -> None:
         self.in_order = in_order
+        self.waits_on_host = waits_on_host
+        """Whether the host waits for events of other queues, before it launches."""
         self.last: Any = None
         """The last launch's ``dpctl.SyclEvent``, where launches have to wait for it."""
 
@@ -93,6 +95,10 @@ class SyclLaunch:
     def launch(self, depends: Sequence[DeviceEvent] = ()) -> SyclEvent:
         """Enqueue; returns at once.  Events of other kinds of devices are waited for."""
         order = self._order
+        if depends and order.waits_on_host:
+            for dependence in depends:
+                dependence.wait()
+            depends = ()
         try:
             if not depends and order.in_order:
                 return SyclEvent(
