@@ -32,7 +32,7 @@ KINDS: dict[tuple[str, str], DependenceKind] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class PairScope:
     """The scope of one kind of dependence through one memory, with its reason.
 
     ``producer_argument`` and ``consumer_argument`` are the positions of the arguments.
@@ -55,17 +55,17 @@ class Found:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Between:
-    """How two accesses depend on each other; ``items`` as of ``Found``."""
+    """How two accesses depend on each other; ``items`` as of ``PairScope``."""
 
     scope: Scope
     reason: str
     items: isl.Map | None = None
 
 
-def dependences(analysis: ListAnalysis) -> tuple[Found, ...]:
+def dependences(analysis: ListAnalysis) -> tuple[PairScope, ...]:
     """Every dependence of a list, in order of producer and consumer; scope ``NONE`` where memory
     is shared but no element is."""
-    found: list[Found] = []
+    found: list[PairScope] = []
     unions = Unions()
     for producer in range(len(analysis.submissions)):
         for consumer in range(producer + 1, len(analysis.submissions)):
@@ -119,13 +119,13 @@ def dependences_between(
     second: Sequence[Accessed],
     compare: Callable[[int, int], Between],
     unions: Unions,
-) -> tuple[Found, ...]:
+) -> tuple[PairScope, ...]:
     """The dependences of one submission on another, which have the accesses ``first`` and
     ``second``; ``compare`` gives what there is between two of them, by position."""
     by_group: dict[int, list[int]] = {}
     for position, b in enumerate(second):
         by_group.setdefault(b.group, []).append(position)
-    worst: dict[tuple[int, DependenceKind], Found] = {}
+    worst: dict[tuple[int, DependenceKind], PairScope] = {}
     for k, a in enumerate(first):
         for position in by_group.get(a.group, ()):
             b = second[position]
@@ -133,7 +133,7 @@ def dependences_between(
             if kind is None:
                 continue
             found = compare(k, position)
-            one = Found(
+            one = PairScope(
                 producer, consumer, a.argument, b.argument, kind, found.scope, found.reason,
                 a.span, b.span, found.items,
             )  # fmt: skip
@@ -142,7 +142,7 @@ def dependences_between(
     return tuple(replace(found, number=number) for number, found in enumerate(worst.values()))
 
 
-def _worse(known: Found, one: Found, unions: Unions) -> Found:
+def _worse(known: PairScope, one: PairScope, unions: Unions) -> PairScope:
     """The wider scope of the two; where work-items have to wait for others, with those of both."""
     wider = one if SEVERITY[one.scope] > SEVERITY[known.scope] else known
     if known.items is None or one.items is None or known.items is one.items:

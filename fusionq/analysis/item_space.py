@@ -80,7 +80,7 @@ def _mode(ranges: Sequence[Range]) -> Mode:
     return "last" if longest == most[1] else "first" if longest == most[0] else "linear"
 
 
-def meet_as(submissions: Sequence[Submission], mode: Mode) -> bool:
+def share_items(submissions: Sequence[Submission], mode: Mode) -> bool:
     """Whether those work-items of two submissions that meet in their own common space are the
     same as in one for more submissions, in ``mode``."""
     own = common_space(submissions)

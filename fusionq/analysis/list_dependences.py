@@ -16,7 +16,7 @@ from fusionq.analysis.dependence import (
     KINDS,
     Accessed,
     Between,
-    Found,
+    PairScope,
     Unions,
     accesses_of,
     between,
@@ -55,7 +55,7 @@ class _Memory:
     """The last submission that was not compared with all that it would have to be."""
 
 
-def direct_dependences(questions: Questions) -> list[tuple[Found, ...]]:
+def direct_dependences(questions: Questions) -> list[tuple[PairScope, ...]]:
     """For each submission its dependences on earlier ones that do not follow from others, in order
     of the producers; scope ``NONE`` where memory is shared but no element is.
 
@@ -80,10 +80,10 @@ class _Finder:
                     memory.writers.setdefault(self._way(s, group), s)
         self.most = max(FEWEST_COMPARED, ALL_COMPARED // max(len(self.uses), 1))
 
-    def run(self) -> list[tuple[Found, ...]]:
+    def run(self) -> list[tuple[PairScope, ...]]:
         return [self._consumer(s) for s in range(len(self.uses))]
 
-    def _consumer(self, s: int) -> tuple[Found, ...]:
+    def _consumer(self, s: int) -> tuple[PairScope, ...]:
         own = self.uses[s]
         producers = sorted(
             {
@@ -122,7 +122,7 @@ class _Finder:
             memory.live[s] = _Live(set(use.reads), set(use.writes))
         return tuple(found)
 
-    def _of_pair(self, p: int, s: int) -> tuple[Sequence[Found], frozenset[int]]:
+    def _of_pair(self, p: int, s: int) -> tuple[Sequence[PairScope], frozenset[int]]:
         """The dependences of ``s`` on ``p``, and the accesses of ``p``, by position, all of whose
         elements ``s`` writes."""
         questions, pair = self.questions, (p, s)
@@ -136,7 +136,7 @@ class _Finder:
                 ((first[a].argument,), (second[b].argument,)),
             )
 
-        def answer(_: ListAnalysis) -> tuple[Sequence[Found], frozenset[int]]:
+        def answer(_: ListAnalysis) -> tuple[Sequence[PairScope], frozenset[int]]:
             overwritten = set()
             for k, a in enumerate(first):
                 others = tuple(b.argument for b in second if b.group == a.group)
@@ -177,7 +177,7 @@ class _Finder:
         within = self.questions.ask((writer, s), "writes within", writes_within)
         return any(k in within for k, own, *_ in self.questions.memory(writer) if own == group)
 
-    def _unknown(self, producer: int | None, consumer: int, group: int) -> Found:
+    def _unknown(self, producer: int | None, consumer: int, group: int) -> PairScope:
         """A dependence between two submissions that share memory and are not compared."""
         assert producer is not None
         first, second = self.uses[producer][group], self.uses[consumer][group]
@@ -185,7 +185,7 @@ class _Finder:
             ("write" if first.writes else "read", "write" if second.writes else "read"), "WAW"
         )
         submissions = self.questions.submissions
-        return Found(
+        return PairScope(
             producer, consumer, first.argument, second.argument, kind, "UNKNOWN",
             f"more than {self.most} submissions use this memory and nothing overwrites all of it: "
             "they are too many to compare",

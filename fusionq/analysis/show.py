@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from fusionq.analysis.dependence import Found
+from fusionq.analysis.dependence import PairScope
 from fusionq.analysis.list_analysis import ListAnalysis
 
 
-def analysis_text(analysis: ListAnalysis, found: Sequence[Found]) -> str:
+def analysis_text(analysis: ListAnalysis, found: Sequence[PairScope]) -> str:
     """The symbols with their present values; each access as a relation from work-items and loop
     dimensions to elements (or addresses, where views differ); each dependence as a relation from
     the producer's work-items to the consumer's, where it is more than ``ITEM``."""
     return "\n".join(_lines(analysis, found))
 
 
-def _lines(analysis: ListAnalysis, found: Sequence[Found]) -> Iterator[str]:
+def _lines(analysis: ListAnalysis, found: Sequence[PairScope]) -> Iterator[str]:
     values = analysis.symbols.values
     yield f"symbols: {', '.join(f'{n} = {v}' for n, v in values.items()) or 'none'}"
     for s, submission in enumerate(analysis.submissions):

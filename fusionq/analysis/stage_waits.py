@@ -7,7 +7,7 @@ from typing import TypeVar
 
 import islpy as isl
 
-from fusionq.analysis.dependence import Found
+from fusionq.analysis.dependence import PairScope
 from fusionq.analysis.list_analysis import ListAnalysis, kernel_shape
 from fusionq.analysis.questions import Questions
 from fusionq.analysis.stage_relations import Relation, StageItems, is_implied, relation_between
@@ -31,7 +31,7 @@ class StageRelations:
         self,
         questions: Questions,
         stages: Sequence[StageItems],
-        dependences: Sequence[Sequence[Found]],
+        dependences: Sequence[Sequence[PairScope]],
     ) -> None:
         self.questions = questions
         self.stages = tuple(stages)

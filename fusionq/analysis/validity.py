@@ -161,7 +161,7 @@ def size_order(size: int, bits: int = 3) -> tuple[int, int]:
 
 
 def largest_extent(submissions: Sequence[Submission]) -> int:
-    """The largest extent of the submissions' ranges; what pays depends on its order."""
+    """The largest extent of the submissions' ranges; what is profitable depends on its order."""
     return max(max(global_range(s)) for s in submissions)
 
 

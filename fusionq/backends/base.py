@@ -111,7 +111,7 @@ class Program(Protocol):
 @dataclass(frozen=True, slots=True)
 class KeptProgram:
     """What remains of a program between processes: its source, and the device's binary code where
-    that is to be had."""
+    that is available."""
 
     source: DeviceSource
     binary: bytes | None

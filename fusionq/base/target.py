@@ -133,7 +133,7 @@ class Target:
     start_spin_limit: int
     """Polls after which a worker no longer waits for the others to start, and takes tickets."""
     polls_between_checks: int
-    """Polls of a counter after which a waiting worker looks whether another has stalled."""
+    """Polls of a counter after which a waiting worker checks whether another has stalled."""
     spin_limit: int
     """Polls of a counter after which a wait has stalled: far longer than a busy machine keeps from
     a worker what others wait for."""

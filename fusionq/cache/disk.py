@@ -30,7 +30,7 @@ FORMAT = "v2"
 
 BUCKETS = "0123456789abcdef"
 """Directories by the key's first digit, each bounded by its share of the size: what makes room
-in one never has to look at the others."""
+in one never reads the others."""
 
 _DIGITS = 32
 """Of the sha256 of an entry's contents, and of the signature: 128 bits each."""
@@ -59,7 +59,7 @@ class DiskStore:
     directory: Path
     max_bytes: int
     _room: dict[str, int] = field(default_factory=dict)
-    """Bytes that this process may add to a bucket before it looks again what is there."""
+    """Bytes that this process may add to a bucket before it counts again what is there."""
     _broken: bool = False
 
     def get(self, key: str, kind: str) -> bytes | None:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from fusionq.codegen.array_access import Memory
 from fusionq.codegen.dialect import Dialect
 from fusionq.codegen.helpers import Helpers, ring_type
 from fusionq.codegen.intervals import Intervals
-from fusionq.codegen.memory import Memory
 from fusionq.codegen.names import Names
 from fusionq.codegen.precedence import (
     AND,

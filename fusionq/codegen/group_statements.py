@@ -5,10 +5,10 @@ Group functions that the dialect has no call for are made of broadcasts.
 
 from __future__ import annotations
 
+from fusionq.codegen.array_access import Memory
 from fusionq.codegen.dialect import Dialect
 from fusionq.codegen.expressions import ExpressionPrinter
 from fusionq.codegen.helpers import Helpers
-from fusionq.codegen.memory import Memory
 from fusionq.codegen.names import Names
 from fusionq.ir.nodes import (
     ArrayDecl,

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 
+from fusionq.codegen.array_access import Memory, slot_type
 from fusionq.codegen.device_source import Pointer, Slot
 from fusionq.codegen.dialect import Dialect, Scalars
 from fusionq.codegen.expressions import ExpressionPrinter
 from fusionq.codegen.group_statements import GroupStatementPrinter
 from fusionq.codegen.helpers import Helpers
 from fusionq.codegen.intervals import Intervals
-from fusionq.codegen.memory import Memory, slot_type
 from fusionq.codegen.names import Names
 from fusionq.codegen.scoping import Body
 from fusionq.codegen.statements import StatementPrinter

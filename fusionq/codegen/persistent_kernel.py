@@ -1,6 +1,6 @@
 """Persistent kernels as source text: the queue's protocol around each stage's code.
 
-A worker's first lane takes the ticket and looks at counters, all lanes stride over the tile.
+A worker's first lane takes the ticket and polls counters, all lanes stride over the tile.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from fusionq.base.target import FloatMode, Target
 from fusionq.codegen import queue_layout as q
+from fusionq.codegen.array_access import Memory
 from fusionq.codegen.device_source import DeviceSource, Pointer, Scalar, Slot
 from fusionq.codegen.dialect import Dialect
 from fusionq.codegen.expressions import ExpressionPrinter
@@ -17,7 +18,6 @@ from fusionq.codegen.helpers import Helpers
 from fusionq.codegen.interior import parted
 from fusionq.codegen.intervals import Intervals
 from fusionq.codegen.kernel_body import StatementLines, parameter_text, statement_lines
-from fusionq.codegen.memory import Memory
 from fusionq.codegen.names import Names
 from fusionq.codegen.queue_protocol import STALLED, protocol, wait_function
 from fusionq.codegen.queue_words import QueueWords
@@ -76,7 +76,7 @@ class _PersistentPrinter:
             cases += self._case(number, code, lines)
         waits = self._waits()
         head, tail = self._head(), self._tail()
-        memory.identifier(Scalar(body.patience))
+        memory.identifier(Scalar(body.spin_limit))
         entry_point = Names(self.dialect.unit.is_reserved).fresh(self.kernel.name)
         slots = memory.slots()
         parameters = [
@@ -108,7 +108,7 @@ class _PersistentPrinter:
         i64, tables, control, worker = c.int64, c.tables, c.control, self.workers.worker
         schedule = memory.identifier(Pointer(body.schedule))
         given_control = memory.identifier(Pointer(body.control))
-        given_up = c.for_all_lanes("fq_given_up(fq_control, fq_lane)")
+        stalled = c.for_all_lanes("fq_stalled(fq_control, fq_lane)")
         tile_mask = f"(({c.literal(1)} << {q.TILE_BITS}) - 1)"
         return f"""\
     {tables} const fq_schedule = ({tables}){schedule};
@@ -124,7 +124,7 @@ class _PersistentPrinter:
         const {i64} fq_instruction = fq_static
             ? (fq_next < fq_stop ? fq_schedule[fq_schedule[{q.ASSIGNMENT}] + fq_next++] : -1)
             : fq_ticket(fq_schedule, fq_control, {self.epoch}, fq_lane);
-        if (fq_instruction < 0 || {given_up}) break;
+        if (fq_instruction < 0 || {stalled}) break;
         const int fq_stage = (int)(fq_instruction >> {q.TILE_BITS});
         const {i64} fq_tile = fq_instruction & {tile_mask};
         {tables} const fq_record = fq_schedule + {q.HEADER} + {q.RECORD} * fq_stage;
@@ -177,11 +177,12 @@ class _PersistentPrinter:
         if cases:
             lines += [] if boxed else ["    default: fq_boxed = false;"]
             lines.append("    }")
-        patience = self.memory.identifier(Scalar(self.body.patience))
+        spin_limit = self.memory.identifier(Scalar(self.body.spin_limit))
         ends = ", ".join(f"fq_low_{d}, fq_high_{d}" for d in dims)
         lines += [
             "    fq_waited |= fq_wait_tiles(",
-            f"        fq_schedule, fq_control, {self.epoch}, {patience}, fq_instruction, fq_lane,",
+            f"        fq_schedule, fq_control, {self.epoch}, {spin_limit},",
+            "        fq_instruction, fq_lane,",
             f"        fq_schedule[fq_record[{q.PRODUCERS}] + fq_turn], fq_boxed, {ends});",
             "}",
             f"fq_waited = {self.workers.broadcast('fq_waited')};",
@@ -222,7 +223,7 @@ class _PersistentPrinter:
 """
 
     def _records(self) -> RecordText:
-        """The text around the queue's protocol that looks at the clock, where there is to be."""
+        """The text around the queue's protocol that reads the clock, where there are records."""
         records = self.body.records
         if records is None:
             return NO_RECORDS

@@ -37,7 +37,7 @@ def protocol(c: QueueWords, target: Target) -> str:
 // In a function of its own the compiler would not know that values are the same for all lanes.
 #define FQ_INLINE {w.inline_function}
 
-// A loop that is seldom entered must not take registers from the loops that do the work.
+// A loop that is unlikely to be entered must not take registers from the loops that do the work.
 {w.unlikely}
 
 FQ_INLINE {words} fq_word({words} control, {i64} line, int word) {{
@@ -96,7 +96,7 @@ FQ_INLINE bool fq_follows_assignment(
     return {w.broadcast("answer")} != 0;
 }}
 
-// What a word says: one look for all lanes.
+// What a word says: one load for all lanes.
 FQ_INLINE {u32} fq_look({words} control, {i64} line, int word, int lane) {{
     {u32} seen = 0;
     if (lane == 0) seen = fq_read(fq_word(control, line, word));
@@ -104,7 +104,7 @@ FQ_INLINE {u32} fq_look({words} control, {i64} line, int word, int lane) {{
 }}
 
 // Whether some wait ran out, in this launch or one before: counters no longer mean anything.
-FQ_INLINE bool fq_given_up({words} control, int lane) {{
+FQ_INLINE bool fq_stalled({words} control, int lane) {{
     return fq_look(control, {q.STALL}, {q.FLAG}, lane) != 0;
 }}
 
@@ -122,14 +122,14 @@ FQ_INLINE bool fq_given_up({words} control, int lane) {{
 // Waits until ``line`` has counted to ``target``: 0 if it had, {WAITED} if that took a while, and
 // {STALLED} if it took too long.
 FQ_INLINE int fq_wait(
-    {words} control, {i64} line, {u32} target, {i64} patience, {i64} instruction,
+    {words} control, {i64} line, {u32} target, {i64} spin_limit, {i64} instruction,
     int lane) {{
     {u32} seen = fq_look(control, line, 0, lane);
     int state = 0;
-    for ({i64} polls = 1; FQ_SELDOM((int)(seen - target) < 0 && state < {STALLED}); polls++) {{
+    for ({i64} polls = 1; FQ_UNLIKELY((int)(seen - target) < 0 && state < {STALLED}); polls++) {{
         state = {WAITED};
-        if (polls % {checks} == 0 && fq_given_up(control, lane)) state = {STALLED};
-        if (polls >= patience) {{
+        if (polls % {checks} == 0 && fq_stalled(control, lane)) state = {STALLED};
+        if (polls >= spin_limit) {{
             if (lane == 0) fq_tell_stall(control, line, target, seen, instruction);
             state = {STALLED};
         }}
@@ -168,7 +168,7 @@ def wait_function(c: QueueWords, ndim: int) -> str:
         "// Waits for the tiles that hold a box of work-items of a stage, or for all its tiles.",
         "FQ_INLINE int fq_wait_tiles(",
         f"    {tables} schedule, {c.control} control, {u32} epoch,",
-        f"    {i64} patience, {i64} instruction, int lane, {i64} producer, bool boxed, {box}) {{",
+        f"    {i64} spin_limit, {i64} instruction, int lane, {i64} producer, bool boxed, {box}) {{",
         f"    {tables} const record = schedule + {q.HEADER} + {q.RECORD} * producer;",
         f"    {i64} " + ", ".join(f"shared_{d} = 1" for d in dims) + ";",
         "    if (boxed) {",
@@ -197,7 +197,7 @@ def wait_function(c: QueueWords, ndim: int) -> str:
     lines += [
         "        state |= fq_wait(",
         f"            control, boxed ? record[{q.COUNTERS}] + {at} : record[{q.TOTAL}],",
-        f"            ({u32})(boxed ? {tiles} : {every}) * epoch, patience, instruction, lane);",
+        f"            ({u32})(boxed ? {tiles} : {every}) * epoch, spin_limit, instruction, lane);",
         "    return state;",
         "}",
         "",

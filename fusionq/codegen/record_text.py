@@ -1,6 +1,6 @@
 """What a persistent kernel does to write down when its workers did what.
 
-One lane looks at the clock, and writes down a tile's row.  A worker that follows its assignment
+One lane reads the clock, and writes down a tile's row.  A worker that follows its assignment
 takes no ticket, and a wait may find its counters where they should be: then there is nothing to
 measure.  A row's first words are written before the work, so that its cache line is there when the
 others follow.

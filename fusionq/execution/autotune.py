@@ -1,6 +1,6 @@
 """Which strategy is the fastest for a list: measured on the device, and remembered.
 
-Each strategy that the analysis allows runs the list by turns, on copies of the memory that it
+Each strategy that the analysis allows runs the list alternately, on copies of the memory that it
 writes, with the same contents each time.  What was measured is part of the fastest one's plan,
 which is then the plan for lists of that structure, with those options, on that device, with sizes
 of that order of magnitude; whoever asks for ``strategy="auto"`` finds it in the caches.
@@ -241,7 +241,7 @@ def _measure(
 def medians(
     runs: Mapping[T, Callable[[], float]], clock: Callable[[], float] = time.perf_counter
 ) -> dict[T, float]:
-    """Each of ``runs`` gives the seconds that it took; the medians of calling them by turns, until
+    """Each of ``runs`` gives the seconds that it took; the medians of calling them in turn, until
     one is left, or it has been often enough, or long enough."""
     times: dict[T, list[float]] = {name: [] for name in runs}
     racing = list(runs)

@@ -35,9 +35,9 @@ DEVICE_FUNCTIONS: dict[str, tuple[str, int]] = {
     "clock": ("int64", 0),               # the device's clock, in nanoseconds
     "cycle_counter": ("int64", 0),       # of the processor, in counts of unknown length
     "first_sub_group": ("bool", 0),      # in the sub-group that holds the group's first work-item
-    "first_sub_group_here": ("bool", 0), # the same, where that work-item comes by
+    "first_sub_group_here": ("bool", 0), # the same, where that work-item runs
     "last_sub_group": ("bool", 0),       # in the sub-group that holds the group's last work-item
-    "sub_group_has_here": ("bool", 1),   # whether the work-item of a linear local id comes by
+    "sub_group_has_here": ("bool", 1),   # whether the work-item of a linear local id runs here
     "leads_sub_group": ("bool", 0),      # first work-item of its sub-group
     "record_row": ("int64", 0),          # in a persistent kernel: the tile's row, -1: it has none
 }  # fmt: skip

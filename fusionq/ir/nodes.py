@@ -293,7 +293,7 @@ class GroupCall:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A point that profiling looks at; without effect on anything else.
+    """A point that profiling records; without effect on anything else.
 
     ``region`` names what starts, ends or happens here.  ``stage`` and ``barrier`` are recorded
     once for the whole work-group (from its first work-item's start to its last one's end),
@@ -378,9 +378,9 @@ class Persistent:
     """The whole body of a persistent kernel: workers take instructions, each a tile of a stage,
     from a queue, in an order in which a tile comes after those that it waits for.
 
-    ``schedule``, ``control``, ``epoch`` and ``patience`` are parameters: the plan's numbers
+    ``schedule``, ``control``, ``epoch`` and ``spin_limit`` are parameters: the plan's numbers
     (int64), the queue's and barrier counters (uint32), the number of this launch (uint32, from 1)
-    and how often a wait looks at its counter before it gives up (int64).  ``records``, where a
+    and how often a wait polls its counter before it stalls (int64).  ``records``, where a
     profile is taken.
     """
 
@@ -389,7 +389,7 @@ class Persistent:
     schedule: str
     control: str
     epoch: str
-    patience: str
+    spin_limit: str
     records: InstructionRecords | None = None
     span: Span = field(default=NO_SPAN, compare=False)
 

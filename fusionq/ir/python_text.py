@@ -162,7 +162,7 @@ class PythonPrinter(ABC):
         """A group function."""
 
     def record(self, record: Record) -> list[str]:
-        """A point that profiling looks at."""
+        """A point that profiling records."""
         return []
 
     @abstractmethod

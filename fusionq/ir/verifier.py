@@ -238,7 +238,7 @@ class _Verifier:
             array = params.get(name)
             if not isinstance(array, ArrayParam) or (array.dtype, array.ndim) != (type_, 1):
                 self._fail(f"'{name}' is no one-dimensional {type_} array for the {what}")
-        for name, type_ in ((stmt.epoch, UINT32), (stmt.patience, INT64)):
+        for name, type_ in ((stmt.epoch, UINT32), (stmt.spin_limit, INT64)):
             if self._scalars.get(name) != type_:
                 self._fail(f"'{name}' is no scalar parameter of type {type_}")
         if stmt.records is not None:

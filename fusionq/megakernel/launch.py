@@ -112,7 +112,7 @@ class PersistentLaunch:
             "schedule": _vector(self._schedule, len(plan.words)),
             "control": _vector(self._control, plan.control_words),
             "epoch": 0,
-            "patience": target.spin_limit,
+            "spin_limit": target.spin_limit,
         }
         bound = [
             own[source.what] if isinstance(source, QueueSource) else binding
@@ -193,7 +193,7 @@ class _StallRecord:
         self._checked: DeviceEvent | None = None
 
     def is_set(self, last: DeviceEvent | None) -> bool:
-        """Whether a launch up to ``last`` is known to have given up.  Where the host does not see
+        """Whether a launch up to ``last`` is known to have stalled.  Where the host does not see
         the memory, one that still runs is not asked: its event tells."""
         if self._shared is not None:
             return bool(self._shared[q.FLAG])

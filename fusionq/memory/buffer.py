@@ -23,7 +23,7 @@ from fusionq.memory.foreign import (
     contiguous_strides,
     describe,
 )
-from fusionq.memory.fusing_queues import NOTED, end_fusion_where_used, settle
+from fusionq.memory.fusing_queues import NOTED, end_fusion_where_used, run_noted
 from fusionq.memory.host_access import StoredArray, host_array, host_arrays
 from fusionq.memory.storage import Ownership, Storage
 from fusionq.memory.views import BasicIndex, basic_view
@@ -241,7 +241,7 @@ class Buffer:
         keeps the memory alive.  A buffer that moves to a device which cannot reach its memory
         shares it with the array no longer: an ArrayDetached warning says so.
         """
-        self._settle("Buffer.numpy() of a buffer that the list uses")
+        self._synchronize("Buffer.numpy() of a buffer that the list uses")
         return host_array(self._stored)
 
     def write(self, array: npt.ArrayLike) -> None:
@@ -264,14 +264,14 @@ class Buffer:
         if not self._storage.writable:
             raise _refuse("this Buffer's memory was adopted from a read-only array")
         whole = self.nbytes == self._storage.nbytes and self.size > 0
-        self._settle("Buffer.write() to a buffer that the list uses", zeros=not whole)
+        self._synchronize("Buffer.write() to a buffer that the list uses", zeros=not whole)
         with host_arrays([(self._stored, "write")]) as (into,):
             np.copyto(into, source, casting="safe")
 
-    def _settle(self, cause: str, zeros: bool = True) -> None:
+    def _synchronize(self, cause: str, zeros: bool = True) -> None:
         """End the fusion modes that use this buffer, allocate it, wait for its kernels."""
         if NOTED:
-            settle()
+            run_noted()
         storage = self._storage
         end_fusion_where_used(storage.region, cause)
         if storage.address is None:
@@ -336,7 +336,7 @@ class Buffer:
     def __sycl_usm_array_interface__(self) -> dict[str, Any]:
         """The memory for dpctl, dpnp and numba-dpex (strides in elements), after waiting for the
         kernels that use it; AttributeError where the memory is not USM."""
-        self._settle("__sycl_usm_array_interface__ of a buffer that the list uses")
+        self._synchronize("__sycl_usm_array_interface__ of a buffer that the list uses")
         storage = self._storage
         if storage.usm_interface is None or storage.address is None:
             raise AttributeError("this Buffer's memory is not SYCL USM")

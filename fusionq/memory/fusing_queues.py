@@ -45,12 +45,12 @@ def note(action: Callable[[], object]) -> None:
     NOTED.append(action)
     if not is_inside(2) and LOCK.acquire(blocking=False):
         try:
-            settle()
+            run_noted()
         finally:
             LOCK.release()
 
 
-def settle() -> None:
+def run_noted() -> None:
     """A safe point: do what finalizers have noted."""
     with LOCK:
         while NOTED:

@@ -90,7 +90,7 @@ class _Persister:
             schedule=self._own(ArrayParam("schedule", INT64, 1, restrict=True)),
             control=self._own(ArrayParam("control", UINT32, 1, restrict=True)),
             epoch=self._own(ScalarParam("epoch", UINT32)),
-            patience=self._own(ScalarParam("patience", INT64)),
+            spin_limit=self._own(ScalarParam("spin_limit", INT64)),
         )
         kernel = Kernel(
             name, 1, tuple(self.params), (), (body,), span=stages[0].kernel.kernel.span

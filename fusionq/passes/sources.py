@@ -33,7 +33,7 @@ class ExtentSource:
 @dataclass(frozen=True, slots=True)
 class QueueSource:
     """A kernel parameter belongs to a persistent kernel's queue: ``what`` is ``schedule``,
-    ``control``, ``epoch`` or ``patience`` (``ir.nodes.Persistent``)."""
+    ``control``, ``epoch`` or ``spin_limit`` (``ir.nodes.Persistent``)."""
 
     what: str
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from fusionq.analysis.dependence import Found
+from fusionq.analysis.dependence import PairScope
 from fusionq.analysis.item_space import ItemSpace, Mode
 from fusionq.analysis.questions import Questions
 from fusionq.analysis.work_groups import Tiles, candidates, stays_inside, tiles_of
@@ -13,7 +13,7 @@ from fusionq.base.target import Target
 
 def group_sizes(
     questions: Questions,
-    crossing: Iterable[Found],
+    crossing: Iterable[PairScope],
     space: ItemSpace,
     extents: Sequence[int],
     target: Target,
@@ -24,26 +24,26 @@ def group_sizes(
 
 
 def keeps_inside(
-    questions: Questions, crossing: Iterable[Found], mode: Mode, local: tuple[int, ...]
+    questions: Questions, crossing: Iterable[PairScope], mode: Mode, local: tuple[int, ...]
 ) -> bool:
     """Whether all of ``crossing`` stay inside work-groups of ``local`` when submissions meet in
     ``mode``."""
     return all(_stays(questions, found, mode, local) for found in crossing)
 
 
-def different(questions: Questions, crossing: Iterable[Found]) -> tuple[Found, ...]:
+def different(questions: Questions, crossing: Iterable[PairScope]) -> tuple[PairScope, ...]:
     """``crossing`` without those about which all answers are the same as about another."""
     return tuple({key_of(questions, found): found for found in crossing}.values())
 
 
-def key_of(questions: Questions, found: Found) -> object:
+def key_of(questions: Questions, found: PairScope) -> object:
     """Equal for dependences about which all answers are the same."""
     pair = found.producer, found.consumer
     scalars = any(questions.integers(s) for s in pair)
     return id(found.items), pair if scalars or found.items is None else ()
 
 
-def _tiles(questions: Questions, found: Found, mode: Mode) -> Tiles | None:
+def _tiles(questions: Questions, found: PairScope, mode: Mode) -> Tiles | None:
     items = found.items
     if items is None:
         return None
@@ -55,7 +55,7 @@ def _tiles(questions: Questions, found: Found, mode: Mode) -> Tiles | None:
     )
 
 
-def _stays(questions: Questions, found: Found, mode: Mode, local: tuple[int, ...]) -> bool:
+def _stays(questions: Questions, found: PairScope, mode: Mode, local: tuple[int, ...]) -> bool:
     items = found.items
     if items is None:
         return False

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from math import prod
 
-from fusionq.analysis.dependence import Found
+from fusionq.analysis.dependence import PairScope
 from fusionq.analysis.item_space import global_range, largest
 from fusionq.analysis.questions import Questions
 from fusionq.analysis.stage_relations import stage_items, tile_context
@@ -68,7 +68,7 @@ def segments(kernels: Sequence[FusedKernel]) -> list[range]:
 
 def persistent_stage(
     questions: Questions,
-    dependences: Sequence[Sequence[Found]],
+    dependences: Sequence[Sequence[PairScope]],
     stages: Sequence[Stage],
     kernels: Sequence[FusedKernel],
 ) -> StagePlan | str:

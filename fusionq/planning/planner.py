@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import sys
 import threading
-import time
 from collections.abc import Callable, Sequence
 from itertools import chain
 from typing import Literal
 
 from fusionq.analysis.bounds import check_bounds
 from fusionq.analysis.convergence import check_convergence
-from fusionq.analysis.dependence import Found
+from fusionq.analysis.dependence import PairScope
 from fusionq.analysis.item_space import global_range
 from fusionq.analysis.list_analysis import KernelsRead, analyse
 from fusionq.analysis.list_dependences import direct_dependences
@@ -23,6 +22,7 @@ from fusionq.analysis.validity import Validity, largest_extent, size_order, vali
 from fusionq.base.config import debug_level
 from fusionq.base.errors import FusionRefused
 from fusionq.base.options import FusionOptions
+from fusionq.base.phases import timed
 from fusionq.base.target import Target
 from fusionq.planning.cost import FEWEST_STAGES
 from fusionq.planning.persistent import estimate_of, persistent_stage, segments, unfit
@@ -30,7 +30,7 @@ from fusionq.planning.plan import Dependence, Plan, PromotionDecision, StagePlan
 from fusionq.planning.promotion import Promotions, check_flags, promotions
 from fusionq.planning.specialise import constants, sources_of, varying_scalars
 from fusionq.planning.stage_kernels import StageKernels
-from fusionq.planning.stages import SplitOptions, Stage, apart, settled, split
+from fusionq.planning.stages import SplitOptions, Stage, apart, group_scopes, split
 
 _NOT_ALLOWED = "barriers='none' allows no work-group barrier between them"
 _TILES_WAIT = "a persistent kernel has no work-groups, its tiles wait for each other"
@@ -81,47 +81,48 @@ def _make_plan(
     fixed: dict[tuple[int, int], int],
     measured: Callable[[], Target] | None,
 ) -> Plan:
-    started = time.perf_counter()
-    questions = Questions(submissions)
-    raw = direct_dependences(questions)
-    barrierless = _NOT_ALLOWED if options.barriers == "none" else None
-    found, layout = _layout(questions, raw, options, target, barrierless)
-    if debug_level() >= 3:
-        print(f"--- analysis\n{analysis_text(analyse(submissions), found)}", file=sys.stderr)
-    stages = layout.stages
-    strategy = _strategy(stages, options)
-    fallback = _fallback(strategy, stages, options)
-    kernels = StageKernels(questions, options, fixed)
-    plans: tuple[StagePlan, ...] | None = None
-    choice: str | None = None
-    asked = options.strategy == "megakernel"
-    tempting = options.strategy == "auto" and measured is not None and len(stages) >= FEWEST_STAGES
-    if len(stages) > 1 and (asked or tempting):
-        made = _with_persistent(questions, raw, options, target, kernels)
-        if isinstance(made, str):
-            fallback = made if asked else fallback
-        else:
-            pays = True
-            if measured is not None:
-                estimates = [
-                    estimate_of(questions, plan, measured()) for plan in made[2] if plan.inner
-                ]
-                pays = any(e.prefers_persistent for e in estimates)
-                choice = "; ".join(map(str, estimates))
-                # What pays depends on sizes: the plan serves those of today's order only.
-                extent = largest_extent(submissions)
-                questions.validity.demand_between(extent, *size_order(extent))
-            if asked or pays:
-                found, layout, plans = made
-                strategy, fallback = "megakernel", _unjoined(plans)
+    timings: dict[str, float] = {}
+    with timed(timings, "analysis"):
+        questions = Questions(submissions)
+        raw = direct_dependences(questions)
+        barrierless = _NOT_ALLOWED if options.barriers == "none" else None
+        found, layout = _layout(questions, raw, options, target, barrierless)
+        if debug_level() >= 3:
+            print(f"--- analysis\n{analysis_text(analyse(submissions), found)}", file=sys.stderr)
+        stages = layout.stages
+        strategy = _strategy(stages, options)
+        fallback = _fallback(strategy, stages, options)
+        kernels = StageKernels(questions, options, fixed)
+        plans: tuple[StagePlan, ...] | None = None
+        choice: str | None = None
+        asked = options.strategy == "megakernel"
+        tried = options.strategy == "auto" and measured is not None and len(stages) >= FEWEST_STAGES
+        if len(stages) > 1 and (asked or tried):
+            made = _with_persistent(questions, raw, options, target, kernels)
+            if isinstance(made, str):
+                fallback = made if asked else fallback
+            else:
+                profitable = True
+                if measured is not None:
+                    estimates = [
+                        estimate_of(questions, plan, measured()) for plan in made[2] if plan.inner
+                    ]
+                    profitable = any(e.prefers_persistent for e in estimates)
+                    choice = "; ".join(map(str, estimates))
+                    # Profitability depends on sizes: the plan serves those of today's order only.
+                    extent = largest_extent(submissions)
+                    questions.validity.demand_between(extent, *size_order(extent))
+                if asked or profitable:
+                    found, layout, plans = made
+                    strategy, fallback = "megakernel", _unjoined(plans)
     if options.require:
         _require(fallback, layout.decisions)
-    analysed = time.perf_counter()
-    if plans is None:
-        plans = tuple(
-            kernels.plan(stage, kernels.fused(stage, moved))
-            for stage, moved in zip(stages, layout.moved, strict=True)
-        )
+    with timed(timings, "passes"):
+        if plans is None:
+            plans = tuple(
+                kernels.plan(stage, kernels.fused(stage, moved))
+                for stage, moved in zip(stages, layout.moved, strict=True)
+            )
     return Plan(
         strategy=strategy,
         stages=plans,
@@ -129,18 +130,18 @@ def _make_plan(
         promotions=layout.decisions,
         fallback=fallback,
         validity=questions.validity.result(sources_of(fixed)),
-        timings={"analysis": analysed - started, "passes": time.perf_counter() - analysed},
+        timings=timings,
         choice=choice,
     )
 
 
 def _layout(
     questions: Questions,
-    dependences: Sequence[Sequence[Found]],
+    dependences: Sequence[Sequence[PairScope]],
     options: FusionOptions,
     target: Target,
     barrierless: str | None,
-) -> tuple[tuple[Found, ...], Promotions]:
+) -> tuple[tuple[PairScope, ...], Promotions]:
     """The list cut into stages, with what is promoted in each; the dependences with the scopes
     that this gives them."""
     if options.strategy == "unfused":
@@ -149,17 +150,17 @@ def _layout(
         always = options.strategy == "fused" or options.require
         stages = split(questions, dependences, SplitOptions(barrierless, always, target))
     in_order = sorted(chain.from_iterable(dependences), key=lambda d: (d.producer, d.consumer))
-    found = settled(in_order, stages)
+    found = group_scopes(in_order, stages)
     return found, promotions(questions, stages, options, target)
 
 
 def _with_persistent(
     questions: Questions,
-    dependences: Sequence[Sequence[Found]],
+    dependences: Sequence[Sequence[PairScope]],
     options: FusionOptions,
     target: Target,
     kernels: StageKernels,
-) -> tuple[tuple[Found, ...], Promotions, tuple[StagePlan, ...]] | str:
+) -> tuple[tuple[PairScope, ...], Promotions, tuple[StagePlan, ...]] | str:
     """The list with persistent kernels where stages follow each other that can be part of one;
     or why there is none.  No work-group barriers between submissions: tiles wait instead."""
     if not target.device.persistent_kernels:
@@ -230,7 +231,7 @@ def _require(fallback: str | None, decisions: Sequence[PromotionDecision]) -> No
             )
 
 
-def _dependence(submissions: Sequence[Submission], f: Found) -> Dependence:
+def _dependence(submissions: Sequence[Submission], f: PairScope) -> Dependence:
     label = submissions[f.consumer].arguments[f.consumer_argument].label
     return Dependence(
         f.producer, f.consumer, label, f.consumer_argument, f.kind, f.scope, f.reason,

@@ -6,14 +6,14 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from fusionq.analysis.dependence import Found, inside_groups
+from fusionq.analysis.dependence import PairScope, inside_groups
 from fusionq.analysis.item_space import (
     ItemSpace,
     common_space,
     differ_in_first_only,
     global_range,
     local_range,
-    meet_as,
+    share_items,
 )
 from fusionq.analysis.questions import Questions
 from fusionq.analysis.submission import Submission
@@ -22,10 +22,10 @@ from fusionq.base.target import Target
 from fusionq.passes.guard import unguardable
 from fusionq.planning.crossing import group_sizes, keeps_inside, key_of
 from fusionq.planning.members import Members
-from fusionq.planning.pays import too_slow
+from fusionq.planning.profitability import unprofitable
 
-FARTHEST = 4
-"""Stages that a submission looks back at for one to join."""
+JOIN_WINDOW = 4
+"""Stages before the current one that a submission may join."""
 
 MOST_REMEMBERED = 8
 """Submissions of a stage whose work-group size is remembered for stages that are alike."""
@@ -42,7 +42,7 @@ class Stage:
     members: tuple[int, ...]
     space: ItemSpace
     boundary: str | None
-    crossing: tuple[Found, ...] = field(default=())
+    crossing: tuple[PairScope, ...] = field(default=())
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ class SplitOptions:
 
 
 def split(
-    questions: Questions, dependences: Sequence[Sequence[Found]], options: SplitOptions
+    questions: Questions, dependences: Sequence[Sequence[PairScope]], options: SplitOptions
 ) -> tuple[Stage, ...]:
     """The stages of a list, in order, whose submissions have the ``dependences``.
 
@@ -94,7 +94,7 @@ def apart(questions: Questions, boundary: str) -> tuple[Stage, ...]:
 def _within_reach(stages: int, producers: Collection[int]) -> Iterator[int]:
     """The stages that a submission may be part of, the last first: it may run before those that it
     shares no element with, which are not among its ``producers``."""
-    for k in reversed(range(max(stages - FARTHEST, 0), stages)):
+    for k in reversed(range(max(stages - JOIN_WINDOW, 0), stages)):
         yield k
         if k in producers:
             return
@@ -118,10 +118,10 @@ class _GrowingStage:
         self._boundary = boundary
         self._members = Members(questions, (first,))
         self._space = space_of(self._members.different)
-        self._crossing: list[Found] = []
-        self._different: dict[object, Found] = {}
+        self._crossing: list[PairScope] = []
+        self._different: dict[object, PairScope] = {}
         """Of ``crossing`` those that differ."""
-        self._meeting: dict[tuple[object, object], Found] = {}
+        self._meeting: dict[tuple[object, object], PairScope] = {}
         """A dependence of scope ``ITEM`` for each pair of ranges between which there is one."""
 
     def finished(self) -> Stage:
@@ -129,7 +129,7 @@ class _GrowingStage:
             tuple(self._members.numbers), self._space, self._boundary, tuple(self._crossing)
         )
 
-    def join(self, s: int, between: Sequence[Found]) -> str | None:
+    def join(self, s: int, between: Sequence[PairScope]) -> str | None:
         """Let submission ``s`` join, whose dependences on members are ``between``; or say why it
         cannot."""
         for d in between:
@@ -150,7 +150,7 @@ class _GrowingStage:
         return None
 
     def _joined(
-        self, meeting: Mapping[tuple[object, object], Found], waiting: Sequence[Found]
+        self, meeting: Mapping[tuple[object, object], PairScope], waiting: Sequence[PairScope]
     ) -> ItemSpace | str:
         """The index space with the last member, or why there is none."""
         members, target = self._members, self._options.target
@@ -159,7 +159,7 @@ class _GrowingStage:
         if isinstance(space, str):
             return space
         if space.mode == "linear" and not always:
-            slow = too_slow(members, space, target, validity)
+            slow = unprofitable(members, space, target, validity)
             if slow is not None:
                 return slow
         other = self._meeting_apart({**self._meeting, **meeting}, space)
@@ -188,7 +188,7 @@ class _GrowingStage:
             )
         return _because(waiting[0], "work-groups would have to wait for each other")
 
-    def _grouped(self, space: ItemSpace, waiting: Sequence[Found]) -> ItemSpace | str | None:
+    def _grouped(self, space: ItemSpace, waiting: Sequence[PairScope]) -> ItemSpace | str | None:
         """``space`` with a work-group size that all dependences between work-items stay inside, or
         why the ones that do are not taken; None if there is none."""
         new = {key_of(self._questions, d): d for d in waiting}
@@ -202,7 +202,7 @@ class _GrowingStage:
             members, ("group size", space, about), lambda _: self._tried(space, crossing)
         )
 
-    def _tried(self, space: ItemSpace, crossing: Sequence[Found]) -> ItemSpace | str | None:
+    def _tried(self, space: ItemSpace, crossing: Sequence[PairScope]) -> ItemSpace | str | None:
         """As ``_grouped``, for the dependences ``crossing``."""
         questions, target = self._questions, self._options.target
         extents = largest_extents(self._members.different, space)
@@ -213,27 +213,27 @@ class _GrowingStage:
                 why = (
                     None
                     if self._options.always
-                    else too_slow(self._members, grouped, target, questions.validity)
+                    else unprofitable(self._members, grouped, target, questions.validity)
                 )
                 if why is None:
                     return grouped
                 slow = slow or why
         return slow
 
-    def _ranges(self, d: Found) -> tuple[object, object]:
+    def _ranges(self, d: PairScope) -> tuple[object, object]:
         submissions = self._questions.submissions
         return submissions[d.producer].range, submissions[d.consumer].range
 
     def _meeting_apart(
-        self, meeting: Mapping[tuple[object, object], Found], space: ItemSpace
-    ) -> Found | None:
+        self, meeting: Mapping[tuple[object, object], PairScope], space: ItemSpace
+    ) -> PairScope | None:
         """A dependence whose work-items are one and the same if its two submissions are alone, but
         not in ``space``."""
         if differ_in_first_only([global_range(m) for m in self._members.different]):
             return None
         submissions = self._questions.submissions
         for d in meeting.values():
-            if not meet_as((submissions[d.producer], submissions[d.consumer]), space.mode):
+            if not share_items((submissions[d.producer], submissions[d.consumer]), space.mode):
                 return d
         return None
 
@@ -254,7 +254,7 @@ def _trapped_barrier(submissions: Sequence[Submission]) -> str | None:
     return None
 
 
-def _because(d: Found, why: str) -> str:
+def _because(d: PairScope, why: str) -> str:
     return (
         f"{d.kind} dependence of submission {d.consumer} on submission {d.producer} has scope "
         f"{d.scope} ({d.reason}): {why}"
@@ -276,7 +276,9 @@ def barriers_of(stage: Stage) -> tuple[int, ...]:
     return tuple(placed)
 
 
-def settled(dependences: Sequence[Found], stages: Sequence[Stage]) -> tuple[Found, ...]:
+def group_scopes(
+    dependences: Sequence[PairScope], stages: Sequence[Stage]
+) -> tuple[PairScope, ...]:
     """``dependences`` with scope ``GROUP`` where the chosen work-group size makes it so."""
     inside = {
         id(d): stage.space.local_range
@@ -285,11 +287,11 @@ def settled(dependences: Sequence[Found], stages: Sequence[Stage]) -> tuple[Foun
         if stage.space.local_range is not None
     }
 
-    def settle(d: Found) -> Found:
+    def in_group(d: PairScope) -> PairScope:
         local = inside.get(id(d))
         if d.scope != "GLOBAL" or local is None:
             return d
         reason = f"{inside_groups(local)}, the size that fusionq chose"
         return replace(d, scope="GROUP", reason=reason)
 
-    return tuple(settle(d) for d in dependences)
+    return tuple(in_group(d) for d in dependences)

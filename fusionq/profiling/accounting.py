@@ -61,7 +61,7 @@ def account(timeline: Timeline, compute_units: int = 1) -> Accounting:
         table[0, idle] = window - table[0, :idle].sum()
     workers = compute_units if sampled else timeline.workers
     cost = 0.0 if timeline.clock is None else timeline.clock.record_ns
-    # An end and the next beginning share a look at the clock; each work-group has one more.
+    # An end and the next beginning share a clock read; each work-group has one more.
     ends, groups = (
         len(set(zip(intervals[one].tolist(), intervals[other].tolist(), strict=True)))
         for one, other in (("worker", "end"), ("launch", "instance"))

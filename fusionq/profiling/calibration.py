@@ -60,7 +60,7 @@ class Calibration:
     """A device's clock, measured when the profile starts; times in nanoseconds.
 
     ``function``: what kernels read.  ``tick_ns``: the least difference between two reads.
-    ``record_ns``: what a look costs.  ``skew_ns``: how far the clocks of two workers are apart at
+    ``record_ns``: what a read costs.  ``skew_ns``: how far the clocks of two workers are apart at
     most, None where no two ran at once.  ``count_ns``: what one count of the clock is; it counts
     ``zero_count`` at ``zero_ns`` of the host's ``time.monotonic_ns``.
     """
@@ -140,7 +140,7 @@ def _cycle_counter(backend: Backend, offset: int) -> Calibration | None:
 
 
 def _steps(backend: Backend, clock: Clock) -> npt.NDArray[np.int64]:
-    """Differences between looks one after the other, without those of which nothing is seen."""
+    """Differences between reads one after the other, without those of which nothing is seen."""
     kernel = _reading_kernel(clock)
     _run(backend, kernel, _READS + 1, 1)
     steps = np.diff(_run(backend, kernel, _READS + 1, 1)[:_READS])
@@ -155,11 +155,11 @@ def _tick(steps: npt.NDArray[np.int64]) -> float:
 def _pairs(backend: Backend) -> list[tuple[float, int]]:
     """Three times by the clock, ``_APART`` seconds apart, and what the cycle counter said."""
     turn = Var(INT64, "turn")
-    looks = [
+    reads = [
         Store("words", (_op("add", _op("mul", turn, _const(3)), _const(k)),), Call(INT64, name, ()))
         for k, name in enumerate(("clock", "cycle_counter", "clock"))
     ]
-    loop = For("turn", _const(0), _const(_ROUNDS), _const(1), tuple(looks))
+    loop = For("turn", _const(0), _const(_ROUNDS), _const(1), tuple(reads))
     kernel = _kernel("compare_clocks", (), [loop])
     found = []
     for number in range(3):
@@ -213,22 +213,22 @@ def _reading_kernel(clock: Clock) -> Kernel:
 
 
 def _host_offset(backend: Backend) -> int:
-    """0 where every look at the device's clock lies between the host's on both sides of it."""
+    """0 where every read of the device's clock lies between the host's on both sides of it."""
     kernel = _kernel("look_once", (), [Store("words", (_const(0),), _CLOCK)])
     program = program_of(backend, kernel, "strict", {})
     memory = backend.allocate(8)
     launch = backend.prepare(
         program, [ArrayBinding(memory.address, (1,), (1,))], LaunchShape((1,), (1,))
     )
-    looks = []
+    reads = []
     for _ in range(_SAME_CLOCK):
         before = time.monotonic_ns()
         launch.launch().wait()
         after = time.monotonic_ns()
-        looks.append((before, int(_words(memory, 1)[0]), after))
-    if all(before <= device <= after for before, device, after in looks):
+        reads.append((before, int(_words(memory, 1)[0]), after))
+    if all(before <= device <= after for before, device, after in reads):
         return 0
-    before, device, after = min(looks, key=lambda look: look[2] - look[0])
+    before, device, after = min(reads, key=lambda read: read[2] - read[0])
     return device - (before + after) // 2
 
 
@@ -286,14 +286,14 @@ def _exchange_kernel(clock: Clock, target: Target) -> Kernel:
         return Atomic(op, "words", (_const(place),), value, result, order, "device")
 
     turn, number = Var(INT64, "turn"), _op("add", Var(INT64, "turn"), _const(1))
-    seen, looks = Var(INT64, "seen"), Var(INT64, "looks")
+    seen, reads = Var(INT64, "seen"), Var(INT64, "reads")
 
     def wait(place: int) -> list[Stmt]:
         patient = Logical(
-            "and", Compare("lt", seen, number), Compare("lt", looks, _const(limit))
+            "and", Compare("lt", seen, number), Compare("lt", reads, _const(limit))
         )
-        look = (atomic("load", place, None, "seen"), Assign("looks", _op("add", looks, _const(1))))
-        return [Assign("seen", _const(0)), While(patient, look)]
+        read = (atomic("load", place, None, "seen"), Assign("reads", _op("add", reads, _const(1))))
+        return [Assign("seen", _const(0)), While(patient, read)]
 
     def note(row: int) -> Stmt:
         place = _op("add", turn, _const(2 * line + row * _ROUNDS))
@@ -308,4 +308,4 @@ def _exchange_kernel(clock: Clock, target: Target) -> Kernel:
     turns = For(
         "turn", _const(0), _const(_ROUNDS), _const(1), (If(who, tuple(first), tuple(second)),)
     )
-    return _kernel("exchange", ("seen", "looks"), [Assign("looks", _const(0)), turns])
+    return _kernel("exchange", ("seen", "reads"), [Assign("reads", _const(0)), turns])

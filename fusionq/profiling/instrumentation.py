@@ -26,7 +26,7 @@ from fusionq.planning.plan import Plan, StagePlan
 
 @dataclass(frozen=True)
 class Scope:
-    """What an instrumentation pass can look at beside the kernel.
+    """What an instrumentation pass can use beside the kernel.
 
     ``stage``: the launch that the kernel is, one of ``plan.stages``; ``submissions``: all of the
     list.  In the kernel each submission's statements stand in a ``Block`` with its heading.

@@ -39,7 +39,7 @@ class RecordOptions:
     """The device's, if it has one."""
 
     @property
-    def looks_at(self) -> Clock | None:
+    def clock_function(self) -> Clock | None:
         """The device function that says the time."""
         return None if self.clock is None else self.clock.function
 
@@ -70,7 +70,7 @@ def instrumented(
                     replace(body, codes=codes),
                     instructions=any(isinstance(p, RecordStages) for p in options.passes),
                     occurrences=options.occurrences,
-                    clock=options.looks_at,
+                    clock=options.clock_function,
                     target=target,
                 )
             )
@@ -84,7 +84,7 @@ def instrumented(
                 buffer_words=options.buffer_bytes // WORD_BYTES,
                 target=target,
                 every=one_in,
-                clock=options.looks_at,
+                clock=options.clock_function,
             )
         )
     recording = tuple(

@@ -8,7 +8,7 @@
 
 One work-item of a group records, so that the others' vector code is left alone: what holds for the
 whole group is asked first, since the compiler can ask that outside its loop over work-items, then
-what holds for a whole sub-group.  Records at the same place share one look at the clock.
+what holds for a whole sub-group.  Records at the same place share one clock read.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ def lower_records(
 
     ``occurrences``: how many of a region in a loop of unknown length are kept for each work-group.
     ``buffer_words``: room for the records of a launch.  One work-group in ``every`` records.
-    ``clock``: the device function to look at; without one only counters are kept.
+    ``clock``: the device function that reads the clock; without one only counters are kept.
     """
     if clock is None:
         kernel = without_records(kernel, keep=("counter",))

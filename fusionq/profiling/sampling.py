@@ -25,19 +25,19 @@ def worth_recording(
     Of each work-group's clock reads, an end and the beginning that follows share one.
     """
     accounted = [region.kind in ACCOUNTED for region in regions]
-    spent = looks = 0
+    spent = reads = 0
     for number, mine in enumerate(accounted):
         intervals = found.intervals[found.intervals["region"] == number]
         totals = [total for total in found.aggregates if total.region == number]
         count = len(intervals) + sum(total.count for total in totals)
-        looks += count if mine else 2 * count
+        reads += count if mine else 2 * count
         if mine:
             spent += int((intervals["end"] - intervals["start"]).sum())
             spent += sum(total.sum for total in totals)
-    looks += groups if any(accounted) else 0
+    reads += groups if any(accounted) else 0
     if not spent:
         return 1
     every = 1
-    while looks * record_ns > MOST_SHARE * spent * every and groups // every > LEAST_RECORDING:
+    while reads * record_ns > MOST_SHARE * spent * every and groups // every > LEAST_RECORDING:
         every *= 2
     return every

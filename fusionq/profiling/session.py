@@ -172,7 +172,7 @@ class QueueSession:
         work: Work,
         key: tuple[object, ...],
     ) -> str | None:
-        """Run the list fused and unfused by turns, on copies of what it writes; why not."""
+        """Run the list fused and unfused alternately, on copies of what it writes; why not."""
         if all(len(stage.submissions) == 1 for stage in work.plan.stages):
             return "it ran unfused"
         needed, limit = bytes_written(pending), self._options.compare_bytes

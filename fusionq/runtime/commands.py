@@ -38,7 +38,7 @@ def memcpy(queue: QueueState, dst: object, src: object) -> Event:
             f"{source.shape} {source.dtype} to {target.shape} {target.dtype}; slice or convert one"
         )
     operands: list[Operand] = [(target, "write"), (source, "read")]
-    _settle(queue, "memcpy", operands)
+    _synchronize(queue, "memcpy", operands)
     if not (
         isinstance(target, Buffer)
         and isinstance(source, Buffer)
@@ -59,7 +59,7 @@ def fill(queue: QueueState, buffer: object, value: object) -> Event:
             f"{user_span()}: fill cannot put {value!r} into an array of {target.dtype}; give a "
             "number that the dtype can hold"
         )
-    _settle(queue, "fill", [(target, "write")])
+    _synchronize(queue, "fill", [(target, "write")])
     with _on_host("fill", [(target, "write")]) as (into,):
         into[...] = element
     return Event()
@@ -91,7 +91,7 @@ def host_task(queue: QueueState, function: Callable[..., object], *buffers: obje
             "is host_task(function, *buffers)"
         )
     operands: list[Operand] = [(_operand("host_task", b), "read_write") for b in buffers]
-    _settle(queue, "host_task", operands)
+    _synchronize(queue, "host_task", operands)
     queue.launcher.backend.wait()
     with _on_host("host_task", operands) as arrays:
         function(*arrays)
@@ -118,7 +118,7 @@ def _require_writable(command: str, target: Buffer | ForeignArray) -> None:
         raise ArgumentError(f"{user_span()}: {command} cannot write to a read-only array")
 
 
-def _settle(queue: QueueState, command: str, operands: Sequence[Operand]) -> None:
+def _synchronize(queue: QueueState, command: str, operands: Sequence[Operand]) -> None:
     """End the fusions and wait for the kernels that come before the command, and let its Buffers
     have memory."""
     with LOCK:

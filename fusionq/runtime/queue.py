@@ -17,7 +17,7 @@ from fusionq.base.options import DEFAULT, ErrorModel, options_from
 from fusionq.base.target import DeviceInfo
 from fusionq.language.ranges import NdRange, Range
 from fusionq.memory.buffer import Buffer
-from fusionq.memory.fusing_queues import LOCK, NOTED, QUEUES, note, settle
+from fusionq.memory.fusing_queues import LOCK, NOTED, QUEUES, note, run_noted
 from fusionq.runtime.event import Event
 from fusionq.runtime.launcher import Launcher
 from fusionq.runtime.queue_cache import QueueCache
@@ -137,7 +137,7 @@ class FusionQueue(NotCopied):
                 key.append(sort_argument(arg, call, memory, values))
         state = self._state
         if NOTED:
-            settle()
+            run_noted()
         with LOCK:
             try:
                 entry = self._known[tuple(key)]

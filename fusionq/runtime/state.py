@@ -20,7 +20,7 @@ from fusionq.base.errors import (
 from fusionq.base.options import ErrorModel, FusionOptions
 from fusionq.base.phases import timed
 from fusionq.base.target import Target
-from fusionq.memory.fusing_queues import LOCK, NOTED, QUEUES, settle
+from fusionq.memory.fusing_queues import LOCK, NOTED, QUEUES, run_noted
 from fusionq.memory.region import Region
 from fusionq.runtime.event import (
     Event,
@@ -72,7 +72,7 @@ class QueueState:
         """``start_fusion``; the list that submissions will join."""
         with LOCK:
             if NOTED:
-                settle()
+                run_noted()
             problem = (
                 "start_fusion on a closed queue; make a new FusionQueue"
                 if self.closed
@@ -95,7 +95,7 @@ class QueueState:
         all that the queue has run so far."""
         with LOCK:
             if NOTED:
-                settle()
+                run_noted()
             self.ended = None
             if not pending.ended:
                 self.leave_fusion_mode(pending)
@@ -118,7 +118,7 @@ class QueueState:
         happened yet; raises what keeps it from running unless ``quiet``."""
         with LOCK:
             if NOTED:
-                settle()
+                run_noted()
             self.ended = None
             if not pending.ended:
                 self.leave_fusion_mode(pending)
@@ -131,7 +131,7 @@ class QueueState:
         fusion modes whose lists must run before."""
         with LOCK:
             if NOTED:
-                settle()
+                run_noted()
             if self.closed or ended.error is not None:
                 raise FusionStateError(
                     f"{user_span()}: replay needs an open queue, and a list that could be run"
@@ -262,7 +262,7 @@ class QueueState:
     def wait(self) -> None:
         """Block until all that was submitted has run; ends fusion mode."""
         if NOTED:
-            settle()
+            run_noted()
         pending = self.list
         if pending is not None:
             self.abort_list(pending, "FusionQueue.wait()")
@@ -335,7 +335,7 @@ def all_queues() -> list[QueueState]:
 def _end_of_program() -> None:
     """Run what still waits for the end of a fusion.  Kernels in flight must not outlive the memory
     that the interpreter frees."""
-    settle()
+    run_noted()
     for queue in tuple(_states):
         queue.abort("the program ended in fusion mode")
     for queue in tuple(_states):

@@ -20,7 +20,7 @@ SCALAR_CLASSES = frozenset(
         np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint32, np.uint64,
     )
 )  # fmt: skip
-"""The scalars that need no further look; others are checked when first seen."""
+"""The scalars that need no further check; others are checked when first seen."""
 
 
 def range_or_none(range: Any) -> Range | NdRange | None:

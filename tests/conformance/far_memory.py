@@ -28,7 +28,7 @@ from fusionq.backends.base import (
 )
 from fusionq.backends.platform import Platform
 from fusionq.backends.reference.backend import REFERENCE_DEVICE, ReferenceBackend
-from fusionq.backends.reference.memory import HostAllocation
+from fusionq.backends.reference.checked_arrays import HostAllocation
 from fusionq.base.errors import DeviceError
 from fusionq.base.target import LaunchShape, target_of
 from fusionq.ir.nodes import ArrayParam, Kernel

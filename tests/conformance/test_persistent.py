@@ -114,7 +114,7 @@ def test_a_stall_says_where_and_the_queue_goes_on(
     f = fused(queue, a, b)
     f.event.wait()
     (launch,) = made
-    launch.set_scalar("patience", 3)
+    launch.set_scalar("spin_limit", 3)
     # Somebody else's counts: every wait of the next launch is one behind.
     with control_words(launch) as words:
         words[q.FIRST_COUNTER :, 0] -= np.uint32(1)
@@ -128,7 +128,7 @@ def test_a_stall_says_where_and_the_queue_goes_on(
     event.wait()  # says it once
     a.write(np.arange(SIZE) ** 2)
     b.write(np.zeros(SIZE, np.int64))
-    launch.set_scalar("patience", 1 << 30)
+    launch.set_scalar("spin_limit", 1 << 30)
     f.replay().wait()
     assert list(a.numpy()) == expected(1)
 
@@ -140,12 +140,12 @@ def test_a_stall_that_nobody_waited_for_is_told_by_the_queue(
     f = fused(queue, a, b)
     f.event.wait()
     (launch,) = made
-    launch.set_scalar("patience", 3)
+    launch.set_scalar("spin_limit", 3)
     with control_words(launch) as words:
         words[q.FIRST_COUNTER :, 0] -= np.uint32(1)
     f.replay()
     with pytest.raises(MegakernelStalled):
         queue.wait()
     queue.wait()
-    launch.set_scalar("patience", 1 << 30)
+    launch.set_scalar("spin_limit", 1 << 30)
     f.replay().wait()

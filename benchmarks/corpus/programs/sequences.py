@@ -219,7 +219,7 @@ def sort_arrays(size: Size, rng: np.random.Generator) -> dict[str, Array]:
 
 
 def sort_numpy(size: Size, x: Array) -> None:
-    """Runs of ``longest``, sorted up and down by turns."""
+    """Runs of ``longest``, sorted up and down alternately."""
     runs = x.reshape(-1, size[1])
     runs.sort(axis=1)
     runs[1::2] = runs[1::2, ::-1].copy()

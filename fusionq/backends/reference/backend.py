@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from fusionq.backends.base import Abilities, Binding, KeptProgram, Program
+from fusionq.backends.reference.checked_arrays import HostAllocation
 from fusionq.backends.reference.compile import compile_kernel
 from fusionq.backends.reference.launch import ReferenceLaunch, ReferenceProgram
-from fusionq.backends.reference.memory import HostAllocation
 from fusionq.backends.reference.order import Order
 from fusionq.backends.reference.persistent import (
     PersistentProgram,

@@ -22,8 +22,8 @@ from typing import Any
 
 import numpy as np
 
+from fusionq.backends.reference.checked_arrays import declared_array, new_bytes
 from fusionq.backends.reference.groups import Steps, atomic
-from fusionq.backends.reference.memory import declared_array, new_bytes
 from fusionq.backends.reference.scalars import FUNCTIONS, Scalar, int64_range
 from fusionq.base.errors import DeviceError
 from fusionq.ir.nodes import (

@@ -10,7 +10,7 @@ from collections.abc import Generator, Sequence
 from contextlib import suppress
 from typing import Any, TypeAlias
 
-from fusionq.backends.reference.memory import CheckedArray
+from fusionq.backends.reference.checked_arrays import CheckedArray
 from fusionq.backends.reference.scalars import Scalar
 from fusionq.base.errors import DeviceError
 from fusionq.base.span import Span

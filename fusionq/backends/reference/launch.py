@@ -11,9 +11,9 @@ import numpy as np
 
 from fusionq.backends.arguments import bound_by_name, check_fits, misfit, values_of
 from fusionq.backends.base import ArrayBinding, Binding, DeviceEvent
+from fusionq.backends.reference.checked_arrays import CheckedArray, array_at
 from fusionq.backends.reference.compile import Bind, Ids
 from fusionq.backends.reference.groups import Steps, run_group
-from fusionq.backends.reference.memory import CheckedArray, array_at
 from fusionq.backends.reference.order import Box, Index, Order, box_items, work_items
 from fusionq.backends.reference.scalars import Scalar, as_scalar
 from fusionq.base.errors import ArgumentError, DeviceError

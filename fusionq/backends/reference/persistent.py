@@ -16,9 +16,9 @@ import numpy.typing as npt
 
 from fusionq.backends.arguments import bound_by_name
 from fusionq.backends.base import ArrayBinding, Binding, DeviceEvent
+from fusionq.backends.reference.checked_arrays import array_at
 from fusionq.backends.reference.compile import ClosedForms, compile_closed_forms, compile_kernel
 from fusionq.backends.reference.launch import ReferenceEvent, ReferenceLaunch, ReferenceProgram
-from fusionq.backends.reference.memory import array_at
 from fusionq.backends.reference.order import Order
 from fusionq.backends.reference.workers import (
     Choice,
@@ -131,7 +131,7 @@ class PersistentReferenceLaunch:
             self._workers,
             resident,
             choose,
-            self._scalar(body.patience),
+            self._scalar(body.spin_limit),
         )
 
     def _scalar(self, name: str) -> int:

@@ -27,7 +27,7 @@ each worker of the launch has made so far."""
 
 WORD = 1 << 32
 POLLS_FOR_WORKERS = 3
-"""How often a worker looks whether all others have started before it takes tickets instead."""
+"""How often a worker checks whether all others have started before it takes tickets instead."""
 
 FOREVER = 1 << 62
 
@@ -81,7 +81,7 @@ class Control:
 
     @property
     def stalled(self) -> bool:
-        """Whether a worker has given up waiting."""
+        """Whether a worker has stalled."""
         return self.read(q.STALL, q.FLAG) != 0
 
     def record_stall(self, instruction: Instruction, line: int, expected: int) -> None:
@@ -139,12 +139,12 @@ def launch(
     workers: int,
     resident: int,
     choose: Choice,
-    patience: int = FOREVER,
+    spin_limit: int = FOREVER,
 ) -> Launched:
     """Launch number ``epoch`` over the control memory, with ``workers`` workers, of which
     ``resident`` at most run at once; another starts when one has ended.
 
-    A wait gives up after ``patience`` steps of all workers, or when nobody can move; the control
+    A wait stalls after ``spin_limit`` steps of all workers, or when nobody can move; the control
     memory then has the stall record, and is of no further use.
     """
     if not 1 <= resident <= workers:
@@ -154,18 +154,18 @@ def launch(
             f"the schedule is assigned to {len(schedule.assignment)} workers, and {workers} are "
             "launched; make the assignment for the workers of the launch"
         )
-    return _Launch(schedule, control, epoch, workers, patience).run(resident, choose)
+    return _Launch(schedule, control, epoch, workers, spin_limit).run(resident, choose)
 
 
 class _Launch:
     def __init__(
-        self, schedule: Schedule, control: Control, epoch: int, workers: int, patience: int
+        self, schedule: Schedule, control: Control, epoch: int, workers: int, spin_limit: int
     ) -> None:
         self.schedule = schedule
         self.control = control
         self.epoch = epoch
         self.workers = workers
-        self.patience = patience
+        self.spin_limit = spin_limit
         self.instructions = len(schedule.instructions)
         self.now = 0
         self.is_static = False
@@ -251,13 +251,13 @@ class _Launch:
     def _execute(
         self, number: int, instruction: Instruction
     ) -> Generator[Wait | None, None, bool]:
-        """False if the worker has to leave: it or another has given up waiting."""
+        """False if the worker has to leave: it or another has stalled."""
         schedule, control = self.schedule, self.control
         if control.stalled:
             return False
         for line, completions in schedule.waits(instruction):
             target = self.epoch * completions % WORD
-            yield Wait(line, target, self.now + self.patience)
+            yield Wait(line, target, self.now + self.spin_limit)
             if control.is_behind(line, target):
                 control.record_stall(instruction, line, target)
                 return False

@@ -9,9 +9,9 @@ from fusionq.backends.base import Abilities, Binding, KeptProgram, Program
 from fusionq.backends.sycl.binary import code_generation_settings
 from fusionq.backends.sycl.devices import device_target
 from fusionq.backends.sycl.launch import LaunchOrder, SyclLaunch
-from fusionq.backends.sycl.memory import SyclAllocation, allocate, check_adopted
 from fusionq.backends.sycl.program import SyclProgram, build, kept, restored
 from fusionq.backends.sycl.queue_pool import PooledQueue
+from fusionq.backends.sycl.usm import SyclAllocation, allocate, check_adopted
 from fusionq.base.target import DeviceInfo, FloatMode, LaunchShape
 from fusionq.ir.functions import DEVICE_FUNCTIONS
 from fusionq.ir.nodes import Kernel

@@ -72,7 +72,7 @@ class Workers(Protocol):
     """Before the return type of a function that is rarely called and may stay one."""
 
     unlikely: str
-    """The lines that define the macro ``FQ_SELDOM(condition)``: true for ``condition``, which the
+    """The lines that define the macro ``FQ_UNLIKELY(condition)``: true for ``condition``, which the
     compiler takes to be false."""
 
     order_type: str

@@ -26,9 +26,9 @@ class OpenCLWorkers:
     outlined_function = "static"
     unlikely = """\
 #ifdef __clang__
-#define FQ_SELDOM(condition) __builtin_expect((condition) ? 1 : 0, 0)
+#define FQ_UNLIKELY(condition) __builtin_expect((condition) ? 1 : 0, 0)
 #else
-#define FQ_SELDOM(condition) (condition)
+#define FQ_UNLIKELY(condition) (condition)
 #endif"""
     order_type = "memory_order"
 

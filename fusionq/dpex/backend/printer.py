@@ -9,8 +9,8 @@ from __future__ import annotations
 from math import prod
 
 from fusionq.base.errors import DeviceError
+from fusionq.codegen.array_access import Memory
 from fusionq.codegen.intervals import Intervals
-from fusionq.codegen.memory import Memory
 from fusionq.codegen.names import Names
 from fusionq.dpex.backend.helpers import PythonHelpers, stored_name
 from fusionq.ir.functions import FLOAT_FUNCTIONS

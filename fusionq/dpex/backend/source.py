@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fusionq.base.errors import DeviceError
 from fusionq.codegen import DeviceSource, Pointer, Slot
-from fusionq.codegen.memory import Memory, slot_type
+from fusionq.codegen.array_access import Memory, slot_type
 from fusionq.dpex.backend.helpers import PythonHelpers, stored_name
 from fusionq.dpex.backend.names import python_names
 from fusionq.dpex.backend.printer import NumbaPrinter

@@ -11,11 +11,11 @@ static inline long fq_maximum_i64(long a, long b) {
 // In a function of its own the compiler would not know that values are the same for all lanes.
 #define FQ_INLINE __attribute__((always_inline)) static
 
-// A loop that is seldom entered must not take registers from the loops that do the work.
+// A loop that is unlikely to be entered must not take registers from the loops that do the work.
 #ifdef __clang__
-#define FQ_SELDOM(condition) __builtin_expect((condition) ? 1 : 0, 0)
+#define FQ_UNLIKELY(condition) __builtin_expect((condition) ? 1 : 0, 0)
 #else
-#define FQ_SELDOM(condition) (condition)
+#define FQ_UNLIKELY(condition) (condition)
 #endif
 
 FQ_INLINE __global atomic_uint* fq_word(__global atomic_uint* control, long line, int word) {
@@ -76,7 +76,7 @@ FQ_INLINE bool fq_follows_assignment(
     return sub_group_broadcast(answer, 0) != 0;
 }
 
-// What a word says: one look for all lanes.
+// What a word says: one load for all lanes.
 FQ_INLINE uint fq_look(__global atomic_uint* control, long line, int word, int lane) {
     uint seen = 0;
     if (lane == 0) seen = fq_read(fq_word(control, line, word));
@@ -84,7 +84,7 @@ FQ_INLINE uint fq_look(__global atomic_uint* control, long line, int word, int l
 }
 
 // Whether some wait ran out, in this launch or one before: counters no longer mean anything.
-FQ_INLINE bool fq_given_up(__global atomic_uint* control, int lane) {
+FQ_INLINE bool fq_stalled(__global atomic_uint* control, int lane) {
     return fq_look(control, 3, 0, lane) != 0;
 }
 
@@ -105,14 +105,14 @@ static void fq_tell_stall(
 // Waits until ``line`` has counted to ``target``: 0 if it had, 1 if that took a while, and
 // 2 if it took too long.
 FQ_INLINE int fq_wait(
-    __global atomic_uint* control, long line, uint target, long patience, long instruction,
+    __global atomic_uint* control, long line, uint target, long spin_limit, long instruction,
     int lane) {
     uint seen = fq_look(control, line, 0, lane);
     int state = 0;
-    for (long polls = 1; FQ_SELDOM((int)(seen - target) < 0 && state < 2); polls++) {
+    for (long polls = 1; FQ_UNLIKELY((int)(seen - target) < 0 && state < 2); polls++) {
         state = 1;
-        if (polls % 1024 == 0 && fq_given_up(control, lane)) state = 2;
-        if (polls >= patience) {
+        if (polls % 1024 == 0 && fq_stalled(control, lane)) state = 2;
+        if (polls >= spin_limit) {
             if (lane == 0) fq_tell_stall(control, line, target, seen, instruction);
             state = 2;
         }
@@ -142,7 +142,7 @@ FQ_INLINE void fq_publish(
 // Waits for the tiles that hold a box of work-items of a stage, or for all its tiles.
 FQ_INLINE int fq_wait_tiles(
     __global const long* schedule, __global atomic_uint* control, uint epoch,
-    long patience, long instruction, int lane, long producer, bool boxed, long first_0, long last_0) {
+    long spin_limit, long instruction, int lane, long producer, bool boxed, long first_0, long last_0) {
     __global const long* const record = schedule + 8 + 19 * producer;
     long shared_0 = 1;
     if (boxed) {
@@ -155,7 +155,7 @@ FQ_INLINE int fq_wait_tiles(
     for (long c_0 = first_0; c_0 <= last_0 && state < 2; c_0++)
         state |= fq_wait(
             control, boxed ? record[12] + c_0 : record[13],
-            (uint)(boxed ? 1 * min(shared_0, record[3] - c_0 * shared_0) : record[3] * record[4] * record[5]) * epoch, patience, instruction, lane);
+            (uint)(boxed ? 1 * min(shared_0, record[3] - c_0 * shared_0) : record[3] * record[4] * record[5]) * epoch, spin_limit, instruction, lane);
     return state;
 }
 
@@ -262,7 +262,7 @@ __kernel void megakernel4_blur_total_scale_reverse(
     ulong given_schedule_address,
     ulong given_control_address,
     uint given_epoch,
-    long given_patience) {
+    long given_spin_limit) {
     __global const long* const fq_schedule = (__global const long*)given_schedule_address;
     __global atomic_uint* const fq_control = (__global atomic_uint*)given_control_address;
     const int fq_lane = get_sub_group_local_id();
@@ -276,7 +276,7 @@ __kernel void megakernel4_blur_total_scale_reverse(
         const long fq_instruction = fq_static
             ? (fq_next < fq_stop ? fq_schedule[fq_schedule[5] + fq_next++] : -1)
             : fq_ticket(fq_schedule, fq_control, given_epoch, fq_lane);
-        if (fq_instruction < 0 || fq_given_up(fq_control, fq_lane)) break;
+        if (fq_instruction < 0 || fq_stalled(fq_control, fq_lane)) break;
         const int fq_stage = (int)(fq_instruction >> 40);
         const long fq_tile = fq_instruction & ((1L << 40) - 1);
         __global const long* const fq_record = fq_schedule + 8 + 19 * fq_stage;
@@ -297,7 +297,8 @@ __kernel void megakernel4_blur_total_scale_reverse(
             default: fq_boxed = false;
             }
             fq_waited |= fq_wait_tiles(
-                fq_schedule, fq_control, given_epoch, given_patience, fq_instruction, fq_lane,
+                fq_schedule, fq_control, given_epoch, given_spin_limit,
+                fq_instruction, fq_lane,
                 fq_schedule[fq_record[18] + fq_turn], fq_boxed, fq_low_0, fq_high_0);
         }
         fq_waited = sub_group_broadcast(fq_waited, 0);

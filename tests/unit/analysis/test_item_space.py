@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import fusionq as fq
-from fusionq.analysis.item_space import ItemSpace, common_space, largest, meet_as
+from fusionq.analysis.item_space import ItemSpace, common_space, largest, share_items
 from fusionq.language.ranges import NdRange
 from tests.unit.lists import submissions
 
@@ -77,15 +77,15 @@ def test_explicit_work_groups_need_equal_shapes():
 
 def test_a_pair_may_meet_in_another_way_beside_others():
     column, plane, row = over(4, (4, 6), 6)
-    assert meet_as((column, plane), "first")
-    assert not meet_as((column, plane), "last")
-    assert meet_as((row, plane), "last")
-    assert not meet_as((row, plane), "first")
-    assert meet_as((row, column), "last")
+    assert share_items((column, plane), "first")
+    assert not share_items((column, plane), "last")
+    assert share_items((row, plane), "last")
+    assert not share_items((row, plane), "first")
+    assert share_items((row, column), "last")
     narrow, flat = over((4, 3), (6, 4))
-    assert meet_as((plane, narrow), "first")
-    assert not meet_as((plane, narrow), "linear")
-    assert not meet_as((plane, flat), "ids")
+    assert share_items((plane, narrow), "first")
+    assert not share_items((plane, narrow), "linear")
+    assert not share_items((plane, flat), "ids")
 
 
 def test_the_largest_holds_the_others():

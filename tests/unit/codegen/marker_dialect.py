@@ -142,7 +142,7 @@ class MarkerWorkers:
     pause = "PAUSE();"
     inline_function = "INLINE"
     outlined_function = "OUTLINED"
-    unlikely = "#define FQ_SELDOM(condition) UNLIKELY(condition)"
+    unlikely = "#define FQ_UNLIKELY(condition) UNLIKELY(condition)"
     order_type = "ORDER"
 
     def kernel_qualifier(self, target: Target) -> str:

@@ -205,26 +205,26 @@ def functions(text: str) -> dict[str, str]:
 
 
 def test_lanes_of_a_vector_poll_in_step() -> None:
-    """Each look is broadcast, so that the loop around it has one condition for all lanes."""
+    """Each load is broadcast, so that the loop around it has one condition for all lanes."""
     text = generate(recorded(), "strict", TWO_CORES, VECTORS).text
     found = functions(text)
     assert "return BROADCAST(seen);" in found["fq_look"]
     assert "return BROADCAST(now);" in found["fq_now"]
     assert "for (int fq_turn = 0; fq_turn < " in text
-    assert "fq_instruction < 0 || fq_given_up(fq_control, fq_lane)" in text
+    assert "fq_instruction < 0 || fq_stalled(fq_control, fq_lane)" in text
 
 
 def test_the_first_of_many_threads_polls_alone() -> None:
     """The others are at the broadcast behind the loop: inside there is nothing that they miss."""
     text = generate(recorded(), "strict", TWO_CORES, BLOCKS).text
     found = functions(text)
-    calls = {"fq_look", "fq_given_up", "fq_wait", "fq_wait_tiles", "fq_tell_stall"}
+    calls = {"fq_look", "fq_stalled", "fq_wait", "fq_wait_tiles", "fq_tell_stall"}
     assert calls <= found.keys()
     for name in (*calls, "fq_read", "fq_add", "fq_word", "fq_now"):
         assert "BROADCAST" not in found[name] and "BARRIER" not in found[name], name
     assert "for (int fq_turn = 0; fq_lane == 0 && fq_turn < " in text
     assert "fq_waited = BROADCAST(fq_waited);" in text
-    assert "fq_instruction < 0 || BROADCAST(fq_given_up(fq_control, fq_lane))" in text
+    assert "fq_instruction < 0 || BROADCAST(fq_stalled(fq_control, fq_lane))" in text
     assert "{ PAUSE(); seen = fq_look(control, line, 0, lane); }" in found["fq_wait"]
 
 

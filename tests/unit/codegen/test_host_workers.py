@@ -60,7 +60,7 @@ class Run:
         values: dict[str, Any] = {"kept": self.records, "base": 0, "rows": self.rows}
         own = {
             "schedule": self.schedule.words, "control": self.control,
-            "epoch": self.epoch, "patience": spin_limit,
+            "epoch": self.epoch, "spin_limit": spin_limit,
         }  # fmt: skip
         stage = self.plan.stage
         for param, source in zip(stage.kernel.params, stage.sources, strict=True):

@@ -82,8 +82,8 @@ def test_looks_that_were_early_are_no_contradiction(
     backend: Backend, monkeypatch: pytest.MonkeyPatch, apart: int, function: str
 ) -> None:
     """A count is 0.4 ns: 96 ns early, or 104 apart."""
-    looks = [(0.0, 0), (1000.0, 2500), (2000.0, 5000)]
-    monkeypatch.setattr(calibration, "_pairs", lambda backend: looks)
+    reads = [(0.0, 0), (1000.0, 2500), (2000.0, 5000)]
+    monkeypatch.setattr(calibration, "_pairs", lambda backend: reads)
     exchange = calibration._Exchange(300.0, apart)
     monkeypatch.setattr(calibration, "_exchange", lambda backend, clock: exchange)
     clock = calibrate(backend)
@@ -95,7 +95,7 @@ def test_looks_that_were_early_are_no_contradiction(
 def test_messages_are_exchanged_until_one_is_answered_soon(
     backend: Backend, monkeypatch: pytest.MonkeyPatch, close_at: int | None, bound: int
 ) -> None:
-    """On a busy machine two workers seldom run at once."""
+    """On a busy machine two workers rarely run at once."""
     exchanges = []
 
     def exchange(backend: Backend, kernel: object, words: int, groups: int) -> np.ndarray:

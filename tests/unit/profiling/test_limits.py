@@ -156,7 +156,7 @@ def worth_if(spent: int, groups: int, record_ns: float) -> int:
 
 def test_short_work_groups_need_not_all_record() -> None:
     assert worth_if(1_000_000, 100_000, 30) == 1
-    assert worth_if(1_000, 100_000, 30) == 16  # two looks, 60 of 1000; 60 / 16 is below 0.4 %
+    assert worth_if(1_000, 100_000, 30) == 16  # two clock reads, 60 of 1000; 60 / 16 is below 0.4 %
     assert worth_if(1_000, 100_000, 0) == 1
     assert worth_if(1, 1024, 30) == 4, "some record in any case"
     assert worth_if(1, 200, 30) == 1

@@ -207,7 +207,7 @@ def test_stages_end_at_barriers(sycl_queue: fq.FusionQueue) -> None:
     }
     copy, flip = by_name["0: copy_tile"], by_name["1: flip_tile"]
     barrier = by_name["barrier before 1: flip_tile"]
-    # One look at the clock ends one and begins the next.
+    # One clock read ends one and begins the next.
     assert (copy["end"] == barrier["start"]).all()
     assert (barrier["end"] == flip["start"]).all()
     (comparison,) = p.comparisons

@@ -15,7 +15,7 @@ from fusionq.backends.registry import backend_for, default_backend, list_devices
 from fusionq.backends.sycl import queue_pool
 from fusionq.backends.sycl.backend import SyclBackend
 from fusionq.backends.sycl.build_log import build_log
-from fusionq.backends.sycl.memory import HUGE_PAGE
+from fusionq.backends.sycl.usm import HUGE_PAGE
 from fusionq.base.errors import ArgumentError, DeviceError
 from fusionq.base.target import LaunchShape
 from fusionq.codegen.launch_shape import launch_shape

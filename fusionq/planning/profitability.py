@@ -13,7 +13,7 @@ from fusionq.base.target import Target
 from fusionq.planning.members import Members
 
 
-def too_slow(
+def unprofitable(
     members: Members, space: ItemSpace, target: Target, validity: ListValidity
 ) -> str | None:
     """Why one kernel over ``space`` would be slower than launches; None if there is no reason to
