@@ -12,9 +12,10 @@ from hypothesis import given
 import fusionq as fq
 from fusionq.ir.types import FLOAT16
 from tests.property.kernel_expressions import DTYPES, Features
+from tests.property.list_runs import check_fused, unfused
 from tests.property.programs import Program, programs
 from tests.property.running import assert_identical, examples
-from tests.property.test_programs import PROMOTE, check_fused, unfused
+from tests.property.test_programs import PROMOTE
 
 pytest.importorskip("numba_dpex", exc_type=ModuleNotFoundError)
 

@@ -16,9 +16,9 @@ from fusionq.backends.reference.order import Order
 from fusionq.base.options import Barriers, Promote
 from tests.property.group_programs import group_programs
 from tests.property.kernel_expressions import Features
+from tests.property.list_runs import check_fused, unfused
 from tests.property.programs import Program
 from tests.property.running import assert_identical, examples, needs_device
-from tests.property.test_programs import check_fused, unfused
 
 EXACT = Features(statements=3, transcendental=False)
 PROMOTE: st.SearchStrategy[Promote] = st.sampled_from(["flagged", "internal", "internal", "none"])

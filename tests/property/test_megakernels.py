@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import random
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import pytest
@@ -14,53 +11,20 @@ from hypothesis import assume, event, given
 from hypothesis import strategies as st
 
 import fusionq as fq
-from fusionq.backends.base import Binding
-from fusionq.base.target import Target
 from fusionq.frontend.kernel import KernelFunction
-from fusionq.ir.nodes import Kernel
-from fusionq.megakernel import launch, schedule
-from fusionq.megakernel.tiling import Assignment, Tiling
 from fusionq.submission.run import PreparedRun
 from tests.property.kernel_expressions import Features
+from tests.property.list_runs import made, submit, unfused
 from tests.property.programs import Program, programs
 from tests.property.running import assert_identical, examples, needs_device
 from tests.property.stage_programs import stage_programs
-from tests.property.test_programs import made, submit, unfused
+from tests.property.tilings import random_tilings
 
 EXACT = Features(statements=3, transcendental=False)
 SEEDS = st.integers(0, 1 << 30)
-ASSIGNMENTS: tuple[Assignment, ...] = ("stages", "turns", "tickets")
 REPLAYS = 3
-WORKERS = (1, 2, 2, 3, 4, 5, 8, 17)
 PLANS, LAUNCHES = 20, 50
 """For each list of the long run: ways to cut and deal it out, and launches of each."""
-
-
-@contextmanager
-def random_tilings(seed: int) -> Iterator[None]:
-    """Persistent kernels that are prepared inside have random tiles, blocks, assignments and
-    numbers of workers."""
-    generator = random.Random(seed)
-
-    def choose(extents: Sequence[tuple[int, ...]], *_: object) -> Tiling:
-        tiles = tuple(
-            tuple(generator.choice([1, 2, 3, 5, 16, n, max(n // 2, 1)]) for n in extent)
-            for extent in extents
-        )
-        block = generator.choice([1, 2, len(extents)])
-        return Tiling(tiles, block, generator.choice(ASSIGNMENTS))
-
-    def scheduled(
-        kernel: Kernel, bindings: Mapping[str, Binding], target: Target
-    ) -> schedule.Schedule:
-        workers = replace(target, resident_workers=generator.choice(WORKERS))
-        return schedule_for(kernel, bindings, workers)
-
-    schedule_for = launch.schedule_for
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(schedule, "choose_tiling", choose)
-        patch.setattr(launch, "schedule_for", scheduled)
-        yield
 
 
 def check(program: Program, target: str | None, seed: int) -> None:
