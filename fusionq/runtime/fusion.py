@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING
 
@@ -63,11 +62,12 @@ def fusion(
             f"{user_span()}: fusion() takes a FusionQueue, not {type(queue).__name__}; write "
             "`with fusion(queue) as f:`"
         )
-    options = (strategy, barriers, require, promote, fp, tune, check)
     try:
-        return Fusion(queue, checked_options(*options))
+        options = checked_options(strategy, barriers, require, promote, fp, tune, check)
+        return Fusion(queue, options)
     except TypeError:  # an option that has no hash, and so is none of the choices
-        return Fusion(queue, options_from(dict(zip(FusionOptions._fields, options, strict=True))))
+        values = (strategy, barriers, require, promote, fp, tune, check)
+        return Fusion(queue, options_from(dict(zip(FusionOptions._fields, values, strict=True))))
 
 
 class Fusion(NotCopied):
@@ -81,8 +81,8 @@ class Fusion(NotCopied):
         """The user's queue, which lives at least as long as the block."""
         self._options = options
         self._list: SubmissionList | None = None
-        self._call: tuple[Sequence[object], Sequence[object]] = (), ()
-        """The list's memory, and what of it is foreign, for replays."""
+        self._call: CallArguments | None = None
+        """The list's memory and scalars, for replays."""
         self._event: Event | None = None
 
     def __enter__(self) -> Fusion:
@@ -115,8 +115,11 @@ class Fusion(NotCopied):
     def _take_over(self, ended: SubmissionList) -> None:
         """The list's memory is the fusion's, which can be replayed; events keep none."""
         self._handle = None
-        self._call = ended.memory, ended.foreign
-        ended.let_go()
+        self._call = call = CallArguments()
+        call.memory = ended.memory
+        call.foreign = ended.foreign
+        call.values = ended.values
+        ended.memory = ended.foreign = ended.depends = ()
 
     @property
     def event(self) -> Event:
@@ -151,14 +154,16 @@ class Fusion(NotCopied):
         FusionStateError inside the block and on a closed queue; ArgumentError for a name or value
         that does not fit.
         """
-        ended = self._list
-        if ended is None or not ended.ended:
+        ended, call = self._list, self._call
+        if ended is None or not ended.ended or call is None:
             raise FusionStateError(
                 f"{user_span()}: replay belongs behind the `with fusion(queue)` block, which runs "
                 "the list for the first time"
             )
-        values = _changed_values(ended, changed) if changed else ended.values
-        return self._queue.replay(ended, CallArguments(*self._call, values))
+        if changed:
+            values = _changed_values(ended, changed)
+            call = CallArguments.of(call.memory, call.foreign, values)
+        return self._queue.replay(ended, call)
 
 
 def _changed_values(ended: SubmissionList, changed: dict[str, ScalarValue]) -> list[ScalarValue]:

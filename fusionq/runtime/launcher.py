@@ -52,13 +52,11 @@ class Launcher:
         cache = self.cache
         if cache.stale:
             cache.drop_stale()
-        if self.profiler is not None:
+        if self.profiler is not None and pending.entries:
             self._bring(pending.memory)
-        run = (
-            cache.runs.get((options, *pending.entries))
-            if self.profiler is None or not pending.entries
-            else self.profiler.run_for(pending, options)
-        )
+            run: PreparedRun | None = self.profiler.run_for(pending, options)
+        else:
+            run = cache.runs.get((options, *pending.entries))
         if run is None or (pending.values and not run.rebind(pending.values, pending.submissions)):
             run = self._prepare(pending, options)
             pending.cache, pending.timings = run.cache, run.timings

@@ -119,5 +119,5 @@ def _steps(place: int, pending: SubmissionList) -> Iterator[_Step]:
         foreign = [held for held in memory if not isinstance(held, Storage)]
         values = pending.values[value : value + entry.scalars]
         value += entry.scalars
-        call = CallArguments(memory, foreign, values)
+        call = CallArguments.of(memory, foreign, values)
         yield _Step(number, place, entry, call, tuple(uses.get(position, ())))

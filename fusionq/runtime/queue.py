@@ -30,6 +30,9 @@ if TYPE_CHECKING:
     from fusionq.frontend.kernel import KernelFunction
     from fusionq.report.report import Report
 
+new_event = object.__new__
+"""Makes an Event without its constructor, which would take longer than recording a submission."""
+
 RangeLike = int | tuple[int, ...] | Range | NdRange
 ArrayLike = Buffer | np.ndarray[Any, Any]
 
@@ -125,7 +128,9 @@ class FusionQueue(NotCopied):
         key: list[object] = [kernel, space]
         memory: list[object] = []
         values: list[ScalarValue] = []
-        call = CallArguments(memory, (), values)
+        call = CallArguments()
+        call.memory = memory
+        call.values = values
         for arg in args:
             if type(arg) is Buffer:
                 key.append(arg._token)
@@ -153,7 +158,11 @@ class FusionQueue(NotCopied):
                 if QUEUES:
                     state.end_lists_before(SubmissionList.of([entry], call))
                 return Event(state.launcher.run_single(entry, call))
-            return Event(None, pending, pending.add(entry, call, number))
+            event = new_event(Event)
+            event._device_event = None
+            event._list = pending
+            event._index = pending.add(entry, call, number)
+            return event
 
     # ----------------------------------------------------------------------------- fusion
     def start_fusion(self) -> None:

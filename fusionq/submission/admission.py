@@ -139,7 +139,7 @@ def _values(submission: Submission) -> list[ScalarValue]:
 def check_again(entry: KnownSubmission, values: Sequence[ScalarValue]) -> None:
     """Check a known submission with integer ``values`` that it has not been seen with; raises as
     ``admit`` does."""
-    (submission,) = SubmissionList.of([entry], CallArguments((), (), values)).submissions()
+    (submission,) = SubmissionList.of([entry], CallArguments.of((), (), values)).submissions()
     span = user_span()
     with _told_where(span):
         if not _holds(entry, submission, values):

@@ -163,8 +163,12 @@ class SubmissionList:
         self, run: PreparedRun, options: FusionOptions, events: Sequence[DeviceEvent | None]
     ) -> None:
         """The list has been launched, as ``run``; ``events`` are its stages'."""
-        self.run, self.options, self.events = run, options, events
-        self.release()
+        self.run = run
+        self.options = options
+        self.events = events
+        self.ended = True
+        if not self.is_kept:
+            self.let_go()
 
     def end_unfused(self, reason: str) -> None:
         """Each submission has been launched by itself, for ``reason``."""

@@ -29,21 +29,26 @@ class CallArguments:
     ``memory``: for each array argument its Storage, or the foreign array itself, which this keeps
     alive; ``foreign`` are the latter.  ``values``: the scalar arguments.  ``depends``: the events
     of others to wait for.
+
+    ``submit`` makes one each time, and sets what there is; a constructor would cost it more.
     """
 
-    __slots__ = ("depends", "foreign", "memory", "values")
+    memory: Sequence[object] = ()
+    foreign: Sequence[object] = ()
+    values: Sequence[ScalarValue] = ()
+    depends: Sequence[DeviceEvent] = ()
 
-    def __init__(
-        self,
+    @classmethod
+    def of(
+        cls,
         memory: Sequence[object],
         foreign: Sequence[object],
         values: Sequence[ScalarValue],
-        depends: Sequence[DeviceEvent] = (),
-    ) -> None:
-        self.memory = memory
-        self.foreign = foreign
-        self.values = values
-        self.depends = depends
+    ) -> CallArguments:
+        """Those of memory and scalars that are known."""
+        call = cls()
+        call.memory, call.foreign, call.values = memory, foreign, values
+        return call
 
 
 def selection(positions: Sequence[int], length: int) -> Callable[[Sequence[Any]], Sequence[Any]]:
