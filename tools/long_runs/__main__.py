@@ -1,6 +1,7 @@
 """Runs of hours that look for what no test has found.
 
     python -m tools.long_runs lists --cases 20000 --directory long
+    python -m tools.long_runs frontend --seconds 3600 --directory long
 
 The same command again goes on where it was left, and ends at once where nothing is left to do.
 Findings are printed with the case's source.
@@ -15,7 +16,7 @@ from pathlib import Path
 
 from tools.long_runs.pieces import Run
 
-COMMANDS = ("lists",)
+COMMANDS = ("lists", "frontend")
 """Modules beside this one; each one's ``run`` does one piece."""
 
 
@@ -29,6 +30,7 @@ def main() -> int:
     parser.add_argument("--cases", type=int, default=1 << 60, help="end after so many")
     parser.add_argument("--seconds", type=float, default=float("inf"), help="end after so long")
     parser.add_argument("--seed", type=int, default=0, help="another has other cases")
+    parser.add_argument("--jobs", type=int, default=1, help="pieces at once")
     parser.add_argument("--busy", type=int, default=0, help="processes that compute beside it")
     parser.add_argument(
         "--case-seconds", type=float, default=600, help="a case that takes longer is a finding"
@@ -43,7 +45,7 @@ def main() -> int:
     arguments = ["--seed", str(given.seed), "--busy", str(given.busy)]
     run = Run(
         given.command, given.directory.resolve(), given.cases, given.seconds, given.case_seconds,
-        arguments,
+        given.jobs, arguments,
     )  # fmt: skip
     return run.go()
 

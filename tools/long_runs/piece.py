@@ -22,7 +22,7 @@ class Piece:
         self.command = command
         self.result = PieceResult(number)
         self.seed = seed * 1_000_003 + number
-        self._case = directory / f"{command}.case"
+        self._case = directory / f"{command}-{number}.case"
         self._directory = directory
 
     def begin(self, case: object) -> None:

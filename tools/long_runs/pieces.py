@@ -1,8 +1,8 @@
 """A long run in pieces: each in a process of its own, resumed where it was left, bounded in time.
 
-A process writes the case that it is about to run to ``COMMAND.case``: what a process that dies, or
-never ends, has left there is the finding.  The result of piece N is ``COMMAND-N.json``: counts by
-name, and findings.
+The process of piece N writes the case that it is about to run to ``COMMAND-N.case``: what a process
+that dies, or never ends, has left there is the finding.  The result is ``COMMAND-N.json``: counts
+by name, and findings.
 """
 
 from __future__ import annotations
@@ -12,9 +12,12 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field
+from itertools import count
 from pathlib import Path
+from threading import Lock
 
 POLL_SECONDS = 0.5
 ROOT = Path(__file__).resolve().parents[2]
@@ -59,7 +62,7 @@ class Run:
     """A run's settings; ``arguments`` go to each piece's process as they are.
 
     It ends after ``cases`` cases or ``seconds``, whichever is first; a case that takes more than
-    ``case_seconds`` is a finding.
+    ``case_seconds`` is a finding.  ``jobs``: how many pieces at once.
     """
 
     command: str
@@ -67,6 +70,7 @@ class Run:
     cases: int
     seconds: float
     case_seconds: float
+    jobs: int
     arguments: Sequence[str]
 
     def go(self) -> int:
@@ -74,22 +78,32 @@ class Run:
         self.directory.mkdir(parents=True, exist_ok=True)
         start = time.monotonic()
         done = {result.piece: result for result in results(self.directory, self.command)}
-        piece = 0
-        while sum(r.cases for r in done.values()) < self.cases and (
-            time.monotonic() - start < self.seconds
-        ):
-            if piece not in done:
-                done[piece] = self._piece(piece)
-                self._tell(done[piece], done.values())
-            piece += 1
+        missing = (piece for piece in count() if piece not in done)
+        lock = Lock()
+
+        def work() -> None:
+            while True:
+                with lock:
+                    enough = sum(r.cases for r in done.values()) >= self.cases
+                    if enough or time.monotonic() - start > self.seconds:
+                        return
+                    piece = next(missing)
+                result = self._piece(piece)
+                with lock:
+                    done[piece] = result
+                    self._tell(result, done.values())
+
+        with ThreadPoolExecutor(self.jobs) as pool:
+            for worker in [pool.submit(work) for _ in range(self.jobs)]:
+                worker.result()
         total = _total(done.values())
         print(json.dumps({**total, "seconds": round(time.monotonic() - start)}))
         return 1 if any(result.findings for result in done.values()) else 0
 
     def _piece(self, piece: int) -> PieceResult:
-        case = self.directory / f"{self.command}.case"
+        case = self.directory / f"{self.command}-{piece}.case"
         case.write_text("(nothing was begun)", encoding="utf-8")
-        said = self.directory / f"{self.command}.stderr"
+        said = self.directory / case.with_suffix(".stderr")
         with said.open("w", encoding="utf-8") as stderr:
             process = subprocess.Popen(
                 [sys.executable, "-m", "tools.long_runs", self.command, "--piece", str(piece),
@@ -116,9 +130,11 @@ class Run:
             last = said.read_text(encoding="utf-8", errors="replace")[-4000:]
             found = Finding(f"{error}\n{last}", case.read_text(encoding="utf-8"))
             PieceResult(piece, 1, Counter(), [found]).write(self.directory, self.command)
+        case.unlink()
+        said.unlink()
         return next(r for r in results(self.directory, self.command) if r.piece == piece)
 
-    def _tell(self, result: PieceResult, done: Sequence[PieceResult]) -> None:
+    def _tell(self, result: PieceResult, done: Collection[PieceResult]) -> None:
         for finding in result.findings:
             print(f"--- piece {result.piece}\n{finding.case}\n{finding.error}")
         cases = sum(r.cases for r in done)
@@ -130,7 +146,7 @@ class Run:
         )
 
 
-def _total(done: Sequence[PieceResult]) -> dict[str, object]:
+def _total(done: Collection[PieceResult]) -> dict[str, object]:
     counts: Counter[str] = Counter()
     for result in done:
         counts.update(result.counts)
