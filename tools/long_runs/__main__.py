@@ -1,7 +1,9 @@
 """Runs of hours that look for what no test has found.
 
     python -m tools.long_runs lists --cases 20000 --directory long
+    python -m tools.long_runs launches --cases 1000000 --busy 4 --directory long
     python -m tools.long_runs frontend --seconds 3600 --directory long
+    python -m tools.long_runs cache --seconds 3600 --directory long
 
 The same command again goes on where it was left, and ends at once where nothing is left to do.
 Findings are printed with the case's source.
@@ -16,7 +18,7 @@ from pathlib import Path
 
 from tools.long_runs.pieces import Run
 
-COMMANDS = ("lists", "frontend")
+COMMANDS = ("lists", "launches", "frontend", "cache")
 """Modules beside this one; each one's ``run`` does one piece."""
 
 
@@ -54,7 +56,7 @@ def _piece(given: argparse.Namespace) -> int:
     from tools.long_runs.piece import Piece
 
     piece = Piece(given.command, given.piece, given.directory, given.seed)
-    importlib.import_module(f"tools.long_runs.{given.command}").run(piece)
+    importlib.import_module(f"tools.long_runs.{given.command}").run(piece, given.busy)
     piece.end()
     return 0
 

@@ -14,7 +14,7 @@ LISTS = 100
 """In one piece."""
 
 
-def run(piece: Piece) -> None:
+def run(piece: Piece, busy: int) -> None:
     """Lists of one generator on one device; every third piece's is the SYCL device."""
     number = piece.result.piece
     generator = tuple(GENERATORS)[number // 3 % len(GENERATORS)]

@@ -20,6 +20,7 @@ from pathlib import Path
 from threading import Lock
 
 POLL_SECONDS = 0.5
+MOST_FINDINGS = 20
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -84,8 +85,7 @@ class Run:
         def work() -> None:
             while True:
                 with lock:
-                    enough = sum(r.cases for r in done.values()) >= self.cases
-                    if enough or time.monotonic() - start > self.seconds:
+                    if self._is_done(done.values()) or time.monotonic() - start > self.seconds:
                         return
                     piece = next(missing)
                 result = self._piece(piece)
@@ -99,6 +99,11 @@ class Run:
         total = _total(done.values())
         print(json.dumps({**total, "seconds": round(time.monotonic() - start)}))
         return 1 if any(result.findings for result in done.values()) else 0
+
+    def _is_done(self, done: Collection[PieceResult]) -> bool:
+        """Whether there are enough cases, or more findings than anybody wants to read."""
+        findings = sum(len(result.findings) for result in done)
+        return sum(result.cases for result in done) >= self.cases or findings > MOST_FINDINGS
 
     def _piece(self, piece: int) -> PieceResult:
         case = self.directory / f"{self.command}-{piece}.case"
