@@ -82,6 +82,7 @@ class SharedArray:
     dtype: ScalarType
     ndim: int
     methods: tuple[str, ...]
+    written: bool = True
 
 
 GroupParameter = Parameter | TileArray | LocalTile | SharedArray

@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
 from hypothesis import strategies as st
 
 from fusionq.language.local_memory import LocalAccessor
@@ -26,7 +25,13 @@ from tests.property.group_kernels import (
     random_tile_array,
 )
 from tests.property.kernel_expressions import Draw, Features
-from tests.property.kernel_parameters import Axis, GatherArray, RandomKernel, ScalarParameter
+from tests.property.kernel_parameters import (
+    Axis,
+    GatherArray,
+    ItemArray,
+    RandomKernel,
+    ScalarParameter,
+)
 from tests.property.launches import (
     Scalar,
     random_data,
@@ -40,6 +45,7 @@ from tests.property.programs import (
     ProgramDraw,
     SubmissionSpec,
     View,
+    addresses_of,
 )
 
 LOCALS = (
@@ -74,6 +80,8 @@ class GroupProgramDraw(ProgramDraw):
             dim = self._draw(st.integers(0, self._ndim - 1))
             shape[dim] = max(shape[dim] + self._draw(st.sampled_from((1, -1, 2, -2))), 1)
         dtype = self._draw(st.sampled_from(self._features.dtypes))
+        if self._buffers and self._chance(10) and self._alias(shape, dtype):
+            return
         data = random_data(shape, dtype, self._draw(st.integers(0, 50)))
         self._buffers.append(BufferSpec(data, self._draw(st.sampled_from(FLAGS))))
 
@@ -118,7 +126,7 @@ class GroupProgramDraw(ProgramDraw):
         range_ = self._nd_range()
         parameters: list[GroupParameter] = []
         arguments: list[View | Scalar | LocalAccessor] = []
-        accepted: list[tuple[int, bool, set[int]]] = []
+        accepted: list[tuple[bool, set[int]]] = []
         for number in range(self._draw(st.integers(2, 5))):
             kinds = ("local", "shared", *self.kinds)
             kind = "written" if number == 0 else self._draw(st.sampled_from(kinds))
@@ -135,7 +143,7 @@ class GroupProgramDraw(ProgramDraw):
                 continue
             view = self._view(range(len(self._buffers)))
             parameter = self._array(kind, number, view, range_)
-            if parameter is not None and self._accept(accepted, parameter, view):
+            if parameter is not None and accept_apart(self._buffers, accepted, parameter, view):
                 parameters.append(parameter)
                 arguments.append(view)
         writer = GroupKernelWriter(
@@ -159,27 +167,11 @@ class GroupProgramDraw(ProgramDraw):
             self._draw, f"a{number}", spec.dtype, shape, range_, kind != "read"
         )
 
-    def _accept(
-        self, accepted: list[tuple[int, bool, set[int]]], parameter: GroupParameter, view: View
-    ) -> bool:
-        """Add an argument; False if it shares elements with another, and one of them changes."""
-        data = self._buffers[view.buffer].data
-        numbers = np.arange(data.size).reshape(data.shape)[view.slices]
-        written = isinstance(parameter, SharedArray) or (
-            isinstance(parameter, TileArray) and parameter.written
-        )
-        elements = set(numbers.ravel().tolist())
-        for buffer, also_written, others in accepted:
-            if buffer == view.buffer and (written or also_written) and elements & others:
-                return False
-        accepted.append((view.buffer, written, elements))
-        return True
-
     def _repeated(self, earlier: SubmissionSpec) -> SubmissionSpec | None:
         if not isinstance(earlier.range, NdRange):
             return super()._repeated(earlier)
         arguments: list[Any] = []
-        accepted: list[tuple[int, bool, set[int]]] = []
+        accepted: list[tuple[bool, set[int]]] = []
         for parameter, argument in zip(earlier.kernel.parameters, earlier.arguments, strict=True):
             if isinstance(parameter, ScalarParameter):
                 argument = random_scalar(self._draw, parameter.type)
@@ -188,10 +180,33 @@ class GroupProgramDraw(ProgramDraw):
                     [n for n, b in enumerate(self._buffers) if b.dtype == parameter.dtype]
                 )
                 shape = self._buffers[argument.buffer].data[argument.slices].shape
-                if 0 in shape or not self._accept(accepted, parameter, argument):
+                if 0 in shape or not accept_apart(self._buffers, accepted, parameter, argument):
                     return None
             arguments.append(argument)
         return SubmissionSpec(earlier.kernel, earlier.range, tuple(arguments))
+
+
+def accept_apart(
+    buffers: Sequence[BufferSpec],
+    accepted: list[tuple[bool, set[int]]],
+    parameter: GroupParameter,
+    view: View,
+) -> bool:
+    """Add an argument to those that are ``accepted`` (written or not, bytes); False if it shares
+    memory with another, and one of them changes."""
+    data = buffers[view.buffer].data[view.slices]
+    written = isinstance(parameter, SharedArray) or (
+        isinstance(parameter, (TileArray, ItemArray)) and parameter.written
+    )
+    touched = {
+        address + byte
+        for address in addresses_of(data).ravel().tolist()
+        for byte in range(data.itemsize)
+    }
+    if any((written or also) and touched & others for also, others in accepted):
+        return False
+    accepted.append((written, touched))
+    return True
 
 
 def _times(groups: Sequence[int], local: Sequence[int]) -> tuple[int, ...]:

@@ -49,6 +49,57 @@ class Axis:
         index = self.scale * ids[self.dim] + self.offset
         return extent - 1 - index if self.reverse else index
 
+    def values(self, ids: Sequence[int], extent: int) -> Sequence[int]:
+        """The indices of the item's elements."""
+        return [self.value(ids, extent)]
+
+
+@dataclass(frozen=True)
+class ShiftedAxis(Axis):
+    """``id + shift``, with a scalar of the kernel."""
+
+    def text(self, extent: str) -> str:
+        return f"{'ijk'[self.dim]} + shift"
+
+    def values(self, ids: Sequence[int], extent: int) -> Sequence[int]:
+        """Any, since only the scalar's value says."""
+        return range(extent)
+
+
+@dataclass(frozen=True)
+class LoopAxis(Axis):
+    """The variable ``t`` of a loop: ``width`` neighbouring indices of each item, or every
+    ``width``-th one of the first ``width`` items."""
+
+    width: int = 2
+    blocks: bool = True
+
+    def text(self, extent: str) -> str:
+        return "t"
+
+    @property
+    def first(self) -> str:
+        """The first index of an item."""
+        return f"{'ijk'[self.dim]} * {self.width}" if self.blocks else "ijk"[self.dim]
+
+    @property
+    def step(self) -> int:
+        """From an index of an item to its next."""
+        return 1 if self.blocks else self.width
+
+    def loop(self, extent: str) -> str:
+        """The range of the loop."""
+        i, w = "ijk"[self.dim], self.width
+        if self.blocks:
+            return f"range({i} * {w}, min({i} * {w} + {w}, {extent}))"
+        return f"range({i} if {i} < {w} else {extent}, {extent}, {w})"
+
+    def values(self, ids: Sequence[int], extent: int) -> Sequence[int]:
+        i, w = ids[self.dim], self.width
+        if self.blocks:
+            return range(i * w, min(i * w + w, extent))
+        return range(i if i < w else extent, extent, w)
+
 
 @dataclass(frozen=True)
 class ItemArray:
@@ -70,8 +121,7 @@ class ItemArray:
         """The indices inside ``shape`` that the work-item ``ids`` may access."""
         ranges = []
         for axis, extent in zip(self.axes, shape, strict=True):
-            index = None if axis is None else axis.value(ids, extent)
-            own = range(extent) if index is None else [index]
+            own = range(extent) if axis is None else axis.values(ids, extent)
             ranges.append([i for i in own if 0 <= i < extent])
         return product(*ranges)
 

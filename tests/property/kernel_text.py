@@ -248,21 +248,34 @@ class KernelWriter(Expressions):
         self._whole_dimensions(scope, self.choose(arrays))
 
     def _whole_dimensions(self, scope: Scope, array: ItemArray) -> None:
-        """A loop over all elements that the item owns of an array."""
+        """A loop over all elements that the item owns of an array; in some an element may depend
+        on the one before it."""
         inner = replace(scope.inner(), in_loop=True)
-        outer_pad, indices = self._pad, []
+        outer_pad, indices, before = self._pad, [], []
         for d, axis in enumerate(array.axes):
             extent = f"{array.name}.shape[{d}]"
             if axis is not None:
                 indices.append(axis.text(extent))
+                before.append(indices[-1])
                 continue
             name = self._fresh("n")
-            self.line(f"for {name} in range({extent}):")
+            bounds, neighbour = self.choose(
+                (
+                    (extent, name), (extent, name), (f"1, {extent}", f"{name} - 1"),
+                    (f"{extent} - 1, -1, -1", name), (f"{extent} - 2, -1, -1", f"{name} + 1"),
+                    (f"0, {extent}, 2", name),
+                )
+            )  # fmt: skip
+            self.line(f"for {name} in range({bounds}):")
             self._pad += "    "
             inner.numbers.append(name)
             indices.append(name)
+            before.append(neighbour)
         element = f"{array.name}[{', '.join(indices)}]"
         inner.elements.append((element, array.dtype, array.written))
+        if before != indices:
+            neighbour = f"{array.name}[{', '.join(before)}]"
+            inner.elements.append((neighbour, array.dtype, array.written))
         self.body(inner, 2)
         if array.written:
             self.line(f"{element} = {self._summary(array.dtype, inner)}")

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
+from math import prod
 from typing import Any, Literal
 
 import numpy as np
@@ -19,6 +20,7 @@ from fusionq.backends.reference.order import Order
 from fusionq.ir.types import ScalarType, scalar_type
 from fusionq.language.local_memory import LocalAccessor
 from fusionq.language.ranges import NdRange, Range
+from tests.property.group_accesses import SharedArray
 from tests.property.kernel_expressions import Draw, Features
 from tests.property.kernel_parameters import (
     Axis,
@@ -45,15 +47,21 @@ from tests.property.launches import (
 )
 
 Flag = Literal["none", "private", "internal", "local"]
+Holder = Literal["buffer", "array", "adopted"]
+"""A Buffer with memory of its own, a NumPy array, or a Buffer around one."""
 FLAGS: tuple[Flag, ...] = ("none", "none", "none", "private", "private", "internal", "local")
 
 
 @dataclass(frozen=True)
 class BufferSpec:
-    """A buffer's first contents, and what the user says of its last ones."""
+    """A buffer's first contents, and what the user says of its last ones.
+
+    ``data`` may be a view of another buffer's, if none of the two has memory of its own.
+    """
 
     data: Array
     flag: Flag = "none"
+    holder: Holder = "buffer"
 
     @property
     def dtype(self) -> ScalarType:
@@ -86,10 +94,25 @@ class Program:
     buffers: tuple[BufferSpec, ...]
     submissions: tuple[SubmissionSpec, ...]
 
+    def contents(self) -> list[Array]:
+        """A copy of all buffers' first contents, which share memory as the buffers do."""
+        roots = {id(root_of(buffer.data)): root_of(buffer.data) for buffer in self.buffers}
+        copies = {key: root.copy() for key, root in roots.items()}
+        return [
+            np.ndarray(
+                buffer.data.shape,
+                buffer.data.dtype,
+                copies[id(root)],
+                address_of(buffer.data) - address_of(root),
+            )
+            for buffer in self.buffers
+            for root in (root_of(buffer.data),)
+        ]
+
     def run_python(self, order: Order = "natural", seed: int = 0) -> list[Array]:
         """All buffers' contents after the Python functions themselves have run, each with its
         work-items in ``order``."""
-        contents = [buffer.data.copy() for buffer in self.buffers]
+        contents = self.contents()
         for submission in self.submissions:
             arguments = [
                 contents[a.buffer][a.slices] if isinstance(a, View) else a
@@ -99,7 +122,12 @@ class Program:
         return contents
 
     def __repr__(self) -> str:
-        lines = [f"buffer {n} ({b.flag}): {b.data!r}" for n, b in enumerate(self.buffers)]
+        lines = [
+            f"buffer {n} ({b.flag}, {b.holder}): {b.data!r}"
+            + (f" at {address_of(b.data) - address_of(root_of(b.data))} of {root_of(b.data)!r}"
+               if b.data is not root_of(b.data) else "")
+            for n, b in enumerate(self.buffers)
+        ]  # fmt: skip
         for number, submission in enumerate(self.submissions):
             lines.append(f"# submission {number} over {submission.range!r}")
             names = [p.name for p in submission.kernel.parameters]
@@ -114,41 +142,70 @@ class Program:
 
 # ----------------------------------------------------------------------------- hazards
 class Touched:
-    """Which work-items may touch which elements of which buffer, in one submission."""
+    """Which work-items may touch which memory, in one submission."""
 
     def __init__(self, buffers: Sequence[BufferSpec], extents: Sequence[int]) -> None:
         self._buffers = buffers
+        self._unit = min((buffer.data.itemsize for buffer in buffers), default=1)
         self._items = list(product(*map(range, extents)))
-        self._accepted: list[tuple[int, bool, dict[int, object]]] = []
+        self._accepted: list[tuple[bool, dict[int, object]]] = []
 
-    def accept(self, parameter: ItemArray | GatherArray, view: View) -> bool:
+    def accept(self, parameter: ItemArray | GatherArray | SharedArray, view: View) -> bool:
         """Add an argument; False, and nothing done, if it would race with those before it."""
-        written = isinstance(parameter, ItemArray) and parameter.written
+        written = not isinstance(parameter, GatherArray) and parameter.written
         owners = dict(self._owners(parameter, view))
-        for buffer, also_written, others in self._accepted:
-            if buffer == view.buffer and (written or also_written):
-                for element in owners.keys() & others.keys():
-                    if owners[element] is None or owners[element] != others[element]:
+        for also_written, others in self._accepted:
+            if written or also_written:
+                for place in owners.keys() & others.keys():
+                    if owners[place] is None or owners[place] != others[place]:
                         return False
-        self._accepted.append((view.buffer, written, owners))
+        self._accepted.append((written, owners))
         return True
 
     def _owners(
-        self, parameter: ItemArray | GatherArray, view: View
+        self, parameter: ItemArray | GatherArray | SharedArray, view: View
     ) -> Iterator[tuple[int, object]]:
-        """Elements, numbered within the buffer, and the item that may touch each, None for
-        several items."""
-        data = self._buffers[view.buffer].data
-        numbers = np.arange(data.size).reshape(data.shape)[view.slices]
-        if isinstance(parameter, GatherArray):
-            yield from ((int(n), None) for n in numbers.flat)
+        """Addresses, in units that divide the elements of all buffers, and the item that may touch
+        each, None for several items."""
+        data = self._buffers[view.buffer].data[view.slices]
+        places = addresses_of(data)
+        width = data.itemsize // self._unit
+        if not isinstance(parameter, ItemArray):
+            for address in places.flat:
+                first = int(address) // self._unit
+                yield from ((n, None) for n in range(first, first + width))
             return
         owners: dict[int, object] = {}
         for ids in self._items:
-            for index in parameter.elements(ids, numbers.shape):
-                number = int(numbers[index])
-                owners[number] = ids if owners.get(number, ids) == ids else None
-        yield from owners.items()
+            for index in parameter.elements(ids, places.shape):
+                address = int(places[index])
+                owners[address] = ids if owners.get(address, ids) == ids else None
+        for address, owner in owners.items():
+            first = address // self._unit
+            yield from ((n, owner) for n in range(first, first + width))
+
+
+def root_of(data: Array) -> Array:
+    """The array whose memory ``data`` shows."""
+    while isinstance(data.base, np.ndarray):
+        data = data.base
+    return data
+
+
+def address_of(data: Array) -> int:
+    """Of the element [0, …]."""
+    address: int = data.__array_interface__["data"][0]
+    return address
+
+
+def addresses_of(data: Array) -> Array:
+    """The address of each element."""
+    found = np.full(data.shape, address_of(data), np.int64)
+    for dim, stride in enumerate(data.strides):
+        along = [1] * data.ndim
+        along[dim] = -1
+        found += (np.arange(data.shape[dim]) * stride).reshape(along)
+    return found
 
 
 # ---------------------------------------------------------------------------- strategy
@@ -188,8 +245,34 @@ class ProgramDraw:
         axes = random_axes(self._draw, self._ndim, ndim, True)
         shape = item_shape(self._draw, axes, _extents(self._range))
         dtype = self._draw(st.sampled_from(self._features.dtypes))
+        if self._buffers and self._chance(15) and self._alias(shape, dtype):
+            return
         data = random_data(shape, dtype, self._draw(st.integers(0, 50)))
         self._buffers.append(BufferSpec(data, self._draw(st.sampled_from(FLAGS))))
+
+    def _alias(self, wanted: Sequence[int], dtype: ScalarType) -> bool:
+        """Add an array of about the shape that is wanted over the memory of another buffer, from
+        some element on, perhaps with another type of integers; False if there is none."""
+        number = self._draw(st.integers(0, len(self._buffers) - 1))
+        root = root_of(self._buffers[number].data)
+        if not (dtype.is_integer and root.dtype.kind in "iu"):
+            dtype = self._buffers[number].dtype
+        size = dtype.nbytes
+        offset = size * self._draw(st.sampled_from((0, 1, 0, 2, 3)))
+        there = max(root.nbytes - offset, 0) // size
+        shape = (min(wanted[0], there // max(prod(wanted[1:]), 1)), *wanted[1:])
+        if not prod(shape):
+            return False
+        data: Array = np.ndarray(shape, dtype.dtype, root, offset)
+        for n, buffer in enumerate(self._buffers):
+            if root_of(buffer.data) is root and buffer.holder == "buffer":
+                self._buffers[n] = replace(buffer, flag="none", holder=self._holder())
+        self._buffers.append(BufferSpec(data, holder=self._holder()))
+        return True
+
+    def _holder(self) -> Holder:
+        holder: Holder = self._draw(st.sampled_from(("array", "adopted")))
+        return holder
 
     def _new_range(self) -> Range | NdRange:
         base = self._range
@@ -200,6 +283,9 @@ class ProgramDraw:
             if self._chance(60):
                 return Range(self._draw(st.sampled_from(tuple(base))))
             return Range(base[0], self._draw(st.sampled_from(EXTENTS[1])))
+        if isinstance(base, Range) and self._chance(50):
+            more = [self._draw(st.sampled_from((1, -1, 0, 2, -2))) for _ in base]
+            return Range(*(max(n + m, 0) for n, m in zip(base, more, strict=True)))
         return random_range(self._draw, self._ndim, isinstance(base, NdRange))
 
     def _view(self, candidates: Sequence[int]) -> View:

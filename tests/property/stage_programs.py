@@ -1,5 +1,7 @@
 """Random lists of submissions that depend on each other across work-groups: neighbours, reversed
-and strided elements, transposes, whole-array sums, over overlapping views of a few buffers.
+and strided elements, transposes, whole-array sums, elements at places that scalars and other
+elements name, blocks with loops that carry values on, atomic operations, over overlapping views of
+a few buffers.
 
 Inside one submission no work-item touches an element that another one writes.
 """
@@ -13,10 +15,20 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from fusionq.ir.types import FLOAT32, INT32, INT64, ScalarType
+from fusionq.ir.types import FLOAT32, INT32, INT64, WEAK_INT, ScalarType
 from fusionq.language.ranges import Range
+from tests.property.group_accesses import SharedArray
 from tests.property.kernel_expressions import Draw
-from tests.property.kernel_parameters import Axis, GatherArray, ItemArray, Parameter, RandomKernel
+from tests.property.kernel_parameters import (
+    Axis,
+    GatherArray,
+    ItemArray,
+    LoopAxis,
+    Parameter,
+    RandomKernel,
+    ScalarParameter,
+    ShiftedAxis,
+)
 from tests.property.launches import random_slices
 from tests.property.programs import BufferSpec, Program, SubmissionSpec, Touched, View
 
@@ -27,11 +39,19 @@ EXTENTS = (
 )
 """Extents of ranges in one, two and three dimensions."""
 
-READS = ("{i}", "{i} - 1", "{i} + 1", "{n} - 1 - {i}", "2 * {i}", "{i} // 2", "{i} + 3", "0")
-"""Which element of an array a work-item reads, of its id and the array's extent."""
+READS = (
+    "{i}", "{i} - 1", "{i} + 1", "{n} - 1 - {i}", "2 * {i}", "{i} // 2", "{i} + 3", "0",
+    "{i} + shift", "{i} - shift", "shift", "shift * {i}", "{i} % 4", "min({i}, shift)",
+)  # fmt: skip
+"""Which element of an array a work-item reads, of its id, the array's extent and a scalar."""
 
 WRITES = ((1, 0, False), (1, 0, False), (1, 0, False), (1, 0, True), (2, 1, False), (1, 2, True))
 """Scale and offset of the element that a work-item writes, and whether from the end."""
+
+SHIFTS = (1, 0, 2, 3, -1, 7, 1 << 62)
+
+METHODS = {"i": (("add",), ("max",), ("xor",)), "f": (("max",), ("min",))}
+"""Atomic operations whose order is not seen, by kind of type."""
 
 IDS = "ijk"
 
@@ -77,45 +97,80 @@ class StageDraw:
             shape = tuple(self._of((1, n)) for n in shape)
         ndim = len(shape)
         out = self._of(self._candidates(ndim))
-        axes = [Axis(d, *self._of(WRITES)) for d in range(ndim)]
-        if self._chance(20):
-            axes = list(self._draw(st.permutations(axes)))
+        axes = self._axes(ndim)
         if ndim == 1 and self._chance(10):
             shape = (1,)
         touched = Touched(self._buffers, Range(*shape))
-        written = ItemArray("out", self._dtype, tuple(axes), True)
+        written = ItemArray("out", self._dtype, axes, True)
         view = self._view(out)
         accepted = touched.accept(written, view)
         assert accepted
-        parameters: list[Parameter] = [written]
-        arguments = [view]
-        lines = [f"    value = out[{_indices(written)}] * 3 + 1"]
+        shift = ScalarParameter("shift", WEAK_INT)
+        parameters: list[Parameter | SharedArray] = [written, shift]
+        arguments: list[View | int] = [view, self._of(SHIFTS)]
+        lines = [f"value = out[{_indices(written)}] * 3 + 1"]
+        if isinstance(axes[-1], LoopAxis) and self._chance(50):
+            lines.append(f"if t > {axes[-1].first}: value += out[t - {axes[-1].step}]")
+        others: list[GatherArray] = []
         for number in range(self._of((1, 1, 2))):
             source = self._of(range(len(self._buffers)))
-            name = f"a{number}"
-            read = GatherArray(name, self._dtype, self._buffers[source].data.ndim)
+            read = GatherArray(f"a{number}", self._dtype, self._buffers[source].data.ndim)
             view = self._view(source)
             if touched.accept(read, view):
                 parameters.append(read)
                 arguments.append(view)
-                lines += self._reads(read, ndim)
-        ids = [f"    {IDS[d]} = item.get_id({d})" for d in range(ndim)]
-        guard = " and ".join(
-            f"0 <= {axis.text(f'out.shape[{d}]')} < out.shape[{d}]" for d, axis in enumerate(axes)
-        )
-        source_text = "\n".join(
-            [
-                f"def kernel(item, {', '.join(p.name for p in parameters)}):",
-                *ids,
-                f"    if not ({guard}):",
-                "        return",
-                *lines,
-                f"    out[{_indices(written)}] = value",
-                "",
-            ]
-        )
+                lines += self._reads(read, ndim, others)
+                others.append(read)
+        store = f"out[{_indices(written)}] = value"
+        lines.append(f"if value > 9: {store}" if self._chance(10) else store)
+        if self._chance(15):
+            target = self._of(range(len(self._buffers)))
+            methods = self._of(METHODS[self._dtype.kind])
+            shared = SharedArray("h", self._dtype, self._buffers[target].data.ndim, methods)
+            view = self._view(target)
+            if touched.accept(shared, view):
+                parameters.append(shared)
+                arguments.append(view)
+                lines += self._atomic(shared, ndim)
+        names = ", ".join(p.name for p in parameters)
+        text = [f"def kernel(item, {names}):"]
+        text += [f"    {IDS[d]} = item.get_id({d})" for d in range(ndim)]
+        if isinstance(axes[-1], LoopAxis):
+            text += [f"    for t in {axes[-1].loop('out.shape[0]')}:"]
+            text += [f"        {line}" for line in lines]
+        else:
+            guard = " and ".join(
+                f"0 <= {axis.text(f'out.shape[{d}]')} < out.shape[{d}]"
+                for d, axis in enumerate(axes)
+            )
+            text += [f"    if not ({guard}):", "        return"]
+            text += [f"    {line}" for line in lines]
+        source_text = "\n".join(["import fusionq as fq", "", "", *text, ""])
         kernel = RandomKernel(source_text, ndim, tuple(parameters))
         return SubmissionSpec(kernel, Range(*shape), tuple(arguments))
+
+    def _axes(self, ndim: int) -> tuple[Axis, ...]:
+        """Which element of the array that it writes belongs to a work-item."""
+        if ndim == 1 and self._chance(15):
+            return (LoopAxis(0, width=self._of((2, 3, 4, 8)), blocks=self._of((True, False))),)
+        axes = [Axis(d, *self._of(WRITES)) for d in range(ndim)]
+        if self._chance(10):
+            axes[-1] = ShiftedAxis(ndim - 1)
+        if self._chance(20):
+            axes = list(self._draw(st.permutations(axes)))
+        return tuple(axes)
+
+    def _atomic(self, shared: SharedArray, ndim: int) -> list[str]:
+        """An atomic operation on some element of an array."""
+        indices = [
+            self._of(READS).format(i=IDS[min(d, ndim - 1)], n=f"h.shape[{d}]")
+            for d in range(shared.ndim)
+        ]
+        if self._dtype.kind == "i" and self._chance(50):  # an index that is not known
+            indices[0] = "value % 5"
+        inside = " and ".join(f"0 <= {x} < h.shape[{d}]" for d, x in enumerate(indices))
+        call = f"fq.AtomicRef(h, ({', '.join(indices)},)).fetch_{shared.methods[0]}(value)"
+        return [f"if {inside}: {call}"]
 
     def _candidates(self, ndim: int) -> list[int]:
         """The buffers that a kernel of ``ndim`` dimensions can write."""
@@ -128,11 +183,12 @@ class StageDraw:
             return View(buffer, random_slices(self._draw, shape))
         return View(buffer, (slice(None),) * len(shape))
 
-    def _reads(self, read: GatherArray, ndim: int) -> list[str]:
-        """Statements that add some of an array's elements to ``value``."""
+    def _reads(self, read: GatherArray, ndim: int, others: Sequence[GatherArray]) -> list[str]:
+        """Statements that add some of an array's elements to ``value``; ``others`` may say
+        which."""
         name = read.name
         if self._chance(15):  # all of the array
-            lines, pad = [], "    "
+            lines, pad = [], ""
             for d in range(read.ndim):
                 lines.append(f"{pad}for {'xyz'[d]} in range({name}.shape[{d}]):")
                 pad += "    "
@@ -142,30 +198,34 @@ class StageDraw:
             dims = sorted(dims)
         lines = []
         for _ in range(self._of((1, 2, 3))):
-            indices = []
+            indices, checks = [], []
             for d in range(read.ndim):
                 pattern = self._of(READS)
                 own = IDS[dims[d]] if d < len(dims) else "0"
                 indices.append(pattern.format(i=own, n=f"{name}.shape[{d}]"))
-            inside = " and ".join(
-                f"0 <= {index} < {name}.shape[{d}]" for d, index in enumerate(indices)
-            )
-            lines += [f"    if {inside}:", f"        value += {name}[{', '.join(indices)}]"]
+            if others and self._dtype.kind == "i" and self._chance(30):
+                other = others[0]
+                places = ["0"] * (other.ndim - 1) + [IDS[0]]
+                checks = [f"{p} < {other.name}.shape[{d}]" for d, p in enumerate(places)]
+                indices[-1] = f"{other.name}[{', '.join(places)}] % 7"
+            checks += [f"0 <= {index} < {name}.shape[{d}]" for d, index in enumerate(indices)]
+            lines.append(f"if {' and '.join(checks)}: value += {name}[{', '.join(indices)}]")
         return lines
 
     def _turned(self, earlier: SubmissionSpec) -> SubmissionSpec:
         """The same kernel with its arguments in another order, as a time step back; the same
         again where that would race."""
-        views = earlier.arguments
-        turned = (*views[1:], views[0])
+        views = [a for a in earlier.arguments if isinstance(a, View)]
+        turned = iter((*views[1:], views[0]))
+        arguments = tuple(next(turned) if isinstance(a, View) else a for a in earlier.arguments)
         touched = Touched(self._buffers, earlier.range)  # type: ignore[arg-type]  # a Range
-        for parameter, view in zip(earlier.kernel.parameters, turned, strict=True):
-            assert isinstance(view, View)
-            if self._buffers[view.buffer].data.ndim != parameter.ndim or not touched.accept(
-                parameter, view
+        for parameter, view in zip(earlier.kernel.parameters, arguments, strict=True):
+            if isinstance(view, View) and (
+                self._buffers[view.buffer].data.ndim != parameter.ndim
+                or not touched.accept(parameter, view)
             ):
                 return earlier
-        return replace(earlier, arguments=turned)
+        return replace(earlier, arguments=arguments)
 
 
 def _indices(array: ItemArray) -> str:

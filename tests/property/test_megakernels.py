@@ -14,7 +14,7 @@ import fusionq as fq
 from fusionq.frontend.kernel import KernelFunction
 from fusionq.submission.run import PreparedRun
 from tests.property.kernel_expressions import Features
-from tests.property.list_runs import made, submit, unfused
+from tests.property.list_runs import Held, held, made, submit, unfused
 from tests.property.programs import Program, programs
 from tests.property.running import assert_identical, examples, needs_device
 from tests.property.stage_programs import stage_programs
@@ -36,12 +36,12 @@ def check(program: Program, target: str | None, seed: int) -> None:
         with fq.fusion(queue, strategy="megakernel", barriers="none", promote="none") as f:
             submit(queue, program, buffers)
         event(f.report.strategy)
-        assert_identical([b.numpy() for b in buffers], expected)
+        assert_identical(held(queue, buffers), expected)
         if flagged:
             return
         for _ in range(REPLAYS):
             f.replay()
-        again = [b.numpy() for b in buffers]
+        again = held(queue, buffers)
     assert_identical(again, unfused(program, target, rounds=1 + REPLAYS))
 
 
@@ -83,7 +83,7 @@ def test_no_launch_hangs_or_differs(program: Program, seed: int) -> None:
         kernels: dict[int, KernelFunction] = {}
         for plan in range(PLANS):
             queue._state.launcher.cache.runs.clear()  # so that the list is cut again
-            restore(program, buffers)
+            restore(queue, program, buffers)
             with (
                 random_tilings(seed + plan),
                 fq.fusion(queue, strategy="megakernel", barriers="none", promote="none") as f,
@@ -92,15 +92,15 @@ def test_no_launch_hangs_or_differs(program: Program, seed: int) -> None:
             assume(any(stage.inner for stage in run_of(queue).built.plan.stages))
             for number in range(LAUNCHES):
                 if number:
-                    restore(program, buffers)
+                    restore(queue, program, buffers)
                     f.replay()
-                assert_identical([b.numpy() for b in buffers], expected)
+                assert_identical(held(queue, buffers), expected)
             event("launches of persistent kernels", LAUNCHES)
 
 
-def restore(program: Program, buffers: Sequence[fq.Buffer]) -> None:
-    for buffer, spec in zip(buffers, program.buffers, strict=True):
-        buffer.numpy()[...] = spec.data
+def restore(queue: fq.FusionQueue, program: Program, buffers: Sequence[Held]) -> None:
+    for contents, spec in zip(held(queue, buffers), program.buffers, strict=True):
+        contents[...] = spec.data
 
 
 def run_of(queue: fq.FusionQueue) -> PreparedRun:

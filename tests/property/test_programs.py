@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import fusionq as fq
 from fusionq.base.options import Barriers, Promote
 from tests.property.kernel_expressions import Features
-from tests.property.list_runs import check_fused, made, submit, unfused
+from tests.property.list_runs import check_fused, held, made, submit, unfused
 from tests.property.programs import Program, programs
 from tests.property.running import assert_identical, examples, needs_device
 
@@ -58,7 +58,7 @@ def test_checked_accesses_change_no_bit(program: Program) -> None:
         buffers = made(program)
         with fq.fusion(queue, check=True):
             submit(queue, program, buffers)
-        contents = [buffer.numpy() for buffer in buffers]
+        contents = held(queue, buffers)
     assert_identical(contents, unfused(program, "reference"))
 
 
