@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Literal
 
 import islpy as isl
@@ -60,19 +59,6 @@ class Between:
     scope: Scope
     reason: str
     items: isl.Map | None = None
-
-
-def dependences(analysis: ListAnalysis) -> tuple[PairScope, ...]:
-    """Every dependence of a list, in order of producer and consumer; scope ``NONE`` where memory
-    is shared but no element is."""
-    found: list[PairScope] = []
-    unions = Unions()
-    for producer in range(len(analysis.submissions)):
-        for consumer in range(producer + 1, len(analysis.submissions)):
-            first, second = (accesses_of(analysis, s) for s in (producer, consumer))
-            compare = partial(_compared, analysis, producer, consumer)
-            found += dependences_between(producer, consumer, first, second, compare, unions)
-    return tuple(found)
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,10 +134,6 @@ def _worse(known: PairScope, one: PairScope, unions: Unions) -> PairScope:
     if known.items is None or one.items is None or known.items is one.items:
         return wider
     return replace(wider, items=unions.of(known.items, one.items))
-
-
-def _compared(analysis: ListAnalysis, producer: int, consumer: int, a: int, b: int) -> Between:
-    return between(analysis, producer, a, consumer, b)
 
 
 def between(analysis: ListAnalysis, producer: int, a: int, consumer: int, b: int) -> Between:

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import fusionq as fq
-from fusionq.analysis.dependence import dependences
 from fusionq.analysis.list_analysis import analyse
 from fusionq.language.ranges import NdRange
+from tests.unit.analysis.pairs import dependences
 from tests.unit.lists import submissions
 
 N = 64
