@@ -8,7 +8,7 @@ from typing import TypeVar
 import islpy as isl
 
 from fusionq.analysis.list_analysis import ListAnalysis
-from fusionq.analysis.proof import TooManyOperations, limited_operations
+from fusionq.analysis.proof import TooManyOperations, answered
 
 Relation = TypeVar("Relation", isl.Set, isl.Map)
 
@@ -20,18 +20,21 @@ def counterexamples(
 
     ``relation`` is restricted to the parameter values that it is given.  That it is empty is
     remembered among the proofs, for all values for which it is; where that takes too many
-    operations, for today's values only.
+    operations, for today's values only.  What cannot be decided for these either counts as empty:
+    nothing is known to contradict.
     """
     symbols = analysis.symbols
     try:
-        with limited_operations():
-            everywhere = relation(symbols.context)
+        everywhere = answered(lambda: relation(symbols.context))
         if analysis.proofs.is_empty(everywhere):
             return None
     except TooManyOperations:
         pass
-    here = relation(symbols.point)
-    if here.is_empty():
-        analysis.pinned.update(symbols.names)
-        return None
-    return here
+    try:
+        here = answered(lambda: relation(symbols.point))
+        if not answered(here.is_empty):
+            return here
+    except TooManyOperations:
+        pass
+    analysis.pinned.update(symbols.names)
+    return None

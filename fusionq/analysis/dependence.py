@@ -8,6 +8,7 @@ and with "same work-group".
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -17,7 +18,7 @@ from fusionq.analysis.access import Access
 from fusionq.analysis.item_relations import same_group, to_space
 from fusionq.analysis.item_space import common_space
 from fusionq.analysis.list_analysis import ListAnalysis
-from fusionq.analysis.proof import TooManyOperations, limited_operations
+from fusionq.analysis.proof import TooManyOperations, answered
 from fusionq.analysis.scope import DependenceKind, Scope
 from fusionq.base.span import Span
 
@@ -141,8 +142,7 @@ def between(analysis: ListAnalysis, producer: int, a: int, consumer: int, b: int
     first = analysis.accesses[producer].accesses[a]
     second = analysis.accesses[consumer].accesses[b]
     try:
-        with limited_operations():
-            return _between(analysis, producer, first, consumer, second)
+        return answered(lambda: _between(analysis, producer, first, consumer, second))
     except TooManyOperations as error:
         reason = f"which elements {first.span} and {second.span} share is not known: {error}"
         return Between("UNKNOWN", reason)
@@ -195,11 +195,8 @@ def inside_groups(local: tuple[int, ...]) -> str:
 
 def describe(relation: isl.Map) -> str:
     """A relation between work-items as short text, without its parameters."""
-    try:
-        with limited_operations():
-            relation = relation.coalesce()
-    except TooManyOperations:
-        pass  # then the text is longer than it need be
+    with suppress(TooManyOperations):  # then the text is longer than it need be
+        relation = answered(relation.coalesce)
     text = str(relation.to_str())
     text = text[text.index("{") :]
     return text if len(text) <= 160 else text[:157] + "..."

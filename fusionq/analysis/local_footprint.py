@@ -24,7 +24,7 @@ from fusionq.analysis.footprint import (
 )
 from fusionq.analysis.item_space import Mode
 from fusionq.analysis.list_analysis import ListAnalysis
-from fusionq.analysis.proof import TooManyOperations, limited_operations
+from fusionq.analysis.proof import TooManyOperations, answered
 
 
 def local_footprint(
@@ -33,8 +33,7 @@ def local_footprint(
     """What each work-group of ``local`` owns of the memory that ``uses`` (all its accesses in
     one fused kernel, in program order) touch, or the reason why it cannot be local."""
     try:
-        with limited_operations(questions=20):
-            return _footprint(analysis, uses, mode, local)
+        return answered(lambda: _footprint(analysis, uses, mode, local), questions=20)
     except TooManyOperations as error:
         return str(error)
 

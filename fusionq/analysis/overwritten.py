@@ -12,7 +12,7 @@ import islpy as isl
 
 from fusionq.analysis.access import Access
 from fusionq.analysis.list_analysis import ListAnalysis, addresses, bounds_box
-from fusionq.analysis.proof import TooManyOperations, limited_operations
+from fusionq.analysis.proof import TooManyOperations, answered
 from fusionq.analysis.submission import ArrayArgument
 
 
@@ -45,19 +45,22 @@ def _written(analysis: ListAnalysis, accesses: Sequence[Access], group: int) -> 
         if access.kind == "write" and analysis.is_placed(1, access, group)
     ]
     context = analysis.symbols.context
+
+    def written() -> bool:
+        # An access with an unknown index has work-items that are ordered with all others, if it
+        # has any.
+        certain = [
+            access
+            for access in writes
+            if access.indices is not None or context.is_subset(access.instances.params())
+        ]
+        if not certain:
+            return False
+        touched = _elements(analysis, 0, accesses).intersect_params(context)
+        return bool(touched.is_subset(_elements(analysis, 1, certain)))
+
     try:
-        with limited_operations():
-            # An access with an unknown index has work-items that are ordered with all others, if
-            # it has any.
-            writes = [
-                access
-                for access in writes
-                if access.indices is not None or context.is_subset(access.instances.params())
-            ]
-            if not writes:
-                return False
-            touched = _elements(analysis, 0, accesses).intersect_params(context)
-            return bool(touched.is_subset(_elements(analysis, 1, writes)))
+        return answered(written)
     except TooManyOperations:
         return False
 

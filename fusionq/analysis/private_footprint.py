@@ -22,7 +22,7 @@ from fusionq.analysis.footprint import (
 )
 from fusionq.analysis.item_space import Mode
 from fusionq.analysis.list_analysis import ListAnalysis
-from fusionq.analysis.proof import TooManyOperations, limited_operations
+from fusionq.analysis.proof import TooManyOperations, answered
 from fusionq.ir.nodes import Atomic
 
 
@@ -33,8 +33,7 @@ def private_footprint(
     kernel, in program order) touch, ``private_bytes`` at most; or the reason why it cannot be
     private."""
     try:
-        with limited_operations(questions=20):
-            return _footprint(analysis, uses, mode, private_bytes)
+        return answered(lambda: _footprint(analysis, uses, mode, private_bytes), questions=20)
     except TooManyOperations as error:
         return str(error)
 

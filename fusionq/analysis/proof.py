@@ -2,21 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 import islpy as isl
 
 from fusionq.analysis.symbols import Symbols
 
+T = TypeVar("T")
+
 OPERATIONS = 30_000
-"""isl operations that one question may take, about a tenth of a second.  Ordinary questions take
-a few hundred; one about several strides at once can take hours."""
+"""isl operations that one question may take.  Ordinary questions take a few hundred; one about
+several strides at once can take hours."""
+
+FIRST_OPERATIONS = 2_000
+"""Those that it may take at first.  An operation takes 0.1 µs where sets are small, and 200 µs
+where a long elimination has made them large: each further attempt may take half as many more, but
+none follows one that took ``SECONDS``."""
+
+SECONDS = 0.03
+"""Processor time after which a question is not asked again with more operations: the next attempt
+may take ten times as long."""
 
 PLAN_OPERATIONS = 3_000_000
-"""isl operations that all questions about a list together may take, about a second.  Equal
-questions are answered once, so that it does for long lists too."""
+"""isl operations that all questions about a list together may take.  Equal questions are answered
+once, so that it does for long lists too."""
+
+clock: Callable[[], float] = time.thread_time
+"""The seconds that attempts are measured by: of the thread's own work, whatever else runs."""
 
 TOO_HARD = "the integer sets of this question are too hard to decide"
 
@@ -29,38 +45,60 @@ class PlanTooHard(TooManyOperations):
     """The questions about a list have together taken what they may: there are no more answers."""
 
 
-@dataclass
-class _Plan:
-    """The operations that the questions about a list may take, and what is left of them."""
+class PlanOperations:
+    """The operations that the questions about a list may take together, and what is left."""
 
-    allowed: int
-    left: int
+    def __init__(self) -> None:
+        self.allowed = self.left = PLAN_OPERATIONS
 
 
-_plan: _Plan | None = None
+_plan: PlanOperations | None = None
 """Of the list that is being analysed now; isl's context, too, serves one at a time."""
 
 
 @contextmanager
-def plan_operations() -> Iterator[None]:
-    """Bound what the questions inside the block, about one list, take together; once they have
-    taken it, they raise PlanTooHard."""
+def plan_operations(plan: PlanOperations | None = None) -> Iterator[None]:
+    """Bound what the questions inside the block, about one list, take together: what ``plan`` has
+    left.  Once they have taken it, they raise PlanTooHard."""
     global _plan
-    outer, _plan = _plan, _Plan(PLAN_OPERATIONS, PLAN_OPERATIONS)
+    outer, _plan = _plan, plan or PlanOperations()
     try:
         yield
     finally:
         _plan = outer
 
 
+def answered(question: Callable[[], T], questions: int = 1) -> T:
+    """What ``question``, which asks isl about that many ``questions``, returns; it is called again,
+    with more operations, where it has not taken long.  TooManyOperations where it takes too many or
+    too long; PlanTooHard where the plan has none left.  Inside it others may be answered, with
+    operations of their own."""
+    most = questions * OPERATIONS
+    limit = min(FIRST_OPERATIONS, most)
+    while True:
+        started = clock()
+        try:
+            with limited_operations(limit):
+                return question()
+        except _LimitReached as error:
+            if limit == most or clock() - started > SECONDS:
+                raise TooManyOperations(TOO_HARD) from error
+        limit = min(limit * 3 // 2, most)
+
+
+class _LimitReached(TooManyOperations):
+    """A block has reached its own limit."""
+
+
 @contextmanager
-def limited_operations(questions: int = 1) -> Iterator[None]:
-    """Raise TooManyOperations where isl takes too long inside the block, which asks about that
-    many ``questions``; a block inside it has operations of its own.  PlanTooHard where the plan
-    has none left."""
+def limited_operations(most: int) -> Iterator[None]:
+    """Raise TooManyOperations where isl takes more than ``most`` operations inside the block; a
+    block inside it has operations of its own.  PlanTooHard where the plan has none left."""
     context = isl.DEFAULT_CONTEXT
     plan, outer = _plan, context.get_max_operations()
-    limit = questions * OPERATIONS
+    limit = most
+    if outer and _reached(context, outer):
+        raise TooManyOperations(TOO_HARD)
     if plan is not None:
         if outer:
             plan.left -= _operations(context)
@@ -71,13 +109,13 @@ def limited_operations(questions: int = 1) -> Iterator[None]:
     context.set_max_operations(limit)
     try:
         yield
-    except isl.Error as error:
-        if not _reached(context, limit):  # the text may be about what isl could not do any more
-            raise
-        if plan is not None and limit < questions * OPERATIONS:
-            plan.left = 0
-            _check(plan)
-        raise TooManyOperations(TOO_HARD) from error
+        _check_limit(context, limit, most)
+    except TooManyOperations:
+        raise
+    except Exception as error:
+        # isl says where it could not go on by an error, or by None for a text.
+        _check_limit(context, limit, most, error)
+        raise
     finally:
         if plan is not None:
             plan.left -= _operations(context)
@@ -85,7 +123,19 @@ def limited_operations(questions: int = 1) -> Iterator[None]:
         context.set_max_operations(outer)
 
 
-def _check(plan: _Plan) -> None:
+def _check_limit(
+    context: isl.Context, limit: int, most: int, cause: Exception | None = None
+) -> None:
+    """Raise if isl has reached its limit: what it returned since may be wrong."""
+    if not _reached(context, limit):
+        return
+    if _plan is not None and limit < most:
+        _plan.left = 0
+        _check(_plan)
+    raise _LimitReached(TOO_HARD) from cause
+
+
+def _check(plan: PlanOperations) -> None:
     if plan.left <= 0:
         raise PlanTooHard(
             f"the questions about this list have taken all of the {plan.allowed} steps that they "
@@ -112,6 +162,17 @@ def _reached(context: isl.Context, operations: int) -> bool:
     return False
 
 
+def symbols_of(values: isl.Set) -> frozenset[str]:
+    """The parameters that a set of parameter values constrains."""
+    kind = isl.dim_type.param
+    names = (
+        values.get_dim_name(kind, position)
+        for position in range(values.dim(kind))
+        if values.involves_dims(kind, position, 1)
+    )
+    return frozenset(name for name in names if name is not None)
+
+
 @dataclass
 class Proofs:
     """Collects, for every question that was asked, the parameter values with the same answer.
@@ -127,8 +188,7 @@ class Proofs:
         depends on it, where that takes too many operations.  PlanTooHard where the plan has none
         left."""
         try:
-            with limited_operations():
-                return self._answer(relation)
+            return answered(lambda: self._answer(relation))
         except PlanTooHard:
             raise
         except TooManyOperations:
@@ -143,11 +203,7 @@ class Proofs:
 
     def symbols_of_conditions(self) -> frozenset[str]:
         """The symbols that the conditions are about."""
-        return frozenset(
-            name
-            for position, name in enumerate(self.symbols.names)
-            if any(v.involves_dims(isl.dim_type.param, position, 1) for v, _ in self.conditions)
-        )
+        return frozenset(name for values, _ in self.conditions for name in symbols_of(values))
 
     def _answer(self, relation: isl.Set | isl.Map) -> bool:
         if relation.is_empty():

@@ -11,7 +11,7 @@ from fusionq.analysis.access import Access, item_dims
 from fusionq.analysis.item_relations import to_space
 from fusionq.analysis.item_space import Mode, global_range, largest
 from fusionq.analysis.list_analysis import ListAnalysis
-from fusionq.analysis.proof import TooManyOperations, limited_operations
+from fusionq.analysis.proof import TooManyOperations, answered
 from fusionq.analysis.submission import Submission
 
 
@@ -49,8 +49,7 @@ def relation_between(
     None if they need not wait for each other, whatever the sizes."""
     pairs = _pairs(analysis, first, second)
     try:
-        with limited_operations(1 + len(pairs)):
-            return _relation(analysis, first, second, pairs)
+        return answered(lambda: _relation(analysis, first, second, pairs), 1 + len(pairs))
     except TooManyOperations:
         return _everything(analysis, first, second)
 
@@ -59,10 +58,13 @@ def is_implied(context: isl.Set, needed: isl.Map, near: isl.Map, far: isl.Map) -
     """Whether work-items that wait for those they have a ``near`` relation to, which waited for
     those of their ``far`` relation, need not wait for those of the ``needed`` one; ``context`` is
     what holds for the sizes."""
+
+    def implied() -> bool:
+        here = needed.intersect_params(context)
+        return bool(here.is_subset(near.apply_range(far)))
+
     try:
-        with limited_operations():
-            here = needed.intersect_params(context)
-            return bool(here.is_subset(near.apply_range(far)))
+        return answered(implied)
     except TooManyOperations:
         return False
 

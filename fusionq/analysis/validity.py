@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, cast
 
 from fusionq.analysis.item_space import global_range
@@ -114,6 +114,7 @@ def validity_of(
     scalars ``constants`` built in; of a ``check``, of all that could not be proved too, as
     smaller integers leave less open."""
     from fusionq.analysis.condition import python_condition
+    from fusionq.analysis.proof import TooManyOperations, answered, symbols_of
     from fusionq.analysis.symbols import LEAST_BOUND
 
     symbols = analysis.symbols
@@ -125,10 +126,14 @@ def validity_of(
     }
     sources = _sources(analysis, large.keys() | analysis.proofs.symbols_of_conditions())
     used = tuple(name for name in symbols.names if name in sources)
-    texts = [
-        python_condition(values) if inside else f"not ({python_condition(values)})"
-        for values, inside in analysis.proofs.conditions
-    ]
+    texts = []
+    for values, inside in analysis.proofs.conditions:
+        try:
+            text = answered(partial(python_condition, values))
+        except TooManyOperations:
+            analysis.pinned |= symbols_of(values)
+        else:
+            texts.append(text if inside else f"not ({text})")
     texts += [f"{name} >= {least} or {name} <= -{least}" for name, least in large.items()]
     return Validity(
         sources=tuple((name, sources[name]) for name in used),

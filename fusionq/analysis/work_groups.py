@@ -13,7 +13,7 @@ import islpy as isl
 from fusionq.analysis.item_relations import same_group, to_space
 from fusionq.analysis.item_space import ItemSpace, Mode, global_range, largest
 from fusionq.analysis.list_analysis import ListAnalysis
-from fusionq.analysis.proof import TooManyOperations, limited_operations
+from fusionq.analysis.proof import TooManyOperations, answered
 from fusionq.analysis.submission import Submission
 from fusionq.base.target import Target
 
@@ -84,16 +84,19 @@ def tiles_of(
     """The tiles in which a dependence stays if its two submissions, the ``pair`` of
     ``analysis.submissions``, meet in ``mode``; None if that is not known.  ``items``: from the
     producer's to the consumer's ids."""
-    with suppress(TooManyOperations), limited_operations():
-        items = _in_space(analysis, items, mode, pair)
-        distances = items.deltas()
-        ndim = items.dim(isl.dim_type.in_)
+    def tiles() -> Tiles:
+        inside = _in_space(analysis, items, mode, pair)
+        distances = inside.deltas()
+        ndim = inside.dim(isl.dim_type.in_)
         lengths = [1] * ndim
-        for dim, length in _periods(items):
+        for dim, length in _periods(inside):
             lengths[dim] = lcm(lengths[dim], length)
         return Tiles(
             tuple(not _is_zero(distances, dim) for dim in range(ndim)), tuple(lengths)
         )
+
+    with suppress(TooManyOperations):
+        return answered(tiles)
     return None
 
 
@@ -148,9 +151,12 @@ def stays_inside(
     pair: tuple[int, int] = (0, 1),
 ) -> bool:
     """Whether a dependence (see ``tiles_of``) stays inside work-groups of ``local``."""
-    with suppress(TooManyOperations), limited_operations():
-        items = _in_space(analysis, items, mode, pair)
-        return analysis.proofs.is_empty(items.subtract(same_group(analysis.symbols, local)))
+    def inside() -> bool:
+        met = _in_space(analysis, items, mode, pair)
+        return analysis.proofs.is_empty(met.subtract(same_group(analysis.symbols, local)))
+
+    with suppress(TooManyOperations):
+        return answered(inside)
     return False
 
 

@@ -12,6 +12,7 @@ from functools import reduce
 
 import islpy as isl
 
+from fusionq.analysis.proof import TooManyOperations, answered
 from fusionq.analysis.stage_relations import Relation
 from fusionq.ir.nodes import Binary, Call, Const, Expr, ItemQuery
 from fusionq.ir.types import INT64
@@ -27,25 +28,33 @@ def tile_bounds(
     relation: Relation, context: isl.Set, symbol: Callable[[str], Expr]
 ) -> Bounds | None:
     """The smallest box that isl finds around the work-items that a tile depends on, in terms of
-    the tile's first and last work-item and of ``symbol``; None if a tile may depend on any.
+    the tile's first and last work-item and of ``symbol``; None if a tile may depend on any, or that
+    takes too many operations.
 
     ``context`` holds what is known of the parameters.
     """
     if not relation.exact:
         return None
-    needed = needed_items(relation, context)
-    ndim = needed.dim(isl.dim_type.set)
-    bounds: list[tuple[Expr, Expr]] = []
-    varies = False
-    for d in range(ndim):
-        others = needed.project_out(isl.dim_type.set, d + 1, ndim - d - 1)
-        one = others.project_out(isl.dim_type.set, 0, d)
-        first, last, depends = _interval(one, symbol)
-        if first is None or last is None:
-            return None
-        bounds.append((first, last))
-        varies = varies or depends
-    return tuple(bounds) if varies else None
+
+    def bounds() -> Bounds | None:
+        needed = needed_items(relation, context)
+        ndim = needed.dim(isl.dim_type.set)
+        found: list[tuple[Expr, Expr]] = []
+        varies = False
+        for d in range(ndim):
+            others = needed.project_out(isl.dim_type.set, d + 1, ndim - d - 1)
+            one = others.project_out(isl.dim_type.set, 0, d)
+            first, last, depends = _interval(one, symbol)
+            if first is None or last is None:
+                return None
+            found.append((first, last))
+            varies = varies or depends
+        return tuple(found) if varies else None
+
+    try:
+        return answered(bounds, questions=4)
+    except TooManyOperations:
+        return None
 
 
 def needed_items(relation: Relation, context: isl.Set) -> isl.Set:

@@ -15,7 +15,7 @@ from functools import partial
 import islpy as isl
 
 from fusionq.analysis.list_analysis import ListAnalysis
-from fusionq.analysis.proof import TooManyOperations, limited_operations
+from fusionq.analysis.proof import TooManyOperations, answered
 from fusionq.analysis.stage_relations import Relation, StageItems, tile_context
 from fusionq.analysis.stage_waits import StageRelations
 from fusionq.ir.nodes import Binary, Call, Const, Expr, ItemQuery, Param, Persistent, TileWait
@@ -128,13 +128,17 @@ def _holds(
     """Whether a wait of the second of two stages holds all that it depends on of the first, to
     which it has the ``relation``."""
     assert wait.bounds is not None
-    with limited_operations(4 * len(wait.bounds)):
+    bounds = wait.bounds
+
+    def inside() -> bool:
         needed = _needed(relation, tile_context(analysis, stages[1]))
         # A box holds a set if it does so in each dimension.
         return all(
             bool(_projected(needed, d).is_subset(_interval(pair, names)))
-            for d, pair in enumerate(wait.bounds)
+            for d, pair in enumerate(bounds)
         )
+
+    return answered(inside, 4 * len(bounds))
 
 
 def _needed(relation: Relation, context: isl.Set) -> isl.Set:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import islpy as isl
 import numpy as np
 import pytest
@@ -13,6 +15,7 @@ from fusionq.analysis.proof import (
     PlanTooHard,
     Proofs,
     TooManyOperations,
+    answered,
     limited_operations,
     plan_operations,
 )
@@ -37,34 +40,96 @@ def _nothing_is_left_behind():
 
 def test_a_question_is_bounded(monkeypatch):
     monkeypatch.setattr(proof, "OPERATIONS", 1000)
-    with limited_operations():
-        work(900)
-    with pytest.raises(TooManyOperations, match=TOO_HARD), limited_operations():
-        work(1100)
-    with limited_operations(questions=2):
-        work(1900)
+    answered(lambda: work(900))
+    with pytest.raises(TooManyOperations, match=TOO_HARD):
+        answered(lambda: work(1100))
+    answered(lambda: work(1900), questions=2)
 
 
-def test_a_text_that_isl_cannot_read_to_its_end_counts_too(monkeypatch):
+def test_a_question_is_asked_again_with_more_operations_unless_it_took_long(monkeypatch):
+    """The clock stands for processor time: an operation takes a microsecond, or a millisecond."""
+    monkeypatch.setattr(proof, "FIRST_OPERATIONS", 100)
+    attempts: list[int] = []
+
+    def question(operations: int, seconds: float) -> str:
+        def ask() -> str:
+            attempts.append(0)
+            for _ in range(operations):
+                now[0] += seconds
+                work(1)
+                attempts[-1] += 1
+            return "known"
+
+        now = [0.0]
+        monkeypatch.setattr(proof, "clock", lambda: now[0])
+        attempts.clear()
+        return answered(ask)
+
+    assert question(90, 1e-3) == "known"
+    assert len(attempts) == 1
+    assert question(5000, 1e-6) == "known"
+    assert len(attempts) > 5 and attempts[-1] == 5000 and sum(attempts) < 20_000
+    with pytest.raises(TooManyOperations):
+        question(5000, 1e-3)
+    assert len(attempts) == 1 and attempts[0] <= 100
+    with pytest.raises(TooManyOperations):
+        question(200_000, 1e-6)
+    assert sum(attempts) < 4 * proof.OPERATIONS
+
+
+def test_a_text_that_isl_cannot_read_to_its_end_counts_too():
     """isl then complains about the text."""
-    monkeypatch.setattr(proof, "OPERATIONS", 20)
-    with pytest.raises(TooManyOperations, match=TOO_HARD), limited_operations():
+    with pytest.raises(TooManyOperations, match=TOO_HARD), limited_operations(20):
         isl.Map("{ [i, j, k] -> [l] : 0 <= i < 7 and 3j = 2k + i and l = i + j }")
 
 
 def test_other_errors_of_isl_pass_through():
-    with pytest.raises(isl.Error), limited_operations():
-        isl.Map("{ [i -> }")
+    with pytest.raises(isl.Error):
+        answered(lambda: isl.Map("{ [i -> }"))
 
 
-def test_a_block_inside_has_operations_of_its_own(monkeypatch):
-    monkeypatch.setattr(proof, "OPERATIONS", 1000)
-    with limited_operations():
+def test_what_isl_returns_beyond_its_limit_is_not_believed():
+    """It returns no text then, and raises no error."""
+    values = isl.Set("[n] -> { : n >= 3 }")
+
+    def text() -> str:
+        work(limit - 1)
+        with suppress(isl.Error):
+            work(2)
+        return str(values.to_str())
+
+    limit = proof.OPERATIONS
+    with pytest.raises(TooManyOperations):
+        answered(text)
+
+
+def test_a_question_beyond_its_limit_asks_no_other():
+    with pytest.raises(TooManyOperations), limited_operations(100):
+        with suppress(isl.Error):
+            work(200)
+        with suppress(TooManyOperations):
+            answered(lambda: work(10))
+
+
+def test_a_question_that_failed_for_another_is_not_asked_again():
+    attempts = []
+
+    def outer() -> None:
+        attempts.append(1)
+        answered(lambda: work(proof.OPERATIONS + 1))
+
+    with pytest.raises(TooManyOperations):
+        answered(outer)
+    assert len(attempts) == 1
+
+
+def test_a_block_inside_has_operations_of_its_own():
+    with limited_operations(1000):
         work(600)
-        with limited_operations():
+        with limited_operations(1000):
             work(900)
         work(600)
-        with pytest.raises(TooManyOperations), limited_operations():
+        with pytest.raises(TooManyOperations), limited_operations(1000):
             work(1100)
         work(600)
 
@@ -73,33 +138,40 @@ def test_the_questions_of_a_plan_are_bounded_together(monkeypatch):
     monkeypatch.setattr(proof, "PLAN_OPERATIONS", 5000)
     with plan_operations():
         for _ in range(4):  # what a question takes is rounded up, to twice at most
-            with limited_operations():
-                work(1000)
-        answered = 0
+            answered(lambda: work(1000))
+        count = 0
         with pytest.raises(PlanTooHard, match="all of the 5000 steps"):
             for _ in range(10):
-                with limited_operations():
-                    work(200)
-                answered += 1
-        assert answered <= 5
-        with pytest.raises(PlanTooHard), limited_operations():
-            pass
-    with limited_operations():
-        work(10)
+                answered(lambda: work(200))
+                count += 1
+        assert count <= 5
+        with pytest.raises(PlanTooHard):
+            answered(lambda: None)
+    answered(lambda: work(10))
+
+
+def test_the_operations_of_a_plan_go_on_where_they_were(monkeypatch):
+    monkeypatch.setattr(proof, "PLAN_OPERATIONS", 5000)
+    operations = proof.PlanOperations()
+    with pytest.raises(PlanTooHard):
+        for _ in range(10):
+            with plan_operations(operations):
+                answered(lambda: work(900))
+    assert operations.left <= 0
 
 
 def test_one_question_takes_no_more_than_the_plan_has_left(monkeypatch):
     monkeypatch.setattr(proof, "PLAN_OPERATIONS", 500)
-    with plan_operations(), pytest.raises(PlanTooHard), limited_operations():
-        work(501)
+    with plan_operations(), pytest.raises(PlanTooHard):
+        answered(lambda: work(501))
 
 
 def test_what_a_question_takes_around_another_counts(monkeypatch):
     monkeypatch.setattr(proof, "PLAN_OPERATIONS", 2000)
-    with pytest.raises(PlanTooHard), plan_operations(), limited_operations():
+    with pytest.raises(PlanTooHard), plan_operations(), limited_operations(30_000):
         for _ in range(3):
             work(700)
-            with limited_operations():
+            with limited_operations(30_000):
                 work(1)
 
 
