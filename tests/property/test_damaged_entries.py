@@ -10,7 +10,7 @@ from hypothesis import event, given
 
 import fusionq as fq
 from tests.property.damaged_entries import KINDS, ON_DEVICES, Case, cases
-from tests.property.damaged_entry_checks import DamagedRuns
+from tests.property.damaged_entry_checks import DamagedRuns, check_damaged
 from tests.property.running import examples, needs_device
 
 
@@ -29,14 +29,14 @@ def on_sycl(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DamagedRuns]:
 @examples(60)
 @given(case=cases(tuple(KINDS)))
 def test_on_the_reference_device(on_reference: DamagedRuns, case: Case) -> None:
-    event(on_reference.check(case))
+    event(check_damaged(on_reference, case))
 
 
 @needs_device
 @examples(10)
 @given(case=cases(ON_DEVICES))
 def test_on_the_sycl_device(on_sycl: DamagedRuns, case: Case) -> None:
-    event(on_sycl.check(case))
+    event(check_damaged(on_sycl, case))
 
 
 @pytest.fixture(autouse=True)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import fusionq as fq
 from tests.property.damaged_entries import KINDS, ON_DEVICES, Case, cases
-from tests.property.damaged_entry_checks import DamagedRuns
+from tests.property.damaged_entry_checks import DamagedRuns, check_damaged
 from tools.long_runs.piece import Piece
 
 DAMAGED = 200
@@ -27,7 +27,7 @@ def run(piece: Piece, busy: int) -> None:
         runs = DamagedRuns(Path(directory), queue)
 
         def check(case: Case) -> None:
-            found = runs.check(case)
+            found = check_damaged(runs, case)
             counts[f"{'sycl' if on_device else 'reference'}, from {found}"] += 1
 
         piece.draw(cases(ON_DEVICES if on_device else tuple(KINDS)), DAMAGED, check)
