@@ -136,8 +136,9 @@ class _Walker:
 
     def __post_init__(self) -> None:
         self.reader = AffineReader(
-            self.symbols, self.space, self._query, self.shape.extents, self.shape.params, set()
-        )
+            self.symbols, self.space, self._query, self.shape.extents, self.shape.params, set(),
+            {a.name: a for a in self.kernel.arrays if a.space == "constant"},
+        )  # fmt: skip
         self.env: dict[str, Value] = {}
         self.left_out = () if self.own_arrays else {a.name for a in self.kernel.arrays}
         self.clock = 0

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from math import prod
 
 import islpy as isl
+import numpy as np
 
 from fusionq.analysis.symbols import Symbols
 from fusionq.ir.nodes import (
+    ArrayDecl,
     Binary,
     Call,
     Cast,
@@ -17,6 +20,7 @@ from fusionq.ir.nodes import (
     Expr,
     Extent,
     ItemQuery,
+    Load,
     Logical,
     Param,
     Select,
@@ -26,6 +30,8 @@ from fusionq.ir.nodes import (
 from fusionq.ir.types import BOOL, INT64
 
 INT64_LIMIT = 1 << 63
+MOST_PIECES = 32
+"""Elements of a constant array whose values are looked up; more are unknown integers."""
 
 
 @dataclass(frozen=True)
@@ -63,6 +69,8 @@ class AffineReader:
     extents: Mapping[tuple[str, int], str]
     params: Mapping[str, str]
     pinned: set[str]
+    tables: Mapping[str, ArrayDecl] = field(default_factory=dict)
+    """The kernel's constant arrays."""
 
     def read(self, expr: Expr, env: Mapping[str, Value]) -> Value:
         """The value of ``expr``, or None if it is not analysable."""
@@ -109,6 +117,8 @@ class AffineReader:
                 if isinstance(a, Affine) and isinstance(b, Affine):
                     return Truth(COMPARISONS[op](a.value, b.value))
                 return None
+            case Load(type, array, indices) if array in self.tables and type.is_integer:
+                return self._table(self.tables[array], [self.read(i, env) for i in indices])
             case Select(_, cond, then, orelse):
                 chosen = self.read(cond, env)
                 if not isinstance(chosen, Truth):
@@ -120,6 +130,25 @@ class AffineReader:
                 return self._extremum(isl.PwAff.max, self.read(lhs, env), self.read(rhs, env))
             case _:
                 return None
+
+    def _table(self, table: ArrayDecl, indices: Sequence[Value]) -> Value:
+        """An element of a constant array; outside of it, where anything may be read, the last."""
+        known = [index for index in indices if isinstance(index, Affine)]
+        if len(known) < len(indices) or prod(table.shape) > MOST_PIECES:
+            return None
+        found: Value = None
+        elements = table.elements
+        for value in sorted(set(elements.ravel().tolist())):
+            where = self.nowhere()
+            for place in np.argwhere(elements == value).tolist():
+                here = self.everywhere()
+                for index, position in zip(known, place, strict=True):
+                    there = isl.PwAff.val_on_domain(self.everywhere(), isl_val(position))
+                    here = here.intersect(index.value.eq_set(there))
+                where = where.union(here)
+            here_value = self.constant(value)
+            found = here_value if found is None else self.choose(where, here_value, found)
+        return found
 
     # ------------------------------------------------------------------ building values
     def everywhere(self) -> isl.Set:

@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 
 from fusionq.base.span import Span
-from fusionq.frontend.signature import LocalType, Signature
+from fusionq.frontend.signature import LocalType, Signature, TupleType
 from fusionq.frontend.source import KernelText
 from fusionq.ir.nodes import Kernel
 from fusionq.ir.types import ScalarType
@@ -54,15 +54,16 @@ class ScalarArgument:
 
 
 @dataclass(frozen=True, slots=True)
-class LocalArgument:
-    """A LocalAccessor: local memory of each work-group, which the kernel declares itself."""
+class DeclaredArgument:
+    """What the kernel declares itself: a LocalAccessor, local memory of each work-group; or a tuple
+    or list of numbers, known when the kernel is compiled."""
 
     name: str
     label: str
-    type: LocalType
+    type: LocalType | TupleType
 
 
-Argument = ArrayArgument | ScalarArgument | LocalArgument
+Argument = ArrayArgument | ScalarArgument | DeclaredArgument
 
 
 @dataclass(slots=True, eq=False)

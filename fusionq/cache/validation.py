@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from fusionq.analysis.submission import (
     ArrayArgument,
-    LocalArgument,
+    DeclaredArgument,
     ScalarArgument,
     Submission,
 )
@@ -60,14 +60,14 @@ def _check_sources(stage: StagePlan, submissions: Sequence[Submission]) -> None:
                 and len(value.shape) == param.ndim
             )
         else:
-            right = not isinstance(value, (ArrayArgument, LocalArgument))
+            right = not isinstance(value, (ArrayArgument, DeclaredArgument))
         if not right:
             raise MalformedData(f"parameter {param.name} does not take argument {source}")
 
 
 def _source_type(
     source: ArgumentSource | RangeSource | ExtentSource, submissions: Sequence[Submission]
-) -> ArrayArgument | ScalarArgument | LocalArgument | None:
+) -> ArrayArgument | ScalarArgument | DeclaredArgument | None:
     """The argument that a parameter takes; None for an extent."""
     if isinstance(source, RangeSource):
         _at(range(_at(submissions, source.submission).signature.ndim), source.dim)
@@ -108,7 +108,7 @@ def check_validity(validity: Validity, submissions: Sequence[Submission]) -> Non
 
 def _argument(
     submissions: Sequence[Submission], submission: int, argument: int
-) -> ArrayArgument | ScalarArgument | LocalArgument:
+) -> ArrayArgument | ScalarArgument | DeclaredArgument:
     return _at(_at(submissions, submission).arguments, argument)
 
 

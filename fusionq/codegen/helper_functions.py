@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 
+from fusionq.ir.nodes import ArrayDecl
 from fusionq.ir.types import ScalarType
 
 PREFIX = "fq_"
@@ -21,6 +22,7 @@ class HelperFunctions(ABC):
 
     def __init__(self) -> None:
         self._texts: dict[str, str] = {}
+        self._tables: dict[str, str] = {}
 
     @property
     def texts(self) -> list[str]:
@@ -30,6 +32,14 @@ class HelperFunctions(ABC):
     def add(self, name: str, text: str) -> None:
         """Take in a function that was printed elsewhere."""
         self._texts.setdefault(name, text)
+
+    def table(self, array: ArrayDecl, definition: Callable[[str], str]) -> str:
+        """The name of the constant array with these contents; ``definition`` gives its text."""
+        key = f"{array.dtype} {array.shape} {array.contents}"
+        if key not in self._tables:
+            self._tables[key] = name = f"{PREFIX}table_{len(self._tables)}"
+            self._texts[name] = definition(name)
+        return self._tables[key]
 
     def operation(self, operation: str, type: ScalarType) -> str:
         """The name of the helper for ``operation`` on operands of ``type``."""

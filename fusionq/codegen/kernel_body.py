@@ -16,7 +16,7 @@ from fusionq.codegen.intervals import Intervals
 from fusionq.codegen.names import Names
 from fusionq.codegen.scoping import Body
 from fusionq.codegen.statements import StatementPrinter
-from fusionq.ir.nodes import ArrayParam, Atomic, Expr, Kernel, Store
+from fusionq.ir.nodes import ArrayDecl, ArrayParam, Atomic, Const, Expr, Kernel, Store
 from fusionq.ir.types import UINT64, ScalarType
 from fusionq.ir.walk import local_memories, statements
 
@@ -76,7 +76,7 @@ def statement_lines(
             f"{declaration} = ({type}){memory.identifier(slot)};"
             for slot, (type, declaration) in pointers.items()
         ],
-        _array_declarations(kernel, names, dialect.scalars),
+        _array_declarations(kernel, names, dialect.scalars, helpers),
         lines,
         texts,
         slots,
@@ -131,11 +131,23 @@ def _pointers(
     return found
 
 
-def _array_declarations(kernel: Kernel, names: Names, scalars: Scalars) -> list[str]:
+def _table(array: ArrayDecl, names: Names, scalars: Scalars, helpers: Helpers) -> str:
+    """The declaration of the pointer to a constant array, which is defined among the helpers."""
+    elements = [Const(array.dtype, element.item()) for element in array.elements.ravel()]
+    table = helpers.table(array, lambda name: scalars.table(name, array.dtype, elements))
+    pointer = scalars.pointer(scalars.storage_name(array.dtype), "constant", constant=True)
+    return f"{pointer} const {names.of(array.name)} = {table};"
+
+
+def _array_declarations(
+    kernel: Kernel, names: Names, scalars: Scalars, helpers: Helpers
+) -> list[str]:
     lines = []
     shared = {name: arrays for name, arrays in local_memories(kernel).items() if len(arrays) > 1}
     for array in kernel.arrays:
-        if array.memory not in shared:
+        if array.space == "constant":
+            lines.append(_table(array, names, scalars, helpers))
+        elif array.memory not in shared:
             qualifier = scalars.array_qualifier(array.space)
             element = scalars.storage_name(array.dtype)
             lines.append(f"{qualifier}{element} {names.of(array.name)}[{prod(array.shape)}];")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from fusionq.analysis.submission import (
     ArrayArgument,
-    LocalArgument,
+    DeclaredArgument,
     ScalarArgument,
     Submission,
 )
@@ -133,7 +133,7 @@ def _positions(
     scalars: dict[tuple[int, int], int] = {}
     for s, submission in enumerate(submissions):
         for a, argument in enumerate(submission.arguments):
-            if not isinstance(argument, LocalArgument):
+            if not isinstance(argument, DeclaredArgument):
                 places = arrays if isinstance(argument, ArrayArgument) else scalars
                 places[s, a] = len(places)
     return arrays, scalars

@@ -70,6 +70,8 @@ class AtomicOperations(LanguageArguments):
             )
         declared = self.kernel.arrays.get(array.name)
         space = AddressSpace[declared.space.upper()] if declared else AddressSpace.GLOBAL
+        if array.name in self.kernel.tables:
+            self.fail(place, f"{array.name!r} is constant", "Pass an array as an argument.")
         if space is AddressSpace.PRIVATE:
             self.fail(
                 place,

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from functools import partial
 from types import FunctionType, MethodType
 
+from fusionq.base.dtypes import numba_dtype
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Callee:
@@ -60,7 +62,8 @@ def callee_of(obj: object) -> Callee | None:
         return _with_arguments(callee_of(obj.func), obj.args, obj.keywords)
     kind = type(obj)
     method = inspect.getattr_static(kind, "__call__", None)
-    if isinstance(obj, type) or _is_known(kind.__module__) or not isinstance(method, FunctionType):
+    known = _is_known(kind.__module__) or numba_dtype(obj) is not None
+    if isinstance(obj, type) or known or not isinstance(method, FunctionType):
         return None
     return _with_arguments(callee_of(method), (obj,), {})
 

@@ -17,6 +17,7 @@ import numpy as np
 
 from fusionq.base.errors import KernelLanguageError
 from fusionq.frontend.callees import Callee, callee_of
+from fusionq.frontend.constants import frozen, identity
 from fusionq.frontend.source import (
     FunctionSource,
     KernelText,
@@ -42,8 +43,9 @@ class Captures:
         self._kernel = kernel
         self._names: dict[tuple[FunctionType, str], object] = {}
         self._attributes: dict[tuple[int, str], object] = {}
+        self._frozen: dict[int, object] = {}
         self._sources: dict[FunctionType, FunctionSource] = {}
-        self._keep: list[object] = []  # so that no id in _attributes is reused
+        self._keep: list[object] = []  # so that no id in these is reused
         self._complete = False
         self.fingerprint = self._scan()
         """sha256 hex of the normalised source text of all functions and of the constants."""
@@ -79,6 +81,16 @@ class Captures:
             self._attributes[key] = getattr(owner, name, MISSING)
         return self._attributes[key]
 
+    def frozen(self, obj: object) -> object:
+        """A list or a small array as it was when it was first asked for, whatever becomes of it."""
+        if not isinstance(obj, (tuple, list, np.ndarray)):
+            return obj
+        if id(obj) not in self._frozen:
+            copy = self._frozen[id(obj)] = frozen(obj)
+            self._frozen[id(copy)] = copy
+            self._keep += [obj, copy]
+        return self._frozen[id(obj)]
+
     def _scan(self) -> str:
         digest = hashlib.sha256()
         number = {_key(self._kernel): 0}  # two functions that go by one name are still two
@@ -94,8 +106,9 @@ class Captures:
                 (function.__kwdefaults__ or {}).values()
             ):
                 found.append(("default", default))
-            for label, obj in found:
-                parts.append(f"{label} = {_identity(obj)}")
+            for label, value in found:
+                obj = self.frozen(value)
+                parts.append(f"{label} = {identity(obj)}")
                 for inner in _flatten(obj):
                     called = self.callee(inner)
                     if called is not None and self._has_source(called.function):
@@ -200,20 +213,3 @@ def _flatten(obj: object) -> Iterator[object]:
             yield from _flatten(item)
     else:
         yield obj
-
-
-def _identity(obj: object) -> str:
-    """Text that differs for constants that differ; objects go by their name."""
-    if isinstance(obj, tuple):
-        return f"({', '.join(map(_identity, obj))})"
-    if isinstance(obj, Enum):
-        return f"{obj} {_identity(obj.value)}"
-    if isinstance(obj, (bool, int, float, str, np.generic, type(None))):
-        return f"{type(obj).__name__} {obj!r}"
-    if isinstance(obj, (np.finfo, np.iinfo)):
-        return f"{type(obj).__name__} {obj.dtype}"
-    if isinstance(obj, np.dtype):
-        return repr(obj)
-    module = getattr(obj, "__module__", None)
-    name = getattr(obj, "__qualname__", getattr(obj, "__name__", type(obj).__qualname__))
-    return f"{module}.{name}"

@@ -14,14 +14,13 @@ from fusionq.frontend.draft import Draft
 from fusionq.frontend.operators import example_cast
 from fusionq.frontend.path_conditions import Fact
 from fusionq.frontend.state import LoopContext
-from fusionq.frontend.typing_rules import arithmetic_type, fits, join, type_name
+from fusionq.frontend.typing_rules import arithmetic_type, common_type, fits, type_name
 from fusionq.frontend.values import (
     ArrayValue,
     Binding,
     Constant,
     Environment,
     Runtime,
-    Scalar,
     TupleValue,
     Unusable,
     Value,
@@ -29,7 +28,7 @@ from fusionq.frontend.values import (
     same,
 )
 from fusionq.ir.nodes import Assign, Expr, Stmt, Var
-from fusionq.ir.types import INT64, ScalarType
+from fusionq.ir.types import INT64
 
 Block: TypeAlias = list[Draft] | list[Stmt]
 State: TypeAlias = tuple[Environment, Block | None]
@@ -280,19 +279,6 @@ class LoopExit:
         self.can_end = can_end
         self.variable = variable
         self.iterations = iterations
-
-
-def common_type(scalars: Sequence[Scalar]) -> ScalarType | None:
-    """The join of the types; None if there is none, or a Python int does not fit into it."""
-    common = reduce(
-        lambda a, b: None if a is None else join(a, b.type),
-        scalars[1:],
-        scalars[0].type if scalars else None,
-    )
-    if common is None or not common.is_integer:
-        return common
-    constants = [s for s in scalars if isinstance(s, Constant) and s.type.is_integer]
-    return common if all(fits(c.value, common) for c in constants) else None
 
 
 def perhaps_unassigned(name: str, bound: Binding) -> Unusable:

@@ -14,7 +14,7 @@ from fusionq.base.span import Span
 from fusionq.frontend.callees import Callee, callee_of
 from fusionq.frontend.captures import Captures
 from fusionq.frontend.item_queries import ITEM_MEMBERS
-from fusionq.frontend.signature import ArrayType, LocalType, Signature
+from fusionq.frontend.signature import ArrayType, LocalType, Signature, TupleType
 from fusionq.frontend.source import FunctionSource, KernelText
 from fusionq.ir.nodes import Kernel
 from fusionq.ir.types import SCALAR_TYPES, ScalarType
@@ -202,7 +202,7 @@ def _argument_problem(argument: object) -> str | None:
         if argument.ndim < 1:
             return "is a 0-dimensional array; pass a scalar, or reshape it to one dimension"
         return None
-    if isinstance(argument, (ScalarType, LocalType)):
+    if isinstance(argument, (ScalarType, LocalType, TupleType)):
         return None
     return f"is a {type(argument).__name__}; pass arrays and numbers"
 

@@ -12,7 +12,7 @@ from fusionq.frontend.callees import Callee
 from fusionq.frontend.captures import Captures
 from fusionq.frontend.control_flow import conflict
 from fusionq.frontend.draft import finish
-from fusionq.frontend.signature import ArrayType, LocalType, Signature
+from fusionq.frontend.signature import ArrayType, LocalType, Signature, TupleType
 from fusionq.frontend.source import FunctionSource
 from fusionq.frontend.state import FunctionState, KernelState
 from fusionq.frontend.statements import Statements
@@ -37,12 +37,13 @@ from fusionq.ir.nodes import (
     GroupCall,
     Kernel,
     KernelParam,
+    Load,
     Param,
     ScalarParam,
     Stmt,
 )
 from fusionq.ir.types import ScalarType
-from fusionq.ir.walk import statements
+from fusionq.ir.walk import expressions, statements
 
 
 class FunctionLowering(Statements):
@@ -233,12 +234,15 @@ def lower_kernel(
         elif isinstance(argument, LocalType):
             state.arrays[name] = ArrayDecl(name, argument.dtype, argument.shape, "local")
             value = ArrayValue(name, ArrayType(argument.dtype, len(argument.shape)))
+        elif isinstance(argument, TupleType):
+            value = lowering.captured(argument.value, name, source.tree)
         else:
             params.append(ScalarParam(name, argument.strong))
             value = Runtime(argument, Param(argument.strong, name))
         environment[name] = Binding(value, span)
     lowering.statements(source.tree.body)
     body = tuple(finish(lowering.block, lambda: state.fresh("returned")))
+    read = {e.array for e in expressions(body) if isinstance(e, Load)}
     dtypes = {a.name: a.dtype for a in state.arrays.values()}
     dtypes |= {p.name: p.dtype for p in params if isinstance(p, ArrayParam)}
     return Kernel(
@@ -247,7 +251,7 @@ def lower_kernel(
         params=tuple(_with_bounds(p, state.bounds) for p in params),
         variables=tuple(_variables(body, dtypes).items()),
         body=body,
-        arrays=tuple(state.arrays.values()),
+        arrays=tuple(a for a in state.arrays.values() if a.space != "constant" or a.name in read),
         notes=tuple(state.notes),
         span=source.span(source.tree),
     )

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
 
 from fusionq.ir.types import ScalarType
 
@@ -31,11 +31,26 @@ class LocalType:
 
 
 @dataclass(frozen=True, slots=True)
+class TupleType:
+    """A tuple or list of numbers, nested or not, known when the kernel is compiled: ``text`` says
+    them exactly, with their types."""
+
+    text: str
+    value: tuple[object, ...] = field(compare=False)
+
+    def __str__(self) -> str:
+        return self.text
+
+
+ArgumentType: TypeAlias = ArrayType | ScalarType | LocalType | TupleType
+
+
+@dataclass(frozen=True, slots=True)
 class Signature:
     """What one specialisation of a kernel depends on: the item it runs over (``item`` for a
     Range, ``nd_item`` for an NdRange), the range's dimensions, and the arguments' types
-    (Python numbers are weak)."""
+    (Python numbers are weak), of tuples and lists also the values."""
 
     item: Literal["item", "nd_item"]
     ndim: int
-    arguments: tuple[ArrayType | ScalarType | LocalType, ...]
+    arguments: tuple[ArgumentType, ...]

@@ -6,7 +6,9 @@ import ast
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import NoReturn
+from typing import Any, NoReturn
+
+import numpy.typing as npt
 
 from fusionq.base.errors import KernelLanguageError
 from fusionq.base.span import Span
@@ -68,9 +70,15 @@ class KernelState:
         self.captures = captures
         self.bounds: dict[str, tuple[int, int]] = {}
         self.arrays: dict[str, ArrayDecl] = {}
-        """The arrays in local and private memory."""
+        """The arrays in local, private and constant memory."""
         self.versions: dict[str, int] = {}
         """How often each variable has been assigned so far."""
+        self.tables: dict[str, npt.NDArray[Any]] = {}
+        """The elements of those in constant memory."""
+        self.unrollable: dict[str, int] = {}
+        """The variables of the loops around that can be unrolled, with their iterations."""
+        self.copies = 1
+        """How often the present statement is lowered, since loops around it are unrolled."""
         self.notes: dict[str, None] = {}
         """What the kernel's report should say of it."""
         self.regions = False
@@ -95,11 +103,13 @@ class KernelState:
     def snapshot(self) -> Callable[[], None]:
         """A function that takes back the names, bounds and arrays given since."""
         used, bounds, arrays = set(self._used), dict(self.bounds), dict(self.arrays)
-        notes = dict(self.notes)
+        notes, tables = dict(self.notes), dict(self.tables)
+        unrollable = dict(self.unrollable)
 
         def restore() -> None:
             self._used, self.bounds, self.arrays = set(used), dict(bounds), dict(arrays)
-            self.notes = dict(notes)
+            self.notes, self.tables = dict(notes), dict(tables)
+            self.unrollable = dict(unrollable)
 
         return restore
 

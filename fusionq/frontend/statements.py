@@ -9,6 +9,7 @@ from types import ModuleType
 
 from fusionq.frontend.control_flow import ControlFlow, LoopExit, State
 from fusionq.frontend.draft import Draft, DraftFor, DraftIf, DraftWhile, Jump, negated
+from fusionq.frontend.elements import MOST_UNROLLED
 from fusionq.frontend.operators import BINARY_OPERATORS
 from fusionq.frontend.source import assigned_names
 from fusionq.frontend.state import NotConstant, reads_memory
@@ -32,10 +33,6 @@ from fusionq.ir.walk import subexpressions
 
 _FIXED = (Const, Param, Extent, ItemQuery)
 """Expressions whose value never changes within a work-item."""
-
-
-MOST_UNROLLED = 64
-"""Iterations of a loop whose variable has to be known at compile time."""
 
 
 class Statements(ControlFlow):
@@ -201,6 +198,12 @@ class Statements(ControlFlow):
         if isinstance(owner, TupleValue):
             self.fail(target, "tuples cannot be changed", "Make a new tuple.")
         array = self.element(owner, target)
+        if array.name in self.kernel.tables:
+            self.fail(
+                target,
+                f"{array.name!r} is constant: it comes from outside the kernel",
+                "Pass an array as an argument, or copy it to a PrivateArray.",
+            )
         if array.ndim:
             self.fail(
                 target,
@@ -276,19 +279,23 @@ class Statements(ControlFlow):
         name = node.target.id
 
         own: list[str] = []
+        values = _iterations(start, stop, step)
+        if values is not None and (values[MOST_UNROLLED:] or _leaves(node.body)):
+            values = None  # not unrolled
 
         def lower() -> LoopExit:
             assert self.env is not None
             variable = Var(INT64, self.fresh(name))
             own.append(variable.name)
+            if values is not None:
+                self.kernel.unrollable[variable.name] = len(values)
             self.env[name] = Binding(Runtime(WEAK_INT, variable), self.span(node))
             with self.nested() as body:
                 self.statements(node.body)
             self.block.append(DraftFor(variable.name, start, stop, step, body, self.span(node)))
             return LoopExit(body, True, variable, _iterations(start, stop, step))
 
-        values = _iterations(start, stop, step)
-        if values is None or values[MOST_UNROLLED:] or _leaves(node.body):
+        if values is None:
             self.loop(assigned_names([*node.body, node.target]), lower)
             return
         restore, before, known = self.snapshot(), self.env, self.path.facts
@@ -302,15 +309,21 @@ class Statements(ControlFlow):
             self.env, self.path.facts = before, known
             del self.loops[depth:], self.open_regions[regions:]
             self.unrolled(node, name, values)
+        else:
+            for variable in own:
+                self.kernel.unrollable.pop(variable, None)
 
     def unrolled(self, node: ast.For, name: str, values: range) -> None:
         """The loop's body once for each value of its variable."""
+        before = self.kernel.copies
+        self.kernel.copies *= len(values)
         for value in values:
             if self.env is None:
-                return
+                break
             self.env = dict(self.env)
             self.env[name] = Binding(Constant(WEAK_INT, value), self.span(node))
             self.statements(node.body)
+        self.kernel.copies = before
 
     def range_bounds(self, node: ast.expr) -> tuple[Expr, Expr, Expr]:
         """Start, stop and step of ``range(…)``."""

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from fusionq.frontend.values import Number
+from fusionq.base.dtypes import numba_dtype
+from fusionq.frontend.values import Constant, Number, Scalar
 from fusionq.ir.nodes import Const
 from fusionq.ir.types import (
     BOOL,
@@ -68,6 +69,19 @@ def join(a: ScalarType, b: ScalarType) -> ScalarType | None:
         return None
     common = arithmetic_type(a, b)
     return common if all(t.weak or holds_all(common, t) for t in (a, b)) else None
+
+
+def common_type(scalars: Sequence[Scalar]) -> ScalarType | None:
+    """The join of the types; None if there is none, or a Python int does not fit into it."""
+    common = reduce(
+        lambda a, b: None if a is None else join(a, b.type),
+        scalars[1:],
+        scalars[0].type if scalars else None,
+    )
+    if common is None or not common.is_integer:
+        return common
+    constants = [s for s in scalars if isinstance(s, Constant) and s.type.is_integer]
+    return common if all(fits(c.value, common) for c in constants) else None
 
 
 def holds_all(wider: ScalarType, narrower: ScalarType) -> bool:
@@ -167,4 +181,5 @@ def named_type(obj: object) -> ScalarType | None:
             return SCALAR_TYPES.get(np.dtype(obj).name)
         except TypeError:
             return None
-    return None
+    of_numba = numba_dtype(obj)
+    return None if of_numba is None else scalar_type(of_numba)

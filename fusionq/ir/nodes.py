@@ -12,6 +12,9 @@ from dataclasses import dataclass, field
 from math import prod
 from typing import Literal, TypeAlias
 
+import numpy as np
+import numpy.typing as npt
+
 from fusionq.base.span import NO_SPAN, Span
 from fusionq.ir.types import BOOL, INT64, ScalarType
 
@@ -29,7 +32,7 @@ BinaryOp: TypeAlias = Literal[
 ]  # fmt: skip
 CompareOp: TypeAlias = Literal["lt", "le", "gt", "ge", "eq", "ne"]
 LogicalOp: TypeAlias = Literal["and", "or"]
-Space: TypeAlias = Literal["global", "local", "private"]
+Space: TypeAlias = Literal["global", "local", "private", "constant"]
 AtomicOp: TypeAlias = Literal[
     "add", "sub", "min", "max", "and", "or", "xor", "exchange", "load", "store",
 ]  # fmt: skip
@@ -433,10 +436,12 @@ class ScalarParam:
 
 @dataclass(frozen=True, slots=True)
 class ArrayDecl:
-    """A fixed-size array in private or local memory; contents undefined at first.
+    """A fixed-size array in private or local memory, contents undefined at first; or in constant
+    memory, which is only read.
 
     Local arrays of one ``memory`` are never in use at the same time, so that they may lie in the
-    same place.
+    same place.  ``contents``: a constant array's elements in C order, each in little-endian bytes,
+    as hexadecimal digits.
     """
 
     name: str
@@ -444,11 +449,18 @@ class ArrayDecl:
     shape: tuple[int, ...]
     space: Space
     memory: str | None = None
+    contents: str = ""
 
     @property
     def nbytes(self) -> int:
         """Bytes that it takes by itself."""
         return prod(self.shape) * self.dtype.nbytes
+
+    @property
+    def elements(self) -> npt.NDArray[np.generic]:
+        """A constant array's contents, in its shape."""
+        stored = np.frombuffer(bytes.fromhex(self.contents), self.dtype.dtype.newbyteorder("<"))
+        return stored.astype(self.dtype.dtype).reshape(self.shape)
 
 
 KernelParam: TypeAlias = ArrayParam | ScalarParam

@@ -7,6 +7,8 @@ constructor elsewhere (``np.float32(0.5)``), so that the text says every type th
 from __future__ import annotations
 
 from collections.abc import Iterable
+from math import prod
+from typing import Any
 
 from fusionq.ir.functions import DEVICE_FUNCTIONS
 from fusionq.ir.nodes import (
@@ -44,6 +46,8 @@ _PYTHON_FUNCTIONS = {
     "pymin": "min", "pymax": "max", "abs": "abs",
     "erf": "math.erf", "erfc": "math.erfc", "gamma": "math.gamma", "lgamma": "math.lgamma",
 }  # fmt: skip
+_MOST_PRINTED = 64
+"""Elements of a constant array that are all printed."""
 _GROUP = "item.get_group()"
 _GROUP_FUNCTIONS: dict[GroupFunction, str] = {
     "reduce": "reduce_over_group",
@@ -84,10 +88,24 @@ def _describe(param: KernelParam) -> str:
 
 
 def _declaration(array: ArrayDecl) -> str:
+    if array.space == "constant":
+        return f"{array.name} = np.array({_elements(array)}, {constructor(array.dtype)})"
     maker = "LocalAccessor" if array.space == "local" else "PrivateArray"
     shape = str(array.shape[0]) if len(array.shape) == 1 else str(array.shape)
     place = "" if array.memory is None else f"  # in memory {array.memory}"
     return f"{array.name} = {maker}({shape}, {constructor(array.dtype)}){place}"
+
+
+def _elements(array: ArrayDecl) -> str:
+    """A constant array's contents, of which long ones are abridged."""
+    def printed(part: Any) -> str:
+        if isinstance(part, list):
+            return f"[{', '.join(map(printed, part))}]"
+        return literal(Const(array.dtype, part)).text
+
+    if prod(array.shape) > _MOST_PRINTED:
+        return f"[{', '.join(map(printed, array.elements.ravel()[:4].tolist()))}, ...]"
+    return printed(array.elements.tolist())
 
 
 class _Printer(PythonPrinter):

@@ -133,8 +133,11 @@ class _Verifier:
                 self._fail(f"array '{param.name}' has {param.ndim} dimensions")
         for array in kernel.arrays:
             self._concrete(array.dtype, array.name)
-            if array.space not in ("private", "local"):
+            if array.space == "global":
                 self._fail(f"array '{array.name}' is declared in {array.space} memory")
+            size = array.nbytes if array.space == "constant" else 0
+            if len(array.contents) != 2 * size:
+                self._fail(f"array '{array.name}' has {len(array.contents) // 2} bytes, not {size}")
             if array.memory is not None and array.space != "local":
                 self._fail(f"array '{array.name}' shares {array.space} memory")
             if any(extent < 1 for extent in array.shape):
@@ -164,7 +167,7 @@ class _Verifier:
             case Assign():
                 self._assign(stmt)
             case Store():
-                array = self._access(stmt.array, stmt.indices)
+                array = self._changed(stmt.array, stmt.indices)
                 self._typed(stmt.value, array.dtype, f"the value stored to '{stmt.array}'")
             case If():
                 self._typed(stmt.cond, BOOL, "the condition")
@@ -199,7 +202,7 @@ class _Verifier:
                 self._fail(f"not a statement: {stmt!r}")
 
     def _atomic(self, stmt: Atomic) -> None:
-        array = self._access(stmt.array, stmt.indices)
+        array = self._changed(stmt.array, stmt.indices)
         dtype = array.dtype
         if dtype.bits < 32 or stmt.op not in _ATOMICS[dtype.is_float]:
             self._fail(f"no atomic '{stmt.op}' on {dtype}")
@@ -322,6 +325,12 @@ class _Verifier:
             self._fail(f"'{name}' has {ndim} dimensions and gets {len(indices)} indices")
         for index in indices:
             self._typed(index, INT64, f"an index of '{name}'")
+        return array
+
+    def _changed(self, name: str, indices: tuple[Expr, ...]) -> ArrayParam | ArrayDecl:
+        array = self._access(name, indices)
+        if isinstance(array, ArrayDecl) and array.space == "constant":
+            self._fail(f"the constant array '{name}' is changed")
         return array
 
     def _expr(self, expr: Expr) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from fusionq.base.dtypes import as_dtype
 from fusionq.base.errors import ArgumentError
 from fusionq.language.casts import integer_limits
 from fusionq.language.execute import KernelArray, ScalarConstructor
@@ -22,9 +23,10 @@ class LocalAccessor:
     """An array in local memory: each work-group has its own, which its work-items share.
 
     An argument of ``submit`` for a kernel over an NdRange.  ``shape``: an int or one to three
-    of them, each at least 1.  ``dtype``: bool, int8 … int64, uint8 … uint64, float16/32/64.  The
-    contents are undefined when a work-group starts.  Equal shapes and dtypes are equal
-    accessors; the kernel is compiled for them.  Raises ArgumentError for anything else.
+    of them, each at least 1.  ``dtype``: bool, int8 … int64, uint8 … uint64, float16/32/64, also
+    as numba's types.  The contents are undefined when a work-group starts.  Equal shapes and
+    dtypes are equal accessors; the kernel is compiled for them.  Raises ArgumentError for anything
+    else.
     Source: SYCL 2020, section 4.7.6.11.
     """
 
@@ -79,7 +81,7 @@ class PrivateArray(KernelArray):
 
     def __init__(self, shape: int | Sequence[int], dtype: Any, fill_zeros: bool = False) -> None:
         dtype = int if dtype is to_int else dtype  # as which kernels see int
-        element = dtype.dtype if isinstance(dtype, ScalarConstructor) else np.dtype(dtype)
+        element = dtype.dtype if isinstance(dtype, ScalarConstructor) else as_dtype(dtype)
         make = np.zeros if fill_zeros else undefined
         super().__init__(make(array_shape(shape, "a PrivateArray"), element))
 
@@ -99,7 +101,7 @@ def array_shape(shape: object, what: str) -> tuple[int, ...]:
 def element_dtype(dtype: Any, what: str) -> np.dtype[Any]:
     """``dtype`` as NumPy's, if the kernel language has it; ArgumentError if not."""
     try:
-        found: np.dtype[Any] | None = None if dtype is None else np.dtype(dtype)
+        found: np.dtype[Any] | None = None if dtype is None else as_dtype(dtype)
     except TypeError:
         found = None
     if found is None or not found.isnative or found.itemsize not in _KINDS.get(found.kind, ()):

@@ -14,6 +14,7 @@ import numpy.typing as npt
 from fusionq.analysis.submission import Promotion
 from fusionq.backends.base import Backend
 from fusionq.base.call_site import user_span
+from fusionq.base.dtypes import as_dtype
 from fusionq.base.errors import ArgumentError, PromotionConflict
 from fusionq.memory.foreign import (
     ForeignArray,
@@ -93,7 +94,7 @@ class Buffer:
         self._internal = bool(internal)
         wanted = None
         try:
-            wanted = None if dtype is None else check_dtype(np.dtype(dtype))
+            wanted = None if dtype is None else check_dtype(as_dtype(dtype))
             if isinstance(shape_or_array, (int, np.integer, tuple)):
                 self._init_empty(shape_or_array, wanted)
             elif copy:

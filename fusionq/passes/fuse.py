@@ -197,8 +197,7 @@ class _Fuser:
             locals_[variable] = name = self.names.fresh(variable)
             self.variables.append((name, kind))
         for declared in kernel.arrays:
-            arrays[declared.name] = name = self.names.fresh(declared.name)
-            self.arrays.append(replace(declared, name=name))
+            arrays[declared.name] = self._declared(declared)
         prologue, ids = self._ids(s)
 
         def expr(e: Expr) -> Expr:
@@ -238,6 +237,16 @@ class _Fuser:
         # Without a number a lone submission is the same kernel, and program, wherever it stands.
         alone = len(self.members) == 1
         return Block(kernel.name if alone else label(s, kernel.name), (*prologue, *body))
+
+    def _declared(self, array: ArrayDecl) -> str:
+        """The name of an array that a submission declares; equal constant ones are one."""
+        if array.space == "constant":
+            for other in self.arrays:
+                if replace(other, name=array.name) == array:
+                    return other.name
+        name = self.names.fresh(array.name)
+        self.arrays.append(replace(array, name=name))
+        return name
 
     def _ids(self, s: int) -> tuple[tuple[Stmt, ...], Callable[[int], Expr]]:
         """A submission's ids in the fused kernel, and the statements that compute them."""

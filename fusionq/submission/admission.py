@@ -14,8 +14,8 @@ from fusionq.analysis.kernel_facts import KernelFacts, facts_of
 from fusionq.analysis.submission import (
     Argument,
     ArrayArgument,
+    DeclaredArgument,
     DeferredKernel,
-    LocalArgument,
     ScalarArgument,
     Submission,
 )
@@ -29,9 +29,10 @@ from fusionq.base.recursion import room_for_recursion
 from fusionq.base.span import Span
 from fusionq.base.target import Target
 from fusionq.cache.entries import MOST_VARIANTS, keep_check, kept_check
+from fusionq.frontend.constants import tuple_type
 from fusionq.frontend.dialect import counterpart, dialect_kernel
 from fusionq.frontend.kernel import KernelFunction
-from fusionq.frontend.signature import ArrayType, LocalType, Signature
+from fusionq.frontend.signature import ArgumentType, ArrayType, LocalType, Signature
 from fusionq.ir.types import SCALAR_TYPES, ScalarType, scalar_type, type_of_scalar
 from fusionq.language.local_memory import LocalAccessor
 from fusionq.language.ranges import NdRange, Range, as_range
@@ -259,7 +260,9 @@ def _argument(backend: Backend, name: str, label: str, value: object) -> Argumen
         return _scalar_argument(name, label, value)
     if isinstance(value, LocalAccessor):
         kind = LocalType(_strong_scalar_type(value.dtype), value.shape)
-        return LocalArgument(name, label, kind)
+        return DeclaredArgument(name, label, kind)
+    if isinstance(value, (tuple, list)):
+        return _tuple_argument(name, label, value)
     try:
         foreign = describe(value)
         if foreign is not None:
@@ -269,8 +272,8 @@ def _argument(backend: Backend, name: str, label: str, value: object) -> Argumen
         raise type(error)(f"argument {name!r}: {error}") from None
     raise ArgumentError(
         f"argument {name!r} is of type {type(value).__name__}; a kernel takes Buffers, NumPy "
-        "arrays, objects with __sycl_usm_array_interface__, and numbers; wrap other arrays with "
-        "numpy.asarray or fusionq.Buffer"
+        "arrays, objects with __sycl_usm_array_interface__, numbers and tuples of numbers; "
+        "wrap other arrays with numpy.asarray or fusionq.Buffer"
     )
 
 
@@ -324,7 +327,20 @@ def _scalar_argument(name: str, label: str, value: ScalarValue) -> ScalarArgumen
     return ScalarArgument(name, label, found, value)
 
 
-def _argument_type(argument: Argument) -> ArrayType | ScalarType | LocalType:
+def _tuple_argument(
+    name: str, label: str, value: tuple[object, ...] | list[object]
+) -> DeclaredArgument:
+    kind = tuple_type(value)
+    if kind is None:
+        raise ArgumentError(
+            f"argument {name!r} is a {type(value).__name__} that has something else than numbers "
+            "in it; a tuple or list of numbers is constant in the kernel, which is compiled for "
+            "its values. Pass arrays as arguments of their own"
+        )
+    return DeclaredArgument(name, label, kind)
+
+
+def _argument_type(argument: Argument) -> ArgumentType:
     if isinstance(argument, ArrayArgument):
         return ArrayType(argument.dtype, len(argument.shape))
     return argument.type

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from fusionq.base.errors import ArgumentError
+from fusionq.frontend.constants import tuple_type
 from fusionq.frontend.dialect import counterpart
 from fusionq.language.local_memory import LocalAccessor
 from fusionq.language.ranges import NdRange, Range, as_range
@@ -52,6 +53,8 @@ def sort_argument(
     arg = counterpart(arg)
     if isinstance(arg, LocalAccessor):
         return arg
+    if isinstance(arg, (tuple, list)):
+        return tuple_type(arg)
     memory.append(arg)
     call.foreign = [*call.foreign, arg]
     return foreign_token(arg)

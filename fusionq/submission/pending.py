@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Protocol
 from fusionq.analysis.submission import (
     Argument,
     ArrayArgument,
-    LocalArgument,
+    DeclaredArgument,
     ScalarArgument,
     Submission,
 )
@@ -271,7 +271,7 @@ def _present(
 ) -> Argument:
     if isinstance(argument, ScalarArgument):
         return replace(argument, value=next(values))
-    if isinstance(argument, LocalArgument):
+    if isinstance(argument, DeclaredArgument):
         return argument
     held = next(memory)
     if isinstance(held, Storage) and held.address is not None:

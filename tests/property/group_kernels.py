@@ -82,9 +82,8 @@ class GroupKernelWriter(KernelWriter):
                 self._barrier()
             self._phases(scope, self.choose((1, 0, 2, 3)))
             self._phase(scope, last=True)
-        return "import math\nimport numpy as np\nimport fusionq as fq\n\n\n" + (
-            "\n".join(self._lines) + "\n"
-        )
+        head = ["import math", "import numpy as np", "import fusionq as fq", ""]
+        return "\n".join([*head, *self.tables, "", "", *self._lines]) + "\n"
 
     def _prologue(self) -> None:
         self.line("group = item.get_group()")

@@ -65,6 +65,8 @@ class Expressions:
         self._scalars = [p for p in parameters if isinstance(p, ScalarParameter)]
         self.ids: list[str] = []
         """Names of int64 ids."""
+        self.tables: list[str] = []
+        """Statements outside the kernel that define constant arrays, tuples and lists."""
         self.functions: list[tuple[str, tuple[ScalarType, ...], ScalarType]] = []
         """Device functions: name, parameters, result."""
 
@@ -118,7 +120,7 @@ class Expressions:
             leaves += [lambda: self.gather(self.choose(gathers), scope)] * 2
         if others:
             leaves += [lambda: f"{typed(type_)}({self.choose(others)})"] * 2
-        return [*leaves, lambda: self.constant(type_)]
+        return [*leaves, lambda: self.constant(type_), lambda: self.tabulated(type_, scope)]
 
     def index(self, scope: Scope) -> str:
         """An integer that may be out of bounds."""
@@ -128,6 +130,19 @@ class Expressions:
         if self.chance(10):
             base = self.expression(INT64, scope, 1)
         return shape.format(base)
+
+    def tabulated(self, type_: ScalarType, scope: Scope) -> str:
+        """An element of a constant array, a tuple or a list from outside the kernel."""
+        size = self.choose((3, 1, 5))
+        numbers = [self.constant(type_) for _ in range(size)]
+        name = f"TABLE{len(self.tables)}"
+        index = f"({self.index(scope)}) % {size}"
+        if self.chance(50):
+            self.tables.append(f"{name} = np.array([{', '.join(numbers)}])")
+            return f"{name}[{index}]"
+        weak = [self.literal(type_) for _ in range(size)]
+        self.tables.append(f"{name} = {self.choose(('({},)', '[{}]')).format(', '.join(weak))}")
+        return f"{typed(type_)}({name}[{index}])"
 
     def gather(self, array: GatherArray, scope: Scope) -> str:
         """An element of an array, or a constant where the index is out of bounds."""

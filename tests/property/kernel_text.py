@@ -58,7 +58,8 @@ class KernelWriter(Expressions):
             with self._guarded(scope):
                 self.body(scope, self._features.statements)
                 self._last_stores(scope)
-        return "import math\nimport numpy as np\n\n\n" + "\n".join(self._lines) + "\n"
+        head = ["import math", "import numpy as np", "", *self.tables, "", ""]
+        return "\n".join([*head, *self._lines]) + "\n"
 
     def _ids(self, ndim: int, nd_item: bool) -> None:
         method = "get_global_id" if nd_item else "get_id"

@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from fusionq.backends.reference.checked_arrays import declared_array, new_bytes
+from fusionq.backends.reference.checked_arrays import CheckedArray, declared_array, new_bytes
 from fusionq.backends.reference.groups import Steps, atomic
 from fusionq.backends.reference.scalars import FUNCTIONS, Scalar, int64_range
 from fusionq.base.errors import DeviceError
@@ -149,8 +149,13 @@ class _Compiler:
         for name, arrays in local_memories(kernel).items():
             yield f"        {_memory(name)} = new_bytes({max(a.nbytes for a in arrays)})"
             yield from (f"        {self._declare(a, _memory(name))}" for a in arrays)
+        for array in kernel.arrays:
+            if array.space == "constant":
+                table = CheckedArray(self._kernel, array.name, array.elements)
+                yield f"        {_name(array.name)} = {self._object(table)}"
         yield f"        def work_item({_QUERIES}):"
-        yield from (f"            {self._declare(a)}" for a in kernel.arrays if a.space != "local")
+        private = [array for array in kernel.arrays if array.space == "private"]
+        yield from (f"            {self._declare(array)}" for array in private)
         yield from self._body(kernel.body, "            ")
         yield "        return work_item"
         yield "    return work_group"

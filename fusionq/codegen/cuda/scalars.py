@@ -6,6 +6,8 @@ Mathematical Functions, which has the functions' errors in units in the last pla
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from fusionq.codegen.literals import spelled
@@ -65,6 +67,21 @@ class CudaScalars:
 
     def array_qualifier(self, space: Space) -> str:
         return "__shared__ " if space == "local" else ""
+
+    def table(self, name: str, type: ScalarType, elements: Sequence[Const]) -> str:
+        # Not in __constant__ memory, where lanes that read different elements take turns.
+        values = ", ".join(map(self._initializer, elements))
+        return f"static __device__ const {self.storage_name(type)} {name}[] = {{{values}}};"
+
+    def _initializer(self, const: Const) -> str:
+        """A constant as C++ computes it while compiling: constructors and intrinsics are not."""
+        type = const.type
+        if not type.is_float or (np.isfinite(const.value) and type.name != "float16"):
+            return self.literal(const).text
+        with np.errstate(over="ignore"):
+            bits = int(type.dtype.type(const.value).view(f"u{type.nbytes}"))
+        word = TYPE_NAMES[f"uint{type.bits}"]
+        return f"__builtin_bit_cast({TYPE_NAMES[type.name]}, ({word}){bits:#x})"
 
     def pointer(self, element: str, space: Space, constant: bool = False) -> str:
         return f"{'const ' if constant else ''}{element}*"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Protocol
 
 from fusionq.ir.nodes import Const, Space
@@ -47,6 +48,10 @@ class Scalars(Protocol):
     def array_qualifier(self, space: Space) -> str:
         """What stands before the declaration of an array in ``space``, with a trailing blank, or
         nothing: ``__shared__`` for a local one in CUDA C++."""
+
+    def table(self, name: str, type: ScalarType, elements: Sequence[Const]) -> str:
+        """The definition, outside of functions, of a constant array of ``elements``, each of
+        ``type``; it converts to a pointer to ``constant`` memory."""
 
     def pointer(self, element: str, space: Space, constant: bool = False) -> str:
         """The type of a pointer to elements of the type ``element`` in ``space``, which are only

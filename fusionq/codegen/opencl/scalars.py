@@ -6,6 +6,8 @@ Source: Khronos, The OpenCL C Specification 3.0, sections 6.3 (data types), 6.4 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from fusionq.codegen.literals import spelled
 from fusionq.ir.nodes import Const, Space
 from fusionq.ir.text import Text
@@ -22,7 +24,9 @@ _SUFFIXES = {
     "float16": "h", "float32": "f", "float64": "",
 }  # fmt: skip
 
-_SPACE_QUALIFIERS: dict[Space, str] = {"global": "__global ", "local": "__local ", "private": ""}
+_SPACE_QUALIFIERS: dict[Space, str] = {
+    "global": "__global ", "local": "__local ", "private": "", "constant": "__constant ",
+}  # fmt: skip
 
 _FUNCTION_NAMES = {
     "arcsin": "asin", "arccos": "acos", "arctan": "atan", "arctan2": "atan2",
@@ -59,6 +63,13 @@ class OpenCLScalars:
 
     def array_qualifier(self, space: Space) -> str:
         return _SPACE_QUALIFIERS[space]
+
+    def table(self, name: str, type: ScalarType, elements: Sequence[Const]) -> str:
+        # NAN is no constant expression in all of them.
+        nan = f"({TYPE_NAMES[type.name]})(0.0f / 0.0f)"
+        values = ", ".join(nan if e.value != e.value else self.literal(e).text for e in elements)
+        storage = self.storage_name(type)
+        return f"__constant {storage} {name}[{len(elements)}] = {{{values}}};"
 
     def pointer(self, element: str, space: Space, constant: bool = False) -> str:
         return f"{_SPACE_QUALIFIERS[space]}{'const ' if constant else ''}{element}*"

@@ -65,10 +65,18 @@ class NumbaPrinter(PythonPrinter):
         self._intervals = Intervals(kernel)
         self._spaces = {a.name: a.space for a in kernel.arrays}
 
-    def declaration(self, array: ArrayDecl) -> str:
-        """The line that makes an array in local or private memory."""
+    def declaration(self, array: ArrayDecl) -> list[str]:
+        """The lines that make an array in local or private memory; a constant one is private and
+        filled."""
         name, dtype = self.name(array.name), stored_name(array.dtype)
-        return f"{name} = {array.space}_array({max(prod(array.shape), 1)}, np.{dtype})"
+        size = max(prod(array.shape), 1)
+        if array.space != "constant":
+            return [f"{name} = {array.space}_array({size}, np.{dtype})"]
+        elements = enumerate(array.elements.ravel())
+        return [
+            f"{name} = private_array({size}, np.{dtype})",
+            *(f"{name}[{k}] = {self.stored(Const(array.dtype, e.item()))}" for k, e in elements),
+        ]
 
     # -------------------------------------------------------- names, memory, statements
     def name(self, name: str) -> str:

@@ -63,7 +63,8 @@ class _KernelPrinter:
         self.printer = NumbaPrinter(kernel, self.names, self.memory, self.helpers)
 
     def print(self) -> DeviceSource:
-        body = [self.printer.declaration(array) for array in self.kernel.arrays]
+        declarations = map(self.printer.declaration, self.kernel.arrays)
+        body = [line for lines in declarations for line in lines]
         lines = self.printer.body(self.kernel.body, 1)
         slots = self.memory.slots()
         arrays = [self._array(slot) for slot in slots if isinstance(slot, Pointer)]

@@ -135,6 +135,10 @@ class _Scalars:
     def array_qualifier(self, space: Space) -> str:
         return ""
 
+    def table(self, name: str, type: ScalarType, elements: Sequence[Const]) -> str:
+        values = ", ".join(self.literal(element).text for element in elements)
+        return f"static const {self.storage_name(type)} {name}[] = {{{values}}};"
+
     def pointer(self, element: str, space: Space, constant: bool = False) -> str:
         return f"{'const ' if constant else ''}{element}*"
 

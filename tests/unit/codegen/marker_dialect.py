@@ -5,7 +5,7 @@ What a kernel printed in it has of other words, the printer wrote by itself.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from fusionq.base.target import Target
@@ -58,6 +58,10 @@ class MarkerScalars:
 
     def array_qualifier(self, space: Space) -> str:
         return f"ARRAY_IN_{space.upper()} "
+
+    def table(self, name: str, type: ScalarType, elements: Sequence[Const]) -> str:
+        values = " ".join(self.literal(element).text for element in elements)
+        return f"TABLE_OF_{self.storage_name(type)}({name}, {values});"
 
     def pointer(self, element: str, space: Space, constant: bool = False) -> str:
         return f"{'CONSTANT_' if constant else ''}POINTER_TO_{element}_IN_{space.upper()}"

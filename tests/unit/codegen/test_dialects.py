@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import fusionq.codegen
@@ -85,6 +86,13 @@ def one(type: ScalarType) -> Const:
     return Const(type, True if type.is_bool else 1.0 if type.is_float else 1)
 
 
+def table(type: ScalarType) -> ArrayDecl:
+    """A constant array, of floating types with all that is no number."""
+    elements = [1, 0] if type.is_bool else [1, np.inf, np.nan] if type.is_float else [1, 2]
+    contents = np.array(elements, type.dtype).tobytes().hex()
+    return ArrayDecl(f"t_{type.name}", type, (len(elements),), "constant", contents=contents)
+
+
 def everything() -> Kernel:
     """Every type, operation, function and statement that a kernel over a range can have."""
     params = [ArrayParam(f"a_{t.name}", t, 1) for t in SCALAR_TYPES.values()]
@@ -101,6 +109,7 @@ def everything() -> Kernel:
         ArrayDecl("shared", INT32, (8,), "local"),
         ArrayDecl("bytes", UINT8, (8,), "local", "one"),
         ArrayDecl("floats", FLOAT32, (8,), "local", "one"),
+        *(table(t) for t in SCALAR_TYPES.values()),
     )
     return Kernel("everything", 1, (*params, *scalars), variables, tuple(body), decls)
 
@@ -108,6 +117,8 @@ def everything() -> Kernel:
 def _statements() -> Iterator[Stmt]:
     for at, value in enumerate(_values()):
         yield Store(f"a_{value.type.name}", (Const(INT64, at),), value)
+    for type in SCALAR_TYPES.values():
+        yield Store(f"a_{type.name}", (ID,), Load(type, f"t_{type.name}", (ID,)))
     yield Barrier()
     yield Fence("acq_rel", "device")
     for op in ("add", "sub", "min", "max", "exchange", "store", "load"):

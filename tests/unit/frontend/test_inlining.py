@@ -15,7 +15,7 @@ from tests.unit.frontend.running import define, run_both, specialised
 
 X = np.array([0.5, -1.5, 2.5, 3.0, -0.25, 8.0], "float32")
 ONE, TWO, TABLE = 1, np.float32(2.5), (1, 2.5, (np.float32(3), True))
-HUGE = np.zeros(3)
+HUGE = np.zeros(30_000)
 helpers = types.ModuleType("helpers")
 helpers.SCALE = 0.25
 
@@ -254,9 +254,9 @@ no_source = eval("lambda v: v")
         ("bad_inside(1)", "lists are not supported", "called at <test"),
         ("other_kernel(item, x)", "is a kernel; only plain functions", "without the decorator"),
         ("no_source(1)", "a lambda cannot be compiled", "called at <test"),
-        ("HUGE[0]", "HUGE is a global array", "argument"),
+        ("HUGE[0]", "HUGE is an array from outside the kernel", "argument"),
         ("NAME + 1", "NAME is a str", "constants"),
-        ("LIST[0]", "LIST is a list", "constants"),
+        ("DICT[0]", "DICT is a dict", "constants"),
         ("missing + 1", "the name 'missing' is not defined", "import"),
         ("math.missing", "math has no 'missing'", "Did you mean isinf"),
             ("math.sqr(x)", "math has no 'sqr'", "Did you mean sqrt"),
@@ -272,7 +272,7 @@ no_source = eval("lambda v: v")
 def test_what_cannot_be_called_or_read(text, message, hint):
     function = define(
         f"def k(item, x, out):\n    i = item.get_id(0)\n    out[i] = {text}\n",
-        **globals(), NAME="a", LIST=[1],
+        **globals(), NAME="a", DICT={},
     )  # fmt: skip
     with pytest.raises(KernelLanguageError, match=message) as error:
         specialised(function, 1, X, np.zeros(1))

@@ -1,0 +1,171 @@
+"""Comparisons, conditions and choices."""
+
+from __future__ import annotations
+
+import ast
+from abc import abstractmethod
+from collections.abc import Callable, Sequence
+from enum import Enum
+from functools import partial
+from types import NoneType
+
+import numpy as np
+
+from fusionq.frontend.draft import Draft, DraftIf, meets, negated
+from fusionq.frontend.operators import COMPARE_OPERATORS, Operators
+from fusionq.frontend.typing_rules import WEAK_BOOL, named_type
+from fusionq.frontend.values import Constant, ObjectValue, Runtime, Scalar, Value, same
+from fusionq.ir.nodes import Assign, Const, Logical, LogicalOp, Var
+from fusionq.ir.types import BOOL
+
+MOST_CHAINED = 100
+"""Operations of one chain, ``a + b + …``, that become one expression of the IR."""
+
+
+class Conditions(Operators):
+    """Lowers what decides, and what is chosen by it."""
+
+    @abstractmethod
+    def value(self, node: ast.expr) -> Value:
+        """The value of any expression."""
+
+    def number(self, node: ast.expr) -> Scalar:
+        """The value of an expression that must be a number."""
+        return self.scalar(self.value(node), node)
+
+    def numbers(self, *nodes: ast.expr) -> list[Scalar]:
+        """The values of expressions that must be numbers, evaluated from left to right."""
+        values = self.in_order(nodes, self.value)
+        return [self.scalar(v, n) for v, n in zip(values, nodes, strict=True)]
+
+    def comparison(self, node: ast.Compare) -> Scalar:
+        left, right = self.in_order([node.left, node.comparators[0]], self.value)
+        if len(node.ops) == 1 and isinstance(left, ObjectValue) and isinstance(right, ObjectValue):
+            return self.object_comparison(node, left.object, right.object)
+        for op in node.ops:
+            if type(op) not in COMPARE_OPERATORS:
+                self.fail(node, "'is' and 'in' are not supported", "Compare with == or !=.")
+        a = self.scalar(left, node.left)
+        b = self.scalar(right, node.comparators[0])
+        return self.comparison_chain(node, 0, a, b)
+
+    def comparison_chain(self, node: ast.Compare, position: int, a: Scalar, b: Scalar) -> Scalar:
+        """``a op b`` and, if that holds, the rest of the chain; each operand evaluated once."""
+        last = position == len(node.ops) - 1
+        if not last:
+            b = self.spilled(b, "middle", node.comparators[position])
+        first = self.compare(COMPARE_OPERATORS[type(node.ops[position])], a, b, node)
+        if last:
+            return first
+
+        def rest() -> Scalar:
+            c = self.number(node.comparators[position + 1])
+            return self.comparison_chain(node, position + 1, b, c)
+
+        return self.logical("and", first, rest, node)
+
+    def object_comparison(self, node: ast.Compare, a: object, b: object) -> Scalar:
+        """``a.dtype == np.float32``, ``mode is Mode.FAST`` and their like, at compile time."""
+        op = node.ops[0]
+        if not isinstance(op, (ast.Eq, ast.NotEq, ast.Is, ast.IsNot)):
+            self.fail(node, "these objects cannot be compared", "Compare numbers or dtypes.")
+        types = [named_type(obj.type if isinstance(obj, np.dtype) else obj) for obj in (a, b)]
+        strong = [t.strong for t in types if t is not None]
+        if len(strong) == 2 and isinstance(op, (ast.Eq, ast.NotEq)):
+            equal = strong[0] == strong[1]
+        elif any(isinstance(obj, (Enum, NoneType)) for obj in (a, b)):
+            equal = a is b
+        else:
+            self.fail(
+                node,
+                "these objects cannot be compared",
+                "Compare numbers, dtypes, members of enumerations, or with None.",
+            )
+        return Constant(WEAK_BOOL, equal == isinstance(op, (ast.Eq, ast.Is)))
+
+    # ---------------------------------------------------------------- conditions
+    def condition(self, node: ast.expr) -> Scalar:
+        """The truth of an expression, as a bool."""
+        match node:
+            case ast.BoolOp():
+                return self.logical_operation(node, self.condition)
+            case _:
+                return self.truth(self.number(node), node)
+
+    def bool_operand(self, node: ast.expr) -> Scalar:
+        """An operand of 'and' or 'or' whose value is used, not just its truth."""
+        operand = self.number(node)
+        if not operand.type.is_bool:
+            self.fail(
+                node,
+                f"'and' and 'or' give one of their operands; this one has type {operand.type}",
+                "Compare it first, e.g. x != 0, or use 'b if a else a'.",
+            )
+        return operand
+
+    def logical_operation(self, node: ast.BoolOp, operand: Callable[[ast.expr], Scalar]) -> Scalar:
+        op: LogicalOp = "and" if isinstance(node.op, ast.And) else "or"
+        result = operand(node.values[0])
+        for number, following in enumerate(node.values[1:], 1):
+            result = self.logical(op, result, partial(operand, following), node)
+            if number % MOST_CHAINED == 0:
+                result = self.spilled(result, "partial", node)
+        return result
+
+    def logical(
+        self, op: LogicalOp, lhs: Scalar, evaluate: Callable[[], Scalar], node: ast.AST
+    ) -> Scalar:
+        """``lhs op rhs`` of bools; the second is evaluated only if it decides."""
+        decides = op == "or"
+        if isinstance(lhs, Constant):
+            return lhs if bool(lhs.value) == decides else evaluate()
+        with self.nested() as block:
+            rhs = evaluate()
+        self._refuse_meeting(block, node)
+        result = WEAK_BOOL if lhs.type.weak and rhs.type.weak else BOOL
+        value = self.convert(rhs, BOOL, node)
+        if block:
+            variable = Var(BOOL, self.fresh("condition"))
+            self.block.append(Assign(variable.name, lhs.expr, self.span(node)))
+            cond = variable if op == "and" else negated(variable)
+            block.append(Assign(variable.name, value, self.span(node)))
+            self.block.append(DraftIf(cond, block, [], self.span(node)))
+            return Runtime(result, variable)
+        if isinstance(value, Const):
+            return rhs if bool(value.value) == decides else Runtime(result, lhs.expr)
+        return Runtime(result, Logical(op, lhs.expr, value))
+
+    def _refuse_meeting(self, block: Sequence[Draft], node: ast.AST) -> None:
+        """Refuse barriers and group functions in what is not always evaluated."""
+        if meets(block):
+            self.fail(
+                node,
+                "a group function or barrier inside a conditional expression: all work-items of "
+                "a group have to reach it",
+                "Call it before, and use its result here; or write an if statement whose "
+                "condition is the same for the whole group.",
+            )
+
+    # ------------------------------------------------------------------- choices
+    def conditional(self, node: ast.IfExp) -> Value:
+        cond = self.condition(node.test)
+        if isinstance(cond, Constant):
+            return self.value(node.body if cond.value else node.orelse)
+        branches: list[tuple[Value, list[Draft]]] = []
+        for side in (node.body, node.orelse):
+            with self.nested() as block:
+                branches.append((self.value(side), block))
+            self._refuse_meeting(block, side)
+        (then, then_block), (orelse, orelse_block) = branches
+        if same(then, orelse) and not isinstance(then, Runtime):
+            return then
+        a, b = self.scalar(then, node.body), self.scalar(orelse, node.orelse)
+        common = self.joined(a, b, node, "this conditional expression")
+        if not then_block and not orelse_block:
+            return self.select(cond, a, b, common, node)
+        variable = Var(common.strong, self.fresh("choice"))
+        span = self.span(node)
+        then_block.append(Assign(variable.name, self.convert(a, common.strong, node), span))
+        orelse_block.append(Assign(variable.name, self.convert(b, common.strong, node), span))
+        self.block.append(DraftIf(cond.expr, then_block, orelse_block, span))
+        return Runtime(common, variable)

@@ -1,0 +1,250 @@
+"""Subscripts: elements of arrays and of tuples, rows and slices."""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import re
+from collections.abc import Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from fusionq.frontend.conditions import Conditions
+from fusionq.frontend.signature import ArrayType
+from fusionq.frontend.typing_rules import common_type, constant
+from fusionq.frontend.values import (
+    ArrayValue,
+    Axis,
+    Constant,
+    Runtime,
+    Scalar,
+    TupleValue,
+    Value,
+    describe,
+)
+from fusionq.ir.nodes import ArrayDecl, Binary, Const, Expr, Load, Var
+from fusionq.ir.types import INT64, WEAK_INT, ScalarType
+from fusionq.ir.walk import subexpressions
+
+MOST_UNROLLED = 64
+"""Iterations of a loop whose variable has to be known at compile time."""
+
+
+class Elements(Conditions):
+    """Lowers subscripts."""
+
+    def subscript(self, node: ast.Subscript) -> Value:
+        owner = self.value(node.value)
+        if isinstance(owner, TupleValue):
+            return self.item(owner, node)
+        array = self.element(owner, node)
+        return array if array.ndim else self.loaded(array, node)
+
+    def loaded(self, array: ArrayValue, node: ast.AST) -> Scalar:
+        """The value of an element; of a constant array at a known index, a constant."""
+        dtype = array.type.dtype
+        elements = self.kernel.tables.get(array.name)
+        places = [index.value for index in array.indices if isinstance(index, Const)]
+        if elements is not None and len(places) == array.type.ndim:
+            element = elements[tuple(map(int, places))]
+            return Constant(dtype, element.item() if dtype.weak else element)
+        return Runtime(dtype, Load(dtype.strong, array.name, array.indices, self.span(node)))
+
+    # -------------------------------------------------------------------- tuples
+    def item(self, owner: TupleValue, node: ast.Subscript) -> Value:
+        """An item of a tuple; of a table of numbers where the index is not known."""
+        index = self.value(node.slice)
+        name = node.value.id if isinstance(node.value, ast.Name) else "table"
+        table = self.table_of(owner, name) if isinstance(index, Runtime) else None
+        if table is not None and not self.unrolls(index):
+            return self.elements_of(table, index, node)
+        position = self.integer_constant(index, node.slice, "a tuple's index")
+        if not -len(owner.items) <= position < len(owner.items):
+            self.fail(node, f"the tuple has {len(owner.items)} elements", "Index within it.")
+        return owner.items[position]
+
+    def elements_of(self, table: ArrayValue, index: Value, node: ast.Subscript) -> Value:
+        """``table[index]``."""
+        part = self.indexed(table, [self.scalar(index, node.slice)], [node.slice], node)
+        return part if part.ndim else self.loaded(part, node)
+
+    def unrolls(self, index: Value) -> bool:
+        """Whether a value is known once the loop around it is unrolled, and that is short."""
+        reads = subexpressions(index.expr) if isinstance(index, Runtime) else ()
+        known = self.kernel.unrollable
+        found = {e.name for e in reads if isinstance(e, Var) and e.name in known}
+        copies = self.kernel.copies * prod(known[name] for name in found)
+        return bool(found) and copies <= MOST_UNROLLED
+
+    def table_of(self, value: TupleValue, name: str) -> ArrayValue | None:
+        """A tuple of constants, or of equally long tuples of these, as a constant array; None
+        where it is none, or its numbers have no type in common."""
+        shape, numbers = _flattened(value)
+        common = common_type(numbers) if numbers else None
+        if common is None or not 0 < prod(shape) == len(numbers):
+            return None
+        elements = [constant(number.value, common.strong).value for number in numbers]
+        return self.table(np.array(elements, common.dtype).reshape(shape), common, name)
+
+    def table(self, elements: npt.NDArray[Any], dtype: ScalarType, name: str) -> ArrayValue:
+        """A constant array of the kernel; equal ones are one."""
+        stored = dtype.dtype.newbyteorder("<")
+        contents = elements.astype(stored).tobytes().hex()
+        kind = ArrayType(dtype, elements.ndim)
+        for other in self.kernel.arrays.values():
+            if (other.dtype, other.shape, other.contents) == (
+                dtype.strong, elements.shape, contents
+            ):
+                return ArrayValue(other.name, kind)
+        name = self.kernel.fresh(re.sub(r"\W", "_", name))
+        declared = ArrayDecl(name, dtype.strong, elements.shape, "constant", contents=contents)
+        self.kernel.arrays[name] = declared
+        self.kernel.tables[name] = elements
+        return ArrayValue(name, kind)
+
+    def element(self, owner: Value, node: ast.Subscript) -> ArrayValue:
+        """The part of an array that a subscript denotes."""
+        if not isinstance(owner, ArrayValue):
+            self.fail(node, f"{describe(owner)} cannot be indexed", "Index arrays and tuples.")
+        nodes = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+        if any(isinstance(n, ast.Slice) for n in nodes):
+            return self.sliced(owner, nodes, node)
+        values = self.in_order(nodes, self.value)
+        if len(values) == 1 and isinstance(values[0], TupleValue):
+            nodes, values = nodes * len(values[0].items), list(values[0].items)
+        scalars = [self.scalar(v, n) for v, n in zip(values, nodes, strict=True)]
+        return self.indexed(owner, scalars, nodes, node)
+
+    def indexed(
+        self, owner: ArrayValue, scalars: Sequence[Scalar], nodes: Sequence[ast.AST], node: ast.AST
+    ) -> ArrayValue:
+        """``owner`` with indices for its first dimensions, which ``nodes`` stand for."""
+        if len(scalars) > owner.ndim:
+            of = f"{owner.ndim}-d part of the array" if owner.axes else f"{owner.ndim}-d array"
+            self.fail(
+                node,
+                f"{len(scalars)} indices for the {of} {owner.name!r}",
+                "Give one index for each dimension.",
+            )
+        axes = list(owner.axes)
+        for dim, extent, scalar, place in zip(
+            owner.open, self.extents(owner), scalars, nodes, strict=False
+        ):
+            if owner.name in self.kernel.tables:
+                scalar = self._from_start(scalar, extent)
+            index = self.index(scalar, place)
+            if isinstance(index, Const) and isinstance(extent, Constant):
+                self._inside(int(index.value), int(extent.value), owner.name, place)
+            cut = axes[dim] if dim < len(axes) else None
+            if isinstance(cut, Axis):
+                index = strided(cut, index)
+                axes[dim] = index
+            else:
+                axes.append(index)
+        return dataclasses.replace(owner, axes=tuple(axes))
+
+    def _from_start(self, index: Scalar, extent: Scalar) -> Scalar:
+        """A known index, which counts from the end of a constant array where it is negative."""
+        if not (isinstance(index, Constant) and isinstance(extent, Constant)):
+            return index
+        value = int(index.value) if index.type.is_integer else 0
+        return Constant(WEAK_INT, value + int(extent.value)) if value < 0 else index
+
+    def _inside(self, index: int, extent: int, name: str, place: ast.AST) -> None:
+        if index >= extent:
+            self.fail(
+                place,
+                f"the index {index} is outside {name!r}, which has {extent} elements there",
+                f"Indices go from 0 to {extent - 1}.",
+            )
+
+    # -------------------------------------------------------------------- slices
+    def sliced(
+        self, owner: ArrayValue, nodes: Sequence[ast.expr], node: ast.Subscript
+    ) -> ArrayValue:
+        """``a[1:, j]``: a view of the array."""
+        if len(nodes) > owner.ndim:
+            self.fail(
+                node,
+                f"{len(nodes)} indices for {describe(owner)} ({owner.name!r})",
+                "Give at most one index or slice for each dimension.",
+            )
+        axes = list(owner.axes)
+        for dim, extent, place in zip(owner.open, self.extents(owner), nodes, strict=False):
+            cut = axes[dim] if dim < len(axes) else None
+            made: Expr | Axis
+            if isinstance(place, ast.Slice):
+                made = self.axis(place, extent)
+                if isinstance(cut, Axis):
+                    start = strided(cut, made.start)
+                    made = Axis(start, cut.step * made.step, made.extent)
+            else:
+                made = self.index(self.number(place), place)
+                if isinstance(cut, Axis):
+                    made = strided(cut, made)
+            if cut is None:
+                axes.append(made)
+            else:
+                axes[dim] = made
+        return dataclasses.replace(owner, axes=tuple(axes))
+
+    def axis(self, node: ast.Slice, extent: Scalar) -> Axis:
+        """What ``start:stop:step`` leaves of a dimension of this extent."""
+        step = 1
+        if node.step is not None:
+            step = self.integer_constant(self.value(node.step), node.step, "a slice's step")
+            if step < 1:
+                self.fail(
+                    node.step, f"the step of a slice is {step}", "Use a positive step, or a loop."
+                )
+        start = self._bound(node.lower) if node.lower is not None else Constant(WEAK_INT, 0)
+        stop = extent
+        if node.upper is not None:
+            stop = self._smaller(self._bound(node.upper), extent, node.upper)
+        span = self.binary("sub", stop, start, node)
+        if start != Constant(WEAK_INT, 0):
+            span = self._larger(span, Constant(WEAK_INT, 0), node)
+        if step > 1:
+            rounded = self.binary("add", span, Constant(WEAK_INT, step - 1), node)
+            span = self.binary("floordiv", rounded, Constant(WEAK_INT, step), node)
+        first, count = (self.convert(s, INT64, node) for s in (start, span))
+        return Axis(first, step, count)
+
+    def _bound(self, node: ast.expr) -> Scalar:
+        number = self.number(node)
+        self.index(number, node)  # refuses what is no integer, or negative
+        return Runtime(WEAK_INT, self.convert(number, INT64, node)) if isinstance(
+            number, Runtime
+        ) else Constant(WEAK_INT, int(number.value))
+
+    def _smaller(self, a: Scalar, b: Scalar, node: ast.AST) -> Scalar:
+        if isinstance(a, Constant) and isinstance(b, Constant):
+            return a if int(a.value) <= int(b.value) else b
+        return self.smaller("pymin", a, b, node)
+
+    def _larger(self, a: Scalar, b: Scalar, node: ast.AST) -> Scalar:
+        if isinstance(a, Constant) and isinstance(b, Constant):
+            return a if int(a.value) >= int(b.value) else b
+        return self.smaller("pymax", a, b, node)
+
+
+def _flattened(value: TupleValue) -> tuple[tuple[int, ...], list[Constant]]:
+    """The shape of nested tuples, and the numbers in them; fewer than the shape says where it is
+    not a rectangle of constants."""
+    parts = [
+        _flattened(item) if isinstance(item, TupleValue) else ((), [item]) for item in value.items
+    ]
+    shapes = {shape for shape, _ in parts}
+    inner = shapes.pop() if len(shapes) == 1 else ()
+    numbers = [n for shape, part in parts if shape == inner for n in part]
+    return (len(parts), *inner), [n for n in numbers if isinstance(n, Constant)]
+
+
+def strided(axis: Axis, index: Expr) -> Expr:
+    """The whole dimension's index of an element of a slice."""
+    if axis.step != 1:
+        index = Binary(INT64, "mul", index, Const(INT64, axis.step))
+    return index if axis.start == Const(INT64, 0) else Binary(INT64, "add", axis.start, index)
