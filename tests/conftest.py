@@ -20,6 +20,7 @@ MARKERS = {
     "property": "property",
     "protocol": "protocol",
     "dpex": "dpex",
+    "cuda": "cuda",
 }
 """The marker of the tests in each directory; pyproject.toml says what they mean."""
 
@@ -94,6 +95,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if place.parts[0] in MARKERS:
             item.add_marker(MARKERS[place.parts[0]])
         parameters = getattr(getattr(item, "callspec", None), "params", {})
+        if parameters.get("target") == "cuda":
+            item.add_marker("cuda")
         on_device = parameters.get("target") == "sycl" and not _is_in(place, ON_DEVICE)
         if on_device or _is_in(place, SLOW):
             item.add_marker("slow")

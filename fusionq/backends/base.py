@@ -18,7 +18,7 @@ from fusionq.ir.nodes import Kernel
 class Abilities:
     """What a backend can do and not every backend can."""
 
-    runtime: Literal["sycl"] | None
+    runtime: Literal["sycl", "cuda"] | None
     """Whose the objects are that ``native`` gives, of the backend and of its events."""
     asynchronous: bool
     """Whether a launch returns before it has run, and waits by itself for what it depends on."""
@@ -50,6 +50,10 @@ class Allocation(Protocol):
     def usm_interface(self) -> dict[str, Any] | None:
         """``__sycl_usm_array_interface__`` of what owns the memory; None if that is no USM."""
 
+    @property
+    def gpu(self) -> int | None:
+        """The number of the NVIDIA GPU whose memory it is; None for other memory."""
+
     def host_view(self) -> npt.NDArray[np.uint8] | None:
         """The bytes, shared, not copied; None where the host does not see them."""
 
@@ -65,6 +69,18 @@ class Allocation(Protocol):
 
     def zero(self) -> None:
         """Set all bytes to zero."""
+
+
+class MemoryHome(Protocol):
+    """Where memory is: a device, or a backend on it."""
+
+    @property
+    def info(self) -> DeviceInfo:
+        """The device as people see it."""
+
+    @property
+    def memory_domain(self) -> Hashable:
+        """Equal for all whose kernels reach the memory."""
 
 
 @dataclass(frozen=True, slots=True)

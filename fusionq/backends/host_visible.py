@@ -13,6 +13,9 @@ class HostVisible:
 
     __slots__ = ()
 
+    gpu: int | None = None
+    """It is no GPU's."""
+
     def host_view(self) -> npt.NDArray[np.uint8]:
         """The bytes, shared, not copied."""
         raise NotImplementedError

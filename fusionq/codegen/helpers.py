@@ -29,8 +29,8 @@ _FLOATING = _COMMON | {
     "fmin": "return a < b || b != b ? a : b;",
     "fmax": "return a > b || b != b ? a : b;",
     "sign": "return a > 0 ? 1 : a < 0 ? -1 : a == 0 ? 0 : a;",
-    # NumPy's float16 nextafter(-0.0, 0.0) is -0.0, C's is 0.0.
-    "nextafter": "return a == b ? a : @nextafter(a, b);",
+    # C's rule for two equal numbers, 0.0 and -0.0 among them.
+    "nextafter": "return a == b ? b : @nextafter(a, b);",
     "floordiv": """\
         if (b == 0) return a / b;
         const $T remainder = @fmod(a, b);

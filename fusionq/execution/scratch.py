@@ -47,7 +47,10 @@ class Scratch:
             if isinstance(held, Storage):
                 held.wait()
             elif (foreign := describe(held)) is not None:
-                check_host_access(foreign)
+                if foreign.work is not None:
+                    foreign.work.wait()
+                if foreign.home is None:
+                    check_host_access(foreign)
         for extent in _written(pending):
             self._copy(backend, extent)
         self.restore()

@@ -30,6 +30,7 @@ from fusionq.language.scalar_functions import (
     BUILTIN_FUNCTIONS,
     MATH_FUNCTIONS,
     math_module,
+    nextafter,
     power,
     where,
 )
@@ -115,7 +116,8 @@ def _replacements() -> dict[object, object]:
     }
     table |= {getattr(builtins, name): function for name, function in BUILTIN_FUNCTIONS.items()}
     table |= {np.dtype(code).type: ScalarConstructor(np.dtype(code)) for code in "bBhHiIqQlL"}
-    return table | {np.where: where, np.power: power, math: math_module}
+    table |= {np.where: where, np.power: power, np.nextafter: nextafter}
+    return table | {math: math_module}
 
 
 _REPLACEMENTS = _replacements()

@@ -140,6 +140,14 @@ def power(base: Any, exponent: Any) -> Any:
     return base**exponent
 
 
+def nextafter(start: Any, towards: Any) -> Any:
+    """``numpy.nextafter`` of scalars.  Of two equal ones it is the second, as C has it (IEC 60559,
+    annex F of C23) and NumPy for float32 and float64; for float16 NumPy before 2.5 gives the first,
+    which has another sign if they are 0.0 and -0.0."""
+    following = np.nextafter(start, towards)
+    return type(following)(towards) if start == towards else following
+
+
 MATH_NAMES: dict[str, str] = {
     name: name
     for name in (
@@ -164,6 +172,7 @@ MATH_FUNCTIONS: dict[str, ScalarFunction] = {
     for name, canonical in MATH_NAMES.items()
 } | {
     "pow": _power,
+    "nextafter": _numpy_meaning(nextafter),
     "fabs": _numpy_meaning(np.fabs),
     "floor": _to_integer(np.floor),
     "ceil": _to_integer(np.ceil),

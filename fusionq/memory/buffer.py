@@ -16,15 +16,12 @@ from fusionq.backends.base import Backend
 from fusionq.base.call_site import user_span
 from fusionq.base.dtypes import as_dtype
 from fusionq.base.errors import ArgumentError, PromotionConflict
-from fusionq.memory.foreign import (
-    ForeignArray,
-    byte_bounds,
-    check_dtype,
-    check_host_access,
-    contiguous_strides,
-    describe,
-)
+from fusionq.memory.dlpack import GPU, HOST, capsule_of
+from fusionq.memory.dlpack_arrays import described
+from fusionq.memory.foreign import check_host_access
+from fusionq.memory.foreign_array import ForeignArray, byte_bounds, check_dtype, contiguous_strides
 from fusionq.memory.fusing_queues import NOTED, end_fusion_where_used, run_noted
+from fusionq.memory.gpu_arrays import marked
 from fusionq.memory.host_access import StoredArray, host_array, host_arrays
 from fusionq.memory.storage import Ownership, Storage
 from fusionq.memory.views import BasicIndex, basic_view
@@ -48,8 +45,9 @@ class Buffer:
     first needed, filled with zeros; a promoted buffer never needs it.
 
     ``Buffer(array, dtype=None)``: a C-contiguous copy of ``array`` (NumPy's, anything with
-    ``__array__`` or ``__sycl_usm_array_interface__``), converted to ``dtype`` where given.  With
-    ``copy=False`` the array's own memory, without a copy; the array then lives as long.
+    ``__array__``, ``__sycl_usm_array_interface__``, ``__cuda_array_interface__`` or
+    ``__dlpack__``), converted to ``dtype`` where given.  With ``copy=False`` the array's own
+    memory, without a copy; the array then lives as long.
 
     ``promote_private``, ``promote_local``: the contents need not survive a fused kernel, and are
     wanted in private or local memory; ``internal`` says only the first half.  All views of a
@@ -136,23 +134,20 @@ class Buffer:
                 array._ownership, array._shape, array._strides, array._offset, array._dtype
             )
             return
-        foreign = describe(array)
+        foreign = described(array)
         if foreign is None:
             raise ArgumentError(
                 f"copy=False needs a NumPy array, a Buffer or an object with "
-                f"__sycl_usm_array_interface__, not {type(array).__name__}"
+                "__sycl_usm_array_interface__, __cuda_array_interface__ or __dlpack__, not "
+                f"{type(array).__name__}"
             )
-        check_host_access(foreign)
         _check_same_dtype(foreign.dtype, dtype)
-        below, above = byte_bounds(foreign.shape, foreign.strides, foreign.dtype.itemsize)
-        storage = Storage.adopted(
-            foreign.address + below,
-            above - below,
-            foreign.writable,
-            foreign.owner,
-            foreign.usm_interface,
+        stored = stored_array(foreign)
+        if foreign.work is not None:  # whose stream may end before this buffer
+            (stored.storage.last_event,) = marked([foreign.work])
+        self._set_view(
+            Ownership(stored.storage), stored.shape, stored.strides, stored.offset, stored.dtype
         )
-        self._set_view(Ownership(storage), foreign.shape, foreign.strides, -below, foreign.dtype)
 
     def _set_view(
         self,
@@ -269,12 +264,16 @@ class Buffer:
         with host_arrays([(self._stored, "write")]) as (into,):
             np.copyto(into, source, casting="safe")
 
-    def _synchronize(self, cause: str, zeros: bool = True) -> None:
-        """End the fusion modes that use this buffer, allocate it, wait for its kernels."""
+    def _end_fusion(self, cause: str) -> None:
+        """End the fusion modes that use this buffer."""
         if NOTED:
             run_noted()
+        end_fusion_where_used(self._storage.region, cause)
+
+    def _synchronize(self, cause: str, zeros: bool = True) -> None:
+        """End the fusion modes that use this buffer, allocate it, wait for its kernels."""
+        self._end_fusion(cause)
         storage = self._storage
-        end_fusion_where_used(storage.region, cause)
         if storage.address is None:
             storage.allocate(host_backend(), zeros)
         storage.wait()
@@ -352,13 +351,73 @@ class Buffer:
             "syclobj": storage.usm_interface["syclobj"],
         }
 
-    def __dlpack__(self, **options: Any) -> Any:
-        """The memory as a DLPack capsule on the host, as of ``numpy().__dlpack__``."""
-        return self.numpy().__dlpack__(**options)
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        """The memory for CuPy, PyTorch, JAX and numba-cuda (version 3: with the stream whose work
+        has to come before); AttributeError where the memory is not a GPU's."""
+        self._end_fusion("__cuda_array_interface__ of a buffer that the list uses")
+        storage = self._storage
+        if storage.gpu is None or storage.address is None:
+            raise AttributeError("this Buffer's memory is not on an NVIDIA GPU")
+        from fusionq.backends.cuda.foreign import stream_in_use
+
+        return {
+            "data": (storage.address + self._offset if self.size else 0, not storage.writable),
+            "shape": self._shape,
+            "strides": None if self._stored.is_contiguous else self._strides,
+            "typestr": self._dtype.str,
+            "version": 3,
+            "stream": stream_in_use(storage.last_event),
+        }
+
+    def __dlpack__(
+        self,
+        *,
+        stream: int | None = None,
+        max_version: tuple[int, int] | None = None,
+        dl_device: tuple[int, int] | None = None,
+        copy: bool | None = None,
+    ) -> Any:
+        """The memory as a DLPack capsule: a GPU's where it is there, after whose kernels the
+        consumer's ``stream`` then waits, else the host's, as of ``numpy().__dlpack__``.  A copy on
+        the host where ``dl_device`` asks for it."""
+        self._end_fusion("__dlpack__ of a buffer that the list uses")
+        gpu = self._storage.gpu
+        if gpu is None or dl_device == (HOST, 0):
+            array = self.numpy() if gpu is None else np.array(self.numpy())
+            options = {"max_version": max_version, "dl_device": dl_device, "copy": copy}
+            given = {name: value for name, value in options.items() if value is not None}
+            return array.__dlpack__(**given)  # type: ignore[arg-type]  # what it was given
+        if dl_device not in (None, (GPU, gpu)):
+            raise BufferError(f"this Buffer is on cuda:{gpu}, not on DLPack's device {dl_device}")
+        if copy:
+            raise BufferError("this Buffer's capsule shares its memory; copy the array made of it")
+        return self._gpu_capsule(gpu, stream, max_version)
+
+    def _gpu_capsule(
+        self, gpu: int, stream: int | None, max_version: tuple[int, int] | None
+    ) -> Any:
+        from fusionq.backends.cuda.foreign import let_wait
+
+        storage = self._storage
+        assert storage.address is not None
+        if stream != -1:  # which says that nobody has to wait
+            let_wait(gpu, 1 if stream is None else stream, storage.last_event)
+        return capsule_of(
+            storage.address + self._offset,
+            self._shape,
+            tuple(stride // self._dtype.itemsize for stride in self._strides),
+            self._dtype,
+            (GPU, gpu),
+            self._ownership,
+            max_version is not None and max_version[0] >= 1,
+            storage.writable,
+        )
 
     def __dlpack_device__(self) -> tuple[int, int]:
-        """(kDLCPU, 0)."""
-        return 1, 0
+        """DLPack's type and number of the device: (2, number) of a GPU, else the host's, (1, 0)."""
+        gpu = self._storage.gpu
+        return (HOST, 0) if gpu is None else (GPU, gpu)
 
 
 def _made_again(contents: npt.NDArray[Any], flags: dict[str, Any]) -> Buffer:
@@ -371,9 +430,11 @@ def _host_array(array: Any) -> npt.NDArray[Any]:
         return array
     if isinstance(array, Buffer):
         return array.numpy()
-    foreign = describe(array)
+    foreign = described(array)
     if foreign is not None:
-        return host_view(foreign)
+        stored = stored_array(foreign)
+        stored.storage.wait()
+        return host_array(stored)
     if hasattr(array, "__array__") or hasattr(array, "__array_interface__"):
         return np.asarray(array)
     raise ArgumentError(
@@ -382,14 +443,13 @@ def _host_array(array: Any) -> npt.NDArray[Any]:
     )
 
 
-def host_view(array: ForeignArray) -> npt.NDArray[Any]:
-    """A foreign array as NumPy's, sharing memory."""
-    check_host_access(array)
-    below, above = byte_bounds(array.shape, array.strides, array.dtype.itemsize)
-    memory = Storage.adopted(
-        array.address + below, above - below, array.writable, array.owner, array.usm_interface
-    )
-    return host_array(StoredArray(memory, array.shape, array.strides, -below, array.dtype))
+def stored_array(array: ForeignArray) -> StoredArray:
+    """A foreign array as one in a storage.  DeviceError for USM that the host does not see, which
+    is no GPU's as CUDA has them."""
+    if array.home is None:
+        check_host_access(array)
+    below, _ = byte_bounds(array.shape, array.strides, array.dtype.itemsize)
+    return StoredArray(Storage.adopted(array), array.shape, array.strides, -below, array.dtype)
 
 
 def _check_same_dtype(found: np.dtype[Any], wanted: np.dtype[Any] | None) -> None:

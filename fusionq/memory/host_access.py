@@ -11,7 +11,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from fusionq.memory.foreign import byte_bounds, contiguous_strides
+from fusionq.memory.foreign_array import byte_bounds, contiguous_strides
 from fusionq.memory.storage import Storage
 
 Access = Literal["read", "write", "read_write"]

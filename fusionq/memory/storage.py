@@ -14,9 +14,10 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from fusionq.backends.base import Allocation, Backend, DeviceEvent
+from fusionq.backends.base import Allocation, Backend, DeviceEvent, MemoryHome
 from fusionq.base.call_site import warn
 from fusionq.base.errors import ArrayDetached, DeviceError, DeviceLost
+from fusionq.memory.foreign_array import ForeignArray, byte_bounds
 from fusionq.memory.fusing_queues import LOCK, QUEUES, end_fusion_where_used, note
 from fusionq.memory.region import Region
 
@@ -67,6 +68,7 @@ class Storage:
         "token",
         "usm_interface",
         "view_tokens",
+        "writable",
     )
 
     def __init__(self, nbytes: int) -> None:
@@ -74,6 +76,8 @@ class Storage:
         self.nbytes = nbytes
         self.address: int | None = None
         self.owned = True
+        self.writable = True
+        """False for adopted memory that its owner declared read-only."""
         self.usm_interface: dict[str, Any] | None = None
         """``__sycl_usm_array_interface__`` of what owns the memory, if it is USM."""
         self.view_tokens: dict[Hashable, int] = {}
@@ -83,30 +87,35 @@ class Storage:
         self._adopted: npt.NDArray[np.uint8] | None = None
         self._shared: weakref.ref[npt.NDArray[np.uint8]] | None = None
         """The bytes as the host has been given them, as long as it has them."""
-        self._home: Backend | None = None
+        self._home: MemoryHome | None = None
         self._watchers: list[deque[int]] = []
 
     @classmethod
-    def adopted(
-        cls,
-        address: int,
-        nbytes: int,
-        writable: bool,
-        owner: object,
-        usm_interface: dict[str, Any] | None,
-    ) -> Storage:
-        """Memory of ``owner``, which lives as long as this does."""
+    def adopted(cls, array: ForeignArray) -> Storage:
+        """The bytes of ``array``, whose owner lives as long as this does."""
+        below, above = byte_bounds(array.shape, array.strides, array.dtype.itemsize)
+        address, nbytes = array.address + below, above - below
         storage = cls(nbytes)
         storage.owned = False
+        storage.writable = array.writable
         storage.address = address
-        storage.usm_interface = usm_interface
-        storage._adopted = np.asarray(HostBytes(address, nbytes, writable, owner))
+        storage.usm_interface = array.usm_interface
+        if array.home is None:
+            owned = HostBytes(address, nbytes, array.writable, array.owner)
+            storage._adopted = np.asarray(owned)
+        else:
+            from fusionq.backends.cuda.foreign import adopted
+
+            storage._home = array.home
+            storage._allocation = adopted(array.home, address, nbytes, array.owner)
+            storage.last_event = array.work
         return storage
 
     @property
-    def writable(self) -> bool:
-        """False for adopted memory that its owner declared read-only."""
-        return self._adopted is None or self._adopted.flags.writeable
+    def gpu(self) -> int | None:
+        """The number of the NVIDIA GPU whose memory it is; None for other memory, and for what has
+        not been allocated."""
+        return None if self._allocation is None else self._allocation.gpu
 
     @property
     def region(self) -> Region:
@@ -264,10 +273,22 @@ class Ownership:
             note(partial(end_fusion_where_used, self.storage.region, cause))
 
 
-def check_reachable(backend: Backend, usm_interface: dict[str, Any] | None, what: str) -> None:
-    """DeviceError unless kernels of ``backend`` can reach USM memory, or ordinary host memory
-    where ``usm_interface`` is None."""
-    if usm_interface is not None:
+def check_reachable(
+    backend: Backend,
+    usm_interface: dict[str, Any] | None,
+    what: str,
+    home: MemoryHome | None = None,
+) -> None:
+    """DeviceError unless kernels of ``backend`` can reach USM memory, memory of a GPU
+    (``home``), or, where both are None, ordinary host memory."""
+    if home is not None:
+        if home.memory_domain != backend.memory_domain:
+            raise DeviceError(
+                f"device {backend.info.name!r} cannot reach {what}, which is in the memory of "
+                f"{home.info.name} ({home.info.filter_string}); submit to a queue on that GPU, or "
+                "copy it with fusionq.Buffer(array)"
+            )
+    elif usm_interface is not None:
         backend.adopt(usm_interface)
     elif not backend.info.host_memory:
         raise DeviceError(

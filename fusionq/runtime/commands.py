@@ -16,10 +16,11 @@ import numpy.typing as npt
 from fusionq.base.call_site import user_span
 from fusionq.base.errors import ArgumentError, DeviceError, FusionStateError
 from fusionq.ir.types import type_of_scalar
-from fusionq.memory.buffer import Buffer, host_backend, host_view
-from fusionq.memory.foreign import ForeignArray, describe
+from fusionq.memory.buffer import Buffer, host_backend, stored_array
+from fusionq.memory.foreign import describe
+from fusionq.memory.foreign_array import ForeignArray
 from fusionq.memory.fusing_queues import LOCK, QUEUES
-from fusionq.memory.host_access import Access, copy_on_device, host_arrays
+from fusionq.memory.host_access import Access, StoredArray, copy_on_device, host_arrays
 from fusionq.memory.region import Region
 from fusionq.runtime.event import Event
 from fusionq.runtime.state import QueueState
@@ -39,14 +40,19 @@ def memcpy(queue: QueueState, dst: object, src: object) -> Event:
         )
     operands: list[Operand] = [(target, "write"), (source, "read")]
     _synchronize(queue, "memcpy", operands)
-    if not (
-        isinstance(target, Buffer)
-        and isinstance(source, Buffer)
-        and copy_on_device(target._stored, source._stored)
-    ):
+    if not _copied_on_device(target, source):
         with _on_host("memcpy", operands) as (into, out_of):
             np.copyto(into, out_of)
     return Event()
+
+
+def _copied_on_device(target: Buffer | ForeignArray, source: Buffer | ForeignArray) -> bool:
+    """Copy between a GPU's memory and itself, or other memory that the host does not see; False,
+    and nothing done, for other operands."""
+    for operand in (target, source):
+        if isinstance(operand, ForeignArray) and operand.home is None:
+            return False
+    return copy_on_device(_stored(target), _stored(source))
 
 
 def fill(queue: QueueState, buffer: object, value: object) -> Event:
@@ -135,19 +141,23 @@ def _synchronize(queue: QueueState, command: str, operands: Sequence[Operand]) -
             operand._storage.wait()
         else:
             queue.launcher.backend.wait()
+            if operand.work is not None:
+                operand.work.wait()
 
 
 @contextmanager
 def _on_host(command: str, operands: Sequence[Operand]) -> Iterator[list[npt.NDArray[Any]]]:
     """The operands as NumPy arrays for as long as the block runs."""
     try:
-        foreign = [host_view(operand) for operand, _ in operands if not isinstance(operand, Buffer)]
+        stored = [(_stored(operand), how) for operand, how in operands]
     except DeviceError as error:
         raise DeviceError(f"{user_span()}: {command}: {error}") from None
-    stored = [(operand._stored, how) for operand, how in operands if isinstance(operand, Buffer)]
-    with host_arrays(stored) as own:
-        sources = iter(own), iter(foreign)
-        yield [next(sources[not isinstance(operand, Buffer)]) for operand, _ in operands]
+    with host_arrays(stored) as arrays:
+        yield arrays
+
+
+def _stored(operand: Buffer | ForeignArray) -> StoredArray:
+    return operand._stored if isinstance(operand, Buffer) else stored_array(operand)
 
 
 def _region(operand: Buffer | ForeignArray) -> Region:

@@ -18,6 +18,7 @@ from fusionq.base.options import (
     options_from,
 )
 from fusionq.base.target import FloatMode
+from fusionq.memory.gpu_arrays import work_before_all
 from fusionq.runtime.event import Event
 from fusionq.runtime.queue import FusionQueue
 from fusionq.submission.pending import SubmissionList, check_values
@@ -163,6 +164,8 @@ class Fusion(NotCopied):
         if changed:
             values = _changed_values(ended, changed)
             call = CallArguments.of(call.memory, call.foreign, values)
+        if call.foreign:
+            call.depends = work_before_all(call.foreign)
         return self._queue.replay(ended, call)
 
 

@@ -105,7 +105,7 @@ class Launcher:
             run = ended.run = self._prepare(again(), UNFUSED)
         elif call.values and not run.rebind(call.values, lambda: again().submissions()):
             run = self._prepare(again(), ended.options)
-        self._launch(run, run.used(call.memory), call.foreign, ())
+        self._launch(run, run.used(call.memory), call.foreign, call.depends)
 
     def _run_of(self, again: SubmissionList, options: FusionOptions) -> PreparedRun:
         """The run of a list that has run before, with a profile or without."""

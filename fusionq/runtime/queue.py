@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fusionq.base.call_site import user_span
-from fusionq.base.errors import ArgumentError, FusionStateError
+from fusionq.base.errors import ArgumentError, DeviceError, FusionStateError
 from fusionq.base.not_copied import NotCopied
 from fusionq.base.options import DEFAULT, ErrorModel, options_from
 from fusionq.base.target import DeviceInfo
 from fusionq.language.ranges import NdRange, Range
 from fusionq.memory.buffer import Buffer
 from fusionq.memory.fusing_queues import LOCK, NOTED, QUEUES, note, run_noted
+from fusionq.memory.gpu_arrays import marked
 from fusionq.runtime.event import Event
 from fusionq.runtime.launcher import Launcher
 from fusionq.runtime.queue_cache import QueueCache
@@ -89,6 +90,14 @@ class FusionQueue(NotCopied):
         backend = self._state.launcher.backend
         return backend.native if backend.abilities.runtime == "sycl" else None
 
+    def __cuda_stream__(self) -> tuple[int, int]:
+        """The queue's CUDA stream, by the protocol of cuda.core: 0 and its handle; other libraries'
+        work on it runs in order with the queue's.  DeviceError on a queue on no GPU."""
+        backend = self._state.launcher.backend
+        if backend.abilities.runtime != "cuda":
+            raise DeviceError(f"{user_span()}: {self!r} has no CUDA stream")
+        return 0, int(backend.native)
+
     @property
     def last_report(self) -> Report | None:
         """The report of the last fusion that ended, however it ended; None before the first."""
@@ -151,13 +160,15 @@ class FusionQueue(NotCopied):
             if values:
                 check_values(entry, values)
             if depends_on:
-                call.depends = state.dependences(depends_on)
+                call.depends = [*call.depends, *state.dependences(depends_on)]
             number = entry.last_use = next(use_numbers)
             pending = state.list
             if pending is None:
                 if QUEUES:
                     state.end_lists_before(SubmissionList.of([entry], call))
                 return Event(state.launcher.run_single(entry, call))
+            if call.depends:
+                call.depends = marked(call.depends)
             event = new_event(Event)
             event._device_event = None
             event._list = pending

@@ -37,7 +37,8 @@ from fusionq.ir.types import SCALAR_TYPES, ScalarType, scalar_type, type_of_scal
 from fusionq.language.local_memory import LocalAccessor
 from fusionq.language.ranges import NdRange, Range, as_range
 from fusionq.memory.buffer import AccessorArgument, Buffer
-from fusionq.memory.foreign import ForeignArray, describe
+from fusionq.memory.foreign import describe
+from fusionq.memory.foreign_array import ForeignArray
 from fusionq.memory.storage import check_reachable
 from fusionq.submission.pending import KnownSubmission, SubmissionList, check_bounds
 from fusionq.submission.run import CallArguments, ScalarValue
@@ -266,14 +267,14 @@ def _argument(backend: Backend, name: str, label: str, value: object) -> Argumen
     try:
         foreign = describe(value)
         if foreign is not None:
-            check_reachable(backend, foreign.usm_interface, "this array")
+            check_reachable(backend, foreign.usm_interface, "this array", foreign.home)
             return _foreign_argument(name, label, foreign)
     except (ArgumentError, DeviceError) as error:
         raise type(error)(f"argument {name!r}: {error}") from None
     raise ArgumentError(
         f"argument {name!r} is of type {type(value).__name__}; a kernel takes Buffers, NumPy "
-        "arrays, objects with __sycl_usm_array_interface__, numbers and tuples of numbers; "
-        "wrap other arrays with numpy.asarray or fusionq.Buffer"
+        "arrays, objects with __sycl_usm_array_interface__ or __cuda_array_interface__, numbers and "
+        "tuples of numbers; wrap other arrays with numpy.asarray or fusionq.Buffer"
     )
 
 

@@ -6,13 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from fusionq.base.errors import ArgumentError
+from fusionq.base.errors import ArgumentError, DeviceError
 from fusionq.frontend.constants import tuple_type
 from fusionq.frontend.dialect import counterpart
 from fusionq.language.local_memory import LocalAccessor
 from fusionq.language.ranges import NdRange, Range, as_range
 from fusionq.memory.buffer import AccessorArgument, Buffer
 from fusionq.memory.foreign import foreign_token
+from fusionq.memory.gpu_arrays import gpu_argument
 from fusionq.submission.run import CallArguments, ScalarValue
 
 SCALAR_CLASSES = frozenset(
@@ -57,4 +58,14 @@ def sort_argument(
         return tuple_type(arg)
     memory.append(arg)
     call.foreign = [*call.foreign, arg]
-    return foreign_token(arg)
+    token = foreign_token(arg)
+    if token is None:
+        try:
+            on_gpu = gpu_argument(arg)
+        except (ArgumentError, DeviceError):
+            return None  # for the checks to refuse
+        if on_gpu is not None:
+            token, work = on_gpu
+            if work is not None:
+                call.depends = [*call.depends, work]
+    return token

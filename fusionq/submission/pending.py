@@ -20,7 +20,7 @@ from fusionq.base.call_site import user_span
 from fusionq.base.errors import ArgumentError
 from fusionq.base.options import DEFAULT, UNFUSED, FusionOptions
 from fusionq.base.target import Target
-from fusionq.memory.foreign import byte_bounds
+from fusionq.memory.foreign_array import byte_bounds
 from fusionq.memory.region import Region
 from fusionq.memory.storage import Storage
 from fusionq.submission.run import CallArguments, PreparedRun, ScalarValue

@@ -47,6 +47,7 @@ class FarAllocation:
     """Memory behind addresses that are not the host's."""
 
     usm_interface = None
+    gpu = None
 
     def __init__(self, nbytes: int) -> None:
         self._near = HostAllocation(nbytes)

@@ -27,7 +27,7 @@ class CudaBackend:
     """
 
     abilities = Abilities(
-        runtime=None,
+        runtime="cuda",
         asynchronous=True,
         keeps_programs=True,
         device_functions=frozenset(DEVICE_FUNCTIONS) - {"record_row"},
@@ -61,7 +61,7 @@ class CudaBackend:
     @property
     def memory_domain(self) -> Hashable:
         """Equal for backends of one GPU."""
-        return ("cuda", self.device.ordinal)
+        return self.device.memory_domain
 
     def allocate(self, nbytes: int) -> CudaAllocation:
         """Memory of the GPU, contents undefined; DeviceError if there is not enough."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import threading
+from collections.abc import Hashable
 from typing import Any
 
 from fusionq.backends.cuda.runtime import checked, load_driver
@@ -44,6 +45,11 @@ class Device:
         driver = load_driver()
         attribute = getattr(driver.CUdevice_attribute, f"CU_DEVICE_ATTRIBUTE_{name}")
         return int(checked(name, driver.cuDeviceGetAttribute(attribute, self._handle)))
+
+    @property
+    def memory_domain(self) -> Hashable:
+        """Equal for all that reach this GPU's memory."""
+        return ("cuda", self.ordinal)
 
     def make_current(self) -> None:
         """Let this thread's calls of the driver be about this device."""

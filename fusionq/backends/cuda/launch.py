@@ -12,7 +12,7 @@ import numpy as np
 from fusionq.backends.base import Binding, DeviceEvent
 from fusionq.backends.cuda.program import CudaProgram
 from fusionq.backends.cuda.runtime import checked, load_driver
-from fusionq.backends.cuda.streams import Stream
+from fusionq.backends.cuda.streams import Stream, StreamWork
 from fusionq.backends.native_arguments import NativeArguments
 from fusionq.base.errors import DeviceError
 from fusionq.base.target import LaunchShape
@@ -130,7 +130,9 @@ class CudaLaunch:
         stream = self._stream
         stream.device.make_current()
         for event in depends:
-            if not isinstance(event, CudaEvent) or event.stream.device is not stream.device:
+            if isinstance(event, StreamWork):
+                stream.wait_for(event)
+            elif not isinstance(event, CudaEvent) or event.stream.device is not stream.device:
                 event.wait()
             elif event.stream is not stream:
                 stream.wait_for(event.stream)

@@ -53,17 +53,24 @@ def pool(device: Device) -> Pool:
 
 
 class CudaAllocation:
-    """Memory of a GPU, which the host does not see."""
+    """Memory of a GPU, which the host does not see: of the pool, or of an ``owner``, which keeps
+    it."""
 
-    __slots__ = ("_pool", "address", "nbytes")
+    __slots__ = ("_owner", "_pool", "address", "nbytes")
 
     usm_interface: dict[str, Any] | None = None
     """It is no USM."""
 
-    def __init__(self, pool: Pool, address: int, nbytes: int) -> None:
+    def __init__(self, pool: Pool, address: int, nbytes: int, owner: object = None) -> None:
         self._pool = pool
         self.address = address
         self.nbytes = nbytes
+        self._owner = owner
+
+    @property
+    def gpu(self) -> int:
+        """The GPU's number."""
+        return self._pool.device.ordinal
 
     def host_view(self) -> None:
         """The host does not see it."""
@@ -116,6 +123,8 @@ class CudaAllocation:
         return load_driver()
 
     def __del__(self) -> None:
+        if self._owner is not None:
+            return
         with contextlib.suppress(Exception):  # the driver may be gone at the end of the process
             driver = self._ready()
             driver.cuMemFreeAsync(driver.CUdeviceptr(self.address), self._pool.stream)

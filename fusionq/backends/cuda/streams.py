@@ -39,6 +39,8 @@ class Stream:
             self.native = checked("a stream", driver.cuStreamCreate(flags))
         else:
             self.native = driver.CUstream(handle)
+        self.handle = _handle_of(int(self.native))
+        """CUDA's number of it."""
 
     def launched(self, kernel: str) -> int:
         """Take note of a launch; its number."""
@@ -69,16 +71,16 @@ class Stream:
         self._done(submitted)
         return True
 
-    def wait_for(self, other: Stream) -> None:
+    def wait_for(self, other: Stream | StreamWork) -> None:
         """Let what is launched here from now on run after what is launched there so far."""
-        driver = load_driver()
+        if self.handle == other.handle:
+            return
         self.device.make_current()
         with self.errors_named("ordering two streams"):
-            flags = driver.CUevent_flags.CU_EVENT_DISABLE_TIMING
-            event = checked("an event", driver.cuEventCreate(flags))
-            checked("its record", driver.cuEventRecord(event, other.native))
-            checked("its wait", driver.cuStreamWaitEvent(self.native, event, 0))
-            checked("its end", driver.cuEventDestroy(event))  # once it is done
+            if isinstance(other, StreamWork):
+                other.order_before(self.handle)
+            else:
+                StreamWork(other.device, other.handle).order_before(self.handle)
 
     def _done(self, number: int) -> None:
         self.completed = max(self.completed, number)
@@ -111,6 +113,80 @@ class Stream:
             with contextlib.suppress(Exception):  # the driver may be gone at the end of the process
                 self.device.make_current()
                 load_driver().cuStreamDestroy(self.native)
+
+
+class StreamWork:
+    """What another library has given to a stream: so far when somebody waits for it, or, once it
+    is ``marked``, so far when that was done."""
+
+    __slots__ = ("_mark", "device", "handle")
+
+    native = None
+
+    def __init__(self, device: Device, handle: int) -> None:
+        self.device = device
+        self.handle = _handle_of(handle)
+        self._mark: Any = None
+
+    def marked(self) -> StreamWork:
+        """The same work, without what follows on the stream, which may end before this."""
+        driver = load_driver()
+        work = StreamWork(self.device, self.handle)
+        work._mark = self._recorded(driver)
+        return work
+
+    def order_before(self, handle: int) -> None:
+        """Let what a stream is given from now on run after this."""
+        driver = load_driver()
+        event = self._recorded(driver) if self._mark is None else self._mark
+        checked("its wait", driver.cuStreamWaitEvent(driver.CUstream(handle), event, 0))
+        if self._mark is None:
+            checked("its end", driver.cuEventDestroy(event))  # once it is done
+
+    def wait(self) -> None:
+        """Block until the work has run."""
+        driver = load_driver()
+        self.device.make_current()
+        if self._mark is not None:
+            checked("a stream's work failed", driver.cuEventSynchronize(self._mark))
+        else:
+            stream = driver.CUstream(self.handle)
+            checked("a stream's work failed", driver.cuStreamSynchronize(stream))
+
+    @property
+    def complete(self) -> bool:
+        """Whether the work has run."""
+        driver = load_driver()
+        self.device.make_current()
+        if self._mark is not None:
+            (status,) = driver.cuEventQuery(self._mark)
+        else:
+            (status,) = driver.cuStreamQuery(driver.CUstream(self.handle))
+        if status == driver.CUresult.CUDA_ERROR_NOT_READY:
+            return False
+        checked("a stream's work failed", (status,))
+        return True
+
+    def times(self) -> None:
+        """Not recorded."""
+
+    def _recorded(self, driver: Any) -> Any:
+        self.device.make_current()
+        flags = driver.CUevent_flags.CU_EVENT_DISABLE_TIMING
+        event = checked("an event", driver.cuEventCreate(flags))
+        checked("its record", driver.cuEventRecord(event, driver.CUstream(self.handle)))
+        return event
+
+    def __del__(self) -> None:
+        if self._mark is not None:
+            with contextlib.suppress(Exception):  # the driver may be gone
+                self.device.make_current()
+                load_driver().cuEventDestroy(self._mark)
+
+
+def _handle_of(native: int) -> int:
+    """A stream's handle: the default one has two, 0 and CU_STREAM_LEGACY."""
+    return native or 1
 
 
 def is_stream(target: object) -> bool:

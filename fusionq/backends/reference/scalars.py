@@ -13,7 +13,7 @@ import numpy as np
 
 from fusionq.ir.functions import FLOAT_FUNCTIONS, PREDICATES
 from fusionq.ir.types import ScalarType
-from fusionq.language.scalar_functions import MATH_FUNCTIONS
+from fusionq.language.scalar_functions import MATH_FUNCTIONS, nextafter
 
 Scalar = Any
 """A NumPy scalar: NumPy's own types do not say which operators one has."""
@@ -58,6 +58,7 @@ def fmax(a: Scalar, b: Scalar) -> Scalar:
 FUNCTIONS: dict[str, Callable[..., Scalar]] = {
     **{name: getattr(np, name) for name in (*FLOAT_FUNCTIONS, *PREDICATES) if hasattr(np, name)},
     **{name: MATH_FUNCTIONS[name] for name in ("erf", "erfc", "gamma", "lgamma")},
+    "nextafter": nextafter,
     "abs": np.abs,
     "sign": np.sign,
     "minimum": minimum,

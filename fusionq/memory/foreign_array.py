@@ -1,0 +1,81 @@
+"""What fusionq knows of an array of another library."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from fusionq.backends.base import DeviceEvent, MemoryHome
+from fusionq.base.errors import ArgumentError
+from fusionq.ir.types import SCALAR_TYPES, scalar_type
+from fusionq.memory.region import Region
+
+
+@dataclass(frozen=True, slots=True)
+class ForeignArray:
+    """An array that another library owns; ``address`` is that of element [0, …], ``strides``
+    are in bytes."""
+
+    address: int
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    dtype: np.dtype[Any]
+    writable: bool
+    owner: object
+    usm_interface: dict[str, Any] | None
+    home: MemoryHome | None = None
+    """The GPU whose memory it is; None for USM and the host's memory."""
+    work: DeviceEvent | None = None
+    """What its library has given to a GPU's stream, after which the contents are there."""
+
+    @property
+    def region(self) -> Region:
+        """The bytes from its first to its last element."""
+        below, above = byte_bounds(self.shape, self.strides, self.dtype.itemsize)
+        return Region(None, self.address + below, self.address + above)
+
+
+def byte_bounds(shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int) -> tuple[int, int]:
+    """First byte and end of an array's memory, relative to element [0, …]."""
+    if 0 in shape:
+        return 0, 0
+    reach = [(extent - 1) * stride for extent, stride in zip(shape, strides, strict=True)]
+    return sum(r for r in reach if r < 0), sum(r for r in reach if r > 0) + itemsize
+
+
+def contiguous_strides(shape: tuple[int, ...], itemsize: int) -> tuple[int, ...]:
+    """Strides in bytes of a C-contiguous array."""
+    return tuple(itemsize * prod(shape[d + 1 :]) for d in range(len(shape)))
+
+
+def check_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """``dtype`` if kernels can use it; ArgumentError, which says what is allowed, if not."""
+    if scalar_type(dtype) is None:
+        hint = "; convert it with .astype()"
+        if not dtype.isnative:
+            hint = f"; {dtype.str!r} is not in this machine's byte order{hint}"
+        raise ArgumentError(
+            f"arrays of dtype {dtype} are not supported; a kernel can use "
+            f"{', '.join(SCALAR_TYPES)}{hint}"
+        )
+    return dtype
+
+
+def checked_array(array: ForeignArray) -> ForeignArray:
+    """``array``; ArgumentError, with the reason, if kernels cannot take it."""
+    check_dtype(array.dtype)
+    if not array.shape:
+        raise ArgumentError(
+            "0-dimensional arrays are not supported; pass a scalar (x[()]) or an array of "
+            "shape (1,) (x.reshape(1))"
+        )
+    itemsize = array.dtype.itemsize
+    if array.address % itemsize or any(stride % itemsize for stride in array.strides):
+        raise ArgumentError(
+            f"the array's elements do not lie at multiples of their size ({itemsize} bytes): "
+            f"address {array.address:#x}, strides {array.strides}; pass a copy (x.copy())"
+        )
+    return array

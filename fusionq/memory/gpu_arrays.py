@@ -1,0 +1,116 @@
+"""Arrays of other libraries on NVIDIA GPUs: ``__cuda_array_interface__``, and streams.
+
+Source: Numba, CUDA Array Interface, version 3.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Hashable, Sequence
+from typing import Any
+
+import numpy as np
+
+from fusionq.backends.base import DeviceEvent
+from fusionq.base.errors import ArgumentError
+from fusionq.memory.foreign_array import ForeignArray, checked_array, contiguous_strides
+
+
+def gpu_interface(value: object) -> dict[str, Any] | None:
+    """``__cuda_array_interface__``; None for what has none.  ArgumentError, with the reason, for an
+    array that its library does not show."""
+    torch = sys.modules.get("torch")
+    if torch is not None and isinstance(value, torch.Tensor) and value.is_cuda:
+        if value.requires_grad:
+            raise ArgumentError(
+                "this tensor requires a gradient, which kernels do not compute; pass x.detach()"
+            )
+        if value.is_neg() or value.is_conj():
+            raise ArgumentError(
+                "PyTorch negates this tensor's elements when it reads them; pass "
+                "x.resolve_neg() or x.resolve_conj()"
+            )
+    interface: dict[str, Any] | None = getattr(value, "__cuda_array_interface__", None)
+    return interface
+
+
+def gpu_argument(value: object) -> tuple[Hashable, DeviceEvent | None] | None:
+    """What identifies an array on a GPU to the caches (equal tokens, same memory and layout) and
+    ``work_before``; None for what is no such array.  Raises as ``gpu_interface``."""
+    interface = gpu_interface(value)
+    if interface is None:
+        return None
+    layout = interface["shape"], interface.get("strides"), interface["typestr"]
+    return (interface["data"], *layout), work_before(value, interface)
+
+
+def describe_gpu_array(value: object, interface: dict[str, Any]) -> ForeignArray:
+    """The array on its GPU; ArgumentError for one that kernels cannot take, DeviceError where
+    there is no driver, or no GPU has its memory."""
+    from fusionq.backends.cuda.foreign import owner_of
+
+    if interface.get("mask") is not None:
+        raise ArgumentError(
+            "masked arrays are not supported: a kernel would not see the mask; pass data and mask "
+            "as two arrays"
+        )
+    dtype = np.dtype(interface["typestr"])
+    shape = tuple(interface["shape"])
+    strides = interface.get("strides")
+    address, read_only = interface["data"]
+    home = owner_of(address) if address else None  # an empty array has no address
+    return checked_array(
+        ForeignArray(
+            address,
+            shape,
+            contiguous_strides(shape, dtype.itemsize) if strides is None else tuple(strides),
+            dtype,
+            not read_only,
+            value,
+            None,
+            home,
+            work_before(value, interface),
+        )
+    )
+
+
+def work_before(value: object, interface: dict[str, Any]) -> DeviceEvent | None:
+    """What its library has given to the array's stream, after which the contents are there; None
+    where the library says that nobody has to wait."""
+    handle = _stream_of(value, interface)
+    if handle is None or not interface["data"][0]:
+        return None
+    from fusionq.backends.cuda.foreign import owner_of
+    from fusionq.backends.cuda.streams import StreamWork
+
+    return StreamWork(owner_of(interface["data"][0]), handle)
+
+
+def _stream_of(value: object, interface: dict[str, Any]) -> int | None:
+    """The handle of the stream.  PyTorch does not say: it is the current one of the tensor's
+    GPU."""
+    torch = sys.modules.get("torch")
+    if torch is not None and isinstance(value, torch.Tensor):
+        return int(torch.cuda.current_stream(value.device).cuda_stream)
+    handle = interface.get("stream")
+    return None if handle is None else int(handle)
+
+
+def work_before_all(arrays: Sequence[object]) -> list[DeviceEvent]:
+    """``work_before`` of those among ``arrays`` that are on a GPU, each stream once."""
+    found: dict[object, DeviceEvent] = {}
+    for value in arrays:
+        interface = gpu_interface(value)
+        work = None if interface is None else work_before(value, interface)
+        if work is not None:
+            found.setdefault(getattr(work, "handle", work), work)
+    return list(found.values())
+
+
+def marked(events: Sequence[DeviceEvent]) -> list[DeviceEvent]:
+    """``events`` that may be waited for later, when a stream of theirs may have ended."""
+    if "fusionq.backends.cuda.streams" not in sys.modules:
+        return list(events)
+    from fusionq.backends.cuda.streams import StreamWork
+
+    return [event.marked() if isinstance(event, StreamWork) else event for event in events]
