@@ -143,24 +143,34 @@ def _array_declarations(
     kernel: Kernel, names: Names, scalars: Scalars, helpers: Helpers
 ) -> list[str]:
     lines = []
-    shared = {name: arrays for name, arrays in local_memories(kernel).items() if len(arrays) > 1}
+    memories = local_memories(kernel)
+    pool, places = scalars.local_pool(kernel) or ("", {})
+    if places:
+        lines.append(pool)
     for array in kernel.arrays:
+        memory = array.memory or array.name
         if array.space == "constant":
             lines.append(_table(array, names, scalars, helpers))
-        elif array.memory not in shared:
+        elif array.space != "local" or (memory not in places and len(memories[memory]) == 1):
             qualifier = scalars.array_qualifier(array.space)
             element = scalars.storage_name(array.dtype)
             lines.append(f"{qualifier}{element} {names.of(array.name)}[{prod(array.shape)}];")
-    qualifier = scalars.array_qualifier("local")
-    for name, arrays in shared.items():
-        memory, one_type = names.fresh(f"{name}_memory"), len({a.dtype for a in arrays}) == 1
-        dtype = arrays[0].dtype if one_type else UINT64  # which aligns for all
-        size = max(-(-array.nbytes // dtype.nbytes) for array in arrays)
-        lines.append(f"{qualifier}{scalars.storage_name(dtype)} {memory}[{size}];")
+    for name, arrays in memories.items():
+        if name not in places and len(arrays) == 1:
+            continue
+        one_type = len({a.dtype for a in arrays}) == 1
+        if name in places:
+            base = places[name]
+        else:
+            base = names.fresh(f"{name}_memory")
+            dtype = arrays[0].dtype if one_type else UINT64  # which aligns for all
+            size = max(-(-array.nbytes // dtype.nbytes) for array in arrays)
+            qualifier = scalars.array_qualifier("local")
+            lines.append(f"{qualifier}{scalars.storage_name(dtype)} {base}[{size}];")
         for array in arrays:
             element = scalars.storage_name(array.dtype)
             if not one_type:
                 element = scalars.aliased_type(array.dtype)[0]
             pointer = scalars.pointer(element, "local")
-            lines.append(f"{pointer} {names.of(array.name)} = ({pointer}){memory};")
+            lines.append(f"{pointer} {names.of(array.name)} = ({pointer}){base};")
     return lines

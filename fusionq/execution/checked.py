@@ -40,6 +40,8 @@ class CheckedRun(PreparedRun):
 
     __slots__ = ("_checked", "_reports")
 
+    can_be_one = False
+
     def __init__(
         self, backend: Backend, pending: SubmissionList, options: FusionOptions
     ) -> None:

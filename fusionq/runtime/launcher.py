@@ -60,6 +60,8 @@ class Launcher:
         if run is None or (pending.values and not run.rebind(pending.values, pending.submissions)):
             run = self._prepare(pending, options)
             pending.cache, pending.timings = run.cache, run.timings
+        elif run.as_one is not None:
+            run.will_be_repeated()
         run.last_use = next(use_numbers)
         return run
 
@@ -105,6 +107,8 @@ class Launcher:
             run = ended.run = self._prepare(again(), UNFUSED)
         elif call.values and not run.rebind(call.values, lambda: again().submissions()):
             run = self._prepare(again(), ended.options)
+        if run.as_one is not None:
+            run.will_be_repeated()
         self._launch(run, run.used(call.memory), call.foreign, call.depends)
 
     def _run_of(self, again: SubmissionList, options: FusionOptions) -> PreparedRun:

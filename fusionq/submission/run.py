@@ -68,10 +68,12 @@ class PreparedRun:
 
     __slots__ = (
         "addresses",
+        "as_one",
         "bound_values",
         "built",
         "cache",
         "checks",
+        "graph",
         "last_use",
         "launches",
         "plan_depends_on_scalars",
@@ -86,6 +88,9 @@ class PreparedRun:
         "tokens",
         "used",
     )
+
+    can_be_one = True
+    """Whether nothing has to happen between the launches."""
 
     def __init__(
         self,
@@ -105,6 +110,11 @@ class PreparedRun:
         """Of the persistent kernels among the launches: each raises how it ended."""
         self.single: PreparedLaunch | None = None
         """The launch, where there is just one."""
+        self.as_one: Callable[[], PreparedLaunch | None] | None = None
+        """Makes one launch of several, for a run that is repeated; None where it has been called,
+        or there is nothing to make."""
+        self.graph: PreparedLaunch | None = None
+        """What it made."""
         self.stage_of = tuple(
             next(k for k, stage in enumerate(built.plan.stages) if s in stage.submissions)
             for s in range(len(submissions))
@@ -178,6 +188,9 @@ class PreparedRun:
         if self.single is not None:
             event = self.single.launch(depends)
             return (event,), event
+        if self.graph is not None:
+            event = self.graph.launch(depends)
+            return (event,) * len(self.launches), event
         events: list[DeviceEvent | None] = []
         last = None
         for launch in self.launches:
@@ -194,6 +207,12 @@ class PreparedRun:
 
             last = PersistentEvent(last, self._check)
         return events, last
+
+    def will_be_repeated(self) -> None:
+        """Let the launches become one where that is cheaper."""
+        if self.as_one is not None:
+            make, self.as_one = self.as_one, None
+            self.graph = make()
 
     @property
     def schedules(self) -> Sequence[Schedule | None]:

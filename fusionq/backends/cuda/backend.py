@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from typing import Any
 
-from fusionq.backends.base import Abilities, Binding, KeptProgram, Program
+from fusionq.backends.base import Abilities, Binding, KeptProgram, PreparedLaunch, Program
 from fusionq.backends.cuda.compiler import nvrtc_version
-from fusionq.backends.cuda.launch import CudaLaunch, new_event
+from fusionq.backends.cuda.events import new_event
+from fusionq.backends.cuda.graph import CudaGraph
+from fusionq.backends.cuda.launch import CudaLaunch
 from fusionq.backends.cuda.memory import CudaAllocation, allocate
 from fusionq.backends.cuda.program import CudaProgram, build, restored
 from fusionq.backends.cuda.runtime import checked, load_driver
@@ -95,6 +97,17 @@ class CudaBackend:
         DeviceError where the GPU does not take so many work-groups."""
         assert isinstance(program, CudaProgram), "a program built by a CudaBackend"
         return CudaLaunch(self._stream, program, arguments, shape, self._base)
+
+    def graph(
+        self, launches: Sequence[PreparedLaunch], after: Sequence[Sequence[int]]
+    ) -> CudaGraph | None:
+        """The launches as a CUDA graph; None where each has to record its times."""
+        if self._base is not None:
+            return None
+        own = [launch for launch in launches if isinstance(launch, CudaLaunch)]
+        assert len(own) == len(launches), "launches that a CudaBackend prepared"
+        with self._stream.errors_named("making a graph"):
+            return CudaGraph(self._stream, own, after)
 
     def wait(self) -> None:
         """Block until all that was launched has run."""

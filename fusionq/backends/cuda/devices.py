@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import functools
 import threading
-from collections.abc import Hashable
-from typing import Any
+from collections.abc import Hashable, Sequence
+from typing import Any, Protocol
+from weakref import WeakSet
 
 from fusionq.backends.cuda.runtime import checked, load_driver
 from fusionq.base.errors import DeviceError
@@ -17,6 +18,15 @@ BLOCK = 256
 """Threads of a worker of a persistent kernel."""
 GROUP_FUNCTION_BYTES = 256
 """Of shared memory, which group functions take beside a kernel's own (``codegen.cuda.groups``)."""
+RESERVED_BYTES = GROUP_FUNCTION_BYTES + 256
+"""The same with what the alignment of a kernel's local arrays takes."""
+
+
+class LaunchNames(Protocol):
+    """A stream that knows what was launched on it."""
+
+    def in_flight(self) -> Sequence[str]:
+        """The kernels that may still be running."""
 
 
 class Device:
@@ -32,6 +42,10 @@ class Device:
             self.attribute("COMPUTE_CAPABILITY_MINOR"),
         )
         self.architecture = f"sm_{self.compute_capability[0]}{self.compute_capability[1]}"
+        self.lost: str | None = None
+        """What happened, once the context is lost."""
+        self.streams: WeakSet[LaunchNames] = WeakSet()
+        """Those on which fusionq launches."""
         self.total_bytes = int(checked("its memory", driver.cuDeviceTotalMem(self._handle)))
 
     @functools.cached_property
@@ -45,6 +59,11 @@ class Device:
         driver = load_driver()
         attribute = getattr(driver.CUdevice_attribute, f"CU_DEVICE_ATTRIBUTE_{name}")
         return int(checked(name, driver.cuDeviceGetAttribute(attribute, self._handle)))
+
+    def in_flight(self) -> list[str]:
+        """The kernels that may be running, each stream's in order."""
+        found = (name for stream in tuple(self.streams) for name in stream.in_flight())
+        return list(dict.fromkeys(found))
 
     @property
     def memory_domain(self) -> Hashable:
@@ -86,7 +105,7 @@ class Device:
             kind="gpu",
             compute_units=self.attribute("MULTIPROCESSOR_COUNT"),
             max_work_group_size=self.attribute("MAX_THREADS_PER_BLOCK"),
-            local_memory_bytes=self.attribute("MAX_SHARED_MEMORY_PER_BLOCK") - GROUP_FUNCTION_BYTES,
+            local_memory_bytes=self.attribute("MAX_SHARED_MEMORY_PER_BLOCK_OPTIN") - RESERVED_BYTES,
             has_fp16=True,
             has_fp64=True,
             host_memory=False,

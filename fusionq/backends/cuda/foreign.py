@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from fusionq.backends.base import DeviceEvent, MemoryHome
 from fusionq.backends.cuda.devices import Device, device
-from fusionq.backends.cuda.launch import CudaEvent
+from fusionq.backends.cuda.events import CudaEvent
 from fusionq.backends.cuda.memory import CudaAllocation, pool
 from fusionq.backends.cuda.runtime import checked, load_driver
 from fusionq.backends.cuda.streams import StreamWork

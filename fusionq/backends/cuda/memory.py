@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import functools
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from fusionq.backends.cuda.devices import Device
+from fusionq.backends.cuda.faults import faults_named
 from fusionq.backends.cuda.runtime import CudaError, checked, load_driver
 from fusionq.base.errors import DeviceError
 
@@ -77,56 +79,51 @@ class CudaAllocation:
 
     def read(self, into: npt.NDArray[np.uint8], offset: int = 0) -> None:
         """Copy the bytes from ``offset`` on to ``into``."""
-        driver = self._ready()
         if into.size:
             source, count = self.address + offset, into.size
-            checked(
-                "a copy from the GPU",
-                driver.cuMemcpyDtoHAsync(into.ctypes.data, source, count, self._pool.stream),
-            )
-            self._pool.finish()
+            with self._operation("copying from the GPU") as driver:
+                copy = driver.cuMemcpyDtoHAsync(into.ctypes.data, source, count, self._pool.stream)
+                checked("a copy from the GPU", copy)
 
     def write(self, source: npt.NDArray[np.uint8], offset: int = 0) -> None:
         """Overwrite the bytes from ``offset`` on with ``source``."""
-        driver = self._ready()
         if source.size:
             target, count = self.address + offset, source.size
-            checked(
-                "a copy to the GPU",
-                driver.cuMemcpyHtoDAsync(target, source.ctypes.data, count, self._pool.stream),
-            )
-            self._pool.finish()
+            with self._operation("copying to the GPU") as driver:
+                given = source.ctypes.data
+                copy = driver.cuMemcpyHtoDAsync(target, given, count, self._pool.stream)
+                checked("a copy to the GPU", copy)
 
     def copy(self, address: int, nbytes: int, offset: int = 0) -> None:
         """Overwrite the bytes from ``offset`` on with ``nbytes`` at ``address`` on the GPU."""
-        driver = self._ready()
         if nbytes:
             target = self.address + offset
-            checked(
-                "a copy on the GPU",
-                driver.cuMemcpyDtoDAsync(target, address, nbytes, self._pool.stream),
-            )
-            self._pool.finish()
+            with self._operation("copying on the GPU") as driver:
+                copy = driver.cuMemcpyDtoDAsync(target, address, nbytes, self._pool.stream)
+                checked("a copy on the GPU", copy)
 
     def zero(self) -> None:
         """Set all bytes to zero."""
-        driver = self._ready()
         if self.nbytes:
-            checked(
-                "zeros on the GPU",
-                driver.cuMemsetD8Async(self.address, 0, self.nbytes, self._pool.stream),
-            )
-            self._pool.finish()
+            with self._operation("writing zeros") as driver:
+                zeros = driver.cuMemsetD8Async(self.address, 0, self.nbytes, self._pool.stream)
+                checked("zeros on the GPU", zeros)
 
-    def _ready(self) -> Any:
+    @contextlib.contextmanager
+    def _operation(self, doing: str) -> Iterator[Any]:
+        """The driver, for an operation on the pool's stream, which has happened at the end of the
+        block."""
         self._pool.device.make_current()
-        return load_driver()
+        with faults_named(self._pool.device, doing):
+            yield load_driver()
+            self._pool.finish()
 
     def __del__(self) -> None:
         if self._owner is not None:
             return
         with contextlib.suppress(Exception):  # the driver may be gone at the end of the process
-            driver = self._ready()
+            self._pool.device.make_current()
+            driver = load_driver()
             driver.cuMemFreeAsync(driver.CUdeviceptr(self.address), self._pool.stream)
 
 

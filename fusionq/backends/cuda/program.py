@@ -8,9 +8,11 @@ from typing import Any
 from fusionq.backends.base import KeptProgram
 from fusionq.backends.cuda.compiler import CompilationError, Cubin, compiled
 from fusionq.backends.cuda.devices import Device
+from fusionq.backends.cuda.grid import IN_ORDER, Grid
 from fusionq.backends.cuda.runtime import CudaError, checked, load_driver
 from fusionq.base.errors import DeviceError
 from fusionq.base.target import FloatMode, Target
+from fusionq.codegen.cuda.shared_memory import pooled_bytes
 from fusionq.codegen.device_source import DeviceSource, Slot
 from fusionq.ir.nodes import Kernel
 
@@ -33,8 +35,14 @@ class CudaProgram:
     """The driver's ``CUfunction``."""
     max_block: int
     """Threads of a block for which there are registers enough."""
-    in_large_blocks: dict[int, Any] = field(default_factory=dict)
-    """Functions that take fewer registers, by the threads of a block."""
+    variants: dict[tuple[int, str], Any] = field(default_factory=dict)
+    """Functions for other grids, by the threads of a block, 0 where those do not matter, and by
+    ``Grid.axes``."""
+
+    @property
+    def shared_bytes(self) -> int:
+        """Of a block's shared memory, what a launch has to ask for."""
+        return pooled_bytes(self.kernel)
 
     @property
     def source(self) -> str:
@@ -46,28 +54,32 @@ class CudaProgram:
         """What each argument is."""
         return self.generated.slots
 
-    def function_for(self, block: int) -> Any:
-        """The function to launch in blocks of so many threads: compiled again, with fewer registers
-        for each, if they have not enough."""
-        if block <= self.max_block:
+    def function_for(self, grid: Grid) -> Any:
+        """The function to launch over ``grid``: compiled again where a thread's registers are too
+        many for so large a block, or the grid's axes are in another order."""
+        block = grid.block_size if grid.block_size > self.max_block else 0
+        if not block and grid.axes == IN_ORDER:
             return self.function
-        if block not in self.in_large_blocks:
-            registers = _REGISTERS // block // 8 * 8
-            cubin = cubin_of(
-                self.kernel, self.generated, self.fp, self.device.architecture,
-                (f"--maxrregcount={registers}",),
-            )  # fmt: skip
-            self.in_large_blocks[block], _ = _loaded(self.device, cubin.code, self.generated)
-        return self.in_large_blocks[block]
+        if (block, grid.axes) not in self.variants:
+            source = self.generated
+            if grid.axes != IN_ORDER:
+                source = generated(self.kernel, self.fp, self.device.target, grid.axes)
+            limit = (f"--maxrregcount={_REGISTERS // block // 8 * 8}",) if block else ()
+            cubin = cubin_of(self.kernel, source, self.fp, self.device.architecture, limit)
+            function, _ = _loaded(self.device, cubin.code, source, self.shared_bytes)
+            self.variants[block, grid.axes] = function
+        return self.variants[block, grid.axes]
 
 
-def generated(kernel: Kernel, fp: FloatMode, target: Target) -> DeviceSource:
-    """The CUDA C++ of ``kernel``."""
+def generated(
+    kernel: Kernel, fp: FloatMode, target: Target, axes: str = IN_ORDER
+) -> DeviceSource:
+    """The CUDA C++ of ``kernel``, for grids with these axes."""
     # Only now: programs that are restored need no code generator.
-    from fusionq.codegen.cuda import CUDA_CPP
+    from fusionq.codegen.cuda import dialect_for
     from fusionq.codegen.kernel_source import generate
 
-    return generate(kernel, fp, target, CUDA_CPP)
+    return generate(kernel, fp, target, dialect_for(axes))
 
 
 def cubin_of(
@@ -101,7 +113,9 @@ def restored(device: Device, kernel: Kernel, fp: FloatMode, kept: KeptProgram) -
     that, or compiled from its source, with DeviceError as ``build``."""
     if kept.binary is not None:
         try:
-            function, max_block = _loaded(device, kept.binary, kept.source)
+            function, max_block = _loaded(
+                device, kept.binary, kept.source, pooled_bytes(kernel)
+            )
         except CudaError as error:
             if error.is_lost:
                 raise
@@ -114,20 +128,26 @@ def restored(device: Device, kernel: Kernel, fp: FloatMode, kept: KeptProgram) -
 
 def _built(device: Device, kernel: Kernel, fp: FloatMode, source: DeviceSource) -> CudaProgram:
     cubin = cubin_of(kernel, source, fp, device.architecture)
-    function, max_block = _loaded(device, cubin.code, source)
+    function, max_block = _loaded(device, cubin.code, source, pooled_bytes(kernel))
     return CudaProgram(
         kernel, device, fp, source, cubin.code, cubin.seconds, function, max_block
     )
 
 
-def _loaded(device: Device, code: bytes, source: DeviceSource) -> tuple[Any, int]:
-    """The function in a cubin, and the threads of the largest block that it can run in.  What is
-    loaded stays for the rest of the process."""
+def _loaded(
+    device: Device, code: bytes, source: DeviceSource, shared_bytes: int
+) -> tuple[Any, int]:
+    """The function in a cubin, which launches give so much shared memory, and the threads of the
+    largest block that it can run in.  What is loaded stays for the rest of the process."""
     driver = load_driver()
     device.make_current()
     module = checked("a cubin", driver.cuModuleLoadData(code))
     name = source.entry_point.encode()
     function = checked("a kernel of a cubin", driver.cuModuleGetFunction(module, name))
-    attribute = driver.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK
-    largest = checked("a kernel's blocks", driver.cuFuncGetAttribute(attribute, function))
+    attributes = driver.CUfunction_attribute
+    if shared_bytes:
+        most = attributes.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+        checked("shared memory", driver.cuFuncSetAttribute(function, most, shared_bytes))
+    threads = attributes.CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK
+    largest = checked("a kernel's blocks", driver.cuFuncGetAttribute(threads, function))
     return function, int(largest)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import contextlib
 from collections import deque
+from contextlib import AbstractContextManager
 from typing import Any
 
 from fusionq.backends.cuda.devices import Device, device
-from fusionq.backends.cuda.runtime import CudaError, checked, load_driver
-from fusionq.base.errors import ArgumentError, DeviceError, DeviceLost
+from fusionq.backends.cuda.faults import faults_named
+from fusionq.backends.cuda.runtime import checked, load_driver
+from fusionq.base.errors import ArgumentError, DeviceError
 
 _REMEMBERED = 64
 """Kernels in flight that an error names, at most."""
@@ -25,8 +27,6 @@ class Stream:
         self.device = device
         self._owner = owner
         self._is_own = handle is None
-        self.lost: str | None = None
-        """What happened, once the context is lost."""
         self.submitted = 0
         """Launches so far."""
         self.completed = 0
@@ -36,11 +36,13 @@ class Stream:
         device.make_current()
         if handle is None:
             flags = driver.CUstream_flags.CU_STREAM_NON_BLOCKING
-            self.native = checked("a stream", driver.cuStreamCreate(flags))
+            with faults_named(device, "making a stream"):
+                self.native = checked("a stream", driver.cuStreamCreate(flags))
         else:
             self.native = driver.CUstream(handle)
         self.handle = _handle_of(int(self.native))
         """CUDA's number of it."""
+        device.streams.add(self)
 
     def launched(self, kernel: str) -> int:
         """Take note of a launch; its number."""
@@ -87,26 +89,13 @@ class Stream:
         if self.completed == self.submitted:
             self._in_flight.clear()
 
-    @contextlib.contextmanager
-    def errors_named(self, doing: str) -> Any:
-        """Errors of the driver as DeviceErrors that name this stream's kernels; the queue is lost
-        where the context is."""
-        if self.lost is not None:
-            raise DeviceLost(
-                f"this queue is lost: {self.lost}; start a new process, since CUDA lets no other "
-                "context take its place"
-            )
-        try:
-            yield
-        except CudaError as error:
-            if not error.is_lost:
-                raise
-            kernels = ", ".join(dict.fromkeys(self._in_flight)) or "none of this queue"
-            self.lost = f"{error}; kernels in flight on {self.device.info.filter_string}: {kernels}"
-            raise DeviceError(
-                f"while {doing}: {self.lost}. The queue and all memory on the GPU are lost. In "
-                "a new process, check=True tests every access and names the first outside its array"
-            ) from error
+    def in_flight(self) -> list[str]:
+        """The kernels that may still be running."""
+        return list(self._in_flight)
+
+    def errors_named(self, doing: str) -> AbstractContextManager[None]:
+        """``faults_named`` on the stream's GPU."""
+        return faults_named(self.device, doing)
 
     def __del__(self) -> None:
         if self._is_own and hasattr(self, "native"):

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from fusionq.backends.base import Abilities, Binding, KeptProgram, Program
+from fusionq.backends.base import Abilities, Binding, KeptProgram, PreparedLaunch, Program
 from fusionq.backends.reference.checked_arrays import HostAllocation
 from fusionq.backends.reference.compile import compile_kernel
 from fusionq.backends.reference.launch import ReferenceLaunch, ReferenceProgram
@@ -114,6 +114,11 @@ class ReferenceBackend:
             f"the reference device cannot run a {type(program).__name__}; build the kernel "
             "with the backend that runs it"
         )
+
+    def graph(
+        self, launches: Sequence[PreparedLaunch], after: Sequence[Sequence[int]]
+    ) -> None:
+        """None: nothing here is cheaper than the launches."""
 
     def wait(self) -> None:
         """Everything that was launched has run already."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from typing import Any
 
-from fusionq.backends.base import Abilities, Binding, KeptProgram, Program
+from fusionq.backends.base import Abilities, Binding, KeptProgram, PreparedLaunch, Program
 from fusionq.backends.sycl.binary import code_generation_settings
 from fusionq.backends.sycl.devices import device_target
 from fusionq.backends.sycl.launch import LaunchOrder, SyclLaunch
@@ -87,6 +87,11 @@ class SyclBackend:
         """Arguments in the order of ``kernel.params``; ArgumentError where they do not fit."""
         assert isinstance(program, SyclProgram), "a program built by a SyclBackend"
         return SyclLaunch(self.sycl_queue, self._order, program, arguments, shape)
+
+    def graph(
+        self, launches: Sequence[PreparedLaunch], after: Sequence[Sequence[int]]
+    ) -> None:
+        """None: nothing here is cheaper than the launches."""
 
     def wait(self) -> None:
         """Block until all that was launched has run."""

@@ -4,12 +4,20 @@ A work-group is a block, a sub-group a warp, local memory shared memory.  There 
 kernels.
 """
 
+from dataclasses import replace
+
 from fusionq.codegen.cuda.groups import CudaGroups
 from fusionq.codegen.cuda.items import CudaWorkItems
 from fusionq.codegen.cuda.scalars import CudaScalars
 from fusionq.codegen.cuda.unit import CudaUnit
 from fusionq.codegen.dialect import Dialect
 
-__all__ = ["CUDA_CPP"]
+__all__ = ["CUDA_CPP", "dialect_for"]
 
 CUDA_CPP = Dialect(CudaUnit(), CudaScalars(), CudaWorkItems(), CudaGroups())
+
+
+def dialect_for(axes: str) -> Dialect:
+    """The dialect for grids whose work-groups' numbers are a block's indices in the order of
+    ``axes``."""
+    return CUDA_CPP if axes == "xyz" else replace(CUDA_CPP, items=CudaWorkItems(axes))

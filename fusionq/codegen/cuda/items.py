@@ -6,18 +6,20 @@ Time Function; PTX ISA 9, special register ``%globaltimer``.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from fusionq.ir.nodes import Query
 
 LINEAR_LOCAL_ID = "(threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z))"
 LINEAR_LOCAL_RANGE = "(blockDim.x * blockDim.y * blockDim.z)"
 
 _QUERIES: dict[Query, str] = {
-    "global_id": "((long long)blockIdx.{0} * blockDim.{0} + threadIdx.{0})",
-    "global_range": "((long long)gridDim.{0} * blockDim.{0})",
+    "global_id": "((long long)blockIdx.{1} * blockDim.{0} + threadIdx.{0})",
+    "global_range": "((long long)gridDim.{1} * blockDim.{0})",
     "local_id": "threadIdx.{0}",
     "local_range": "blockDim.{0}",
-    "group_id": "blockIdx.{0}",
-    "group_range": "gridDim.{0}",
+    "group_id": "blockIdx.{1}",
+    "group_range": "gridDim.{1}",
 }
 
 _DEVICE_FUNCTIONS = {
@@ -41,11 +43,19 @@ static __device__ inline long long fq_clock() {
 }"""
 
 
+@dataclass(frozen=True, slots=True)
 class CudaWorkItems:
-    """See ``WorkItems``."""
+    """See ``WorkItems``.
+
+    ``axes``: by which of a block's indices the number of a work-group is known in its last
+    dimension, the one before, and the one before that.
+    """
+
+    axes: str = "xyz"
 
     def query(self, query: Query, dim: int, ndim: int) -> str:
-        return _QUERIES[query].format("xyz"[ndim - 1 - dim])
+        place = ndim - 1 - dim
+        return _QUERIES[query].format("xyz"[place], self.axes[place])
 
     def device_function(self, function: str, *arguments: str) -> str:
         return _DEVICE_FUNCTIONS[function].format(*arguments)

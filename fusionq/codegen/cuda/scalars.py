@@ -10,9 +10,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from fusionq.codegen.cuda.shared_memory import ALIGNMENT, offsets
 from fusionq.codegen.literals import spelled
 from fusionq.ir.functions import PREDICATES
-from fusionq.ir.nodes import Const, Space
+from fusionq.ir.nodes import Const, Kernel, Space
 from fusionq.ir.text import PRIMARY, Text
 from fusionq.ir.types import ScalarType
 
@@ -82,6 +83,15 @@ class CudaScalars:
             bits = int(type.dtype.type(const.value).view(f"u{type.nbytes}"))
         word = TYPE_NAMES[f"uint{type.bits}"]
         return f"__builtin_bit_cast({TYPE_NAMES[type.name]}, ({word}){bits:#x})"
+
+    def local_pool(self, kernel: Kernel) -> tuple[str, dict[str, str]] | None:
+        places = offsets(kernel)
+        if not places:
+            return None
+        return (
+            "extern __shared__ unsigned long long fq_local[];",
+            {name: f"(fq_local + {place // ALIGNMENT})" for name, place in places.items()},
+        )
 
     def pointer(self, element: str, space: Space, constant: bool = False) -> str:
         return f"{'const ' if constant else ''}{element}*"

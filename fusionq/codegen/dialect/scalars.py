@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from fusionq.ir.nodes import Const, Space
+from fusionq.ir.nodes import Const, Kernel, Space
 from fusionq.ir.text import Text
 from fusionq.ir.types import ScalarType
 
@@ -52,6 +52,10 @@ class Scalars(Protocol):
     def table(self, name: str, type: ScalarType, elements: Sequence[Const]) -> str:
         """The definition, outside of functions, of a constant array of ``elements``, each of
         ``type``; it converts to a pointer to ``constant`` memory."""
+
+    def local_pool(self, kernel: Kernel) -> tuple[str, dict[str, str]] | None:
+        """The declaration of one memory for all local arrays, and by each ``ArrayDecl.memory``
+        where it begins there, for a cast to a pointer; None where each is declared alone."""
 
     def pointer(self, element: str, space: Space, constant: bool = False) -> str:
         """The type of a pointer to elements of the type ``element`` in ``space``, which are only

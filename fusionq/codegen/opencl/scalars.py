@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from fusionq.codegen.literals import spelled
-from fusionq.ir.nodes import Const, Space
+from fusionq.ir.nodes import Const, Kernel, Space
 from fusionq.ir.text import Text
 from fusionq.ir.types import ScalarType
 
@@ -70,6 +70,9 @@ class OpenCLScalars:
         values = ", ".join(nan if e.value != e.value else self.literal(e).text for e in elements)
         storage = self.storage_name(type)
         return f"__constant {storage} {name}[{len(elements)}] = {{{values}}};"
+
+    def local_pool(self, kernel: Kernel) -> None:
+        return None
 
     def pointer(self, element: str, space: Space, constant: bool = False) -> str:
         return f"{_SPACE_QUALIFIERS[space]}{'const ' if constant else ''}{element}*"

@@ -19,7 +19,7 @@ from fusionq.codegen.device_source import DeviceSource
 from fusionq.codegen.dialect import Dialect
 from fusionq.codegen.literals import spelled
 from fusionq.codegen.scoping import Body
-from fusionq.ir.nodes import Const, Space
+from fusionq.ir.nodes import Const, Kernel, Space
 from fusionq.ir.text import Text
 from fusionq.ir.types import ScalarType
 
@@ -138,6 +138,9 @@ class _Scalars:
     def table(self, name: str, type: ScalarType, elements: Sequence[Const]) -> str:
         values = ", ".join(self.literal(element).text for element in elements)
         return f"static const {self.storage_name(type)} {name}[] = {{{values}}};"
+
+    def local_pool(self, kernel: Kernel) -> None:
+        return None
 
     def pointer(self, element: str, space: Space, constant: bool = False) -> str:
         return f"{'const ' if constant else ''}{element}*"

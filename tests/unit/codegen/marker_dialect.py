@@ -13,7 +13,7 @@ from fusionq.codegen.dialect import Define, Dialect
 from fusionq.codegen.literals import spelled
 from fusionq.codegen.opencl.reserved import RESERVED
 from fusionq.codegen.scoping import Body
-from fusionq.ir.nodes import Const, Space
+from fusionq.ir.nodes import Const, Kernel, Space
 from fusionq.ir.text import Text
 from fusionq.ir.types import FLOAT32, FLOAT64, ScalarType
 
@@ -62,6 +62,9 @@ class MarkerScalars:
     def table(self, name: str, type: ScalarType, elements: Sequence[Const]) -> str:
         values = " ".join(self.literal(element).text for element in elements)
         return f"TABLE_OF_{self.storage_name(type)}({name}, {values});"
+
+    def local_pool(self, kernel: Kernel) -> None:
+        return None
 
     def pointer(self, element: str, space: Space, constant: bool = False) -> str:
         return f"{'CONSTANT_' if constant else ''}POINTER_TO_{element}_IN_{space.upper()}"

@@ -22,7 +22,7 @@ ARCHITECTURES = ("sm_80", "sm_90", "sm_100")
 
 H100 = DeviceInfo(
     name="NVIDIA H100 80GB HBM3", vendor="NVIDIA", driver="CUDA 13.0", filter_string="cuda:0",
-    kind="gpu", compute_units=132, max_work_group_size=1024, local_memory_bytes=48896,
+    kind="gpu", compute_units=132, max_work_group_size=1024, local_memory_bytes=231936,
     has_fp16=True, has_fp64=True, host_memory=True, persistent_kernels=False,
 )  # fmt: skip
 """As the device says, but that its memory is the host's: nothing runs."""
@@ -56,9 +56,11 @@ class CompilingBackend(ReferenceBackend):
         self.architectures = architectures
         self.resources: dict[tuple[str, str], Resources] = {}
         """By kernel and architecture."""
+        self.kernels: list[Kernel] = []
 
     def build(self, kernel: Kernel, fp: FloatMode) -> Any:
         source = generated(kernel, fp, self.target)
+        self.kernels.append(kernel)
         for architecture in self.architectures:
             cubin = cubin_of(kernel, source, fp, architecture)
             assert cubin.code.startswith(b"\x7fELF")

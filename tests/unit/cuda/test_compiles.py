@@ -14,6 +14,7 @@ from fusionq.backends.cuda.program import cubin_of, generated
 from fusionq.base.errors import DeviceError
 from fusionq.base.target import target_of
 from fusionq.codegen.cuda import CUDA_CPP
+from fusionq.codegen.cuda.shared_memory import pooled_bytes
 from fusionq.kernels import LIBRARY
 from tests.property.group_programs import group_programs
 from tests.property.kernel_expressions import Features
@@ -94,6 +95,34 @@ def test_random_programs(program: Program) -> None:
 @given(group_programs(Features(statements=2)))
 def test_random_programs_of_groups(program: Program) -> None:
     _compile_fused(program, strategy="fused")
+
+
+@pytest.mark.parametrize("axes", ["yxz", "zyx"])
+def test_grids_with_their_axes_in_another_order(axes: str) -> None:
+    kernel = everything()
+    text, plain = (generated(kernel, "strict", TARGET, a).text for a in (axes, "xyz"))
+    assert f"blockIdx.{axes[0]} * blockDim.x + threadIdx.x" in text
+    assert "blockIdx.x * blockDim.x" not in text and text != plain
+
+
+@fq.kernel
+def reversed_in_groups(item: fq.NdItem, a, first, second, out):
+    i, n = item.get_local_id(0), item.get_local_range(0)
+    first[i] = a[item.get_global_id(0)]
+    second[i] = np.float64(a[item.get_global_id(0)])
+    fq.group_barrier(item.get_group())
+    out[item.get_global_id(0)] = first[n - 1 - i] + np.float32(second[i])
+
+
+@pytest.mark.parametrize(("elements", "pooled"), [(512, False), (5000, True)])
+def test_more_local_memory_than_the_compiler_places(elements: int, pooled: bool) -> None:
+    with compiling_queue() as (queue, backend):
+        local = (fq.LocalAccessor(elements, np.float32), fq.LocalAccessor(elements, np.float64))
+        arrays = [fq.Buffer(1024, np.float32) for _ in range(2)]
+        queue.submit(reversed_in_groups, fq.NdRange(1024, 512), arrays[0], *local, arrays[1])
+    taken = {resources.shared_bytes for resources in backend.resources.values()}
+    assert taken == ({0} if pooled else {12 * elements})
+    assert pooled_bytes(backend.kernels[0]) == (12 * elements if pooled else 0)
 
 
 def test_a_text_that_is_refused_comes_with_the_log() -> None:

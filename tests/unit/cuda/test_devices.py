@@ -5,14 +5,16 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections import deque
+from weakref import WeakSet
 
 import pytest
 
 import fusionq as fq
 from fusionq.backends import registry
 from fusionq.backends.cuda import runtime, streams
-from fusionq.backends.cuda.devices import GROUP_FUNCTION_BYTES, device_count
-from fusionq.backends.cuda.launch import CudaEvent, _config
+from fusionq.backends.cuda.devices import GROUP_FUNCTION_BYTES, Device, device_count
+from fusionq.backends.cuda.events import CudaEvent
+from fusionq.backends.cuda.grid import LARGEST, grid_of
 from fusionq.backends.cuda.platform import PLATFORM
 from fusionq.backends.cuda.runtime import CudaError
 from fusionq.backends.cuda.streams import is_stream
@@ -118,23 +120,50 @@ def test_a_failed_launch_names_the_kernels_and_loses_the_queue(
     driver = FakeDriver()
     monkeypatch.setattr(streams, "load_driver", lambda: driver)
     monkeypatch.setattr(runtime, "load_driver", lambda: driver)
-    device = type("Device", (), {"info": H100, "make_current": lambda self: None})()
-    stream = streams.Stream.__new__(streams.Stream)
-    vars(stream).update(
-        device=device, native=1, lost=None, submitted=0, completed=0, _is_own=False,
-        _in_flight=deque(maxlen=4),
-    )  # fmt: skip
+    device = Device.__new__(Device)
+    vars(device).update(info=H100, lost=None, streams=WeakSet(), make_current=lambda: None)
+    stream, other = (streams.Stream.__new__(streams.Stream) for _ in range(2))
+    for made in (stream, other):
+        vars(made).update(
+            device=device, native=1, submitted=0, completed=0, _is_own=False,
+            _in_flight=deque(maxlen=4),
+        )  # fmt: skip
+        device.streams.add(made)
+    other.launched("on another queue")
     event = CudaEvent(stream, stream.launched("scale"), None)
     stream.launched("add")
-    with pytest.raises(DeviceError, match=r"ILLEGAL_ADDRESS.*cuda:0: scale, add") as caught:
+    with pytest.raises(DeviceError, match=r"ILLEGAL_ADDRESS.*in flight on cuda:0:") as caught:
         event.wait()
     assert not isinstance(caught.value, DeviceLost)
-    for _ in range(2):
-        with pytest.raises(DeviceLost, match=r"this queue is lost: .*scale, add"):
-            event.wait()
+    for name in ("scale; add", "on another queue"):
+        assert name in str(caught.value)
+    for lost in (stream, other):
+        with pytest.raises(DeviceLost, match=r"this GPU is lost.*scale; add"):
+            lost.wait()
+
+
+def test_grids_in_order() -> None:
+    grid = grid_of("k", LaunchShape((6, 70_000 * 32), (2, 32)))
+    assert (grid.blocks, grid.threads, grid.axes) == ((70_000, 3, 1), (32, 2, 1), "xyz")
+    assert grid.block_size == 64
+
+
+@pytest.mark.parametrize(
+    ("groups", "blocks", "axes"),
+    [
+        ((65_536, 3), (65_536, 3, 1), "yxz"),
+        ((70_000, 5, 3), (70_000, 5, 3), "zyx"),
+        ((7, 70_000, 3), (70_000, 3, 7), "yxz"),
+        ((65_535, 65_535, 3), (3, 65_535, 65_535), "xyz"),
+    ],
+)
+def test_a_slow_dimension_of_many_groups_takes_the_place_of_x(groups, blocks, axes) -> None:
+    grid = grid_of("k", LaunchShape(tuple(2 * n for n in groups), (2,) * len(groups)))
+    assert (grid.blocks, grid.axes) == (blocks, axes)
+    assert all(count <= most for count, most in zip(grid.blocks, LARGEST, strict=True))
 
 
 def test_a_grid_that_the_gpu_does_not_take_is_refused() -> None:
-    shape = LaunchShape((70_000 * 2, 32), (2, 32))
-    with pytest.raises(DeviceError, match=r"70,000 work-groups in dimension 0.*65,535"):
-        _config(None, "k", shape)
+    shape = LaunchShape((70_000 * 2, 70_000 * 32), (2, 32))
+    with pytest.raises(DeviceError, match=r"70,000 x 70,000 work-groups.*65,535 in each other"):
+        grid_of("k", shape)

@@ -1,0 +1,90 @@
+"""The completion of launches, and the driver's events that record when they ran."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from fusionq.backends.base import DeviceEvent
+from fusionq.backends.cuda.runtime import checked, load_driver
+from fusionq.backends.cuda.streams import Stream, StreamWork
+
+
+class CudaEvent:
+    """The completion of one launch, known by its number on its stream."""
+
+    __slots__ = ("_number", "_times", "stream")
+
+    native = None
+
+    def __init__(self, stream: Stream, number: int, times: Times | None) -> None:
+        self.stream = stream
+        self._number = number
+        self._times = times
+
+    def wait(self) -> None:
+        """Block until the launch has run, and what was launched behind it so far; other Python
+        threads go on meanwhile."""
+        if self.stream.completed < self._number:
+            self.stream.wait()
+
+    @property
+    def complete(self) -> bool:
+        """Whether the launch has run; False as long as a later one of its queue has not."""
+        return self.stream.completed >= self._number or self.stream.is_idle
+
+    def times(self) -> tuple[int, int] | None:
+        """When the device started and ended the launch, in nanoseconds; None where the queue
+        records no times."""
+        self.wait()
+        return None if self._times is None else self._times.read()
+
+
+class Times:
+    """The driver's events around a launch; ``base`` is time 0."""
+
+    __slots__ = ("_base", "_end", "_start")
+
+    def __init__(self, base: Any) -> None:
+        self._base = base
+        self._start, self._end = new_event(), new_event()
+
+    def start(self, stream: Stream) -> None:
+        """The launch comes next."""
+        checked("an event", load_driver().cuEventRecord(self._start, stream.native))
+
+    def end(self, stream: Stream) -> None:
+        """The launch came last."""
+        checked("an event", load_driver().cuEventRecord(self._end, stream.native))
+
+    def read(self) -> tuple[int, int]:
+        """Start and end, once both have happened."""
+        driver = load_driver()
+        since = [
+            checked("a launch's time", driver.cuEventElapsedTime(self._base, event))
+            for event in (self._start, self._end)
+        ]
+        return round(since[0] * 1e6), round(since[1] * 1e6)
+
+    def __del__(self) -> None:
+        driver = load_driver()
+        for event in (self._start, self._end):
+            driver.cuEventDestroy(event)
+
+
+def new_event() -> Any:
+    """An event of the driver that records times."""
+    driver = load_driver()
+    return checked("an event", driver.cuEventCreate(driver.CUevent_flags.CU_EVENT_DEFAULT))
+
+
+def wait_for_events(stream: Stream, events: Sequence[DeviceEvent]) -> None:
+    """Let what is launched on ``stream`` from now on run after ``events``; those of other devices
+    are waited for here."""
+    for event in events:
+        if isinstance(event, StreamWork):
+            stream.wait_for(event)
+        elif not isinstance(event, CudaEvent) or event.stream.device is not stream.device:
+            event.wait()
+        elif event.stream is not stream:
+            stream.wait_for(event.stream)
