@@ -1,0 +1,152 @@
+"""Lists that are repeated are CUDA graphs, and do what their launches do."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+
+import fusionq as fq
+from fusionq.backends.cuda.graph import CudaGraph
+from tests.property.kernel_expressions import Features
+from tests.property.programs import Program, programs
+from tests.property.running import assert_identical, examples
+from tests.property.test_programs import made, submit, unfused
+
+N = 5000
+
+
+@fq.kernel
+def step(item: fq.Item, a, factor, out):
+    i = item.get_id(0)
+    out[i] = a[i] * factor + np.float32(1)
+
+
+@fq.kernel
+def stencil(item: fq.Item, a, out):
+    i = item.get_id(0)
+    left = a[i - 1] if i > 0 else np.float32(0)
+    right = a[i + 1] if i + 1 < a.shape[0] else np.float32(0)
+    out[i] = left + a[i] + right
+
+
+@fq.kernel
+def spin(item: fq.Item, a, turns):
+    i = item.get_id(0)
+    x = a[i]
+    for _ in range(turns):
+        x = x * np.float32(0.999) + np.float32(0.001)
+    a[i] = x
+
+
+def graph_of(fusion):
+    return fusion._list.run.graph
+
+
+def test_a_replay_is_one_graph_and_gives_what_launches_give(queue):
+    start = np.arange(N, dtype=np.float32)
+    a, b = fq.Buffer(start), fq.Buffer(N, np.float32)
+    with fq.fusion(queue, strategy="sequence") as f:
+        queue.submit(stencil, N, a, b)
+        queue.submit(stencil, N, b, a)
+    assert f.report.launches == 2 and graph_of(f) is None
+    expected = start
+    for _ in range(4):
+        left, right = np.roll(expected, 1), np.roll(expected, -1)
+        left[0] = right[-1] = 0
+        expected = left + expected + right
+        left, right = np.roll(expected, 1), np.roll(expected, -1)
+        left[0] = right[-1] = 0
+        expected = left + expected + right
+    for _ in range(3):
+        f.replay()
+    assert isinstance(graph_of(f), CudaGraph)
+    np.testing.assert_array_equal(a.numpy(), expected)
+
+
+def test_scalars_change_in_place(queue):
+    a, b, c = (fq.Buffer(np.ones(N, np.float32)) for _ in range(3))
+    factor, other = np.float32(2), np.float32(3)
+    with fq.fusion(queue, strategy="unfused") as f:
+        queue.submit(step, N, a, factor, b)
+        queue.submit(step, N, b, other, c)
+    for one, two in ((2, 3), (5, 3), (5, 7), (2, 3), (-1, 0)):
+        f.replay(factor=np.float32(one), other=np.float32(two))
+        assert c.numpy()[N // 2] == (one + 1) * two + 1
+    graph = graph_of(f)
+    f.replay()
+    assert c.numpy()[0] == 10 and graph_of(f) is graph
+
+
+def test_a_change_does_not_reach_a_replay_that_still_runs(queue):
+    a, b, c = (fq.Buffer(np.ones(N, np.float32)) for _ in range(3))
+    outs = [fq.Buffer(N, np.float32) for _ in range(8)]
+    factor = np.float32(1)
+    with fq.fusion(queue, strategy="unfused") as f:
+        queue.submit(spin, N, a, 200_000)
+        queue.submit(step, N, b, factor, c)
+    for k, out in enumerate(outs):
+        f.replay(factor=np.float32(k))
+        queue.submit(step, N, c, np.float32(1), out)
+    assert [out.numpy()[7] for out in outs] == [k + 2 for k in range(8)]
+
+
+def test_a_list_that_comes_again_is_a_graph_too(queue):
+    a, b = fq.Buffer(np.ones(N, np.float32)), fq.Buffer(N, np.float32)
+    for _ in range(3):
+        with fq.fusion(queue, strategy="unfused") as f:
+            queue.submit(stencil, N, a, b)
+            queue.submit(stencil, N, b, a)
+    assert isinstance(graph_of(f), CudaGraph)
+    assert a.numpy()[N // 2] == 3**6
+
+
+def test_graphs_are_in_order_with_launches_and_other_queues(queue):
+    a, b = fq.Buffer(np.zeros(N, np.float32)), fq.Buffer(np.zeros(N, np.float32))
+    with fq.FusionQueue("cuda") as other:
+        with fq.fusion(queue, strategy="unfused") as f:
+            queue.submit(step, N, a, np.float32(1), a)
+            queue.submit(step, N, a, np.float32(1), b)
+        for turn in range(20):
+            other.submit(step, N, a, np.float32(1), a)
+            event = f.replay()
+            other.submit(step, N, b, np.float32(1), b)
+            assert turn % 5 or event.wait() is None
+        assert event.is_complete or event.wait() is None
+        assert a.numpy()[3] == 41 and b.numpy()[3] == 42
+
+
+def test_a_profiling_queue_keeps_its_launches():
+    with fq.FusionQueue("cuda", profiling=True) as queue:
+        a = fq.Buffer(np.ones(N, np.float32))
+        with fq.fusion(queue, strategy="unfused") as f:
+            queue.submit(step, N, a, np.float32(1), a)
+            queue.submit(step, N, a, np.float32(1), a)
+        start, end = f.replay().profiling
+        assert graph_of(f) is None and 0 <= start < end
+
+
+@examples(60)
+@given(programs(Features(statements=3)))
+def test_replays_of_random_programs(gpu: None, program: Program) -> None:
+    for strategy in ("unfused", "sequence"):
+        with fq.FusionQueue("cuda") as queue:
+            buffers = made(program)
+            with fq.fusion(queue, strategy=strategy, promote="none") as f:
+                submit(queue, program, buffers)
+            f.replay()
+            f.replay()
+            contents = [buffer.numpy() for buffer in buffers]
+            assert_identical(contents, unfused(program, "cuda", rounds=3))
+
+
+@pytest.mark.parametrize("strategy", ["auto", "unfused"])
+def test_a_replay_after_a_buffer_has_died(queue, strategy):
+    a, b = fq.Buffer(np.ones(N, np.float32)), fq.Buffer(N, np.float32)
+    with fq.fusion(queue, strategy=strategy) as f:
+        queue.submit(stencil, N, a, b)
+        queue.submit(stencil, N, b, a)
+    del b
+    f.replay()
+    f.replay()
+    assert a.numpy()[N // 2] == 3**6
