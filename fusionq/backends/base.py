@@ -192,12 +192,9 @@ class Backend(Protocol):
     ) -> PreparedLaunch:
         """Arguments in the order of ``kernel.params``; ArgumentError where they do not fit."""
 
-    def graph(
-        self, launches: Sequence[PreparedLaunch], after: Sequence[Sequence[int]]
-    ) -> PreparedLaunch | None:
-        """``launches``, prepared here, as one, to be repeated; each runs after those of the
-        positions in ``after``, and takes over scalars that are set in it.  None where that would
-        not be cheaper."""
+    def repeated(self, launches: Sequence[PreparedLaunch]) -> PreparedLaunch | None:
+        """``launches``, prepared here, as one that runs them in order and takes over scalars that
+        are set in them; None where that is not cheaper."""
 
     def wait(self) -> None:
         """Block until all that was launched has run."""

@@ -20,7 +20,6 @@ from fusionq.planning.plan import (
     ArgumentSource,
     ExtentSource,
     ParamSource,
-    Plan,
     QueueSource,
     RangeSource,
     StagePlan,
@@ -95,38 +94,12 @@ def bind(backend: Backend, run: PreparedRun, pending: SubmissionList) -> None:
                 run.scheduling.add(position)
     run.single = run.launches[0] if len(run.launches) == 1 else None
     if len(run.launches) > 1 and not run.checks and run.can_be_one:
-        run.as_one = partial(_as_one, backend, plan, run.launches)
+        run.as_one = partial(backend.repeated, [k for k in run.launches if k is not None])
     run.used = selection(tuple(used.values()), len(pending.memory))
     storages = run.used(pending.memory)
     run.storages = [weakref.ref(s) for s in storages]
     run.addresses = tuple(s.address for s in storages)
     run.tokens = frozenset(m.token for m in pending.memory if isinstance(m, Storage))
-
-
-def _as_one(
-    backend: Backend, plan: Plan, launches: Sequence[PreparedLaunch | None]
-) -> PreparedLaunch | None:
-    """The launches as one, in the order that the list's dependences ask for."""
-    stage_of = {s: k for k, stage in enumerate(plan.stages) for s in stage.submissions}
-    before: list[set[int]] = [set() for _ in plan.stages]
-    for dependence in plan.dependences:
-        first, then = stage_of[dependence.producer], stage_of[dependence.consumer]
-        if first != then and dependence.scope != "NONE":
-            before[then].add(first)
-    place: dict[int, int] = {}
-    present: list[PreparedLaunch] = []
-    after: list[list[int]] = []
-    for k, launch in enumerate(launches):
-        # What comes before a stage without work-items comes before those behind it.
-        if launch is None:
-            for later in before[k + 1 :]:
-                if k in later:
-                    later |= before[k]
-        else:
-            place[k] = len(present)
-            present.append(launch)
-            after.append(sorted(place[j] for j in before[k] if j in place))
-    return backend.graph(present, after) if len(present) > 1 else None
 
 
 def _persistent(

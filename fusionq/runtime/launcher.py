@@ -99,7 +99,7 @@ class Launcher:
             return SubmissionList.of(ended.entries, call)
 
         run = ended.run
-        if run is not None and Storage.moves and not run.is_in_place():
+        if run is not None and run.moves != Storage.moves and not run.is_in_place():
             run = ended.run = self._prepare(again(), ended.options)
         if self.profiler is not None or (run is not None and run.profiled):
             run = ended.run = self._run_of(again(), ended.options)

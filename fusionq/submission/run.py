@@ -73,9 +73,10 @@ class PreparedRun:
         "built",
         "cache",
         "checks",
-        "graph",
         "last_use",
         "launches",
+        "moves",
+        "one",
         "plan_depends_on_scalars",
         "profiled",
         "scheduling",
@@ -113,7 +114,7 @@ class PreparedRun:
         self.as_one: Callable[[], PreparedLaunch | None] | None = None
         """Makes one launch of several, for a run that is repeated; None where it has been called,
         or there is nothing to make."""
-        self.graph: PreparedLaunch | None = None
+        self.one: PreparedLaunch | None = None
         """What it made."""
         self.stage_of = tuple(
             next(k for k, stage in enumerate(built.plan.stages) if s in stage.submissions)
@@ -131,6 +132,8 @@ class PreparedRun:
         """Those that the launches use."""
         self.addresses: tuple[int | None, ...] = ()
         """Where those were when the launches were prepared."""
+        self.moves = 0
+        """``Storage.moves`` when they were last seen there."""
         self.tokens: frozenset[int] = frozenset()
         """The storages that the list names."""
         self.plan_depends_on_scalars = built.plan.validity.depends_on_scalars
@@ -155,11 +158,16 @@ class PreparedRun:
 
     def is_in_place(self) -> bool:
         """Whether the storages are where they were when the launches were prepared."""
-        return all(
+        if self.moves == Storage.moves:
+            return True
+        in_place = all(
             storage is None or storage.address == address
             for reference, address in zip(self.storages, self.addresses, strict=True)
             for storage in (reference(),)
         )
+        if in_place:
+            self.moves = Storage.moves
+        return in_place
 
     def rebind(
         self, values: Sequence[ScalarValue], submissions: Callable[[], tuple[Submission, ...]]
@@ -188,8 +196,8 @@ class PreparedRun:
         if self.single is not None:
             event = self.single.launch(depends)
             return (event,), event
-        if self.graph is not None:
-            event = self.graph.launch(depends)
+        if self.one is not None:
+            event = self.one.launch(depends)
             return (event,) * len(self.launches), event
         events: list[DeviceEvent | None] = []
         last = None
@@ -212,7 +220,7 @@ class PreparedRun:
         """Let the launches become one where that is cheaper."""
         if self.as_one is not None:
             make, self.as_one = self.as_one, None
-            self.graph = make()
+            self.one = make()
 
     @property
     def schedules(self) -> Sequence[Schedule | None]:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 
 import fusionq as fq
-from fusionq.backends.cuda.graph import CudaGraph
+from fusionq.backends.cuda.repeated import RepeatedLaunches
 from tests.property.kernel_expressions import Features
 from tests.property.programs import Program, programs
 from tests.property.running import assert_identical, examples
@@ -40,7 +40,7 @@ def spin(item: fq.Item, a, turns):
 
 
 def graph_of(fusion):
-    return fusion._list.run.graph
+    return fusion._list.run.one
 
 
 def test_a_replay_is_one_graph_and_gives_what_launches_give(queue):
@@ -49,7 +49,7 @@ def test_a_replay_is_one_graph_and_gives_what_launches_give(queue):
     with fq.fusion(queue, strategy="sequence") as f:
         queue.submit(stencil, N, a, b)
         queue.submit(stencil, N, b, a)
-    assert f.report.launches == 2 and graph_of(f) is None
+    assert len(f.report.stages) == 2 and graph_of(f) is None
     expected = start
     for _ in range(4):
         left, right = np.roll(expected, 1), np.roll(expected, -1)
@@ -60,7 +60,7 @@ def test_a_replay_is_one_graph_and_gives_what_launches_give(queue):
         expected = left + expected + right
     for _ in range(3):
         f.replay()
-    assert isinstance(graph_of(f), CudaGraph)
+    assert isinstance(graph_of(f), RepeatedLaunches)
     np.testing.assert_array_equal(a.numpy(), expected)
 
 
@@ -97,8 +97,21 @@ def test_a_list_that_comes_again_is_a_graph_too(queue):
         with fq.fusion(queue, strategy="unfused") as f:
             queue.submit(stencil, N, a, b)
             queue.submit(stencil, N, b, a)
-    assert isinstance(graph_of(f), CudaGraph)
+    assert isinstance(graph_of(f), RepeatedLaunches)
     assert a.numpy()[N // 2] == 3**6
+
+
+def test_a_launch_that_is_repeated_is_a_graph_until_a_scalar_changes(queue):
+    a, b = fq.Buffer(np.zeros(N, np.float32)), fq.Buffer(np.zeros(N, np.float32))
+    expected = 0
+    for factor in [1] * 6 + [2, 3] + [1] * 6 + [0, 0, 0, 0, 5]:
+        queue.submit(step, N, a, np.float32(factor), a)
+        expected = expected * factor + 1
+    assert a.numpy()[N - 1] == expected
+    for _ in range(7):
+        queue.submit(stencil, N, b, a)
+        queue.submit(step, N, a, np.float32(1), b)
+    assert b.numpy()[N // 2] == (3**7 - 1) / 2
 
 
 def test_graphs_are_in_order_with_launches_and_other_queues(queue):
@@ -113,7 +126,7 @@ def test_graphs_are_in_order_with_launches_and_other_queues(queue):
             other.submit(step, N, b, np.float32(1), b)
             assert turn % 5 or event.wait() is None
         assert event.is_complete or event.wait() is None
-        assert a.numpy()[3] == 41 and b.numpy()[3] == 42
+        assert a.numpy()[3] == 41 and b.numpy()[3] == 43
 
 
 def test_a_profiling_queue_keeps_its_launches():

@@ -8,10 +8,10 @@ from typing import Any
 from fusionq.backends.base import Abilities, Binding, KeptProgram, PreparedLaunch, Program
 from fusionq.backends.cuda.compiler import nvrtc_version
 from fusionq.backends.cuda.events import new_event
-from fusionq.backends.cuda.graph import CudaGraph
 from fusionq.backends.cuda.launch import CudaLaunch
 from fusionq.backends.cuda.memory import CudaAllocation, allocate
 from fusionq.backends.cuda.program import CudaProgram, build, restored
+from fusionq.backends.cuda.repeated import RepeatedLaunches
 from fusionq.backends.cuda.runtime import checked, load_driver
 from fusionq.backends.cuda.streams import stream_of
 from fusionq.base.errors import DeviceError
@@ -98,16 +98,15 @@ class CudaBackend:
         assert isinstance(program, CudaProgram), "a program built by a CudaBackend"
         return CudaLaunch(self._stream, program, arguments, shape, self._base)
 
-    def graph(
-        self, launches: Sequence[PreparedLaunch], after: Sequence[Sequence[int]]
-    ) -> CudaGraph | None:
-        """The launches as a CUDA graph; None where each has to record its times."""
-        if self._base is not None:
+    def repeated(self, launches: Sequence[PreparedLaunch]) -> RepeatedLaunches | None:
+        """The launches as a CUDA graph; None where each has to record its times, and while the
+        stream is captured."""
+        if self._base is not None or self._stream.is_captured:
             return None
         own = [launch for launch in launches if isinstance(launch, CudaLaunch)]
         assert len(own) == len(launches), "launches that a CudaBackend prepared"
         with self._stream.errors_named("making a graph"):
-            return CudaGraph(self._stream, own, after)
+            return RepeatedLaunches(self._stream, own)
 
     def wait(self) -> None:
         """Block until all that was launched has run."""

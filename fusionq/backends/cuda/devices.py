@@ -42,6 +42,7 @@ class Device:
             self.attribute("COMPUTE_CAPABILITY_MINOR"),
         )
         self.architecture = f"sm_{self.compute_capability[0]}{self.compute_capability[1]}"
+        self._has_neighbours = device_count() > 1
         self.lost: str | None = None
         """What happened, once the context is lost."""
         self.streams: WeakSet[LaunchNames] = WeakSet()
@@ -70,9 +71,14 @@ class Device:
         """Equal for all that reach this GPU's memory."""
         return ("cuda", self.ordinal)
 
+    @property
+    def is_current_elsewhere(self) -> bool:
+        """Whether this thread's calls of the driver may be about another device, or none."""
+        return _current.device is not self or self._has_neighbours
+
     def make_current(self) -> None:
         """Let this thread's calls of the driver be about this device."""
-        if getattr(_current, "device", None) is not self or device_count() > 1:
+        if self.is_current_elsewhere:
             driver = load_driver()
             checked(f"{self.name}'s context", driver.cuCtxSetCurrent(self.context))
             _current.device = self
@@ -113,7 +119,11 @@ class Device:
         )
 
 
-_current = threading.local()
+class _Current(threading.local):
+    device: Device | None = None
+
+
+_current = _Current()
 
 
 @functools.cache

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from fusionq.backends.base import Binding, DeviceEvent
 from fusionq.backends.cuda.events import CudaEvent, Times, wait_for_events
+from fusionq.backends.cuda.graph import Graph
 from fusionq.backends.cuda.grid import grid_of
 from fusionq.backends.cuda.program import CudaProgram
 from fusionq.backends.cuda.runtime import checked, load_driver
@@ -17,13 +19,21 @@ from fusionq.backends.cuda.streams import Stream
 from fusionq.backends.native_arguments import NativeArguments
 from fusionq.base.target import LaunchShape
 
+REPEATED = 3
+"""Launches with the same arguments after which a launch becomes a graph."""
+
 
 class CudaLaunch:
-    """A program bound to arguments and a launch shape."""
+    """A program bound to arguments and a launch shape.
+
+    One that is repeated with the same arguments becomes a graph of one node, which costs the host
+    less (H100: 2.6 instead of 4.8 µs).
+    """
 
     __slots__ = (
-        "_addresses", "_arguments", "_base", "_config", "_driver", "_function", "_grid",
-        "_parameters", "_shared_bytes", "_stream", "has_changed", "name",
+        "_addresses", "_arguments", "_base", "_changed", "_config", "_driver", "_enqueue",
+        "_function", "_graph", "_grid", "_launch_kernel", "_parameters", "_shared_bytes",
+        "_stream", "_turns", "name",
     )  # fmt: skip
 
     def __init__(
@@ -37,8 +47,10 @@ class CudaLaunch:
         self._stream = stream
         self._base = base
         self.name = program.kernel.name
-        self.has_changed = False
-        """Whether a scalar has, since a graph took the arguments."""
+        self._changed: list[CudaLaunch] | None = None
+        self._turns = 0
+        """Launches since a scalar has changed."""
+        self._graph: Graph | None = None
         self._arguments = NativeArguments(program.kernel, program.slots, bindings)
         values = self._arguments.values
         self._addresses = (ctypes.c_void_p * max(len(values), 1))(*map(ctypes.addressof, values))
@@ -51,6 +63,10 @@ class CudaLaunch:
         self._config = self._with_grid(self._driver.CUlaunchConfig())
         self._config.hStream = stream.native
         self._config.numAttrs = 0
+        self._launch_kernel = partial(
+            self._driver.cuLaunchKernelEx, self._config, self._function, self._parameters, 0
+        )
+        self._enqueue = self._launch_kernel
 
     def set_scalar(self, name: str, value: bool | int | float | np.generic) -> None:
         """Give scalar parameter ``name`` another value for the launches that follow.
@@ -58,26 +74,55 @@ class CudaLaunch:
         ArgumentError if an integer does not fit the parameter's type.
         """
         self._arguments.set_scalar(name, value)
-        self.has_changed = True
+        if self._changed is not None:
+            self._changed.append(self)
+        self._enqueue, self._turns = self._launch_kernel, 0
+
+    def tell(self, changed: list[CudaLaunch]) -> None:
+        """Append this to ``changed`` whenever a scalar is set."""
+        self._changed = changed
 
     def launch(self, depends: Sequence[DeviceEvent] = ()) -> CudaEvent:
         """Enqueue; returns at once.  Events of other kinds of devices are waited for."""
         stream = self._stream
-        stream.device.make_current()
+        if stream.device.is_current_elsewhere:
+            stream.device.make_current()
         if depends:
             wait_for_events(stream, depends)
-        times = None if self._base is None else Times(self._base)
-        if times is not None:
-            times.start(stream)
-        (status,) = self._driver.cuLaunchKernelEx(
-            self._config, self._function, self._parameters, 0
-        )
-        if status.value != 0 or stream.device.lost is not None:
-            with stream.errors_named(f"launching {self.name}"):
-                checked(f"the launch of {self.name} failed", (status,))
-        if times is not None:
-            times.end(stream)
+        if self._base is not None:
+            return self._timed_launch()
+        self._turns = turn = self._turns + 1
+        if turn == REPEATED:
+            self._become_graph()
+        (status,) = self._enqueue()
+        if status.value or stream.device.lost is not None:
+            self._raise(status)
+        return CudaEvent(stream, stream.launched(self.name), None)
+
+    def _timed_launch(self) -> CudaEvent:
+        stream, times = self._stream, Times(self._base)
+        times.start(stream)
+        (status,) = self._launch_kernel()
+        self._raise(status)
+        times.end(stream)
         return CudaEvent(stream, stream.launched(self.name), times)
+
+    def _raise(self, status: Any) -> None:
+        with self._stream.errors_named(f"launching {self.name}"):
+            checked(f"the launch of {self.name} failed", (status,))
+
+    def _become_graph(self) -> None:
+        """Launch as a graph from now on, until a scalar changes."""
+        stream = self._stream
+        if stream.is_captured:  # in whose capture none can be made
+            self._turns = 0
+            return
+        with stream.errors_named(f"preparing {self.name}"):
+            if self._graph is None:
+                self._graph = Graph(stream.device, stream.native, [self.node_parameters()])
+            else:
+                self._graph.update(0, self.node_parameters())
+        self._enqueue = self._graph.launch
 
     def node_parameters(self) -> Any:
         """The driver's ``CUDA_KERNEL_NODE_PARAMS``, with the arguments' present values."""

@@ -60,6 +60,13 @@ class Stream:
         self._done(submitted)
 
     @property
+    def is_captured(self) -> bool:
+        """Whether somebody records what is launched instead of running it."""
+        driver = load_driver()
+        status = checked("a stream's capture", driver.cuStreamIsCapturing(self.native))
+        return bool(status != driver.CUstreamCaptureStatus.CU_STREAM_CAPTURE_STATUS_NONE)
+
+    @property
     def is_idle(self) -> bool:
         """Whether all that was launched has run."""
         submitted = self.submitted

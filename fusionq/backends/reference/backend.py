@@ -115,10 +115,8 @@ class ReferenceBackend:
             "with the backend that runs it"
         )
 
-    def graph(
-        self, launches: Sequence[PreparedLaunch], after: Sequence[Sequence[int]]
-    ) -> None:
-        """None: nothing here is cheaper than the launches."""
+    def repeated(self, launches: Sequence[PreparedLaunch]) -> None:
+        """None: nothing is cheaper than the launches."""
 
     def wait(self) -> None:
         """Everything that was launched has run already."""

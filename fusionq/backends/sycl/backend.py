@@ -88,10 +88,8 @@ class SyclBackend:
         assert isinstance(program, SyclProgram), "a program built by a SyclBackend"
         return SyclLaunch(self.sycl_queue, self._order, program, arguments, shape)
 
-    def graph(
-        self, launches: Sequence[PreparedLaunch], after: Sequence[Sequence[int]]
-    ) -> None:
-        """None: nothing here is cheaper than the launches."""
+    def repeated(self, launches: Sequence[PreparedLaunch]) -> None:
+        """None: nothing is cheaper than the launches."""
 
     def wait(self) -> None:
         """Block until all that was launched has run."""

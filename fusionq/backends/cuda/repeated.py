@@ -1,0 +1,57 @@
+"""Several launches as one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from fusionq.backends.base import DeviceEvent
+from fusionq.backends.cuda.events import CudaEvent, wait_for_events
+from fusionq.backends.cuda.graph import Graph
+from fusionq.backends.cuda.launch import CudaLaunch
+from fusionq.backends.cuda.runtime import checked
+from fusionq.backends.cuda.streams import Stream
+from fusionq.base.errors import ArgumentError
+
+
+class RepeatedLaunches:
+    """``launches``, in their order, as a CUDA graph.  Scalars that have been set in them are put
+    into it before it is launched again."""
+
+    __slots__ = ("_changed", "_graph", "_launches", "_names", "_stream")
+
+    def __init__(self, stream: Stream, launches: Sequence[CudaLaunch]) -> None:
+        self._stream = stream
+        self._launches = launches
+        self._names = ", ".join(launch.name for launch in launches)
+        nodes = [launch.node_parameters() for launch in launches]
+        self._graph = Graph(stream.device, stream.native, nodes)
+        self._changed: list[CudaLaunch] = []
+        """Launches with scalars that the graph has not; they put themselves there."""
+        for launch in launches:
+            launch.tell(self._changed)
+
+    def set_scalar(self, name: str, value: bool | int | float | np.generic) -> None:
+        """ArgumentError: scalars are set in the launches."""
+        raise ArgumentError(f"{name} is a scalar of one of several launches, and is set in that")
+
+    def launch(self, depends: Sequence[DeviceEvent] = ()) -> CudaEvent:
+        """Enqueue; returns at once."""
+        stream = self._stream
+        if stream.device.is_current_elsewhere:
+            stream.device.make_current()
+        if depends:
+            wait_for_events(stream, depends)
+        if self._changed:
+            self._update()
+        (status,) = self._graph.launch()
+        if status.value or stream.device.lost is not None:
+            with stream.errors_named(f"launching {self._names}"):
+                checked(f"the launch of {self._names} failed", (status,))
+        return CudaEvent(stream, stream.launched(self._names), None)
+
+    def _update(self) -> None:
+        for launch in dict.fromkeys(self._changed):
+            self._graph.update(self._launches.index(launch), launch.node_parameters())
+        self._changed.clear()
