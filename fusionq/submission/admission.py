@@ -273,8 +273,8 @@ def _argument(backend: Backend, name: str, label: str, value: object) -> Argumen
         raise type(error)(f"argument {name!r}: {error}") from None
     raise ArgumentError(
         f"argument {name!r} is of type {type(value).__name__}; a kernel takes Buffers, NumPy "
-        "arrays, objects with __sycl_usm_array_interface__ or __cuda_array_interface__, numbers and "
-        "tuples of numbers; wrap other arrays with numpy.asarray or fusionq.Buffer"
+        "arrays, objects with __sycl_usm_array_interface__ or __cuda_array_interface__, numbers "
+        "and tuples of numbers; wrap other arrays with numpy.asarray or fusionq.Buffer"
     )
 
 
