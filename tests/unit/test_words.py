@@ -34,8 +34,12 @@ def sources() -> list[Path]:
     found = []
     for place in PLACES:
         path = ROOT / place
-        found += [path] if path.is_file() else sorted(
-            file for file in path.rglob("*") if file.suffix in (".py", ".md", ".cl", ".c")
+        found += (
+            [path]
+            if path.is_file()
+            else sorted(
+                file for file in path.rglob("*") if file.suffix in (".py", ".md", ".cl", ".c")
+            )
         )
     return found
 

@@ -264,28 +264,3 @@ def test_the_command(tmp_path: Path) -> None:
     assert found["summary"]["results"] == 2
     assert [r["form"] for r in found["results"]] == ["rows", "groups"]
     assert picture.read_bytes().startswith(b"\x89PNG")
-
-
-@pytest.mark.parametrize(
-    ("arguments", "complaint"),
-    [
-        (("nonsense",), "no program of the corpus is called nonsense"),
-        (("adi", "--half", "fit"), "none of these programs is in the half 'fit'"),
-        (("adi", "--half", "both"), "both"),
-        (("adi", "--size", "1k"), "not for the corpus"),
-        (("adi", "--json", "/no/such/folder/file.json"), "there is no folder"),
-        (("adi", "--device", "no:such"), "no:such"),
-    ],
-)
-def test_bad_use(arguments: tuple[str, ...], complaint: str) -> None:
-    code, out = run(*arguments)
-    assert code == 2
-    assert complaint in re.sub(r"\x1b\[[0-9;]*m", "", out)
-
-
-def test_the_list() -> None:
-    code, out = run("--list", "--half", "report")
-    assert code == 0
-    assert "horizontal_diffusion" in out and "jacobi_1d" not in out
-    result = CliRunner().invoke(app, ["bench", "--list"])
-    assert "corpus" in result.output

@@ -79,9 +79,7 @@ def test_another_users_key(tmp_path: Path, data: Path) -> None:
 
 
 @pytest.mark.parametrize("spoil", ["mode", "length", "link", "directory"])
-def test_what_is_no_key_is_replaced_or_passed_over(
-    tmp_path: Path, data: Path, spoil: str
-) -> None:
+def test_what_is_no_key_is_replaced_or_passed_over(tmp_path: Path, data: Path, spoil: str) -> None:
     data.mkdir()
     key = data / "cache.key"
     if spoil == "mode":

@@ -97,9 +97,7 @@ def recorded(kernel: Kernel) -> Kernel:
     assert isinstance(body, Persistent)
     records = InstructionRecords("clock", "kept", "base", "rows", 0, WORDS_OF_ROW)
     more = (ArrayParam("kept", INT64, 1), ScalarParam("base", INT64), ScalarParam("rows", INT64))
-    return replace(
-        kernel, params=(*kernel.params, *more), body=(replace(body, records=records),)
-    )
+    return replace(kernel, params=(*kernel.params, *more), body=(replace(body, records=records),))
 
 
 def run_of(

@@ -1,6 +1,5 @@
 """AtomicRef in kernels."""
 
-
 import numpy as np
 import pytest
 

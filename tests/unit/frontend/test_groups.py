@@ -1,6 +1,5 @@
 """Barriers, fences and group functions in kernels."""
 
-
 import numpy as np
 import pytest
 
@@ -228,8 +227,6 @@ def test_conditional_expressions_that_are_decided_when_compiling():
 def test_group_functions_need_a_group_that_runs():
     with pytest.raises(RuntimeError, match="barrier needs the other work-items of the group"):
         fq.group_barrier(None)
-
-
 
 
 def test_a_property_that_is_called():

@@ -259,7 +259,7 @@ no_source = eval("lambda v: v")
         ("DICT[0]", "DICT is a dict", "constants"),
         ("missing + 1", "the name 'missing' is not defined", "import"),
         ("math.missing", "math has no 'missing'", "Did you mean isinf"),
-            ("math.sqr(x)", "math has no 'sqr'", "Did you mean sqrt"),
+        ("math.sqr(x)", "math has no 'sqr'", "Did you mean sqrt"),
         ("TABLE[i]", "a tuple's index must be an integer constant", "literal"),
         ("TABLE[3]", "the tuple has 3 elements", "Index within"),
         ("half(math)", "a module cannot be an argument", "own name"),

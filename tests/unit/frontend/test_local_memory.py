@@ -206,5 +206,3 @@ def test_a_private_array_that_differs_between_paths_cannot_be_used():
         "out[i] = p[0]",
     )  # fmt: skip
     assert re.search("'p' has no single type here: it is a 1-d array", text)
-
-

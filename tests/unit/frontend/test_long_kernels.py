@@ -108,7 +108,11 @@ def test_short_loops_are_unrolled_where_their_variable_has_to_be_known():
 )
 def test_loops_that_cannot_be_unrolled(lines):
     made = define(body(*lines, parameters=", n"))
-    with fq.FusionQueue("reference") as queue, pytest.raises(
-        fq.KernelLanguageError, match=r"dimension must be an integer constant[\s\S]*short constant"
+    with (
+        fq.FusionQueue("reference") as queue,
+        pytest.raises(
+            fq.KernelLanguageError,
+            match=r"dimension must be an integer constant[\s\S]*short constant",
+        ),
     ):
         queue.submit(fq.kernel(made), 4, A, np.zeros(4), 1)

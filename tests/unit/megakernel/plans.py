@@ -82,8 +82,7 @@ class PersistentPlan:
         )
         params = self.body.codes[use.code].kernel.params
         return {
-            p.name: self.value(sources[name])
-            for p, name in zip(params, use.arguments, strict=True)
+            p.name: self.value(sources[name]) for p, name in zip(params, use.arguments, strict=True)
         }
 
     def params(self) -> list[Mapping[str, int]]:

@@ -89,9 +89,7 @@ def test_patterns_mean_the_dependences_and_no_others(found: set[tuple[int, int]]
 @given(st.integers(2, 12), st.integers(1, 3), st.integers(1, 4))
 def test_all_pairs_of_steps_are_one_pattern(steps: int, near: int, stride: int) -> None:
     """As of a loop whose body has ``stride`` submissions, one of which writes what it reads."""
-    found = [
-        (stride * a, stride * b + near - 1) for a in range(steps) for b in range(a + 1, steps)
-    ]
+    found = [(stride * a, stride * b + near - 1) for a in range(steps) for b in range(a + 1, steps)]
     made = patterns(found)
     assert sorted(pair for pattern in made for pair in meant(pattern)) == sorted(found)
     if steps > FEWEST:

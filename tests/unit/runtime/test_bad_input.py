@@ -56,9 +56,6 @@ def guarded_put(item, out):
         out[i] = 1.0
 
 
-
-
-
 def test_options(queue):
     told("takes a FusionQueue, not int", lambda: fq.fusion(3))
     told("strategy='quick' is not one of 'auto'", lambda: fq.fusion(queue, strategy="quick"))

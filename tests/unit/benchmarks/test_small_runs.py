@@ -1,0 +1,88 @@
+"""Benchmarks that have files of their own, as small as they run, in this process."""
+
+from __future__ import annotations
+
+import json
+import runpy
+import sys
+import time
+
+import pytest
+
+import fusionq as fq
+from fusionq.benchmarks import profiling_accuracy
+from fusionq.benchmarks.profiling_accuracy import Row
+from fusionq.benchmarks.profiling_overhead import Overhead, run_profiling_overhead
+from tests.property.running import needs_device
+
+
+def printed(module, monkeypatch, capsys, *arguments):
+    """What a script of a child process prints, as the JSON that it is."""
+    monkeypatch.setattr(sys, "argv", [module, *arguments])
+    runpy.run_module(f"fusionq.benchmarks.{module}", run_name="child")
+    return json.loads(capsys.readouterr().out)
+
+
+def test_the_script_of_peak_memory(monkeypatch, capsys):
+    found = printed("peak_memory_child", monkeypatch, capsys, "1000", "reference")
+    assert found["allocated_bytes"] == 5 * 4 * 1000  # four inputs, one output
+    assert found["temporaries_bytes"] == 0
+    assert found["growth_bytes"] >= 0
+
+
+def test_the_script_of_the_first_fusion(monkeypatch, capsys):
+    began = str(time.time())
+    found = printed("first_fusion_child", monkeypatch, capsys, began, "reference")
+    total = found.pop("total")
+    assert total == pytest.approx(sum(found.values()))
+    assert {"interpreter", "import_fusionq", "analysis", "run"} <= set(found)
+
+
+def test_what_profiling_costs():
+    queue = fq.FusionQueue("reference")
+    result = run_profiling_overhead(queue, 1, [Overhead("seeds", 60)])
+    assert [m.name for m in result.measurements] == [
+        "seeds_60_ratio", "seeds_60_cpu_ratio", "seeds_60_null_ratio",
+    ]  # fmt: skip
+    assert all(m.value > 0 for m in result.measurements)
+    assert queue._state.launcher.profiler is None
+
+
+# ---------------------------------------------------------------------- the profiler's times
+def test_a_row_is_wrong_where_it_differs_by_more_than_is_allowed():
+    assert Row("a", 100.0, 103.0, "µs", 0.02).is_wrong
+    assert not Row("a", 100.0, 98.5, "µs", 0.02).is_wrong
+    assert not Row("a", 100.0, 300.0, "µs", None).is_wrong
+    assert str(Row("a", 100.0, 103.0, "µs", 0.02)).endswith("MORE THAN 2%")
+
+
+@needs_device
+@pytest.mark.parametrize("case", ["regions", "imbalanced"])
+def test_kernels_of_a_known_time(case, monkeypatch):
+    """That there is a time for each; how right it is takes longer to say."""
+    for name, value in (("SHORT", 200), ("LONG", 400), ("LOOPS", 1), ("GROUPS", 2)):
+        monkeypatch.setattr(profiling_accuracy, name, value)
+    with fq.FusionQueue() as queue:
+        rows = profiling_accuracy.CASES[case](queue, 1)
+    found = {row.name: row for row in rows}
+    expected = {
+        "regions": ["region of 200 turns", "region of 1,200 turns"],
+        "imbalanced": ["work-group of 200 turns", "work-group of 400 turns"],
+    }
+    assert set(expected[case]) <= set(found)
+    assert all(found[name].measured > 0 for name in expected[case])
+
+
+def test_the_table_of_known_times(monkeypatch, capsys):
+    cases = {
+        "good": lambda queue, rounds: [Row("right", 1.0, 1.0, "µs", 0.02)],
+        "bad": lambda queue, rounds: [Row("wrong", 1.0, 2.0 * rounds, "µs", 0.02)],
+    }
+    monkeypatch.setattr(profiling_accuracy, "CASES", cases)
+    for name, status in (("good", 0), ("bad", 1)):
+        monkeypatch.setattr(sys, "argv", ["accuracy", name, "--rounds", "3"])
+        with pytest.raises(SystemExit) as end:
+            profiling_accuracy.main()
+        assert end.value.code == status
+    out = capsys.readouterr().out
+    assert "right" in out and "500.00%  MORE THAN 2%" in out
