@@ -26,6 +26,7 @@ from fusionq.analysis.list_analysis import ListAnalysis
 from fusionq.analysis.overwritten import is_overwritten, writes_within
 from fusionq.analysis.questions import Questions
 from fusionq.analysis.scope import DependenceKind
+from fusionq.base.steps import Steps
 
 FEWEST_COMPARED, ALL_COMPARED = 64, 40_000
 """Submissions that one is compared with: as many as it takes where a list is short, so that
@@ -55,7 +56,7 @@ class _Memory:
     """The last submission that was not compared with all that it would have to be."""
 
 
-def direct_dependences(questions: Questions) -> list[tuple[PairScope, ...]]:
+def direct_dependences(questions: Questions) -> Steps[list[tuple[PairScope, ...]]]:
     """For each submission its dependences on earlier ones that do not follow from others, in order
     of the producers; scope ``NONE`` where memory is shared but no element is.
 
@@ -63,7 +64,16 @@ def direct_dependences(questions: Questions) -> list[tuple[PairScope, ...]]:
     """
     if len(questions.submissions) == 1:
         return [()]
-    return _Finder(questions).run()
+    finder = _Finder(questions)
+    every = range(len(questions.submissions))
+    for s in every:
+        finder.note(s)
+        yield "analysis"
+    found = []
+    for s in every:
+        found.append(finder.consumer(s))
+        yield "analysis"
+    return found
 
 
 class _Finder:
@@ -71,19 +81,21 @@ class _Finder:
         self.questions = questions
         self.unions = Unions()
         self.memories: dict[int, _Memory] = {}
-        self.accesses = [accessed(questions, s) for s in range(len(questions.submissions))]
-        self.uses = [_uses(accesses) for accesses in self.accesses]
-        for s, uses in enumerate(self.uses):
-            for group, use in uses.items():
-                memory = self.memories.setdefault(group, _Memory())
-                if use.writes:
-                    memory.writers.setdefault(self._way(s, group), s)
-        self.most = max(FEWEST_COMPARED, ALL_COMPARED // max(len(self.uses), 1))
+        self.accesses: list[tuple[Accessed, ...]] = []
+        self.uses: list[dict[int, _Use]] = []
+        self.most = max(FEWEST_COMPARED, ALL_COMPARED // max(len(questions.submissions), 1))
 
-    def run(self) -> list[tuple[PairScope, ...]]:
-        return [self._consumer(s) for s in range(len(self.uses))]
+    def note(self, s: int) -> None:
+        """What submission ``s``, the next one, does to its memory."""
+        self.accesses.append(accessed(self.questions, s))
+        self.uses.append(_uses(self.accesses[s]))
+        for group, use in self.uses[s].items():
+            memory = self.memories.setdefault(group, _Memory())
+            if use.writes:
+                memory.writers.setdefault(self._way(s, group), s)
 
-    def _consumer(self, s: int) -> tuple[PairScope, ...]:
+    def consumer(self, s: int) -> tuple[PairScope, ...]:
+        """The dependences of submission ``s``, the next one, once all are noted."""
         own = self.uses[s]
         producers = sorted(
             {

@@ -86,17 +86,14 @@ class StageRelations:
             lambda analysis, of_three: _covered(analysis, of_three, relations),
         )
 
-    def waits(self) -> list[list[int]]:
-        """For each stage the earlier ones that it has to wait for itself, latest first: those on
-        which it depends and for which waiting for others does not do."""
-        found: list[list[int]] = []
-        for consumer in range(len(self.stages)):
-            direct: list[int] = []
-            for producer in self.producers(consumer):
-                if not any(self.covered(producer, through, consumer) for through in direct):
-                    direct.append(producer)
-            found.append(direct)
-        return found
+    def waits(self, consumer: int) -> list[int]:
+        """The earlier stages that a stage has to wait for itself, latest first: those on which it
+        depends and for which waiting for others does not do."""
+        direct: list[int] = []
+        for producer in self.producers(consumer):
+            if not any(self.covered(producer, through, consumer) for through in direct):
+                direct.append(producer)
+        return direct
 
     def members(self, stages: Sequence[int]) -> tuple[int, ...]:
         """The submissions of some stages, stage by stage."""

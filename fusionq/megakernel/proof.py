@@ -18,6 +18,7 @@ from fusionq.analysis.list_analysis import ListAnalysis
 from fusionq.analysis.proof import TooManyOperations, answered
 from fusionq.analysis.stage_relations import Relation, StageItems, tile_context
 from fusionq.analysis.stage_waits import StageRelations
+from fusionq.base.steps import Steps
 from fusionq.ir.nodes import Binary, Call, Const, Expr, ItemQuery, Param, Persistent, TileWait
 from fusionq.passes.fuse import FusedKernel
 from fusionq.passes.sources import ParamSource
@@ -28,11 +29,11 @@ def check_plan(
     relations: StageRelations,
     fused: FusedKernel,
     identity: Callable[[ParamSource], Hashable],
-) -> str | None:
+) -> Steps[str | None]:
     """Why the persistent kernel ``fused`` may be wrong; None if it is proved right.  Sources with
     equal ``identity`` have one value."""
     try:
-        return _Checker(relations, fused, identity).check()
+        return (yield from _Checker(relations, fused, identity).check())
     except TooManyOperations:
         return "whether every tile waits for what it depends on takes too long to prove"
 
@@ -51,7 +52,7 @@ class _Checker:
         self.identities = {name: identity(source) for name, source in fused.sources.items()}
         self.identity = identity
 
-    def check(self) -> str | None:
+    def check(self) -> Steps[str | None]:
         stages = self.body.stages
         for consumer in range(len(stages)):
             waited: list[int] = []
@@ -73,6 +74,7 @@ class _Checker:
                     if through > producer
                 ):
                     return f"stage {consumer} depends on stage {producer} and does not wait for it"
+            yield "analysis"
         return None
 
     def _enough(self, producer: int, consumer: int) -> bool:

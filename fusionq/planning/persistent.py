@@ -11,6 +11,7 @@ from fusionq.analysis.questions import Questions
 from fusionq.analysis.stage_relations import stage_items, tile_context
 from fusionq.analysis.stage_waits import StageRelations
 from fusionq.analysis.submission import ArrayArgument, ScalarArgument, Submission
+from fusionq.base.steps import Steps
 from fusionq.base.target import Target
 from fusionq.codegen.interior import parted
 from fusionq.ir.nodes import ArrayParam, Kernel, Param, Persistent
@@ -71,7 +72,7 @@ def persistent_stage(
     dependences: Sequence[Sequence[PairScope]],
     stages: Sequence[Stage],
     kernels: Sequence[FusedKernel],
-) -> StagePlan | str:
+) -> Steps[StagePlan | str]:
     """The launch that does ``stages``, whose kernels are ``kernels``, of a list with the direct
     ``dependences``; or why there is none."""
     different = len({id(fused.kernel) for fused in kernels})
@@ -80,20 +81,20 @@ def persistent_stage(
     submissions = questions.submissions
     items = [stage_items(submissions, stage.members, stage.space.mode) for stage in stages]
     relations = StageRelations(questions, items, dependences)
-    parts = [
-        _parts(submissions, stage, fused, [_wait(relations, p, k) for p in waits])
-        for k, (stage, fused, waits) in enumerate(
-            zip(stages, kernels, relations.waits(), strict=True)
-        )
-    ]
+    parts = []
+    for k, (stage, fused) in enumerate(zip(stages, kernels, strict=True)):
+        waits = [_wait(relations, p, k) for p in relations.waits(k)]
+        parts.append(_parts(submissions, stage, fused, waits))
+        yield "analysis"
     name = f"megakernel{len(stages)}_" + _joined([f.kernel.name for f in kernels])
     identity = _Identity(questions)
     fused = persist(parts, name, identity)
+    yield "passes"
     body = fused.kernel.body[0]
     assert isinstance(body, Persistent)
     if len(body.codes) > MOST_CODES:
         return _too_many(len(body.codes))
-    reason = check_plan(relations, fused, identity)
+    reason = yield from check_plan(relations, fused, identity)
     if reason is not None:
         return reason
     return StagePlan(

@@ -6,6 +6,7 @@ import sys
 import threading
 from collections.abc import Callable, Sequence
 from itertools import chain
+from time import perf_counter
 from typing import Literal
 
 from fusionq.analysis.bounds import check_bounds
@@ -14,7 +15,7 @@ from fusionq.analysis.dependence import PairScope
 from fusionq.analysis.item_space import global_range
 from fusionq.analysis.list_analysis import KernelsRead, analyse
 from fusionq.analysis.list_dependences import direct_dependences
-from fusionq.analysis.proof import plan_operations
+from fusionq.analysis.proof import PlanOperations, plan_operations
 from fusionq.analysis.questions import Questions
 from fusionq.analysis.show import analysis_text
 from fusionq.analysis.submission import Submission
@@ -22,7 +23,8 @@ from fusionq.analysis.validity import Validity, largest_extent, size_order, vali
 from fusionq.base.config import debug_level
 from fusionq.base.errors import FusionRefused
 from fusionq.base.options import FusionOptions
-from fusionq.base.phases import timed
+from fusionq.base.phases import add_seconds
+from fusionq.base.steps import Steps
 from fusionq.base.target import Target
 from fusionq.planning.cost import FEWEST_STAGES
 from fusionq.planning.persistent import estimate_of, persistent_stage, segments, unfit
@@ -67,62 +69,100 @@ def make_plan(
     Raises FusionRefused if ``options.require`` and something that was asked for cannot be had,
     PromotionConflict for contradictory flags.
     """
-    for submission in submissions:
-        check_flags(submission)
-    with _lock, plan_operations():
-        varying = varying_scalars([plan.validity for plan in known], submissions)
-        return _make_plan(submissions, options, target, constants(submissions, varying), measured)
+    plan = Planning(submissions, options, target, known, measured).go_on()
+    assert plan is not None
+    return plan
 
 
-def _make_plan(
+class Planning:
+    """``make_plan`` in short steps, between which it may stop and go on later."""
+
+    def __init__(
+        self,
+        submissions: Sequence[Submission],
+        options: FusionOptions,
+        target: Target,
+        known: Sequence[Plan] = (),
+        measured: Callable[[], Target] | None = None,
+    ) -> None:
+        for submission in submissions:
+            check_flags(submission)
+        self.timings = {"analysis": 0.0, "passes": 0.0}
+        """Seconds by phase that the steps have taken."""
+        with _lock:
+            varying = varying_scalars([plan.validity for plan in known], submissions)
+        self._operations = PlanOperations()
+        self._steps = _plan_steps(
+            submissions, options, target, constants(submissions, varying), measured, self.timings
+        )
+
+    def go_on(self, stops: Callable[[], bool] = lambda: False) -> Plan | None:
+        """The plan; None where it ``stops`` before the next step."""
+        with _lock, plan_operations(self._operations):
+            started = perf_counter()
+            while not stops():
+                try:
+                    phase = next(self._steps)
+                except StopIteration as end:
+                    plan: Plan = end.value
+                    add_seconds(plan.timings, "passes", perf_counter() - started)
+                    return plan
+                now = perf_counter()
+                add_seconds(self.timings, phase, now - started)
+                started = now
+        return None
+
+
+def _plan_steps(
     submissions: Sequence[Submission],
     options: FusionOptions,
     target: Target,
     fixed: dict[tuple[int, int], int],
     measured: Callable[[], Target] | None,
-) -> Plan:
-    timings: dict[str, float] = {}
-    with timed(timings, "analysis"):
-        questions = Questions(submissions)
-        raw = direct_dependences(questions)
-        barrierless = _NOT_ALLOWED if options.barriers == "none" else None
-        found, layout = _layout(questions, raw, options, target, barrierless)
-        if debug_level() >= 3:
-            print(f"--- analysis\n{analysis_text(analyse(submissions), found)}", file=sys.stderr)
-        stages = layout.stages
-        strategy = _strategy(stages, options)
-        fallback = _fallback(strategy, stages, options)
-        kernels = StageKernels(questions, options, fixed)
-        plans: tuple[StagePlan, ...] | None = None
-        choice: str | None = None
-        asked = options.strategy == "megakernel"
-        tried = options.strategy == "auto" and measured is not None and len(stages) >= FEWEST_STAGES
-        if len(stages) > 1 and (asked or tried):
-            made = _with_persistent(questions, raw, options, target, kernels)
-            if isinstance(made, str):
-                fallback = made if asked else fallback
-            else:
-                profitable = True
-                if measured is not None:
-                    estimates = [
-                        estimate_of(questions, plan, measured()) for plan in made[2] if plan.inner
-                    ]
-                    profitable = any(e.prefers_persistent for e in estimates)
-                    choice = "; ".join(map(str, estimates))
-                    # Profitability depends on sizes: the plan serves those of today's order only.
-                    extent = largest_extent(submissions)
-                    questions.validity.demand_between(extent, *size_order(extent))
-                if asked or profitable:
-                    found, layout, plans = made
-                    strategy, fallback = "megakernel", _unjoined(plans)
+    timings: dict[str, float],
+) -> Steps[Plan]:
+    questions = Questions(submissions)
+    yield "analysis"
+    raw = yield from direct_dependences(questions)
+    barrierless = _NOT_ALLOWED if options.barriers == "none" else None
+    found, layout = yield from _layout(questions, raw, options, target, barrierless)
+    if debug_level() >= 3:
+        print(f"--- analysis\n{analysis_text(analyse(submissions), found)}", file=sys.stderr)
+    stages = layout.stages
+    strategy = _strategy(stages, options)
+    fallback = _fallback(strategy, stages, options)
+    kernels = StageKernels(questions, options, fixed)
+    plans: tuple[StagePlan, ...] | None = None
+    choice: str | None = None
+    asked = options.strategy == "megakernel"
+    tried = options.strategy == "auto" and measured is not None and len(stages) >= FEWEST_STAGES
+    if len(stages) > 1 and (asked or tried):
+        made = yield from _with_persistent(questions, raw, options, target, kernels)
+        if isinstance(made, str):
+            fallback = made if asked else fallback
+        else:
+            profitable = True
+            if measured is not None:
+                estimates = [
+                    estimate_of(questions, plan, measured()) for plan in made[2] if plan.inner
+                ]
+                profitable = any(e.prefers_persistent for e in estimates)
+                choice = "; ".join(map(str, estimates))
+                # Profitability depends on sizes: the plan serves those of today's order only.
+                extent = largest_extent(submissions)
+                questions.validity.demand_between(extent, *size_order(extent))
+            if asked or profitable:
+                found, layout, plans = made
+                strategy, fallback = "megakernel", _unjoined(plans)
     if options.require:
         _require(fallback, layout.decisions)
-    with timed(timings, "passes"):
-        if plans is None:
-            plans = tuple(
-                kernels.plan(stage, kernels.fused(stage, moved))
-                for stage, moved in zip(stages, layout.moved, strict=True)
-            )
+    yield "analysis"
+    if plans is None:
+        apart_plans = []
+        for stage, moved in zip(stages, layout.moved, strict=True):
+            apart_plans.append(kernels.plan(stage, kernels.fused(stage, moved)))
+            yield "passes"
+        plans = tuple(apart_plans)
     return Plan(
         strategy=strategy,
         stages=plans,
@@ -141,17 +181,19 @@ def _layout(
     options: FusionOptions,
     target: Target,
     barrierless: str | None,
-) -> tuple[tuple[PairScope, ...], Promotions]:
+) -> Steps[tuple[tuple[PairScope, ...], Promotions]]:
     """The list cut into stages, with what is promoted in each; the dependences with the scopes
     that this gives them."""
     if options.strategy == "unfused":
         stages = apart(questions, "the unfused strategy was asked for")
     else:
         always = options.strategy == "fused" or options.require
-        stages = split(questions, dependences, SplitOptions(barrierless, always, target))
+        split_options = SplitOptions(barrierless, always, target)
+        stages = yield from split(questions, dependences, split_options)
     in_order = sorted(chain.from_iterable(dependences), key=lambda d: (d.producer, d.consumer))
     found = group_scopes(in_order, stages)
-    return found, promotions(questions, stages, options, target)
+    layout = yield from promotions(questions, stages, options, target)
+    return found, layout
 
 
 def _with_persistent(
@@ -160,7 +202,7 @@ def _with_persistent(
     options: FusionOptions,
     target: Target,
     kernels: StageKernels,
-) -> tuple[tuple[PairScope, ...], Promotions, tuple[StagePlan, ...]] | str:
+) -> Steps[tuple[tuple[PairScope, ...], Promotions, tuple[StagePlan, ...]] | str]:
     """The list with persistent kernels where stages follow each other that can be part of one;
     or why there is none.  No work-group barriers between submissions: tiles wait instead."""
     if not target.device.persistent_kernels:
@@ -168,17 +210,17 @@ def _with_persistent(
     empty = [s for s, x in enumerate(questions.submissions) if global_range(x).size == 0]
     if empty:
         return f"the range of submission {empty[0]} is empty"
-    found, layout = _layout(questions, dependences, options, target, _TILES_WAIT)
-    fused = [
-        kernels.fused(stage, moved)
-        for stage, moved in zip(layout.stages, layout.moved, strict=True)
-    ]
+    found, layout = yield from _layout(questions, dependences, options, target, _TILES_WAIT)
+    fused = []
+    for stage, moved in zip(layout.stages, layout.moved, strict=True):
+        fused.append(kernels.fused(stage, moved))
+        yield "passes"
     plans: list[StagePlan] = []
     why: str | None = None
     for run in segments(fused):
         inside = [layout.stages[k] for k in run]
         made = (
-            persistent_stage(questions, dependences, inside, [fused[k] for k in run])
+            (yield from persistent_stage(questions, dependences, inside, [fused[k] for k in run]))
             if len(run) > 1
             else unfit(fused[run[0]].kernel)
         )

@@ -19,6 +19,7 @@ from fusionq.analysis.submission import ArrayArgument, Promotion, Submission
 from fusionq.analysis.work_groups import largest_extents
 from fusionq.base.errors import PromotionConflict
 from fusionq.base.options import FusionOptions
+from fusionq.base.steps import Steps
 from fusionq.base.target import Target
 from fusionq.passes.sources import ParamSource
 from fusionq.passes.symbol_sources import sources_of_symbols
@@ -72,7 +73,7 @@ def check_flags(submission: Submission) -> None:
 
 def promotions(
     questions: Questions, stages: Sequence[Stage], options: FusionOptions, target: Target
-) -> Promotions:
+) -> Steps[Promotions]:
     """Decide for every flagged buffer of the list."""
     return _Promoter(questions, list(stages), options, target).run()
 
@@ -94,13 +95,14 @@ class _Promoter:
         """Local memory that promoted buffers take, by stage."""
         self.stage_of = {s: n for n, stage in enumerate(stages) for s in stage.members}
 
-    def run(self) -> Promotions:
+    def run(self) -> Steps[Promotions]:
         decisions = []
         for places in self._flagged():
             scope, reason = self._decide(places)
             submission, argument = places[0]
             label = self._argument(places[0]).label
             decisions.append(PromotionDecision(label, submission, argument, scope, reason))
+            yield "analysis"
         return Promotions(tuple(decisions), tuple(self.stages), tuple(map(tuple, self.moved)))
 
     def _flagged(self) -> Iterator[list[Place]]:

@@ -18,6 +18,7 @@ from fusionq.analysis.item_space import (
 from fusionq.analysis.questions import Questions
 from fusionq.analysis.submission import Submission
 from fusionq.analysis.work_groups import largest_extents
+from fusionq.base.steps import Steps
 from fusionq.base.target import Target
 from fusionq.passes.guard import unguardable
 from fusionq.planning.crossing import group_sizes, keeps_inside, key_of
@@ -58,7 +59,7 @@ class SplitOptions:
 
 def split(
     questions: Questions, dependences: Sequence[Sequence[PairScope]], options: SplitOptions
-) -> tuple[Stage, ...]:
+) -> Steps[tuple[Stage, ...]]:
     """The stages of a list, in order, whose submissions have the ``dependences``.
 
     A submission joins the last stage or, if it shares no element with the stages after that, an
@@ -80,6 +81,7 @@ def split(
             stage_of.append(len(stages))
             boundary = reasons[0] if reasons else None
             stages.append(_GrowingStage(questions, s, boundary, options))
+        yield "analysis"
     return tuple(stage.finished() for stage in stages)
 
 

@@ -17,7 +17,7 @@ import fusionq as fq
 from fusionq.analysis.list_dependences import direct_dependences
 from fusionq.analysis.questions import Questions
 from tests.property.running import examples
-from tests.unit.lists import submissions
+from tests.unit.lists import completed, submissions
 
 N = 6
 
@@ -102,7 +102,7 @@ def test_all_others_follow(calls, repeated):
             for kernel, a, b, k in calls
         )
     )
-    found = direct_dependences(Questions(listed))
+    found = completed(direct_dependences(Questions(listed)))
     touched = [
         [
             ({ADDRESSES[a](e) for e in reads}, {ADDRESSES[b](e) for e in writes})

@@ -79,3 +79,12 @@ def submission(kernel: KernelFunction, items, *args, index=0):
 def submissions(*calls):
     """Several submissions, each given as (kernel, range, *args)."""
     return [submission(*call, index=index) for index, call in enumerate(calls)]
+
+
+def completed(steps):
+    """The result of all steps, one after the other."""
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            return end.value

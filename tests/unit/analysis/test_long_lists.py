@@ -12,7 +12,7 @@ from fusionq.analysis.list_dependences import direct_dependences
 from fusionq.analysis.questions import Questions
 from fusionq.base.options import FusionOptions
 from fusionq.planning.planner import make_plan
-from tests.unit.lists import submissions
+from tests.unit.lists import completed, submissions
 from tests.unit.targets import TWO_CORES
 
 N = 32
@@ -67,7 +67,7 @@ def paths(length, n=N, first=0):
 
 
 def pairs(listed):
-    found = direct_dependences(Questions(listed))
+    found = completed(direct_dependences(Questions(listed)))
     return [{d.producer for d in of_one} for of_one in found]
 
 
@@ -100,7 +100,7 @@ def test_too_many_are_not_compared(monkeypatch):
     monkeypatch.setattr(list_dependences, "ALL_COMPARED", 0)
     d = np.zeros((N, N), np.float32)
     listed = submissions(*((row, N, d, k) for k in range(8)))
-    found = direct_dependences(Questions(listed))
+    found = completed(direct_dependences(Questions(listed)))
     scopes = [[(d.producer, d.scope) for d in of_one] for of_one in found]
     assert scopes[3] == [(0, "NONE"), (1, "NONE"), (2, "NONE")]
     assert scopes[4] == [(k, "UNKNOWN") for k in range(4)]

@@ -12,7 +12,7 @@ from fusionq.analysis.questions import Questions
 from fusionq.analysis.work_groups import candidates
 from fusionq.base.target import target_of
 from fusionq.planning.stages import SplitOptions, split
-from tests.unit.lists import submissions
+from tests.unit.lists import completed, submissions
 from tests.unit.targets import REFERENCE, TWO_CORES, device
 
 
@@ -76,7 +76,8 @@ def chosen(*calls):
     """The work-group size of the stage that holds the whole list; None if there is none."""
     questions = Questions(submissions(*calls))
     options = SplitOptions(barrierless=None, always=True, target=TWO_CORES)
-    stages = split(questions, direct_dependences(questions), options)
+    dependences = completed(direct_dependences(questions))
+    stages = completed(split(questions, dependences, options))
     return stages[0].space.local_range if len(stages) == 1 else None
 
 
