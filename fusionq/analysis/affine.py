@@ -207,6 +207,8 @@ class AffineReader:
         if op == "sub":
             return affine(a.value.sub(b.value), a.bound + b.bound)
         if op == "mul":
+            if self._varies(b) and not self._varies(a):
+                a, b = b, a
             constant = self.as_constant(b)
             if constant is None:
                 a, constant = b, self.as_constant(a)
@@ -224,6 +226,14 @@ class AffineReader:
             return affine(a.value.sub(quotient.scale_val(isl_val(divisor))), abs(divisor))
         return None
 
+    def _varies(self, a: Affine) -> bool:
+        """Whether ``a`` depends on a scalar that varies."""
+        return any(
+            a.value.involves_dims(isl.dim_type.param, position, 1)
+            for position, name in enumerate(self.symbols.names)
+            if name in self.symbols.unsteady
+        )
+
     def as_constant(self, a: Affine) -> int | None:
         """The value of ``a`` if it depends on symbols only, which are then pinned."""
         if a.value.involves_dims(isl.dim_type.in_, 0, self.space.dim(isl.dim_type.set)):
@@ -237,6 +247,7 @@ class AffineReader:
                 name
                 for position, name in enumerate(self.symbols.names)
                 if a.value.involves_dims(isl.dim_type.param, position, 1)
+                and name not in self.symbols.free
             )
         return int(value.to_python())
 

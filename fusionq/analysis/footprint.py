@@ -94,6 +94,7 @@ def _largest(analysis: ListAnalysis, difference: isl.PwAff) -> int | None:
                     name
                     for position, name in enumerate(names)
                     if difference.involves_dims(isl.dim_type.param, position, 1)
+                    and name not in analysis.symbols.free
                 }
             return int(largest.to_python())
     return None

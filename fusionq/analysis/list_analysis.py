@@ -182,11 +182,13 @@ def analyse(
     submissions: Sequence[Submission],
     place: Mapping[tuple[int, int], Place] | None = None,
     read: KernelsRead | None = None,
+    varying: frozenset[int] = frozenset(),
+    for_all: bool = False,
 ) -> ListAnalysis:
     """The analysis of ``submissions``, whose array arguments lie at ``place`` (by submission and
     position), which is found out where it is not given; ``read``: what is read of the same kernels
-    over the same sizes already."""
-    symbols = Symbols()
+    over the same sizes already; ``varying``, ``for_all``: see ``Symbols``."""
+    symbols = Symbols(varying, for_all)
     shapes = tuple(kernel_shape(s, symbols) for s in submissions)
     if place is None:
         place = places_of(submissions)

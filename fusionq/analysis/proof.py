@@ -208,7 +208,7 @@ class Proofs:
     def _answer(self, relation: isl.Set | isl.Map) -> bool:
         if relation.is_empty():
             return True
-        nonempty = relation.params()
+        nonempty = self.symbols.for_any_free(relation.params())
         here = not nonempty.intersect(self.symbols.point).is_empty()
         if not self.symbols.context.is_subset(nonempty):
             self._remember(nonempty, here)

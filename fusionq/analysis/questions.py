@@ -8,7 +8,7 @@ it serves other values for which that holds too.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Collection, Hashable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar, cast
 
@@ -16,7 +16,7 @@ from fusionq.analysis.aliasing import Place, ViewPlace
 from fusionq.analysis.list_analysis import KernelsRead, ListAnalysis, analyse, places_of
 from fusionq.analysis.list_validity import ListValidity
 from fusionq.analysis.submission import Argument, ArrayArgument, ScalarArgument, Submission
-from fusionq.analysis.validity import Validity, validity_of
+from fusionq.analysis.validity import ScalarPlace, Validity, validity_of
 
 T = TypeVar("T")
 
@@ -40,18 +40,28 @@ class _Shape:
     kind: int
     memory: tuple[Memory, ...]
     integers: tuple[int, ...]
+    varying: frozenset[int]
+    """The values of those that vary."""
 
 
-_Structure = tuple[tuple[int, ...], tuple[int, ...], tuple[tuple[Memory, ...], ...]]
-"""The kinds of some submissions, which of their integer scalars are equal, where their arrays lie:
-equal where all questions about them are, but for scalars' values."""
+_Structure = tuple[
+    tuple[int, ...], tuple[int, ...], tuple[tuple[Memory, ...], ...], frozenset[int]
+]
+"""The kinds of some submissions, which of their integer scalars are equal, where their arrays lie,
+and which scalars vary: equal where all questions about them are, but for scalars' values."""
 
 
 class Questions:
-    """The questions about one list, and the ``validity`` of all answers that were used."""
+    """The questions about one list, and the ``validity`` of all answers that were used.
 
-    def __init__(self, submissions: Sequence[Submission]) -> None:
+    ``varying``: scalar arguments for all of whose values answers have to hold.
+    """
+
+    def __init__(
+        self, submissions: Sequence[Submission], varying: Collection[ScalarPlace] = ()
+    ) -> None:
         self.submissions = tuple(submissions)
+        self._varying = frozenset(varying)
         self.place = places_of(self.submissions)
         self.validity = ListValidity(self.submissions)
         kinds: dict[Hashable, int] = {}
@@ -134,14 +144,15 @@ class Questions:
         key = structure, integers
         found = self._analyses.get(key)
         if found is None:
-            kinds, which, memory = structure
-            read = self._read.setdefault((kinds, which, integers), KernelsRead())
+            kinds, which, memory, varying = structure
+            read = self._read.setdefault((kinds, which, integers, varying), KernelsRead())
             place = {
                 (position, argument): Place(group, view, lie)
                 for position, of_one in enumerate(memory)
                 for argument, group, view, lie in of_one
             }
-            found = analyse([self.submissions[m] for m in members], place, read)
+            values = frozenset().union(*(self._shapes[m].varying for m in members))
+            found = analyse([self.submissions[m] for m in members], place, read, values, True)
             self._analyses[key] = found
         return found
 
@@ -167,7 +178,12 @@ class Questions:
             for a in submission.arguments
             if isinstance(a, ScalarArgument) and a.type.is_integer
         )
-        return _Shape(kinds.setdefault(kind, len(kinds)), memory, integers)
+        varying = frozenset(
+            int(a.value)
+            for k, a in enumerate(submission.arguments)
+            if isinstance(a, ScalarArgument) and a.type.is_integer and (s, k) in self._varying
+        )
+        return _Shape(kinds.setdefault(kind, len(kinds)), memory, integers, varying)
 
     def _structure(
         self, members: Sequence[int], arguments: Sequence[Sequence[int]] | None
@@ -189,7 +205,8 @@ class Questions:
         integers = tuple([value for shape in shapes for value in shape.integers])
         equal: dict[int, int] = {}
         which = tuple([equal.setdefault(value, len(equal)) for value in integers])
-        return (kinds, which, self._memory(shapes, arguments)), integers
+        varying = frozenset([equal[value] for shape in shapes for value in shape.varying])
+        return (kinds, which, self._memory(shapes, arguments), varying), integers
 
     def _memory(
         self, shapes: Sequence[_Shape], arguments: Sequence[Sequence[int]] | None

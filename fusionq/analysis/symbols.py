@@ -24,8 +24,15 @@ HEADROOM_BITS = 4
 
 @dataclass
 class Symbols:
-    """Symbols by value; ``values`` maps each name to its value in today's submissions."""
+    """Symbols by value; ``values`` maps each name to its value in today's submissions.
 
+    ``varying``: the values of scalars that vary from list to list, which are pinned only where
+    another one cannot be instead; if ``for_all``, never: what is found out then holds for all of
+    their values.
+    """
+
+    varying: frozenset[int] = frozenset()
+    for_all: bool = False
     values: dict[str, int] = field(default_factory=dict)
     _sizes: dict[int, str] = field(default_factory=dict)
     _scalars: dict[int, str] = field(default_factory=dict)
@@ -59,6 +66,16 @@ class Symbols:
         return max(LEAST_BOUND, 1 << abs(self.values[name]).bit_length() + HEADROOM_BITS)
 
     @cached_property
+    def unsteady(self) -> frozenset[str]:
+        """The names of scalars that vary."""
+        return frozenset(name for value, name in self._scalars.items() if value in self.varying)
+
+    @cached_property
+    def free(self) -> frozenset[str]:
+        """The names of those for all of whose values what is found out has to hold."""
+        return self.unsteady if self.for_all else frozenset()
+
+    @cached_property
     def names(self) -> tuple[str, ...]:
         """All names, in order; the symbols are complete from the first use on."""
         return tuple(self.values)
@@ -77,12 +94,21 @@ class Symbols:
 
     @cached_property
     def point(self) -> isl.Set:
-        """Today's values as a parameter set with one point."""
+        """Today's values as a parameter set with one point, but for those that are free."""
         import islpy as isl
 
         parameters = ", ".join(self.names)
-        constraints = [f"{n} = {v}" for n, v in self.values.items()]
+        constraints = [f"{n} = {v}" for n, v in self.values.items() if n not in self.free]
         return isl.Set(f"[{parameters}] -> {{ : {' and '.join(constraints) or '1 = 1'} }}")
+
+    def for_any_free(self, values: isl.Set) -> isl.Set:
+        """The parameter values that differ from some of ``values`` in those that are free only."""
+        import islpy as isl
+
+        for position, name in enumerate(self.names):
+            if name in self.free:
+                values = values.eliminate(isl.dim_type.param, position, 1)
+        return values
 
     def space(self, dims: Sequence[str]) -> isl.Space:
         """A set space over ``dims`` with all symbols as parameters."""

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
 _NAME = re.compile(r"[a-z]\w*")
 
+ScalarPlace = tuple[int, int]
+"""A submission and the position of one of its scalar arguments."""
+
 
 @dataclass(frozen=True, slots=True)
 class Source:
@@ -89,6 +92,34 @@ class Validity:
             for _, sources in self.sources
             for source in sources
             if source.dim is None and source.argument is not None
+        )
+
+    def missed_by(self, submissions: Sequence[Submission]) -> frozenset[ScalarPlace]:
+        """The scalar arguments for whose values in ``submissions``, of the same structure, the
+        proofs do not hold; none where they do, or where sizes or magnitudes are a reason too."""
+        values = {name: sources[0].value(submissions) for name, sources in self.sources}
+        failing: list[tuple[str, ...]] = [
+            (name,)
+            for name, sources in self.sources
+            if any(source.value(submissions) != values[name] for source in sources)
+        ]
+        failing += [(name,) for name, value in self.pinned if values[name] != value]
+        failing += [
+            tuple(name for use in condition.uses for name in use)
+            for condition in self.conditions
+            if not condition.holds(values)
+        ]
+        scalars = {name: sources for name, sources in self.sources if sources[0].dim is None}
+        if any(abs(values[name]) > limit for name, limit in self.limits) or any(
+            scalars.keys().isdisjoint(names) for names in failing
+        ):
+            return frozenset()
+        return frozenset(
+            (source.submission, source.argument)
+            for names in failing
+            for name in names
+            for source in scalars.get(name, ())
+            if source.argument is not None
         )
 
     def holds(self, submissions: Sequence[Submission]) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from itertools import chain
 from time import perf_counter
 from typing import Literal
@@ -19,7 +19,13 @@ from fusionq.analysis.proof import PlanOperations, plan_operations
 from fusionq.analysis.questions import Questions
 from fusionq.analysis.show import analysis_text
 from fusionq.analysis.submission import Submission
-from fusionq.analysis.validity import Validity, largest_extent, size_order, validity_of
+from fusionq.analysis.validity import (
+    ScalarPlace,
+    Validity,
+    largest_extent,
+    size_order,
+    validity_of,
+)
 from fusionq.base.config import debug_level
 from fusionq.base.errors import FusionRefused
 from fusionq.base.options import FusionOptions
@@ -30,7 +36,14 @@ from fusionq.planning.cost import FEWEST_STAGES
 from fusionq.planning.persistent import estimate_of, persistent_stage, segments, unfit
 from fusionq.planning.plan import Dependence, Plan, PromotionDecision, StagePlan
 from fusionq.planning.promotion import Promotions, check_flags, promotions
-from fusionq.planning.specialise import constants, sources_of, varying_scalars
+from fusionq.planning.specialise import (
+    MOST_VALUES,
+    constants,
+    sources_of,
+    values_of,
+    varying_scalars,
+    varying_since,
+)
 from fusionq.planning.stage_kernels import StageKernels
 from fusionq.planning.stages import SplitOptions, Stage, apart, group_scopes, split
 
@@ -41,15 +54,17 @@ _lock = threading.RLock()
 """isl's context serves one thread at a time."""
 
 
-def check_submission(submission: Submission) -> Validity:
+def check_submission(submission: Submission, known: Sequence[Validity] = ()) -> Validity:
     """Raise ArgumentError if an index provably exceeds an extent, KernelLanguageError if a barrier
     is provably missed, PromotionConflict if flags contradict each other.
 
-    Returns for which submissions of the same structure the same is known to be right.
+    Returns for which submissions of the same structure the same is known to be right; ``known``
+    are those for which that was known before.
     """
     check_flags(submission)
     with _lock, plan_operations():
-        analysis = analyse([submission], read=KernelsRead(own_arrays=True))
+        varying = values_of(varying_since(known, [submission], 1), [submission])
+        analysis = analyse([submission], read=KernelsRead(own_arrays=True), varying=varying)
         check_bounds(analysis)
         check_convergence(analysis, 0)
         return validity_of(analysis, check=True)
@@ -89,11 +104,13 @@ class Planning:
             check_flags(submission)
         self.timings = {"analysis": 0.0, "passes": 0.0}
         """Seconds by phase that the steps have taken."""
+        validities = [plan.validity for plan in known]
         with _lock:
-            varying = varying_scalars([plan.validity for plan in known], submissions)
+            fixed = constants(submissions, varying_scalars(validities, submissions))
+            varying = varying_since(validities, submissions, MOST_VALUES)
         self._operations = PlanOperations()
         self._steps = _plan_steps(
-            submissions, options, target, constants(submissions, varying), measured, self.timings
+            submissions, options, target, fixed, varying, measured, self.timings
         )
 
     def go_on(self, stops: Callable[[], bool] = lambda: False) -> Plan | None:
@@ -117,11 +134,12 @@ def _plan_steps(
     submissions: Sequence[Submission],
     options: FusionOptions,
     target: Target,
-    fixed: dict[tuple[int, int], int],
+    fixed: dict[ScalarPlace, int],
+    varying: Collection[ScalarPlace],
     measured: Callable[[], Target] | None,
     timings: dict[str, float],
 ) -> Steps[Plan]:
-    questions = Questions(submissions)
+    questions = Questions(submissions, varying)
     yield "analysis"
     raw = yield from direct_dependences(questions)
     barrierless = _NOT_ALLOWED if options.barriers == "none" else None

@@ -1,26 +1,32 @@
-"""Integer scalars that become constants of the fused kernel.
+"""Integer scalars whose values a plan depends on, and those that vary too often for that.
 
 A loop whose bounds are known at compile time can be unrolled, so integers that bound loops are
 put in as constants; one that is then seen with another value becomes a parameter, so a scalar
 that changes all the time costs one more compilation, not one for each value.
+
+What is proved may hold for today's value of a scalar only, as for the ``t`` of ``a[t * size + i]``.
+After plans for ``MOST_VALUES`` of them one is made for all values.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 
 from fusionq.analysis.submission import ScalarArgument, Submission
-from fusionq.analysis.validity import Source, Validity
+from fusionq.analysis.validity import ScalarPlace, Source, Validity
 from fusionq.ir.nodes import For, Kernel, Param
 from fusionq.ir.walk import statement_expressions, statements, subexpressions
 
-Place = tuple[int, int]
-"""A submission and the position of one of its arguments."""
+MOST_VALUES = 4
+"""Values of a scalar for which there is a plan each."""
 
 
-def constants(submissions: Sequence[Submission], varying: Collection[Place]) -> dict[Place, int]:
+def constants(
+    submissions: Sequence[Submission], varying: Collection[ScalarPlace]
+) -> dict[ScalarPlace, int]:
     """The scalar arguments to put in as constants, with their values; not those ``varying``."""
-    found: dict[Place, int] = {}
+    found: dict[ScalarPlace, int] = {}
     bounds_of: dict[int, frozenset[str]] = {}
     for s, submission in enumerate(submissions):
         kernel = submission.ir
@@ -52,10 +58,10 @@ def _loop_bounds(kernel: Kernel) -> frozenset[str]:
 
 def varying_scalars(
     known: Iterable[Validity], submissions: Sequence[Submission]
-) -> frozenset[Place]:
+) -> frozenset[ScalarPlace]:
     """The scalars that plans of the same structure have as constants, of other values than now
     or of several."""
-    seen: dict[Place, set[int]] = {}
+    seen: dict[ScalarPlace, set[int]] = {}
     for validity in known:
         for source, value in validity.constants:
             assert source.argument is not None
@@ -64,6 +70,24 @@ def varying_scalars(
     return frozenset(place for place, values in seen.items() if len(values) > 1)
 
 
-def sources_of(values: dict[Place, int]) -> tuple[tuple[Source, int], ...]:
+def varying_since(
+    known: Iterable[Validity], submissions: Sequence[Submission], plans: int
+) -> frozenset[ScalarPlace]:
+    """The scalars whose values so many of the plans ``known`` of the same structure were not made
+    for."""
+    missed = Counter(
+        place for validity in dict.fromkeys(known) for place in validity.missed_by(submissions)
+    )
+    return frozenset(place for place, count in missed.items() if count >= plans)
+
+
+def values_of(
+    places: Iterable[ScalarPlace], submissions: Sequence[Submission]
+) -> frozenset[int]:
+    """The values of some integer scalars."""
+    return frozenset(Source(s, k, None).value(submissions) for s, k in places)
+
+
+def sources_of(values: dict[ScalarPlace, int]) -> tuple[tuple[Source, int], ...]:
     """``values`` as a validity holds them."""
     return tuple((Source(s, k, None), value) for (s, k), value in values.items())

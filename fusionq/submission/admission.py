@@ -147,7 +147,7 @@ def check_again(entry: KnownSubmission, values: Sequence[ScalarValue]) -> None:
         if not _holds(entry, submission, values):
             from fusionq.planning.planner import check_submission
 
-            entry.checks.insert(0, check_submission(replace(submission, span=span)))
+            entry.checks.insert(0, check_submission(replace(submission, span=span), entry.checks))
             del entry.checks[MOST_VARIANTS:]
             _holds(entry, submission, values)
 
@@ -172,7 +172,7 @@ def _check(
         from fusionq.planning.planner import check_submission
 
     with timed(timings, "analysis"):
-        validity = check_submission(submission)
+        validity = check_submission(submission, entry.checks)
     entry.checks.insert(0, validity)
     del entry.checks[MOST_VARIANTS:]
     _holds(entry, submission, values)

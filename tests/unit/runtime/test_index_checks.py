@@ -37,9 +37,9 @@ def checks(monkeypatch: pytest.MonkeyPatch) -> list[object]:
     seen: list[object] = []
     original = planner.check_submission
 
-    def counting(submission):
+    def counting(submission, known):
         seen.append(submission)
-        return original(submission)
+        return original(submission, known)
 
     monkeypatch.setattr(planner, "check_submission", counting)
     return seen

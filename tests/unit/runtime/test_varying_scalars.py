@@ -1,0 +1,157 @@
+"""Scalars on whose values a plan depends: after a few of them there is a plan for all."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import fusionq as fq
+from fusionq.cache.plan_cache import PLANS
+from fusionq.planning import planner
+from fusionq.planning.specialise import MOST_VALUES
+
+WIDTH, ROWS = 24, 40
+
+
+@fq.kernel
+def double_row(item: fq.Item, size, t, a, b):
+    i = item.get_id(0)
+    b[size * t + i] = a[size * t + i] * 2 + 1
+
+
+@fq.kernel
+def reverse_row(item: fq.Item, size, t, a, b):
+    i = item.get_id(0)
+    b[size * t + i] = a[size * t + size - 1 - i] + 1
+
+
+@fq.kernel
+def spread_row(item: fq.Item, size, t, a, b):
+    i = item.get_id(0)
+    if i > 0 and i < size - 1:
+        b[size * t + i] = a[size * t + i - 1] + a[size * t + i + 1]
+    else:
+        b[size * t + i] = a[size * t + i]
+
+
+@fq.kernel
+def shift_row(item: fq.Item, t, u, a, b):
+    i = item.get_id(0)
+    b[t * u + i] = a[t * u + i] + 1
+
+
+@pytest.fixture
+def counts(monkeypatch):
+    """How many plans and checks are made; starts with empty caches."""
+    PLANS.clear()
+    found = {"plans": 0, "checks": 0}
+
+    def counted(name, original):
+        def call(*arguments):
+            found[name] += 1
+            return original(*arguments)
+
+        return call
+
+    monkeypatch.setattr(planner, "make_plan", counted("plans", planner.make_plan))
+    monkeypatch.setattr(
+        planner, "check_submission", counted("checks", planner.check_submission)
+    )
+    return found
+
+
+def numbered():
+    return np.arange(WIDTH * ROWS, dtype=np.int64)
+
+
+def rows(buffer):
+    return buffer.numpy().reshape(ROWS, WIDTH)
+
+
+def test_one_submission(queue, counts):
+    a, b = fq.Buffer(numbered()), fq.Buffer(WIDTH * ROWS, np.int64)
+    for t in range(ROWS):
+        queue.submit(reverse_row, WIDTH, WIDTH, t, a, b)
+    queue.wait()
+    assert (rows(b) == rows(a)[:, ::-1] + 1).all()
+    assert counts["plans"] == 1
+    assert counts["checks"] <= 3
+
+
+@pytest.mark.parametrize("strategy", ["auto", "unfused"])
+def test_a_list(queue, counts, strategy):
+    a, b, c = fq.Buffer(numbered()), *(fq.Buffer(WIDTH * ROWS, np.int64) for _ in range(2))
+    for t in range(ROWS):
+        with fq.fusion(queue, strategy=strategy):
+            queue.submit(double_row, WIDTH, WIDTH, t, a, b)
+            queue.submit(reverse_row, WIDTH, WIDTH, t, b, c)
+    queue.wait()
+    assert (rows(c) == rows(a)[:, ::-1] * 2 + 2).all()
+    assert counts["plans"] == MOST_VALUES + 1
+
+
+def test_promotion(queue, counts):
+    a, c = fq.Buffer(numbered()), fq.Buffer(WIDTH * ROWS, np.int64)
+    for t in range(ROWS):
+        between = fq.Buffer(WIDTH * ROWS, np.int64, promote_private=True)
+        with fq.fusion(queue) as f:
+            queue.submit(double_row, WIDTH, WIDTH, t, a, between)
+            queue.submit(double_row, WIDTH, WIDTH, t, between, c)
+        assert [p.scope for p in f.report.promotions] == ["private"]
+    assert (rows(c) == rows(a) * 4 + 3).all()
+    assert counts["plans"] == MOST_VALUES + 1
+
+
+def test_a_persistent_kernel(queue, counts):
+    a, b = fq.Buffer(numbered()), fq.Buffer(WIDTH * ROWS, np.int64)
+    for t in range(ROWS):
+        with fq.fusion(queue, strategy="megakernel", barriers="none") as f:
+            for source, out in [(a, b), (b, a)] * 2:
+                queue.submit(spread_row, WIDTH, WIDTH, t, source, out)
+        f.event.wait()
+        assert f.report.strategy == "megakernel"
+    expected = numbered().reshape(ROWS, WIDTH)
+    for _ in range(4):
+        inside = expected[:, :-2] + expected[:, 2:]
+        expected = np.concatenate([expected[:, :1], inside, expected[:, -1:]], 1)
+    assert (rows(a) == expected).all()
+    assert counts["plans"] == MOST_VALUES + 1
+
+
+def test_two_that_vary_are_not_pinned_in_turn(queue, counts):
+    """Nothing is known of a product of two scalars that vary: the list still becomes launches, and
+    the right ones."""
+    a, b = fq.Buffer(numbered()), fq.Buffer(WIDTH * ROWS, np.int64)
+    c = fq.Buffer(WIDTH * ROWS, np.int64)
+    values = [(t, u) for t in range(2, 8) for u in range(8, 14)]
+    for t, u in values:
+        with fq.fusion(queue) as f:
+            queue.submit(shift_row, WIDTH, t, u, a, b)
+            queue.submit(shift_row, WIDTH, t, u, b, c)
+    f.event.wait()
+    touched = {t * u + i for t, u in values for i in range(WIDTH)}
+    expected = np.where(np.isin(numbered(), list(touched)), numbered() + 2, 0)
+    assert (c.numpy() == expected).all()
+    assert counts["plans"] <= 2 * MOST_VALUES + 2
+
+
+def test_a_few_values_keep_plans_of_their_own(queue, counts):
+    a, b = fq.Buffer(numbered()), fq.Buffer(WIDTH * ROWS, np.int64)
+    for _ in range(5):
+        for t in range(MOST_VALUES):
+            with fq.fusion(queue):
+                queue.submit(double_row, WIDTH, WIDTH, t, a, b)
+                queue.submit(double_row, WIDTH, WIDTH, t, b, a)
+    queue.wait()
+    assert counts["plans"] == MOST_VALUES
+
+
+def test_sizes_do_not_count_as_values(queue, counts):
+    """A list over other sizes gets a plan for its scalars as they are."""
+    for size in (3, 5, 9, 17, 33, 65):
+        a, b = (fq.Buffer(np.arange(2 * size, dtype=np.int64)) for _ in range(2))
+        with fq.fusion(queue) as f:
+            queue.submit(double_row, size, size, 1, a, b)
+            queue.submit(double_row, size, size, 1, b, a)
+        assert f.report.strategy == "fused"
+        assert (a.numpy()[size:] == np.arange(size, 2 * size) * 4 + 3).all()
