@@ -47,11 +47,22 @@ def candidates(
     else:
         sizes = [*lines, *tiles, *squares]
     sizes.append(tuple(extents))
-    for local in dict.fromkeys(sizes):
+    for local in dict.fromkeys(_in_vectors(size, extents, target) for size in sizes):
         whole = all(size >= extent for size, extent in zip(local, extents, strict=True))
         most = target.largest_barrier_group if whole else target.largest_tile_group
         if 0 < prod(local) <= min(target.device.max_work_group_size, most):
             yield local
+
+
+def _in_vectors(
+    local: tuple[int, ...], extents: Sequence[int], target: Target
+) -> tuple[int, ...]:
+    """``local`` with whole vectors in the last dimension, if that is as long as the range's: the
+    compiler has no vector code for what is left over."""
+    vector = target.vector_width
+    if not extents[-1] == local[-1] > vector:
+        return local
+    return (*local[:-1], -(-local[-1] // vector) * vector)
 
 
 def _sizes(target: Target) -> list[int]:
