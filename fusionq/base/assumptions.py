@@ -2,7 +2,7 @@
 
 The values for CPUs were measured on two to four cores of AMD EPYC and Intel Xeon under Intel's
 OpenCL runtime, if nothing else is said; those for GPUs have not been run through this package.
-docs/internals.md shows the table.
+docs/target.md shows the table.
 """
 
 from __future__ import annotations
@@ -15,23 +15,29 @@ Column: TypeAlias = Literal["cpu", "gpu"]
 
 @dataclass(frozen=True, slots=True)
 class Assumption:
-    """A value for CPUs and one for GPUs, and where they come from."""
+    """A value for CPUs and one for GPUs, and where they come from; ``known``: what takes its place
+    where the device says it or it has been measured."""
 
     cpu: int | float
     gpu: int | float
     source: str
+    known: str = ""
 
 
 _BY_HAND = "chosen by hand"
+_FITTED = "fitted to lists on two cores of an EPYC (Zen 5), November 2026; for GPUs a guess"
 
 ASSUMED: dict[str, Assumption] = {
     # Workers
-    "sub_group_size": Assumption(16, 16, "lanes of float32 in AVX-512"),
-    "worker_size": Assumption(
-        16, 16, "one sub-group: the protocol in OpenCL C has no barrier between sub-groups"
+    "sub_group_size": Assumption(
+        16, 16, "lanes of float32 in AVX-512", "asked: the largest sub-group size up to 16"
     ),
+    "worker_size": Assumption(16, 16, "one sub-group, as the protocol in OpenCL C has it"),
     # Work-groups
-    "vector_width": Assumption(16, 32, "lanes of float32 in AVX-512; a warp"),
+    "vector_width": Assumption(
+        16, 32, "lanes of float32 in AVX-512; a warp",
+        "asked: native vector width of float32, at least a sub-group",
+    ),
     "preferred_work_group": Assumption(256, 256, "128 to 512 take the same time on an H100"),
     "largest_plain_group": Assumption(
         4096, 256, "one task of a CPU's scheduler: 4096 items ran 5 to 15 % faster than 256, 8192 "
@@ -43,16 +49,25 @@ ASSUMED: dict[str, Assumption] = {
         4, 4, "the last groups then take a quarter of the time at most"
     ),
     # Memory
-    "cache_line_bytes": Assumption(64, 128, "x86-64 and arm64; L2 of NVIDIA"),
-    "worker_cache_bytes": Assumption(1 << 20, 128 << 10, "L2 of a core; half of an H100's L1"),
-    "cache_bytes": Assumption(32 << 20, 50 << 20, "L3 of an EPYC; L2 of an H100"),
+    "cache_line_bytes": Assumption(
+        64, 128, "x86-64 and arm64; L2 of NVIDIA", "asked: global memory cache line"
+    ),
+    "worker_cache_bytes": Assumption(
+        1 << 20, 128 << 10, "L2 of a core; half of an H100's L1",
+        "asked on a CPU: global memory cache",
+    ),
+    "cache_bytes": Assumption(
+        32 << 20, 50 << 20, "L3 of an EPYC; L2 of an H100",
+        "asked: Linux on a CPU, global memory cache on a GPU",
+    ),
     "private_bytes": Assumption(512, 512, "128 registers of 32 bits; more spills"),
     # Joining in place of a launch
     "launch_operations": Assumption(
         1 << 14, 1 << 14, "two scalar operations a nanosecond, a launch of 8 µs"
     ),
     "launch_idle_items": Assumption(
-        1 << 16, 1 << 16, "softmax by rows: 0.2 to 0.3 ns an idle item"
+        1 << 14, 1 << 14, "0.1 to 0.3 ns an idle item, a launch of 5 to 8 µs: two cores of an EPYC "
+        "(Zen 5), November 2026"
     ),
     "machine_balance": Assumption(16, 16, _BY_HAND),
     # Tiles of persistent kernels
@@ -71,15 +86,25 @@ ASSUMED: dict[str, Assumption] = {
     "counter_copies": Assumption(16, 16, _BY_HAND),
     "early_clock_ns": Assumption(100, 100, "out-of-order execution: up to 55 ns were seen"),
     # Costs, until they are measured
-    "launch_seconds": Assumption(20e-6, 5e-6, "order of magnitude of a small CPU; an H100"),
-    "instruction_seconds": Assumption(2e-6, 1.25e-6, "as launch_seconds; tickets on an H100"),
-    "memory_bandwidth": Assumption(10e9, 2.9e12, "as launch_seconds; a copy on an H100"),
-    "cache_bandwidth": Assumption(40e9, 5e12, "as launch_seconds"),
-    "worker_operations": Assumption(5e10, 5e10, "AVX-512 at 3 GHz"),
-    "interior_speedup": Assumption(
-        2.4, 1.0, "2-D and 3-D stencils in the cache: 2.3 and 2.1 of the whole; branches of a GPU"
+    "launch_seconds": Assumption(
+        20e-6, 5e-6, "order of magnitude of a small CPU; an H100", "measured"
     ),
-    "start_launches": Assumption(2.5, 2.5, _BY_HAND),
+    "instruction_seconds": Assumption(
+        2e-6, 1.25e-6, "as launch_seconds; tickets on an H100", "measured"
+    ),
+    "stage_seconds": Assumption(
+        2e-6, 2e-6, "as launch_seconds; a counter of an H100's grid", "measured"
+    ),
+    "memory_bandwidth": Assumption(
+        10e9, 2.9e12, "as launch_seconds; a copy on an H100", "measured"
+    ),
+    "cache_bandwidth": Assumption(40e9, 5e12, "as launch_seconds", "measured"),
+    # Costs that no microbenchmark shows: fitted (benchmarks/cost_model.py)
+    "access_efficiency": Assumption(0.64, 0.64, _FITTED),
+    "function_seconds": Assumption(1e-9, 1e-9, _FITTED),
+    "start_launches": Assumption(1.3, 1.3, _FITTED),
+    "interior_speedup": Assumption(4.4, 1.0, _FITTED),
+    "affinity_speedup": Assumption(2.0, 1.0, _FITTED),
 }
 
 

@@ -41,25 +41,32 @@ class LaunchShape:
 
 @dataclass(frozen=True, slots=True)
 class Costs:
-    """What launches, instructions of a persistent kernel and memory cost: seconds, and bytes or
-    operations a second."""
+    """What launches, instructions of a persistent kernel and accesses cost: seconds, bytes a
+    second, and what they are multiplied by."""
 
     launch_seconds: float
     """Of a launch behind others that does next to nothing."""
     instruction_seconds: float
-    """Of taking, waiting for and completing one tile."""
+    """Of taking and completing one tile, where it need not wait."""
+    stage_seconds: float
+    """Of a stage of one tile for each worker, which wait for those of the stage before."""
     memory_bandwidth: float
     """Of arrays beyond the caches, all workers together."""
     cache_bandwidth: float
     """Of arrays that stay in the caches, all workers together."""
-    worker_operations: float
-    """Scalar operations a second of one worker, vectors counted by their lanes."""
-    interior_speedup: float
-    """How much faster a stage computes without its conditions on ids."""
+
+    access_efficiency: float
+    """The part of ``cache_bandwidth`` that the loads and stores of a kernel reach."""
+    function_seconds: float
+    """Of evaluating a mathematical function for one work-item, in one worker."""
     start_launches: float
     """Launches that the start of a persistent kernel costs: its last worker often begins late."""
+    interior_speedup: float
+    """How much faster the same accesses are in the inside of tiles, without masks."""
+    affinity_speedup: float
+    """How much faster a stage is whose tiles each worker has written itself in the stage before."""
     measured: bool = False
-    """Whether they were measured on this device (``execution.device_costs``)."""
+    """Whether those up to ``cache_bandwidth`` were measured on this device."""
 
 
 @dataclass(frozen=True, slots=True)

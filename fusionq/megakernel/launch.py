@@ -24,11 +24,18 @@ from fusionq.codegen import queue_layout as q
 from fusionq.ir.nodes import ArrayParam, Kernel, Param, Persistent, ScalarParam, StageCode
 from fusionq.ir.walk import subexpressions
 from fusionq.megakernel.schedule import Schedule, make_schedule
+from fusionq.megakernel.tiling import Tiling
 from fusionq.passes.sources import ParamSource, QueueSource
 
 
-def schedule_for(kernel: Kernel, bindings: Mapping[str, Binding], target: Target) -> Schedule:
-    """The schedule on ``target`` of a persistent kernel whose parameters are bound so."""
+def schedule_for(
+    kernel: Kernel,
+    bindings: Mapping[str, Binding],
+    target: Target,
+    tiling: Tiling | None = None,
+) -> Schedule:
+    """The schedule on ``target`` of a persistent kernel whose parameters are bound so; ``tiling``:
+    other than it would choose."""
     body = kernel.body[0]
     assert isinstance(body, Persistent)
     params = []
@@ -46,7 +53,7 @@ def schedule_for(kernel: Kernel, bindings: Mapping[str, Binding], target: Target
         binding = bindings.get(param.name)
         if isinstance(param, ArrayParam) and isinstance(binding, ArrayBinding):
             memory += prod(binding.shape) * param.dtype.nbytes
-    return make_schedule(body, params, memory, target)
+    return make_schedule(body, params, memory, target, tiling)
 
 
 def _in_closed_forms(code: StageCode) -> set[str]:
@@ -80,13 +87,14 @@ class PersistentLaunch:
         kernel: Kernel,
         sources: Sequence[ParamSource],
         bindings: Sequence[Binding],
+        tiling: Tiling | None = None,
         extra: Callable[[Schedule], Sequence[Binding]] = lambda plan: (),
     ) -> None:
         body = kernel.body[0]
         assert isinstance(body, Persistent)
         target = backend.target
         by_name = {p.name: b for p, b in zip(kernel.params, bindings, strict=False)}
-        plan = self.plan = schedule_for(kernel, by_name, target)
+        plan = self.plan = schedule_for(kernel, by_name, target, tiling)
         scheduling = [_in_closed_forms(code) for code in body.codes]
         self.scheduling = frozenset(
             name

@@ -18,7 +18,7 @@ from fusionq.megakernel.tiles import TileBox, TiledStage, boxes, extents_of, til
 from fusionq.megakernel.tiling import Tiling, choose_tiling, coarser
 
 MOST_INSTRUCTIONS = 1 << 20
-"""And barrier counters, of a cache line each: with more, tiles are made larger."""
+"""And about as many barrier counters, of a cache line each: with more, tiles are made larger."""
 
 
 @dataclass(frozen=True)
@@ -66,17 +66,14 @@ def make_schedule(
     extents = extents_of(body, params)
     assert all(prod(e) for e in extents)
     if tiling is None:
-        tiling = _tiling(body, extents, params, memory, target)
-    while True:
-        stages = tuple(tiled(e, t) for e, t in zip(extents, tiling.tiles, strict=True))
-        waits = tuple(
-            boxes(body.codes[use.code], use.producers, stage, stages, values)
-            for use, stage, values in zip(body.stages, stages, params, strict=True)
-        )
-        counters, lines = _counters(stages, waits)
-        if max(lines, sum(s.tiles for s in stages)) <= MOST_INSTRUCTIONS:
-            break
-        tiling = coarser(tiling, extents, target)
+        pipelined = is_pipelined(body, extents, params)
+        tiling = tiling_of(body, extents, memory, pipelined, target)
+    tiling, stages = _bounded(tiling, extents, target)
+    waits = tuple(
+        boxes(body.codes[use.code], use.producers, stage, stages, values)
+        for use, stage, values in zip(body.stages, stages, params, strict=True)
+    )
+    counters, lines = _counters(stages, waits)
     wave = waves(stages, waits, tiling.block)
     stage, tile = instructions(stages, wave, tiling.block)
     starts, assigned = _assignment(stage, tiling, workers)
@@ -87,20 +84,33 @@ def make_schedule(
     )  # fmt: skip
 
 
-def _tiling(
+def tiling_of(
     body: Persistent,
     extents: Sequence[tuple[int, ...]],
-    params: Sequence[Mapping[str, int]],
     memory: int,
+    pipelined: bool,
     target: Target,
 ) -> Tiling:
+    """The tiling of the stages of ``body`` over ``extents``, of ``memory`` bytes in all;
+    ``pipelined``: see ``choose_tiling``."""
     item_bytes = []
     for use in body.stages:
         arrays = [p for p in body.codes[use.code].kernel.params if isinstance(p, ArrayParam)]
         item_bytes.append(max(sum(p.dtype.nbytes for p in arrays), 1))
-    return choose_tiling(
-        extents, item_bytes, memory, is_pipelined(body, extents, params), target
-    )
+    tiling = choose_tiling(extents, item_bytes, memory, pipelined, target)
+    return _bounded(tiling, extents, target)[0]
+
+
+def _bounded(
+    tiling: Tiling, extents: Sequence[tuple[int, ...]], target: Target
+) -> tuple[Tiling, tuple[TiledStage, ...]]:
+    """``tiling``, with tiles that are large enough for the instructions not to be too many; and
+    the stages cut so."""
+    while True:
+        stages = tuple(tiled(e, t) for e, t in zip(extents, tiling.tiles, strict=True))
+        if sum(stage.tiles for stage in stages) <= MOST_INSTRUCTIONS:
+            return tiling, stages
+        tiling = coarser(tiling, extents, target)
 
 
 def is_pipelined(

@@ -1,12 +1,18 @@
 """Whether a persistent kernel is faster than a launch for each stage: a model of both.
 
-A launch costs ``launch_seconds`` or its work, whichever is longer, since the next one is enqueued
-meanwhile.  A persistent kernel costs some launches, as its workers have to be there at once,
-the work, and ``instruction_seconds`` for each tile.  The work of a stage is its memory traffic at
-the bandwidth of the memory or, if everything fits there, of the caches.  Where tiles wait for few
-others, a persistent kernel's traffic between stages stays in the caches even if the arrays do not
-fit.  What it computes costs the same on both sides, but where conditions on ids are decided for the
-inside of tiles, which no launch does.  All of that is coarse, so ``MARGIN`` asks for more than a
+A launch takes what a launch costs or its work, whichever is longer, since the next one is enqueued
+meanwhile.  The work of a stage is what its work-items load and store, at the bandwidth of the
+caches, and the mathematical functions that they evaluate; arrays beyond the caches are streamed by
+each launch.
+
+A persistent kernel takes its start, an instruction for each tile and, where every stage waits for
+the one before, a handover for each stage.  Its work is the same, but without what conditions on ids
+rule out for the inside of tiles, and without masks there; and faster where each worker has the same
+part of every stage, which then stays in its own cache.  Where tiles wait for few others, the
+arrays are streamed once for each block of stages.
+
+The costs are the target's.  What is computed beside accesses and functions is not counted: it made
+no difference to how well the model fits.  All of that is coarse, so ``MARGIN`` asks for more than a
 little.
 """
 
@@ -21,18 +27,49 @@ FEWEST_STAGES = 4
 """Launches; fewer leave too little to save for what it takes to compile a persistent kernel."""
 
 MARGIN = 1.25
-"""How much faster a persistent kernel has to be by the model before it is chosen."""
+"""How much faster a persistent kernel has to be by the model before it is chosen: the regret is
+least from 1.25 to 1.5 (benchmarks/cost_model.py)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """Bytes that work-items load and store, and mathematical functions that they evaluate."""
+
+    accessed: float
+    functions: float
 
 
 @dataclass(frozen=True, slots=True)
 class StageWork:
-    """A stage as the model sees it: work-items, bytes that they read and write, scalar operations
-    in all, and whether conditions are decided for the inside of a persistent kernel's tiles."""
+    """A stage as the model sees it.
 
+    ``nbytes``: of the arrays that it touches, each once.  ``whole``: what all its work-items do;
+    ``inside``: what they do where conditions are decided, as if all were inside of tiles; None
+    where no conditions are.  ``launch``: which of the launches would do it.
+    """
+
+    launch: int
     items: int
-    bytes: int
-    operations: float
-    decided: bool
+    nbytes: int
+    whole: Work
+    inside: Work | None
+    tiles: int
+
+
+@dataclass(frozen=True, slots=True)
+class ListWork:
+    """What a persistent kernel does.
+
+    ``nbytes``: of all arrays, each once.  ``pipelined``: a tile waits for few tiles of each
+    earlier stage.  ``block``: stages that run as one pipeline.  ``affinity``: each worker has the
+    same part of every stage.
+    """
+
+    stages: tuple[StageWork, ...]
+    nbytes: int
+    pipelined: bool
+    block: int
+    affinity: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,29 +93,58 @@ class Estimate:
         )
 
 
-def estimate(
-    stages: Sequence[StageWork],
-    memory: int,
-    pipelined: bool,
-    target: Target,
-) -> Estimate:
-    """The model for ``stages`` over ``memory`` bytes of arrays in all; ``pipelined``: tiles wait
-    for few others."""
+def estimate(work: ListWork, target: Target) -> Estimate:
+    """What ``work`` takes on ``target`` in its launches, and in one for all."""
+    launches: dict[int, list[StageWork]] = {}
+    for stage in work.stages:
+        launches.setdefault(stage.launch, []).append(stage)
+    sequence = sum(_launched(stages, work, target) for stages in launches.values())
+    return Estimate(sequence, _persistent(work, target))
+
+
+def _launched(stages: Sequence[StageWork], work: ListWork, target: Target) -> float:
+    """Seconds of a launch that does ``stages``."""
+    items = max(stage.items for stage in stages)
+    groups = -(-items // target.preferred_work_group)
+    busy = sum(_busy(stage.whole, groups, target) for stage in stages)
+    streamed = sum(_streamed(stage, work, target) for stage in stages)
+    return max(target.costs.launch_seconds, streamed, busy)
+
+
+def _persistent(work: ListWork, target: Target) -> float:
+    """Seconds of one persistent kernel."""
+    costs, stages = target.costs, work.stages
+    seconds = 0.0
+    for stage in stages:
+        busy = _busy(stage.inside or stage.whole, stage.tiles, target)
+        if stage.inside is not None:
+            busy /= costs.interior_speedup
+        if work.affinity:
+            busy /= costs.affinity_speedup
+        seconds += busy if work.pipelined else max(busy, _streamed(stage, work, target))
+    if work.pipelined and work.nbytes > target.kept_bytes:
+        blocks = -(-len(stages) // work.block)
+        once = work.nbytes / costs.memory_bandwidth
+        each = sum(_streamed(stage, work, target) for stage in stages)
+        seconds = max(seconds, min(blocks * once, each))
+    tiles = sum(stage.tiles for stage in stages)
+    seconds += costs.instruction_seconds * tiles / target.resident_workers
+    if work.block == 1:
+        seconds += costs.stage_seconds * len(stages)
+    return costs.start_launches * costs.launch_seconds + seconds
+
+
+def _busy(work: Work, parts: int, target: Target) -> float:
+    """Seconds of a stage's ``work`` in so many ``parts`` side by side, with what is accessed in
+    the caches."""
     costs, workers = target.costs, target.resident_workers
-    fits = memory <= target.kept_bytes
-    apart = costs.cache_bandwidth if fits else costs.memory_bandwidth
-    within = costs.cache_bandwidth if fits or pipelined else costs.memory_bandwidth
-    rate = workers * costs.worker_operations
-    sequence = sum(
-        max(costs.launch_seconds, stage.bytes / apart, stage.operations / rate) for stage in stages
-    )
-    faster = costs.interior_speedup
-    work = sum(
-        max(stage.bytes / within, stage.operations / (rate * (faster if stage.decided else 1)))
-        for stage in stages
-    )
-    if pipelined and not fits:
-        work = max(work, 2 * memory / costs.memory_bandwidth)
-    tiles = sum(max(min(workers, stage.items), 1) for stage in stages)
-    waits = tiles * costs.instruction_seconds
-    return Estimate(sequence, costs.start_launches * costs.launch_seconds + work + waits)
+    bandwidth = costs.cache_bandwidth * costs.access_efficiency / workers
+    seconds = work.accessed / bandwidth + work.functions * costs.function_seconds
+    return seconds / max(min(parts, workers), 1)
+
+
+def _streamed(stage: StageWork, work: ListWork, target: Target) -> float:
+    """Seconds in which memory gives and takes what a stage touches of its arrays, if the caches do
+    not keep them."""
+    kept = work.nbytes <= target.kept_bytes
+    return 0.0 if kept else min(stage.nbytes, stage.whole.accessed) / target.costs.memory_bandwidth

@@ -2,41 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
-from math import prod
+from collections.abc import Sequence
 
 from fusionq.analysis.dependence import PairScope
 from fusionq.analysis.item_space import global_range, largest
 from fusionq.analysis.questions import Questions
 from fusionq.analysis.stage_relations import stage_items, tile_context
 from fusionq.analysis.stage_waits import StageRelations
-from fusionq.analysis.submission import ArrayArgument, ScalarArgument, Submission
+from fusionq.analysis.submission import Submission
 from fusionq.base.steps import Steps
-from fusionq.base.target import Target
-from fusionq.codegen.interior import parted
-from fusionq.ir.nodes import ArrayParam, Kernel, Param, Persistent
+from fusionq.ir.nodes import Kernel, Param, Persistent
 from fusionq.ir.types import INT64
 from fusionq.ir.walk import has_barrier
 from fusionq.megakernel.bounds import tile_bounds
-from fusionq.megakernel.evaluate import evaluate
 from fusionq.megakernel.proof import check_plan
-from fusionq.megakernel.schedule import is_pipelined
-from fusionq.megakernel.tiles import extents_of
 from fusionq.passes.fuse import FusedKernel
 from fusionq.passes.labels import label
 from fusionq.passes.persist import StageParts, StageWait, persist
 from fusionq.passes.sources import (
-    ArgumentSource,
-    ExtentSource,
     ParamSource,
-    QueueSource,
     RangeSource,
 )
 from fusionq.passes.symbol_sources import of_members, sources_of_symbols
-from fusionq.planning.cost import Estimate, StageWork, estimate
+from fusionq.planning.list_work import Identity
 from fusionq.planning.plan import StagePlan
 from fusionq.planning.stages import Stage
-from fusionq.planning.work import Sizes, operations
 
 MOST_CODES = 16
 """Distinct stage codes in one persistent kernel: each is compiled."""
@@ -87,7 +77,7 @@ def persistent_stage(
         parts.append(_parts(submissions, stage, fused, waits))
         yield "analysis"
     name = f"megakernel{len(stages)}_" + _joined([f.kernel.name for f in kernels])
-    identity = _Identity(questions)
+    identity = Identity(questions)
     fused = persist(parts, name, identity)
     yield "passes"
     body = fused.kernel.body[0]
@@ -111,65 +101,6 @@ def persistent_stage(
 
 def _too_many(codes: int) -> str:
     return f"the stages have {codes} different kernels; {MOST_CODES} are the limit"
-
-
-def estimate_of(questions: Questions, plan: StagePlan, target: Target) -> Estimate:
-    """What the model says of a persistent kernel, against a launch for each of its stages."""
-    body = plan.kernel.body[0]
-    assert isinstance(body, Persistent)
-    identity = _Identity(questions)
-    arrays: dict[str, tuple[Hashable, ArrayArgument]] = {}
-    integers: dict[str, int] = {}
-    for param, source in zip(plan.kernel.params, plan.sources, strict=True):
-        if isinstance(source, QueueSource):
-            continue
-        if isinstance(param, ArrayParam):
-            assert isinstance(source, ArgumentSource)
-            argument = questions.submissions[source.submission].arguments[source.argument]
-            assert isinstance(argument, ArrayArgument)
-            arrays[param.name] = identity(source), argument
-        elif param.type.is_integer:
-            integers[param.name] = _value(questions.submissions, source)
-    decided = [parted(code)[1] is not None for code in body.codes]
-    known: dict[Hashable, StageWork] = {}
-    work: list[StageWork] = []
-    params: list[dict[str, int]] = []
-    memory: dict[Hashable, int] = {}
-    for stage in body.stages:
-        code = body.codes[stage.code]
-        names = dict(zip((p.name for p in code.kernel.params), stage.arguments, strict=True))
-        values = {own: integers[name] for own, name in names.items() if name in integers}
-        touched = {own: arrays[name] for own, name in names.items() if name in arrays}
-        own_memory = {view: prod(a.shape) * a.dtype.nbytes for view, a in touched.values()}
-        memory |= own_memory
-        params.append(values)
-        key = stage.code, *values.values(), *(a.shape for _, a in touched.values()), *own_memory
-        if key not in known:
-            items = prod(evaluate(e, values) for e in code.extents)
-            shapes = {(own, d): n for own, (_, a) in touched.items() for d, n in enumerate(a.shape)}
-            each = operations(code.kernel, Sizes(values, shapes))
-            known[key] = StageWork(
-                items, sum(own_memory.values()), items * each, decided[stage.code]
-            )
-        work.append(known[key])
-    pipelined = is_pipelined(body, extents_of(body, params), params)
-    return estimate(work, sum(memory.values()), pipelined, target)
-
-
-def _value(submissions: Sequence[Submission], source: ParamSource) -> int:
-    match source:
-        case RangeSource(s, dim):
-            return global_range(submissions[s])[dim]
-        case ExtentSource(s, k, dim):
-            argument = submissions[s].arguments[k]
-            assert isinstance(argument, ArrayArgument)
-            return argument.shape[dim]
-        case ArgumentSource(s, k):
-            scalar = submissions[s].arguments[k]
-            assert isinstance(scalar, ScalarArgument)
-            return int(scalar.value)
-        case _:
-            return 0
 
 
 def _joined(names: Sequence[str]) -> str:
@@ -208,23 +139,3 @@ def _parts(
     )
     names = ", ".join(label(s, submissions[s].ir.name) for s in stage.members)
     return StageParts(fused, names, extents, tuple(waits), stage.space.local_range)
-
-
-class _Identity:
-    """Equal for sources that have one value in every list that the plan serves."""
-
-    def __init__(self, questions: Questions) -> None:
-        self._questions = questions
-
-    def __call__(self, source: ParamSource) -> Hashable:
-        match source:
-            case RangeSource() | ExtentSource():
-                return "size", _value(self._questions.submissions, source)
-            case ArgumentSource(s, k):
-                argument = self._questions.submissions[s].arguments[k]
-                if isinstance(argument, ScalarArgument):
-                    return "scalar", s, k
-                place = self._questions.place[s, k]
-                return "view", place.group, place.view
-            case _:
-                return source

@@ -32,8 +32,9 @@ from fusionq.base.options import FusionOptions
 from fusionq.base.phases import add_seconds
 from fusionq.base.steps import Steps
 from fusionq.base.target import Target
-from fusionq.planning.cost import FEWEST_STAGES
-from fusionq.planning.persistent import estimate_of, persistent_stage, segments, unfit
+from fusionq.planning.cost import FEWEST_STAGES, estimate
+from fusionq.planning.list_work import list_work
+from fusionq.planning.persistent import persistent_stage, segments, unfit
 from fusionq.planning.plan import Dependence, Plan, PromotionDecision, StagePlan
 from fusionq.planning.promotion import Promotions, check_flags, promotions
 from fusionq.planning.specialise import (
@@ -161,8 +162,11 @@ def _plan_steps(
         else:
             profitable = True
             if measured is not None:
+                launches = [stage.members for stage in stages]
                 estimates = [
-                    estimate_of(questions, plan, measured()) for plan in made[2] if plan.inner
+                    estimate(list_work(questions, plan, launches, target), measured())
+                    for plan in made[2]
+                    if plan.inner
                 ]
                 profitable = any(e.prefers_persistent for e in estimates)
                 choice = "; ".join(map(str, estimates))

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from fusionq.analysis.item_space import global_range
 from fusionq.analysis.submission import ArrayArgument, ScalarArgument, Submission
+from fusionq.ir.functions import FLOAT_FUNCTIONS
 from fusionq.ir.nodes import (
+    ArrayParam,
     Assign,
+    Atomic,
     Binary,
     Call,
     Const,
@@ -18,8 +21,10 @@ from fusionq.ir.nodes import (
     For,
     ItemQuery,
     Kernel,
+    Load,
     Param,
     Stmt,
+    Store,
     Var,
     While,
 )
@@ -33,6 +38,12 @@ from fusionq.ir.walk import (
 
 UNKNOWN_TRIPS = 32.0
 """Of a loop of which nothing is known."""
+
+DIVISION = 0.3
+"""Of what a mathematical function takes, a division or a square root."""
+
+_CHEAP = frozenset({"floor", "ceil", "trunc", "rint", "copysign"})
+"""Of ``FLOAT_FUNCTIONS``, those that are single instructions."""
 
 
 @dataclass(frozen=True)
@@ -68,22 +79,66 @@ def work_of(submission: Submission) -> float:
 def operations(kernel: Kernel, sizes: Sizes) -> float:
     """Scalar operations of one work-item, the first: every expression once, those in loops as
     often as the loops run; ``UNKNOWN_TRIPS`` times where ``sizes`` do not tell."""
-    return _Counting(kernel, sizes).body(kernel.body)
+    return _Counting(kernel, sizes, lambda stmt: sum(1 for _ in _expressions(stmt))).total
+
+
+def accessed_bytes(kernel: Kernel, sizes: Sizes) -> float:
+    """The bytes that one work-item, the first, loads and stores, counted like ``operations``."""
+    params = [param for param in kernel.params if isinstance(param, ArrayParam)]
+    dtypes = {param.name: param.dtype for param in params}
+    dtypes |= {array.name: array.dtype for array in kernel.arrays}
+
+    def accessed(stmt: Stmt) -> float:
+        loads = sum(e.type.nbytes for e in _expressions(stmt) if isinstance(e, Load))
+        if isinstance(stmt, (Store, Atomic)):
+            loads += dtypes[stmt.array].nbytes
+        return loads
+
+    return _Counting(kernel, sizes, accessed).total
+
+
+def functions(kernel: Kernel, sizes: Sizes) -> float:
+    """The mathematical functions that one work-item, the first, evaluates, counted like
+    ``operations``; divisions and square roots as ``DIVISION`` of one."""
+    return _Counting(
+        kernel, sizes, lambda stmt: sum(_weight(e) for e in _expressions(stmt))
+    ).total
+
+
+def _weight(expr: Expr) -> float:
+    match expr:
+        case Call(function="sqrt") | Binary(op="truediv" | "floordiv" | "mod"):
+            return DIVISION
+        case Binary(op="pow"):
+            return 1.0
+        case Call(function=function) if function in FLOAT_FUNCTIONS and function not in _CHEAP:
+            return 1.0
+    return 0.0
+
+
+def _expressions(stmt: Stmt) -> Iterator[Expr]:
+    """What a statement itself evaluates, without those inside it."""
+    for expr in statement_expressions(stmt):
+        yield from subexpressions(expr)
 
 
 class _Counting:
-    def __init__(self, kernel: Kernel, sizes: Sizes) -> None:
+    """``total``: the sum of ``count`` over what a work-item does."""
+
+    def __init__(self, kernel: Kernel, sizes: Sizes, count: Callable[[Stmt], float]) -> None:
         self.sizes = sizes
+        self.count = count
         every = list(statements(kernel.body))
         times = Counter(assigned_variable(s) for s in every)
         self.variables = {
             s.name: s.value for s in every if isinstance(s, Assign) and times[s.name] == 1
         }
+        self.total = self.body(kernel.body)
 
     def body(self, body: Sequence[Stmt]) -> float:
         total = 0.0
         for stmt in body:
-            total += sum(1 for e in statement_expressions(stmt) for _ in subexpressions(e))
+            total += self.count(stmt)
             trips = 1.0
             if isinstance(stmt, For):
                 start, stop, step = (self.value(e) for e in (stmt.start, stmt.stop, stmt.step))

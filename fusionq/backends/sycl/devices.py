@@ -96,12 +96,20 @@ def device_info(device: Any) -> DeviceInfo:
     )
 
 
+_MOST_LANES = 16
+"""Of a sub-group.  A CPU offers 4 to 64: with 8 lanes persistent kernels took up to 1.2 times as
+long, with 32 up to 1.4 times, also where code for AVX2 was generated."""
+
+
 def device_target(device: Any) -> Target:
     """A ``dpctl.SyclDevice`` as the compiler sees it."""
     info = device_info(device)
+    lanes = max((size for size in device.sub_group_sizes if size <= _MOST_LANES), default=0)
     return target_of(
         info,
-        vector_width=device.native_vector_width_float,
+        sub_group_size=lanes,
+        worker_size=lanes,
+        vector_width=max(device.native_vector_width_float, lanes),
         cache_line_bytes=device.global_mem_cache_line_size,
         **cache_sizes(device.is_cpu, device.global_mem_cache_size),
     )

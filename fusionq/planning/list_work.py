@@ -1,0 +1,142 @@
+"""What the stages of a persistent kernel have to do, as the cost model sees it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Hashable, Sequence
+from dataclasses import replace
+from math import prod
+
+from fusionq.analysis.item_space import global_range
+from fusionq.analysis.questions import Questions
+from fusionq.analysis.submission import ArrayArgument, ScalarArgument, Submission
+from fusionq.base.target import Target
+from fusionq.codegen.interior import parted
+from fusionq.ir.nodes import ArrayParam, Kernel, Persistent
+from fusionq.megakernel.evaluate import evaluate
+from fusionq.megakernel.schedule import is_pipelined, tiling_of
+from fusionq.megakernel.tiles import extents_of, tiled
+from fusionq.passes.sources import (
+    ArgumentSource,
+    ExtentSource,
+    ParamSource,
+    QueueSource,
+    RangeSource,
+)
+from fusionq.planning.cost import ListWork, StageWork, Work
+from fusionq.planning.plan import StagePlan
+from fusionq.planning.work import Sizes, accessed_bytes, functions
+
+
+def list_work(
+    questions: Questions,
+    plan: StagePlan,
+    launches: Sequence[Collection[int]],
+    target: Target,
+) -> ListWork:
+    """The work of a persistent kernel, with the tiles that it gets for its present sizes;
+    ``launches``: the submissions of each that would do the list without it."""
+    body = plan.kernel.body[0]
+    assert isinstance(body, Persistent)
+    arrays, integers = _arguments(questions, plan)
+    interiors = [parted(code)[1] for code in body.codes]
+    known: dict[Hashable, tuple[int, Work, Work | None]] = {}
+    found: list[tuple[int, Work, Work | None]] = []
+    params: list[dict[str, int]] = []
+    memory: dict[Hashable, int] = {}
+    for stage in body.stages:
+        kernel = body.codes[stage.code].kernel
+        names = dict(zip((p.name for p in kernel.params), stage.arguments, strict=True))
+        values = {own: integers[name] for own, name in names.items() if name in integers}
+        touched = {own: arrays[name] for own, name in names.items() if name in arrays}
+        own_memory = {view: prod(a.shape) * a.dtype.nbytes for view, a in touched.values()}
+        memory |= own_memory
+        params.append(values)
+        key = stage.code, *values.values(), *(a.shape for _, a in touched.values()), *own_memory
+        if key not in known:
+            shapes = {(own, d): n for own, (_, a) in touched.items() for d, n in enumerate(a.shape)}
+            sizes = Sizes(values, shapes)
+            interior = interiors[stage.code]
+            items = prod(evaluate(e, values) for e in body.codes[stage.code].extents)
+            inside = None
+            if interior is not None:
+                inside = _work(replace(kernel, body=interior.body), sizes, items)
+            known[key] = sum(own_memory.values()), _work(kernel, sizes, items), inside
+        found.append(known[key])
+    extents = extents_of(body, params)
+    pipelined = is_pipelined(body, extents, params)
+    whole = sum(memory.values())
+    tiling = tiling_of(body, extents, whole, pipelined, target)
+    stages = tuple(
+        StageWork(
+            next(k for k, launch in enumerate(launches) if members[0] in launch),
+            prod(extent),
+            *each,
+            tiled(extent, tile).tiles,
+        )
+        for members, extent, tile, each in zip(
+            plan.inner, extents, tiling.tiles, found, strict=True
+        )
+    )
+    return ListWork(stages, whole, pipelined, tiling.block, tiling.assignment == "turns")
+
+
+def _work(kernel: Kernel, sizes: Sizes, items: int) -> Work:
+    """What so many work-items do."""
+    return Work(items * accessed_bytes(kernel, sizes), items * functions(kernel, sizes))
+
+
+def _arguments(
+    questions: Questions, plan: StagePlan
+) -> tuple[dict[str, tuple[Hashable, ArrayArgument]], dict[str, int]]:
+    """The arrays, each with what is equal for equal views, and the integers that the parameters of
+    a persistent kernel have."""
+    identity = Identity(questions)
+    arrays: dict[str, tuple[Hashable, ArrayArgument]] = {}
+    integers: dict[str, int] = {}
+    for param, source in zip(plan.kernel.params, plan.sources, strict=True):
+        if isinstance(source, QueueSource):
+            continue
+        if isinstance(param, ArrayParam):
+            assert isinstance(source, ArgumentSource)
+            argument = questions.submissions[source.submission].arguments[source.argument]
+            assert isinstance(argument, ArrayArgument)
+            arrays[param.name] = identity(source), argument
+        elif param.type.is_integer:
+            integers[param.name] = _value(questions.submissions, source)
+    return arrays, integers
+
+
+def _value(submissions: Sequence[Submission], source: ParamSource) -> int:
+    match source:
+        case RangeSource(s, dim):
+            return global_range(submissions[s])[dim]
+        case ExtentSource(s, k, dim):
+            argument = submissions[s].arguments[k]
+            assert isinstance(argument, ArrayArgument)
+            return argument.shape[dim]
+        case ArgumentSource(s, k):
+            scalar = submissions[s].arguments[k]
+            assert isinstance(scalar, ScalarArgument)
+            return int(scalar.value)
+        case _:
+            return 0
+
+
+class Identity:
+    """Equal for sources that have one value in every list that the plan serves."""
+
+    def __init__(self, questions: Questions) -> None:
+        self._questions = questions
+
+    def __call__(self, source: ParamSource) -> Hashable:
+        match source:
+            case RangeSource() | ExtentSource():
+                return "size", _value(self._questions.submissions, source)
+            case ArgumentSource(s, k):
+                argument = self._questions.submissions[s].arguments[k]
+                if isinstance(argument, ScalarArgument):
+                    return "scalar", s, k
+                place = self._questions.place[s, k]
+                return "view", place.group, place.view
+            case _:
+                return source

@@ -1,0 +1,179 @@
+"""The cost model: what it counts, and which way each of its terms points."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import fusionq as fq
+from fusionq.analysis.questions import Questions
+from fusionq.analysis.submission import Submission
+from fusionq.base.options import FusionOptions
+from fusionq.base.target import Target
+from fusionq.ir.nodes import ArrayParam, Persistent
+from fusionq.megakernel.schedule import make_schedule
+from fusionq.planning.cost import Estimate, ListWork, StageWork, Work, estimate
+from fusionq.planning.list_work import list_work
+from fusionq.planning.planner import make_plan
+from fusionq.planning.work import DIVISION, accessed_bytes, functions, sizes_of
+from tests.unit.lists import submission, submissions
+from tests.unit.targets import TWO_CORES
+
+
+@fq.kernel
+def blur(item: fq.Item, a: Any, b: Any) -> None:
+    i = item.get_id(0)
+    if i > 0 and i < a.shape[0] - 1:
+        b[i] = (a[i - 1] + a[i] + a[i + 1]) * 0.25
+    else:
+        b[i] = a[i]
+
+
+@fq.kernel
+def row_sums(item: fq.Item, a: Any, out: Any) -> None:
+    i = item.get_id(0)
+    total = np.float32(0)
+    for k in range(a.shape[1]):
+        total += np.exp(a[i, k]) / np.float32(3)
+    out[i] = np.sqrt(total)
+
+
+def steps(n: int, number: int) -> tuple[Submission, ...]:
+    a, b = np.zeros(n, np.float32), np.zeros(n, np.float32)
+    return submissions(*((blur, n, *((a, b) if k % 2 == 0 else (b, a))) for k in range(number)))
+
+
+def work_of(listed: tuple[Submission, ...], target: Target) -> tuple[ListWork, int]:
+    """What the model sees of a list, and the instructions of the schedule that it gets."""
+    plan = make_plan(listed, FusionOptions(strategy="megakernel"), target)
+    (stage,) = plan.stages
+    found = list_work(Questions(listed), stage, [(k,) for k in range(len(listed))], target)
+    body = stage.kernel.body[0]
+    assert isinstance(body, Persistent)
+    n = listed[0].range[0]  # type: ignore[index]  # a plain range
+    assert isinstance(n, int)
+    params = [
+        {p.name: n for p in body.codes[use.code].kernel.params if not isinstance(p, ArrayParam)}
+        for use in body.stages
+    ]
+    return found, len(make_schedule(body, params, 8 * n, target).stage)
+
+
+@pytest.mark.parametrize("n", [100, 5_000, 70_000, 300_000, 3_000_001])
+@pytest.mark.parametrize("workers", [2, 5])
+def test_the_tiles_are_those_of_the_schedule(n: int, workers: int) -> None:
+    work, instructions = work_of(steps(n, 6), replace(TWO_CORES, resident_workers=workers))
+    assert sum(stage.tiles for stage in work.stages) == instructions
+    assert len(work.stages) == 6
+    assert work.pipelined
+    assert work.nbytes == 8 * n
+
+
+def test_tiles_of_a_long_pipeline(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The benchmark's: 32 steps over 16.7 million points; and where that is too many."""
+    listed = steps(1 << 24, 32)
+    assert sum(s.tiles for s in work_of(listed, TWO_CORES)[0].stages) == 131_072
+    monkeypatch.setattr("fusionq.megakernel.schedule.MOST_INSTRUCTIONS", 100_000)
+    assert sum(s.tiles for s in work_of(listed, TWO_CORES)[0].stages) == 65_536
+
+
+def test_what_a_stage_does() -> None:
+    n = 1000
+    stage = work_of(steps(n, 3), TWO_CORES)[0].stages[0]
+    # Both sides of the condition count: it is not known how many work-items go where.
+    assert stage.whole == Work(n * 4 * (4 + 2), 0)
+    assert stage.inside == Work(n * 4 * (3 + 1), 0)
+    assert (stage.items, stage.nbytes) == (n, 8 * n)
+
+
+def test_loops_count_as_often_as_they_run() -> None:
+    one = submission(row_sums, 3, np.zeros((3, 50), np.float32), np.zeros(3, np.float32))
+    assert accessed_bytes(one.ir, sizes_of(one)) == 4 * (50 + 1)
+    assert functions(one.ir, sizes_of(one)) == pytest.approx(50 * (1 + DIVISION) + DIVISION)
+
+
+WORK = Work(1 << 20, 0.0)
+STAGE = StageWork(0, 1 << 16, 1 << 19, WORK, None, 8)
+EACH = tuple(replace(STAGE, launch=k) for k in range(8))
+IN_CACHE = ListWork(EACH, 1 << 19, True, 1, False)
+LARGE = replace(STAGE, nbytes=1 << 28, whole=Work(1 << 29, 0.0))
+BEYOND = ListWork(tuple(replace(LARGE, launch=k) for k in range(8)), 1 << 28, True, 4, False)
+
+
+def of(work: ListWork, **costs: float) -> Estimate:
+    target = replace(TWO_CORES, costs=replace(TWO_CORES.costs, **costs))
+    return estimate(work, target)
+
+
+def changed(work: ListWork, **what: Any) -> ListWork:
+    return replace(work, stages=tuple(replace(stage, **what) for stage in work.stages))
+
+
+@pytest.mark.parametrize("work", [IN_CACHE, BEYOND])
+def test_what_makes_the_persistent_kernel_slower(work: ListWork) -> None:
+    base = of(work)
+    for slower in (
+        of(changed(work, tiles=80)),
+        of(work, instruction_seconds=1e-3),
+        of(work, start_launches=100),
+        of(changed(work, tiles=1), access_efficiency=1e-3),
+    ):
+        assert slower.persistent > base.persistent
+    assert of(changed(work, tiles=80)).sequence == base.sequence
+
+
+@pytest.mark.parametrize("work", [IN_CACHE, BEYOND])
+def test_what_makes_the_launches_slower(work: ListWork) -> None:
+    base = of(work)
+    assert of(work, launch_seconds=1).sequence > base.sequence
+    joined = replace(work, stages=tuple(replace(s, launch=s.launch // 2) for s in work.stages))
+    half = of(work, launch_seconds=1).sequence / 2
+    assert of(joined, launch_seconds=1).sequence == pytest.approx(half)
+    apart = of(work, launch_seconds=0).sequence
+    assert of(joined, launch_seconds=0).sequence == pytest.approx(apart)
+    one_wide = replace(joined.stages[0], items=1)
+    beside = replace(joined, stages=(one_wide, *joined.stages[1:]))  # has the other's work-groups
+    assert of(beside, launch_seconds=0).sequence == pytest.approx(apart)
+    much = Work(float(1 << 32), 0.0)
+    few, many = changed(work, items=1, whole=much), changed(work, whole=much)
+    assert of(few).sequence > of(many).sequence  # one work-group has one compute unit
+
+
+def test_what_makes_tiles_faster() -> None:
+    heavy = changed(IN_CACHE, whole=Work(float(1 << 30), 0.0))
+    inside = changed(heavy, inside=Work(float(1 << 30), 0.0))
+    assert of(inside).persistent < of(heavy).persistent
+    assert of(inside).sequence == of(heavy).sequence
+    less = changed(heavy, inside=Work(float(1 << 29), 0.0))
+    assert of(less).persistent < of(inside).persistent
+    assert of(replace(heavy, affinity=True)).persistent < of(heavy).persistent
+    functions_too = changed(heavy, whole=Work(float(1 << 30), float(1 << 30)))
+    assert of(functions_too).persistent > of(heavy).persistent
+    assert of(functions_too).sequence > of(heavy).sequence
+
+
+def test_pipelines_read_the_memory_once_for_a_block() -> None:
+    slow = {"memory_bandwidth": 1e9}
+    assert of(BEYOND, **slow).persistent < of(BEYOND, **slow).sequence / 3
+    whole = of(replace(BEYOND, block=8), **slow)
+    assert whole.persistent < of(BEYOND, **slow).persistent
+    apart = of(replace(BEYOND, pipelined=False), **slow)
+    assert apart.persistent > of(BEYOND, **slow).persistent
+    within = of(replace(BEYOND, nbytes=TWO_CORES.kept_bytes), **slow)
+    assert within.persistent < of(BEYOND, **slow).persistent
+
+
+def test_a_margin_is_asked_for() -> None:
+    assert Estimate(1.3, 1.0).prefers_persistent
+    assert not Estimate(1.2, 1.0).prefers_persistent
+    assert "1.30x" in str(Estimate(1.3, 1.0))
+
+
+def test_memory_gives_no_more_than_is_accessed() -> None:
+    """A launch that touches a row of an array does not read all of it."""
+    row = changed(BEYOND, whole=Work(1 << 16, 0.0))
+    slow = {"memory_bandwidth": 1e9, "launch_seconds": 1e-9}
+    assert of(row, **slow).sequence < of(BEYOND, **slow).sequence / 2

@@ -1,0 +1,199 @@
+"""The target: what the device says, what is measured, and where the rest comes from."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from dataclasses import fields, replace
+from pathlib import Path
+
+import pytest
+
+import fusionq as fq
+from fusionq.backends.base import Backend
+from fusionq.backends.registry import backend_for
+from fusionq.backends.sycl.caches import cache_sizes, last_level_bytes
+from fusionq.base import version
+from fusionq.base.assumptions import ASSUMED
+from fusionq.base.target import Costs, Target, target_of
+from fusionq.cache.disk import disk_store
+from fusionq.cache.keys import code_version
+from fusionq.execution import cost_measurement, device_costs
+from fusionq.execution.device_costs import measured_target
+from tests.unit.targets import REFERENCE, TWO_CORES, device
+
+ROOT = Path(__file__).parents[2]
+MEASURED = {
+    "launch_seconds", "instruction_seconds", "stage_seconds", "memory_bandwidth",
+    "cache_bandwidth",
+}  # fmt: skip
+
+
+def test_every_field_is_asked_or_has_a_source() -> None:
+    names = {f.name for kind in (Target, Costs) for f in fields(kind)}
+    given = {"device", "resident_workers", "costs", "asked", "measured"}
+    assert names == given | ASSUMED.keys()
+    assert all(a.source and a.cpu > 0 and a.gpu > 0 for a in ASSUMED.values())
+    assert {name for name, a in ASSUMED.items() if a.known == "measured"} == MEASURED
+
+
+def test_the_table_in_the_docs_is_the_one_in_the_code() -> None:
+    script = ROOT / "docs" / "make_target.py"
+    done = subprocess.run(
+        [sys.executable, str(script), "--check"], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(
+    ("kind", "column"), [("cpu", "cpu"), ("gpu", "gpu"), ("accelerator", "gpu")]
+)
+def test_what_the_device_does_not_say_is_assumed(kind: str, column: str) -> None:
+    target = target_of(device(kind, compute_units=7), vector_width=4, cache_bytes=0)
+    assert (target.vector_width, target.resident_workers) == (4, 7)
+    assert target.asked == {"vector_width", "resident_workers"}
+    assert target.cache_bytes == getattr(ASSUMED["cache_bytes"], column)
+    assert target.costs.launch_seconds == getattr(ASSUMED["launch_seconds"], column)
+    assert not target.costs.measured
+    assert target.worker_size % target.sub_group_size == 0
+
+
+def test_occupancy_may_give_other_workers_than_compute_units() -> None:
+    target = target_of(device("gpu", compute_units=132), resident_workers=1056, worker_size=256)
+    assert (target.resident_workers, target.worker_size) == (1056, 256)
+
+
+def test_costs_are_no_part_of_what_a_target_is() -> None:
+    other = replace(TWO_CORES, costs=replace(TWO_CORES.costs, launch_seconds=1.0))
+    assert other == TWO_CORES
+    assert hash(other) == hash(TWO_CORES)
+    assert target_of(device(compute_units=3)) != TWO_CORES
+    assert replace(TWO_CORES, small_stage=1) != TWO_CORES
+
+
+def test_a_device_answers() -> None:
+    try:
+        backend = backend_for(None)
+    except fq.DeviceError as error:
+        pytest.skip(f"no SYCL device: {error}")
+    target = backend.target
+    assert target.device == backend.info
+    assert {"vector_width", "cache_line_bytes"} <= target.asked
+    assert target.cache_bytes >= target.worker_cache_bytes >= target.cache_line_bytes >= 16
+
+
+# ------------------------------------------------------------------------------- caches
+def cache(folder: Path, number: int, level: str, kind: str, size: str) -> None:
+    own = folder / f"index{number}"
+    own.mkdir()
+    for name, text in (("level", level), ("type", kind), ("size", size)):
+        (own / name).write_text(f"{text}\n")
+
+
+def test_the_last_level_is_the_one_that_is_shared(tmp_path: Path) -> None:
+    cache(tmp_path, 0, "1", "Data", "48K")
+    cache(tmp_path, 1, "1", "Instruction", "64M")
+    cache(tmp_path, 2, "2", "Unified", "1024K")
+    assert last_level_bytes(tmp_path) == 1 << 20
+    cache(tmp_path, 3, "3", "Unified", "32M")
+    assert last_level_bytes(tmp_path) == 32 << 20
+
+
+@pytest.mark.parametrize(("level", "size"), [("3", "much"), ("last", "1M"), ("3", "")])
+def test_what_linux_writes_otherwise_is_not_taken(tmp_path: Path, level: str, size: str) -> None:
+    assert last_level_bytes(tmp_path / "nowhere") == 0
+    cache(tmp_path, 0, level, "Unified", size)
+    assert last_level_bytes(tmp_path) == 0
+
+
+def test_a_gpu_says_the_cache_of_all() -> None:
+    assert cache_sizes(False, 50 << 20) == {"cache_bytes": 50 << 20}
+    assert cache_sizes(True, 1 << 20)["worker_cache_bytes"] == 1 << 20
+
+
+# -------------------------------------------------------------------------------- costs
+class Clocked:
+    """A backend as far as costs go."""
+
+    def __init__(self, target: Target, asynchronous: bool = True) -> None:
+        self.target = target
+        self.abilities = type("", (), {"asynchronous": asynchronous})
+
+
+@pytest.fixture
+def measurements(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[Target]:
+    """The targets that were measured: the first with 1 second a launch, the next with 2, …"""
+    done: list[Target] = []
+
+    def measure(backend: Backend) -> tuple[Costs, bool]:
+        done.append(backend.target)
+        found = replace(backend.target.costs, launch_seconds=float(len(done)), measured=True)
+        return found, backend.target.device.name != "busy"
+
+    monkeypatch.setattr(cost_measurement, "measure", measure)
+    monkeypatch.setattr(device_costs, "_known", {})
+    monkeypatch.setenv("FUSIONQ_CACHE_DIR", str(tmp_path))
+    return done
+
+
+def seconds(target: Target, again: bool = True) -> float:
+    """What a launch costs on ``target``, for a new process if ``again``."""
+    if again:
+        device_costs._known.clear()
+    found = measured_target(Clocked(target))  # type: ignore[arg-type]  # all it takes
+    assert found == target
+    assert found.costs.measured
+    return found.costs.launch_seconds
+
+
+def test_costs_are_measured_once(measurements: list[Target]) -> None:
+    assert disk_store() is not None
+    assert [seconds(TWO_CORES, again=k > 1) for k in range(4)] == [1.0] * 4
+    assert len(measurements) == 1
+
+
+def test_what_the_kept_costs_depend_on(
+    measurements: list[Target], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert seconds(TWO_CORES) == 1.0
+    three = replace(TWO_CORES, device=replace(TWO_CORES.device, compute_units=3))
+    assert seconds(three) == 2.0
+    assert seconds(replace(TWO_CORES, largest_plain_group=512)) == 3.0
+    assert seconds(TWO_CORES) == 1.0
+    code_version.cache_clear()
+    monkeypatch.setattr(version, "__version__", "99.0")
+    assert seconds(TWO_CORES) == 4.0
+    code_version.cache_clear()
+
+
+def test_a_busy_machine_s_costs_are_not_kept(measurements: list[Target]) -> None:
+    busy = replace(TWO_CORES, device=replace(TWO_CORES.device, name="busy"))
+    assert [seconds(busy), seconds(busy, again=False), seconds(busy)] == [1.0, 1.0, 2.0]
+
+
+@pytest.mark.parametrize("contents", [b"", b"{}", b'["Costs", "no", 1]', b"\xff", b"[]"])
+def test_damaged_costs_are_measured_again(measurements: list[Target], contents: bytes) -> None:
+    assert seconds(TWO_CORES) == 1.0
+    store = disk_store()
+    assert store is not None
+    store.put(device_costs._entry(TWO_CORES), "costs", contents)
+    assert seconds(TWO_CORES) == 2.0
+
+
+def test_the_interpreter_s_costs_are_assumed(measurements: list[Target]) -> None:
+    found = measured_target(Clocked(REFERENCE, asynchronous=False))  # type: ignore[arg-type]
+    assert found is REFERENCE
+    assert measurements == []
+
+
+def test_a_device_is_measured() -> None:
+    try:
+        backend = backend_for(None)
+    except fq.DeviceError as error:
+        pytest.skip(f"no SYCL device: {error}")
+    costs, _ = cost_measurement.measure(backend)
+    assert costs.measured
+    assert 1e-8 < costs.launch_seconds < 1
+    assert 0 < costs.instruction_seconds <= costs.stage_seconds
+    assert 1e6 < costs.memory_bandwidth <= costs.cache_bandwidth < 1e15
+    assert costs.interior_speedup == backend.target.costs.interior_speedup
