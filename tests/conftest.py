@@ -123,6 +123,14 @@ def _own_disk_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         yield
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _as_long_as_planning_takes() -> Iterator[None]:
+    """What becomes of a list depends on no machine's speed, nor in child processes."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("FUSIONQ_PLANNING_SECONDS", "inf")
+        yield
+
+
 @pytest.fixture
 def golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
     """``golden(name, text)``: the text must be that of ``tests/golden/name``."""

@@ -10,6 +10,7 @@ from fusionq.base.errors import ArgumentError
 from fusionq.base.units import parse_quantity
 
 DEFAULT_CACHE_BYTES = 256 << 20
+DEFAULT_PLANNING_SECONDS = 1.0
 _OFF = ("off", "0", "no", "false")
 
 
@@ -25,6 +26,26 @@ def check_accesses_always() -> bool:
     """``FUSIONQ_CHECK``: whether every access of every kernel is tested on the device (see
     ``fusion(check=True)``).  Read whenever launches are prepared."""
     return os.environ.get("FUSIONQ_CHECK", "").strip().lower() not in ("", *_OFF)
+
+
+def planning_seconds() -> float:
+    """``FUSIONQ_PLANNING_SECONDS``: the seconds of processor time that planning may keep a new list
+    from its first result, beside what the list itself takes; 1 by default, ``inf`` for as long as
+    it takes.  Read whenever a list is planned.
+
+    ArgumentError where it is no number of seconds.
+    """
+    text = os.environ.get("FUSIONQ_PLANNING_SECONDS", "").strip()
+    try:
+        seconds = float(text or DEFAULT_PLANNING_SECONDS)
+        if not seconds >= 0:
+            raise ValueError(text)
+    except ValueError:
+        raise ArgumentError(
+            f"FUSIONQ_PLANNING_SECONDS={text!r} is no number of seconds; write such as 0.5, 10 or "
+            "inf"
+        ) from None
+    return seconds
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,9 +15,10 @@ from fusionq.base.errors import DeviceError, FusionRefused
 from fusionq.base.options import UNFUSED, FusionOptions
 from fusionq.base.phases import add_seconds, timed
 from fusionq.base.recursion import room_for_recursion
-from fusionq.base.target import FloatMode
+from fusionq.base.target import FloatMode, Target
 from fusionq.cache.entries import keep_plans, keep_program, kept_plans, kept_program
 from fusionq.cache.plan_cache import PLANS, BuiltPlan
+from fusionq.execution.planning_time import UNFINISHED, PlanningStopped, seconds_allowed
 from fusionq.ir.nodes import Kernel
 from fusionq.planning.plan import Plan
 from fusionq.planning.structure import structure_key
@@ -38,7 +39,8 @@ def built_plan(
     ``timings``.
 
     A list whose kernels cannot be built runs unfused; DeviceError if that cannot be built either,
-    or not ``may_fall_back``.
+    or not ``may_fall_back``.  PlanningStopped, or FusionRefused if ``options.require``, where
+    planning takes longer than the list may wait for it; a list to be tuned waits for all of it.
     """
     key = plans_key(backend, submissions, options)
     known = [built.plan for built in PLANS.plans(key)]
@@ -50,7 +52,9 @@ def built_plan(
     plan = next((plan for plan in kept if plan.validity.holds(submissions)), None)
     outcome: CacheOutcome = "miss" if plan is None else "disk"
     if plan is None:
-        plan = _new_plan(backend, submissions, options, timings, (*known, *kept))
+        bounded = may_fall_back and not options.tune and len(submissions) > 1
+        make = _planned_in_time if bounded else _new_plan
+        plan = make(backend, submissions, options, timings, (*known, *kept))
     if not plan.measured and any(other.measured for other in (*known, *kept)):
         # Nor may it be found where another one was measured to be the fastest.
         plan = replace(plan, validity=for_this_order(plan.validity, submissions))
@@ -134,6 +138,34 @@ def _new_plan(
     for phase, seconds in plan.timings.items():
         add_seconds(timings, phase, seconds)
     return plan
+
+
+def _planned_in_time(
+    backend: Backend,
+    submissions: tuple[Submission, ...],
+    options: FusionOptions,
+    timings: dict[str, float],
+    known: tuple[Plan, ...],
+) -> Plan:
+    """As ``_new_plan``; PlanningStopped or FusionRefused where it takes too long."""
+    with timed(timings, "import"):
+        from fusionq.execution.device_costs import measured_target
+        from fusionq.planning.planner import Planning
+
+    def start(known: tuple[Plan, ...]) -> Planning:
+        def measured() -> Target:
+            return measured_target(backend)
+
+        return Planning(submissions, options, backend.target, known, measured)
+
+    key = plans_key(backend, submissions, options)
+    seconds = seconds_allowed(submissions, backend.target.costs)
+    try:
+        return UNFINISHED.plan(key, submissions, known, start, seconds, timings)
+    except PlanningStopped as stopped:
+        if options.require:
+            raise FusionRefused(f"require=True, but {stopped}") from stopped
+        raise
 
 
 # ------------------------------------------------------------------------------ programs

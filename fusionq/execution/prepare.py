@@ -24,8 +24,9 @@ if TYPE_CHECKING:
 def prepare(backend: Backend, pending: SubmissionList, options: FusionOptions) -> PreparedRun:
     """Plan, build and prepare a list, as far as the caches do not have it.
 
-    Raises FusionRefused, PromotionConflict and ArgumentError from planning, DeviceError where a
-    kernel cannot be built or memory not be had or reached.
+    Raises FusionRefused, PromotionConflict and ArgumentError from planning, PlanningStopped where
+    that takes longer than the list may wait for it, DeviceError where a kernel cannot be built or
+    memory not be had or reached.
     """
     if options.check or check_accesses_always():
         from fusionq.execution.checked import CheckedRun

@@ -55,6 +55,10 @@ def fusion(
     kernel, line, work-item, index and extents.  ``FUSIONQ_CHECK=1`` does so for all that is
     submitted, outside fusion mode too.
 
+    A list that is not planned after a second of processor time (``FUSIONQ_PLANNING_SECONDS``) and
+    twice what it takes unfused runs unfused, with the reason in the report; the next list of its
+    kind, or ``replay``, goes on planning where that stopped.
+
     An exception in the block ends fusion mode, runs unfused what was submitted before it, and
     goes on.
     """

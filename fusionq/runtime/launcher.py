@@ -9,6 +9,7 @@ from typing import Protocol
 from fusionq.backends.base import Backend, DeviceEvent
 from fusionq.base.options import UNFUSED, FusionOptions
 from fusionq.base.phases import timed
+from fusionq.execution.planning_time import PlanningStopped
 from fusionq.memory.storage import Storage
 from fusionq.runtime.event import usable_dependences
 from fusionq.runtime.queue_cache import QueueCache
@@ -47,8 +48,9 @@ class Launcher:
             listener(self)
 
     def run_for(self, pending: SubmissionList, options: FusionOptions) -> PreparedRun:
-        """How the list runs.  Raises FusionRefused, PromotionConflict, ArgumentError, and
-        DeviceError where a kernel cannot be built or memory not be had."""
+        """How the list runs.  Raises FusionRefused, PromotionConflict, ArgumentError,
+        PlanningStopped where there is no plan in time, and DeviceError where a kernel cannot be
+        built or memory not be had."""
         cache = self.cache
         if cache.stale:
             cache.drop_stale()
@@ -98,18 +100,32 @@ class Launcher:
         def again() -> SubmissionList:
             return SubmissionList.of(ended.entries, call)
 
+        try:
+            run = self._run_again(ended, call, again)
+        except PlanningStopped:
+            depends = call.depends
+            for entry, own in again().calls():
+                own.depends = depends  # of the first; the others run after it
+                self.run_single(entry, own)
+                depends = ()
+            return
+        self._launch(run, run.used(call.memory), call.foreign, call.depends)
+
+    def _run_again(
+        self, ended: SubmissionList, call: CallArguments, again: Callable[[], SubmissionList]
+    ) -> PreparedRun:
         run = ended.run
         if run is not None and run.moves != Storage.moves and not run.is_in_place():
             run = ended.run = self._prepare(again(), ended.options)
         if self.profiler is not None or (run is not None and run.profiled):
             run = ended.run = self._run_of(again(), ended.options)
         elif run is None:
-            run = ended.run = self._prepare(again(), UNFUSED)
+            run = ended.run = self._prepare(again(), ended.options)
         elif call.values and not run.rebind(call.values, lambda: again().submissions()):
             run = self._prepare(again(), ended.options)
         if run.as_one is not None:
             run.will_be_repeated()
-        self._launch(run, run.used(call.memory), call.foreign, call.depends)
+        return run
 
     def _run_of(self, again: SubmissionList, options: FusionOptions) -> PreparedRun:
         """The run of a list that has run before, with a profile or without."""

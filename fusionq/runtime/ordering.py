@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from fusionq.backends.base import DeviceEvent
 from fusionq.base.errors import DeviceError
 from fusionq.memory.region import Region
-from fusionq.memory.storage import Storage
 from fusionq.submission.pending import KnownSubmission, SubmissionList
 from fusionq.submission.run import CallArguments
 
@@ -109,15 +108,9 @@ class _Step:
 
 
 def _steps(place: int, pending: SubmissionList) -> Iterator[_Step]:
-    at = value = 0
     uses: dict[int, list[tuple[Region, bool]]] = {}
     for position, region, stores in pending.accesses_by_submission():
         uses.setdefault(position, []).append((region, stores))
-    for position, (number, entry) in enumerate(zip(pending.numbers, pending.entries, strict=True)):
-        memory = pending.memory[at : at + len(entry.stores)]
-        at += len(memory)
-        foreign = [held for held in memory if not isinstance(held, Storage)]
-        values = pending.values[value : value + entry.scalars]
-        value += entry.scalars
-        call = CallArguments.of(memory, foreign, values)
+    calls = zip(pending.numbers, pending.calls(), strict=True)
+    for position, (number, (entry, call)) in enumerate(calls):
         yield _Step(number, place, entry, call, tuple(uses.get(position, ())))

@@ -20,6 +20,7 @@ from fusionq.base.errors import (
 from fusionq.base.options import ErrorModel, FusionOptions
 from fusionq.base.phases import timed
 from fusionq.base.target import Target
+from fusionq.execution.planning_time import PlanningStopped
 from fusionq.memory.fusing_queues import LOCK, NOTED, QUEUES, run_noted
 from fusionq.memory.region import Region
 from fusionq.runtime.event import (
@@ -213,6 +214,9 @@ class QueueState:
             raise
         except DeviceError as error:
             self._run_unfused(pending, f"the list could not be prepared: {error}")
+        except PlanningStopped as stopped:
+            self._run_unfused(pending, str(stopped))
+            pending.options = options  # by which it is planned on when it runs again
         else:
             self.launcher.run_list(pending, run, options)
 

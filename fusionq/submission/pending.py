@@ -216,6 +216,17 @@ class SubmissionList:
             for i, entry in enumerate(self.entries)
         )
 
+    def calls(self) -> Iterator[tuple[KnownSubmission, CallArguments]]:
+        """Each submission with its own part of the arguments; of ``depends`` none has any."""
+        at = value = 0
+        for entry in self.entries:
+            memory = self.memory[at : at + len(entry.stores)]
+            at += len(memory)
+            foreign = [held for held in memory if not isinstance(held, Storage)]
+            values = self.values[value : value + entry.scalars]
+            value += entry.scalars
+            yield entry, CallArguments.of(memory, foreign, values)
+
     def accesses(self) -> Iterator[tuple[Region, bool]]:
         """Each array argument: its memory, and whether it is stored to."""
         for _, region, stores in self.accesses_by_submission():

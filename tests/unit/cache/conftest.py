@@ -81,7 +81,7 @@ def nothing_is_compiled(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
 
         monkeypatch.setattr(lowering, "lower_kernel", forbidden)
         monkeypatch.setattr(list_analysis.ListAnalysis, "__init__", forbidden)
-        monkeypatch.setattr(planner, "make_plan", forbidden)
+        monkeypatch.setattr(planner, "Planning", forbidden)
         monkeypatch.setattr(planner, "check_submission", forbidden)
         monkeypatch.setattr(kernel_source, "generate", forbidden)
 

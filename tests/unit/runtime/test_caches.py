@@ -24,7 +24,7 @@ def work(queue, monkeypatch):
     PLANS.clear()
     counts = {"plan": 0, "build": 0, "prepare": 0}
     backend = queue._state.launcher.backend
-    originals = (planner.make_plan, type(backend).build, type(backend).prepare)
+    originals = (planner.Planning, type(backend).build, type(backend).prepare)
 
     def counted(name, original):
         def call(*arguments):
@@ -33,7 +33,7 @@ def work(queue, monkeypatch):
 
         return call
 
-    monkeypatch.setattr(planner, "make_plan", counted("plan", originals[0]))
+    monkeypatch.setattr(planner, "Planning", counted("plan", originals[0]))
     monkeypatch.setattr(type(backend), "build", counted("build", originals[1]))
     monkeypatch.setattr(type(backend), "prepare", counted("prepare", originals[2]))
     return counts

@@ -1,0 +1,108 @@
+"""How long planning may keep a list from its first result, and lists whose planning goes on later.
+
+Planning that takes longer stops between two of its steps.  The list runs unfused; the next list of
+its structure goes on where planning stopped, until there is a plan.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Sequence
+from math import prod
+from typing import TYPE_CHECKING
+
+from fusionq.analysis.item_space import global_range
+from fusionq.analysis.submission import ArrayArgument, Submission
+from fusionq.base.config import planning_seconds
+from fusionq.base.phases import add_seconds
+from fusionq.base.target import Costs
+
+if TYPE_CHECKING:
+    from fusionq.planning.plan import Plan
+    from fusionq.planning.planner import Planning
+
+UNFUSED_RUNS = 2.0
+"""Planning may take that many times what the list takes unfused, and ``planning_seconds``."""
+
+clock: Callable[[], float] = time.thread_time
+"""The seconds of planning: of the thread's own work, so that a busy machine decides alike."""
+
+
+class PlanningStopped(Exception):
+    """There is no plan yet; the text says why."""
+
+
+def seconds_allowed(submissions: Sequence[Submission], costs: Costs) -> float:
+    """How long planning a list may keep it from its first result."""
+    launches = (
+        max(costs.launch_seconds, _bytes_moved(submission) / costs.memory_bandwidth)
+        for submission in submissions
+    )
+    return planning_seconds() + UNFUSED_RUNS * sum(launches)
+
+
+def _bytes_moved(submission: Submission) -> int:
+    """About what a submission reads and writes: of each array what it has, or an element for each
+    work-item."""
+    items = global_range(submission).size
+    return sum(
+        min(prod(argument.shape), items) * argument.dtype.nbytes
+        for argument in submission.arguments
+        if isinstance(argument, ArrayArgument)
+    )
+
+
+class UnfinishedPlans:
+    """Planning that has stopped, by the structure of its list; the least recent beyond ``capacity``
+    are forgotten."""
+
+    def __init__(self, capacity: int = 8) -> None:
+        self.capacity = capacity
+        self._stopped: OrderedDict[Hashable, tuple[Planning, tuple[Plan, ...]]] = OrderedDict()
+        """With the plans that were known to it."""
+
+    def plan(
+        self,
+        key: Hashable,
+        submissions: Sequence[Submission],
+        known: tuple[Plan, ...],
+        start: Callable[[tuple[Plan, ...]], Planning],
+        seconds: float,
+        timings: dict[str, float],
+    ) -> Plan:
+        """The plan that serves ``submissions``; PlanningStopped where it is not there after
+        ``seconds``.  ``start`` begins planning where none was left; it gets the plans that do not
+        serve the list, ``known`` and those that were made for others of its structure meanwhile.
+
+        Adds the seconds by phase to ``timings``.
+        """
+        end = clock() + seconds
+        stopped = self._stopped.pop(key, None)
+        planning, known = (start(known), known) if stopped is None else stopped
+        while True:
+            before = dict(planning.timings)
+            plan = planning.go_on(lambda: clock() >= end)
+            for phase, total in planning.timings.items():
+                add_seconds(timings, phase, total - before.get(phase, 0.0))
+            if plan is None:
+                self._stopped[key] = planning, known
+                if len(self._stopped) > self.capacity:
+                    self._stopped.popitem(last=False)
+                raise PlanningStopped(
+                    f"planning is not done after {seconds:.2g} s, all that this list may wait for "
+                    "it; the next run of such a list goes on where it stopped "
+                    "(FUSIONQ_PLANNING_SECONDS allows more)"
+                )
+            if plan.validity.holds(submissions):
+                return plan
+            known = (plan, *known)
+            planning = start(known)
+
+    def clear(self) -> None:
+        """Forget all."""
+        self._stopped.clear()
+
+
+UNFINISHED = UnfinishedPlans()
+"""Of the process."""
