@@ -1,0 +1,188 @@
+"""Which submissions become one stage, why others do not, and where barriers stand."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import fusionq as fq
+from fusionq.analysis.dependence import PairScope
+from fusionq.analysis.item_space import ItemSpace
+from fusionq.analysis.list_dependences import direct_dependences
+from fusionq.analysis.questions import Questions
+from fusionq.base.span import Span
+from fusionq.planning.stages import SplitOptions, Stage, apart, barriers_of, group_scopes, split
+from tests.unit.lists import submissions
+from tests.unit.targets import TWO_CORES
+
+NOWHERE = Span("k.py", 1, "")
+
+
+@fq.kernel
+def copy(item: fq.Item, a, out):
+    i = item.get_id(0)
+    out[i] = a[i]
+
+
+@fq.kernel
+def reverse(item: fq.Item, a, out):
+    i = item.get_id(0)
+    out[item.get_range(0) - 1 - i] = a[i]
+
+
+@fq.kernel
+def on_plane(item: fq.Item, a, out):
+    i = item.get_id(0)
+    j = item.get_id(1)
+    out[i, j] = a[i, j]
+
+
+@fq.kernel
+def long_reverse(item: fq.Item, a, out):
+    i = item.get_id(0)
+    x = a[i]
+    for _ in range(4096):
+        x = x * np.float32(0.5) + np.float32(1)
+    out[item.get_range(0) - 1 - i] = x
+
+
+@fq.kernel
+def flip(item: fq.Item, a, out):
+    i = item.get_id(0)
+    out[i // 4 * 4 + 3 - i % 4] = a[i]
+
+
+def vectors(count, n=64):
+    return [np.zeros(n, np.float32) for _ in range(count)]
+
+
+def stages_of(*calls, barrierless=None, always=False, target=TWO_CORES):
+    questions = Questions(submissions(*calls))
+    options = SplitOptions(barrierless, always, target)
+    return split(questions, direct_dependences(questions), options)
+
+
+def members_of(stages):
+    return [stage.members for stage in stages]
+
+
+# ------------------------------------------------------------------------------- joining
+def test_each_submission_apart():
+    a, b, c, _ = vectors(4)
+    found = apart(Questions(submissions((copy, 64, a, b), (copy, 64, b, c))), "asked for")
+    assert members_of(found) == [(0,), (1,)]
+    assert [stage.boundary for stage in found] == [None, "asked for"]
+
+
+def planes(count):
+    """Submissions of different shapes, which join none but by strategy='fused'."""
+    shapes = [(1 << k, 1 << 17 - k) for k in range(7, 7 + count)]
+    return [(on_plane, s, np.zeros(s, np.float32), np.zeros(s, np.float32)) for s in shapes]
+
+
+def test_an_earlier_stage_is_joined_where_the_last_cannot_be():
+    n = 1 << 17
+    a, b, c = vectors(3, n)
+    (plane,) = planes(1)
+    assert members_of(stages_of((copy, n, a, b), plane, (copy, n, b, c))) == [(0, 2), (1,)]
+
+
+def test_no_stage_is_joined_past_a_producer():
+    n = 1 << 17
+    a, b, c = vectors(3, n)
+    (plane,) = planes(1)
+    found = stages_of((copy, n, a, b), plane, (copy, n, plane[3].reshape(-1), c))
+    assert members_of(found) == [(0,), (1,), (2,)]
+    assert "differ in shape" in found[2].boundary
+
+
+@pytest.mark.parametrize(("between", "joins"), [(3, True), (4, False)])
+def test_only_so_many_stages_are_looked_back_at(between, joins):
+    n = 1 << 17
+    a, b, c = vectors(3, n)
+    found = stages_of((copy, n, a, b), *planes(between), (copy, n, b, c))
+    assert len(found) == between + (1 if joins else 2)
+    assert (between + 1 in found[0].members) == joins
+
+
+def test_what_is_not_known_joins_nothing():
+    @fq.kernel
+    def gather(item: fq.Item, index, a, out):
+        i = item.get_id(0)
+        out[i] = a[index[i]]
+
+    a, b, c, _ = vectors(4)
+    found = stages_of((copy, 64, a, b), (gather, 64, np.zeros(64, np.int64), b, c))
+    assert members_of(found) == [(0,), (1,)]
+    assert found[1].boundary.endswith(": what they touch is not known")
+    assert found[1].boundary.startswith(
+        "RAW dependence of submission 1 on submission 0 has scope UNKNOWN ("
+    )
+
+
+def test_work_groups_of_a_size_that_keeps_all_inside():
+    a, b, c, _ = vectors(4)
+    (found,) = stages_of((flip, 64, a, b), (copy, 64, b, c))
+    assert found.space.local_range is not None and found.space.local_range[0] % 4 == 0
+    assert [(d.producer, d.consumer) for d in found.crossing] == [(0, 1)]
+
+
+def test_no_work_groups_where_nothing_may_wait():
+    a, b, c, _ = vectors(4)
+    found = stages_of((flip, 64, a, b), (copy, 64, b, c), barrierless="barriers='none' was given")
+    assert members_of(found) == [(0,), (1,)]
+    assert found[1].boundary.endswith(": barriers='none' was given")
+
+
+@pytest.mark.parametrize("always", [False, True])
+def test_work_groups_that_cost_more_than_a_launch(always):
+    """One group of all work-items would do, on one of two compute units."""
+    n = TWO_CORES.largest_barrier_group
+    a, b, c = vectors(3, n)
+    found = stages_of((long_reverse, n, a, b), (long_reverse, n, b, c), always=always)
+    assert len(found) == (1 if always else 2)
+    if always:
+        assert found[0].space.local_range == (n,)
+    else:
+        assert found[1].boundary == (
+            f"work-groups of {n} would keep the dependences inside, but there are 1 of them for 2 "
+            "compute units, which costs more than a launch; strategy='fused' joins them all the "
+            "same"
+        )
+
+
+# ------------------------------------------------------------------------------- barriers
+def waits(producer, consumer, scope="GLOBAL"):
+    return PairScope(producer, consumer, 0, 0, "RAW", scope, "", NOWHERE, NOWHERE)
+
+
+def stage(members, *crossing, local=None):
+    return Stage(members, ItemSpace("ids", 1, local), None, crossing)
+
+
+@pytest.mark.parametrize(
+    ("crossing", "barriers"),
+    [
+        ([], ()),
+        ([(0, 1)], (1,)),
+        ([(0, 2)], (2,)),
+        ([(0, 1), (0, 2)], (1,)),
+        ([(0, 1), (1, 2), (0, 2)], (1, 2)),
+        ([(0, 1), (0, 2), (1, 2)], (1, 2)),
+        ([(0, 3), (1, 3), (0, 2)], (2,)),
+        ([(0, 3), (2, 3), (0, 2)], (2, 3)),
+        ([(0, 3), (1, 2)], (2,)),
+    ],
+)
+def test_as_few_barriers_as_there_can_be(crossing, barriers):
+    assert barriers_of(stage((0, 1, 2, 3), *(waits(*pair) for pair in crossing))) == barriers
+
+
+def test_scopes_are_those_of_the_chosen_work_groups():
+    inside, outside, local = waits(0, 1), waits(0, 2), waits(1, 2, "GROUP")
+    found = group_scopes(
+        [inside, outside, local], [stage((0, 1), inside, local, local=(8,)), stage((2,), outside)]
+    )
+    assert [d.scope for d in found] == ["GROUP", "GLOBAL", "GROUP"]
+    assert found[0].reason.endswith("inside one work-group of 8 only, the size that fusionq chose")
+    assert found[1:] == (outside, local)
