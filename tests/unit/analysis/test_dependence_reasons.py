@@ -124,7 +124,8 @@ def test_memory_and_kinds_are_kept_apart():
         Accessed(4, 2, "write", Span("k.py", 3, "")),
         Accessed(5, 1, "write", Span("k.py", 4, "")),
     ]
-    found = dependences_between(0, 1, first, second, lambda a, b: GLOBAL, Unions())
+    found = dependences_between(3, 5, first, second, lambda a, b: GLOBAL, Unions())
+    assert {(f.producer, f.consumer) for f in found} == {(3, 5)}
     assert [(f.kind, f.producer_argument, f.consumer_argument, f.number) for f in found] == [
         ("WAW", 0, 5, 0), ("WAR", 1, 4, 1),
     ]  # fmt: skip

@@ -128,11 +128,10 @@ def test_offsets_from_a_table_are_analysed_exactly():
 
 
 def test_an_index_that_certainly_leaves_a_table():
-    made = define(
-        "def k(item, out):\n    i = item.get_id(0)\n    out[i] = T[i]\n", T=WEIGHTS
-    )
-    with fq.FusionQueue("reference") as queue, pytest.raises(
-        ArgumentError, match=r"read outside the constant array 'T' \(shape \(4,\)\)"
+    made = define("def k(item, out):\n    i = item.get_id(0)\n    out[i] = T[i]\n", T=WEIGHTS)
+    with (
+        fq.FusionQueue("reference") as queue,
+        pytest.raises(ArgumentError, match=r"read outside the constant array 'T' \(shape \(4,\)\)"),
     ):
         queue.submit(fq.kernel(made), 5, fq.Buffer(5, np.float32))
 

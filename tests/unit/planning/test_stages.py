@@ -151,6 +151,45 @@ def test_work_groups_that_cost_more_than_a_launch(always):
         )
 
 
+# --------------------------------------------------------------- barriers of kernels' own
+@fq.kernel
+def sums(item: fq.NdItem, a, out):
+    i = item.get_global_id(0)
+    out[i] = fq.reduce_over_group(item.get_group(), a[i], "add")
+
+
+@fq.kernel
+def waiting(item: fq.NdItem, a, out):
+    i = item.get_global_id(0)
+    out[i] = a[i]
+    fq.group_barrier(item.get_group())
+    out[i] = out[i] + a[i]
+
+
+LARGE, SMALL = fq.NdRange(64, 8), fq.NdRange(32, 8)
+
+
+@pytest.mark.parametrize("large", [(waiting, LARGE), (sums, LARGE), (copy, 64)])
+@pytest.mark.parametrize("turned", [False, True])
+def test_a_group_function_cannot_be_guarded(large, turned):
+    """Where ranges differ, the smaller one's work is guarded: the group's other work-items would
+    not take part."""
+    a, b, c, d = vectors(4)
+    calls = [(*large, a, b), (sums, SMALL, c, d)]
+    found = stages_of(*(calls[::-1] if turned else calls))
+    assert len(found) == 2
+    assert found[1].boundary.startswith("the ranges differ, and the group function at ")
+    assert found[1].boundary.endswith(" takes part of the group's values only")
+
+
+@pytest.mark.parametrize("small", [(waiting, SMALL), (sums, LARGE), (copy, 32)])
+@pytest.mark.parametrize("turned", [False, True])
+def test_what_needs_no_guard_or_stands_outside_it_joins(small, turned):
+    a, b, c, d = vectors(4)
+    calls = [(sums, LARGE, a, b), (*small, c, d)]
+    assert len(stages_of(*(calls[::-1] if turned else calls))) == 1
+
+
 # ------------------------------------------------------------------------------- barriers
 def waits(producer, consumer, scope="GLOBAL"):
     return PairScope(producer, consumer, 0, 0, "RAW", scope, "", NOWHERE, NOWHERE)
