@@ -12,7 +12,7 @@ from fusionq.analysis.list_dependences import direct_dependences
 from fusionq.analysis.questions import Questions
 from fusionq.base.span import Span
 from fusionq.planning.stages import SplitOptions, Stage, apart, barriers_of, group_scopes, split
-from tests.unit.lists import submissions
+from tests.unit.lists import completed, submissions
 from tests.unit.targets import TWO_CORES
 
 NOWHERE = Span("k.py", 1, "")
@@ -59,7 +59,7 @@ def vectors(count, n=64):
 def stages_of(*calls, barrierless=None, always=False, target=TWO_CORES):
     questions = Questions(submissions(*calls))
     options = SplitOptions(barrierless, always, target)
-    return split(questions, direct_dependences(questions), options)
+    return completed(split(questions, completed(direct_dependences(questions)), options))
 
 
 def members_of(stages):
@@ -103,6 +103,22 @@ def test_only_so_many_stages_are_looked_back_at(between, joins):
     found = stages_of((copy, n, a, b), *planes(between), (copy, n, b, c))
     assert len(found) == between + (1 if joins else 2)
     assert (between + 1 in found[0].members) == joins
+
+
+def test_what_meets_by_ids_does_not_meet_by_linear_ids():
+    """Rows of 6 and of 5: with a third range of another shape, linear ids are what is equal."""
+    plane = [np.zeros((4, 6), np.float32) for _ in range(4)]
+    a, b = vectors(2, 100)
+    dependent = [(on_plane, (4, 6), *plane[:2]), (on_plane, (3, 5), *plane[1:3])]
+    found = stages_of(*dependent, (copy, 100, a, b), always=True)
+    assert members_of(found) == [(0, 1), (2,)]
+    assert found[1].boundary.startswith("RAW dependence of submission 1 on submission 0 has scope ")
+    assert found[1].boundary.endswith(
+        ": beside the others their work-items would meet in another way"
+    )
+    independent = [(on_plane, (4, 6), *plane[:2]), (on_plane, (3, 5), *plane[2:])]
+    (found,) = stages_of(*independent, (copy, 100, a, b), always=True)
+    assert found.space.mode == "linear"
 
 
 def test_what_is_not_known_joins_nothing():
