@@ -96,6 +96,14 @@ def options_from(given: Mapping[str, object]) -> FusionOptions:
     return checked_options(**given)
 
 
+def check_error_model(error_model: object) -> None:
+    """ArgumentError for what is no error model."""
+    if error_model not in ("python", "numpy"):
+        raise ArgumentError(
+            f"{user_span()}: error_model={error_model!r} is none; write 'python' or 'numpy'"
+        )
+
+
 def _refuse_value(name: str, value: object) -> NoReturn:
     allowed = ", ".join(map(repr, _CHOICES[name]))
     raise ArgumentError(

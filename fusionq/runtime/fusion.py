@@ -11,9 +11,11 @@ from fusionq.base.errors import ArgumentError, FusionStateError
 from fusionq.base.not_copied import NotCopied
 from fusionq.base.options import (
     Barriers,
+    ErrorModel,
     FusionOptions,
     Promote,
     Strategy,
+    check_error_model,
     checked_options,
     options_from,
 )
@@ -38,6 +40,7 @@ def fusion(
     fp: FloatMode = "strict",
     tune: bool = False,
     check: bool = False,
+    error_model: ErrorModel | None = None,
 ) -> Fusion:
     """A context manager: the queue is in fusion mode inside the block, and completes after it.
 
@@ -54,6 +57,8 @@ def fusion(
     one outside its array does not happen and raises ArgumentError at the end of the block, with
     kernel, line, work-item, index and extents.  ``FUSIONQ_CHECK=1`` does so for all that is
     submitted, outside fusion mode too.
+    ``error_model``: of the kernels of numba-dpex that are submitted in the block; None: the queue's
+    (see ``FusionQueue``).
 
     A list that is not planned after a second of processor time (``FUSIONQ_PLANNING_SECONDS``) and
     twice what it takes unfused runs unfused, with the reason in the report; the next list of its
@@ -67,24 +72,31 @@ def fusion(
             f"{user_span()}: fusion() takes a FusionQueue, not {type(queue).__name__}; write "
             "`with fusion(queue) as f:`"
         )
+    if error_model is not None:
+        check_error_model(error_model)
     try:
         options = checked_options(strategy, barriers, require, promote, fp, tune, check)
-        return Fusion(queue, options)
     except TypeError:  # an option that has no hash, and so is none of the choices
         values = (strategy, barriers, require, promote, fp, tune, check)
-        return Fusion(queue, options_from(dict(zip(FusionOptions._fields, values, strict=True))))
+        options = options_from(dict(zip(FusionOptions._fields, values, strict=True)))
+    return Fusion(queue, options, error_model)
 
 
 class Fusion(NotCopied):
     """One fusion.  After the block: ``event`` (of all of it), ``report``, ``replay()``."""
 
-    __slots__ = ("_call", "_event", "_handle", "_list", "_options", "_queue")
+    __slots__ = (
+        "_call", "_error_model", "_event", "_handle", "_list", "_options", "_outer_model", "_queue",
+    )  # fmt: skip
 
-    def __init__(self, queue: FusionQueue, options: FusionOptions) -> None:
+    def __init__(
+        self, queue: FusionQueue, options: FusionOptions, error_model: ErrorModel | None = None
+    ) -> None:
         self._queue = queue._state
         self._handle: FusionQueue | None = queue
         """The user's queue, which lives at least as long as the block."""
         self._options = options
+        self._error_model = self._outer_model = error_model
         self._list: SubmissionList | None = None
         self._call: CallArguments | None = None
         """The list's memory and scalars, for replays."""
@@ -93,6 +105,9 @@ class Fusion(NotCopied):
     def __enter__(self) -> Fusion:
         self._list = self._queue.begin_list()
         self._list.is_kept = True
+        if self._error_model is not None:
+            self._outer_model = self._queue.error_model
+            self._queue.error_model = self._error_model
         self._event = None
         return self
 
@@ -104,6 +119,8 @@ class Fusion(NotCopied):
     ) -> None:
         pending = self._list
         assert pending is not None
+        if self._outer_model is not None:
+            self._queue.error_model = self._outer_model
         if kind is None:
             try:
                 self._event = self._queue.end_list(pending, self._options)

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fusionq.base.call_site import user_span
-from fusionq.base.errors import ArgumentError, DeviceError, FusionStateError
+from fusionq.base.errors import DeviceError, FusionStateError
 from fusionq.base.not_copied import NotCopied
-from fusionq.base.options import DEFAULT, ErrorModel, options_from
+from fusionq.base.options import DEFAULT, ErrorModel, check_error_model, options_from
 from fusionq.base.target import DeviceInfo
 from fusionq.language.ranges import NdRange, Range
 from fusionq.memory.buffer import Buffer
@@ -70,10 +70,7 @@ class FusionQueue(NotCopied):
     ) -> None:
         from fusionq.backends.registry import backend_for
 
-        if error_model not in ("python", "numpy"):
-            raise ArgumentError(
-                f"{user_span()}: error_model={error_model!r} is none; write 'python' or 'numpy'"
-            )
+        check_error_model(error_model)
         launcher = Launcher(backend_for(target, profiling), QueueCache())
         self._state = QueueState(launcher, fusion, error_model)
         self._known = launcher.cache.known
@@ -134,7 +131,8 @@ class FusionQueue(NotCopied):
         space: object = range
         if type(space) is not int and type(space) is not Range and type(space) is not NdRange:
             space = range_or_none(range)
-        key: list[object] = [kernel, space]
+        state = self._state
+        key: list[object] = [kernel, space, state.error_model]
         memory: list[object] = []
         values: list[ScalarValue] = []
         call = CallArguments()
@@ -149,7 +147,6 @@ class FusionQueue(NotCopied):
                 values.append(arg)  # type: ignore[arg-type]  # one of SCALAR_CLASSES
             else:
                 key.append(sort_argument(arg, call, memory, values))
-        state = self._state
         if NOTED:
             run_noted()
         with LOCK:

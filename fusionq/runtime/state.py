@@ -53,7 +53,8 @@ class QueueState:
     def __init__(
         self, launcher: Launcher, fusion_allowed: bool, error_model: ErrorModel
     ) -> None:
-        self._error_model = error_model
+        self.error_model = error_model
+        """Of the submissions that follow."""
         self.launcher = launcher
         self._fusion_allowed = fusion_allowed
         self.list: SubmissionList | None = None
@@ -170,7 +171,7 @@ class QueueState:
         with timed(timings, "import"):
             from fusionq.submission.admission import admit
 
-        entry = admit(self.launcher.backend, kernel, range, args, timings, self._error_model)
+        entry = admit(self.launcher.backend, kernel, range, args, timings, self.error_model)
         self.launcher.cache.add_known(key, entry)
         return entry
 
