@@ -37,6 +37,7 @@ from fusionq.language import (
     NdRange,
     PrivateArray,
     Range,
+    SubGroup,
     all_of_group,
     any_of_group,
     atomic_fence,
@@ -45,8 +46,12 @@ from fusionq.language import (
     group_broadcast,
     inclusive_scan_over_group,
     mark,
+    permute_group_by_xor,
     reduce_over_group,
     region,
+    select_from_group,
+    shift_group_left,
+    shift_group_right,
 )
 from fusionq.memory.buffer import Buffer, access
 from fusionq.runtime.event import Event
@@ -85,6 +90,7 @@ __all__ = [
     "PromotionConflict",
     "Range",
     "Report",
+    "SubGroup",
     "__version__",
     "access",
     "all_of_group",
@@ -97,11 +103,15 @@ __all__ = [
     "inclusive_scan_over_group",
     "kernel",
     "mark",
+    "permute_group_by_xor",
     "profile",
     "profiling",
     "reduce_over_group",
     "region",
+    "select_from_group",
     "set_disk_cache",
+    "shift_group_left",
+    "shift_group_right",
 ]
 
 

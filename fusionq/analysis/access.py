@@ -65,11 +65,13 @@ class Access:
 
 @dataclass(frozen=True, eq=False)
 class Meeting:
-    """A barrier or group function, and the instances that certainly or possibly reach it."""
+    """A barrier or group function, and the instances that certainly or possibly reach it;
+    ``sub_group``: the work-items of a sub-group, where only those meet."""
 
     instances: isl.Set
     exact: bool
     span: Span
+    sub_group: int | None = None
 
 
 @dataclass(frozen=True)
@@ -245,8 +247,8 @@ class _Walker:
             )
         )
 
-    def _meeting(self, span: Span, live: _Live) -> None:
-        self.meetings.append(Meeting(live.instances, live.exact, span))
+    def _meeting(self, span: Span, live: _Live, sub_group: int | None = None) -> None:
+        self.meetings.append(Meeting(live.instances, live.exact, span, sub_group))
 
     # ---------------------------------------------------------------------- statements
     def body(self, stmts: Iterable[Stmt], live: _Live) -> _Live:
@@ -276,7 +278,7 @@ class _Walker:
                 for expr in statement_expressions(stmt):
                     self._record(expr, live)
                 self.env[stmt.result] = None
-                self._meeting(stmt.span, live)
+                self._meeting(stmt.span, live, stmt.sub_group)
             case Barrier():
                 self._meeting(stmt.span, live)
             case Record():

@@ -28,12 +28,16 @@ def check_convergence(analysis: ListAnalysis, submission: int) -> None:
             continue
         loops = meeting.instances.dim(isl.dim_type.set) - found.ndim
         arriving = meeting.instances.project_out(isl.dim_type.set, found.ndim, loops)
-        company = same_group(symbols, local).intersect_range(everyone)
+        size = meeting.sub_group
+        # A sub-group is a piece of the last dimension: a small group.
+        together = local if size is None else (*(1 for _ in local[1:]), size)
+        company = same_group(symbols, together).intersect_range(everyone)
         if counterexamples(analysis, _missing(arriving, company)) is None:
             continue
         raise KernelLanguageError(
-            f"{meeting.span}: some work-items of a work-group of {local} reach this barrier or "
-            f"group function and others do not, which never ends: {meeting.span.text}\n"
+            f"{meeting.span}: some work-items of a {'sub' if size else 'work'}-group of "
+            f"{size or local} reach this barrier or group function and others do not, which never "
+            f"ends: {meeting.span.text}\n"
             "  Move it out of the condition, or make the condition the same for the whole group."
         )
 

@@ -29,6 +29,8 @@ class KernelFacts:
     local_bytes: int
     bounds: tuple[tuple[int, int, int], ...]
     notes: tuple[str, ...] = ()
+    sub_group_size: int | None = None
+    """Work-items of its sub-groups, where they matter."""
 
 
 def facts_of(ir: Kernel, arguments: Sequence[Argument]) -> KernelFacts:
@@ -45,6 +47,7 @@ def facts_of(ir: Kernel, arguments: Sequence[Argument]) -> KernelFacts:
         local_bytes(ir),
         _integer_bounds(ir, arguments),
         ir.notes,
+        ir.sub_group_size,
     )
 
 

@@ -28,6 +28,8 @@ class DeviceInfo:
     """True where kernels can reach ordinary host memory, such as a NumPy array's."""
     persistent_kernels: bool = True
     """Whether the backend compiles persistent kernels (``ir.Persistent``)."""
+    sub_group_sizes: tuple[int, ...] = ()
+    """Work-items that a kernel's sub-groups may have; none where it cannot use them."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,10 +26,18 @@ from fusionq.ir.nodes import (
     Space,
     Var,
 )
-from fusionq.ir.types import FLOAT32, FLOAT64, INT32, UINT32, UINT64, ScalarType
+from fusionq.ir.types import FLOAT32, FLOAT64, INT32, INT64, UINT32, UINT64, ScalarType
 from fusionq.language.combine import identity
 
 _OPERATORS: dict[GroupOp, str] = {"add": "+", "mul": "*", "and": "&", "or": "|", "xor": "^"}
+_PLACES: dict[GroupFunction, tuple[str, str]] = {
+    "broadcast": ("{source} < {size}", "(int){source}"),
+    "select": ("{source} < {size}", "(int){source}"),
+    "shift_left": ("{source} < {size} - {lane}", "{lane} + (int){source}"),
+    "shift_right": ("{source} <= {lane}", "{lane} - (int){source}"),
+    "permute_xor": ("{source} < {size}", "{lane} ^ (int){source}"),
+}
+"""Whether there is the place in its sub-group from which a work-item reads, and which that is."""
 _AS_REDUCTION: dict[GroupFunction, GroupOp] = {"any": "or", "all": "and"}
 
 
@@ -63,6 +71,8 @@ class GroupStatementPrinter:
             case Atomic():
                 target = "" if stmt.result is None else f"{prefix}{self._names.of(stmt.result)} = "
                 return [f"{target}{self._atomic(stmt)};"]
+            case GroupCall(sub_group=int() as size):
+                return self._sub_group_call(stmt, size, prefix)
             case GroupCall():
                 return self._group_call(stmt, prefix)
 
@@ -95,6 +105,67 @@ class GroupStatementPrinter:
         else:
             return self._made_of_broadcasts(stmt, target)
         return [f"{target} = {self._narrowed(call, wide, type)};"]
+
+    def _sub_group_call(self, stmt: GroupCall, size: int, prefix: str) -> list[str]:
+        """A function of a sub-group, made of shuffles in the order of ``language.combine``."""
+        type = stmt.value.type
+        target = f"{prefix}{self._names.of(stmt.result)}"
+        name = self._expressions.type_name(type)
+        total, lane, step, other = (
+            self._names.fresh(f"{stmt.result}_{part}")
+            for part in ("total", "lane", "step", "other")
+        )
+        lines = [
+            f"const int {lane} = (int)({self._groups.linear_local_id} % {size});",
+            f"{name} {total} = {self._typed(stmt.value, type)};",
+        ]
+        if stmt.source is not None:
+            source = self._expressions.value(stmt.source)
+            long = self._expressions.type_name(INT64)
+            inside, place = _PLACES[stmt.function]
+            words = {"lane": lane, "source": other, "size": size}
+            condition = f"{other} >= 0 && {inside.format(**words)}"
+            read = f"{condition} ? {place.format(**words)} : {lane}"
+            return [
+                *lines,
+                f"const {long} {other} = {source};",
+                f"{target} = {self._shuffled(total, type, read)};",
+            ]
+        op = stmt.op or _AS_REDUCTION[stmt.function]
+        combine = self._helpers.combination(op, type)
+        if stmt.function in ("reduce", "any", "all"):
+            value = self._shuffled(total, type, f"({lane} + {step}) % {size}")
+            return [
+                *lines,
+                f"for (int {step} = {size // 2}; {step} > 0; {step} /= 2) {{",
+                f"    {total} = {combine}({total}, {value});",
+                "}",
+                f"{target} = {self._shuffled(total, type, '0')};",
+            ]
+        before = self._shuffled(total, type, f"({lane} - {step}) & {size - 1}")
+        lines += [
+            f"for (int {step} = 1; {step} < {size}; {step} *= 2) {{",
+            f"    const {name} {other} = {before};",
+            f"    if ({lane} >= {step}) {total} = {combine}({other}, {total});",
+            "}",
+        ]
+        if stmt.function == "inclusive_scan":
+            return [*lines, f"{target} = {total};"]
+        start = self._expressions.value(_identity(op, type, type))
+        last = self._shuffled(total, type, f"({lane} - 1) & {size - 1}")
+        return [
+            *lines,
+            f"const {name} {other} = {last};",
+            f"{target} = {lane} == 0 ? ({name})({start}) : {other};",
+        ]
+
+    def _shuffled(self, variable: str, type: ScalarType, place: str) -> str:
+        """The variable's value, of ``type``, at another place of the sub-group."""
+        wide = self._groups.shuffle_type(type)
+        value = variable
+        if wide != type:
+            value = f"({self._expressions.type_name(wide)}){variable}"
+        return self._narrowed(self._groups.shuffle(value, wide, place), wide, type)
 
     def _broadcast(self, value: str, type: ScalarType, source: str) -> str:
         return self._groups.broadcast(value, type, source, self._ndim, self._helpers.add)

@@ -13,7 +13,8 @@ import re
 from textwrap import dedent, indent
 
 from fusionq.codegen.dialect import Dialect
-from fusionq.codegen.helper_functions import HelperFunctions
+from fusionq.codegen.helper_functions import PREFIX, HelperFunctions, suffix
+from fusionq.ir.nodes import GroupOp
 from fusionq.ir.types import FLOAT32, INT64, UINT32, UINT64, ScalarType
 
 _COMMON = {
@@ -94,6 +95,8 @@ _ONE_OPERAND = frozenset({"square", "sign", "abs"})
 _COMPUTED_IN_FLOAT32 = frozenset({"floordiv", "mod"})
 """NumPy's float16 does these in float32 and rounds the result."""
 
+_SYMBOLS: dict[GroupOp, str] = {"add": "+", "mul": "*", "and": "&", "or": "|", "xor": "^"}
+
 _RANGE_LENGTH = """\
         if (step > 0 && start < stop) {
             return (($U)stop - ($U)start - 1) / ($U)step + 1;
@@ -128,6 +131,20 @@ class Helpers(HelperFunctions):
         else:
             body = _BODIES[type.kind][operation]
         return self._function(name, type, type, parameters, body)
+
+    def combination(self, op: GroupOp, type: ScalarType) -> str:
+        """The name of the function that combines two values, as group functions do."""
+        name = f"{PREFIX}combine_{op}_{suffix(type)}"
+        return self._made(name, lambda: self._combination_text(name, op, type))
+
+    def _combination_text(self, name: str, op: GroupOp, type: ScalarType) -> str:
+        if op in ("min", "max"):
+            body = f"return b {'<' if op == 'min' else '>'} a ? b : a;"
+        elif type.is_integer and op in ("add", "mul"):
+            body = f"return ($T)(($U)a {_SYMBOLS[op]} ($U)b);"
+        else:
+            body = f"return a {_SYMBOLS[op]} b;"
+        return self._function(name, type, type, ("a", "b"), body)
 
     def range_length_text(self, name: str) -> str:
         """See ``HelperFunctions``."""

@@ -23,7 +23,9 @@ def generate_range_kernel(kernel: Kernel, fp: FloatMode, dialect: Dialect) -> De
         f"    {arrays.get(slot) or parameter_text(kernel, slot, lines.memory, dialect)}"
         for slot in lines.slots
     ]
-    head = f"{dialect.unit.kernel_qualifier} {entry_point}("
+    size = kernel.sub_group_size
+    sub_groups = "" if size is None else dialect.unit.sub_groups_of(size)
+    head = f"{sub_groups}{dialect.unit.kernel_qualifier} {entry_point}("
     declared = [*([] if arrays else lines.pointers), *lines.arrays]
     inside = [*declared, *([""] if declared else []), *lines.bodies[0]]
     text = [

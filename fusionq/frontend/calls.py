@@ -19,6 +19,7 @@ from fusionq.frontend.item_queries import (
     LINEAR_RANGE_METHODS,
     linear_id,
     linear_range,
+    sub_group_query,
 )
 from fusionq.frontend.refused import REFUSED_BUILTINS
 from fusionq.frontend.typing_rules import named_type
@@ -157,6 +158,10 @@ class Calls(GroupOperations):
     ) -> Value:
         """A query of the Item, the NdItem or the Group."""
         ndim = self.kernel.signature.ndim
+        if item.kind == "sub_group":
+            if arguments:
+                self.fail(node, f"{name} takes no arguments", f"Write {name}().")
+            return sub_group_query(name, ndim, self.sub_group_size(node))
         query = COMPONENT_METHODS[item.kind].get(name)
         if query is not None:
             return Runtime(INT64, ItemQuery(query, self.dimension(name, arguments, node)))
@@ -164,6 +169,9 @@ class Calls(GroupOperations):
             self.fail(node, f"{name} takes no arguments", f"Write {name}().")
         if name == "get_group":
             return ItemValue("group")
+        if name == "get_sub_group":
+            self.sub_group_size(node)
+            return ItemValue("sub_group")
         if name in LINEAR_ID_METHODS[item.kind]:
             return linear_id(*LINEAR_ID_METHODS[item.kind][name], ndim)
         return linear_range(LINEAR_RANGE_METHODS[item.kind][name], ndim)

@@ -12,7 +12,7 @@ from fusionq.frontend.captures import MISSING, UNSEEN, static_object
 from fusionq.frontend.conditions import MOST_CHAINED
 from fusionq.frontend.constants import MOST_TABLE_BYTES, is_table
 from fusionq.frontend.elements import Elements
-from fusionq.frontend.item_queries import ITEM_MEMBERS, item_property
+from fusionq.frontend.item_queries import ITEM_MEMBERS, item_property, sub_group_query
 from fusionq.frontend.operators import BINARY_OPERATORS, UNARY_OPERATORS, as_number
 from fusionq.frontend.refused import REFUSED_SYNTAX, similar
 from fusionq.frontend.typing_rules import number_type
@@ -188,6 +188,18 @@ class Expressions(Elements):
             "size and dtype.",
         )
 
+    def sub_group_size(self, node: ast.AST) -> int:
+        """Work-items of the kernel's sub-groups, which it asks for."""
+        size = self.kernel.signature.sub_group_size
+        if size is None:
+            self.fail(
+                node,
+                "there are no sub-groups here: the device has none, or the size is not known",
+                "Submit the kernel to a queue whose device.sub_group_sizes has some.",
+            )
+        self.kernel.uses_sub_groups = True
+        return size
+
     def item_attribute(self, item: ItemValue, node: ast.Attribute) -> Value:
         """A method of the work-item or its group, before the call; or a property's value."""
         if node.attr not in ITEM_MEMBERS[item.kind]:
@@ -200,6 +212,8 @@ class Expressions(Elements):
             if item.kind == "nd_item" and node.attr in ITEM_MEMBERS["item"]:
                 hint += f"  {node.attr} is an Item's: submit the kernel with a Range."
             self.fail(node, f"{describe(item)} has no {node.attr!r}", hint)
+        if (item.kind, node.attr) == ("sub_group", "leader"):
+            return sub_group_query("leader", self.kernel.signature.ndim, self.sub_group_size(node))
         found = item_property(item, node.attr, self.kernel.signature.ndim)
         return found if found is not None else MethodValue(item, node.attr)
 

@@ -32,7 +32,11 @@ from fusionq.language.groups import (
     group_broadcast,
     inclusive_scan_over_group,
     op_name,
+    permute_group_by_xor,
     reduce_over_group,
+    select_from_group,
+    shift_group_left,
+    shift_group_right,
 )
 from fusionq.language.local_memory import LocalAccessor, PrivateArray
 from fusionq.language.memory_model import MemoryScope
@@ -41,6 +45,8 @@ from fusionq.language.regions import mark, region
 _RESULTS: dict[GroupFunction, str] = {
     "reduce": "reduced", "inclusive_scan": "scanned", "exclusive_scan": "scanned",
     "broadcast": "broadcast", "any": "any_item", "all": "all_items",
+    "shift_left": "shifted", "shift_right": "shifted", "permute_xor": "permuted",
+    "select": "selected",
 }  # fmt: skip
 """What the variable for a group function's result is called."""
 
@@ -73,10 +79,23 @@ class GroupOperations(AtomicOperations, PrivateArrays, Regions):
             self.fail(node, f"{name}: {error}", f"Write {name}({names}).")
         return LANGUAGE_FUNCTIONS[function](self, bound.arguments, node)
 
-    def _group(self, arguments: Arguments) -> None:
-        """Check that the argument is the work-item's group."""
+    def _group(self, arguments: Arguments, kinds: Sequence[str] = ("group", "sub_group")) -> None:
+        """Check that the argument is the work-item's group or sub-group."""
         argument = arguments["group"]
-        if argument.value != ItemValue("group"):
+        kind = argument.value.kind if isinstance(argument.value, ItemValue) else ""
+        if kind == "sub_group" and kind not in kinds:
+            self.fail(
+                argument.node,
+                "a barrier of a sub-group",
+                "Pass item.get_group(): a barrier of the work-group is one of its sub-groups too.",
+            )
+        if kind == "group" and kind not in kinds:
+            self.fail(
+                argument.node,
+                "this is a function of sub-groups",
+                "Pass item.get_sub_group().",
+            )
+        if kind not in kinds:
             self.fail(
                 argument.node,
                 f"a group is needed here, not {describe(argument.value)}",
@@ -85,7 +104,7 @@ class GroupOperations(AtomicOperations, PrivateArrays, Regions):
             )
 
     def barrier(self, arguments: Arguments, node: ast.Call) -> Value:
-        self._group(arguments)
+        self._group(arguments, ("group",))
         scope = self.scope_argument(arguments, "fence_scope", MemoryScope.WORK_GROUP)
         span = self.span(node)
         barrier = Barrier(span=span)
@@ -113,7 +132,7 @@ class GroupOperations(AtomicOperations, PrivateArrays, Regions):
                 f"{op!r} of bools over a group",
                 "Use 'and', 'or', 'xor', any_of_group or all_of_group, or convert first: int(x).",
             )
-        return self._group_call(function, op, x, None, node)
+        return self._group_call(function, op, x, None, arguments, node)
 
     def _operation(self, arguments: Arguments) -> GroupOp:
         argument = arguments.get("op")
@@ -143,15 +162,32 @@ class GroupOperations(AtomicOperations, PrivateArrays, Regions):
                     "It is an integer: the linear local id of a work-item.",
                 )
             source = self.convert(number, INT64, place)
-        return self._group_call(
-            "broadcast", None, self.number_argument(arguments, "x"), source, node
-        )
+        x = self.number_argument(arguments, "x")
+        return self._group_call("broadcast", None, x, source, arguments, node)
+
+    def shuffle(
+        self, function: GroupFunction, name: str, arguments: Arguments, node: ast.Call
+    ) -> Value:
+        """A shift, a permutation or ``select``; ``name``: the argument beside the value."""
+        self._group(arguments, ("sub_group",))
+        source: Expr = Const(INT64, 1)
+        if name in arguments:
+            number, place = self.number_argument(arguments, name), arguments[name].node
+            if not number.type.is_integer:
+                self.fail(
+                    place,
+                    f"{name} is of type {type_name(number.type)}",
+                    "It is an integer: convert it, e.g. int(x).",
+                )
+            source = self.convert(number, INT64, place)
+        x = self.number_argument(arguments, "x")
+        return self._group_call(function, None, x, source, arguments, node)
 
     def vote(self, function: GroupFunction, arguments: Arguments, node: ast.Call) -> Value:
         """``any`` and ``all``."""
         self._group(arguments)
         truth = self.truth(self.number_argument(arguments, "condition"), node)
-        return self._group_call(function, None, truth, None, node)
+        return self._group_call(function, None, truth, None, arguments, node)
 
     def _group_call(
         self,
@@ -159,12 +195,15 @@ class GroupOperations(AtomicOperations, PrivateArrays, Regions):
         op: GroupOp | None,
         x: Scalar,
         source: Expr | None,
+        arguments: Arguments,
         node: ast.Call,
     ) -> Value:
         type_ = x.type.strong
         result = self.fresh(_RESULTS[function])
         value = self.convert(x, type_, node)
-        self.block.append(GroupCall(function, op, value, source, result, self.span(node)))
+        inside = arguments["group"].value == ItemValue("sub_group")
+        size = self.sub_group_size(node) if inside else None
+        self.block.append(GroupCall(function, op, value, source, result, self.span(node), size))
         return Runtime(type_, Var(type_, result))
 
     def lone_region(self, arguments: Arguments, node: ast.Call) -> Value:
@@ -189,6 +228,10 @@ def _vote(function: GroupFunction) -> Handler:
     return lambda lowering, arguments, node: lowering.vote(function, arguments, node)
 
 
+def _shuffle(function: GroupFunction, name: str) -> Handler:
+    return lambda lowering, arguments, node: lowering.shuffle(function, name, arguments, node)
+
+
 LANGUAGE_FUNCTIONS: dict[object, Handler] = {
     group_barrier: GroupOperations.barrier,
     atomic_fence: GroupOperations.fence,
@@ -198,6 +241,10 @@ LANGUAGE_FUNCTIONS: dict[object, Handler] = {
     group_broadcast: GroupOperations.broadcast,
     any_of_group: _vote("any"),
     all_of_group: _vote("all"),
+    shift_group_left: _shuffle("shift_left", "delta"),
+    shift_group_right: _shuffle("shift_right", "delta"),
+    permute_group_by_xor: _shuffle("permute_xor", "mask"),
+    select_from_group: _shuffle("select", "source"),
     AtomicRef: GroupOperations.atomic_ref,
     PrivateArray: GroupOperations.private_array,
     LocalAccessor: GroupOperations.local_accessor,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from fusionq.frontend.values import Constant, ItemValue, Runtime, Scalar
 from fusionq.ir.nodes import Binary, Compare, Const, Expr, ItemQuery, Logical, Query
 from fusionq.ir.types import BOOL, INT64, WEAK_INT
@@ -45,17 +47,22 @@ LINEAR_RANGE_METHODS: dict[str, dict[str, Query]] = {
 }
 """Methods that give the product of a range's extents."""
 
+SUB_GROUP_METHODS = (
+    "get_local_linear_id", "get_local_linear_range", "get_max_local_range", "get_group_linear_id",
+    "get_group_linear_range",
+)  # fmt: skip
+
 ITEM_MEMBERS: dict[str, tuple[str, ...]] = {
     kind: (
         *COMPONENT_METHODS[kind],
         *LINEAR_ID_METHODS[kind],
         *LINEAR_RANGE_METHODS[kind],
-        *{"item": (), "nd_item": ("get_group",), "group": ("leader",)}[kind],
+        *{"item": (), "nd_item": ("get_group", "get_sub_group"), "group": ("leader",)}[kind],
         "dimensions",
     )
     for kind in COMPONENT_METHODS
-}
-"""All that a kernel may ask an Item, an NdItem or a Group."""
+} | {"sub_group": (*SUB_GROUP_METHODS, "leader")}
+"""All that a kernel may ask an Item, an NdItem, a Group or a SubGroup."""
 
 
 def item_property(item: ItemValue, name: str, ndim: int) -> Scalar | None:
@@ -69,6 +76,24 @@ def item_property(item: ItemValue, name: str, ndim: int) -> Scalar | None:
             first = Logical("and", first, Compare("eq", ItemQuery("local_id", dim), zero))
         return Runtime(BOOL, first)
     return None
+
+
+def sub_group_query(name: str, ndim: int, size: int) -> Scalar:
+    """A query of a sub-group of ``size`` work-items, or its ``leader``."""
+    if name in ("get_local_linear_range", "get_max_local_range"):
+        return Constant(INT64, np.int64(size))
+    # Sub-groups are pieces of the last dimension, which they fill.
+    place = Binary(INT64, "mod", ItemQuery("local_id", ndim - 1), Const(INT64, size))
+    if name == "get_local_linear_id":
+        return Runtime(INT64, place)
+    if name == "leader":
+        return Runtime(BOOL, Compare("eq", place, Const(INT64, 0)))
+    whole = (
+        linear_range("local_range", ndim)
+        if name == "get_group_linear_range"
+        else linear_id("local_id", "local_range", ndim)
+    )
+    return Runtime(INT64, Binary(INT64, "floordiv", whole.expr, Const(INT64, size)))
 
 
 def linear_id(ids: Query, extents: Query, ndim: int) -> Runtime:

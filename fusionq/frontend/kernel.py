@@ -5,8 +5,10 @@ from __future__ import annotations
 import ast
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, Literal, NoReturn, overload
 
+from fusionq.base.call_site import user_span
 from fusionq.base.errors import ArgumentError, KernelLanguageError
 from fusionq.base.options import ErrorModel
 from fusionq.base.recursion import room_for_recursion
@@ -32,8 +34,17 @@ class KernelFunction:
     that are made later.  Safe to use from several threads.
     """
 
-    def __init__(self, callee: Callee) -> None:
+    def __init__(
+        self,
+        callee: Callee,
+        sub_group_size: int | None = None,
+        work_group_size: tuple[int, ...] | None = None,
+    ) -> None:
         self.callee = callee
+        self.sub_group_size = sub_group_size
+        """Work-items that its sub-groups have to have; None: as many as the device's usually."""
+        self.work_group_size = work_group_size
+        """The only work-group size that it may be submitted with; None: any."""
         self.function = function = callee.function
         self.name = function.__name__
         self.__name__ = function.__name__
@@ -150,7 +161,8 @@ class KernelFunction:
         # Only now: a kernel whose plans are in the disk cache is never lowered.
         from fusionq.frontend.lowering import lower_kernel
 
-        return lower_kernel(self.callee, signature, self._captured, regions=regions)
+        kernel = lower_kernel(self.callee, signature, self._captured, regions=regions)
+        return replace(kernel, sub_group_size=self.sub_group_size or kernel.sub_group_size)
 
     def _check_parameters(self, source: FunctionSource) -> None:
         spec = source.tree.args
@@ -241,11 +253,16 @@ def kernel(function: Callable[..., Any]) -> KernelFunction: ...
 
 
 @overload
-def kernel() -> Callable[[Callable[..., Any]], KernelFunction]: ...
+def kernel(
+    *, sub_group_size: int | None = None, work_group_size: int | tuple[int, ...] | None = None
+) -> Callable[[Callable[..., Any]], KernelFunction]: ...
 
 
 def kernel(
     function: Callable[..., Any] = _LATER,
+    *,
+    sub_group_size: int | None = None,
+    work_group_size: int | tuple[int, ...] | None = None,
 ) -> KernelFunction | Callable[[Callable[..., Any]], KernelFunction]:
     """Make a kernel from a Python function (decorator, with or without parentheses).
 
@@ -253,16 +270,47 @@ def kernel(
     asks for no id may leave the first one out.  Also takes what calls a Python function: a bound
     method, an object with ``__call__``, ``functools.partial``, a ``staticmethod``, an object that
     keeps its function as ``py_func``.
+
+    ``sub_group_size``: work-items of the kernel's sub-groups, one of the device's
+    ``sub_group_sizes``; it is submitted over an NdRange whose last local extent is a multiple.
+    ``work_group_size``: the local range of the NdRanges that it is submitted over; others are
+    refused.  Source: SYCL 2020, section 5.8.1.
+
     Nothing is compiled yet; errors in the kernel come with its first submission.
     """
+    options = _checked_options(sub_group_size, work_group_size)
     if function is _LATER:
-        return kernel
+        return lambda function: _made(function, *options)
+    return _made(function, *options)
+
+
+def _checked_options(
+    sub_group_size: object, work_group_size: object
+) -> tuple[int | None, tuple[int, ...] | None]:
+    """The options of ``kernel``; KernelLanguageError for what they cannot be."""
+    extents = work_group_size if isinstance(work_group_size, tuple) else (work_group_size,)
+    for name, values in (("sub_group_size", (sub_group_size,)), ("work_group_size", extents)):
+        if values != (None,) and not all(type(v) is int and v > 0 for v in values):
+            raise KernelLanguageError(
+                f"{user_span()}: {name}={values if len(values) > 1 else values[0]!r} is not a "
+                "positive int"
+            )
+    size = sub_group_size if isinstance(sub_group_size, int) else None
+    return size, None if work_group_size is None else extents
+
+
+def _made(
+    function: Any, sub_group_size: int | None, work_group_size: tuple[int, ...] | None
+) -> KernelFunction:
+    """The kernel that is made from a function."""
     if isinstance(function, KernelFunction):
-        return function
+        if (sub_group_size, work_group_size) == (None, None):
+            return function
+        return KernelFunction(function.callee, sub_group_size, work_group_size)
     callee = callee_of(getattr(function, "py_func", function))
     if callee is None:
         raise KernelLanguageError(
             f"a kernel is made from a Python function, not from a {type(function).__name__}\n"
             "  Write it with def, and the decorator above it."
         )
-    return KernelFunction(callee)
+    return KernelFunction(callee, sub_group_size, work_group_size)

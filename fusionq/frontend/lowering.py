@@ -253,6 +253,7 @@ def lower_kernel(
         body=body,
         arrays=tuple(a for a in state.arrays.values() if a.space != "constant" or a.name in read),
         notes=tuple(state.notes),
+        sub_group_size=signature.sub_group_size if state.uses_sub_groups else None,
         span=source.span(source.tree),
     )
 

@@ -54,3 +54,5 @@ class Signature:
     item: Literal["item", "nd_item"]
     ndim: int
     arguments: tuple[ArgumentType, ...]
+    sub_group_size: int | None = None
+    """Work-items of the kernel's sub-groups, if it asks for them; None where there are none."""

@@ -81,6 +81,7 @@ class KernelState:
         """How often the present statement is lowered, since loops around it are unrolled."""
         self.notes: dict[str, None] = {}
         """What the kernel's report should say of it."""
+        self.uses_sub_groups = False
         self.regions = False
         """Whether the kernel's regions and marks become records, for profiling."""
         self._used = set(reserved)

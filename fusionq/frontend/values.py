@@ -124,9 +124,9 @@ class NewPrivateArray:
 
 @dataclass(frozen=True, slots=True)
 class ItemValue:
-    """The kernel's Item or NdItem, or its group."""
+    """The kernel's Item or NdItem, its group or its sub-group."""
 
-    kind: Literal["item", "nd_item", "group"]
+    kind: Literal["item", "nd_item", "group", "sub_group"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,7 +206,8 @@ def describe(value: Value) -> str:
         case NewPrivateArray():
             return "a PrivateArray that has no name yet"
         case ItemValue():
-            return {"item": "the Item", "nd_item": "the NdItem", "group": "the Group"}[value.kind]
+            names = {"item": "Item", "nd_item": "NdItem", "group": "Group", "sub_group": "SubGroup"}
+            return f"the {names[value.kind]}"
         case MethodValue():
             return f"the method {value.name}"
         case TupleValue():

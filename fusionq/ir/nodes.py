@@ -39,8 +39,9 @@ AtomicOp: TypeAlias = Literal[
 MemoryOrderName: TypeAlias = Literal["relaxed", "acquire", "release", "acq_rel", "seq_cst"]
 MemoryScopeName: TypeAlias = Literal["work_item", "sub_group", "work_group", "device", "system"]
 GroupFunction: TypeAlias = Literal[
-    "reduce", "inclusive_scan", "exclusive_scan", "broadcast", "any", "all"
-]
+    "reduce", "inclusive_scan", "exclusive_scan", "broadcast", "any", "all",
+    "shift_left", "shift_right", "permute_xor", "select",
+]  # fmt: skip
 GroupOp: TypeAlias = Literal["add", "mul", "min", "max", "and", "or", "xor"]
 RecordKind: TypeAlias = Literal[
     "stage", "barrier", "ticket", "wait", "publish", "region", "mark", "counter"
@@ -284,7 +285,12 @@ class GroupCall:
     """``result = function(value)`` over the work-group; every work-item of the group reaches it,
     or none.  ``op`` for ``reduce`` and the scans, whose order is the linear local id; ``source``
     is the linear local id that ``broadcast`` takes the value of.  ``any`` and ``all`` take and
-    give bool; the others keep the value's type."""
+    give bool; the others keep the value's type.
+
+    ``sub_group``: over a sub-group of so many work-items, a power of two, instead: neighbours in
+    the last dimension, each with its place among them as local id.  Only there are shifts,
+    permutations and ``select``, for which ``source`` is the distance, the mask, or the place to
+    read from; a place that is none gives the work-item's own value."""
 
     function: GroupFunction
     op: GroupOp | None
@@ -292,6 +298,7 @@ class GroupCall:
     source: Expr | None
     result: str
     span: Span = field(default=NO_SPAN, compare=False)
+    sub_group: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -473,6 +480,8 @@ class Kernel:
 
     ``variables``: each local variable's type (loop variables are int64 and not listed).
     ``notes``: what a report should say of it, each with its file and line.
+    ``sub_group_size``: work-items of its sub-groups, where they matter; a work-group then is as
+    long as a multiple of that in the last dimension.
     """
 
     name: str
@@ -483,6 +492,7 @@ class Kernel:
     arrays: tuple[ArrayDecl, ...] = ()
     span: Span = field(default=NO_SPAN, compare=False)
     notes: tuple[str, ...] = field(default=(), compare=False)
+    sub_group_size: int | None = None
 
     def param(self, name: str) -> KernelParam:
         """The parameter of that name; KeyError if there is none."""

@@ -49,6 +49,7 @@ _PYTHON_FUNCTIONS = {
 _MOST_PRINTED = 64
 """Elements of a constant array that are all printed."""
 _GROUP = "item.get_group()"
+_SUB_GROUP = "item.get_sub_group()"
 _GROUP_FUNCTIONS: dict[GroupFunction, str] = {
     "reduce": "reduce_over_group",
     "inclusive_scan": "inclusive_scan_over_group",
@@ -56,6 +57,10 @@ _GROUP_FUNCTIONS: dict[GroupFunction, str] = {
     "broadcast": "group_broadcast",
     "any": "any_of_group",
     "all": "all_of_group",
+    "shift_left": "shift_group_left",
+    "shift_right": "shift_group_right",
+    "permute_xor": "permute_group_by_xor",
+    "select": "select_from_group",
 }
 
 
@@ -174,7 +179,8 @@ class _Printer(PythonPrinter):
         return f"AtomicRef({atomic.array}, {index}, {order}, {scope})"
 
     def group_call(self, call: GroupCall) -> str:
-        arguments = [_GROUP, self.value(call.value)]
+        group = _GROUP if call.sub_group is None else _SUB_GROUP
+        arguments = [group, self.value(call.value)]
         if call.op is not None:
             arguments.append(repr(call.op))
         if call.source is not None:

@@ -59,6 +59,7 @@ from fusionq.ir.printer import print_expr
 from fusionq.ir.types import BOOL, INT64, SCALAR_TYPES, UINT32, ScalarType
 from fusionq.ir.walk import has_barrier
 
+_SHUFFLES = {"shift_left", "shift_right", "permute_xor", "select"}
 _QUERIES = {"global_id", "global_range", "local_id", "local_range", "group_id", "group_range"}
 _TILE_QUERIES = {"tile_first", "tile_last"}
 _BOOL_OPS = {"add", "mul", "and", "or", "xor"}
@@ -117,6 +118,9 @@ class _Verifier:
         kernel = self._kernel
         if not 1 <= kernel.ndim <= 3:
             self._fail(f"a kernel has 1 to 3 dimensions, not {kernel.ndim}")
+        size = kernel.sub_group_size
+        if size is not None and (size < 1 or size & size - 1):
+            self._fail(f"sub-groups of {size} work-items")
         seen: set[str] = set()
         for name in (
             *(p.name for p in kernel.params),
@@ -223,7 +227,12 @@ class _Verifier:
             self._typed(stmt.value, BOOL, f"the value of '{stmt.function}'")
         if stmt.op in ("and", "or", "xor") and type_.is_float:
             self._fail(f"no '{stmt.op}' of {type_} over a group")
-        if (stmt.source is not None) != (stmt.function == "broadcast"):
+        if stmt.sub_group != (None if stmt.sub_group is None else self._kernel.sub_group_size):
+            self._fail(f"a sub-group of {stmt.sub_group} work-items")
+        if stmt.function in _SHUFFLES and stmt.sub_group is None:
+            self._fail(f"'{stmt.function}' over a work-group")
+        reads_one = stmt.function == "broadcast" or stmt.function in _SHUFFLES
+        if (stmt.source is not None) != reads_one:
             self._fail(f"'{stmt.function}' over a group with the source {stmt.source}")
         if stmt.source is not None:
             self._typed(stmt.source, INT64, "the source of a broadcast")

@@ -8,9 +8,13 @@ from fusionq.language.groups import (
     group_barrier,
     group_broadcast,
     inclusive_scan_over_group,
+    permute_group_by_xor,
     reduce_over_group,
+    select_from_group,
+    shift_group_left,
+    shift_group_right,
 )
-from fusionq.language.item import Group, Item, NdItem
+from fusionq.language.item import Group, Item, NdItem, SubGroup
 from fusionq.language.local_memory import LocalAccessor, PrivateArray
 from fusionq.language.memory_model import AddressSpace, MemoryOrder, MemoryScope
 from fusionq.language.ranges import NdRange, Range
@@ -28,6 +32,7 @@ __all__ = [
     "NdRange",
     "PrivateArray",
     "Range",
+    "SubGroup",
     "all_of_group",
     "any_of_group",
     "atomic_fence",
@@ -36,6 +41,10 @@ __all__ = [
     "group_broadcast",
     "inclusive_scan_over_group",
     "mark",
+    "permute_group_by_xor",
     "reduce_over_group",
     "region",
+    "select_from_group",
+    "shift_group_left",
+    "shift_group_right",
 ]

@@ -38,6 +38,54 @@ def identity(op: str, dtype: np.dtype[Any]) -> Any:
     return dtype.type(limits.max if op == "min" else limits.min)
 
 
+def over_sub_group(
+    function: str, op: str | None, values: Sequence[Any], sources: Sequence[Any]
+) -> list[Any]:
+    """As ``over_group`` for a sub-group; ``sources``: each work-item's own.
+
+    A reduction combines each value with the one half the sub-group further on, then a quarter, and
+    so on; a scan each with the one before, then two before, four before, and so on.
+    """
+    size = len(values)
+    places = range(size)
+    if function in ("any", "all"):
+        return over_group(function, None, values, None)
+    if function in READS:
+        read = (READS[function](place, int(sources[place])) for place in places)
+        return [
+            values[from_ if 0 <= sources[place] < size and 0 <= from_ < size else place]
+            for place, from_ in zip(places, read, strict=True)
+        ]
+    assert op is not None
+    combine, totals = COMBINE[op], list(values)
+    if function == "reduce":
+        distance = size // 2
+        while distance:
+            totals = [combine(totals[p], totals[(p + distance) % size]) for p in places]
+            distance //= 2
+        return [totals[0]] * size
+    distance = 1
+    while distance < size:
+        totals = [
+            combine(totals[p - distance], totals[p]) if p >= distance else totals[p]
+            for p in places
+        ]
+        distance *= 2
+    if function == "inclusive_scan":
+        return totals
+    return [identity(op, values[0].dtype), *totals[:-1]]
+
+
+READS: dict[str, Callable[[int, int], int]] = {
+    "broadcast": lambda place, source: source,
+    "select": lambda place, source: source,
+    "shift_left": lambda place, source: place + source,
+    "shift_right": lambda place, source: place - source,
+    "permute_xor": lambda place, source: place ^ source,
+}
+"""Where in its sub-group the work-item at a place reads; beyond it, its own value."""
+
+
 def over_group(function: str, op: str | None, values: Sequence[Any], source: Any) -> list[Any]:
     """What a group function gives each work-item, for their ``values`` in the order of linear
     local ids.  ``function``: as in ``ir.GroupCall``; ``source``: the linear local id that a

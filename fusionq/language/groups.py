@@ -1,8 +1,9 @@
-"""Functions that all work-items of a work-group call together.
+"""Functions that all work-items of a work-group, or of a sub-group, call together.
 
 Every work-item of the group reaches the same call, or none does.  ``group`` is
-``item.get_group()``.  The order of a group's work-items is that of their linear local ids.
-As plain Python they work where ``language.meeting`` runs the group's work-items together.
+``item.get_group()`` or ``item.get_sub_group()``.  The order of a group's work-items is that of
+their linear local ids.  As plain Python they work where ``language.meeting`` runs the group's
+work-items together.
 """
 
 from __future__ import annotations
@@ -12,11 +13,12 @@ from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 
-from fusionq.language.item import Group
+from fusionq.language.item import Group, SubGroup
 from fusionq.language.meeting import meet
 from fusionq.language.memory_model import MemoryScope
 from fusionq.language.scalar_functions import python_max, python_min
 
+AnyGroup: TypeAlias = Group | SubGroup
 GroupOperation: TypeAlias = Literal["add", "mul", "min", "max", "and", "or", "xor"]
 Operation: TypeAlias = GroupOperation | Callable[..., Any]
 """How a group function combines values; Python's ``min`` and ``max`` stand for their names."""
@@ -34,7 +36,7 @@ def group_barrier(group: Group, fence_scope: MemoryScope = MemoryScope.WORK_GROU
     meet("barrier")
 
 
-def reduce_over_group(group: Group, x: Any, op: Operation = "add") -> Any:
+def reduce_over_group(group: AnyGroup, x: Any, op: Operation = "add") -> Any:
     """All work-items' ``x`` combined, for each of them.
 
     ``op``: ``"add"``, ``"mul"``, ``"min"``, ``"max"`` of numbers; ``"and"``, ``"or"``,
@@ -43,43 +45,67 @@ def reduce_over_group(group: Group, x: Any, op: Operation = "add") -> Any:
     adding up, minima and maxima on the order where a NaN is among the values.  Source: SYCL
     2020, section 4.17.4.5.
     """
-    return meet("reduce", _number(x), op_name(op))
+    return meet("reduce", _number(x), op_name(op), sub_group=_size(group))
 
 
-def inclusive_scan_over_group(group: Group, x: Any, op: Operation = "add") -> Any:
+def inclusive_scan_over_group(group: AnyGroup, x: Any, op: Operation = "add") -> Any:
     """The ``x`` of the work-items up to this one, combined; ``op`` as in ``reduce_over_group``.
 
     Source: SYCL 2020, section 4.17.4.6.
     """
-    return meet("inclusive_scan", _number(x), op_name(op))
+    return meet("inclusive_scan", _number(x), op_name(op), sub_group=_size(group))
 
 
-def exclusive_scan_over_group(group: Group, x: Any, op: Operation = "add") -> Any:
+def exclusive_scan_over_group(group: AnyGroup, x: Any, op: Operation = "add") -> Any:
     """The ``x`` of the work-items before this one, combined; ``op`` as in
     ``reduce_over_group``.  The first gets what changes nothing: 0 for ``"add"``, the type's
     greatest value or infinity for ``"min"``.
 
     Source: SYCL 2020, section 4.17.4.6.
     """
-    return meet("exclusive_scan", _number(x), op_name(op))
+    return meet("exclusive_scan", _number(x), op_name(op), sub_group=_size(group))
 
 
-def group_broadcast(group: Group, x: Any, source: Any = 0) -> Any:
+def group_broadcast(group: AnyGroup, x: Any, source: Any = 0) -> Any:
     """The ``x`` of the work-item with the linear local id ``source``, for all of them.
 
     ``source``: the same for all, within the group.  Source: SYCL 2020, section 4.17.4.1.
     """
-    return meet("broadcast", _number(x), None, source)
+    return meet("broadcast", _number(x), None, source, _size(group))
 
 
-def any_of_group(group: Group, condition: Any) -> Any:
+def any_of_group(group: AnyGroup, condition: Any) -> Any:
     """Whether ``condition`` holds for some work-item.  Source: SYCL 2020, section 4.17.4.2."""
-    return meet("any", np.bool_(bool(condition)))
+    return meet("any", np.bool_(bool(condition)), sub_group=_size(group))
 
 
-def all_of_group(group: Group, condition: Any) -> Any:
+def all_of_group(group: AnyGroup, condition: Any) -> Any:
     """Whether ``condition`` holds for every work-item.  Source: SYCL 2020, section 4.17.4.3."""
-    return meet("all", np.bool_(bool(condition)))
+    return meet("all", np.bool_(bool(condition)), sub_group=_size(group))
+
+
+def shift_group_left(group: SubGroup, x: Any, delta: Any = 1) -> Any:
+    """The ``x`` of the work-item ``delta`` places further on in the sub-group, its own where there
+    is none.  Source: SYCL 2020, section 4.17.4.4."""
+    return meet("shift_left", _number(x), None, delta, _size(group))
+
+
+def shift_group_right(group: SubGroup, x: Any, delta: Any = 1) -> Any:
+    """The ``x`` of the work-item ``delta`` places before in the sub-group, its own where there is
+    none.  Source: SYCL 2020, section 4.17.4.4."""
+    return meet("shift_right", _number(x), None, delta, _size(group))
+
+
+def permute_group_by_xor(group: SubGroup, x: Any, mask: Any) -> Any:
+    """The ``x`` of the work-item whose place in the sub-group is this one's exclusive or ``mask``,
+    its own where there is none.  Source: SYCL 2020, section 4.17.4.4."""
+    return meet("permute_xor", _number(x), None, mask, _size(group))
+
+
+def select_from_group(group: SubGroup, x: Any, source: Any) -> Any:
+    """The ``x`` of the work-item at the place ``source`` of the sub-group, its own where there is
+    none.  Source: SYCL 2020, section 4.17.4.4."""
+    return meet("select", _number(x), None, source, _size(group))
 
 
 def op_name(op: object) -> str | None:
@@ -91,3 +117,8 @@ def op_name(op: object) -> str | None:
 
 def _number(x: Any) -> Any:
     return x if isinstance(x, np.generic) else np.asarray(x)[()]
+
+
+def _size(group: AnyGroup) -> int | None:
+    """Work-items of a sub-group; None for a work-group."""
+    return group.size if isinstance(group, SubGroup) else None

@@ -131,14 +131,63 @@ class Group:
         return _product(self._local_range)
 
 
+class SubGroup:
+    """Neighbouring work-items of a work-group that run as one vector.  Source: SYCL 2020, section
+    4.9.1.8.
+
+    ``local_linear_id``: of the work-item in its work-group, which has ``items`` of them in all.
+    ``size``: work-items of a sub-group.
+    """
+
+    __slots__ = ("_items", "_local_linear_id", "_size")
+
+    def __init__(self, local_linear_id: int, items: int, size: int) -> None:
+        self._local_linear_id = int(local_linear_id)
+        self._items = int(items)
+        self._size = size
+
+    @property
+    def size(self) -> int:
+        """Work-items of the sub-group."""
+        return self._size
+
+    @property
+    def leader(self) -> np.bool_:
+        """True for the sub-group's first work-item."""
+        return np.bool_(self._local_linear_id % self._size == 0)
+
+    def get_local_linear_id(self) -> np.int64:
+        """The work-item's place in the sub-group."""
+        return np.int64(self._local_linear_id % self._size)
+
+    def get_local_linear_range(self) -> np.int64:
+        """The number of the sub-group's work-items."""
+        return np.int64(self._size)
+
+    def get_max_local_range(self) -> np.int64:
+        """The number of work-items of the work-group's largest sub-group."""
+        return np.int64(self._size)
+
+    def get_group_linear_id(self) -> np.int64:
+        """The sub-group's place in the work-group."""
+        return np.int64(self._local_linear_id // self._size)
+
+    def get_group_linear_range(self) -> np.int64:
+        """The number of the work-group's sub-groups."""
+        return np.int64(self._items // self._size)
+
+
 class NdItem:
     """A work-item of an NdRange.  Source: SYCL 2020, section 4.9.1.5.
 
     All arguments have one entry for each dimension;
-    ``global_id == group_id * local_range + local_id``.
+    ``global_id == group_id * local_range + local_id``.  ``sub_group_size``: work-items of a
+    sub-group.
     """
 
-    __slots__ = ("_global_id", "_global_range", "_group_id", "_local_id", "_local_range")
+    __slots__ = (
+        "_global_id", "_global_range", "_group_id", "_local_id", "_local_range", "_sub_group_size",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -147,7 +196,9 @@ class NdItem:
         group_id: Sequence[int],
         global_range: Sequence[int],
         local_range: Sequence[int],
+        sub_group_size: int = 16,
     ) -> None:
+        self._sub_group_size = sub_group_size
         self._global_id = _int64(global_id)
         self._local_id = _int64(local_id)
         self._group_id = _int64(group_id)
@@ -203,3 +254,8 @@ class NdItem:
             tuple(map(int, self._local_range)),
             leader=not any(self._local_id),
         )
+
+    def get_sub_group(self) -> SubGroup:
+        """The work-item's sub-group."""
+        items = int(self.get_local_linear_range())
+        return SubGroup(int(self.get_local_linear_id()), items, self._sub_group_size)

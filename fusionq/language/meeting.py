@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from fusionq.base.errors import DeviceError
-from fusionq.language.combine import over_group
+from fusionq.language.combine import over_group, over_sub_group
 
 _current = threading.local()
 """``member``: the work-item that the thread runs."""
@@ -32,13 +32,21 @@ class _Member:
         self.number = number
         self.go = threading.Semaphore(0)
         self.what: tuple[str, str | None] = ("", None)
+        self.sub_group: int | None = None
         self.value: Any = None
         self.source: Any = None
         self.result: Any = None
 
 
-def meet(function: str, value: Any = None, op: str | None = None, source: Any = None) -> Any:
-    """Wait for the group's other work-items; the function's result for this one.
+def meet(
+    function: str,
+    value: Any = None,
+    op: str | None = None,
+    source: Any = None,
+    sub_group: int | None = None,
+) -> Any:
+    """Wait for the group's other work-items, or for those of the ``sub_group`` of so many; the
+    function's result for this one.
 
     RuntimeError outside ``run_together``.
     """
@@ -49,6 +57,7 @@ def meet(function: str, value: Any = None, op: str | None = None, source: Any = 
             "FusionQueue('reference') for pure Python"
         )
     member.what, member.value, member.source = (function, op), value, source
+    member.sub_group = sub_group
     member.group.wait(member)
     return member.result
 
@@ -79,7 +88,7 @@ class _WorkGroup:
             arrived, self._arrived = self._arrived, []
             if self._error is None:
                 try:
-                    _give_results(arrived, self._size)
+                    arrived = self._resolved(arrived)
                 except (DeviceError, IndexError) as error:
                     self._error = error
             for member in arrived:
@@ -88,6 +97,22 @@ class _WorkGroup:
                 self._back.acquire()
         if self._error is not None:
             raise self._error
+
+    def _resolved(self, arrived: Sequence[_Member]) -> list[_Member]:
+        """Those that have met all that they wait for, with their results; the others wait on."""
+        groups: dict[int, list[_Member]] = {}
+        for member in arrived:
+            if member.sub_group is not None:
+                groups.setdefault(member.number // member.sub_group, []).append(member)
+        whole = [members for members in groups.values() if len(members) == members[0].sub_group]
+        if not whole:
+            _give_results(arrived, self._size)
+            return list(arrived)
+        for members in whole:
+            _give_sub_group_results(members)
+        done = {member.number for members in whole for member in members}
+        self._arrived += [member for member in arrived if member.number not in done]
+        return [member for member in arrived if member.number in done]
 
     def _work(self) -> None:
         """What a thread does: work-items until one has to wait, and the rest of that one."""
@@ -109,6 +134,20 @@ class _WorkGroup:
         member.go.acquire()
         if self._stopped:
             raise _Stopped
+
+
+def _give_sub_group_results(arrived: Sequence[_Member]) -> None:
+    kinds = {member.what for member in arrived}
+    if len(kinds) != 1:
+        names = " and ".join(sorted(function for function, _ in kinds))
+        raise DeviceError(f"the work-items of a sub-group wait at {names}, and not at the same")
+    function, op = kinds.pop()
+    members = sorted(arrived, key=lambda member: member.number)
+    values, sources = [m.value for m in members], [m.source for m in members]
+    for member, result in zip(
+        members, over_sub_group(function, op, values, sources), strict=True
+    ):
+        member.result = result
 
 
 def _give_results(arrived: Sequence[_Member], size: int) -> None:

@@ -138,6 +138,7 @@ class _Fuser:
             variables=tuple(self.variables),
             body=tuple(body),
             arrays=tuple(self.arrays),
+            sub_group_size=max(submissions[s].ir.sub_group_size or 0 for s in self.members) or None,
             span=submissions[self.members[0]].ir.span,
         )
         return FusedKernel(kernel, self.sources, self.views)

@@ -167,6 +167,9 @@ class _GrowingStage:
         other = self._meeting_apart({**self._meeting, **meeting}, space)
         if other is not None:
             return _because(other, "beside the others their work-items would meet in another way")
+        sizes = {size for s in members.different if (size := s.ir.sub_group_size) is not None}
+        if len(sizes) > 1:
+            return f"their sub-groups have different sizes: {', '.join(map(str, sorted(sizes)))}"
         trapped = _trapped_barrier(members.different)
         if trapped is not None:
             return trapped

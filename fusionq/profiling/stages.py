@@ -34,7 +34,7 @@ from fusionq.ir.nodes import (
     While,
 )
 from fusionq.ir.range_guard import range_guard
-from fusionq.ir.walk import expressions, has_barrier, statements
+from fusionq.ir.walk import expressions, statements
 from fusionq.profiling.instrumentation import Instrumentation, Scope
 
 SEPARATOR = " + "
@@ -71,7 +71,7 @@ def _phases(body: Sequence[Stmt], heading: str) -> tuple[Stmt, ...]:
         together.clear()
 
     for position, stmt in enumerate(body):
-        if not has_barrier((stmt,)):
+        if not _meets(stmt):
             together.append(stmt)
             continue
         close()
@@ -91,6 +91,14 @@ def _phases(body: Sequence[Stmt], heading: str) -> tuple[Stmt, ...]:
                 result.append(stmt)
     close()
     return tuple(result)
+
+
+def _meets(stmt: Stmt) -> bool:
+    """Whether the whole work-group meets in a statement."""
+    return any(
+        isinstance(s, Barrier) or (isinstance(s, GroupCall) and s.sub_group is None)
+        for s in statements((stmt,))
+    )
 
 
 def _works(stmt: Stmt) -> bool:

@@ -97,7 +97,9 @@ def _submission(
         "nd_item" if isinstance(index_space, NdRange) else "item",
         index_space.ndim,
         tuple(_argument_type(argument) for argument in arguments),
+        _sub_group_size(backend, function),
     )
+    _check_work_group(function, index_space)
     return Submission(
         0,
         DeferredKernel(function.name, partial(function.specialise, signature)),
@@ -122,6 +124,7 @@ def _entry(
             f"{space.ndim} of {space!r}"
         )
     _check_local_memory(backend, submission, facts)
+    _check_sub_groups(facts, space)
     _check_writable(facts, arguments, [counterpart(value) for value in args])
     entry = KnownSubmission(
         submission,
@@ -348,6 +351,45 @@ def _argument_type(argument: Argument) -> ArgumentType:
 
 
 # ------------------------------------------------------------------------------ checks
+def _sub_group_size(backend: Backend, function: KernelFunction) -> int | None:
+    """Work-items of the kernel's sub-groups, if it asks for them."""
+    sizes, wanted = backend.info.sub_group_sizes, function.sub_group_size
+    if wanted is None:
+        usual = backend.target.sub_group_size
+        return usual if usual in sizes else max(sizes, default=None)
+    if wanted not in sizes:
+        known = f"has {', '.join(map(str, sizes))}" if sizes else "has none"
+        raise ArgumentError(
+            f"kernel {function.name!r} wants sub-groups of {wanted} work-items; "
+            f"{backend.info.name} {known} (device.sub_group_sizes)"
+        )
+    return wanted
+
+
+def _check_work_group(function: KernelFunction, space: Range | NdRange) -> None:
+    wanted = function.work_group_size
+    local = tuple(space.local_range) if isinstance(space, NdRange) else None
+    if wanted is not None and wanted != local:
+        raise ArgumentError(
+            f"kernel {function.name!r} is made with work_group_size={wanted}, and submitted over "
+            f"{space!r}; submit it with NdRange(global_range, {wanted})"
+        )
+
+
+def _check_sub_groups(facts: KernelFacts, space: Range | NdRange) -> None:
+    size = facts.sub_group_size
+    if size is None:
+        return
+    local = space.local_range if isinstance(space, NdRange) else None
+    if local is None or local[-1] % size:
+        raise ArgumentError(
+            f"kernel {facts.name!r} has sub-groups of {size} work-items, which fill its "
+            f"work-groups' last dimension, and is submitted over {space!r}; submit it with an "
+            f"NdRange whose last local extent is a multiple of {size}, or make the kernel with "
+            "another sub_group_size"
+        )
+
+
 def _check_local_memory(backend: Backend, submission: Submission, facts: KernelFacts) -> None:
     taken = facts.local_bytes
     if taken > backend.info.local_memory_bytes:

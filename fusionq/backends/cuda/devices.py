@@ -112,6 +112,7 @@ class Device:
             compute_units=self.attribute("MULTIPROCESSOR_COUNT"),
             max_work_group_size=self.attribute("MAX_THREADS_PER_BLOCK"),
             local_memory_bytes=self.attribute("MAX_SHARED_MEMORY_PER_BLOCK_OPTIN") - RESERVED_BYTES,
+            sub_group_sizes=(WARP,),
             has_fp16=True,
             has_fp64=True,
             host_memory=False,

@@ -37,6 +37,7 @@ REFERENCE_DEVICE = DeviceInfo(
     has_fp16=True,
     has_fp64=True,
     host_memory=True,
+    sub_group_sizes=(1, 2, 4, 8, 16, 32, 64),
 )
 
 

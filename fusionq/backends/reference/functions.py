@@ -23,18 +23,19 @@ def run_function(
     arguments: Sequence[Any],
     order: Order = "shuffled",
     seed: int = 0,
+    sub_group_size: int = 16,
 ) -> None:
     """Call ``function`` once for each work-item of ``range``, in the given order.
 
     ``function``: the undecorated Python function.  ``arguments``: those after the item, NumPy
     arrays (changed in place), scalars and LocalAccessors.  The work-items of a group run
-    together, from barrier to barrier.  Raises what the function raises; an index outside an
-    array is an IndexError.
+    together, from barrier to barrier; ``sub_group_size`` of them are a sub-group.
+    Raises what the function raises; an index outside an array is an IndexError.
     """
     kernel = patched(function)
     values = [argument(value) for value in arguments]
     if isinstance(range, NdRange):
-        for items in _groups(range, order, seed):
+        for items in _groups(range, order, seed, sub_group_size):
             own = [work_group_array(v) if isinstance(v, LocalAccessor) else v for v in values]
             run_together([(int(i.get_local_linear_id()), partial(kernel, i, *own)) for i in items])
         return
@@ -44,7 +45,9 @@ def run_function(
                 kernel(Item(id, range), *values)
 
 
-def _groups(range: NdRange, order: Order, seed: int) -> Iterator[list[NdItem]]:
+def _groups(
+    range: NdRange, order: Order, seed: int, sub_group_size: int
+) -> Iterator[list[NdItem]]:
     """The work-items of each work-group."""
     whole, part = range.global_range, range.local_range
     groups = tuple(w // p for w, p in zip(whole, part, strict=True))
@@ -54,5 +57,6 @@ def _groups(range: NdRange, order: Order, seed: int) -> Iterator[list[NdItem]]:
             for local in members
         ]
         yield [
-            NdItem(id, local, group, whole, part) for id, local in zip(ids, members, strict=True)
+            NdItem(id, local, group, whole, part, sub_group_size)
+            for id, local in zip(ids, members, strict=True)
         ]

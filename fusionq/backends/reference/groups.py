@@ -6,16 +6,16 @@ where the group meets and is sent its result when everybody is there.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from typing import Any, TypeAlias
+from typing import Any, NoReturn, TypeAlias
 
 from fusionq.backends.reference.checked_arrays import CheckedArray
 from fusionq.backends.reference.scalars import Scalar
 from fusionq.base.errors import DeviceError
 from fusionq.base.span import Span
 from fusionq.ir.nodes import AtomicOp, Barrier, GroupCall
-from fusionq.language.combine import COMBINE, over_group
+from fusionq.language.combine import COMBINE, over_group, over_sub_group
 
 Meeting: TypeAlias = tuple["Barrier | GroupCall", Any, Any]
 Steps: TypeAlias = Generator[Meeting, Any, None]
@@ -33,24 +33,40 @@ def atomic(
 def run_group(kernel: str, items: Sequence[tuple[int, Steps]]) -> None:
     """Run the work-items of one group, given with their linear local ids, in the order given,
     from meeting to meeting.  DeviceError if some miss a meeting that others wait at."""
-    waiting: dict[int, Any] = dict.fromkeys((number for number, _ in items))
     steps = dict(items)
-    while True:
-        arrived: dict[int, Meeting] = {}
-        for number in waiting:
+    going: dict[int, Any] = dict.fromkeys(steps)
+    arrived: dict[int, Meeting] = {}
+    while going:
+        for number, result in going.items():
             with suppress(StopIteration):
-                arrived[number] = steps[number].send(waiting[number])
-        if not arrived:
-            return
-        places = {id(statement) for statement, _, _ in arrived.values()}
-        if len(arrived) != len(steps) or len(places) != 1:
-            spans = dict.fromkeys(str(statement.span) for statement, _, _ in arrived.values())
-            raise DeviceError(
-                f"kernel '{kernel}': {len(arrived)} of the {len(steps)} work-items of a group "
-                f"wait at {' and '.join(spans)} for the others, which never come; every work-item "
-                "of a group has to reach the same barriers"
-            )
-        waiting = _results(arrived)
+                arrived[number] = steps[number].send(result)
+        going = {}
+        for company in list(_companies(arrived, len(steps))):
+            together = {n: arrived.pop(n) for n in steps if n in company}
+            going |= _results(together)
+        if arrived and not going:
+            _raise_missing(kernel, arrived, len(steps))
+
+
+def _companies(arrived: Mapping[int, Meeting], size: int) -> Iterator[set[int]]:
+    """The work-items that wait at one place with all that meet there."""
+    places: dict[tuple[int, int], set[int]] = {}
+    for number, (statement, _, _) in arrived.items():
+        among = getattr(statement, "sub_group", None) or size
+        places.setdefault((id(statement), number // among), set()).add(number)
+    for (statement_id, _), company in places.items():
+        statement = next(s for s, _, _ in arrived.values() if id(s) == statement_id)
+        if len(company) == (getattr(statement, "sub_group", None) or size):
+            yield company
+
+
+def _raise_missing(kernel: str, arrived: Mapping[int, Meeting], size: int) -> NoReturn:
+    spans = dict.fromkeys(str(statement.span) for statement, _, _ in arrived.values())
+    raise DeviceError(
+        f"kernel '{kernel}': {len(arrived)} of the {size} work-items of a group wait at "
+        f"{' and '.join(spans)} for the others, which never come; every work-item of a group has "
+        "to reach the same barriers"
+    )
 
 
 def _results(arrived: dict[int, Meeting]) -> dict[int, Any]:
@@ -60,6 +76,10 @@ def _results(arrived: dict[int, Meeting]) -> dict[int, Any]:
     if isinstance(statement, Barrier):
         return dict.fromkeys(arrived)
     values = [arrived[number][1] for number in numbers]
+    if statement.sub_group is not None:
+        sources = [arrived[number][2] for number in numbers]
+        results = over_sub_group(statement.function, statement.op, values, sources)
+        return _by_number(arrived, numbers, results)
     if any(arrived[number][2] != source for number in numbers):
         raise DeviceError(
             f"the work-items of a group ask for broadcasts from several at {statement.span}; "
@@ -69,5 +89,11 @@ def _results(arrived: dict[int, Meeting]) -> dict[int, Any]:
         results = over_group(statement.function, statement.op, values, source)
     except IndexError as error:
         raise DeviceError(f"{error}, at {statement.span}") from None
-    by_number = dict(zip(numbers, results, strict=True))
-    return {number: by_number[number] for number in arrived}
+    return _by_number(arrived, numbers, results)
+
+
+def _by_number(
+    arrived: Iterable[int], numbers: Sequence[int], results: Sequence[Any]
+) -> dict[int, Any]:
+    of = dict(zip(numbers, results, strict=True))
+    return {number: of[number] for number in arrived}

@@ -29,7 +29,7 @@ from fusionq.ir.nodes import (
     MemoryScopeName,
     Space,
 )
-from fusionq.ir.types import UINT32, UINT64, ScalarType
+from fusionq.ir.types import FLOAT32, INT32, UINT32, UINT64, ScalarType
 from fusionq.language.combine import identity
 
 _OPERATORS: dict[GroupOp, str] = {"add": "+", "mul": "*", "and": "&", "or": "|", "xor": "^"}
@@ -175,6 +175,14 @@ class CudaGroups:
         define("fq_group_scratch", _SCRATCH)
         define(name, _filled(_BROADCAST, type, NAME=name))
         return f"{name}({value}, (unsigned)({source}))"
+
+    def shuffle_type(self, type: ScalarType) -> ScalarType:
+        if type.is_float:
+            return FLOAT32 if type.bits == 16 else type
+        return type if type.bits >= 32 else INT32
+
+    def shuffle(self, value: str, type: ScalarType, place: str) -> str:
+        return f"__shfl_sync(0xffffffff, {value}, {place})"
 
 
 def _combined(op: GroupOp, type: ScalarType) -> str:

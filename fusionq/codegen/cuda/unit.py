@@ -21,6 +21,10 @@ class CudaUnit:
     kernel_qualifier = 'extern "C" __global__ void'
     function_qualifier = "static __device__ inline"
 
+    def sub_groups_of(self, size: int) -> str:
+        assert size == 32, "a warp"
+        return ""
+
     def prologue(
         self, types: Iterable[ScalarType], fp: FloatMode, functions: Iterable[str] = ()
     ) -> list[str]:

@@ -81,3 +81,9 @@ class Groups(Protocol):
     ) -> str:
         """``value``, of ``type``, of the work-item with the linear local id ``source``, for the
         whole work-group of ``ndim`` dimensions."""
+
+    def shuffle_type(self, type: ScalarType) -> ScalarType:
+        """The type in which ``shuffle`` passes values of ``type`` on."""
+
+    def shuffle(self, value: str, type: ScalarType, place: str) -> str:
+        """``value``, of ``type``, of the work-item at ``place`` (an int) in its sub-group."""

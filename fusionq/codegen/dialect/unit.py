@@ -22,6 +22,10 @@ class TranslationUnit(Protocol):
     kernel_qualifier: str
     """Before a kernel's name, return type included."""
 
+    def sub_groups_of(self, size: int) -> str:
+        """Before ``kernel_qualifier``: what makes the kernel's sub-groups have ``size``
+        work-items, neighbours in the fastest dimension; nothing where all have."""
+
     function_qualifier: str
     """Before a function's return type."""
 

@@ -100,3 +100,9 @@ class OpenCLGroups:
             ],
         }[ndim]
         return f"work_group_broadcast({', '.join([value, *ids])})"
+
+    def shuffle_type(self, type: ScalarType) -> ScalarType:
+        return self.broadcast_type(type)
+
+    def shuffle(self, value: str, type: ScalarType, place: str) -> str:
+        return f"sub_group_shuffle({value}, (uint)({place}))"  # cl_khr_subgroup_shuffle

@@ -19,6 +19,9 @@ class OpenCLUnit:
     kernel_qualifier = KERNEL_QUALIFIER
     function_qualifier = "static inline"
 
+    def sub_groups_of(self, size: int) -> str:
+        return f"__attribute__((intel_reqd_sub_group_size({size})))\n"
+
     def prologue(
         self, types: Iterable[ScalarType], fp: FloatMode, functions: Iterable[str] = ()
     ) -> list[str]:

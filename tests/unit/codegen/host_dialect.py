@@ -96,6 +96,9 @@ class _Unit:
     kernel_qualifier = "void"
     function_qualifier = "static inline"
 
+    def sub_groups_of(self, size: int) -> str:
+        raise AssertionError("stages have no sub-groups")
+
     def prologue(
         self, types: Iterable[ScalarType], fp: str, functions: Iterable[str] = ()
     ) -> list[str]:

@@ -22,6 +22,9 @@ class MarkerUnit:
     kernel_qualifier = "KERNEL"
     function_qualifier = "FUNCTION"
 
+    def sub_groups_of(self, size: int) -> str:
+        return f"SUB_GROUPS_OF_{size} "
+
     def prologue(
         self, types: Iterable[ScalarType], fp: str, functions: Iterable[str] = ()
     ) -> list[str]:
@@ -136,6 +139,12 @@ class MarkerGroups:
         self, value: str, type: ScalarType, source: str, ndim: int, define: Define
     ) -> str:
         return f"GROUP_BROADCAST({value}, {source})"
+
+    def shuffle_type(self, type: ScalarType) -> ScalarType:
+        return type
+
+    def shuffle(self, value: str, type: ScalarType, place: str) -> str:
+        return f"SHUFFLE({value}, {place})"
 
 
 class MarkerWorkers:

@@ -111,7 +111,9 @@ def everything() -> Kernel:
         ArrayDecl("floats", FLOAT32, (8,), "local", "one"),
         *(table(t) for t in SCALAR_TYPES.values()),
     )
-    return Kernel("everything", 1, (*params, *scalars), variables, tuple(body), decls)
+    return Kernel(
+        "everything", 1, (*params, *scalars), variables, tuple(body), decls, sub_group_size=32
+    )
 
 
 def _statements() -> Iterator[Stmt]:
@@ -134,6 +136,14 @@ def _statements() -> Iterator[Stmt]:
     yield GroupCall("any", None, one(BOOL), None, "some")
     yield GroupCall("all", None, one(BOOL), None, "every")
     yield GroupCall("broadcast", None, one(FLOAT64), Const(INT64, 3), "sent")
+    for number, (function, op) in enumerate(calls):
+        for type in (INT8, UINT64) if op in ("and", "or", "xor") else (INT8, UINT64, FLOAT16):
+            result = f"s{number}_{type.name}"
+            yield GroupCall(function, op, one(type), None, result, sub_group=32)
+    yield GroupCall("any", None, one(BOOL), None, "some_of_32", sub_group=32)
+    yield GroupCall("all", None, one(BOOL), None, "all_of_32", sub_group=32)
+    for read in ("broadcast", "shift_left", "shift_right", "permute_xor", "select"):
+        yield GroupCall(read, None, one(FLOAT16), ID, f"{read}_of_32", sub_group=32)
     i = Var(INT64, "i")
     sums = (Store("here", (Const(INT64, 0),), Load(FLOAT32, "floats", (i,))),)
     yield For("i", Const(INT64, 0), Param(INT64, "s_int64"), Param(INT64, "s_int64"), sums)
