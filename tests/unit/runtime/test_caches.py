@@ -172,8 +172,8 @@ def test_values_that_compare_equal_keep_their_types(queue):
         queue.submit(scale, 1, a, factor, out)
         results.append((out.numpy()[0], queue._state.launcher.cache.known.__len__()))
     assert [r[0] for r in results] == [3] * 7
-    assert len({type(k[3]) for k in queue._state.launcher.cache.known if k[0] is scale}) == 1
-    assert {k[3] for k in queue._state.launcher.cache.known if k[0] is scale} == {
+    assert len({type(k[4]) for k in queue._state.launcher.cache.known if k[0] is scale}) == 1
+    assert {k[4] for k in queue._state.launcher.cache.known if k[0] is scale} == {
         bool, int, float, np.float32, np.int8,
     }  # fmt: skip
 
