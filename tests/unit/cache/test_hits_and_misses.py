@@ -159,6 +159,8 @@ def another(value: object) -> object:
         return not value
     if value == "reference":  # a kind
         return "accelerator"
+    if isinstance(value, tuple):
+        return (*value, 128)
     return value + 1 if isinstance(value, int) else f"another {value}"
 
 
