@@ -18,6 +18,7 @@ from fusionq.backends.base import (
     PreparedLaunch,
     Program,
 )
+from fusionq.backends.interruptible import keep_until_run
 from fusionq.base.errors import MegakernelStalled
 from fusionq.base.target import LaunchShape, Target
 from fusionq.codegen import queue_layout as q
@@ -157,7 +158,7 @@ class PersistentLaunch:
         """The schedule and the control memory outlive the launches that use them."""
         last = getattr(self, "_last", None)
         if last is not None and not last.complete:
-            last.wait()
+            keep_until_run(last, self._schedule, self._control, self._inner)
 
     def check(self) -> None:
         """Raise MegakernelStalled if a launch that has ended gave up waiting."""

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fusionq.backends.base import Allocation, Backend, DeviceEvent, MemoryHome
+from fusionq.backends.interruptible import keep_until_run
 from fusionq.base.call_site import warn
 from fusionq.base.errors import ArrayDetached, DeviceError, DeviceLost
 from fusionq.memory.foreign_array import ForeignArray, byte_bounds
@@ -251,8 +252,9 @@ class Storage:
 
     def __del__(self) -> None:
         self._tell_watchers()
-        with suppress(DeviceLost):  # which has been said
-            self.wait()
+        if self.last_event is not None:
+            with suppress(DeviceLost):  # which has been said
+                keep_until_run(self.last_event, self._allocation, self._adopted)
 
 
 class Ownership:

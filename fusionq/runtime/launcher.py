@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from fusionq.backends.base import Backend, DeviceEvent
+from fusionq.backends.interruptible import keep_until_run
 from fusionq.base.options import UNFUSED, FusionOptions
 from fusionq.base.phases import timed
 from fusionq.execution.planning_time import PlanningStopped
@@ -196,4 +197,4 @@ class Launcher:
 
     def __del__(self) -> None:
         if self._in_flight:
-            self.backend.wait()
+            keep_until_run(self._in_flight[-1][0], self._in_flight, self.backend)

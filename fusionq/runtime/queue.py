@@ -255,4 +255,4 @@ class FusionQueue(NotCopied):
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self.close()
+        self._state.close(wait=kind is not KeyboardInterrupt)

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import atexit
+import os
+import signal
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 from weakref import WeakSet
 
 from fusionq.backends.base import DeviceEvent
+from fusionq.backends.interruptible import wait_for_the_rest
 from fusionq.base.call_site import user_span, warn_aborted
 from fusionq.base.errors import (
     ArgumentError,
@@ -108,7 +112,7 @@ class QueueState:
                         self._run_list(pending, options)
                 except BaseException as error:
                     if not pending.ended:
-                        pending.fail(error)
+                        pending.fail(error if isinstance(error, Exception) else _not_run(error))
                     raise
                 finally:
                     if report_listeners:
@@ -280,15 +284,24 @@ class QueueState:
         if pending is not None and pending.error is not None:
             raise pending.error
 
-    def close(self) -> None:
-        """End fusion mode, wait, and take no more submissions."""
+    def close(self, wait: bool = True) -> None:
+        """End fusion mode, wait unless told not to, and take no more submissions."""
         if self.closed:
             return
         with LOCK:
             self.abort("the queue was closed")
             self.closed = True
             self.launcher.cache.clear()
-        self.wait()
+        if wait:
+            self.wait()
+
+
+def _not_run(interrupt: BaseException) -> FusionStateError:
+    """What the events of a list say whose fusion was interrupted, by Ctrl-C for example."""
+    return FusionStateError(
+        f"{user_span()}: {type(interrupt).__name__} interrupted the end of the fusion, so the list "
+        "was not run; submit it again"
+    )
 
 
 CIRCULAR = "two fusing queues need each other's kernels in turn"
@@ -343,5 +356,14 @@ def _end_of_program() -> None:
     run_noted()
     for queue in tuple(_states):
         queue.abort("the program ended in fusion mode")
-    for queue in tuple(_states):
-        queue.launcher.backend.wait()
+    try:
+        for queue in tuple(_states):
+            queue.launcher.backend.wait()
+        wait_for_the_rest()
+    except KeyboardInterrupt:
+        # The interpreter would free memory that a kernel still uses.
+        print("fusionq: the program ends while the device still runs kernels", file=sys.stderr)
+        sys.stdout.flush()
+        sys.stderr.flush()
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        os.kill(os.getpid(), signal.SIGINT)

@@ -36,7 +36,7 @@ class SyclBackend:
         self._pooled = PooledQueue(target, profiling)
         self.sycl_queue = self._pooled.queue
         self.target = device_target(self.sycl_queue.sycl_device)
-        self._order = LaunchOrder(self.sycl_queue.is_in_order)
+        self._order = LaunchOrder(self.sycl_queue.is_in_order, self.info.name)
 
     @property
     def info(self) -> DeviceInfo:
@@ -92,8 +92,13 @@ class SyclBackend:
         """None: nothing is cheaper than the launches."""
 
     def wait(self) -> None:
-        """Block until all that was launched has run."""
-        self.sycl_queue.wait()
+        """Block until all that was launched has run; Ctrl-C ends the wait."""
+        self._order.wait(self.sycl_queue.wait)
+
+    def __del__(self) -> None:
+        """A queue that still runs what somebody did not wait for serves nobody else."""
+        if hasattr(self, "_order") and self._order.interrupted:
+            self._pooled.is_shared = True
 
     def adopt(self, interface: dict[str, Any]) -> None:
         """DeviceError unless kernels can reach memory described by

@@ -2,33 +2,49 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from math import prod
+from math import inf, prod
 from typing import Any
 
 import numpy as np
 
-from fusionq.backends.base import Binding, DeviceEvent
+from fusionq.backends.base import ArrayBinding, Binding, DeviceEvent
+from fusionq.backends.interruptible import tell_running, wait_interruptibly
 from fusionq.backends.native_arguments import NativeArguments
 from fusionq.backends.sycl.program import SyclProgram
 from fusionq.backends.sycl.runtime import load_dpctl
 from fusionq.base.errors import DeviceError
 from fusionq.base.target import LaunchShape
+from fusionq.ir.work_bound import most_operations
+
+DIRECT_OPERATIONS = 1e7
+"""What takes some milliseconds at most: the main thread waits for that itself, which saves 10 µs,
+and Ctrl-C can wait as well."""
+LATEST = 16
+"""How many launches of a queue can be named as running."""
 
 
 class SyclEvent:
-    """The event of one launch."""
+    """The event of one launch, by the name of ``what``, on a queue with an ``order``; None for
+    that of somebody else's launch."""
 
-    __slots__ = ("native",)
+    __slots__ = ("_order", "native", "what")
 
-    def __init__(self, native: Any) -> None:
+    def __init__(self, native: Any, order: LaunchOrder | None = None, what: str = "") -> None:
         self.native = native
         """The ``dpctl.SyclEvent``."""
+        self._order = order
+        self.what = what
 
     def wait(self) -> None:
-        """Block until the launch has run; other Python threads go on meanwhile."""
-        self.native.wait()
+        """Block until the launch has run; other Python threads go on meanwhile, and Ctrl-C ends
+        the wait."""
+        if self._order is None:
+            wait_interruptibly(self.native.wait)
+        else:
+            self._order.wait(self.native.wait, self)
 
     @property
     def complete(self) -> bool:
@@ -38,7 +54,7 @@ class SyclEvent:
 
     def times(self) -> tuple[int, int] | None:
         """When the device started and ended the launch; None where the queue records no times."""
-        self.native.wait()
+        self.wait()
         with suppress(Exception):  # what dpctl raises then
             times = int(self.native.profiling_info_start), int(self.native.profiling_info_end)
             return times if all(times) else None
@@ -46,26 +62,53 @@ class SyclEvent:
 
 
 class LaunchOrder:
-    """What keeps the launches of one queue in order.
+    """What keeps the launches of one queue in order, and waits for them.
 
-    An in-order queue does that itself; on any other, each launch depends on the one before.
+    An in-order queue keeps the order itself; on any other, each launch depends on the one before.
     """
 
-    __slots__ = ("in_order", "last", "waits_on_host")
+    __slots__ = ("device", "in_order", "interrupted", "last", "latest", "pending", "waits_on_host")
 
-    def __init__(self, in_order: bool, waits_on_host: bool = False) -> None:
+    def __init__(self, in_order: bool, device: str, waits_on_host: bool = False) -> None:
         self.in_order = in_order
+        self.device = device
+        """Its name."""
         self.waits_on_host = waits_on_host
         """Whether the host waits for events of other queues, before it launches."""
         self.last: Any = None
         """The last launch's ``dpctl.SyclEvent``, where launches have to wait for it."""
+        self.pending = 0.0
+        """Operations, at most, of the launches since all had run."""
+        self.latest: deque[SyclEvent] = deque(maxlen=LATEST)
+        """The latest launches."""
+        self.interrupted = False
+        """Whether Ctrl-C has ended a wait, and none has ended by itself since."""
+
+    def wait(self, block: Callable[[], object], event: SyclEvent | None = None) -> None:
+        """Make a call that blocks until ``event``, or all that was launched, has run.  Ctrl-C ends
+        it, and the KeyboardInterrupt says what is still running."""
+        latest = self.latest
+        last = event is None or (len(latest) > 0 and latest[-1] is event)
+        if self.pending <= DIRECT_OPERATIONS:
+            block()
+        else:
+            try:
+                wait_interruptibly(block)
+            except KeyboardInterrupt as interrupt:
+                self.interrupted = True
+                tell_running(interrupt, self.device, [e.what for e in latest if not e.complete])
+                raise
+        if last and (event is None or latest[-1] is event):  # nothing was launched meanwhile
+            self.pending = 0.0
+            self.interrupted = False
 
 
 class SyclLaunch:
     """A program bound to arguments and a launch shape."""
 
     __slots__ = (
-        "_arguments", "_global", "_kernel", "_local", "_name", "_order", "_prepared", "_submit",
+        "_arguments", "_global", "_kernel", "_local", "_name", "_operations", "_order", "_prepared",
+        "_submit", "_what",
     )  # fmt: skip
 
     def __init__(
@@ -80,6 +123,10 @@ class SyclLaunch:
         self._order = order
         self._kernel = program.native
         self._name = program.kernel.name
+        self._what = f"{program.kernel.name!r} ({program.kernel.span})"
+        arrays = zip(program.kernel.params, bindings, strict=False)
+        shapes = {p.name: b.shape for p, b in arrays if isinstance(b, ArrayBinding)}
+        self._operations = most_operations(program.kernel, prod(shape.global_range), shapes)
         self._global = list(shape.global_range)
         self._local = list(shape.local_range)
         self._prepared = NativeArguments(program.kernel, program.slots, bindings)
@@ -99,20 +146,25 @@ class SyclLaunch:
             for dependence in depends:
                 dependence.wait()
             depends = ()
+        order.pending += self._operations
         try:
             if not depends and order.in_order:
-                return SyclEvent(
-                    self._submit(self._kernel, self._arguments, self._global, self._local)
-                )
+                native = self._submit(self._kernel, self._arguments, self._global, self._local)
+                event = SyclEvent(native, order, self._what)
+                order.latest.append(event)
+                return event
+            order.pending = inf  # what it depends on may take any time
             events = self._native_events(depends)
             if order.last is not None:
                 events.append(order.last)
-            event = self._submit(self._kernel, self._arguments, self._global, self._local, events)
+            native = self._submit(self._kernel, self._arguments, self._global, self._local, events)
         except load_dpctl().SyclKernelSubmitError as error:
             raise self._refused() from error
         if not order.in_order:
-            order.last = event
-        return SyclEvent(event)
+            order.last = native
+        event = SyclEvent(native, order, self._what)
+        order.latest.append(event)
+        return event
 
     def _refused(self) -> DeviceError:
         groups = " x ".join(map(str, self._local))

@@ -1,0 +1,57 @@
+"""How many operations a kernel takes at most, where its text tells."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import inf, prod
+
+from fusionq.ir.nodes import Binary, Const, Expr, Extent, For, Kernel, Persistent, Stmt, While
+from fusionq.ir.walk import nested_bodies, statement_expressions, subexpressions
+
+Shapes = Mapping[str, Sequence[int]]
+"""The extents of each array parameter."""
+
+
+def most_operations(kernel: Kernel, items: int, shapes: Shapes) -> float:
+    """Operations of ``items`` work-items, about, or more; infinite where a loop's end depends on
+    more than constants and extents.  Of a persistent kernel: every stage over all elements of its
+    arrays."""
+    if kernel.body and isinstance(persistent := kernel.body[0], Persistent):
+        elements = sum(prod(shape) for shape in shapes.values())
+        codes = [_operations(code.kernel.body, {}) for code in persistent.codes]
+        return elements * sum(codes[stage.code] for stage in persistent.stages)
+    return items * _operations(kernel.body, shapes)
+
+
+def _operations(body: Sequence[Stmt], shapes: Shapes) -> float:
+    total = 0.0
+    for statement in body:
+        total += sum(1 for e in statement_expressions(statement) for _ in subexpressions(e))
+        inner = sum(_operations(nested, shapes) for nested in nested_bodies(statement))
+        if isinstance(statement, While):
+            return inf
+        total += inner * (_trips(statement, shapes) if isinstance(statement, For) else 1)
+    return total
+
+
+def _trips(loop: For, shapes: Shapes) -> float:
+    bounds = [_value(e, shapes) for e in (loop.start, loop.stop, loop.step)]
+    start, stop, step = bounds
+    if start is None or stop is None or step is None:
+        return inf
+    # One at least: no times infinite is no number.
+    return max(len(range(start, stop, step)) if step else 0, 1)
+
+
+def _value(expr: Expr, shapes: Shapes) -> int | None:
+    match expr:
+        case Const():
+            return int(expr.value)
+        case Extent() if expr.array in shapes:
+            return shapes[expr.array][expr.dim]
+        case Binary(_, "add" | "sub" | "mul" as op, lhs, rhs):
+            a, b = _value(lhs, shapes), _value(rhs, shapes)
+            if a is None or b is None:
+                return None
+            return {"add": a + b, "sub": a - b, "mul": a * b}[op]
+    return None

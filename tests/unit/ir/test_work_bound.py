@@ -1,0 +1,77 @@
+"""How many operations a kernel takes at most: never fewer than it does, infinite where unknown."""
+
+from __future__ import annotations
+
+from math import inf
+
+import numpy as np
+import pytest
+
+import fusionq as fq
+from fusionq.ir.work_bound import most_operations
+from tests.unit.frontend.running import specialised
+
+SIZE = 5000
+"""More than one work-group."""
+
+
+@fq.kernel
+def once(item: fq.Item, a, n):
+    i = item.get_id(0)
+    a[i] = a[i] + 1
+
+
+@fq.kernel
+def rows(item: fq.Item, a, n):
+    i = item.get_id(0)
+    for _ in range(a.shape[0] * 2):
+        a[i] = a[i] + 1
+
+
+@fq.kernel
+def scalar(item: fq.Item, a, n):
+    i = item.get_id(0)
+    for _ in range(n):
+        a[i] = a[i] + 1
+
+
+@fq.kernel
+def endless(item: fq.Item, a, n):
+    i = item.get_id(0)
+    while a[i] > 0:
+        a[i] = a[i] - 1
+
+
+def bound(kernel: fq.KernelFunction, items: int, size: int) -> float:
+    ir = specialised(kernel, items, np.zeros(size, np.float32), 3)
+    return most_operations(ir, items, {"a": (size,)})
+
+
+def test_work_grows_with_items_and_with_known_loops() -> None:
+    assert 0 < bound(once, 10, 10) * 10 == bound(once, 100, 10)
+    assert bound(rows, 10, 200) > 1.9 * bound(rows, 10, 100) > 100 * bound(once, 10, 100)
+
+
+@pytest.mark.parametrize("kernel", [scalar, endless])
+def test_loops_that_depend_on_values_have_no_bound(kernel: fq.KernelFunction) -> None:
+    assert bound(kernel, 1, 1) == inf
+
+
+def test_a_persistent_kernel_counts_its_stages() -> None:
+    @fq.kernel
+    def shifted(item: fq.Item, a, out):
+        i = item.get_id(0)
+        if i + 1 < a.shape[0]:
+            out[i] = a[i + 1] + a[i]
+
+    found = []
+    for steps in (4, 8):
+        a, b = fq.Buffer(SIZE, np.float32), fq.Buffer(SIZE, np.float32)
+        with fq.FusionQueue("reference") as queue:
+            with fq.fusion(queue, strategy="megakernel") as f:
+                for step in range(steps):
+                    queue.submit(shifted, SIZE, *((a, b) if step % 2 else (b, a)))
+            (stage,) = f.report.plan.stages
+            assert f.report.strategy == "megakernel"
+            found.append(most_operations(stage.kernel, 16, {"a": (SIZE,), "b": (SIZE,)}))
+    assert found[1] == 2 * found[0] > SIZE * 4
