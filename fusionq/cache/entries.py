@@ -23,6 +23,7 @@ from fusionq.cache.disk import disk_store
 from fusionq.cache.keys import digest
 from fusionq.cache.relocation import Place, absolute, relative
 from fusionq.cache.serialise import MalformedData, decode, encode
+from fusionq.cache.sharing import packed, unpacked
 from fusionq.cache.validation import check_plan, check_validity
 from fusionq.codegen.device_source import DeviceSource
 from fusionq.ir.nodes import Kernel
@@ -93,7 +94,7 @@ def kept_plans(
         return ()
 
     def plans() -> tuple[Plan, ...]:
-        data = absolute(json.loads(contents), _functions(submissions))
+        data = absolute(unpacked(json.loads(contents)), _functions(submissions))
         if type(data) is not list:
             raise MalformedData("a list of plans is expected")
         found = tuple(decode(Plan, plan) for plan in data)
@@ -114,7 +115,8 @@ def keep_plans(
     kept = [replace(plan, timings={}) for plan in plans[:MOST_VARIANTS]]
 
     def contents() -> bytes:
-        return json.dumps(relative([encode(p) for p in kept], _functions(submissions))).encode()
+        data = relative([encode(plan) for plan in kept], _functions(submissions))
+        return json.dumps(packed(data)).encode()
 
     _write(_structure("plan", submissions, options, target), "plan", contents)
 

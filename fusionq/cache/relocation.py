@@ -26,8 +26,12 @@ def relative(data: Any, functions: Sequence[Place]) -> Any:
     files = "|".join(re.escape(file) for file in sorted({file for file, _, _ in functions}))
     mentioned = re.compile(rf"({files}):(\d+)")
 
+    numbers: dict[Place, int] = {}
+    for number, place in enumerate(functions):
+        numbers.setdefault(place, number)
+
     def kept(file: str, line: int) -> tuple[int, int] | None:
-        for number, (own, first, count) in enumerate(functions):
+        for (own, first, count), number in numbers.items():
             if own == file and first <= line < first + count:
                 return number, line - first
         return None
@@ -43,7 +47,7 @@ def relative(data: Any, functions: Sequence[Place]) -> Any:
         at = kept(file, line)
         return (file, line) if at is None else (f"{_MARK}{at[0]}", at[1])
 
-    return _mapped(data, text, span)
+    return _mapped(data, text, span, {})
 
 
 def absolute(data: Any, functions: Sequence[Place]) -> Any:
@@ -70,22 +74,30 @@ def absolute(data: Any, functions: Sequence[Place]) -> Any:
             raise MalformedData(f"{file[1:]!r} is no function's number")
         return now(int(file[1:]), line)
 
-    return _mapped(data, text, span)
+    return _mapped(data, text, span, {})
 
 
 def _mapped(
-    data: Any, text: Callable[[str], str], span: Callable[[str, int], tuple[str, int]]
+    data: Any,
+    text: Callable[[str], str],
+    span: Callable[[str, int], tuple[str, int]],
+    known: dict[int | str, Any],
 ) -> Any:
+    """``data`` with other texts and spans; a list that occurs several times stays one list."""
     if isinstance(data, str):
-        return text(data)
+        if data not in known:
+            known[data] = text(data)
+        return known[data]
     if isinstance(data, list):
-        if (
-            len(data) == 4
-            and data[0] == "Span"
-            and [type(item) for item in data[1:]] == [str, int, str]
-        ):
-            return ["Span", *span(data[1], data[2]), data[3]]
-        return [_mapped(item, text, span) for item in data]
+        if id(data) not in known:
+            known[id(data)] = (
+                ["Span", *span(data[1], data[2]), data[3]]
+                if len(data) == 4
+                and data[0] == "Span"
+                and [type(item) for item in data[1:]] == [str, int, str]
+                else [_mapped(item, text, span, known) for item in data]
+            )
+        return known[id(data)]
     if isinstance(data, dict):
-        return {key: _mapped(item, text, span) for key, item in data.items()}
+        return {key: _mapped(item, text, span, known) for key, item in data.items()}
     return data

@@ -15,7 +15,10 @@ from functools import lru_cache
 from typing import Any, Literal, TypeVar, Union, cast, get_args, get_origin
 
 T = TypeVar("T")
-Decoder = Callable[[Any], Any]
+Known = dict[tuple[int, type], Any]
+"""What the data of an instance, by identity, has been decoded to."""
+
+Decoder = Callable[[Any, Known], Any]
 
 
 class MalformedData(ValueError):
@@ -24,27 +27,37 @@ class MalformedData(ValueError):
 
 def encode(value: object) -> Any:
     """``value`` (None, bool, int, float, str; tuples, frozensets, dicts with strings for keys, and
-    dataclasses of these) as JSON-able data; TypeError for anything else."""
+    dataclasses of these) as JSON-able data; TypeError for anything else.  A dataclass that occurs
+    several times is the same list each time."""
+    return _encoded(value, {})
+
+
+def _encoded(value: object, known: dict[int, Any]) -> Any:
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
     if isinstance(value, tuple):
-        return [encode(item) for item in value]
+        return [_encoded(item, known) for item in value]
     if isinstance(value, frozenset):
-        return sorted((encode(item) for item in value), key=repr)
+        return sorted((_encoded(item, known) for item in value), key=repr)
     if isinstance(value, dict):
         if not all(type(key) is str for key in value):
             raise TypeError(f"a dict whose keys are not all strings cannot be kept: {value!r:.80}")
-        return {key: encode(item) for key, item in value.items()}
+        return {key: _encoded(item, known) for key, item in value.items()}
     if is_dataclass(value) and not isinstance(value, type):
-        members = (encode(getattr(value, name)) for name in _field_names(type(value)))
-        return [type(value).__name__, *members]
+        data = known.get(id(value))
+        if data is None:
+            names = _field_names(type(value))
+            members = [_encoded(getattr(value, name), known) for name in names]
+            data = known[id(value)] = [type(value).__name__, *members]
+        return data
     raise TypeError(f"a {type(value).__name__} cannot be kept as data: {value!r}")
 
 
 def decode(type: type[T], data: Any) -> T:
-    """The ``type`` (a dataclass) that ``encode`` made ``data`` of; MalformedData if it is none."""
+    """The ``type`` (a dataclass) that ``encode`` made ``data`` of; MalformedData if it is none.
+    One list that occurs several times becomes one instance."""
     hint: Any = type
-    decoded: T = _decoder(hint)(data)
+    decoded: T = _decoder(hint)(data, {})
     return decoded
 
 
@@ -72,7 +85,7 @@ def _decoder(hint: Any) -> Decoder:
         return _union(arguments)
     if origin is frozenset:
         inside = _tuple((arguments[0], ...))
-        return lambda data: frozenset(inside(data))
+        return lambda data, known: frozenset(inside(data, known))
     if origin is tuple:
         return _tuple(arguments)
     if origin is dict and arguments[0] is str:
@@ -81,7 +94,7 @@ def _decoder(hint: Any) -> Decoder:
 
 
 def _plain(kind: type) -> Decoder:
-    def decoded(data: Any) -> Any:
+    def decoded(data: Any, known: Known) -> Any:
         if type(data) is not kind:
             raise _fail(kind.__name__, data)
         return data
@@ -90,7 +103,7 @@ def _plain(kind: type) -> Decoder:
 
 
 def _literal(values: tuple[Any, ...]) -> Decoder:
-    def decoded(data: Any) -> Any:
+    def decoded(data: Any, known: Known) -> Any:
         if not any(data == value and type(data) is type(value) for value in values):
             raise _fail(f"one of {values}", data)
         return data
@@ -102,18 +115,18 @@ def _tuple(arguments: tuple[Any, ...]) -> Decoder:
     if len(arguments) == 2 and arguments[1] is ...:
         each = _decoder(arguments[0])
 
-        def uniform(data: Any) -> Any:
+        def uniform(data: Any, known: Known) -> Any:
             if type(data) is not list:
                 raise _fail("a list", data)
-            return tuple([each(item) for item in data])
+            return tuple([each(item, known) for item in data])
 
         return uniform
     members = tuple(_decoder(argument) for argument in arguments)
 
-    def fixed(data: Any) -> Any:
+    def fixed(data: Any, known: Known) -> Any:
         if type(data) is not list or len(data) != len(members):
             raise _fail(f"a list of {len(members)}", data)
-        return tuple([member(item) for member, item in zip(members, data, strict=True)])
+        return tuple([member(item, known) for member, item in zip(members, data, strict=True)])
 
     return fixed
 
@@ -121,10 +134,10 @@ def _tuple(arguments: tuple[Any, ...]) -> Decoder:
 def _object(hint: Any) -> Decoder:
     each = _decoder(hint)
 
-    def decoded(data: Any) -> Any:
+    def decoded(data: Any, known: Known) -> Any:
         if type(data) is not dict:
             raise _fail("an object", data)
-        return {key: each(item) for key, item in data.items()}
+        return {key: each(item, known) for key, item in data.items()}
 
     return decoded
 
@@ -139,14 +152,14 @@ def _union(members: tuple[Any, ...]) -> Decoder:
         raise TypeError(f"cannot tell the members of {members} apart as data")
     other = _decoder(others[0]) if others else None
 
-    def decoded(data: Any) -> Any:
+    def decoded(data: Any, known: Known) -> Any:
         if type(data) in plain:
             return data
         if type(data) is list and data and type(data[0]) is str and data[0] in classes:
-            return classes[data[0]](data)
+            return classes[data[0]](data, known)
         if other is None:
             raise _fail(members, data)
-        return other(data)
+        return other(data, known)
 
     return decoded
 
@@ -172,7 +185,13 @@ class _Instance:
         self.kind = kind
         self.members: tuple[Decoder, ...] | None = None
 
-    def __call__(self, data: Any) -> Any:
+    def __call__(self, data: Any, known: Known) -> Any:
+        found = known.get((id(data), self.kind))
+        if found is None:
+            found = known[id(data), self.kind] = self._made(data, known)
+        return found
+
+    def _made(self, data: Any, known: Known) -> Any:
         members = self.members
         if members is None:
             module = sys.modules[self.kind.__module__]
@@ -186,4 +205,5 @@ class _Instance:
             or data[0] != self.kind.__name__
         ):
             raise _fail(self.kind.__name__, data)
-        return self.kind(*[member(item) for member, item in zip(members, data[1:], strict=True)])
+        inside = [member(item, known) for member, item in zip(members, data[1:], strict=True)]
+        return self.kind(*inside)

@@ -33,11 +33,12 @@ def check_plan(plan: Plan, submissions: Sequence[Submission]) -> None:
     members = [s for stage in plan.stages for s in stage.submissions]
     if sorted(members) != list(range(count)):
         raise MalformedData("the stages do not hold each submission once")
+    for kernel in {id(stage.kernel): stage.kernel for stage in plan.stages}.values():
+        verify(kernel)
     for stage in plan.stages:
         inner = [s for part in stage.inner for s in part]
         if inner and sorted(inner) != sorted(stage.submissions):
             raise MalformedData("a persistent kernel's stages are not those of its submissions")
-        verify(stage.kernel)
         _check_sources(stage, submissions)
     for dependence in plan.dependences:
         _argument(submissions, dependence.consumer, dependence.argument)

@@ -116,10 +116,8 @@ class PreparedRun:
         or there is nothing to make."""
         self.one: PreparedLaunch | None = None
         """What it made."""
-        self.stage_of = tuple(
-            next(k for k, stage in enumerate(built.plan.stages) if s in stage.submissions)
-            for s in range(len(submissions))
-        )
+        stage_of = {s: k for k, stage in enumerate(built.plan.stages) for s in stage.submissions}
+        self.stage_of = tuple(stage_of[s] for s in range(len(submissions)))
         self.used: Callable[[Sequence[object]], Sequence[Storage]] = selection((), 0)
         """The storages that the launches use, once each, of the list's array arguments."""
         self.bound_values: list[ScalarValue] = []

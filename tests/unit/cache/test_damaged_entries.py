@@ -174,6 +174,8 @@ def is_another_value(data: Any, place: tuple[Any, ...], other: Any) -> bool:
 # --------------------------------------------------------------------------- never code
 def with_condition(data: Any, condition: str) -> Any:
     """The data with another condition in every Validity."""
+    if isinstance(data, dict):
+        return {key: with_condition(item, condition) for key, item in data.items()}
     if not isinstance(data, list):
         return data
     if data[:1] == ["Validity"]:
