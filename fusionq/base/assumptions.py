@@ -26,6 +26,7 @@ class Assumption:
 
 _BY_HAND = "chosen by hand"
 _FITTED = "fitted to lists on two cores of an EPYC (Zen 5), November 2026; for GPUs a guess"
+_FITTED_BUILDS = "fitted to builds on an EPYC (benchmarks/build_cost.py); for GPUs a guess"
 
 ASSUMED: dict[str, Assumption] = {
     # Workers
@@ -105,6 +106,17 @@ ASSUMED: dict[str, Assumption] = {
     "start_launches": Assumption(1.3, 1.3, _FITTED),
     "interior_speedup": Assumption(4.4, 1.0, _FITTED),
     "affinity_speedup": Assumption(2.0, 1.0, _FITTED),
+    # What the device's compiler takes, in seconds
+    "build_program": Assumption(0.0284, 0.12, "fitted, as the others; NVRTC 13.5"),
+    "build_operation": Assumption(6e-5, 6e-5, _FITTED_BUILDS),
+    "build_division": Assumption(7.7e-4, 7.7e-4, _FITTED_BUILDS),
+    "build_loop": Assumption(3.5e-3, 3.5e-3, _FITTED_BUILDS),
+    "build_condition": Assumption(9.5e-4, 9.5e-4, _FITTED_BUILDS),
+    "build_array_pair": Assumption(1.2e-5, 1.2e-5, _FITTED_BUILDS),
+    "build_workers": Assumption(0.229, 0.229, _FITTED_BUILDS),
+    "build_body": Assumption(0.0385, 0.0385, _FITTED_BUILDS),
+    "build_wait": Assumption(0.0178, 0.0178, _FITTED_BUILDS),
+    "build_operand": Assumption(5.7e-4, 5.7e-4, _FITTED_BUILDS),
 }
 
 

@@ -72,6 +72,30 @@ class Costs:
 
 
 @dataclass(frozen=True, slots=True)
+class BuildCosts:
+    """What the device's compiler takes for what a kernel's text has: processor seconds each."""
+
+    build_program: float
+    """For any kernel."""
+    build_operation: float
+    """An expression or statement."""
+    build_division: float
+    """``//`` or ``%`` of integers, beyond that."""
+    build_loop: float
+    build_condition: float
+    build_array_pair: float
+    """Two array parameters, which may overlap."""
+    build_workers: float
+    """A persistent kernel's protocol."""
+    build_body: float
+    """The code of some of its stages."""
+    build_wait: float
+    """A closed form of what tiles wait for."""
+    build_operand: float
+    """A value of a set of operands."""
+
+
+@dataclass(frozen=True, slots=True)
 class Target:
     """A machine as the compiler sees it.
 
@@ -153,6 +177,7 @@ class Target:
     """How much earlier than the statements before it a cycle counter may be read."""
 
     costs: Costs = field(compare=False)
+    build: BuildCosts = field(compare=False)
     asked: frozenset[str] = field(default=frozenset(), compare=False)
     """The fields beside ``device`` that the device itself gave."""
 
@@ -178,4 +203,5 @@ def target_of(device: DeviceInfo, **asked: Any) -> Target:
         **{**assumed(Target, column), "resident_workers": device.compute_units, **given},
         asked=frozenset({"resident_workers", *given}),
         costs=Costs(**assumed(Costs, column)),
+        build=BuildCosts(**assumed(BuildCosts, column)),
     )

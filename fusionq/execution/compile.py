@@ -134,7 +134,14 @@ def _new_plan(
         from fusionq.execution.device_costs import measured_target
         from fusionq.planning.planner import make_plan
 
-    plan = make_plan(submissions, options, backend.target, known, lambda: measured_target(backend))
+    plan = make_plan(
+        submissions,
+        options,
+        backend.target,
+        known,
+        lambda: measured_target(backend),
+        lambda kernel: _is_built(backend, kernel, options.fp),
+    )
     for phase, seconds in plan.timings.items():
         add_seconds(timings, phase, seconds)
     return plan
@@ -156,7 +163,10 @@ def _planned_in_time(
         def measured() -> Target:
             return measured_target(backend)
 
-        return Planning(submissions, options, backend.target, known, measured)
+        def is_built(kernel: Kernel) -> bool:
+            return _is_built(backend, kernel, options.fp)
+
+        return Planning(submissions, options, backend.target, known, measured, is_built)
 
     key = plans_key(backend, submissions, options)
     seconds = seconds_allowed(submissions, backend.target.costs)
@@ -174,6 +184,13 @@ def programs_of(
 ) -> tuple[Program, ...]:
     """The program of each stage of ``plan``; adds the seconds by phase to ``timings``."""
     return tuple(program_of(backend, s.kernel, options.fp, timings) for s in plan.stages)
+
+
+def _is_built(backend: Backend, kernel: Kernel, fp: FloatMode) -> bool:
+    """Whether a cache has the program of ``kernel``."""
+    if PLANS.program((backend.program_domain, kernel, fp)) is not None:
+        return True
+    return backend.abilities.keeps_programs and kept_program(backend, kernel, fp) is not None
 
 
 @room_for_recursion("the kernel")

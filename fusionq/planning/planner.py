@@ -32,6 +32,8 @@ from fusionq.base.options import FusionOptions
 from fusionq.base.phases import add_seconds
 from fusionq.base.steps import Steps
 from fusionq.base.target import Target
+from fusionq.ir.nodes import Kernel
+from fusionq.planning.build_bound import BuildBound, shorter
 from fusionq.planning.cost import FEWEST_STAGES, estimate
 from fusionq.planning.list_work import list_work
 from fusionq.planning.persistent import persistent_stage, segments, unfit
@@ -77,15 +79,17 @@ def make_plan(
     target: Target,
     known: Sequence[Plan] = (),
     measured: Callable[[], Target] | None = None,
+    is_built: Callable[[Kernel], bool] = lambda kernel: False,
 ) -> Plan:
     """Analyse the list and turn it into launches; ``known`` are plans of the same structure that
     do not serve it.  ``measured`` gives ``target`` with measured costs; without it ``auto`` makes
-    no persistent kernels.
+    no persistent kernels.  ``is_built``: whether a kernel has been built before, which costs
+    nothing then.
 
     Raises FusionRefused if ``options.require`` and something that was asked for cannot be had,
     PromotionConflict for contradictory flags.
     """
-    plan = Planning(submissions, options, target, known, measured).go_on()
+    plan = Planning(submissions, options, target, known, measured, is_built).go_on()
     assert plan is not None
     return plan
 
@@ -100,6 +104,7 @@ class Planning:
         target: Target,
         known: Sequence[Plan] = (),
         measured: Callable[[], Target] | None = None,
+        is_built: Callable[[Kernel], bool] = lambda kernel: False,
     ) -> None:
         for submission in submissions:
             check_flags(submission)
@@ -109,9 +114,11 @@ class Planning:
         with _lock:
             fixed = constants(submissions, varying_scalars(validities, submissions))
             varying = varying_since(validities, submissions, MOST_VALUES)
+        bounded = options.strategy == "auto" and not options.require
+        bound = BuildBound(submissions, target, is_built) if bounded else None
         self._operations = PlanOperations()
         self._steps = _plan_steps(
-            submissions, options, target, fixed, varying, measured, self.timings
+            submissions, options, target, fixed, varying, measured, bound, self.timings
         )
 
     def go_on(self, stops: Callable[[], bool] = lambda: False) -> Plan | None:
@@ -138,6 +145,7 @@ def _plan_steps(
     fixed: dict[ScalarPlace, int],
     varying: Collection[ScalarPlace],
     measured: Callable[[], Target] | None,
+    bound: BuildBound | None,
     timings: dict[str, float],
 ) -> Steps[Plan]:
     questions = Questions(submissions, varying)
@@ -170,6 +178,10 @@ def _plan_steps(
                 ]
                 profitable = any(e.prefers_persistent for e in estimates)
                 choice = "; ".join(map(str, estimates))
+                slow = bound.exceeded(made[2]) if bound is not None and profitable else None
+                if slow is not None:
+                    profitable = False
+                    choice += f"; {slow}: ask for strategy='megakernel' or tune=True to have it"
                 # Profitability depends on sizes: the plan serves those of today's order only.
                 extent = largest_extent(submissions)
                 questions.validity.demand_between(extent, *size_order(extent))
@@ -180,11 +192,16 @@ def _plan_steps(
         _require(fallback, layout.decisions)
     yield "analysis"
     if plans is None:
-        apart_plans = []
-        for stage, moved in zip(stages, layout.moved, strict=True):
-            apart_plans.append(kernels.plan(stage, kernels.fused(stage, moved)))
-            yield "passes"
-        plans = tuple(apart_plans)
+        plans = yield from _launches(kernels, layout)
+        while bound is not None and (slow := bound.exceeded(plans)) is not None:
+            remedy = "ask for strategy='fused' or tune=True to have it"
+            cut = shorter(layout.stages, f"{slow}: {remedy}")
+            if cut is None:
+                break
+            found, layout = yield from _promoted(questions, raw, cut, options, target)
+            strategy = _strategy(cut, options)
+            fallback = _fallback(strategy, cut, options)
+            plans = yield from _launches(kernels, layout)
     return Plan(
         strategy=strategy,
         stages=plans,
@@ -212,10 +229,30 @@ def _layout(
         always = options.strategy == "fused" or options.require
         split_options = SplitOptions(barrierless, always, target)
         stages = yield from split(questions, dependences, split_options)
+    return (yield from _promoted(questions, dependences, stages, options, target))
+
+
+def _promoted(
+    questions: Questions,
+    dependences: Sequence[Sequence[PairScope]],
+    stages: Sequence[Stage],
+    options: FusionOptions,
+    target: Target,
+) -> Steps[tuple[tuple[PairScope, ...], Promotions]]:
+    """The scopes of the dependences between ``stages``, and what is promoted in each."""
     in_order = sorted(chain.from_iterable(dependences), key=lambda d: (d.producer, d.consumer))
     found = group_scopes(in_order, stages)
     layout = yield from promotions(questions, stages, options, target)
     return found, layout
+
+
+def _launches(kernels: StageKernels, layout: Promotions) -> Steps[tuple[StagePlan, ...]]:
+    """A launch for each stage."""
+    plans = []
+    for stage, moved in zip(layout.stages, layout.moved, strict=True):
+        plans.append(kernels.plan(stage, kernels.fused(stage, moved)))
+        yield "passes"
+    return tuple(plans)
 
 
 def _with_persistent(

@@ -53,7 +53,7 @@ def counts(monkeypatch):
 
         return call
 
-    monkeypatch.setattr(planner, "make_plan", counted("plans", planner.make_plan))
+    monkeypatch.setattr(planner, "Planning", counted("plans", planner.Planning))
     monkeypatch.setattr(planner, "check_submission", counted("checks", planner.check_submission))
     return found
 

@@ -1,0 +1,97 @@
+"""How long the device's compiler takes for a kernel: a model of what it works on.
+
+The seconds are a sum over what the kernel's text has, each with what one of them costs
+(``base.target.BuildCosts``).  A persistent kernel has its protocol once, and of its stages the text
+of each body, twice where the inside of a tile has code of its own; each closed form of a wait; and
+each set of operands.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from math import comb
+
+from fusionq.base.target import BuildCosts
+from fusionq.codegen.interior import parted
+from fusionq.codegen.stage_tables import code_bodies, operand_sets
+from fusionq.ir.nodes import ArrayParam, Binary, Expr, For, If, Kernel, Persistent, Stmt, While
+from fusionq.ir.walk import statement_expressions, statements, subexpressions
+
+
+@dataclass(frozen=True, slots=True)
+class BuildWork:
+    """How much a kernel's text has of what its build takes time for; see ``BuildCosts``."""
+
+    operations: int
+    divisions: int
+    loops: int
+    conditions: int
+    array_pairs: int
+    workers: int = 0
+    bodies: int = 0
+    waits: int = 0
+    operands: int = 0
+
+    def seconds(self, costs: BuildCosts) -> float:
+        """The processor seconds that the compiler is predicted to take."""
+        return (
+            costs.build_program
+            + self.operations * costs.build_operation
+            + self.divisions * costs.build_division
+            + self.loops * costs.build_loop
+            + self.conditions * costs.build_condition
+            + self.array_pairs * costs.build_array_pair
+            + self.workers * costs.build_workers
+            + self.bodies * costs.build_body
+            + self.waits * costs.build_wait
+            + self.operands * costs.build_operand
+        )
+
+
+def build_work(kernel: Kernel) -> BuildWork:
+    """What the compiler has to do for ``kernel``."""
+    body = kernel.body[0] if kernel.body else None
+    pairs = comb(sum(isinstance(p, ArrayParam) for p in kernel.params), 2)
+    if not isinstance(body, Persistent):
+        return _counted(kernel.body, (), array_pairs=pairs)
+    numbers = code_bodies(body)
+    printed: list[Stmt] = []
+    for number in range(len(set(numbers))):
+        whole, inner = parted(body.codes[numbers.index(number)])
+        printed += [*whole, *(() if inner is None else inner.body)]
+    waits = {wait for code in body.codes for wait in code.waits if wait.bounds is not None}
+    return _counted(
+        printed,
+        (e for wait in waits for pair in wait.bounds or () for e in pair),
+        array_pairs=pairs,
+        workers=1,
+        bodies=len(set(numbers)),
+        waits=len(waits),
+        operands=_operands(body, numbers),
+    )
+
+
+def _operands(body: Persistent, numbers: list[int]) -> int:
+    """The operands of stages whose bodies take several sets of them in turn; ``numbers`` are those
+    of the codes' bodies."""
+    sets: dict[int, dict[int, int]] = {}
+    for operands, stage in zip(operand_sets(body), body.stages, strict=True):
+        sets.setdefault(numbers[stage.code], {})[operands] = len(stage.arguments)
+    return sum(sum(found.values()) for found in sets.values() if len(found) > 1)
+
+
+def _counted(body: Iterable[Stmt], more: Iterable[Expr], **others: int) -> BuildWork:
+    every = list(statements(body))
+    roots = [*(e for s in every for e in statement_expressions(s)), *more]
+    found = [e for root in roots for e in subexpressions(root)]
+    return BuildWork(
+        operations=len(every) + len(found),
+        divisions=sum(
+            isinstance(e, Binary) and e.op in ("floordiv", "mod") and e.type.is_integer
+            for e in found
+        ),
+        loops=sum(isinstance(s, (For, While)) for s in every),
+        conditions=sum(isinstance(s, If) for s in every),
+        **others,
+    )
