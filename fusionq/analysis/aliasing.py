@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from math import gcd, prod
 
 from fusionq.analysis.submission import ArrayArgument
@@ -46,17 +47,26 @@ def extent_of(argument: ArrayArgument) -> tuple[int, int]:
 
 def is_contiguous(argument: ArrayArgument) -> bool:
     """Whether strides follow from extents (C order; extents of 1 have any stride)."""
-    expected = argument.dtype.nbytes
-    for stride, extent in zip(reversed(argument.strides), reversed(argument.shape), strict=True):
-        if extent > 1 and stride != expected:
-            return False
-        expected *= extent
-    return True
+    return layout(argument.shape, argument.strides, argument.dtype.nbytes)[0]
 
 
 def has_unit_stride(argument: ArrayArgument) -> bool:
     """Whether neighbours in the last dimension are neighbours in memory."""
-    return not argument.strides or argument.strides[-1] == argument.dtype.nbytes
+    return layout(argument.shape, argument.strides, argument.dtype.nbytes)[1]
+
+
+@lru_cache(4096)
+def layout(
+    shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int
+) -> tuple[bool, bool]:
+    """Whether an array is contiguous, and whether it has unit stride."""
+    unit = not strides or strides[-1] == itemsize
+    expected = itemsize
+    for stride, extent in zip(reversed(strides), reversed(shape), strict=True):
+        if extent > 1 and stride != expected:
+            return False, unit
+        expected *= extent
+    return True, unit
 
 
 def overlaps_itself(argument: ArrayArgument) -> bool:
@@ -76,12 +86,36 @@ def places(arguments: Sequence[ArrayArgument]) -> tuple[Place, ...]:
 
     Arguments may share memory if their extents have a byte in common.
     """
+    known = _places_of_whole_views(arguments)
+    if known is not None:
+        return known
     groups: dict[int, list[ArrayArgument]] = {}
     root = _roots(arguments)
     for argument, group in zip(arguments, root, strict=True):
         groups.setdefault(group, []).append(argument)
     found = {group: iter(_places(n, groups[group])) for n, group in enumerate(groups)}
     return tuple(next(found[group]) for group in root)
+
+
+def _places_of_whole_views(arguments: Sequence[ArrayArgument]) -> tuple[Place, ...] | None:
+    """The places where nothing but one and the same view of one allocation shares memory; None
+    where addresses have to be compared: of adopted memory, and of several views."""
+    views: dict[int, tuple[object, ...]] = {}
+    found: list[Place] = []
+    for a in arguments:
+        if not a.owned:
+            return None
+        view = views.get(a.storage)
+        if view is None:
+            if overlaps_itself(a):
+                return None
+            view = views[a.storage] = (
+                Place(len(views), 0, None), a.offset, a.shape, a.strides, a.dtype
+            )  # fmt: skip
+        elif view[1:] != (a.offset, a.shape, a.strides, a.dtype):
+            return None
+        found.append(view[0])  # type: ignore[arg-type]
+    return tuple(found)
 
 
 def _places(number: int, arguments: Sequence[ArrayArgument]) -> list[Place]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -41,6 +41,20 @@ class ArrayArgument:
     buffer_flag: Promotion | None = None
     access_flag: Promotion | None = None
     internal: bool = False
+
+    def elsewhere(
+        self,
+        shape: tuple[int, ...],
+        strides: tuple[int, ...],
+        storage: int,
+        offset: int,
+        address: int | None,
+    ) -> ArrayArgument:
+        """The argument with other memory of the same dtype, dimensions and flags."""
+        return ArrayArgument(  # ``dataclasses.replace`` takes several times as long
+            self.name, self.label, self.dtype, shape, strides, storage, offset, address,
+            self.owned, self.buffer_flag, self.access_flag, self.internal,
+        )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +96,16 @@ class DeferredKernel:
         return self._ir
 
 
+class Form:
+    """What a submission has in common with others of other sizes and other memory: the kernel, the
+    arguments' types, layouts and flags.  Equal ones are one object (``form_of``)."""
+
+    __slots__ = ("__weakref__", "parts")
+
+    def __init__(self, parts: Hashable) -> None:
+        self.parts = parts
+
+
 @dataclass(frozen=True, slots=True)
 class Submission:
     """One ``queue.submit``; ``kernel`` is or becomes the IR for ``signature``."""
@@ -101,6 +125,18 @@ class Submission:
 
     notes: tuple[str, ...] = field(default=(), compare=False)
     """What reports say of the kernel, each with its file and line."""
+    form: Form | None = field(default=None, compare=False)
+    """Where it is known, what ``form_of`` gives."""
+
+    def like(
+        self, index: int, range: Range | NdRange, arguments: tuple[Argument, ...]
+    ) -> Submission:
+        """The same kernel, submitted as ``index``-th over ``range``, with arguments of the same
+        form."""
+        return Submission(  # ``dataclasses.replace`` takes several times as long
+            index, self.kernel, self.signature, self.fingerprint, range, arguments, self.span,
+            self.text, self.with_regions, self.notes, self.form,
+        )  # fmt: skip
 
     @property
     def ir(self) -> Kernel:

@@ -29,7 +29,7 @@ from fusionq.codegen.device_source import DeviceSource
 from fusionq.ir.nodes import Kernel
 from fusionq.ir.verifier import VerificationError
 from fusionq.planning.plan import Plan
-from fusionq.planning.structure import structure_key
+from fusionq.planning.structure import structure_text
 
 T = TypeVar("T")
 
@@ -161,7 +161,7 @@ def _structure(
         texts = tuple(s.text.digest for s in submissions if s.text is not None)
         if len(texts) < len(submissions):
             return None
-        return digest(kind, texts, structure_key(submissions, options, target))
+        return digest(kind, texts, structure_text(submissions, options, target))
 
     return key
 

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from fusionq.report.model import CacheOutcome
 
 
-@room_for_recursion("a kernel of the list")
 def built_plan(
     backend: Backend,
     submissions: tuple[Submission, ...],
@@ -43,10 +42,27 @@ def built_plan(
     planning takes longer than the list may wait for it; a list to be tuned waits for all of it.
     """
     key = plans_key(backend, submissions, options)
-    known = [built.plan for built in PLANS.plans(key)]
-    for built in PLANS.plans(key):
+    known = PLANS.plans(key)
+    for built in known:
         if built.plan.validity.holds(submissions):
             return built, "memory"
+    with room_for_recursion("a kernel of the list"):
+        built, outcome = _built_plan(
+            backend, submissions, options, timings, [b.plan for b in known], may_fall_back
+        )
+    PLANS.add_plan(key, built)
+    return built, outcome
+
+
+def _built_plan(
+    backend: Backend,
+    submissions: tuple[Submission, ...],
+    options: FusionOptions,
+    timings: dict[str, float],
+    known: list[Plan],
+    may_fall_back: bool,
+) -> tuple[BuiltPlan, CacheOutcome]:
+    """As ``built_plan``, where no plan of this process, which are ``known``, holds."""
     with timed(timings, "disk"):
         kept = kept_plans(submissions, options, backend.target)
     plan = next((plan for plan in kept if plan.validity.holds(submissions)), None)
@@ -75,7 +91,6 @@ def built_plan(
         if outcome == "miss":
             with timed(timings, "disk"):
                 keep_plans((plan, *kept), submissions, options, backend.target)
-    PLANS.add_plan(key, built)
     return built, outcome
 
 

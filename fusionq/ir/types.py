@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
+
+_dtype = cache(np.dtype)
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +26,7 @@ class ScalarType:
     @property
     def dtype(self) -> np.dtype[np.generic]:
         """The NumPy dtype that holds a value of this type."""
-        return np.dtype(self.name)
+        return _dtype(self.name)
 
     @property
     def kind(self) -> str:
@@ -78,15 +81,14 @@ SCALAR_TYPES: dict[str, ScalarType] = {
     )
 }  # fmt: skip
 
+_BY_DTYPE = {t.dtype: t for t in SCALAR_TYPES.values()}
 
 _CATEGORY = {"b": 0, "i": 1, "u": 1, "f": 2}
 
 
 def scalar_type(dtype: np.dtype[np.generic]) -> ScalarType | None:
     """The scalar type for a NumPy dtype in native byte order, or None if the language has none."""
-    if not dtype.isnative:
-        return None
-    return SCALAR_TYPES.get(dtype.name)
+    return _BY_DTYPE.get(dtype)
 
 
 def type_of_scalar(value: object) -> ScalarType | None:

@@ -3,48 +3,65 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
+from weakref import WeakValueDictionary
 
 from fusionq.analysis.aliasing import has_unit_stride, is_contiguous, places
 from fusionq.analysis.item_space import global_range, local_range
-from fusionq.analysis.submission import ArrayArgument, Submission
-from fusionq.analysis.symbols import Symbols
+from fusionq.analysis.submission import ArrayArgument, Form, Submission
 from fusionq.base.options import FusionOptions
 from fusionq.base.target import Target
 
 
 def structure_key(
     submissions: Sequence[Submission], options: FusionOptions, target: Target
-) -> Hashable:
+) -> tuple[tuple[Hashable, ...], Hashable, Hashable, Hashable, Hashable, Hashable]:
     """What a plan depends on beside its validity: kernels, types, aliasing, flags, the order
-    of all sizes, options and target; not the sizes themselves."""
-    symbols = Symbols()
+    of all sizes, options and target; not the sizes themselves.
+
+    For tables of this process; ``structure_text`` is for others.
+    """
+    numbers: dict[int, int] = {}  # each size gets a number where it first appears
+    number = numbers.setdefault
     arrays: list[ArrayArgument] = []
     parts: list[Hashable] = []
     for submission in submissions:
-        sizes = tuple(symbols.size(n) for n in global_range(submission))
-        arguments: list[Hashable] = []
+        parts.append(submission.form or form_of(submission))
+        for n in global_range(submission):
+            parts.append(number(n, len(numbers)))
         for argument in submission.arguments:
             if isinstance(argument, ArrayArgument):
                 arrays.append(argument)
-                arguments.append(
-                    (
-                        tuple(symbols.size(n) for n in argument.shape),
-                        is_contiguous(argument),
-                        has_unit_stride(argument),
-                        argument.buffer_flag,
-                        argument.access_flag,
-                        argument.internal,
-                    )
-                )
-        parts.append(
-            (
-                submission.fingerprint,
-                submission.signature,
-                sizes,
-                local_range(submission),
-                tuple(arguments),
+                for n in argument.shape:
+                    parts.append(number(n, len(numbers)))
+    order = tuple([numbers[size] for size in sorted(numbers)])
+    return tuple(parts), places(arrays), order, numbers.get(0), options.of_plan, target
+
+
+def structure_text(
+    submissions: Sequence[Submission], options: FusionOptions, target: Target
+) -> Hashable:
+    """The same with the forms' contents, which mean the same in every process."""
+    parts, *others = structure_key(submissions, options, target)
+    return tuple([p.parts if isinstance(p, Form) else p for p in parts]), *others
+
+
+_forms: WeakValueDictionary[Hashable, Form] = WeakValueDictionary()
+
+
+def form_of(submission: Submission) -> Form:
+    """The form of a submission; the same object for equal ones."""
+    flags: list[Hashable] = []
+    for argument in submission.arguments:
+        if isinstance(argument, ArrayArgument):
+            flags += (
+                is_contiguous(argument),
+                has_unit_stride(argument),
+                argument.buffer_flag,
+                argument.access_flag,
+                argument.internal,
             )
-        )
-    order = tuple(sorted(symbols.values, key=symbols.values.__getitem__))
-    empty = tuple(name for name, value in symbols.values.items() if value == 0)
-    return (tuple(parts), places(arrays), order, empty, options.of_plan, target)
+    parts = submission.fingerprint, submission.signature, local_range(submission), tuple(flags)
+    form = _forms.get(parts)
+    if form is None:
+        form = _forms.setdefault(parts, Form(parts))
+    return form

@@ -12,6 +12,7 @@ from fusionq.cache.plan_cache import PLANS, BuiltPlan
 from fusionq.memory.storage import move_listeners
 from fusionq.submission.pending import KnownSubmission
 from fusionq.submission.run import PreparedRun
+from fusionq.submission.templates import Templates
 
 
 class _Used(Protocol):
@@ -36,7 +37,20 @@ class QueueCache:
         self.known: dict[Hashable, KnownSubmission] = {}
         self.runs: dict[Hashable, PreparedRun] = {}
         self.stale: deque[int] = deque()
+        self.templates = Templates()
+        self._once: set[int] = set()
         _queues.add(self)
+
+    def add_repeated(self, key: Hashable, entry: KnownSubmission) -> None:
+        """Remember a checked submission if it is made again: temporaries never are."""
+        number = hash(key)
+        if number in self._once:
+            self._once.discard(number)
+            self.add_known(key, entry)
+        else:
+            if len(self._once) >= self.capacity:
+                self._once.clear()
+            self._once.add(number)
 
     def add_known(self, key: Hashable, entry: KnownSubmission) -> None:
         """Remember a checked submission."""
@@ -74,6 +88,7 @@ class QueueCache:
 
     def clear(self) -> None:
         """Forget everything."""
+        self.templates = Templates()
         self.known.clear()
         self.runs.clear()
 

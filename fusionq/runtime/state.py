@@ -171,12 +171,19 @@ class QueueState:
             raise FusionStateError(
                 f"{user_span()}: submit on a closed queue; make a new FusionQueue"
             )
+        cache = self.launcher.cache
+        called = kernel, self.error_model
+        like = cache.templates.like(called, range, args)
+        if like is not None:
+            cache.add_repeated(key, like)
+            return like
         timings = {} if self.list is None else self.list.admission
         with timed(timings, "import"):
             from fusionq.submission.admission import admit
 
         entry = admit(self.launcher.backend, kernel, range, args, timings, self.error_model)
-        self.launcher.cache.add_known(key, entry)
+        cache.templates.add(called, args, entry)
+        cache.add_known(key, entry)
         return entry
 
     def dependences(self, depends_on: Event | Iterable[object]) -> list[DeviceEvent]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -23,7 +23,7 @@ from fusionq.analysis.validity import Validity
 from fusionq.backends.base import Backend
 from fusionq.base.call_site import argument_labels, user_span
 from fusionq.base.errors import ArgumentError, DeviceError, KernelLanguageError
-from fusionq.base.options import ErrorModel
+from fusionq.base.options import DEFAULT, ErrorModel
 from fusionq.base.phases import timed
 from fusionq.base.recursion import room_for_recursion
 from fusionq.base.span import Span
@@ -40,6 +40,7 @@ from fusionq.memory.buffer import AccessorArgument, Buffer
 from fusionq.memory.foreign import describe
 from fusionq.memory.foreign_array import ForeignArray
 from fusionq.memory.storage import check_reachable
+from fusionq.planning.structure import form_of, structure_key
 from fusionq.submission.pending import KnownSubmission, SubmissionList, check_bounds
 from fusionq.submission.run import CallArguments, ScalarValue
 
@@ -63,16 +64,11 @@ def admit(
         with timed(timings, "frontend"):
             function = _kernel_function(kernel).under(error_model)
             submission = _submission(backend, span, function, range, args)
-        with timed(timings, "disk"):
-            kept = kept_check(submission, backend.target)
+            submission = replace(submission, form=form_of(submission))
+        checked = _checked_kernel(submission, backend.target, timings)
         with timed(timings, "frontend"):
-            if kept is None:
-                submission = replace(submission, kernel=submission.ir)
-                facts = facts_of(submission.ir, submission.arguments)
-            else:
-                facts = kept.facts
-            entry = _entry(backend, replace(submission, notes=facts.notes), facts, args)
-        _check(entry, () if kept is None else kept.passed, facts, backend.target, timings)
+            entry = _entry(backend, submission, checked, args)
+        _check(entry, checked.facts, backend.target, timings)
     return entry
 
 
@@ -113,10 +109,35 @@ def _submission(
     )
 
 
+def _checked_kernel(
+    submission: Submission, target: Target, timings: dict[str, float]
+) -> _CheckedKernel:
+    """What is known of the kernel of ``submission`` and its structure: in this process, from an
+    earlier one, or else by specialising the kernel now."""
+    places = () if submission.text is None else submission.text.places
+    key = places, structure_key((submission,), DEFAULT, target)
+    known = _checked.get(key)
+    if known is None:
+        with timed(timings, "disk"):
+            kept = kept_check(submission, target)
+        if kept is None:
+            with timed(timings, "frontend"):
+                known = _CheckedKernel(facts_of(submission.ir, submission.arguments), [])
+        else:
+            known = _CheckedKernel(kept.facts, list(kept.passed))
+        if len(_checked) >= _MOST_CHECKED:
+            _checked.clear()
+        _checked[key] = known
+    return known
+
+
 def _entry(
-    backend: Backend, submission: Submission, facts: KernelFacts, args: Sequence[object]
+    backend: Backend, submission: Submission, checked: _CheckedKernel, args: Sequence[object]
 ) -> KnownSubmission:
     """The submission with what its kernel does to its arguments, checked."""
+    facts = checked.facts
+    if facts.notes:
+        submission = replace(submission, notes=facts.notes)
     arguments, space = submission.arguments, submission.range
     if facts.ndim != space.ndim:
         raise ArgumentError(
@@ -132,6 +153,7 @@ def _entry(
         sum(isinstance(a, ScalarArgument) for a in arguments),
         facts.bounds,
         check_again,
+        checks=checked.passed,
     )
     check_bounds(entry, _values(submission))
     return entry
@@ -147,29 +169,22 @@ def check_again(entry: KnownSubmission, values: Sequence[ScalarValue]) -> None:
     (submission,) = SubmissionList.of([entry], CallArguments.of((), (), values)).submissions()
     span = user_span()
     with _told_where(span):
-        if not _holds(entry, submission, values):
+        if not entry.passes(submission, values):
             from fusionq.planning.planner import check_submission
 
             entry.checks.insert(0, check_submission(replace(submission, span=span), entry.checks))
             del entry.checks[MOST_VARIANTS:]
-            _holds(entry, submission, values)
+            entry.passes(submission, values)
 
 
 def _check(
-    entry: KnownSubmission,
-    kept: tuple[Validity, ...],
-    facts: KernelFacts,
-    target: Target,
-    timings: dict[str, float],
+    entry: KnownSubmission, facts: KernelFacts, target: Target, timings: dict[str, float]
 ) -> None:
     """Prove that no access certainly leaves its array and no barrier is certainly missed, unless
-    what was proved before, here or in an earlier process (``kept``), says so for these sizes and
-    integers too; remember it."""
+    what was proved before, here or in an earlier process, says so for these sizes and integers
+    too; remember it."""
     submission, values = entry.submission, _values(entry.submission)
-    if len(_checked) >= 4096:
-        _checked.clear()
-    entry.checks = _checked.setdefault(_check_key(submission), list(kept))
-    if _holds(entry, submission, values):
+    if entry.passes(submission, values):
         return
     with timed(timings, "import"):
         from fusionq.planning.planner import check_submission
@@ -178,40 +193,24 @@ def _check(
         validity = check_submission(submission, entry.checks)
     entry.checks.insert(0, validity)
     del entry.checks[MOST_VARIANTS:]
-    _holds(entry, submission, values)
+    entry.passes(submission, values)
     with timed(timings, "disk"):
         keep_check(submission, target, facts, entry.checks)
 
 
-def _holds(entry: KnownSubmission, submission: Submission, values: Sequence[ScalarValue]) -> bool:
-    """Whether one of the entry's checks serves the ``values``; the entry then remembers them."""
-    for validity in entry.checks:
-        if validity.holds((submission,)):
-            arguments = enumerate(submission.arguments)
-            scalars = [k for k, a in arguments if isinstance(a, ScalarArgument)]
-            rests_on = {scalars.index(k) for k in validity.scalars}
-            if not rests_on <= set(entry.rests_on):
-                entry.rests_on = tuple(sorted(rests_on | set(entry.rests_on)))
-                entry.passed.clear()
-            if len(entry.passed) >= 4096:
-                entry.passed.clear()
-            entry.passed.add(entry.integers(values))
-            return True
-    return False
+@dataclass(slots=True)
+class _CheckedKernel:
+    """A kernel that submissions of one structure use, and for which sizes and integers
+    ``check_submission`` has let it pass."""
+
+    facts: KernelFacts
+    passed: list[Validity]
 
 
-_checked: dict[Hashable, list[Validity]] = {}
-"""For which sizes and integers ``check_submission`` has let pass what."""
+_MOST_CHECKED = 4096
 
-
-def _check_key(submission: Submission) -> Hashable:
-    """Kernel, types, range, extents, strides and flags; not where memory is."""
-    arguments: list[Hashable] = []
-    for argument in submission.arguments:
-        if isinstance(argument, ArrayArgument):
-            flags = argument.buffer_flag, argument.access_flag, argument.internal
-            arguments.append((argument.shape, argument.strides, *flags))
-    return submission.fingerprint, submission.signature, submission.range, tuple(arguments)
+_checked: dict[Hashable, _CheckedKernel] = {}
+"""By where the kernel's source stands and the structure of the submission."""
 
 
 @contextmanager

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import chain, count, repeat
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Protocol
@@ -58,6 +58,27 @@ class KnownSubmission:
     checks: list[Validity] = field(default_factory=list)
     rests_on: tuple[int, ...] = ()
     passed: set[tuple[ScalarValue, ...]] = field(default_factory=set)
+
+    def passes(self, submission: Submission, values: Sequence[ScalarValue]) -> bool:
+        """Whether one of the ``checks`` serves ``submission``, which is this one with these
+        ``values``; they are then remembered."""
+        for validity in self.checks:
+            if validity.holds((submission,)):
+                if validity.scalars:
+                    self._rest_on(validity, submission)
+                if len(self.passed) >= 4096:
+                    self.passed.clear()
+                self.passed.add(self.integers(values))
+                return True
+        return False
+
+    def _rest_on(self, validity: Validity, submission: Submission) -> None:
+        arguments = enumerate(submission.arguments)
+        scalars = [k for k, a in arguments if isinstance(a, ScalarArgument)]
+        rests_on = {scalars.index(k) for k in validity.scalars}
+        if not rests_on <= set(self.rests_on):
+            self.rests_on = tuple(sorted(rests_on | set(self.rests_on)))
+            self.passed.clear()
 
     def integers(self, values: Sequence[ScalarValue]) -> tuple[ScalarValue, ...]:
         """Those of the scalar ``values`` that the check of indices rests on."""
@@ -205,16 +226,12 @@ class SubmissionList:
         """The submissions with the present scalar values, and the present addresses where the
         memory is still held."""
         memory, values = chain(self.memory, repeat(None)), iter(self.values)
-        return tuple(
-            replace(
-                entry.submission,
-                index=i,
-                arguments=tuple(
-                    _present(argument, memory, values) for argument in entry.submission.arguments
-                ),
-            )
-            for i, entry in enumerate(self.entries)
-        )
+        submissions = []
+        for i, entry in enumerate(self.entries):
+            made = entry.submission
+            arguments = tuple([_present(a, memory, values) for a in made.arguments])
+            submissions.append(made.like(i, made.range, arguments))
+        return tuple(submissions)
 
     def calls(self) -> Iterator[tuple[KnownSubmission, CallArguments]]:
         """Each submission with its own part of the arguments; of ``depends`` none has any."""
@@ -281,10 +298,12 @@ def _present(
     argument: Argument, memory: Iterator[object], values: Iterator[ScalarValue]
 ) -> Argument:
     if isinstance(argument, ScalarArgument):
-        return replace(argument, value=next(values))
+        return ScalarArgument(argument.name, argument.label, argument.type, next(values))
     if isinstance(argument, DeclaredArgument):
         return argument
     held = next(memory)
     if isinstance(held, Storage) and held.address is not None:
-        return replace(argument, address=held.address + argument.offset)
+        a, address = argument, held.address + argument.offset
+        if address != a.address:
+            return a.elsewhere(a.shape, a.strides, a.storage, a.offset, address)
     return argument
