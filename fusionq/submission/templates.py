@@ -53,7 +53,10 @@ class Templates:
         if space is None or not self._entries:
             return None
         arrays: list[Array] = []
-        template = self._entries.get(_key(user_span(), called, space, args, arrays))
+        try:
+            template = self._entries.get(_key(user_span(), called, space, args, arrays))
+        except TypeError:  # no kernel, and without a hash
+            return None
         if template is None or space.size == 0 or any(0 in a[0] for a in arrays):
             return None
         arguments = _arguments(template.submission.arguments, args, arrays)
