@@ -66,6 +66,8 @@ def kept_check(submission: Submission, target: Target) -> CheckedKernel | None:
         scalars = sum(isinstance(a, ScalarArgument) for a in submission.arguments)
         if any(not 0 <= position < scalars for position, _, _ in found.facts.bounds):
             raise MalformedData("bounds of a scalar that there is not")
+        if found.facts.sub_group_size not in (None, submission.signature.sub_group_size):
+            raise MalformedData("sub-groups of another size")
         return found
 
     return _if_right(checked)
