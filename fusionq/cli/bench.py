@@ -7,13 +7,15 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from rich.console import Console
+from rich.progress import Progress, TaskID
 from rich.table import Table
 
 import fusionq as fq
 from fusionq.base.errors import DeviceError
-from fusionq.benchmarks import first_fusion, host_cost, peak_memory, warm_start
+from fusionq.benchmarks import first_fusion, host_cost, peak_memory, planning, warm_start
 from fusionq.benchmarks.case import Unavailable
 from fusionq.benchmarks.cases import CASES
+from fusionq.benchmarks.planning_lists import FAMILIES
 from fusionq.benchmarks.plot import save_plot
 from fusionq.benchmarks.results import CaseResult, Result, to_json
 from fusionq.benchmarks.runner import run_case
@@ -21,8 +23,12 @@ from fusionq.benchmarks.table import case_notes, case_table, special_table
 from fusionq.cli.console import bad_use, failed, output, progress_bar, show_table
 
 SPECIAL = {
-    module.NAME: module.DESCRIPTION for module in (host_cost, first_fusion, warm_start, peak_memory)
+    module.NAME: module.DESCRIPTION
+    for module in (host_cost, first_fusion, warm_start, peak_memory, planning)
 }
+UNASKED = [name for name in SPECIAL if name != planning.NAME]
+"""What runs beside the cases where none is named: planning takes minutes, and its sizes are lengths
+of lists."""
 CHILD_ROUNDS = 5
 """Fresh processes for a median."""
 HOST_ROUNDS_FACTOR = 20
@@ -62,7 +68,7 @@ def run_bench(
     results: list[Result] = []
     try:
         for result in _results(
-            names or [*CASES, *SPECIAL], sizes, queue, device, rounds, single, dpex_python
+            names or [*CASES, *UNASKED], sizes, queue, device, rounds, single, dpex_python
         ):
             results.append(result)
             console.print()
@@ -117,16 +123,30 @@ def _results(
                 yield _case_result(name, size, queue, rounds, single, dpex_python)
             continue
         with progress_bar() as progress:
-            progress.add_task(name, total=None)
+            task = progress.add_task(name, total=None)
             if name == host_cost.NAME:
                 yield host_cost.run_host_cost(queue, rounds * HOST_ROUNDS_FACTOR)
             elif name == first_fusion.NAME:
                 yield first_fusion.run_first_fusion(device, min(rounds, CHILD_ROUNDS))
             elif name == warm_start.NAME:
                 yield warm_start.run_warm_start(device, min(rounds, CHILD_ROUNDS))
+            elif name == planning.NAME:
+                yield from _planning(device, sizes or planning.LENGTHS, progress, task)
             else:
                 for size in sizes or [peak_memory.SIZE]:
                     yield peak_memory.run_peak_memory(device, size)
+
+
+def _planning(
+    device: str | None, lengths: Sequence[int], progress: Progress, task: TaskID
+) -> Iterator[Result]:
+    """Of each family of lists and length."""
+    progress.update(task, total=len(FAMILIES) * len(lengths))
+    for result in planning.run_planning(
+        device, lengths, doing=lambda what: progress.update(task, description=f"planning {what}")
+    ):
+        progress.advance(task)
+        yield result
 
 
 def _case_result(

@@ -10,7 +10,9 @@ import time
 import pytest
 
 import fusionq as fq
-from fusionq.benchmarks import profiling_accuracy
+from fusionq.benchmarks import planning, planning_lists, profiling_accuracy
+from fusionq.benchmarks.planning import PARTS, run_planning
+from fusionq.benchmarks.planning_lists import FAMILIES
 from fusionq.benchmarks.profiling_accuracy import Row
 from fusionq.benchmarks.profiling_overhead import Overhead, run_profiling_overhead
 from tests.property.running import needs_device
@@ -36,6 +38,40 @@ def test_the_script_of_the_first_fusion(monkeypatch, capsys):
     total = found.pop("total")
     assert total == pytest.approx(sum(found.values()))
     assert {"interpreter", "import_fusionq", "analysis", "run"} <= set(found)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_the_script_of_planning(family, monkeypatch, capsys):
+    """The lists are those of the family; each part is measured, and the unfused run is right."""
+    monkeypatch.setattr(planning_lists, "ITEMS", 8)
+    monkeypatch.setattr(planning_lists, "NODES", 4)
+    monkeypatch.setattr(planning_lists, "WIDTH", 4)
+    found = printed("planning_child", monkeypatch, capsys, family, "6", "reference")
+    assert found.keys() == {*PARTS, "strategy"}
+    assert 1 <= found["kernels"] <= found["launches"] <= 6
+    assert found["planned_seconds"] >= found["analysis_seconds"] + found["passes_seconds"]
+    assert found["entry_bytes"] > 0
+
+
+def test_planning_has_a_result_for_each_family_and_length(monkeypatch):
+    """Each in a process of its own, which is told the device."""
+    asked = []
+
+    def child(script, *arguments):
+        asked.append((script, *arguments))
+        return {**dict.fromkeys(PARTS, 1.0), "strategy": "fused"}
+
+    monkeypatch.setattr(planning, "run_child", child)
+    doing = []
+    results = list(run_planning("reference", (5, 7), ("chain", "tree"), doing.append))
+    assert asked == [
+        ("planning_child.py", family, length, "reference")
+        for family in ("chain", "tree")
+        for length in ("5", "7")
+    ]
+    assert doing == [result.description for result in results]
+    assert doing[0] == "chain, 5 submissions"
+    assert [m.name for m in results[0].measurements] == list(PARTS)
 
 
 def test_what_profiling_costs():

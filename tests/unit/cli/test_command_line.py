@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import sys
@@ -13,6 +14,8 @@ from typer.testing import CliRunner
 
 import fusionq as fq
 from fusionq.base.target import DeviceInfo
+from fusionq.benchmarks import planning
+from fusionq.benchmarks.planning_lists import FAMILIES
 from fusionq.cli import devices
 from fusionq.cli.main import app, parse_size
 from fusionq.runtime.state import report_listeners
@@ -96,6 +99,22 @@ def test_list_names_every_case() -> None:
     assert code == 0
     for name in ("seeds", "axpy_chain", "host_cost", "first_fusion", "warm_start", "peak_memory"):
         assert name in out
+    assert "planning" in out
+
+
+def test_planning_shows_a_table_for_each_family(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    found = {**dict.fromkeys(planning.PARTS, 0.5), "strategy": "sequence"}
+    monkeypatch.setattr(planning, "run_child", lambda *_: found)
+    results = tmp_path / "planning.json"
+    code, out, _ = run(
+        "bench", "planning", "--size", "12", "--device", "reference", "--json", str(results)
+    )
+    assert code == 0
+    described = [f"{family}, 12 submissions" for family in FAMILIES]
+    assert all(what in out for what in described)
+    assert [r["description"] for r in json.loads(results.read_text())["results"]] == described
 
 
 def test_devices() -> None:
