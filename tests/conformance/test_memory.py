@@ -142,7 +142,11 @@ def test_empty_buffers(queue: fq.FusionQueue) -> None:
     a.write(np.zeros((0, 3)))
     queue.fill(a, 1.0)
     queue.memcpy(a, np.zeros((0, 3)))
-    queue.host_task(lambda x: None, a)
+    seen: list[tuple[int, ...]] = []
+    queue.host_task(lambda x: seen.append(x.shape), a)
+    queue.wait()
+    assert seen == [(0, 3)]
+    assert a.numpy().shape == (0, 3)
 
 
 def test_commands_on_the_host(queue: fq.FusionQueue) -> None:
