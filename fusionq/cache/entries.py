@@ -136,6 +136,9 @@ def kept_program(backend: Backend, kernel: Kernel, fp: FloatMode) -> KeptProgram
         names = {param.name for param in kernel.params}
         if any(slot.param not in names for slot in source.slots):
             raise MalformedData("an argument of a parameter that there is not")
+        _, found, rest = source.text.partition(f" {source.entry_point}(")
+        if not found or sum(map(bool, rest.partition(")")[0].split(","))) != len(source.slots):
+            raise MalformedData("a kernel that its source does not have")
         return KeptProgram(source, binary or None)
 
     return _if_right(program)

@@ -13,6 +13,7 @@ from unittest import mock
 
 import fusionq as fq
 from fusionq.backends.base import DeviceEvent
+from fusionq.execution.checked import CheckedRun
 from fusionq.submission.run import PreparedRun
 from tests.property.changed_kernels import ChangedKernel
 from tests.property.list_runs import made
@@ -72,6 +73,10 @@ def nothing_launched() -> Iterator[None]:
     ) -> tuple[Sequence[DeviceEvent | None], DeviceEvent | None]:
         return [None] * max(len(run.launches), 1), None
 
-    with mock.patch.object(PreparedRun, "launch", launch), warnings.catch_warnings():
+    with (
+        mock.patch.object(PreparedRun, "launch", launch),
+        mock.patch.object(CheckedRun, "launch", launch),
+        warnings.catch_warnings(),
+    ):
         warnings.simplefilter("ignore", SyntaxWarning)
         yield

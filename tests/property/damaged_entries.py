@@ -212,7 +212,7 @@ def _parsed(path: Path) -> tuple[Any, bytes]:
     text, newline, rest = _contents(path).partition(b"\n")
     try:
         return json.loads(text), newline + rest
-    except ValueError:
+    except (ValueError, RecursionError):
         return [], newline + rest
 
 
@@ -221,9 +221,11 @@ def _resign(path: Path, where: int, change: Callable[[Any], Any]) -> bool:
     found = list(places(data))
     place, old = found[where % len(found)]
     new = change(old)
+    if old is None or new is None:  # of many things, such as work-groups, there may be none
+        return True
     _sign(path, json.dumps(with_other(data, place, new)).encode() + rest)
     kinds = {type(old), type(new)}
-    return len(kinds) > 1 and not kinds <= {int, float, bool, type(None)}
+    return len(kinds) > 1 and not kinds <= {int, float, bool}
 
 
 def _sign(path: Path, contents: bytes) -> None:

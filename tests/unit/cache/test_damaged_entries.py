@@ -277,6 +277,20 @@ def test_a_program_of_another_kernel(target_queue: fq.FusionQueue, directory: Pa
     assert np.array_equal(run(PROGRAM, target_queue).out, expected)
 
 
+def test_a_program_without_the_kernel_that_it_names(
+    target_queue: fq.FusionQueue, directory: Path
+) -> None:
+    """The runtime would look for it in vain, and take the process down."""
+    expected = run(PROGRAM, target_queue).out
+    for path in kept(directory, "program"):
+        head, _, binary = contents_of(path).partition(b"\n")
+        data = json.loads(head)
+        data[data.index(next(word for word in data[2:] if isinstance(word, str)))] = "x"
+        replace_contents(path, json.dumps(data).encode() + b"\n" + binary)
+    forget()
+    assert np.array_equal(run(PROGRAM, target_queue).out, expected)
+
+
 def test_what_cannot_be_kept_is_not(queue: fq.FusionQueue, monkeypatch, directory: Path) -> None:
     def refuse(value: object) -> Any:
         raise TypeError("cannot be kept")
