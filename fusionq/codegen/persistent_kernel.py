@@ -19,7 +19,7 @@ from fusionq.codegen.interior import parted
 from fusionq.codegen.intervals import Intervals
 from fusionq.codegen.kernel_body import StatementLines, parameter_text, statement_lines
 from fusionq.codegen.names import Names
-from fusionq.codegen.queue_protocol import STALLED, protocol, wait_function
+from fusionq.codegen.queue_protocol import STALLED, protocol, publish_function, wait_function
 from fusionq.codegen.queue_words import QueueWords
 from fusionq.codegen.record_text import NO_RECORDS, RecordText, record_text
 from fusionq.codegen.scoping import Body
@@ -55,6 +55,8 @@ class _PersistentPrinter:
         self.records = self._records()
         self.bodies = code_bodies(body)
         self.operands = operand_sets(body)
+        self.dims = max(code.kernel.ndim for code in body.codes)
+        """The most dimensions of a stage."""
         self.waited_dims = max(
             [len(wait.bounds) for code in body.codes for wait in code.waits if wait.bounds],
             default=1,
@@ -88,6 +90,7 @@ class _PersistentPrinter:
             *(f"{line}\n" for line in typedefs),
             *(line for helper in self.helpers.texts for line in (*helper.splitlines(), "")),
             protocol(self.words, self.target),
+            publish_function(self.words, self.dims),
             *filter(None, (self.records.helpers,)),
             *([wait_function(self.words, self.waited_dims)] if waits else []),
             "\n\n".join(functions),
@@ -134,7 +137,7 @@ class _PersistentPrinter:
     def _tile(self) -> str:
         """The work-items of the instruction's tile."""
         i64 = self.words.int64
-        dims = range(max(code.kernel.ndim for code in self.body.codes))
+        dims = range(self.dims)
         lines = []
         rest = "fq_tile"
         for d in reversed(dims):

@@ -137,25 +137,46 @@ FQ_INLINE int fq_wait(
     }}
     return state;
 }}
-
-// Counts a tile as done: after its work, not when it was taken.
-FQ_INLINE void fq_publish(
-    {tables} record, {words} control, {i64} tile, int lane) {{
-    if (record[{q.COUNTERS}] >= 0) {{
-        const {i64} at_2 = tile % record[{q.COUNT + 2}], rest = tile / record[{q.COUNT + 2}];
-        const {i64} at_1 = rest % record[{q.COUNT + 1}], at_0 = rest / record[{q.COUNT + 1}];
-        const {i64} shared_1 = record[{q.SHARED + 1}], shared_2 = record[{q.SHARED + 2}];
-        const {i64} counters_1 = (record[{q.COUNT + 1}] + shared_1 - 1) / shared_1;
-        const {i64} counters_2 = (record[{q.COUNT + 2}] + shared_2 - 1) / shared_2;
-        const {i64} at = (at_0 / record[{q.SHARED}] * counters_1 + at_1 / shared_1) * counters_2
-            + at_2 / shared_2;
-        if (lane == 0)
-            fq_add(fq_word(control, record[{q.COUNTERS}] + at, 0), 1, {release});
-    }}
-    if (record[{q.TOTAL}] >= 0 && lane == 0)
-        fq_add(fq_word(control, record[{q.TOTAL}], 0), 1, {release});
-}}
 """
+
+
+def publish_function(c: QueueWords, ndim: int) -> str:
+    """``fq_publish``: counts a tile of a stage with at most ``ndim`` dimensions as done."""
+    i64, release = c.int64, c.workers.order("release")
+    lines = [
+        "// Counts a tile as done: after its work, not when it was taken.",
+        "FQ_INLINE void fq_publish(",
+        f"    {c.tables} record, {c.control} control, {i64} tile, int lane) {{",
+        f"    if (record[{q.COUNTERS}] >= 0) {{",
+    ]
+    rest = "tile"
+    for d in reversed(range(1, ndim)):
+        count = f"record[{q.COUNT + d}]"
+        lines += [
+            f"        const {i64} at_{d} = {rest} % {count}, rest_{d} = {rest} / {count};",
+            f"        const {i64} counters_{d} = {_counters('record', d)};",
+        ]
+        rest = f"rest_{d}"
+    at = f"{rest} / record[{q.SHARED}]"
+    for d in range(1, ndim):
+        at = f"({at}) * counters_{d} + at_{d} / record[{q.SHARED + d}]"
+    lines += [
+        f"        const {i64} at = {at};",
+        "        if (lane == 0)",
+        f"            fq_add(fq_word(control, record[{q.COUNTERS}] + at, 0), 1, {release});",
+        "    }",
+        f"    if (record[{q.TOTAL}] >= 0 && lane == 0)",
+        f"        fq_add(fq_word(control, record[{q.TOTAL}], 0), 1, {release});",
+        "}",
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def _counters(record: str, dim: int) -> str:
+    """How many counters a stage has in a dimension."""
+    count, shared = f"{record}[{q.COUNT + dim}]", f"{record}[{q.SHARED + dim}]"
+    return f"({count} + {shared} - 1) / {shared}"
 
 
 def wait_function(c: QueueWords, ndim: int) -> str:
@@ -174,13 +195,13 @@ def wait_function(c: QueueWords, ndim: int) -> str:
         "    if (boxed) {",
     ]
     for d in dims:
-        tile, count, shared = (f"record[{field + d}]" for field in (q.TILE, q.COUNT, q.SHARED))
-        first = c.maximum(f"first_{d}", zero)
+        tile, shared, extent = (f"record[{field + d}]" for field in (q.TILE, q.SHARED, q.EXTENT))
+        first, width = c.maximum(f"first_{d}", zero), f"{tile} * shared_{d}"
         lines += [
             f"        if (last_{d} < {first}) return 0;",
             f"        shared_{d} = {shared};",
-            f"        first_{d} = {first} / {tile} / shared_{d};",
-            f"        last_{d} = {c.minimum(f'last_{d} / {tile}', f'{count} - 1')} / shared_{d};",
+            f"        first_{d} = {first} / ({width});",
+            f"        last_{d} = {c.minimum(f'last_{d}', f'{extent} - 1')} / ({width});",
         ]
     lines += ["    }", "    int state = 0;"]
     for d in dims:

@@ -125,13 +125,7 @@ FQ_INLINE int fq_wait(
 FQ_INLINE void fq_publish(
     __global const long* record, __global atomic_uint* control, long tile, int lane) {
     if (record[12] >= 0) {
-        const long at_2 = tile % record[5], rest = tile / record[5];
-        const long at_1 = rest % record[4], at_0 = rest / record[4];
-        const long shared_1 = record[7], shared_2 = record[8];
-        const long counters_1 = (record[4] + shared_1 - 1) / shared_1;
-        const long counters_2 = (record[5] + shared_2 - 1) / shared_2;
-        const long at = (at_0 / record[6] * counters_1 + at_1 / shared_1) * counters_2
-            + at_2 / shared_2;
+        const long at = tile / record[6];
         if (lane == 0)
             fq_add(fq_word(control, record[12] + at, 0), 1, memory_order_release);
     }
@@ -148,8 +142,8 @@ FQ_INLINE int fq_wait_tiles(
     if (boxed) {
         if (last_0 < max(first_0, 0L)) return 0;
         shared_0 = record[6];
-        first_0 = max(first_0, 0L) / record[0] / shared_0;
-        last_0 = min(last_0 / record[0], record[3] - 1) / shared_0;
+        first_0 = max(first_0, 0L) / (record[0] * shared_0);
+        last_0 = min(last_0, record[9] - 1) / (record[0] * shared_0);
     }
     int state = 0;
     for (long c_0 = first_0; c_0 <= last_0 && state < 2; c_0++)
