@@ -10,6 +10,7 @@ from fusionq.submission.run import PreparedRun
 
 def test_an_event_behind_a_persistent_kernel_tells_of_it() -> None:
     run = PreparedRun.__new__(PreparedRun)
+    run.one = None
 
     class Done:
         def launch(self, depends: object) -> Done:
