@@ -57,12 +57,16 @@ def candidates(
 def _in_vectors(
     local: tuple[int, ...], extents: Sequence[int], target: Target
 ) -> tuple[int, ...]:
-    """``local`` with whole vectors in the last dimension, if that is as long as the range's: the
-    compiler has no vector code for what is left over."""
+    """``local`` with whole vectors in the last dimension if that is as long as the range's, as the
+    compiler has no vector code for what is left over; and where there are several groups, no
+    longer than that takes."""
     vector = target.vector_width
-    if not extents[-1] == local[-1] > vector:
-        return local
-    return (*local[:-1], -(-local[-1] // vector) * vector)
+    *slower, last = local
+    row = -(-extents[-1] // vector) * vector
+    if extents[-1] == last > vector:
+        return (*slower, row)
+    several = any(size < extent for size, extent in zip(slower, extents, strict=False))
+    return (*slower, row) if several and last > row else local
 
 
 def _sizes(target: Target) -> list[int]:

@@ -26,8 +26,12 @@ def unprofitable(
         reason: str | None = (
             f"ranges {shapes} differ in shape: one kernel would find the ids by division"
         )
-    elif space.local_range is None or any(local_range(s) is not None for s in submissions):
+    elif any(local_range(s) is not None for s in submissions):
         return None
+    elif space.local_range is None:
+        if space.mode == "ids":
+            return None
+        reason = _idle(members, prod(largest_extents(submissions, space)), target)
     else:
         reason = _slow_groups(members, space, space.local_range, target)
         if reason is not None:
@@ -58,7 +62,13 @@ def _slow_groups(
         touched = members.memory_bytes
         if touched > target.worker_cache_bytes and members.work < target.machine_balance * touched:
             return f"read {touched:,} bytes in columns"
+    return _idle(members, items, target)
+
+
+def _idle(members: Members, items: int, target: Target) -> str | None:
+    """What is wrong with how many of ``items`` work-items have nothing to do."""
     idle = members.idle(items)
+    units = target.device.compute_units
     if idle > target.launch_idle_items * units * (len(members.numbers) - 1):
         return f"{idle:,} times a work-item would have nothing to do but wait"
     return None

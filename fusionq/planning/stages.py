@@ -160,7 +160,7 @@ class _GrowingStage:
         space = common_space(members.different)
         if isinstance(space, str):
             return space
-        if space.mode == "linear" and not always:
+        if (space.mode == "linear" or not waiting) and not always:
             slow = unprofitable(members, space, target, validity)
             if slow is not None:
                 return slow

@@ -73,3 +73,27 @@ def test_equal_shapes_join_at_any_size():
     calls = [(on_vector, n, vector, vector + 0) for n in (1 << 16, 100)]
     plan = make_plan(submissions(*calls), FusionOptions(), TARGET)
     assert plan.strategy == "fused"
+
+
+@fq.kernel
+def inverse(item: fq.Item, total, out):
+    i = item.get_id(0)
+    out[i] = np.float32(1) / total[i]
+
+
+@fq.kernel
+def scaled_rows(item: fq.Item, a, scale, out):
+    i, j = item.get_id(0), item.get_id(1)
+    out[i, j] = a[i, j] * scale[i]
+
+
+@pytest.mark.parametrize(("shape", "launches"), [((50, 120), 1), ((100, 300), 1), ((200, 300), 2)])
+def test_rows_join_their_elements_where_few_work_items_idle(shape, launches):
+    """A launch is cheaper than very many work-items that have nothing to do but for one a row."""
+    plane, rows = np.zeros(shape, np.float32), np.zeros(shape[0], np.float32)
+    scale, out = rows + 0, plane + 0
+    listed = submissions(
+        (inverse, shape[0], rows, scale), (scaled_rows, shape, plane, scale, out)
+    )
+    assert len(make_plan(listed, FusionOptions(), TARGET).stages) == launches
+    assert len(make_plan(listed, FusionOptions(strategy="fused"), TARGET).stages) == 1
