@@ -72,6 +72,17 @@ class Baseline:
     name: str
     traffic: Traffic
     prepare: Callable[[Workload], Start]
+    raw: RawKernels | None = None
+    """The kernels of a baseline that is written by hand."""
+
+
+@dataclass(frozen=True)
+class RawKernels:
+    """OpenCL C, and its launches: a kernel's name and the arrays it takes; the extent of the last
+    axis is its last argument, which it guards."""
+
+    source: str
+    launches: tuple[tuple[str, tuple[str, ...]], ...]
 
 
 @dataclass(frozen=True)
@@ -95,6 +106,9 @@ class Case:
     """What fusionq's variants differ in."""
     local_range: tuple[int, ...] | None = None
     """The work-group size of every submission; None leaves it to fusionq."""
+    expression: Callable[[Any, Mapping[str, Any]], Any] | None = None
+    """The output as arithmetic of whole arrays, of a library (CuPy, PyTorch) that has NumPy's
+    functions under NumPy's names, and of its arrays by the inputs' names."""
     tolerance: float = 0.0
     """Allowed difference from NumPy, relative to max(1, |expected|); 0 means the same bits."""
 
@@ -144,11 +158,16 @@ class Workload:
         self.host: dict[str, npt.NDArray[Any]] = {}
         self._flagged: list[fq.Buffer] = []
         rng = np.random.default_rng(seed)
+        self.shares_memory = queue.device.host_memory
+        """Whether ``host`` is the buffers' own memory; else ``spoil`` writes and ``check`` reads
+        it."""
         for spec in case.arrays:
             buffer = fq.Buffer(spec.shape(self.extents), spec.dtype)
-            host = buffer.numpy()
+            host = buffer.numpy() if self.shares_memory else np.zeros(buffer.shape, buffer.dtype)
             if spec.role in ("input", "state"):
                 _fill_random(host, rng, spec.between)
+                if not self.shares_memory:
+                    buffer.write(host)
             self.buffers[spec.name], self.host[spec.name] = buffer, host
         self._states = {name: self.host[name].copy() for name in case.names("state")}
         self.out = self.host[case.output]
@@ -196,11 +215,21 @@ class Workload:
         pass as a new one; give the state its first value."""
         for name in (*self.case.names("temporary"), self.case.output):
             _spoil(self.host[name])
+            self._give(name)
         for buffer in self._flagged:
-            if buffer.is_allocated:
+            if buffer.is_allocated and self.shares_memory:
                 _spoil(buffer.numpy())
+            elif buffer.is_allocated:
+                spoiled = np.empty(buffer.shape, buffer.dtype)
+                _spoil(spoiled)
+                buffer.write(spoiled)
         for name, values in self._states.items():
             np.copyto(self.host[name], values)
+            self._give(name)
+
+    def _give(self, name: str) -> None:
+        if not self.shares_memory:
+            self.buffers[name].write(self.host[name])
 
     def check(self, bit_for_bit: bool) -> str:
         """Compare the output with the expected result, and with the bits of the unfused run
@@ -208,6 +237,8 @@ class Workload:
 
         Raises AssertionError, with the first wrong element, where they do not.
         """
+        if not self.shares_memory:
+            np.copyto(self.out, self.buffers[self.case.output].numpy())
         if self.bits is None and bit_for_bit:
             self.bits = self.out.copy()
         if self.bits is not None and bit_for_bit:

@@ -1,4 +1,4 @@
-"""What the host does for a fusion in the steady state, against raw dpctl launches."""
+"""What the host does for a fusion in the steady state, against raw launches."""
 
 from __future__ import annotations
 
@@ -9,9 +9,11 @@ from typing import Any
 import numpy as np
 
 import fusionq as fq
+from fusionq.benchmarks.baselines.cuda import cuda_launches
 from fusionq.benchmarks.baselines.opencl import raw_launches
-from fusionq.benchmarks.case import Unavailable, Workload
+from fusionq.benchmarks.case import RawKernels, Unavailable, Workload
 from fusionq.benchmarks.cases import seeds
+from fusionq.benchmarks.gpu import is_gpu
 from fusionq.benchmarks.results import Measurement, SpecialResult
 from fusionq.benchmarks.variants import submit_chain
 
@@ -27,16 +29,11 @@ def run_host_cost(queue: fq.FusionQueue, rounds: int) -> SpecialResult:
     ``complete``: until the results are there, waiting after each call."""
     workload = Workload(seeds.CASE, SIZE, queue)
     try:
-        unfused = raw_launches(workload, seeds.OPENCL_UNFUSED, seeds.UNFUSED_LAUNCHES)
-        (fused,) = raw_launches(workload, seeds.OPENCL_FUSED, seeds.FUSED_LAUNCHES)
+        four_raw = _raw(workload, RawKernels(seeds.OPENCL_UNFUSED, seeds.UNFUSED_LAUNCHES))
+        fused = _raw(workload, RawKernels(seeds.OPENCL_FUSED, seeds.FUSED_LAUNCHES))
     except Unavailable as reason:
         return SpecialResult(NAME, DESCRIPTION, (), str(reason))
     chain = submit_chain(workload, workload.promoted_buffers())
-
-    def four_raw() -> Any:
-        for launch in unfused[:-1]:
-            launch()
-        return unfused[-1]()
 
     def fuse() -> fq.Event:
         with fq.fusion(queue) as fusion:
@@ -59,10 +56,32 @@ def run_host_cost(queue: fq.FusionQueue, rounds: int) -> SpecialResult:
     )
 
 
+def _raw(workload: Workload, kernels: RawKernels) -> Callable[[], Any]:
+    """Starts hand-written kernels by prepared launches of the runtime below; gives what to wait
+    for."""
+    queue = workload.queue
+    if is_gpu(queue):
+        start, _ = cuda_launches(workload, kernels)
+
+        def on_gpu() -> fq.FusionQueue:
+            start()
+            return queue
+
+        return on_gpu
+    *first, last = raw_launches(workload, kernels.source, kernels.launches)
+
+    def on_sycl_device() -> Any:
+        for launch in first:
+            launch()
+        return last()
+
+    return on_sycl_device
+
+
 def _measurements(what: str, medians: Sequence[float]) -> list[Measurement]:
     four_raw, fuse, raw, replay = medians
     return [
-        Measurement(f"{what}_four_raw_launches_seconds", four_raw, "prepared dpctl launches"),
+        Measurement(f"{what}_four_raw_launches_seconds", four_raw, "prepared, of the runtime"),
         Measurement(f"{what}_fusion_of_four_seconds", fuse, "whole with block, four submits"),
         Measurement(f"{what}_fusion_to_four_raw_ratio", fuse / four_raw),
         Measurement(f"{what}_one_raw_launch_seconds", raw, "hand-fused kernel"),
@@ -87,5 +106,6 @@ def _medians(
                     event.wait()
             samples[index].append((time.perf_counter() - start) / BATCH)
             queue.wait()
-            queue.sycl_queue.wait()
+            if queue.sycl_queue is not None:
+                queue.sycl_queue.wait()
     return [float(np.median(s[1:])) for s in samples]

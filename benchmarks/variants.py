@@ -32,11 +32,17 @@ class Variant:
     strategy: str | None = None
     """What fusionq's report says the list became, where a strategy was asked for."""
     sampler: Sampler | None = None
-    """How to time it, for a variant that runs in another process."""
+    """How to time it, for a variant that runs in another process, or by a device's clock."""
+    finish: Callable[[], object] | None = None
+    """Puts the output where it is looked for; no part of a run."""
+    is_checked: bool = True
+    """Whether it computes the output."""
 
     def run(self) -> None:
         """One run, to its end: the output is there."""
         run_to_end(self.start)
+        if self.finish is not None:
+            self.finish()
 
     def timed(self, single: bool) -> Sampler:
         """Times its runs: one at a time if ``single``, else one after the other."""
@@ -61,12 +67,12 @@ def variants(
 
     ``dpex_python``: the interpreter of an environment with numba-dpex.
     """
-    yield from (
-        _promotion_variants(workload)
-        if (workload.case.compare == "promotion")
-        else _strategy_variants(workload)
-    )
+    yield from own_variants(workload)
     for baseline in workload.case.baselines:
+        if not workload.shares_memory:
+            reason = "the host does not see the device's memory"
+            yield MissingVariant(baseline.name, "baseline", reason)
+            continue
         try:
             start = baseline.prepare(workload)
         except Unavailable as reason:
@@ -75,6 +81,13 @@ def variants(
             yield Variant(baseline.name, "baseline", baseline.traffic, start)
     if dpex.runs_on_dpex(workload.case):
         yield _dpex_variant(workload, dpex_python)
+
+
+def own_variants(workload: Workload) -> Iterator[Variant | MissingVariant]:
+    """Those through fusionq; the unfused one first."""
+    if workload.case.compare == "promotion":
+        return _promotion_variants(workload)
+    return _strategy_variants(workload)
 
 
 def _dpex_variant(workload: Workload, python: Path | None) -> Variant | MissingVariant:
@@ -113,7 +126,7 @@ def _unfused(workload: Workload) -> Variant:
     return Variant(UNFUSED, "fusionq", "unfused", submit, lambda: steps)
 
 
-def _promotion_variants(workload: Workload) -> Iterator[Variant]:
+def _promotion_variants(workload: Workload) -> Iterator[Variant | MissingVariant]:
     queue = workload.queue
     submit = submit_chain(workload, workload.buffers)
     submit_promoted = submit_chain(workload, workload.promoted_buffers())

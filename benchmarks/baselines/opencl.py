@@ -6,7 +6,7 @@ import ctypes
 from collections.abc import Callable
 from typing import Any
 
-from fusionq.benchmarks.case import Baseline, Traffic, Unavailable, Workload
+from fusionq.benchmarks.case import Baseline, RawKernels, Traffic, Unavailable, Workload
 from fusionq.benchmarks.timing import Start, Waitable
 
 HEADER = "#pragma OPENCL FP_CONTRACT OFF\n"
@@ -60,4 +60,4 @@ def opencl_baseline(
 
         return start
 
-    return Baseline(name, traffic, prepare)
+    return Baseline(name, traffic, prepare, RawKernels(source, launches))

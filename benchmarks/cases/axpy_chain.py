@@ -67,6 +67,7 @@ CASE = Case(
         Step(weighted_sum, (0.5, "sum2", 3.0, "x4", "out")),
     ),
     numpy=with_numpy,
+    expression=lambda xp, a: 0.5 * (0.25 * (2.0 * a["x1"] - a["x2"]) + a["x3"]) + 3.0 * a["x4"],
     baselines=(
         opencl_baseline(
             HAND_FUSED,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -60,6 +60,13 @@ def numba_loop(numba: Any) -> Callable[..., None]:
     return loop
 
 
+def with_arrays(xp: Any, arrays: Mapping[str, Any]) -> Any:
+    """In arithmetic of arrays."""
+    v = arrays["x"] + arrays["bias"]
+    inner = SQRT_2_OVER_PI * (v + 0.044715 * v * v * v)
+    return 0.5 * v * (1.0 + xp.tanh(inner)) + arrays["residual"]
+
+
 CASE = Case(
     name="bias_gelu",
     description=f"2-D (rows, {COLUMNS}): bias, gelu, residual; two temporaries",
@@ -78,6 +85,7 @@ CASE = Case(
         Step(add_2d, ("activated", "residual", "out")),
     ),
     numpy=with_numpy,
+    expression=with_arrays,
     tolerance=2e-6,
     baselines=(
         opencl_baseline(

@@ -90,6 +90,7 @@ CASE = Case(
         Step(sub, ("tmp1", "tmp3", "out")),
     ),
     numpy=with_numpy,
+    expression=lambda xp, a: a["in1"] * a["in2"] - (a["in1"] - a["in3"]) * a["in4"],
     baselines=(
         opencl_baseline("raw OpenCL, unfused", "unfused", OPENCL_UNFUSED, UNFUSED_LAUNCHES),
         opencl_baseline(HAND_FUSED, "promoted", OPENCL_FUSED, FUSED_LAUNCHES),

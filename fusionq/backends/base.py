@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
@@ -195,6 +195,10 @@ class Backend(Protocol):
     def repeated(self, launches: Sequence[PreparedLaunch]) -> PreparedLaunch | None:
         """``launches``, prepared here, as one that runs them in order and takes over scalars that
         are set in them; None where that is not cheaper."""
+
+    def seconds(self, run: Callable[[], object]) -> float:
+        """What ``run`` launches here takes, from the first launch to the end of the last: by the
+        device's clock where it has events that tell, else the host's; that is waited for."""
 
     def wait(self) -> None:
         """Block until all that was launched has run."""

@@ -22,11 +22,10 @@ def reverse_into(item: fq.Item, a, out):  # type: ignore[no-untyped-def]  # kern
 @pytest.mark.parametrize("size", [1, 4, 40])
 def test_a_guard_that_decreases_with_the_id(target: str | None, size: int) -> None:
     """Intel's CPU compiler took the wrong work-items (``codegen.opencl.early_exits``)."""
-    a, out = np.arange(1, size + 1, dtype=np.float32), np.zeros(size + 2, np.float32)
+    a, out = fq.Buffer(np.arange(1, size + 1, dtype=np.float32)), fq.Buffer(size + 2, np.float32)
     with fq.FusionQueue(target) as queue:
         queue.submit(reverse_into, size, a, out)
-        queue.wait()
-    assert list(out) == [*range(size, 0, -1), 0, 0]
+        assert list(out.numpy()) == [*range(size, 0, -1), 0, 0]
 
 
 @fq.kernel
@@ -65,11 +64,11 @@ def compare_comparisons(item: fq.Item, a, out):  # type: ignore[no-untyped-def] 
 @pytest.mark.parametrize("target", TARGETS)
 def test_a_comparison_of_comparisons(target: str | None) -> None:
     """The OpenCL compiler refuses chained comparisons without parentheses."""
-    a, out = np.array([False, False, True, True]), np.array([False, True, False, True])
+    a = fq.Buffer(np.array([False, False, True, True]))
+    out = fq.Buffer(np.array([False, True, False, True]))
     with fq.FusionQueue(target) as queue:
         queue.submit(compare_comparisons, 4, a, out)
-        queue.wait()
-    assert list(out) == [False, True, True, True]
+        assert list(out.numpy()) == [False, True, True, True]
 
 
 @fq.kernel

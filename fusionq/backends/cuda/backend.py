@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 from fusionq.backends.base import Abilities, Binding, KeptProgram, PreparedLaunch, Program
@@ -107,6 +107,21 @@ class CudaBackend:
         assert len(own) == len(launches), "launches that a CudaBackend prepared"
         with self._stream.errors_named("making a graph"):
             return RepeatedLaunches(self._stream, own)
+
+    def seconds(self, run: Callable[[], object]) -> float:
+        """By events on the stream before and behind."""
+        driver, stream = load_driver(), self._stream
+        stream.device.make_current()
+        with stream.errors_named("measuring launches"):
+            begin, end = new_event(), new_event()
+            checked("an event", driver.cuEventRecord(begin, stream.native))
+            run()
+            checked("an event", driver.cuEventRecord(end, stream.native))
+            checked("the launches failed", driver.cuEventSynchronize(end))
+            taken = checked("their time", driver.cuEventElapsedTime(begin, end))
+            for event in (begin, end):
+                driver.cuEventDestroy(event)
+        return float(taken) * 1e-3
 
     def wait(self) -> None:
         """Block until all that was launched has run."""

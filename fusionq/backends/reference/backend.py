@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -118,6 +118,13 @@ class ReferenceBackend:
 
     def repeated(self, launches: Sequence[PreparedLaunch]) -> None:
         """None: nothing is cheaper than the launches."""
+
+    def seconds(self, run: Callable[[], object]) -> float:
+        """By the host's clock, until all has run."""
+        started = time.perf_counter()
+        run()
+        self.wait()
+        return time.perf_counter() - started
 
     def wait(self) -> None:
         """Everything that was launched has run already."""

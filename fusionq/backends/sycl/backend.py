@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+import time
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 from fusionq.backends.base import Abilities, Binding, KeptProgram, PreparedLaunch, Program
@@ -90,6 +91,13 @@ class SyclBackend:
 
     def repeated(self, launches: Sequence[PreparedLaunch]) -> None:
         """None: nothing is cheaper than the launches."""
+
+    def seconds(self, run: Callable[[], object]) -> float:
+        """By the host's clock, until all has run."""
+        started = time.perf_counter()
+        run()
+        self.wait()
+        return time.perf_counter() - started
 
     def wait(self) -> None:
         """Block until all that was launched has run; Ctrl-C ends the wait."""
