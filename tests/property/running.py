@@ -12,7 +12,9 @@ from fusionq.backends.registry import list_devices
 from tests.property.launches import Array
 
 HAS_DEVICE = any(info.kind != "reference" for info in list_devices())
-needs_device = pytest.mark.skipif(not HAS_DEVICE, reason="there is no SYCL device")
+REACHES_HOST = any(i.kind != "reference" and i.host_memory for i in list_devices())
+needs_device = pytest.mark.skipif(not HAS_DEVICE, reason="there is no device")
+needs_host_memory = pytest.mark.skipif(not REACHES_HOST, reason="no device reaches NumPy arrays")
 
 
 def examples(number: int) -> settings:

@@ -19,7 +19,7 @@ from fusionq.language.ranges import NdRange
 from tests.property.kernel_expressions import Features
 from tests.property.kernel_parameters import define
 from tests.property.launches import Array, Launch, Scalar, single_launches
-from tests.property.running import assert_identical, examples, needs_device
+from tests.property.running import assert_identical, examples, needs_host_memory
 
 
 def argument_type(value: Array | Scalar) -> ArrayType | ScalarType:
@@ -91,7 +91,7 @@ def test_the_printed_kernel_computes_what_the_function_does(launch: Launch) -> N
     assert_identical(bases, run_python(launch))
 
 
-@needs_device
+@needs_host_memory
 @examples(60)
 @given(single_launches(Features(transcendental=False)))
 def test_the_device_computes_what_the_function_does(launch: Launch) -> None:
