@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import replace
 from statistics import median
 
@@ -46,7 +45,7 @@ _MOST_BYTES = 1 << 30
 def measure(backend: Backend) -> tuple[Costs, bool]:
     """What launches, instructions and memory cost on the device of ``backend``, and whether nobody
     else was busy meanwhile.  The other costs are those of its target."""
-    times = _Times()
+    times = _Times(backend)
     launch, memory, cache = _launches(backend, times)
     instruction, stage = _instructions(backend, launch, times)
     costs = replace(
@@ -64,23 +63,22 @@ def measure(backend: Backend) -> tuple[Costs, bool]:
 class _Times:
     """Shortest times; ``calm`` as long as the others were like them."""
 
-    def __init__(self) -> None:
+    def __init__(self, backend: Backend) -> None:
+        self._backend = backend
         self.calm = True
 
     def __call__(self, launch: PreparedLaunch, count: int = 1) -> float:
         """Seconds of one of ``count`` launches behind each other."""
 
-        def run() -> float:
-            started = time.perf_counter()
+        def launches() -> None:
             for _ in range(count):
-                event = launch.launch()
-            event.wait()
-            return time.perf_counter() - started
+                launch.launch()
 
-        run()
-        taken = [run()]
+        seconds = self._backend.seconds
+        seconds(launches)
+        taken = [seconds(launches)]
         while len(taken) < _REPEATS and sum(taken) < _SECONDS:
-            taken.append(run())
+            taken.append(seconds(launches))
         self.calm = self.calm and len(taken) > 2 and median(taken) < _CALM * min(taken)
         return min(taken) / count
 

@@ -4,14 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
 
 import fusionq as fq
 from fusionq.backends.cuda.repeated import RepeatedLaunches
-from tests.property.kernel_expressions import Features
-from tests.property.programs import Program, programs
-from tests.property.running import assert_identical, examples
-from tests.property.test_programs import made, submit, unfused
 
 N = 5000
 
@@ -137,20 +132,6 @@ def test_a_profiling_queue_keeps_its_launches():
             queue.submit(step, N, a, np.float32(1), a)
         start, end = f.replay().profiling
         assert graph_of(f) is None and 0 <= start < end
-
-
-@examples(60)
-@given(programs(Features(statements=3)))
-def test_replays_of_random_programs(gpu: None, program: Program) -> None:
-    for strategy in ("unfused", "sequence"):
-        with fq.FusionQueue("cuda") as queue:
-            buffers = made(program)
-            with fq.fusion(queue, strategy=strategy, promote="none") as f:
-                submit(queue, program, buffers)
-            f.replay()
-            f.replay()
-            contents = [buffer.numpy() for buffer in buffers]
-            assert_identical(contents, unfused(program, "cuda", rounds=3))
 
 
 @pytest.mark.parametrize("strategy", ["auto", "unfused"])

@@ -30,6 +30,11 @@ def made(program: Program) -> list[Held]:
     ]
 
 
+def runs_on_gpus(program: Program) -> bool:
+    """Whether its arrays are Buffers with memory of their own, which every device reaches."""
+    return all(spec.holder == "buffer" for spec in program.buffers)
+
+
 def held(queue: fq.FusionQueue, buffers: Sequence[Held]) -> list[Array]:
     """The contents of ``buffers``, when all that was submitted has run."""
     queue.wait()

@@ -15,7 +15,7 @@ from fusionq.base.options import Barriers, Promote
 from tests.property.kernel_expressions import Features
 from tests.property.list_runs import check_fused, held, made, submit, unfused
 from tests.property.programs import Program, programs
-from tests.property.running import assert_identical, examples, needs_device
+from tests.property.running import assert_identical, examples, needs_host_memory
 
 EXACT = Features(statements=3, transcendental=False)
 ANY = Features(statements=3)
@@ -33,7 +33,7 @@ def test_the_reference_device_agrees_with_python(
     check_fused(program, "reference", expected, promote=promote, barriers=barriers)
 
 
-@needs_device
+@needs_host_memory
 @examples(10)
 @given(programs(EXACT), PROMOTE, BARRIERS)
 def test_the_sycl_device_agrees_with_python(
@@ -44,7 +44,7 @@ def test_the_sycl_device_agrees_with_python(
     check_fused(program, None, expected, promote=promote, barriers=barriers)
 
 
-@needs_device
+@needs_host_memory
 @examples(10)
 @given(programs(ANY), PROMOTE)
 def test_fusion_changes_no_bit_of_any_function(program: Program, promote: Promote) -> None:

@@ -1,0 +1,61 @@
+"""Random lists on a GPU: fused, replayed and unfused agree bit for bit; ``math`` is the GPU's."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+import fusionq as fq
+from fusionq.base.options import Promote
+from tests.property.group_programs import group_programs
+from tests.property.kernel_expressions import Features
+from tests.property.list_runs import check_fused, held, made, runs_on_gpus, submit, unfused
+from tests.property.programs import Program, programs
+from tests.property.running import assert_identical, examples
+
+PROMOTE: st.SearchStrategy[Promote] = st.sampled_from(["flagged", "internal", "none"])
+
+
+@pytest.fixture(autouse=True)
+def _quiet() -> Any:
+    with np.errstate(all="ignore"):
+        yield
+
+
+@examples(250)
+@given(programs(Features(statements=3)), PROMOTE)
+def test_fused_is_unfused(program: Program, promote: Promote) -> None:
+    assume(runs_on_gpus(program))
+    check_fused(program, "cuda", unfused(program, "cuda"), promote=promote)
+
+
+@examples(100)
+@given(programs(Features(statements=3, transcendental=False)))
+def test_without_functions_the_gpu_agrees_with_python(program: Program) -> None:
+    assume(runs_on_gpus(program))
+    assert_identical(unfused(program, "cuda"), program.run_python())
+
+
+@examples(100)
+@given(group_programs(Features(statements=2)), PROMOTE)
+def test_fused_is_unfused_in_groups(program: Program, promote: Promote) -> None:
+    assume(runs_on_gpus(program))
+    check_fused(program, "cuda", unfused(program, "cuda"), promote=promote)
+
+
+@examples(50)
+@given(programs(Features(statements=3)))
+def test_graphs_are_launches(program: Program) -> None:
+    assume(runs_on_gpus(program))
+    for strategy in ("unfused", "sequence"):
+        with fq.FusionQueue("cuda") as queue:
+            buffers = made(program)
+            with fq.fusion(queue, strategy=strategy, promote="none") as f:
+                submit(queue, program, buffers)
+            f.replay()
+            f.replay()
+            assert_identical(held(queue, buffers), unfused(program, "cuda", rounds=3))
