@@ -73,8 +73,12 @@ def cupy_fused(workload: Workload) -> Prepared:
 
     def fuse(cupy: Any, function: Callable[..., Any]) -> Callable[[dict[str, Any]], Any]:
         names = workload.case.names("input")
-        fused = cupy.fuse()(lambda *arrays: function(dict(zip(names, arrays, strict=True))))
-        return lambda arrays: fused(*arrays.values())
+
+        def fused(*arrays: Any) -> Any:  # CuPy's kernel has this name
+            return function(dict(zip(names, arrays, strict=True)))
+
+        kernel = cupy.fuse()(fused)
+        return lambda arrays: kernel(*arrays.values())
 
     return _cupy(workload, fuse)
 

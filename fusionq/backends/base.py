@@ -60,6 +60,9 @@ class Allocation(Protocol):
     def read(self, into: npt.NDArray[np.uint8], offset: int = 0) -> None:
         """Copy the bytes from ``offset`` on to contiguous memory of the host."""
 
+    def fetched(self, offset: int, nbytes: int) -> npt.NDArray[np.uint8]:
+        """A copy of ``nbytes`` from ``offset`` on, in new memory of the host."""
+
     def write(self, source: npt.NDArray[np.uint8], offset: int = 0) -> None:
         """Overwrite the bytes from ``offset`` on with contiguous memory of the host."""
 

@@ -24,6 +24,12 @@ class HostVisible:
         """Copy the bytes from ``offset`` on to ``into``."""
         np.copyto(into, self.host_view()[offset : offset + into.size])
 
+    def fetched(self, offset: int, nbytes: int) -> npt.NDArray[np.uint8]:
+        """A copy of ``nbytes`` from ``offset`` on."""
+        into = np.empty(nbytes, np.uint8)
+        self.read(into, offset)
+        return into
+
     def write(self, source: npt.NDArray[np.uint8], offset: int = 0) -> None:
         """Overwrite the bytes from ``offset`` on with ``source``."""
         np.copyto(self.host_view()[offset : offset + source.size], source)

@@ -22,7 +22,7 @@ from fusionq.memory.foreign import check_host_access
 from fusionq.memory.foreign_array import ForeignArray, byte_bounds, check_dtype, contiguous_strides
 from fusionq.memory.fusing_queues import NOTED, end_fusion_where_used, run_noted
 from fusionq.memory.gpu_arrays import marked
-from fusionq.memory.host_access import StoredArray, host_array, host_arrays
+from fusionq.memory.host_access import StoredArray, host_array, overwrite
 from fusionq.memory.storage import Ownership, Storage
 from fusionq.memory.views import BasicIndex, basic_view
 
@@ -124,8 +124,7 @@ class Buffer:
             )
         self._init_empty(source.shape, target)
         self._storage.allocate(host_backend(), zeros=False)
-        with host_arrays([(self._stored, "write")]) as (into,):
-            np.copyto(into, source, casting="same_kind")
+        overwrite(self._stored, source, "same_kind")
 
     def _init_adopted(self, array: Any, dtype: np.dtype[Any] | None) -> None:
         if isinstance(array, Buffer):
@@ -261,8 +260,7 @@ class Buffer:
             raise _refuse("this Buffer's memory was adopted from a read-only array")
         whole = self.nbytes == self._storage.nbytes and self.size > 0
         self._synchronize("Buffer.write() to a buffer that the list uses", zeros=not whole)
-        with host_arrays([(self._stored, "write")]) as (into,):
-            np.copyto(into, source, casting="safe")
+        overwrite(self._stored, source, "safe")
 
     def _end_fusion(self, cause: str) -> None:
         """End the fusion modes that use this buffer."""

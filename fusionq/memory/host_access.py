@@ -64,6 +64,19 @@ def host_array(array: StoredArray) -> npt.NDArray[Any]:
     return copy
 
 
+def overwrite(
+    array: StoredArray, source: npt.NDArray[Any], casting: Literal["safe", "same_kind"]
+) -> None:
+    """Give the array the contents of ``source``, of its shape, converted by NumPy's ``casting``."""
+    storage = array.storage
+    plain = array.is_contiguous and source.dtype == array.dtype and source.flags.c_contiguous
+    if plain and storage.host_bytes() is None:
+        storage.write(source.reshape(-1).view(np.uint8), array.bounds[0])
+        return
+    with host_arrays([(array, "write")]) as (into,):
+        np.copyto(into, source, casting=casting)
+
+
 @contextmanager
 def host_arrays(
     accesses: Sequence[tuple[StoredArray, Access]],

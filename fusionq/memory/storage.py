@@ -213,9 +213,7 @@ class Storage:
         """A copy of ``nbytes`` from ``start`` on, of memory that has been allocated and that no
         launch writes to."""
         assert self._allocation is not None
-        into = np.empty(nbytes, np.uint8)
-        self._allocation.read(into, start)
-        return into
+        return self._allocation.fetched(start, nbytes)
 
     def write(self, source: npt.NDArray[np.uint8], start: int) -> None:
         """Overwrite the bytes from ``start`` on, of memory that has been allocated and that no

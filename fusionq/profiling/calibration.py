@@ -115,6 +115,8 @@ def calibrate(backend: Backend) -> Calibration | str:
 
 def _cycle_counter(backend: Backend, offset: int) -> Calibration | None:
     """The cycle counter, measured by the clock; None where it does not do."""
+    if "cycle_counter" not in backend.abilities.device_functions:
+        return None
     try:
         steps = _steps(backend, "cycle_counter")
     except DeviceError:

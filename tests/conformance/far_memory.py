@@ -62,6 +62,11 @@ class FarAllocation:
         self._check(offset, into.size)
         self._near.read(into, offset)
 
+    def fetched(self, offset: int, nbytes: int) -> npt.NDArray[np.uint8]:
+        into = np.empty(nbytes, np.uint8)
+        self.read(into, offset)
+        return into
+
     def write(self, source: npt.NDArray[np.uint8], offset: int = 0) -> None:
         self._check(offset, source.size)
         self._near.write(source, offset)

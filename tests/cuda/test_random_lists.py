@@ -26,28 +26,28 @@ def _quiet() -> Any:
         yield
 
 
-@examples(250)
+@examples(60)
 @given(programs(Features(statements=3)), PROMOTE)
 def test_fused_is_unfused(program: Program, promote: Promote) -> None:
     assume(runs_on_gpus(program))
     check_fused(program, "cuda", unfused(program, "cuda"), promote=promote)
 
 
-@examples(100)
+@examples(30)
 @given(programs(Features(statements=3, transcendental=False)))
 def test_without_functions_the_gpu_agrees_with_python(program: Program) -> None:
     assume(runs_on_gpus(program))
     assert_identical(unfused(program, "cuda"), program.run_python())
 
 
-@examples(100)
+@examples(30)
 @given(group_programs(Features(statements=2)), PROMOTE)
 def test_fused_is_unfused_in_groups(program: Program, promote: Promote) -> None:
     assume(runs_on_gpus(program))
     check_fused(program, "cuda", unfused(program, "cuda"), promote=promote)
 
 
-@examples(50)
+@examples(20)
 @given(programs(Features(statements=3)))
 def test_graphs_are_launches(program: Program) -> None:
     assume(runs_on_gpus(program))

@@ -8,6 +8,7 @@ from typing import Any
 from fusionq.backends.base import Abilities, Binding, KeptProgram, PreparedLaunch, Program
 from fusionq.backends.cuda.compiler import nvrtc_version
 from fusionq.backends.cuda.events import new_event
+from fusionq.backends.cuda.graph import Graph
 from fusionq.backends.cuda.launch import CudaLaunch
 from fusionq.backends.cuda.memory import CudaAllocation, allocate
 from fusionq.backends.cuda.program import CudaProgram, build, restored
@@ -32,7 +33,8 @@ class CudaBackend:
         runtime="cuda",
         asynchronous=True,
         keeps_programs=True,
-        device_functions=frozenset(DEVICE_FUNCTIONS) - {"record_row"},
+        # Multiprocessors have a cycle counter each, which do not agree.
+        device_functions=frozenset(DEVICE_FUNCTIONS) - {"record_row", "cycle_counter"},
     )
 
     def __init__(self, target: object = None, profiling: bool = False) -> None:
@@ -99,9 +101,10 @@ class CudaBackend:
         return CudaLaunch(self._stream, program, arguments, shape, self._base)
 
     def repeated(self, launches: Sequence[PreparedLaunch]) -> RepeatedLaunches | None:
-        """The launches as a CUDA graph; None where each has to record its times, and while the
-        stream is captured."""
-        if self._base is not None or self._stream.is_captured:
+        """The launches as a CUDA graph; None where each has to record its times, while the
+        stream is captured, and where there are very many graphs."""
+        has_room = Graph.has_room(self.device)
+        if self._base is not None or not has_room or self._stream.is_captured:
             return None
         own = [launch for launch in launches if isinstance(launch, CudaLaunch)]
         assert len(own) == len(launches), "launches that a CudaBackend prepared"

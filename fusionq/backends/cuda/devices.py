@@ -43,6 +43,8 @@ class Device:
         )
         self.architecture = f"sm_{self.compute_capability[0]}{self.compute_capability[1]}"
         self._has_neighbours = device_count() > 1
+        self.graphs = 0
+        """That there are."""
         self.lost: str | None = None
         """What happened, once the context is lost."""
         self.streams: WeakSet[LaunchNames] = WeakSet()

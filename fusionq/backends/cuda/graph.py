@@ -19,11 +19,15 @@ class Graph:
     small kernels too.
     """
 
+    MOST = 1024
+    """On one GPU; each takes some 115 KB of its memory."""
+
     __slots__ = ("_device", "_driver", "_executable", "_graph", "_nodes", "launch")
 
     def __init__(self, device: Device, native_stream: Any, nodes: Sequence[Any]) -> None:
         self._driver = driver = load_driver()
         self._device = device
+        device.graphs += 1
         self._executable: Any = None
         device.make_current()
         self._graph = checked("a graph", driver.cuGraphCreate(0))
@@ -36,12 +40,18 @@ class Graph:
         self.launch = partial(driver.cuGraphLaunch, self._executable, native_stream)
         """Enqueues; gives the driver's status in a tuple."""
 
+    @classmethod
+    def has_room(cls, device: Device) -> bool:
+        """Whether one more may be made."""
+        return device.graphs < cls.MOST
+
     def update(self, place: int, parameters: Any) -> None:
         """Let a node have other arguments in the launches that follow."""
         update = self._driver.cuGraphExecKernelNodeSetParams
         checked("a node of a graph", update(self._executable, self._nodes[place], parameters))
 
     def __del__(self) -> None:
+        self._device.graphs -= 1
         with contextlib.suppress(Exception):  # the driver may be gone at the end of the process
             self._device.make_current()
             if self._executable is not None:  # if it is in flight, once it has run

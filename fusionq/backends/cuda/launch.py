@@ -19,8 +19,9 @@ from fusionq.backends.cuda.streams import Stream
 from fusionq.backends.native_arguments import NativeArguments
 from fusionq.base.target import LaunchShape
 
-REPEATED = 3
-"""Launches with the same arguments after which a launch becomes a graph."""
+REPEATED = 20
+"""Launches with the same arguments after which a launch becomes a graph: making one takes as long
+as it saves in about so many (H100: 35 µs, and 2 µs)."""
 
 
 class CudaLaunch:
@@ -114,9 +115,8 @@ class CudaLaunch:
     def _become_graph(self) -> None:
         """Launch as a graph from now on, until a scalar changes."""
         stream = self._stream
-        if stream.is_captured:  # in whose capture none can be made
-            self._turns = 0
-            return
+        if self._graph is None and (stream.is_captured or not Graph.has_room(stream.device)):
+            return  # none can be made in a capture
         with stream.errors_named(f"preparing {self.name}"):
             if self._graph is None:
                 self._graph = Graph(stream.device, stream.native, [self.node_parameters()])

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from fusionq.backends.cuda.devices import Device
 from fusionq.backends.cuda.faults import faults_named
+from fusionq.backends.cuda.pinned import pinned_bytes
 from fusionq.backends.cuda.runtime import CudaError, checked, load_driver
 from fusionq.base.errors import DeviceError
 
@@ -84,6 +85,15 @@ class CudaAllocation:
             with self._operation("copying from the GPU") as driver:
                 copy = driver.cuMemcpyDtoHAsync(into.ctypes.data, source, count, self._pool.stream)
                 checked("a copy from the GPU", copy)
+
+    def fetched(self, offset: int, nbytes: int) -> npt.NDArray[np.uint8]:
+        """A copy of ``nbytes`` from ``offset`` on, in pinned memory if they are not too many."""
+        with self._operation("allocating pinned memory"):
+            into = pinned_bytes(nbytes)
+        if into is None:
+            into = np.empty(nbytes, np.uint8)
+        self.read(into, offset)
+        return into
 
     def write(self, source: npt.NDArray[np.uint8], offset: int = 0) -> None:
         """Overwrite the bytes from ``offset`` on with ``source``."""
