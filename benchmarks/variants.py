@@ -37,6 +37,8 @@ class Variant:
     """Puts the output where it is looked for; no part of a run."""
     is_checked: bool = True
     """Whether it computes the output."""
+    check: Callable[[], str] | None = None
+    """How the output is verified; None: as the case says."""
 
     def run(self) -> None:
         """One run, to its end: the output is there."""

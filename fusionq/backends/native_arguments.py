@@ -53,14 +53,15 @@ class NativeArguments:
                 return argument
         raise misfit(kernel, param, binding)
 
-    def set_scalar(self, name: str, value: bool | int | float | np.generic) -> None:
-        """Give scalar parameter ``name`` another value.
+    def set_scalar(self, name: str, value: bool | int | float | np.generic) -> bool:
+        """Give scalar parameter ``name`` another value; whether its bits are others than before.
 
         ArgumentError if an integer does not fit the parameter's type.
         """
         if name not in self._scalars:  # the kernel does not use it
-            return
+            return False
         param, argument, values = self._scalars[name]
+        before = bytes(argument)
         plain = value.item() if isinstance(value, np.generic) else value
         if values is not None:
             check_fits(param, plain, values)
@@ -70,3 +71,4 @@ class NativeArguments:
                 argument.value = int(np.float16(plain).view(np.uint16))
         else:
             argument.value = plain
+        return bytes(argument) != before

@@ -74,7 +74,8 @@ class CudaLaunch:
 
         ArgumentError if an integer does not fit the parameter's type.
         """
-        self._arguments.set_scalar(name, value)
+        if not self._arguments.set_scalar(name, value):
+            return
         if self._changed is not None:
             self._changed.append(self)
         self._enqueue, self._turns = self._launch_kernel, 0
