@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -30,8 +31,11 @@ def as_cuda(source: str) -> str:
     return source
 
 
-def cuda_launches(workload: Workload, raw: RawKernels) -> tuple[Start, None]:
-    """Starts the launches, prepared; Unavailable for arrays of more than two dimensions."""
+def cuda_launches(
+    workload: Workload, raw: RawKernels
+) -> tuple[Start, Callable[[], object]]:
+    """Starts the launches, prepared, and waits for them; Unavailable for arrays of more than two
+    dimensions."""
     from fusionq.backends.cuda.compiler import compiled
     from fusionq.backends.cuda.devices import device
     from fusionq.backends.cuda.runtime import checked, load_driver
@@ -65,7 +69,7 @@ def cuda_launches(workload: Workload, raw: RawKernels) -> tuple[Start, None]:
         for call in calls:
             checked("a kernel by hand", driver.cuLaunchKernel(*call))
 
-    return start, None
+    return start, workload.queue.wait
 
 
 def cuda_copy(workload: Workload) -> Start:

@@ -135,8 +135,8 @@ class Expressions:
         """An element of a constant array, a tuple or a list from outside the kernel."""
         size = self.choose((3, 1, 5))
         numbers = [self.constant(type_) for _ in range(size)]
+        index = f"({self.index(scope)}) % {size}"  # which may have a table of its own
         name = f"TABLE{len(self.tables)}"
-        index = f"({self.index(scope)}) % {size}"
         if self.chance(50):
             self.tables.append(f"{name} = np.array([{', '.join(numbers)}])")
             return f"{name}[{index}]"
