@@ -40,7 +40,7 @@ from fusionq.ir.nodes import (
     Var,
 )
 from fusionq.ir.text import Text
-from fusionq.ir.types import FLOAT32, ScalarType
+from fusionq.ir.types import FLOAT32, INT32, ScalarType
 
 _OPERATORS = {
     "add": ("+", SUM), "sub": ("-", SUM), "mul": ("*", PRODUCT), "truediv": ("/", PRODUCT),
@@ -288,6 +288,8 @@ class ExpressionPrinter:
         name, type = expr.function, expr.args[0].type
         if name == "nextafter" and type.name == "float16":
             return self._helper(name, type, *expr.args)
+        if name == "ldexp":
+            return self._ldexp(*expr.args)
         if name in FLOAT_FUNCTIONS or name in PREDICATES:
             return self._function(name, type, expr.args)
         if name == "abs" and type.is_float:
@@ -310,6 +312,19 @@ class ExpressionPrinter:
         if name in PREDICATES:
             return Text(call, PRIMARY)
         return Text(f"({self.type_name(type)}){call}", UNARY)
+
+    def _ldexp(self, value: Expr, exponent: Expr) -> Text:
+        type, scalars = value.type, self._dialect.scalars
+        call, wide = scalars.function("ldexp", type), type
+        text = self._text(value)
+        if call is None:
+            call, wide = scalars.function("ldexp", FLOAT32), FLOAT32
+            text = Text(f"({self.type_name(FLOAT32)}){text.at(UNARY)}", UNARY)
+        power = f"({self.type_name(INT32)}){self._text(exponent).at(UNARY)}"
+        scaled = f"{call}({text.text}, {power})"
+        if wide == type:
+            return Text(scaled, PRIMARY)
+        return Text(f"({self.type_name(type)}){scaled}", UNARY)
 
     def _helper(self, operation: str, type: ScalarType, *args: Expr) -> Text:
         name = self._helpers.operation(operation, type)

@@ -14,6 +14,7 @@ from textwrap import dedent, indent
 
 from fusionq.codegen.dialect import Dialect
 from fusionq.codegen.helper_functions import PREFIX, HelperFunctions, suffix
+from fusionq.ir.functions import INTEGER_FUNCTIONS
 from fusionq.ir.nodes import GroupOp
 from fusionq.ir.types import FLOAT32, INT64, UINT32, UINT64, ScalarType
 
@@ -123,6 +124,9 @@ class Helpers(HelperFunctions):
     def operation_text(self, name: str, operation: str, type: ScalarType) -> str:
         """See ``HelperFunctions``."""
         parameters = ("a",) if operation in _ONE_OPERAND else ("a", "b")
+        if operation in INTEGER_FUNCTIONS:
+            body = f"return ($T){self._dialect.scalars.bits(operation, type, 'a')};"
+            return self._function(name, type, type, ("a",), body)
         if type.name == "float16" and operation in _COMPUTED_IN_FLOAT32:
             wide = self.operation(operation, FLOAT32)
             argument = self._dialect.scalars.argument

@@ -11,7 +11,8 @@ import numpy as np
 
 from fusionq.frontend.callees import Callee
 from fusionq.frontend.captures import MISSING
-from fusionq.frontend.function_table import call_scalar_function, convert_number
+from fusionq.frontend.function_handlers import convert_number
+from fusionq.frontend.function_table import call_scalar_function
 from fusionq.frontend.group_operations import GroupOperations, is_language_function
 from fusionq.frontend.item_queries import (
     COMPONENT_METHODS,

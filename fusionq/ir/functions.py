@@ -15,8 +15,14 @@ FLOAT_FUNCTIONS: dict[str, int] = {
     "erf": 1, "erfc": 1, "gamma": 1, "lgamma": 1,
     "floor": 1, "ceil": 1, "trunc": 1, "rint": 1,
     "arctan2": 2, "hypot": 2, "fmod": 2, "copysign": 2, "nextafter": 2,
+    "cospi": 1, "sinpi": 1, "fma": 3,
 }  # fmt: skip
-"""``gamma`` and ``lgamma``, ``erf`` and ``erfc`` are Python's ``math`` functions."""
+"""``gamma`` and ``lgamma``, ``erf`` and ``erfc`` are Python's ``math`` functions,
+``cospi``, ``sinpi`` and ``fma`` those of ``language.math_functions``.  ``ldexp`` is beside them,
+of a floating type and an int32."""
+
+INTEGER_FUNCTIONS: dict[str, int] = {"clz": 1, "popcount": 1}
+"""Of ``language.math_functions``; they keep their integer type."""
 
 PREDICATES: dict[str, int] = {"isnan": 1, "isinf": 1, "isfinite": 1, "signbit": 1}
 

@@ -44,6 +44,8 @@ from fusionq.ir.types import INT64
 
 _PYTHON_FUNCTIONS = {
     "pymin": "min", "pymax": "max", "abs": "abs",
+    "cospi": "fq.cospi", "sinpi": "fq.sinpi", "fma": "fq.fma", "clz": "fq.clz",
+    "popcount": "fq.popcount",
     "erf": "math.erf", "erfc": "math.erfc", "gamma": "math.gamma", "lgamma": "math.lgamma",
 }  # fmt: skip
 _MOST_PRINTED = 64

@@ -16,6 +16,7 @@ from fusionq.base.span import NO_SPAN, Span
 from fusionq.ir.functions import (
     DEVICE_FUNCTIONS,
     FLOAT_FUNCTIONS,
+    INTEGER_FUNCTIONS,
     PREDICATES,
     SAME_TYPE_FUNCTIONS,
 )
@@ -56,7 +57,7 @@ from fusionq.ir.nodes import (
     While,
 )
 from fusionq.ir.printer import print_expr
-from fusionq.ir.types import BOOL, INT64, SCALAR_TYPES, UINT32, ScalarType
+from fusionq.ir.types import BOOL, INT32, INT64, SCALAR_TYPES, UINT32, ScalarType
 from fusionq.ir.walk import has_barrier
 
 _SHUFFLES = {"shift_left", "shift_right", "permute_xor", "select"}
@@ -447,6 +448,11 @@ class _Verifier:
         types = {arg.type for arg in call.args}
         if name in FLOAT_FUNCTIONS:
             arity, right = FLOAT_FUNCTIONS[name], types == {call.type} and call.type.is_float
+        elif name == "ldexp":
+            operands = [arg.type for arg in call.args]
+            arity, right = 2, call.type.is_float and operands == [call.type, INT32]
+        elif name in INTEGER_FUNCTIONS:
+            arity, right = INTEGER_FUNCTIONS[name], types == {call.type} and call.type.is_integer
         elif name in PREDICATES:
             floats = len(types) == 1 and all(t.is_float for t in types)
             arity, right = PREDICATES[name], call.type == BOOL and floats

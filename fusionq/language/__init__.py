@@ -16,6 +16,7 @@ from fusionq.language.groups import (
 )
 from fusionq.language.item import Group, Item, NdItem, SubGroup
 from fusionq.language.local_memory import LocalAccessor, PrivateArray
+from fusionq.language.math_functions import clz, cospi, fma, popcount, rsqrt, sinpi
 from fusionq.language.memory_model import AddressSpace, MemoryOrder, MemoryScope
 from fusionq.language.ranges import NdRange, Range
 from fusionq.language.regions import mark, region
@@ -36,15 +37,21 @@ __all__ = [
     "all_of_group",
     "any_of_group",
     "atomic_fence",
+    "clz",
+    "cospi",
     "exclusive_scan_over_group",
+    "fma",
     "group_barrier",
     "group_broadcast",
     "inclusive_scan_over_group",
     "mark",
     "permute_group_by_xor",
+    "popcount",
     "reduce_over_group",
     "region",
+    "rsqrt",
     "select_from_group",
     "shift_group_left",
     "shift_group_right",
+    "sinpi",
 ]

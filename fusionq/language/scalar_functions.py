@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from fusionq.language.casts import saturate
+from fusionq.language.math_functions import ldexp
 
 ScalarFunction = Callable[..., Any]
 _INT64_MIN, _INT64_MAX = -(2**63), 2**63 - 1
@@ -177,6 +178,7 @@ MATH_FUNCTIONS: dict[str, ScalarFunction] = {
     "floor": _to_integer(np.floor),
     "ceil": _to_integer(np.ceil),
     "trunc": _to_integer(np.trunc),
+    "ldexp": ldexp,
     "isnan": lambda value: bool(np.isnan(value)),
     "isinf": lambda value: bool(np.isinf(value)),
     "isfinite": lambda value: bool(np.isfinite(value)),

@@ -11,12 +11,13 @@ import numpy as np
 from fusionq.backends.base import Backend
 from fusionq.ir.functions import FLOAT_FUNCTIONS
 from fusionq.ir.nodes import Binary, Call
+from fusionq.language import math_functions
 from tests.conformance.running import Array
 from tests.conformance.test_operators import Table, computed, fewer, types_of
 from tests.unit.codegen.built_kernels import const
 
-EXACT = {"sqrt", "floor", "ceil", "trunc", "rint", "fmod", "copysign", "nextafter"}
-"""Those of ``test_operators``."""
+EXACT = {"fma", "sqrt", "floor", "ceil", "trunc", "rint", "fmod", "copysign", "nextafter"}
+"""Those of ``test_operators``, and of the kernel language's own tests."""
 DOMAIN = {
     "log": (1e-3, 50), "log2": (1e-3, 50), "log10": (1e-3, 50), "log1p": (-0.99, 50),
     "arcsin": (-1, 1), "arccos": (-1, 1), "arccosh": (1, 50), "arctanh": (-0.99, 0.99),
@@ -30,7 +31,8 @@ ULP = {"gamma": 16, "lgamma": 8, "tan": 5, "pow": 16, "erfc": 16, "erf": 16}
 def reference(name: str) -> Callable[..., Any]:
     """The function in float64."""
     function: Callable[..., Any] | None = getattr(np, name, None)
-    return function if function is not None else np.vectorize(getattr(math, name))
+    own = math_functions if hasattr(math_functions, name) else math
+    return function if function is not None else np.vectorize(getattr(own, name))
 
 
 def ulps(got: Array, exact: Array) -> Array:
@@ -83,7 +85,10 @@ def test_powers(backend: Backend) -> None:
 
 
 def test_special_values(backend: Backend) -> None:
-    names = ("exp", "log", "tanh", "arctan", "sinh", "cosh", "erf", "cbrt", "expm1", "log1p")
+    names = (
+        "exp", "log", "tanh", "arctan", "sinh", "cosh", "erf", "cbrt", "expm1", "log1p", "cospi",
+        "sinpi",
+    )
     tables = []
     for type in types_of(backend, "f"):
         values = np.array([0.0, -0.0, np.inf, -np.inf, np.nan, 1.0], type.dtype)

@@ -13,6 +13,7 @@ import numpy as np
 
 from fusionq.ir.functions import FLOAT_FUNCTIONS, PREDICATES
 from fusionq.ir.types import ScalarType
+from fusionq.language import math_functions
 from fusionq.language.scalar_functions import MATH_FUNCTIONS, nextafter
 
 Scalar = Any
@@ -55,10 +56,13 @@ def fmax(a: Scalar, b: Scalar) -> Scalar:
     return a if a > b or b != b else b
 
 
+_OWN_FUNCTIONS = ("clz", "cospi", "fma", "ldexp", "popcount", "sinpi")
+
 FUNCTIONS: dict[str, Callable[..., Scalar]] = {
     **{name: getattr(np, name) for name in (*FLOAT_FUNCTIONS, *PREDICATES) if hasattr(np, name)},
     **{name: MATH_FUNCTIONS[name] for name in ("erf", "erfc", "gamma", "lgamma")},
     "nextafter": nextafter,
+    **{name: getattr(math_functions, name) for name in _OWN_FUNCTIONS},
     "abs": np.abs,
     "sign": np.sign,
     "minimum": minimum,

@@ -112,6 +112,12 @@ class CudaScalars:
             return name
         return _FUNCTION_NAMES.get(name, name) + ("f" if type.name == "float32" else "")
 
+    def bits(self, function: str, type: ScalarType, value: str) -> str:
+        word = f"({TYPE_NAMES[f'uint{type.bits}']}){value}"
+        if function == "popcount":
+            return f"__popcll({word})"
+        return f"(__clzll({word}) - {64 - type.bits})"
+
     def argument(self, value: str, source: ScalarType, target: ScalarType) -> str:
         return value if source == target else f"({TYPE_NAMES[target.name]}){value}"
 

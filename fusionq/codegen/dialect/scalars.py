@@ -69,6 +69,9 @@ class Scalars(Protocol):
         """The name of a function of ``ir.functions`` on floating values, or of ``pow`` or
         ``fabs``; None if the language has none for float16, which then goes through float32."""
 
+    def bits(self, function: str, type: ScalarType, value: str) -> str:
+        """``popcount`` or ``clz`` of ``value``, an identifier of an integer type."""
+
     def argument(self, value: str, source: ScalarType, target: ScalarType) -> str:
         """``value``, an identifier of type ``source``, as an argument for a parameter of type
         ``target``: itself, where the language converts it."""

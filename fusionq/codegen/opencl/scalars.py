@@ -88,6 +88,9 @@ class OpenCLScalars:
             return None
         return _FUNCTION_NAMES.get(name, name)
 
+    def bits(self, function: str, type: ScalarType, value: str) -> str:
+        return f"{function}({value})"
+
     def argument(self, value: str, source: ScalarType, target: ScalarType) -> str:
         return value
 

@@ -34,7 +34,10 @@ def _builtin(name: str, count: int) -> Any:
     def of_two(typing_context: Any, a: Any, b: Any) -> Any:
         return a(a, b), generate
 
-    typing = of_one if count == 1 else of_two
+    def of_three(typing_context: Any, a: Any, b: Any, c: Any) -> Any:
+        return a(a, b, c), generate
+
+    typing = {1: of_one, 2: of_two, 3: of_three}[count]
     typing.__name__ = typing.__qualname__ = name
     return intrinsic(target=SPIRV_TARGET_NAME)(typing)
 

@@ -155,6 +155,9 @@ class _Scalars:
     def function(self, name: str, type: ScalarType) -> str | None:
         return name
 
+    def bits(self, function: str, type: ScalarType, value: str) -> str:
+        return f"host_{function}({value})"
+
     def argument(self, value: str, source: ScalarType, target: ScalarType) -> str:
         return value
 

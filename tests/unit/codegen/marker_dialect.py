@@ -79,6 +79,9 @@ class MarkerScalars:
         exact = type in (FLOAT32, FLOAT64) or name in ("nextafter", "floor")
         return f"F_{name.upper()}_{type.name.upper()}" if exact else None
 
+    def bits(self, function: str, type: ScalarType, value: str) -> str:
+        return f"BITS_{function.upper()}({value})"
+
     def argument(self, value: str, source: ScalarType, target: ScalarType) -> str:
         return f"AS_{target.name.upper()}({value})"
 

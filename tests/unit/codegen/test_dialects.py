@@ -16,7 +16,7 @@ from fusionq.codegen.dialect import Dialect
 from fusionq.codegen.kernel_source import generate
 from fusionq.codegen.opencl import OPENCL_C
 from fusionq.codegen.opencl.reserved import RESERVED
-from fusionq.ir.functions import DEVICE_FUNCTIONS, FLOAT_FUNCTIONS, PREDICATES
+from fusionq.ir.functions import DEVICE_FUNCTIONS, FLOAT_FUNCTIONS, INTEGER_FUNCTIONS, PREDICATES
 from fusionq.ir.nodes import (
     ArrayDecl,
     ArrayParam,
@@ -163,6 +163,10 @@ def _values() -> Iterator[Expr]:
             yield Call(type, function, arguments)
         low = -(1 << type.bits - 1) if type.kind == "i" else (1 << type.bits) - 1
         yield Const(type, low)
+    for type in SCALAR_TYPES.values():
+        if type.is_integer:
+            element = Load(type, f"a_{type.name}", (ID,))
+            yield from (Call(type, function, (element,)) for function in INTEGER_FUNCTIONS)
     for type in FLOATS:
         element = Load(type, f"a_{type.name}", (ID,))
         for op in ("add", "truediv", "floordiv", "mod", "pow"):
@@ -173,6 +177,7 @@ def _values() -> Iterator[Expr]:
         for function, number in FLOAT_FUNCTIONS.items():
             yield Call(type, function, (element,) * number)
         yield from (Call(BOOL, function, (element,)) for function in PREDICATES)
+        yield Call(type, "ldexp", (element, Load(INT32, "a_int32", (ID,))))
         yield from (Const(type, x) for x in (0.1, float("inf"), float("-inf"), float("nan")))
     for name, (of, count) in DEVICE_FUNCTIONS.items():
         if name != "record_row":
