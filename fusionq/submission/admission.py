@@ -33,7 +33,9 @@ from fusionq.frontend.constants import tuple_type
 from fusionq.frontend.dialect import counterpart, dialect_kernel
 from fusionq.frontend.kernel import KernelFunction
 from fusionq.frontend.signature import ArgumentType, ArrayType, LocalType, Signature
+from fusionq.ir.nodes import Kernel
 from fusionq.ir.types import SCALAR_TYPES, ScalarType, scalar_type, type_of_scalar
+from fusionq.ir.waiting_loops import loops_that_wait_for_other_items
 from fusionq.language.local_memory import LocalAccessor
 from fusionq.language.ranges import NdRange, Range, as_range
 from fusionq.memory.buffer import AccessorArgument, Buffer
@@ -122,6 +124,7 @@ def _checked_kernel(
             kept = kept_check(submission, target)
         if kept is None:
             with timed(timings, "frontend"):
+                _refuse_waiting_loops(submission.ir)
                 known = _CheckedKernel(facts_of(submission.ir, submission.arguments), [])
         else:
             known = _CheckedKernel(kept.facts, list(kept.passed))
@@ -386,6 +389,16 @@ def _check_sub_groups(facts: KernelFacts, space: Range | NdRange) -> None:
             f"work-groups' last dimension, and is submitted over {space!r}; submit it with an "
             f"NdRange whose last local extent is a multiple of {size}, or make the kernel with "
             "another sub_group_size"
+        )
+
+
+def _refuse_waiting_loops(kernel: Kernel) -> None:
+    for loop, array in loops_that_wait_for_other_items(kernel):
+        raise KernelLanguageError(
+            f"{loop.span}: in {kernel.name!r}: this loop ends only when another work-item has "
+            f"changed {array!r}\n    {loop.span.text}\n  SYCL does not promise that a work-item "
+            "makes progress while others wait for it, so it need never end.  Submit two kernels, "
+            "of which the first writes and the second reads, or meet at a group_barrier."
         )
 
 

@@ -24,6 +24,7 @@ import numpy as np
 
 from fusionq.backends.reference.checked_arrays import CheckedArray, declared_array, new_bytes
 from fusionq.backends.reference.groups import Steps, atomic
+from fusionq.backends.reference.livelock import waiting
 from fusionq.backends.reference.scalars import FUNCTIONS, Scalar, int64_range
 from fusionq.base.errors import DeviceError
 from fusionq.ir.nodes import (
@@ -58,6 +59,7 @@ from fusionq.ir.nodes import (
     Var,
     While,
 )
+from fusionq.ir.waiting_loops import awaited_arrays
 from fusionq.ir.walk import local_memories
 from fusionq.language.casts import cast
 
@@ -133,6 +135,7 @@ class _Compiler:
             "declared_array": declared_array,
             "new_bytes": new_bytes,
             "atomic": atomic,
+            "waiting": waiting,
             **{f"call_{name}": function for name, function in FUNCTIONS.items()},
         }
 
@@ -191,6 +194,11 @@ class _Compiler:
             case For():
                 bounds = ", ".join(map(self._expr, (stmt.start, stmt.stop, stmt.step)))
                 yield f"{pad}for {_name(stmt.var)} in int64_range({bounds}):"
+                yield from self._body(stmt.body, inner)
+            case While() if awaited_arrays(stmt):
+                yield f"{pad}for _ in waiting({self._object(stmt.span)}):"
+                yield f"{inner}if not ({self._expr(stmt.cond)}):"
+                yield f"{inner}    break"
                 yield from self._body(stmt.body, inner)
             case While():
                 yield f"{pad}while {self._expr(stmt.cond)}:"
