@@ -23,9 +23,12 @@ FIRST_OPERATIONS = 2_000
 where a long elimination has made them large: each further attempt may take half as many more, but
 none follows one that took ``SECONDS``."""
 
-SECONDS = 0.03
+SECONDS = 0.06
 """Processor time after which a question is not asked again with more operations: the next attempt
 may take ten times as long."""
+
+MOST_COUNTED = 5
+"""Questions that are asked together whose seconds count."""
 
 PLAN_OPERATIONS = 3_000_000
 """isl operations that all questions about a list together may take.  Equal questions are answered
@@ -74,14 +77,15 @@ def answered(question: Callable[[], T], questions: int = 1) -> T:
     too long; PlanTooHard where the plan has none left.  Inside it others may be answered, with
     operations of their own."""
     most = questions * OPERATIONS
-    limit = min(FIRST_OPERATIONS, most)
+    limit = min(questions * FIRST_OPERATIONS, most)
+    seconds = min(questions, MOST_COUNTED) * SECONDS
     while True:
         started = clock()
         try:
             with limited_operations(limit):
                 return question()
         except _LimitReached as error:
-            if limit == most or clock() - started > SECONDS:
+            if limit == most or clock() - started > seconds:
                 raise TooManyOperations(TOO_HARD) from error
         limit = min(limit * 3 // 2, most)
 

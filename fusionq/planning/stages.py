@@ -28,6 +28,10 @@ from fusionq.planning.profitability import unprofitable
 JOIN_WINDOW = 4
 """Stages before the current one that a submission may join."""
 
+MOST_JOINED = 1024
+"""Submissions of a stage, unless all are to be joined: a launch saves microseconds for each, and
+fusing and building them in one kernel, which cannot stop half-way, takes longer for each."""
+
 MOST_REMEMBERED = 8
 """Submissions of a stage whose work-group size is remembered for stages that are alike."""
 
@@ -134,6 +138,8 @@ class _GrowingStage:
     def join(self, s: int, between: Sequence[PairScope]) -> str | None:
         """Let submission ``s`` join, whose dependences on members are ``between``; or say why it
         cannot."""
+        if len(self._members.numbers) >= MOST_JOINED and not self._options.always:
+            return f"a launch joins {MOST_JOINED:,} submissions at most"
         for d in between:
             if d.scope == "UNKNOWN":
                 return _because(d, "what they touch is not known")

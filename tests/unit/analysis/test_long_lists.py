@@ -11,6 +11,7 @@ from fusionq.analysis import list_dependences, questions
 from fusionq.analysis.list_dependences import direct_dependences
 from fusionq.analysis.questions import Questions
 from fusionq.base.options import FusionOptions
+from fusionq.planning import stages
 from fusionq.planning.planner import make_plan
 from tests.unit.lists import completed, submissions
 from tests.unit.targets import TWO_CORES
@@ -173,3 +174,15 @@ def test_a_pinned_scalar_keeps_its_value():
     assert {d.scope for d in plan.dependences} == {"NONE"}
     assert plan.validity.holds(parts(0, 1, 2))
     assert not plan.validity.holds(parts(0, 1, 3))
+
+
+def test_a_launch_joins_a_bounded_number(monkeypatch):
+    """Its kernel is fused in one step; who asks for one kernel gets it."""
+    monkeypatch.setattr(stages, "MOST_JOINED", 3)
+    a, b = np.zeros(N), np.zeros(N)
+    listed = submissions(*[(twice, N, a, b), (twice, N, b, a)] * 4)
+    plan = make_plan(listed, FusionOptions(strategy="sequence"), TWO_CORES)
+    assert [stage.submissions for stage in plan.stages] == [(0, 1, 2), (3, 4, 5), (6, 7)]
+    assert plan.stages[1].boundary == "a launch joins 3 submissions at most"
+    for options in (FusionOptions(strategy="fused"), FusionOptions(require=True)):
+        assert len(make_plan(listed, options, TWO_CORES).stages) == 1

@@ -49,6 +49,7 @@ def test_a_question_is_bounded(monkeypatch):
 def test_a_question_is_asked_again_with_more_operations_unless_it_took_long(monkeypatch):
     """The clock stands for processor time: an operation takes a microsecond, or a millisecond."""
     monkeypatch.setattr(proof, "FIRST_OPERATIONS", 100)
+    monkeypatch.setattr(proof, "SECONDS", 0.03)
     attempts: list[int] = []
 
     def question(operations: int, seconds: float) -> str:
