@@ -31,7 +31,7 @@ PROGRAMS: tuple[Program, ...] = (
 )
 """Fused with a promotion, under a condition, a persistent kernel, launches, fused."""
 SECONDS = 60
-"""After which a run has no end."""
+"""Of the process's computing, after which a run has no end; a process may be stopped meanwhile."""
 
 
 class DamagedRuns:
@@ -103,10 +103,10 @@ def _bounded() -> Iterator[None]:
     def stop(number: int, frame: FrameType | None) -> None:
         raise AssertionError(f"no end within {SECONDS} s")
 
-    before = signal.signal(signal.SIGALRM, stop)
-    signal.alarm(SECONDS)
+    before = signal.signal(signal.SIGPROF, stop)
+    signal.setitimer(signal.ITIMER_PROF, SECONDS)
     try:
         yield
     finally:
-        signal.alarm(0)
-        signal.signal(signal.SIGALRM, before)
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, before)
