@@ -6,7 +6,7 @@ have run when the call returns.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -22,14 +22,17 @@ from fusionq.memory.foreign_array import ForeignArray
 from fusionq.memory.fusing_queues import LOCK, QUEUES
 from fusionq.memory.host_access import Access, StoredArray, copy_on_device, host_arrays
 from fusionq.memory.region import Region
-from fusionq.runtime.event import Event
+from fusionq.runtime.event import Event, as_dependence, pending_list_of
 from fusionq.runtime.state import QueueState
 
 Operand = tuple[Buffer | ForeignArray, Access]
 """What a command uses, and what it does to it."""
 
 
-def memcpy(queue: QueueState, dst: object, src: object) -> Event:
+Dependences = Event | Iterable[object]
+
+
+def memcpy(queue: QueueState, dst: object, src: object, depends_on: Dependences = ()) -> Event:
     """See ``FusionQueue.memcpy``."""
     target, source = _operand("memcpy", dst), _operand("memcpy", src)
     _require_writable("memcpy", target)
@@ -39,7 +42,7 @@ def memcpy(queue: QueueState, dst: object, src: object) -> Event:
             f"{source.shape} {source.dtype} to {target.shape} {target.dtype}; slice or convert one"
         )
     operands: list[Operand] = [(target, "write"), (source, "read")]
-    _synchronize(queue, "memcpy", operands)
+    _synchronize(queue, "memcpy", operands, depends_on)
     if not _copied_on_device(target, source):
         with _on_host("memcpy", operands) as (into, out_of):
             np.copyto(into, out_of)
@@ -55,7 +58,9 @@ def _copied_on_device(target: Buffer | ForeignArray, source: Buffer | ForeignArr
     return copy_on_device(_stored(target), _stored(source))
 
 
-def fill(queue: QueueState, buffer: object, value: object) -> Event:
+def fill(
+    queue: QueueState, buffer: object, value: object, depends_on: Dependences = ()
+) -> Event:
     """See ``FusionQueue.fill``."""
     target = _operand("fill", buffer)
     _require_writable("fill", target)
@@ -65,7 +70,7 @@ def fill(queue: QueueState, buffer: object, value: object) -> Event:
             f"{user_span()}: fill cannot put {value!r} into an array of {target.dtype}; give a "
             "number that the dtype can hold"
         )
-    _synchronize(queue, "fill", [(target, "write")])
+    _synchronize(queue, "fill", [(target, "write")], depends_on)
     with _on_host("fill", [(target, "write")]) as (into,):
         into[...] = element
     return Event()
@@ -89,7 +94,12 @@ def _element(value: object, dtype: np.dtype[Any]) -> Any:
     return None if overflows or (dtype.kind != "f" and element != number) else element
 
 
-def host_task(queue: QueueState, function: Callable[..., object], *buffers: object) -> Event:
+def host_task(
+    queue: QueueState,
+    function: Callable[..., object],
+    *buffers: object,
+    depends_on: Dependences = (),
+) -> Event:
     """See ``FusionQueue.host_task``."""
     if not callable(function):
         raise ArgumentError(
@@ -97,7 +107,7 @@ def host_task(queue: QueueState, function: Callable[..., object], *buffers: obje
             "is host_task(function, *buffers)"
         )
     operands: list[Operand] = [(_operand("host_task", b), "read_write") for b in buffers]
-    _synchronize(queue, "host_task", operands)
+    _synchronize(queue, "host_task", operands, depends_on)
     queue.launcher.backend.wait()
     with _on_host("host_task", operands) as arrays:
         function(*arrays)
@@ -124,9 +134,13 @@ def _require_writable(command: str, target: Buffer | ForeignArray) -> None:
         raise ArgumentError(f"{user_span()}: {command} cannot write to a read-only array")
 
 
-def _synchronize(queue: QueueState, command: str, operands: Sequence[Operand]) -> None:
-    """End the fusions and wait for the kernels that come before the command, and let its Buffers
-    have memory."""
+def _synchronize(
+    queue: QueueState, command: str, operands: Sequence[Operand], depends_on: Dependences
+) -> None:
+    """End the fusions and wait for the kernels and events that come before the command, and let its
+    Buffers have memory."""
+    dependences = depends_on if isinstance(depends_on, Iterable) else [depends_on]
+    events = [as_dependence(dependence) for dependence in dependences]
     with LOCK:
         if queue.closed:
             raise FusionStateError(
@@ -135,6 +149,12 @@ def _synchronize(queue: QueueState, command: str, operands: Sequence[Operand]) -
         for fusing in tuple(QUEUES):
             if any(fusing.uses(_region(operand), how != "read") for operand, how in operands):
                 fusing.abort(f"{command} depends on the list")
+        for event in events:
+            pending = pending_list_of(event) if isinstance(event, Event) else None
+            if pending is not None:
+                pending.abort(f"{command} depends on an event of the list")
+    for event in events:
+        event.wait()
     for operand, _ in operands:
         if isinstance(operand, Buffer):
             operand._storage.allocate(host_backend())

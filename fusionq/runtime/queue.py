@@ -212,25 +212,39 @@ class FusionQueue(NotCopied):
         return self._state.list is not None
 
     # --------------------------------------------------------------------- other commands
-    def memcpy(self, dst: ArrayLike, src: ArrayLike) -> Event:
+    def memcpy(
+        self, dst: ArrayLike, src: ArrayLike, depends_on: Event | Iterable[object] = ()
+    ) -> Event:
         """Copy ``src`` to ``dst``: Buffers or arrays of one shape and dtype.  Runs in order, on
-        the host, before it returns; ends fusion mode where the list must run before."""
+        the host, before it returns, after the events of ``depends_on``; ends fusion mode where the
+        list must run before."""
         from fusionq.runtime.commands import memcpy
 
-        return memcpy(self._state, dst, src)
+        return memcpy(self._state, dst, src, depends_on)
 
-    def fill(self, buffer: ArrayLike, value: ScalarValue) -> Event:
+    def fill(
+        self,
+        buffer: ArrayLike,
+        value: ScalarValue,
+        depends_on: Event | Iterable[object] = (),
+    ) -> Event:
         """Set every element to ``value``, which must fit the dtype.  Runs like ``memcpy``."""
         from fusionq.runtime.commands import fill
 
-        return fill(self._state, buffer, value)
+        return fill(self._state, buffer, value, depends_on)
 
-    def host_task(self, function: Callable[..., object], *buffers: ArrayLike) -> Event:
+    def host_task(
+        self,
+        function: Callable[..., object],
+        *buffers: ArrayLike,
+        depends_on: Event | Iterable[object] = (),
+    ) -> Event:
         """Call ``function`` with the buffers as NumPy arrays that share their memory, after all
-        that was launched; ends fusion mode where the list uses one of them."""
+        that was launched and the events of ``depends_on``; ends fusion mode where the list uses
+        one of them."""
         from fusionq.runtime.commands import host_task
 
-        return host_task(self._state, function, *buffers)
+        return host_task(self._state, function, *buffers, depends_on=depends_on)
 
     # ------------------------------------------------------------------------------- life
     def wait(self) -> None:

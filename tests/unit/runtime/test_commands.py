@@ -128,3 +128,32 @@ def test_a_host_tasks_exception_goes_on(queue):
 def test_a_host_task_needs_a_function(queue):
     with pytest.raises(fq.ArgumentError, match="calls a function"):
         queue.host_task(floats())
+
+
+@pytest.mark.parametrize("command", ["memcpy", "fill", "host_task"])
+@pytest.mark.parametrize("pending", [False, True])
+def test_commands_wait_for_what_they_depend_on(queue, command, pending):
+    a, b = floats(), fq.Buffer(np.zeros(8, np.float32))
+    with fq.FusionQueue(queue.device.filter_string) as other:
+        if pending:
+            other.start_fusion()
+        event = other.submit(increment, 8, a)
+        if pending:
+            with pytest.warns(fq.FusionAborted, match=f"{command} depends on an event of the list"):
+                run_command(queue, command, b, event)
+        else:
+            run_command(queue, command, b, [event])
+        assert event.is_complete
+        assert b.numpy()[0] == 1
+    with pytest.raises(fq.ArgumentError, match="depends_on takes Events"):
+        run_command(queue, command, b, [a])
+
+
+def run_command(queue, command, b, depends_on):
+    """A command that writes ones to ``b``."""
+    if command == "memcpy":
+        queue.memcpy(b, fq.Buffer(np.ones(8, np.float32)), depends_on=depends_on)
+    elif command == "fill":
+        queue.fill(b, 1, depends_on=depends_on)
+    else:
+        queue.host_task(lambda array: array.fill(1), b, depends_on=depends_on)
