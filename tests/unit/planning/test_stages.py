@@ -143,6 +143,22 @@ def test_work_groups_of_a_size_that_keeps_all_inside():
     assert [(d.producer, d.consumer) for d in found.crossing] == [(0, 1)]
 
 
+def test_a_work_group_size_keeps_what_earlier_members_exchange():
+    """Blocks of 4, then of 6, then a member that waits for nobody."""
+
+    @fq.kernel
+    def flip_six(item: fq.Item, a, out):
+        i = item.get_id(0)
+        out[i // 6 * 6 + 5 - i % 6] = a[i]
+
+    n = 1 << 14
+    a, b, c, d, e = vectors(5, n)
+    calls = [(flip, n, a, b), (flip_six, n, b, c), (copy, n, c, d), (copy, n, d, e)]
+    (found,) = stages_of(*calls)
+    assert found.space.local_range is not None and found.space.local_range[0] % 12 == 0
+    assert [(w.producer, w.consumer) for w in found.crossing] == [(0, 1), (1, 2)]
+
+
 def test_no_work_groups_where_nothing_may_wait():
     a, b, c, _ = vectors(4)
     found = stages_of((flip, 64, a, b), (copy, 64, b, c), barrierless="barriers='none' was given")
