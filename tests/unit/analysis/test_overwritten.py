@@ -6,8 +6,10 @@ import numpy as np
 
 import fusionq as fq
 from fusionq.analysis.list_analysis import analyse
+from fusionq.analysis.list_dependences import direct_dependences
 from fusionq.analysis.overwritten import is_overwritten, writes_within
-from tests.unit.lists import submissions
+from fusionq.analysis.questions import Questions
+from tests.unit.lists import completed, submissions
 
 N = 12
 
@@ -148,3 +150,20 @@ def test_each_memory_by_itself():
     assert within((both, N, a, b, c), (copy, N, d, c)) == {2}
     assert within((both, N, a, b, c), (both, N, d, b, c)) == {1, 2}
     assert within((both, N, a, b, c), (both, N, d, c, b)) == {2}
+
+
+def test_what_is_written_in_part_still_matters_beside_what_is_written_whole():
+    """The second writes all that the first has written of one memory, and three elements of the
+    other: who reads that depends on both."""
+
+    @fq.kernel
+    def two(item: fq.Item, a, first, second):
+        i = item.get_id(0)
+        first[i] = a[i]
+        second[i] = a[i]
+
+    a, b, c, d = vectors(4)
+    e, f = vectors(2)
+    listed = submissions((two, N, a, b, c), (both, N, d, b, c), (copy, N, c, e), (copy, N, b, f))
+    found = completed(direct_dependences(Questions(listed)))
+    assert [{p.producer for p in of_one} for of_one in found] == [set(), {0}, {0, 1}, {1}]
