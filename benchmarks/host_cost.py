@@ -14,6 +14,7 @@ from fusionq.benchmarks.baselines.opencl import raw_launches
 from fusionq.benchmarks.case import RawKernels, Unavailable, Workload
 from fusionq.benchmarks.cases import seeds
 from fusionq.benchmarks.gpu import is_gpu
+from fusionq.benchmarks.new_arguments import new_arguments
 from fusionq.benchmarks.results import Measurement, SpecialResult
 from fusionq.benchmarks.variants import submit_chain
 
@@ -26,7 +27,8 @@ BATCH = 10
 
 def run_host_cost(queue: fq.FusionQueue, rounds: int) -> SpecialResult:
     """Medians over interleaved rounds.  ``submit``: until the calls have returned.
-    ``complete``: until the results are there, waiting after each call."""
+    ``complete``: until the results are there, waiting after each call.  Then the same with
+    arguments that are new at each call."""
     workload = Workload(seeds.CASE, SIZE, queue)
     try:
         four_raw = _raw(workload, RawKernels(seeds.OPENCL_UNFUSED, seeds.UNFUSED_LAUNCHES))
@@ -52,7 +54,11 @@ def run_host_cost(queue: fq.FusionQueue, rounds: int) -> SpecialResult:
     return SpecialResult(
         NAME,
         DESCRIPTION,
-        (*_measurements("submit", submit), *_measurements("complete", complete)),
+        (
+            *_measurements("submit", submit),
+            *_measurements("complete", complete),
+            *new_arguments(queue, max(rounds // 4, 1)),
+        ),
     )
 
 

@@ -148,10 +148,11 @@ class Launcher:
             return empty_run()
         self._bring(pending.memory)
         run = prepare(self.backend, pending, options)
-        self.cache.add_run((options, *pending.entries), run)
-        for held in pending.memory:
-            if isinstance(held, Storage):
-                held.watch(self.cache.stale)
+        if all([entry.is_kept for entry in pending.entries]):
+            self.cache.add_run((options, *pending.entries), run)
+            for held in pending.memory:
+                if isinstance(held, Storage):
+                    held.watch(self.cache.stale)
         return run
 
     def _launch(

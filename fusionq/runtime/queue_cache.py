@@ -57,6 +57,7 @@ class QueueCache:
         self.drop_stale()
         _make_room(self.known, self.capacity)
         self.known[key] = entry
+        entry.is_kept = True
 
     def add_run(self, key: Hashable, run: PreparedRun) -> None:
         """Remember prepared launches."""

@@ -58,6 +58,8 @@ class KnownSubmission:
     checks: list[Validity] = field(default_factory=list)
     rests_on: tuple[int, ...] = ()
     passed: set[tuple[ScalarValue, ...]] = field(default_factory=set)
+    is_kept: bool = False
+    """Whether the same submission will be found again; if not, neither will a list of it."""
 
     def passes(self, submission: Submission, values: Sequence[ScalarValue]) -> bool:
         """Whether one of the ``checks`` serves ``submission``, which is this one with these

@@ -81,6 +81,21 @@ def test_temporaries_leave_nothing_in_the_tables(queue):
     assert len(cache.runs) <= 4
 
 
+def test_arrays_that_live_on_leave_nothing_in_the_tables_either(queue):
+    cache = queue._state.launcher.cache
+    alive = []
+    for _ in range(30):
+        a, out = np.ones(16), np.zeros(16)
+        with fq.fusion(queue):
+            submit(queue, scaled, 16, a, 2.0, out)
+            submit(queue, scaled, 16, out, 2.0, out)
+        queue.wait()
+        alive.append((a, out))
+        assert (out == 4).all()
+    assert len(cache.known) <= 2
+    assert len(cache.runs) <= 1
+
+
 def test_what_comes_again_is_remembered_from_the_second_time_on(queue):
     known = queue._state.launcher.cache.known
     pairs = [(fq.Buffer(np.ones(8)), fq.Buffer(8, np.float64)) for _ in range(3)]

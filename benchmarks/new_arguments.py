@@ -1,0 +1,98 @@
+"""What the host does for a fusion of four kernels whose arguments are new at each call, as
+temporaries of a function are."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import fusionq as fq
+from fusionq.benchmarks.cases.seeds import mul, sub
+from fusionq.benchmarks.gpu import is_gpu
+from fusionq.benchmarks.results import Measurement
+
+SIZE = 1_000
+ROUNDS_OF_EACH = 40
+"""Calls of each kind in one round; the first are left out."""
+Arguments = tuple[list[Any], list[Any], Any, int]
+"""Inputs, temporaries, the output, and work-items."""
+
+
+def new_arguments(queue: fq.FusionQueue, rounds: int) -> list[Measurement]:
+    """Median seconds until the calls have returned, over ``rounds`` rounds in which the kinds of
+    arguments take turns.  Making the arguments and waiting for the result are left out."""
+    source = np.random.default_rng(3).random((4, 2 * SIZE), dtype=np.float32)
+    keep: list[Any] = []
+    """The last arguments, so that the next ones lie elsewhere."""
+
+    def buffers(number: int) -> Arguments:
+        return _buffers(source, SIZE)
+
+    def sizes(number: int) -> Arguments:
+        return _buffers(source, SIZE + number % SIZE)
+
+    def arrays(number: int) -> Arguments:
+        return [row[:SIZE].copy() for row in source], _empty(3), _empty(1)[0], SIZE
+
+    def views(number: int) -> Arguments:
+        start = number % SIZE
+        return [row[start : start + SIZE] for row in source], _empty(3), _empty(1)[0], SIZE
+
+    def block(arguments: Arguments) -> None:
+        a, t, out, n = arguments
+        with fq.fusion(queue):
+            queue.submit(mul, n, a[0], a[1], t[0])
+            queue.submit(sub, n, a[0], a[2], t[1])
+            queue.submit(mul, n, t[1], a[3], t[2])
+            queue.submit(sub, n, t[0], t[2], out)
+
+    def plain(arguments: Arguments) -> None:
+        a, _, out, n = arguments
+        queue.submit(mul, n, a[0], a[1], out)
+
+    def with_numpy(arguments: Arguments) -> None:
+        a = arguments[0]
+        keep.append(a[0] * a[1] - (a[0] - a[2]) * a[3])
+
+    kinds: dict[str, tuple[Callable[[int], Arguments], Callable[[Arguments], None], str]] = {
+        "fusion_of_four_new_buffers": (buffers, block, "whole with block, four submits"),
+        "fusion_of_four_new_arrays": (arrays, block, "NumPy arrays"),
+        "fusion_of_four_new_sizes": (sizes, block, "Buffers"),
+        "fusion_of_four_new_views": (views, block, "views of NumPy arrays at other offsets"),
+        "submit_new_buffers": (buffers, plain, "one kernel, outside fusion mode"),
+        "numpy_new_arrays": (arrays, with_numpy, "the same result with NumPy's operators"),
+    }
+    if is_gpu(queue):  # kernels there do not reach the host's arrays
+        kinds = {name: kind for name, kind in kinds.items() if kind[0] not in (arrays, views)}
+    samples: dict[str, list[float]] = {name: [] for name in kinds}
+    number = 0
+    for round_ in range(rounds + 1):
+        for name, (make, call, _) in kinds.items():
+            for _ in range(ROUNDS_OF_EACH):
+                number += 1
+                arguments = make(number)
+                keep.append(arguments)
+                del keep[:-8]
+                start = time.perf_counter()
+                call(arguments)
+                seconds = time.perf_counter() - start
+                queue.wait()
+                if round_:
+                    samples[name].append(seconds)
+    return [
+        Measurement(f"{name}_seconds", float(np.median(samples[name])), note)
+        for name, (_, _, note) in kinds.items()
+    ]
+
+
+def _buffers(source: np.ndarray[Any, Any], size: int) -> Arguments:
+    inputs = [fq.Buffer(row[:size]) for row in source]
+    temporaries = [fq.Buffer(size, np.float32, promote_private=True) for _ in range(3)]
+    return inputs, temporaries, fq.Buffer(size, np.float32), size
+
+
+def _empty(count: int) -> list[np.ndarray[Any, Any]]:
+    return [np.empty(SIZE, np.float32) for _ in range(count)]
