@@ -136,15 +136,18 @@ def geometric_mean(values: Sequence[float]) -> float:
 def summary(samples: Sequence[Compared], target: Target) -> Table:
     """How good the model is by half."""
     table = Table(title="The choice of the model")
-    for heading in ("half", "lists", "error", "regret", "regret of launches", "wrong by 15 %"):
+    headings = "half", "lists", "error", "regret", "of launches", "of persistent", "wrong by 15 %"
+    for heading in headings:
         table.add_column(heading, justify="right")
     for half in HALVES:
-        mine = [s for s in samples if s.sample.half == half]
+        mine = [s for s in samples if s.sample.half == half and is_considered(s)]
         found = [regret(s, target) for s in mine]
         launches = [s.sequence / min(s.sequence, s.persistent) for s in mine]
+        persistent = [s.persistent / min(s.sequence, s.persistent) for s in mine]
         table.add_row(
             half, str(len(mine)), f"{mean(error(s, target) for s in mine):.2f}",
             f"{geometric_mean(found):.3f}", f"{geometric_mean(launches):.3f}",
+            f"{geometric_mean(persistent):.3f}",
             str(sum(r > 1.15 for r in found)),
         )  # fmt: skip
     return table
