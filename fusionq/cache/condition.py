@@ -8,14 +8,13 @@ from collections.abc import Collection
 MAX_LENGTH = 100_000
 
 _COMPARISONS = (ast.Lt, ast.LtE, ast.Gt, ast.GtE, ast.Eq, ast.NotEq)
-_RESERVED = ("floord", "min", "max")
 
 
 def is_condition(text: str, symbols: Collection[str]) -> bool:
     """Whether ``text`` is an expression of ``symbols``, integers, True and False, ``and or not``,
-    comparisons, ``+ - *``, ``//``, ``%`` and ``floord`` by positive integers, and calls of ``min``
-    and ``max``: nothing that does more than count, or fails, when it is evaluated."""
-    if len(text) > MAX_LENGTH or any(name in symbols for name in _RESERVED):
+    comparisons, ``+ - *``, and ``//`` and ``%`` by positive integers: nothing that does more than
+    count, or fails, when it is evaluated."""
+    if len(text) > MAX_LENGTH:
         return False
     try:
         tree = ast.parse(text, mode="eval")
@@ -32,7 +31,7 @@ def _is_allowed(node: ast.expr, symbols: Collection[str]) -> bool:
         case ast.Constant(value):
             return type(value) in (bool, int)
         case ast.Name(name):
-            return name in symbols and name not in _RESERVED
+            return name in symbols
         case ast.BoolOp(_, inside):
             pass
         case ast.UnaryOp(ast.Not() | ast.USub(), operand):
@@ -45,10 +44,6 @@ def _is_allowed(node: ast.expr, symbols: Collection[str]) -> bool:
             if not all(isinstance(operator, _COMPARISONS) for operator in operators):
                 return False
             inside = [left, *rest]
-        case ast.Call(ast.Name("floord"), [numerator, divisor], []):
-            return _is_positive(divisor) and _is_allowed(numerator, symbols)
-        case ast.Call(ast.Name("min" | "max"), inside, []) if len(inside) >= 2:
-            pass
         case _:
             return False
     return all(_is_allowed(item, symbols) for item in inside)

@@ -52,10 +52,26 @@ RecordPhase: TypeAlias = Literal["start", "end", "instant"]
 # ------------------------------------------------------------------ expressions
 @dataclass(frozen=True, slots=True)
 class Const:
-    """A literal of a concrete type; ``value`` is a Python bool, int or float."""
+    """A literal of a concrete type; ``value`` is a Python bool, int or float.
+
+    Equal ones are the same literal: 0.0 and -0.0 are not, and a NaN is what it is.
+    """
 
     type: ScalarType
     value: bool | int | float
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Const):
+            return NotImplemented
+        return self.type == other.type and self._number == other._number
+
+    def __hash__(self) -> int:
+        return hash((self.type, self._number))
+
+    @property
+    def _number(self) -> bool | int | float | str:
+        value = self.value
+        return value if value and value == value else repr(float(value))
 
 
 @dataclass(frozen=True, slots=True)

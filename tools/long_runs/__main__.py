@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import os
 import sys
 from pathlib import Path
 
@@ -24,6 +25,8 @@ COMMANDS = ("lists", "launches", "frontend", "cache")
 
 def main() -> int:
     """Run the command line."""
+    # A list that is planned too slowly runs unfused, and shows nothing.
+    os.environ.setdefault("FUSIONQ_PLANNING_SECONDS", "inf")
     parser = argparse.ArgumentParser(
         prog="python -m tools.long_runs", description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,

@@ -91,9 +91,9 @@ def test_limits_are_of_magnitudes(by, wanted):
 
 
 def test_conditions_are_about_the_symbols():
-    """``floord`` rounds down, of negative numbers too."""
-    half = Condition("floord(k, 2) == -2", ("k",), (("s0",),))
-    sizes = Condition("min(n0, 3) + max(n0, 3) == 13", ("n0",), (("n0",),))
+    """``//`` rounds down, of negative numbers too."""
+    half = Condition("k // 2 == -2", ("k",), (("s0",),))
+    sizes = Condition("n0 + 3 == 13", ("n0",), (("n0",),))
     halves = replace(HOLDS, conditions=(half, sizes))
     assert [by for by in range(-6, 3) if halves.holds(listed(by=by))] == [-4, -3]
     both = replace(HOLDS, conditions=(Condition("k < 5", ("k",), (("s0",), ("n0",))),))

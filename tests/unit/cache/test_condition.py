@@ -17,9 +17,8 @@ SYMBOLS = {"n", "m"}
         "False",
         "(n >= 3)",
         "(n >= 3 and m <= -1) and not (n == m or 2 * n + m - 1 < 5)",
-        "not (256 * floord(n - 1, 256) >= m)",
+        "not (256 * ((n - 1) // 256) >= m)",
         "n % 16 == 0 and n // 2 > 1 and n != 4",
-        "min(n, m, 3) > max(n, 2)",
         "1 <= n < m",
     ],
 )
@@ -56,17 +55,11 @@ def test_what_the_analysis_writes(text: str) -> None:
         "n is m",
         "n in (m, n)",
         "k > 0",
-        "floord",
         "min > 3",
-        "min(n) > 3",
-        "min(*n, 3)",
-        "min(n, 3, key=print)",
-        "floord(n, 0)",
-        "floord(n, m)",
-        "floord(n, -2)",
-        "floord(n, True)",
-        "floord(n, 2, 3)",
-        "abs(n, m)",
+        "min(n, 3) > 1",
+        "abs(n)",
+        "n // -2",
+        "n // True",
         "n % 0",
         "n % m",
         "n // 0",
@@ -90,8 +83,3 @@ def test_what_the_analysis_writes(text: str) -> None:
 )
 def test_all_else_is_refused(text: str) -> None:
     assert not is_condition(text, SYMBOLS)
-
-
-def test_symbols_do_not_hide_functions() -> None:
-    assert not is_condition("min", {"min"})
-    assert not is_condition("floord(floord, 2)", {"floord"})

@@ -539,3 +539,52 @@ floats_kept = floats()
 
 def test_reference_backends_share_programs():
     assert ReferenceBackend().target == ReferenceBackend().target
+
+
+def filled_with(value):
+    @fq.kernel
+    def put(item: fq.Item, a, out):
+        i = item.get_id(0)
+        out[i] = a[i] * value
+
+    return put
+
+
+@pytest.mark.parametrize("strategy", ["unfused", "fused", "megakernel"])
+def test_zeros_of_two_signs_are_two_constants(queue, strategy):
+    """They compare equal, in Python and where programs and bodies of stages are looked up."""
+    kernels = [filled_with(value) for value in (0.0, -0.0, math.nan)]
+    ones, outs = fq.Buffer(np.ones(8)), [fq.Buffer(8, np.float64) for _ in kernels]
+    with fq.fusion(queue, strategy=strategy):
+        for kernel, out in zip(kernels, outs, strict=True):
+            queue.submit(kernel, 8, ones, out)
+    for kernel, out in zip(kernels, outs, strict=True):
+        alone = fq.Buffer(8, np.float64)
+        queue.submit(kernel, 8, ones, alone)
+        assert np.array_equal(alone.numpy().view(np.int64), out.numpy().view(np.int64))
+    zero, negative, nan = (out.numpy() for out in outs)
+    assert not np.signbit(zero).any()
+    assert np.signbit(negative).all()
+    assert np.isnan(nan).all()
+
+
+def smoothed_by(value):
+    @fq.kernel
+    def step(item: fq.Item, a, out):
+        i = item.get_id(0)
+        if i > 0 and i < a.shape[0] - 1:
+            out[i] = (a[i - 1] + a[i + 1]) * value
+
+    return step
+
+
+def test_stages_that_differ_in_the_sign_of_a_zero_do_not_share_a_body(queue):
+    buffers = [fq.Buffer(np.ones(20_000)) for _ in range(4)]
+    steps = [smoothed_by(value) for value in (0.0, -0.0, -0.0)]
+    with fq.fusion(queue, strategy="megakernel") as f:
+        for step, a, out in zip(steps, buffers, buffers[1:], strict=False):
+            queue.submit(step, 20_000, a, out)
+    assert f.report.strategy == "megakernel"
+    signs = [np.signbit(b.numpy()[3:-3]) for b in buffers]
+    assert [sign.all() for sign in signs] == [False, False, True, False]
+    assert [sign.any() for sign in signs] == [False, False, True, False]
