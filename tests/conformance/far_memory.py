@@ -31,6 +31,7 @@ from fusionq.backends.reference.backend import REFERENCE_DEVICE, ReferenceBacken
 from fusionq.backends.reference.checked_arrays import HostAllocation
 from fusionq.base.errors import DeviceError
 from fusionq.base.target import LaunchShape, target_of
+from fusionq.execution import device_costs
 from fusionq.ir.nodes import ArrayParam, Kernel
 
 DISTANCE = 1 << 56
@@ -188,7 +189,10 @@ class FarEvent:
 
 
 def _open(target: object, profiling: bool) -> FarBackend:
-    return FarBackend()
+    backend = FarBackend()
+    # Measuring takes millions of work-items, which an interpreter runs for minutes.
+    device_costs._known[backend.target] = backend.target.costs
+    return backend
 
 
 PLATFORM = Platform(_open, lambda: (FAR_DEVICE,))

@@ -104,8 +104,9 @@ def restore(queue: fq.FusionQueue, program: Program, buffers: Sequence[Held]) ->
 
 
 def run_of(queue: fq.FusionQueue) -> PreparedRun:
-    (run,) = queue._state.launcher.cache.runs.values()
-    return run
+    ended = queue._state.last_list
+    assert ended is not None and ended.run is not None
+    return ended.run
 
 
 @pytest.fixture(autouse=True)

@@ -34,10 +34,10 @@ def random_tilings(seed: int) -> Iterator[None]:
         return Tiling(tiles, block, generator.choice(ASSIGNMENTS))
 
     def scheduled(
-        kernel: Kernel, bindings: Mapping[str, Binding], target: Target
+        kernel: Kernel, bindings: Mapping[str, Binding], target: Target, *others: object
     ) -> schedule.Schedule:
         workers = replace(target, resident_workers=generator.choice(WORKERS))
-        return schedule_for(kernel, bindings, workers)
+        return schedule_for(kernel, bindings, workers, *others)
 
     schedule_for = launch.schedule_for
     with pytest.MonkeyPatch.context() as patch:

@@ -382,7 +382,7 @@ def test_storages_die_with_their_last_buffer(queue):
     del view
     gc.collect()
     assert storages[0]() is None
-    assert sum(type(o) is Storage for o in gc.get_objects()) == before
+    assert sum(type(o) is Storage for o in gc.get_objects()) <= before
 
 
 def test_memory_of_the_default_device_is_usm():
