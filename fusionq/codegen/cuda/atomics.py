@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from fusionq.codegen.cuda.scalars import TYPE_NAMES
 from fusionq.codegen.dialect import Define
+from fusionq.codegen.dialect.atomics import FLOAT_UPDATES, bits_of, order_of
 from fusionq.ir.nodes import AtomicOp, MemoryOrderName, MemoryScopeName, Space
-from fusionq.ir.types import UINT32, UINT64, ScalarType
+from fusionq.ir.types import ScalarType
 
 SCOPES: dict[MemoryScopeName, str] = {
     "work_item": "__NV_THREAD_SCOPE_THREAD",
@@ -22,12 +23,8 @@ _OF_BITS = {32: "__uint_as_float", 64: "__longlong_as_double"}
 
 
 def memory_order(order: MemoryOrderName, op: AtomicOp | None = None) -> str:
-    """A load cannot release and a store cannot acquire: they take the other half."""
-    if op == "load" and order in ("acq_rel", "release"):
-        order = "acquire" if order == "acq_rel" else "relaxed"
-    elif op == "store" and order in ("acq_rel", "acquire"):
-        order = "release" if order == "acq_rel" else "relaxed"
-    return f"__NV_ATOMIC_{order.upper()}"
+    """The name of the order in which ``op`` is done."""
+    return f"__NV_ATOMIC_{order_of(order, op).upper()}"
 
 
 def atomic(
@@ -49,7 +46,7 @@ def atomic(
         return f"__nv_atomic_{op}_n({', '.join(arguments)})"
     # Sums and bits are the same of both signs, and 64 bits are known without one only.
     wraps = op in ("add", "sub", "and", "or", "xor")
-    known = _bits(type) if wraps else type
+    known = bits_of(type) if wraps else type
     cell = f"({TYPE_NAMES[known.name]}*)&{element}"
     given = value if known == type else f"({TYPE_NAMES[known.name]})({value})"
     return f"({TYPE_NAMES[type.name]})__nv_atomic_fetch_{op}({cell}, {given}, {at})"
@@ -66,7 +63,7 @@ def _of_floats(
     define: Define,
     at: str,
 ) -> str:
-    cell = f"({TYPE_NAMES[_bits(type).name]}*)&{element}"
+    cell = f"({TYPE_NAMES[bits_of(type).name]}*)&{element}"
     if op == "load":
         return f"{_OF_BITS[type.bits]}(__nv_atomic_load_n({cell}, {at}))"
     if op in ("store", "exchange"):
@@ -76,10 +73,6 @@ def _of_floats(
         given = value if op == "add" else f"-({value})"
         return f"__nv_atomic_fetch_add((double*)&{element}, {given}, {at})"
     return f"{_retry_loop(op, type, space, order, scope, define)}(&{element}, {value})"
-
-
-def _bits(type: ScalarType) -> ScalarType:
-    return UINT32 if type.bits == 32 else UINT64
 
 
 def _retry_loop(
@@ -95,13 +88,8 @@ def _retry_loop(
     There are none of minimum and maximum, and the sum of float32 in global memory makes zeros of
     subnormal numbers (PTX ISA 9, atom)."""
     name = f"fq_atomic_{op}_f{type.bits}_{order}_{scope}"
-    update = {
-        "add": "before + value",
-        "sub": "before - value",
-        "min": "value < before ? value : before",
-        "max": "value > before ? value : before",
-    }[op]
-    float_name, word = TYPE_NAMES[type.name], TYPE_NAMES[_bits(type).name]
+    update = FLOAT_UPDATES[op]
+    float_name, word = TYPE_NAMES[type.name], TYPE_NAMES[bits_of(type).name]
     text = f"""\
 static __device__ inline {float_name} {name}(void* pointer, {float_name} value) {{
     {word}* cell = ({word}*)pointer;

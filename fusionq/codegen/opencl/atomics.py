@@ -6,9 +6,10 @@ Source: Khronos, The OpenCL C Specification 3.0, section 6.15.12 (atomic functio
 from __future__ import annotations
 
 from fusionq.codegen.dialect import Define
+from fusionq.codegen.dialect.atomics import FLOAT_UPDATES, bits_of, order_of
 from fusionq.codegen.opencl.scalars import TYPE_NAMES
 from fusionq.ir.nodes import AtomicOp, MemoryOrderName, MemoryScopeName, Space
-from fusionq.ir.types import UINT32, UINT64, ScalarType
+from fusionq.ir.types import ScalarType
 
 SCOPES: dict[MemoryScopeName, str] = {
     "work_item": "memory_scope_work_item",
@@ -25,12 +26,8 @@ _SPACES: dict[Space, str] = {"global": "__global", "local": "__local", "private"
 
 
 def memory_order(order: MemoryOrderName, op: AtomicOp | None = None) -> str:
-    """A load cannot release and a store cannot acquire: they take the other half."""
-    if op == "load" and order in ("acq_rel", "release"):
-        order = "acquire" if order == "acq_rel" else "relaxed"
-    elif op == "store" and order in ("acq_rel", "acquire"):
-        order = "release" if order == "acq_rel" else "relaxed"
-    return f"memory_order_{order}"
+    """The name of the order in which ``op`` is done."""
+    return f"memory_order_{order_of(order, op)}"
 
 
 def atomic(
@@ -62,15 +59,10 @@ def _retry_loop(
 ) -> str:
     """The name of the function ``op`` on a floating type, which OpenCL C 3.0 has not: repeat until
     nobody interfered."""
-    bits, type_name = UINT32 if type.bits == 32 else UINT64, TYPE_NAMES[type.name]
+    bits, type_name = bits_of(type), TYPE_NAMES[type.name]
     word = TYPE_NAMES[bits.name]
     name = f"fq_atomic_{op}_f{type.bits}_{space}_{order}_{scope}"
-    update = {
-        "add": "before + value",
-        "sub": "before - value",
-        "min": "value < before ? value : before",
-        "max": "value > before ? value : before",
-    }[op]
+    update = FLOAT_UPDATES[op]
     cell = f"volatile {_SPACES[space]} {_TYPES[bits.name]}*"
     on_success = f"{memory_order(order)}, memory_order_relaxed, {SCOPES[scope]}"
     text = f"""\
