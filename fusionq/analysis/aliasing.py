@@ -100,21 +100,22 @@ def places(arguments: Sequence[ArrayArgument]) -> tuple[Place, ...]:
 def _places_of_whole_views(arguments: Sequence[ArrayArgument]) -> tuple[Place, ...] | None:
     """The places where nothing but one and the same view of one allocation shares memory; None
     where addresses have to be compared: of adopted memory, and of several views."""
-    views: dict[int, tuple[object, ...]] = {}
+    views: dict[int, tuple[ArrayArgument, Place]] = {}
     found: list[Place] = []
     for a in arguments:
         if not a.owned:
             return None
-        view = views.get(a.storage)
-        if view is None:
+        known = views.get(a.storage)
+        if known is None:
             if overlaps_itself(a):
                 return None
-            view = views[a.storage] = (
-                Place(len(views), 0, None), a.offset, a.shape, a.strides, a.dtype
-            )  # fmt: skip
-        elif view[1:] != (a.offset, a.shape, a.strides, a.dtype):
+            known = views[a.storage] = a, Place(len(views), 0, None)
+        first, place = known
+        if (a.offset, a.shape, a.strides, a.dtype) != (
+            first.offset, first.shape, first.strides, first.dtype
+        ):  # fmt: skip
             return None
-        found.append(view[0])  # type: ignore[arg-type]
+        found.append(place)
     return tuple(found)
 
 
