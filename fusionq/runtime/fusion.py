@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING
 
@@ -86,7 +87,8 @@ class Fusion(NotCopied):
     """One fusion.  After the block: ``event`` (of all of it), ``report``, ``replay()``."""
 
     __slots__ = (
-        "_call", "_error_model", "_event", "_handle", "_list", "_options", "_outer_model", "_queue",
+        "_call", "_error_model", "_event", "_foreign", "_handle", "_list", "_memory", "_options",
+        "_queue",
     )  # fmt: skip
 
     def __init__(
@@ -96,19 +98,19 @@ class Fusion(NotCopied):
         self._handle: FusionQueue | None = queue
         """The user's queue, which lives at least as long as the block."""
         self._options = options
-        self._error_model = self._outer_model = error_model
+        self._error_model = error_model
         self._list: SubmissionList | None = None
-        self._call: CallArguments | None = None
-        """The list's memory and scalars, for replays."""
-        self._event: Event | None = None
 
     def __enter__(self) -> Fusion:
         self._list = self._queue.begin_list()
         self._list.is_kept = True
         if self._error_model is not None:
-            self._outer_model = self._queue.error_model
-            self._queue.error_model = self._error_model
-        self._event = None
+            self._exchange_error_model()
+        self._event: Event | None = None
+        self._memory: Sequence[object] | None = None
+        """The list's, behind the block: kept for replays, while events keep none."""
+        self._call: CallArguments | None = None
+        """What a replay runs with."""
         return self
 
     def __exit__(
@@ -119,34 +121,31 @@ class Fusion(NotCopied):
     ) -> None:
         pending = self._list
         assert pending is not None
-        if self._outer_model is not None:
-            self._queue.error_model = self._outer_model
-        if kind is None:
-            try:
+        if self._error_model is not None:
+            self._exchange_error_model()
+        try:
+            if kind is None:
                 self._event = self._queue.end_list(pending, self._options)
-            except BaseException:
-                self._event = Event(None, pending)
-                raise
-            finally:
-                self._take_over(pending)
-        else:
-            reason = f"an exception ended the block: {kind.__name__}: {error}"
-            self._event = self._queue.end_list_unfused(pending, reason, quiet=True)
-            self._take_over(pending)
+            else:
+                reason = f"an exception ended the block: {kind.__name__}: {error}"
+                self._event = self._queue.end_list_unfused(pending, reason, quiet=True)
+        except BaseException:
+            self._event = Event(None, pending)
+            raise
+        finally:
+            self._handle = None
+            self._memory, self._foreign = pending.memory, pending.foreign
+            pending.memory = pending.foreign = pending.depends = ()
 
-    def _take_over(self, ended: SubmissionList) -> None:
-        """The list's memory is the fusion's, which can be replayed; events keep none."""
-        self._handle = None
-        self._call = call = CallArguments()
-        call.memory = ended.memory
-        call.foreign = ended.foreign
-        call.values = ended.values
-        ended.memory = ended.foreign = ended.depends = ()
+    def _exchange_error_model(self) -> None:
+        """The queue gets the block's, and after it the one that it had."""
+        queue = self._queue
+        self._error_model, queue.error_model = queue.error_model, self._error_model
 
     @property
     def event(self) -> Event:
         """The event of the whole list.  FusionStateError inside the block."""
-        if self._event is None:
+        if self._list is None or self._event is None:
             raise FusionStateError(
                 f"{user_span()}: there is no event before the end of the `with fusion(queue)` block"
             )
@@ -176,12 +175,15 @@ class Fusion(NotCopied):
         FusionStateError inside the block and on a closed queue; ArgumentError for a name or value
         that does not fit.
         """
-        ended, call = self._list, self._call
-        if ended is None or not ended.ended or call is None:
+        ended = self._list
+        if ended is None or not ended.ended or self._memory is None:
             raise FusionStateError(
                 f"{user_span()}: replay belongs behind the `with fusion(queue)` block, which runs "
                 "the list for the first time"
             )
+        call = self._call
+        if call is None:
+            call = self._call = CallArguments.of(self._memory, self._foreign, ended.values)
         if changed:
             values = _changed_values(ended, changed)
             call = CallArguments.of(call.memory, call.foreign, values)

@@ -8,6 +8,7 @@ from typing import Protocol
 
 from fusionq.backends.base import Backend, DeviceEvent
 from fusionq.backends.interruptible import keep_until_run
+from fusionq.base.errors import ArgumentError, DeviceError, FusionRefused, PromotionConflict
 from fusionq.base.options import UNFUSED, FusionOptions
 from fusionq.base.phases import timed
 from fusionq.execution.planning_time import PlanningStopped
@@ -24,6 +25,19 @@ class Profiler(Protocol):
     def run_for(self, pending: SubmissionList, options: FusionOptions) -> PreparedRun:
         """A run of the list, with its present scalar values, that records; raises what
         preparing one does."""
+
+
+class NotPrepared(Exception):
+    """A list could not be prepared; nothing of it has run.  ``error`` says why: FusionRefused,
+    PromotionConflict, ArgumentError, PlanningStopped where there is no plan in time, or
+    DeviceError where a kernel cannot be built or memory not be had."""
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__(str(error))
+        self.error = error
+
+
+NOT_PREPARED = FusionRefused, PromotionConflict, ArgumentError, PlanningStopped, DeviceError
 
 
 launcher_listeners: list[Callable[[Launcher], object]] = []
@@ -48,28 +62,27 @@ class Launcher:
         for listener in launcher_listeners:
             listener(self)
 
-    def run_for(self, pending: SubmissionList, options: FusionOptions) -> PreparedRun:
-        """How the list runs.  Raises FusionRefused, PromotionConflict, ArgumentError,
-        PlanningStopped where there is no plan in time, and DeviceError where a kernel cannot be
-        built or memory not be had."""
+    def run_list(self, pending: SubmissionList, options: FusionOptions) -> None:
+        """Run a list as its plan says.  NotPrepared; DeviceError and ArgumentError of its
+        launches."""
         cache = self.cache
         if cache.stale:
             cache.drop_stale()
-        if self.profiler is not None and pending.entries:
-            self._bring(pending.memory)
-            run: PreparedRun | None = self.profiler.run_for(pending, options)
-        else:
-            run = cache.runs.get((options, *pending.entries))
-        if run is None or (pending.values and not run.rebind(pending.values, pending.submissions)):
-            run = self._prepare(pending, options)
-            pending.cache, pending.timings = run.cache, run.timings
-        elif run.as_one is not None:
-            run.will_be_repeated()
+        try:
+            if self.profiler is not None and pending.entries:
+                self._bring(pending.memory)
+                run: PreparedRun | None = self.profiler.run_for(pending, options)
+            else:
+                run = cache.runs.get((options, *pending.entries))
+            values = pending.values
+            if run is None or (values and not run.rebind(values, pending.submissions)):
+                run = self._prepare(pending, options)
+                pending.cache, pending.timings = run.cache, run.timings
+            elif run.as_one is not None:
+                run.will_be_repeated()
+        except NOT_PREPARED as error:
+            raise NotPrepared(error) from error
         run.last_use = next(use_numbers)
-        return run
-
-    def run_list(self, pending: SubmissionList, run: PreparedRun, options: FusionOptions) -> None:
-        """Launch a list as ``run``; DeviceError."""
         events = self._launch(run, run.used(pending.memory), pending.foreign, pending.depends)
         pending.end(run, options, events)
 

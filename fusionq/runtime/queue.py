@@ -135,9 +135,7 @@ class FusionQueue(NotCopied):
         key: list[object] = [kernel, space, state.error_model]
         memory: list[object] = []
         values: list[ScalarValue] = []
-        call = CallArguments()
-        call.memory = memory
-        call.values = values
+        call: CallArguments | None = None
         for arg in args:
             if type(arg) is Buffer:
                 key.append(arg._token)
@@ -146,6 +144,8 @@ class FusionQueue(NotCopied):
                 key.append(type(arg))
                 values.append(arg)  # type: ignore[arg-type]  # one of SCALAR_CLASSES
             else:
+                if call is None:
+                    call = CallArguments()
                 key.append(sort_argument(arg, call, memory, values))
         if NOTED:
             run_noted()
@@ -157,19 +157,24 @@ class FusionQueue(NotCopied):
             if values:
                 check_values(entry, values)
             if depends_on:
+                if call is None:
+                    call = CallArguments()
                 call.depends = [*call.depends, *state.dependences(depends_on)]
             number = entry.last_use = next(use_numbers)
             pending = state.list
             if pending is None:
+                if call is None:
+                    call = CallArguments()
+                call.memory, call.values = memory, values
                 if QUEUES:
                     state.end_lists_before(SubmissionList.of([entry], call))
                 return Event(state.launcher.run_single(entry, call))
-            if call.depends:
+            if call is not None and call.depends:
                 call.depends = marked(call.depends)
             event = new_event(Event)
             event._device_event = None
             event._list = pending
-            event._index = pending.add(entry, call, number)
+            event._index = pending.add(entry, memory, values, call, number)
             return event
 
     # ----------------------------------------------------------------------------- fusion

@@ -15,11 +15,8 @@ from fusionq.backends.base import DeviceEvent
 from fusionq.backends.interruptible import wait_for_the_rest
 from fusionq.base.call_site import user_span, warn_aborted
 from fusionq.base.errors import (
-    ArgumentError,
     DeviceError,
-    FusionRefused,
     FusionStateError,
-    PromotionConflict,
 )
 from fusionq.base.options import ErrorModel, FusionOptions
 from fusionq.base.phases import timed
@@ -34,7 +31,7 @@ from fusionq.runtime.event import (
     pending_list_of,
     raise_failure,
 )
-from fusionq.runtime.launcher import Launcher
+from fusionq.runtime.launcher import Launcher, NotPrepared
 from fusionq.runtime.ordering import lists_before, precedes, run_unfused
 from fusionq.submission.pending import KnownSubmission, SubmissionList
 from fusionq.submission.run import CallArguments
@@ -54,9 +51,7 @@ class QueueState:
     All but ``uses`` take the lock of ``fusing_queues`` themselves, or are called under it.
     """
 
-    def __init__(
-        self, launcher: Launcher, fusion_allowed: bool, error_model: ErrorModel
-    ) -> None:
+    def __init__(self, launcher: Launcher, fusion_allowed: bool, error_model: ErrorModel) -> None:
         self.error_model = error_model
         """Of the submissions that follow."""
         self.launcher = launcher
@@ -108,8 +103,14 @@ class QueueState:
                 if not pending.entries:
                     warn_aborted("nothing was submitted between start_fusion and its end")
                 try:
-                    if not QUEUES or not self._runs_with_others(pending):
-                        self._run_list(pending, options)
+                    refused = None
+                    try:
+                        if not QUEUES or not self._runs_with_others(pending):
+                            self.launcher.run_list(pending, options)
+                    except NotPrepared as failure:
+                        refused = self._run_unprepared(pending, failure.error, options)
+                    if refused is not None:
+                        raise refused
                 except BaseException as error:
                     if not pending.ended:
                         pending.fail(error if isinstance(error, Exception) else _not_run(error))
@@ -217,20 +218,18 @@ class QueueState:
         """Run one submission of a list by itself; its event, None if there was nothing to run."""
         return self.launcher.run_single(entry, call)
 
-    def _run_list(self, pending: SubmissionList, options: FusionOptions) -> None:
-        """Run ``pending`` as planned; where it cannot be prepared, as far as it can unfused."""
-        try:
-            run = self.launcher.run_for(pending, options)
-        except (FusionRefused, PromotionConflict, ArgumentError) as error:
-            self._run_unfused(pending, str(error))
-            raise
-        except DeviceError as error:
+    def _run_unprepared(
+        self, pending: SubmissionList, error: Exception, options: FusionOptions
+    ) -> Exception | None:
+        """Run unfused what could not be prepared; ``error`` if the user must know."""
+        if isinstance(error, DeviceError):
             self._run_unfused(pending, f"the list could not be prepared: {error}")
-        except PlanningStopped as stopped:
-            self._run_unfused(pending, str(stopped))
+            return None
+        self._run_unfused(pending, str(error))
+        if isinstance(error, PlanningStopped):
             pending.options = options  # by which it is planned on when it runs again
-        else:
-            self.launcher.run_list(pending, run, options)
+            return None
+        return error
 
     def _runs_with_others(self, pending: SubmissionList) -> bool:
         """Let run what other queues' lists hold that must come before ``pending``.  Whether
@@ -249,7 +248,6 @@ class QueueState:
         queues' lists hold that must come before."""
         before = lists_before(pending, _waiting_lists()) if QUEUES else []
         _end_together(before, {pending: reason})
-
 
     def _event_of_all(self, pending: SubmissionList) -> Event:
         if pending.error is not None:

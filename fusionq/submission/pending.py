@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, count, repeat
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from fusionq.analysis.submission import (
     Argument,
@@ -28,6 +28,8 @@ from fusionq.submission.run import CallArguments, PreparedRun, ScalarValue
 if TYPE_CHECKING:
     from fusionq.analysis.validity import Validity
     from fusionq.report.model import CacheOutcome
+
+_T = TypeVar("_T")
 
 use_numbers = count()
 """Counts uses, so that caches can tell what was used least recently."""
@@ -113,10 +115,10 @@ class SubmissionList:
     what must run before.  After the launch ``event_of`` gives each submission's event.
     """
 
-    memory: Sequence[object]
-    foreign: Sequence[object]
-    values: Sequence[ScalarValue]
-    depends: Sequence[DeviceEvent]
+    memory: Sequence[object] = ()
+    foreign: Sequence[object] = ()
+    values: Sequence[ScalarValue] = ()
+    depends: Sequence[DeviceEvent] = ()
     ended = False
     error: BaseException | None = None
     """What kept the list, or a part of it, from running."""
@@ -139,7 +141,6 @@ class SubmissionList:
         self.entries: list[KnownSubmission] = []
         self.numbers: list[int] = []
         """When each submission was made, among those of all queues."""
-        self.memory, self.foreign, self.values, self.depends = [], [], [], []
         self.admission: dict[str, float] = {}
         """Seconds spent on checking new submissions, by phase."""
 
@@ -151,18 +152,28 @@ class SubmissionList:
         submissions.foreign, submissions.values = call.foreign, call.values
         return submissions
 
-    def add(self, entry: KnownSubmission, call: CallArguments, number: int) -> int:
-        """Another submission, the ``number``-th of all queues; its place in the list."""
+    def add(
+        self,
+        entry: KnownSubmission,
+        memory: Sequence[object],
+        values: Sequence[ScalarValue],
+        call: CallArguments | None,
+        number: int,
+    ) -> int:
+        """Another submission, the ``number``-th of all queues; its place in the list.  ``call`` has
+        its foreign arrays and dependences, if it has any.  The arguments' lists are given away."""
         entries = self.entries
         place = len(entries)
         try:
-            self.memory += call.memory  # type: ignore[operator]  # lists while the list grows
-            if call.values:
-                self.values += call.values  # type: ignore[operator]
-            if call.foreign:
-                self.foreign += call.foreign  # type: ignore[operator]
-            if call.depends:
-                self.depends += call.depends  # type: ignore[operator]
+            if place:
+                self.memory += memory  # type: ignore[operator]  # a list while it grows
+            else:
+                self.memory = memory
+            if values:
+                self.values = _joined(self.values, values)
+            if call is not None:
+                self.foreign = _joined(self.foreign, call.foreign)
+                self.depends = _joined(self.depends, call.depends)
             self.numbers.append(number)
             entries.append(entry)
         except BaseException:  # an interrupt; the submission is in the list whole or not at all
@@ -257,6 +268,14 @@ class SubmissionList:
         for position, entry in enumerate(self.entries):
             for argument, stores in array_arguments(entry):
                 yield position, region_of(argument, next(memory)), stores
+
+
+def _joined(all_so_far: Sequence[_T], more: Sequence[_T]) -> Sequence[_T]:
+    """Both, in the first one's place where that is a list already."""
+    if not all_so_far:
+        return more
+    all_so_far += more  # type: ignore[operator]
+    return all_so_far
 
 
 def check_values(entry: KnownSubmission, values: Sequence[ScalarValue]) -> None:
