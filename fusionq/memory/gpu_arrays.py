@@ -76,14 +76,25 @@ def describe_gpu_array(value: object, interface: dict[str, Any]) -> ForeignArray
 
 def work_before(value: object, interface: dict[str, Any]) -> DeviceEvent | None:
     """What its library has given to the array's stream, after which the contents are there; None
-    where the library says that nobody has to wait."""
-    handle = _stream_of(value, interface)
-    if handle is None or not interface["data"][0]:
+    where nobody has to wait.
+
+    Interfaces older than version 3 do not say what has to be waited for.  JAX's is one, and its
+    arrays may not even be on their way to the GPU: this blocks until they are there, or where an
+    array has no ``block_until_ready``, until its GPU has done all work of the process.
+    """
+    address = interface["data"][0]
+    if not address:
         return None
-    from fusionq.backends.cuda.foreign import owner_of
+    from fusionq.backends.cuda.foreign import finish, owner_of
     from fusionq.backends.cuda.streams import StreamWork
 
-    return StreamWork(owner_of(interface["data"][0]), handle)
+    handle = _stream_of(value, interface)
+    if handle is not None:
+        return StreamWork(owner_of(address), handle)
+    if interface.get("version", 0) < 3:
+        ready = getattr(value, "block_until_ready", None)
+        finish(owner_of(address)) if ready is None else ready()
+    return None
 
 
 def _stream_of(value: object, interface: dict[str, Any]) -> int | None:

@@ -24,8 +24,8 @@ DOMAIN = {
     "exp": (-8, 8), "exp2": (-8, 8), "expm1": (-8, 8), "sinh": (-8, 8), "cosh": (-8, 8),
     "gamma": (0.1, 8), "lgamma": (3, 50), "erfc": (-3, 3), "tan": (-1.5, 1.5),
 }  # fmt: skip
-ULP = {"gamma": 16, "lgamma": 8, "tan": 5, "pow": 16, "erfc": 16, "erf": 16}
-"""Where OpenCL allows more than 4."""
+ULP = {"gamma": 16, "lgamma": 16, "tan": 5, "pow": 16, "erfc": 16, "erf": 16}
+"""Where OpenCL allows more than 4; the reference of ``lgamma``, Python's, is off by up to 8."""
 
 
 def reference(name: str) -> Callable[..., Any]:

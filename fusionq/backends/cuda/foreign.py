@@ -8,6 +8,7 @@ from __future__ import annotations
 from fusionq.backends.base import DeviceEvent, MemoryHome
 from fusionq.backends.cuda.devices import Device, device
 from fusionq.backends.cuda.events import CudaEvent
+from fusionq.backends.cuda.faults import faults_named
 from fusionq.backends.cuda.memory import CudaAllocation, pool
 from fusionq.backends.cuda.runtime import checked, load_driver
 from fusionq.backends.cuda.streams import StreamWork
@@ -19,6 +20,13 @@ def owner_of(address: int) -> Device:
     ordinal = driver.CUpointer_attribute.CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL
     found = driver.cuPointerGetAttribute(ordinal, driver.CUdeviceptr(address))
     return device(int(checked(f"the GPU whose memory is at {address:#x}", found)))
+
+
+def finish(device: Device) -> None:
+    """Block until a GPU has done all that the process has given to it, on any stream."""
+    device.make_current()
+    with faults_named(device, "waiting for another library's work"):
+        checked("the GPU's work failed", load_driver().cuCtxSynchronize())
 
 
 def adopted(home: MemoryHome, address: int, nbytes: int, owner: object) -> CudaAllocation:

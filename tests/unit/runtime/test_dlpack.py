@@ -10,8 +10,10 @@ import numpy as np
 import pytest
 
 import fusionq as fq
+from fusionq.backends.cuda import foreign
 from fusionq.memory.dlpack import HOST, _given, capsule_of, imported
 from fusionq.memory.dlpack_arrays import described
+from fusionq.memory.gpu_arrays import work_before
 
 DTYPES = ("?", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f2", "f4", "f8")
 
@@ -177,6 +179,27 @@ def test_gpu_arrays_without_a_driver_say_what_is_missing():
         fq.FusionQueue("reference").submit(double, 4, Shown())
     with pytest.raises(fq.DeviceError, match="NVIDIA driver"):
         fq.Buffer(Shown(), copy=False)
+
+
+def test_gpu_arrays_of_old_interfaces_are_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Below version 3 the interface does not say what comes first; JAX's is one."""
+    waited: list[object] = []
+
+    class Array:
+        def block_until_ready(self) -> None:
+            waited.append(self)
+
+    monkeypatch.setattr(foreign, "owner_of", lambda address: f"the GPU of {address}")
+    monkeypatch.setattr(foreign, "finish", waited.append)
+    array, other = Array(), object()
+    for version in ({}, {"version": 2}):
+        for value in (array, other):
+            assert work_before(value, {"data": (8, False), **version}) is None
+    assert waited == [array, "the GPU of 8"] * 2
+    for version in ({"version": 3}, {"version": 3, "stream": None}):
+        assert work_before(array, {"data": (8, False), **version}) is None
+    assert work_before(array, {"data": (0, False), "version": 2}) is None
+    assert len(waited) == 4
 
 
 def test_masked_gpu_arrays_are_refused():
