@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
@@ -194,6 +194,12 @@ class Backend(Protocol):
         self, program: Program, arguments: Sequence[Binding], shape: LaunchShape
     ) -> PreparedLaunch:
         """Arguments in the order of ``kernel.params``; ArgumentError where they do not fit."""
+
+    def elsewhere(
+        self, launch: PreparedLaunch, addresses: Mapping[str, int]
+    ) -> PreparedLaunch | None:
+        """``launch``, prepared here, with its arrays, by parameter, at other ``addresses``; None
+        where they have to be bound anew."""
 
     def repeated(self, launches: Sequence[PreparedLaunch]) -> PreparedLaunch | None:
         """``launches``, prepared here, as one that runs them in order and takes over scalars that

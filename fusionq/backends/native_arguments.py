@@ -27,7 +27,7 @@ class NativeArguments:
     """One ctypes object for each of ``slots``, made of ``bindings``, which are in the order of
     ``kernel.params``; ArgumentError where they do not fit."""
 
-    __slots__ = ("_scalars", "values")
+    __slots__ = ("_pointers", "_scalars", "values")
 
     def __init__(self, kernel: Kernel, slots: Sequence[Slot], bindings: Sequence[Binding]) -> None:
         by_name = bound_by_name(kernel, bindings)
@@ -35,6 +35,24 @@ class NativeArguments:
         """The parameter, the argument, and what values it may have if it is an integer."""
         self.values = [self._argument(slot, kernel, by_name) for slot in slots]
         """They stay where they are in memory when a scalar changes."""
+        self._pointers = {s.param: k for k, s in enumerate(slots) if isinstance(s, Pointer)}
+        """Which of them is an array's address."""
+
+    def elsewhere(self, addresses: Mapping[str, int]) -> NativeArguments:
+        """The same with the arrays of some parameters at other ``addresses``."""
+        other = object.__new__(NativeArguments)
+        other.values = values = self.values.copy()
+        other._pointers = pointers = self._pointers
+        for name, address in addresses.items():
+            position = pointers.get(name)
+            if position is not None:  # else the kernel does not use it
+                values[position] = ctypes.c_uint64(address)
+        other._scalars = scalars = {}
+        for name, (param, argument, interval) in self._scalars.items():
+            copy = type(argument)(argument.value)
+            values[values.index(argument)] = copy
+            scalars[name] = param, copy, interval
+        return other
 
     def _argument(self, slot: Slot, kernel: Kernel, bindings: Mapping[str, Binding]) -> Any:
         binding, param = bindings[slot.param], kernel.param(slot.param)

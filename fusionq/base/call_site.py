@@ -48,12 +48,16 @@ def is_inside(depth: int = 1) -> bool:
 
 def user_span() -> Span:
     """File, line and source line of the user's call that led here."""
+    return Span(*user_line())
+
+
+def user_line() -> tuple[str, int, str]:
+    """What ``user_span`` consists of."""
     frame = user_frame()
     if frame is None:
-        return Span("<unknown>", 0)
-    file = frame.f_code.co_filename
-    text = linecache.getline(file, frame.f_lineno, frame.f_globals).strip()
-    return Span(file, frame.f_lineno, text)
+        return "<unknown>", 0, ""
+    file, number = frame.f_code.co_filename, frame.f_lineno
+    return file, number, linecache.getline(file, number, frame.f_globals).strip()
 
 
 def warn_aborted(message: str, otherwise: Span | None = None) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
@@ -73,6 +72,7 @@ def bind(backend: Backend, run: PreparedRun, pending: SubmissionList) -> None:
         return array_binding(submissions[source.submission].name, argument, held)
 
     plan = run.built.plan
+    launches: list[PreparedLaunch | None] = []
     for k, (stage, program) in enumerate(zip(plan.stages, run.built.programs, strict=True)):
         launch: PreparedLaunch
         scheduling: frozenset[str] = frozenset()
@@ -83,23 +83,20 @@ def bind(backend: Backend, run: PreparedRun, pending: SubmissionList) -> None:
         else:
             shape = launch_shape_of(stage, submissions, backend.target)
             if shape is None:
-                run.launches.append(None)
+                launches.append(None)
                 continue
             bindings = [*map(binding, stage.sources), *run.extra_bindings(k, shape)]
             launch = backend.prepare(program, bindings, shape)
-        run.launches.append(launch)
+        launches.append(launch)
         for position, name in _scalar_params(stage, scalars):
             run.setters[position].append((launch, name))
             if name in scheduling:
                 run.scheduling.add(position)
-    run.single = run.launches[0] if len(run.launches) == 1 else None
-    if len(run.launches) > 1 and not run.checks and run.can_be_one:
-        run.as_one = partial(backend.repeated, [k for k in run.launches if k is not None])
+    run.has_launches(backend, launches)
     run.used = selection(tuple(used.values()), len(pending.memory))
-    storages = run.used(pending.memory)
-    run.storages = [weakref.ref(s) for s in storages]
-    run.addresses = tuple(s.address for s in storages)
-    run.tokens = frozenset(m.token for m in pending.memory if isinstance(m, Storage))
+    run.is_in(pending.memory)
+    if type(run) is PreparedRun and not run.checks:  # others have arguments of their own
+        run.pointers = [_pointers(stage, arrays) for stage in plan.stages]
 
 
 def _persistent(
@@ -125,6 +122,15 @@ def _scalar_params(stage: StagePlan, scalars: dict[tuple[int, int], int]) -> lis
         for param, source in zip(stage.kernel.params, stage.sources, strict=False)
         if isinstance(source, ArgumentSource) and (source.submission, source.argument) in scalars
     ]
+
+
+def _pointers(stage: StagePlan, arrays: dict[tuple[int, int], int]) -> dict[str, int]:
+    """Each parameter of the stage's kernel that is an array: its place among the list's arrays."""
+    return {
+        param.name: arrays[source.submission, source.argument]
+        for param, source in zip(stage.kernel.params, stage.sources, strict=True)
+        if isinstance(source, ArgumentSource) and (source.submission, source.argument) in arrays
+    }
 
 
 def _positions(

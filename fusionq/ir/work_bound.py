@@ -12,15 +12,29 @@ Shapes = Mapping[str, Sequence[int]]
 """The extents of each array parameter."""
 
 
-def most_operations(kernel: Kernel, items: int, shapes: Shapes) -> float:
-    """Operations of ``items`` work-items, about, or more; infinite where a loop's end depends on
-    more than constants and extents.  Of a persistent kernel: every stage over all elements of its
-    arrays."""
-    if kernel.body and isinstance(persistent := kernel.body[0], Persistent):
-        elements = sum(prod(shape) for shape in shapes.values())
-        codes = [_operations(code.kernel.body, {}) for code in persistent.codes]
-        return elements * sum(codes[stage.code] for stage in persistent.stages)
-    return items * _operations(kernel.body, shapes)
+class WorkBound:
+    """How many operations a kernel takes at most.  What no extent changes is counted once."""
+
+    __slots__ = ("_body", "_each", "_is_persistent")
+
+    def __init__(self, kernel: Kernel) -> None:
+        self._body = kernel.body
+        self._is_persistent = False
+        if kernel.body and isinstance(persistent := kernel.body[0], Persistent):
+            self._is_persistent = True
+            codes = [_operations(code.kernel.body, {}) for code in persistent.codes]
+            self._each = sum(codes[stage.code] for stage in persistent.stages)
+        else:
+            self._each = _operations(kernel.body, {})
+
+    def operations(self, items: int, shapes: Shapes) -> float:
+        """Operations of ``items`` work-items, about, or more; infinite where a loop's end depends
+        on more than constants and extents.  Of a persistent kernel: every stage over all elements
+        of its arrays."""
+        if self._is_persistent:
+            return self._each * sum(prod(shape) for shape in shapes.values())
+        each = self._each
+        return items * (_operations(self._body, shapes) if each == inf else each)
 
 
 def _operations(body: Sequence[Stmt], shapes: Shapes) -> float:

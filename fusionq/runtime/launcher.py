@@ -8,6 +8,7 @@ from typing import Protocol
 
 from fusionq.backends.base import Backend, DeviceEvent
 from fusionq.backends.interruptible import keep_until_run
+from fusionq.base.config import check_accesses_always
 from fusionq.base.errors import ArgumentError, DeviceError, FusionRefused, PromotionConflict
 from fusionq.base.options import UNFUSED, FusionOptions
 from fusionq.base.phases import timed
@@ -102,10 +103,7 @@ class Launcher:
 
         run = entry.plain
         if run is None or not run.rebind(call.values, lambda: single().submissions()):
-            from fusionq.execution.prepare import prepare
-
-            self._bring(call.memory)
-            run = entry.plain = prepare(self.backend, single(), UNFUSED)
+            run = entry.plain = self._new_run(single(), UNFUSED)
         return run
 
     def run_again(self, ended: SubmissionList, call: CallArguments) -> None:
@@ -154,19 +152,29 @@ class Launcher:
                 held.make_reachable(self.backend)
 
     def _prepare(self, pending: SubmissionList, options: FusionOptions) -> PreparedRun:
-        with timed(pending.admission, "import"):
-            from fusionq.execution.prepare import empty_run, prepare
-
         if not pending.entries:
+            from fusionq.execution.prepare import empty_run
+
             return empty_run()
-        self._bring(pending.memory)
-        run = prepare(self.backend, pending, options)
+        run = self._new_run(pending, options)
         if all([entry.is_kept for entry in pending.entries]):
             self.cache.add_run((options, *pending.entries), run)
             for held in pending.memory:
                 if isinstance(held, Storage):
                     held.watch(self.cache.stale)
         return run
+
+    def _new_run(self, pending: SubmissionList, options: FusionOptions) -> PreparedRun:
+        """Launches of the list: those of another one in other memory, or prepared from the plan."""
+        with timed(pending.admission, "import"):
+            from fusionq.execution.prepare import prepare
+
+        self._bring(pending.memory)
+        if options.tune or options.check or check_accesses_always():
+            return prepare(self.backend, pending, options)
+        return self.cache.by_sizes.run_for(
+            self.backend, pending, options, lambda: prepare(self.backend, pending, options)
+        )
 
     def _launch(
         self,

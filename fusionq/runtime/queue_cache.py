@@ -7,11 +7,11 @@ from collections.abc import Hashable, Iterable
 from typing import Protocol, TypeVar
 from weakref import WeakSet
 
-from fusionq.analysis.submission import ArrayArgument
 from fusionq.cache.plan_cache import PLANS, BuiltPlan
 from fusionq.memory.storage import move_listeners
 from fusionq.submission.pending import KnownSubmission
 from fusionq.submission.run import PreparedRun
+from fusionq.submission.same_sizes import RunsBySizes
 from fusionq.submission.templates import Templates
 
 
@@ -26,7 +26,8 @@ class QueueCache:
     """What one queue can do without thinking.
 
     ``known``: submissions that were checked, by kernel, range and arguments' tokens.  ``runs``:
-    launches ready to go, by options and list.  Neither keeps memory alive; what belongs to a
+    launches ready to go, by options and list.  ``templates`` and ``by_sizes`` serve submissions and
+    lists that are new.  None keeps memory alive; what belongs to a
     storage that died, or that was allocated after all, is dropped (``stale`` collects their
     tokens, since a finalizer must not touch a table).  Beyond ``capacity`` entries the
     least recently used go.
@@ -38,6 +39,7 @@ class QueueCache:
         self.runs: dict[Hashable, PreparedRun] = {}
         self.stale: deque[int] = deque()
         self.templates = Templates()
+        self.by_sizes = RunsBySizes()
         self._once: set[int] = set()
         _queues.add(self)
 
@@ -74,8 +76,7 @@ class QueueCache:
                 if not run.tokens.isdisjoint(stale):
                     del self.runs[key]
             for key, entry in tuple(self.known.items()):
-                arguments = entry.submission.arguments
-                if any(isinstance(a, ArrayArgument) and a.storage in stale for a in arguments):
+                if any(storage in stale for _, _, storage, _, _ in entry.deferred.places):
                     del self.known[key]
 
     def drop_moved(self) -> None:
@@ -90,6 +91,7 @@ class QueueCache:
     def clear(self) -> None:
         """Forget everything."""
         self.templates = Templates()
+        self.by_sizes = RunsBySizes()
         self.known.clear()
         self.runs.clear()
 
@@ -104,6 +106,7 @@ def _forget_runs(superseded: Iterable[BuiltPlan]) -> None:
         for key, run in tuple(cache.runs.items()):
             if id(run.built) in old:
                 del cache.runs[key]
+        cache.by_sizes.forget(lambda run: id(run.built) in old)
 
 
 def _forget_moved() -> None:

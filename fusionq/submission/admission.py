@@ -43,7 +43,12 @@ from fusionq.memory.foreign import describe
 from fusionq.memory.foreign_array import ForeignArray
 from fusionq.memory.storage import check_reachable
 from fusionq.planning.structure import form_of, structure_key
-from fusionq.submission.pending import KnownSubmission, SubmissionList, check_bounds
+from fusionq.submission.pending import (
+    DeferredSubmission,
+    KnownSubmission,
+    SubmissionList,
+    check_bounds,
+)
 from fusionq.submission.run import CallArguments, ScalarValue
 
 
@@ -151,7 +156,7 @@ def _entry(
     _check_sub_groups(facts, space)
     _check_writable(facts, arguments, [counterpart(value) for value in args])
     entry = KnownSubmission(
-        submission,
+        DeferredSubmission(submission),
         tuple(a.name in facts.stored for a in arguments if isinstance(a, ArrayArgument)),
         sum(isinstance(a, ScalarArgument) for a in arguments),
         facts.bounds,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import chain, count, repeat
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Protocol, TypeVar
@@ -23,7 +24,7 @@ from fusionq.base.target import Target
 from fusionq.memory.foreign_array import byte_bounds
 from fusionq.memory.region import Region
 from fusionq.memory.storage import Storage
-from fusionq.submission.run import CallArguments, PreparedRun, ScalarValue
+from fusionq.submission.run import ArrayPlace, CallArguments, PreparedRun, ScalarValue
 
 if TYPE_CHECKING:
     from fusionq.analysis.validity import Validity
@@ -33,6 +34,58 @@ _T = TypeVar("_T")
 
 use_numbers = count()
 """Counts uses, so that caches can tell what was used least recently."""
+
+
+class DeferredSubmission:
+    """A submission that is made from another one when it is first asked for: with its arrays at
+    other ``places``, and other scalar ``values``."""
+
+    __slots__ = ("_like", "_made", "_places", "_values")
+
+    def __init__(
+        self,
+        like: Submission,
+        places: Sequence[ArrayPlace] | None = None,
+        values: Sequence[ScalarValue] = (),
+    ) -> None:
+        self._like, self._places, self._values = like, places, values
+        self._made = like if places is None else None
+
+    @property
+    def places(self) -> Sequence[ArrayPlace]:
+        """Those of the array arguments, in order."""
+        if self._places is None:
+            arrays = [a for a in self._like.arguments if isinstance(a, ArrayArgument)]
+            self._places = [(a.shape, a.strides, a.storage, a.offset, a.address) for a in arrays]
+        return self._places
+
+    @property
+    def made(self) -> Submission:
+        """The submission."""
+        if self._made is None:
+            like = self._like
+            arguments = with_places(like.arguments, self.places, self._values)
+            self._made = like.like(0, like.range, arguments)
+        return self._made
+
+
+def with_places(
+    arguments: Sequence[Argument],
+    places: Sequence[ArrayPlace],
+    values: Sequence[ScalarValue],
+) -> tuple[Argument, ...]:
+    """The ``arguments`` with other memory and other scalars."""
+    places_, values_ = iter(places), iter(values)
+    return tuple(
+        [
+            a.elsewhere(*next(places_))
+            if isinstance(a, ArrayArgument)
+            else ScalarArgument(a.name, a.label, a.type, next(values_))
+            if isinstance(a, ScalarArgument)
+            else a
+            for a in arguments
+        ]
+    )
 
 
 @dataclass(slots=True, eq=False)
@@ -50,7 +103,7 @@ class KnownSubmission:
     positions among the scalars of those integers.  ``passed``: values of them that passed.
     """
 
-    submission: Submission
+    deferred: DeferredSubmission
     stores: tuple[bool, ...]
     scalars: int
     bounds: tuple[tuple[int, int, int], ...]
@@ -62,6 +115,32 @@ class KnownSubmission:
     passed: set[tuple[ScalarValue, ...]] = field(default_factory=set)
     is_kept: bool = False
     """Whether the same submission will be found again; if not, neither will a list of it."""
+    sized: KnownSubmission | None = None
+    """Another of the same kernel, flags and sizes, which stands for all of these; None where that
+    is this one."""
+
+    @property
+    def submission(self) -> Submission:
+        """What was checked."""
+        return self.deferred.made
+
+    def elsewhere(
+        self, places: Sequence[ArrayPlace], values: Sequence[ScalarValue]
+    ) -> KnownSubmission | None:
+        """The same with arrays of the same sizes at other ``places`` and other scalars; None where
+        these have not been checked."""
+        if self.rests_on:
+            integers = self.integers(values)
+            if integers not in self.passed:
+                return None
+            passed = {integers}
+        else:
+            passed = set()
+        return KnownSubmission(
+            DeferredSubmission(self.deferred.made, places, values),
+            self.stores, self.scalars, self.bounds, self.check_again, None, 0, self.checks,
+            self.rests_on, passed, False, self,
+        )  # fmt: skip
 
     def passes(self, submission: Submission, values: Sequence[ScalarValue]) -> bool:
         """Whether one of the ``checks`` serves ``submission``, which is this one with these
@@ -235,16 +314,18 @@ class SubmissionList:
         """What kept submission ``index``, or for -1 anything, from running."""
         return self.errors.get(index) if self.errors and index >= 0 else self.error
 
+    def places(self) -> list[ArrayPlace]:
+        """Those of all array arguments, when they were submitted."""
+        return [place for entry in self.entries for place in entry.deferred.places]
+
+    def submitted(self) -> Callable[[], tuple[Submission, ...]]:
+        """Gives the submissions with the present scalar values; keeps no memory alive."""
+        return partial(_submitted, [entry.deferred for entry in self.entries], self.values)
+
     def submissions(self) -> tuple[Submission, ...]:
         """The submissions with the present scalar values, and the present addresses where the
         memory is still held."""
-        memory, values = chain(self.memory, repeat(None)), iter(self.values)
-        submissions = []
-        for i, entry in enumerate(self.entries):
-            made = entry.submission
-            arguments = tuple([_present(a, memory, values) for a in made.arguments])
-            submissions.append(made.like(i, made.range, arguments))
-        return tuple(submissions)
+        return _submitted([e.deferred for e in self.entries], self.values, self.memory)
 
     def calls(self) -> Iterator[tuple[KnownSubmission, CallArguments]]:
         """Each submission with its own part of the arguments; of ``depends`` none has any."""
@@ -313,6 +394,20 @@ def region_of(argument: ArrayArgument, held: object) -> Region:
     assert argument.address is not None
     below, above = byte_bounds(argument.shape, argument.strides, argument.dtype.nbytes)
     return Region(None, argument.address + below, argument.address + above)
+
+
+def _submitted(
+    deferred: Sequence[DeferredSubmission],
+    values: Sequence[ScalarValue],
+    memory: Sequence[object] = (),
+) -> tuple[Submission, ...]:
+    memory_, values_ = chain(memory, repeat(None)), iter(values)
+    submissions = []
+    for i, one in enumerate(deferred):
+        made = one.made
+        arguments = tuple([_present(a, memory_, values_) for a in made.arguments])
+        submissions.append(made.like(i, made.range, arguments))
+    return tuple(submissions)
 
 
 def _present(

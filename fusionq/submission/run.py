@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Sequence
+from functools import partial
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,9 @@ from fusionq.memory.storage import Storage
 if TYPE_CHECKING:
     from fusionq.megakernel.schedule import Schedule
     from fusionq.report.model import CacheOutcome
+
+ArrayPlace = tuple[tuple[int, ...], tuple[int, ...], int, int, int | None]
+"""Extents, strides, storage, offset and address of an array argument."""
 
 ScalarValue = bool | int | float | np.generic
 """The value of a scalar argument."""
@@ -78,13 +82,14 @@ class PreparedRun:
         "moves",
         "one",
         "plan_depends_on_scalars",
+        "pointers",
         "profiled",
         "scheduling",
         "setters",
         "single",
         "stage_of",
         "storages",
-        "submissions",
+        "submissions_of",
         "timings",
         "tokens",
         "used",
@@ -101,7 +106,8 @@ class PreparedRun:
         timings: dict[str, float],
     ) -> None:
         self.built = built
-        self.submissions = submissions
+        self.submissions_of: Callable[[], tuple[Submission, ...]] = lambda: submissions
+        """Gives what is launched, as it was when that was prepared."""
         self.cache = cache
         self.timings = timings
         self.last_use = 0
@@ -124,6 +130,9 @@ class PreparedRun:
         """The scalar arguments' values in the launches."""
         self.setters: list[list[tuple[PreparedLaunch, str]]] = []
         """For each scalar argument, the launches and their parameters that have its value."""
+        self.pointers: list[dict[str, int]] = []
+        """For each launch, the parameters that are arrays, and which of the list's array arguments
+        they are; empty where the launches serve no other memory."""
         self.scheduling: set[int] = set()
         """The scalar arguments that a persistent kernel's schedule was made for."""
         self.storages: list[weakref.ref[Storage]] = []
@@ -137,6 +146,74 @@ class PreparedRun:
         self.plan_depends_on_scalars = built.plan.validity.depends_on_scalars
         self.profiled = False
         """Whether its kernels record times."""
+
+    @property
+    def submissions(self) -> tuple[Submission, ...]:
+        """What is launched, with the memory and the scalars for which that was prepared."""
+        return self.submissions_of()
+
+    def elsewhere(
+        self,
+        backend: Backend,
+        memory: Sequence[object],
+        places: Sequence[ArrayPlace],
+        submissions: Callable[[], tuple[Submission, ...]],
+        timings: dict[str, float],
+    ) -> PreparedRun | None:
+        """The same launches for a list of the same form, sizes and aliasing, whose array arguments
+        are at ``places`` and kept by ``memory``; the scalars are still those of this run.  None
+        where launches have to be prepared anew; DeviceError where memory cannot be had or reached.
+        """
+        if not self.pointers:
+            return None
+        other = object.__new__(PreparedRun)
+        launches: list[PreparedLaunch | None] = []
+        for launch, pointers in zip(self.launches, self.pointers, strict=True):
+            if launch is not None:
+                addresses = {}
+                for name, position in pointers.items():
+                    held, (_, _, _, offset, address) = memory[position], places[position]
+                    if isinstance(held, Storage):
+                        address = held.make_reachable(backend) + offset
+                    assert address is not None
+                    addresses[name] = address
+                launch = backend.elsewhere(launch, addresses)
+                if launch is None:
+                    return None
+            launches.append(launch)
+        other.built, other.stage_of, other.used = self.built, self.stage_of, self.used
+        other.submissions_of, other.cache, other.timings = submissions, "memory", timings
+        other.last_use, other.profiled = 0, False
+        other.plan_depends_on_scalars = self.plan_depends_on_scalars
+        other.pointers, other.scheduling = self.pointers, self.scheduling
+        other.checks = []
+        other.bound_values = self.bound_values.copy()
+        other.setters = []
+        if self.setters:
+            same = {id(old): new for old, new in zip(self.launches, launches, strict=True)}
+            other.setters = [
+                [(new, name) for old, name in of_one if (new := same[id(old)]) is not None]
+                for of_one in self.setters
+            ]
+        other.has_launches(backend, launches)
+        other.is_in(memory)
+        return other
+
+    def has_launches(self, backend: Backend, launches: list[PreparedLaunch | None]) -> None:
+        """``launches`` are prepared: those of this run."""
+        self.launches = launches
+        self.single = launches[0] if len(launches) == 1 else None
+        self.as_one = self.one = None
+        if len(launches) > 1 and not self.checks and self.can_be_one:
+            self.as_one = partial(backend.repeated, [k for k in launches if k is not None])
+
+    def is_in(self, memory: Sequence[object]) -> None:
+        """The launches were prepared for the memory that ``memory`` keeps now."""
+        storages = self.used(memory)
+        self.storages = [weakref.ref(s) for s in storages]
+        self.addresses = tuple([s.address for s in storages])
+        self.tokens = frozenset([m.token for m in memory if isinstance(m, Storage)])
+        self.moves = Storage.moves
 
     def address_of(self, backend: Backend, argument: ArrayArgument, held: object) -> int:
         """Where an array argument's memory is; ``held`` keeps it."""

@@ -11,21 +11,13 @@ from collections.abc import Hashable, Sequence
 import numpy as np
 
 from fusionq.analysis.aliasing import layout
-from fusionq.analysis.submission import (
-    Argument,
-    ArrayArgument,
-    ScalarArgument,
-)
-from fusionq.base.call_site import user_span
-from fusionq.base.span import Span
+from fusionq.base.call_site import user_line
 from fusionq.language.local_memory import LocalAccessor
 from fusionq.language.ranges import NdRange, Range
 from fusionq.memory.buffer import AccessorArgument, Buffer
 from fusionq.submission.key import SCALAR_CLASSES, range_or_none
-from fusionq.submission.pending import KnownSubmission
-
-Array = tuple[tuple[int, ...], tuple[int, ...], int, int, int | None]
-"""Extents, strides, storage, offset and address of an array argument."""
+from fusionq.submission.pending import DeferredSubmission, KnownSubmission, with_places
+from fusionq.submission.run import ArrayPlace, ScalarValue
 
 
 class Templates:
@@ -35,15 +27,21 @@ class Templates:
     def __init__(self, capacity: int = 1024) -> None:
         self._capacity = capacity
         self._entries: dict[Hashable, KnownSubmission] = {}
+        """By form."""
+        self._sized: dict[Hashable, KnownSubmission] = {}
+        """By form and sizes; none is empty."""
 
     def add(self, called: object, args: Sequence[object], entry: KnownSubmission) -> None:
         """Remember a submission that has been checked, of a kernel and the error model."""
         submission = entry.submission
-        key = _key(submission.span, called, submission.range, args, [])
+        span = submission.span
+        line = span.file, span.line, span.text
+        places: list[ArrayPlace] = []
+        key = _key(line, called, submission.range, args, places, [])
         if key is not None:
-            if len(self._entries) >= self._capacity:
-                self._entries.clear()
-            self._entries[key] = entry
+            _add(self._entries, key[0], entry, self._capacity)
+            if submission.range.size and all(0 not in shape for shape, *_ in places):
+                _add(self._sized, key, entry, self._capacity)
 
     def like(
         self, called: object, range: object, args: Sequence[object]
@@ -52,37 +50,59 @@ class Templates:
         space = range_or_none(range)
         if space is None or not self._entries:
             return None
-        arrays: list[Array] = []
+        places: list[ArrayPlace] = []
+        values: list[ScalarValue] = []
         try:
-            template = self._entries.get(_key(user_span(), called, space, args, arrays))
+            key = _key(user_line(), called, space, args, places, values)
+            if key is None:
+                return None
+            sized = self._sized.get(key)
+            if sized is not None and (entry := sized.elsewhere(places, values)) is not None:
+                return entry
+            template = self._entries.get(key[0])
         except TypeError:  # no kernel, and without a hash
             return None
-        if template is None or space.size == 0 or any(0 in a[0] for a in arrays):
+        if template is None or space.size == 0 or any(0 in shape for shape, *_ in places):
             return None
-        arguments = _arguments(template.submission.arguments, args, arrays)
-        submission = template.submission.like(0, space, arguments)
+        submission = template.submission
+        arguments = with_places(submission.arguments, places, values)
+        submission = submission.like(0, space, arguments)
+        if sized is not None:
+            return sized.elsewhere(places, values) if sized.passes(submission, values) else None
         entry = KnownSubmission(
-            submission,
+            DeferredSubmission(submission),
             template.stores,
             template.scalars,
             template.bounds,
             template.check_again,
             checks=template.checks,
         )
-        values = [a.value for a in arguments if isinstance(a, ScalarArgument)]
-        return entry if entry.passes(submission, values) else None
+        if not entry.passes(submission, values):
+            return None
+        _add(self._sized, key, entry, self._capacity)
+        return entry
+
+
+def _add(
+    table: dict[Hashable, KnownSubmission], key: Hashable, entry: KnownSubmission, capacity: int
+) -> None:
+    if len(table) >= capacity:
+        table.clear()
+    table[key] = entry
 
 
 def _key(
-    span: Span,
+    line: tuple[str, int, str],
     called: object,
     space: Range | NdRange,
     args: Sequence[object],
-    arrays: list[Array],
-) -> Hashable:
-    """What submissions have in common; None where an argument has to be looked at by the checks.
-    Adds the array arguments to ``arrays``."""
-    parts: list[Hashable] = [called, span.file, span.line, span.text, space.ndim]
+    places: list[ArrayPlace],
+    values: list[ScalarValue],
+) -> tuple[Hashable, Hashable] | None:
+    """What submissions have in common, their form and their sizes; None where an argument has to be
+    looked at by the checks.  Adds the array arguments to ``places``, the others to ``values``."""
+    parts: list[Hashable] = [called, line, space.ndim]
+    sizes: list[Hashable] = [space]
     if type(space) is NdRange:
         parts.append(space.local_range)
     for arg in args:
@@ -94,43 +114,29 @@ def _key(
         if kind is Buffer:
             assert isinstance(arg, Buffer)
             shape, strides, storage, offset = arg._shape, arg._strides, arg._storage, arg._offset
-            token, address = storage.token, storage.address
+            token, address, dtype = storage.token, storage.address, arg._dtype
             if address is not None:
                 address += offset
             parts += (arg._promotion, arg._internal, storage.owned, storage.writable)
         elif kind is np.ndarray:
             assert isinstance(arg, np.ndarray)
-            shape, strides, offset = arg.shape, arg.strides, 0
+            shape, strides, offset, dtype = arg.shape, arg.strides, 0, arg.dtype
             address, read_only = arg.__array_interface__["data"]
-            itemsize = arg.itemsize
-            if not shape or address % itemsize or any(s % itemsize for s in strides):
+            itemsize = dtype.itemsize
+            if not shape or address % itemsize or any([s % itemsize for s in strides]):
                 return None
             token = -address
             parts.append(read_only)
         elif kind in SCALAR_CLASSES:
             parts.append(kind)  # type: ignore[arg-type]  # classes have hashes
+            values.append(arg)  # type: ignore[arg-type]  # one of SCALAR_CLASSES
             continue
         elif kind is LocalAccessor:
             parts.append(arg)
             continue
         else:
             return None
-        parts += (kind, arg.dtype, len(shape), layout(shape, strides, arg.dtype.itemsize))
-        arrays.append((shape, strides, token, offset, address))
-    return tuple(parts)
-
-
-def _arguments(
-    template: Sequence[Argument], args: Sequence[object], arrays: Sequence[Array]
-) -> tuple[Argument, ...]:
-    """The arguments of a template with other values and other memory."""
-    places = iter(arrays)
-    arguments: list[Argument] = []
-    for t, arg in zip(template, args, strict=True):
-        if isinstance(t, ArrayArgument):
-            arguments.append(t.elsewhere(*next(places)))
-        elif isinstance(t, ScalarArgument):
-            arguments.append(ScalarArgument(t.name, t.label, t.type, arg))  # type: ignore[arg-type]
-        else:
-            arguments.append(t)
-    return tuple(arguments)
+        parts += (kind, dtype, len(shape), layout(shape, strides, dtype.itemsize))
+        sizes += (shape, strides)
+        places.append((shape, strides, token, offset, address))
+    return tuple(parts), tuple(sizes)

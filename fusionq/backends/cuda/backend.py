@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any
 
 from fusionq.backends.base import Abilities, Binding, KeptProgram, PreparedLaunch, Program
@@ -99,6 +99,9 @@ class CudaBackend:
         DeviceError where the GPU does not take so many work-groups."""
         assert isinstance(program, CudaProgram), "a program built by a CudaBackend"
         return CudaLaunch(self._stream, program, arguments, shape, self._base)
+
+    def elsewhere(self, launch: PreparedLaunch, addresses: Mapping[str, int]) -> None:
+        """None: a launch of the driver is as cheap to bind anew."""
 
     def repeated(self, launches: Sequence[PreparedLaunch]) -> RepeatedLaunches | None:
         """The launches as a CUDA graph; None where each has to record its times, while the

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -115,6 +115,12 @@ class ReferenceBackend:
             f"the reference device cannot run a {type(program).__name__}; build the kernel "
             "with the backend that runs it"
         )
+
+    def elsewhere(
+        self, launch: PreparedLaunch, addresses: Mapping[str, int]
+    ) -> ReferenceLaunch | None:
+        """``launch`` with its arrays at other ``addresses``; None for a persistent kernel."""
+        return launch.elsewhere(addresses) if isinstance(launch, ReferenceLaunch) else None
 
     def repeated(self, launches: Sequence[PreparedLaunch]) -> None:
         """None: nothing is cheaper than the launches."""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from copy import copy
+from dataclasses import dataclass, replace
 from typing import TypeAlias, TypeVar
 
 import numpy as np
@@ -65,10 +66,22 @@ class ReferenceLaunch:
         self._seed = seed
         self._global_range, self._local_range = shape.global_range, shape.local_range
         self._check_shape()
+        self._bindings = bound_by_name(self._kernel, arguments)
         self._arguments: dict[str, CheckedArray | Scalar] = {
             name: self._argument(self._kernel.param(name), value)
-            for name, value in bound_by_name(self._kernel, arguments).items()
+            for name, value in self._bindings.items()
         }
+
+    def elsewhere(self, addresses: Mapping[str, int]) -> ReferenceLaunch:
+        """The launch with its arrays, by parameter, at other ``addresses``."""
+        other = copy(self)
+        other._bindings, other._arguments = self._bindings.copy(), self._arguments.copy()
+        for name, address in addresses.items():
+            binding = self._bindings[name]
+            assert isinstance(binding, ArrayBinding)
+            other._bindings[name] = moved = replace(binding, address=address)
+            other._arguments[name] = self._argument(self._kernel.param(name), moved)
+        return other
 
     def set_scalar(self, name: str, value: bool | int | float | np.generic) -> None:
         """Give scalar parameter ``name`` another value for the launches that follow."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any
 
 from fusionq.backends.base import Abilities, Binding, KeptProgram, PreparedLaunch, Program
@@ -37,6 +37,8 @@ class SyclBackend:
         self._pooled = PooledQueue(target, profiling)
         self.sycl_queue = self._pooled.queue
         self.target = device_target(self.sycl_queue.sycl_device)
+        self.memory_domain: Hashable = ("sycl", self.sycl_queue.sycl_context)
+        """Equal for backends of one SYCL context, whose USM is theirs in common."""
         self._order = LaunchOrder(self.sycl_queue.is_in_order, self.info.name)
 
     @property
@@ -54,11 +56,6 @@ class SyclBackend:
     def program_domain(self) -> Hashable:
         """Equal for backends that can run each other's programs: those of one SYCL context."""
         return ("sycl", self.sycl_queue.sycl_context, self.target)
-
-    @property
-    def memory_domain(self) -> Hashable:
-        """Equal for backends of one SYCL context, whose USM is theirs in common."""
-        return ("sycl", self.sycl_queue.sycl_context)
 
     def allocate(self, nbytes: int) -> SyclAllocation:
         """USM shared memory, contents undefined; DeviceError if there is not enough."""
@@ -88,6 +85,10 @@ class SyclBackend:
         """Arguments in the order of ``kernel.params``; ArgumentError where they do not fit."""
         assert isinstance(program, SyclProgram), "a program built by a SyclBackend"
         return SyclLaunch(self.sycl_queue, self._order, program, arguments, shape)
+
+    def elsewhere(self, launch: PreparedLaunch, addresses: Mapping[str, int]) -> SyclLaunch | None:
+        """``launch``, prepared here, with its arrays at other ``addresses``."""
+        return launch.elsewhere(addresses) if isinstance(launch, SyclLaunch) else None
 
     def repeated(self, launches: Sequence[PreparedLaunch]) -> None:
         """None: nothing is cheaper than the launches."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from math import inf, prod
 from typing import Any
@@ -17,7 +17,6 @@ from fusionq.backends.sycl.program import SyclProgram
 from fusionq.backends.sycl.runtime import load_dpctl
 from fusionq.base.errors import DeviceError
 from fusionq.base.target import LaunchShape
-from fusionq.ir.work_bound import most_operations
 
 DIRECT_OPERATIONS = 1e7
 """What takes some milliseconds at most: the main thread waits for that itself, which saves 10 µs,
@@ -126,11 +125,21 @@ class SyclLaunch:
         self._what = f"{program.kernel.name!r} ({program.kernel.span})"
         arrays = zip(program.kernel.params, bindings, strict=False)
         shapes = {p.name: b.shape for p, b in arrays if isinstance(b, ArrayBinding)}
-        self._operations = most_operations(program.kernel, prod(shape.global_range), shapes)
+        self._operations = program.work.operations(prod(shape.global_range), shapes)
         self._global = list(shape.global_range)
         self._local = list(shape.local_range)
         self._prepared = NativeArguments(program.kernel, program.slots, bindings)
         self._arguments = self._prepared.values
+
+    def elsewhere(self, addresses: Mapping[str, int]) -> SyclLaunch:
+        """The launch with its arrays, by parameter, at other ``addresses``."""
+        other = object.__new__(SyclLaunch)
+        other._submit, other._order, other._kernel = self._submit, self._order, self._kernel
+        other._name, other._what, other._operations = self._name, self._what, self._operations
+        other._global, other._local = self._global, self._local
+        other._prepared = self._prepared.elsewhere(addresses)
+        other._arguments = other._prepared.values
+        return other
 
     def set_scalar(self, name: str, value: bool | int | float | np.generic) -> None:
         """Give scalar parameter ``name`` another value for the launches that follow.

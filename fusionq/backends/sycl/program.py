@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from fusionq.backends.base import KeptProgram
@@ -15,6 +15,7 @@ from fusionq.base.target import FloatMode, Target
 from fusionq.codegen import DeviceSource, Slot
 from fusionq.ir.nodes import Kernel
 from fusionq.ir.types import FLOAT16, FLOAT64
+from fusionq.ir.work_bound import WorkBound
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +30,10 @@ class SyclProgram:
     """The ``dpctl.program.SyclKernel``."""
     generated: DeviceSource | None = None
     """What it was built from, where that was OpenCL C."""
+    work: WorkBound = field(init=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "work", WorkBound(self.kernel))
 
 
 def build(queue: Any, kernel: Kernel, fp: FloatMode, target: Target) -> SyclProgram:

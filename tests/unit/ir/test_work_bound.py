@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import fusionq as fq
-from fusionq.ir.work_bound import most_operations
+from fusionq.ir.work_bound import WorkBound
 from tests.unit.frontend.running import specialised
 
 SIZE = 5000
@@ -44,7 +44,7 @@ def endless(item: fq.Item, a, n):
 
 def bound(kernel: fq.KernelFunction, items: int, size: int) -> float:
     ir = specialised(kernel, items, np.zeros(size, np.float32), 3)
-    return most_operations(ir, items, {"a": (size,)})
+    return WorkBound(ir).operations(items, {"a": (size,)})
 
 
 def test_work_grows_with_items_and_with_known_loops() -> None:
@@ -73,5 +73,5 @@ def test_a_persistent_kernel_counts_its_stages() -> None:
                     queue.submit(shifted, SIZE, *((a, b) if step % 2 else (b, a)))
             (stage,) = f.report.plan.stages
             assert f.report.strategy == "megakernel"
-            found.append(most_operations(stage.kernel, 16, {"a": (SIZE,), "b": (SIZE,)}))
+            found.append(WorkBound(stage.kernel).operations(16, {"a": (SIZE,), "b": (SIZE,)}))
     assert found[1] == 2 * found[0] > SIZE * 4
