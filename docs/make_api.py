@@ -31,7 +31,9 @@ SECTIONS = {
     "Kernels": [
         "kernel", "Item", "NdItem", "Group", "LocalAccessor", "PrivateArray", "group_barrier",
         "reduce_over_group", "inclusive_scan_over_group", "exclusive_scan_over_group",
-        "group_broadcast", "any_of_group", "all_of_group", "AtomicRef", "atomic_fence",
+        "group_broadcast", "any_of_group", "all_of_group", "none_of_group", "joint_reduce",
+        "joint_inclusive_scan", "joint_exclusive_scan", "joint_any_of", "joint_all_of",
+        "joint_none_of", "AtomicRef", "atomic_fence",
         "MemoryOrder", "MemoryScope", "AddressSpace",
     ],
     "Profiling": [

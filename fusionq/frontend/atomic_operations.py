@@ -6,6 +6,7 @@ import ast
 from collections.abc import Sequence
 from dataclasses import replace
 
+from fusionq.frontend.group_arguments import BITWISE
 from fusionq.frontend.language_arguments import NOTHING, Arguments, LanguageArguments
 from fusionq.frontend.values import (
     ArrayValue,
@@ -25,7 +26,6 @@ ATOMIC_METHODS: dict[str, AtomicOp] = {
     "fetch_and": "and", "fetch_or": "or", "fetch_xor": "xor",
     "exchange": "exchange", "load": "load", "store": "store",
 }  # fmt: skip
-BITWISE = ("and", "or", "xor")
 
 
 class AtomicOperations(LanguageArguments):

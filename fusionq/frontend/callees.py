@@ -53,7 +53,7 @@ def callee_of(obj: object) -> Callee | None:
     if isinstance(obj, Callee):
         return obj
     if isinstance(obj, FunctionType):
-        return None if _is_known(obj.__module__) else Callee(obj)
+        return None if is_known(obj.__module__) else Callee(obj)
     if isinstance(obj, staticmethod):
         return callee_of(obj.__func__)
     if isinstance(obj, MethodType):
@@ -62,7 +62,7 @@ def callee_of(obj: object) -> Callee | None:
         return _with_arguments(callee_of(obj.func), obj.args, obj.keywords)
     kind = type(obj)
     method = inspect.getattr_static(kind, "__call__", None)
-    known = _is_known(kind.__module__) or numba_dtype(obj) is not None
+    known = is_known(kind.__module__) or numba_dtype(obj) is not None
     if isinstance(obj, type) or known or not isinstance(method, FunctionType):
         return None
     return _with_arguments(callee_of(method), (obj,), {})
@@ -77,7 +77,7 @@ def _with_arguments(
     return Callee(callee.function, callee.arguments + arguments, tuple(sorted(named.items())))
 
 
-def _is_known(module: str | None) -> bool:
+def is_known(module: str | None) -> bool:
     """Whether a module is NumPy's or the kernel language's: what its functions mean is known."""
     first, _, rest = (module or "").partition(".")
     if first == "fusionq":

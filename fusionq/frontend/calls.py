@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import ast
 import builtins
-from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
-from fusionq.frontend.callees import Callee
 from fusionq.frontend.captures import MISSING
 from fusionq.frontend.function_handlers import convert_number
 from fusionq.frontend.function_table import call_scalar_function
@@ -42,16 +40,6 @@ from fusionq.ir.types import INT64, WEAK_INT
 
 class Calls(GroupOperations):
     """Lowers calls."""
-
-    @abstractmethod
-    def inline(
-        self,
-        callee: Callee,
-        arguments: Sequence[Value],
-        keywords: Mapping[str, Value],
-        node: ast.Call,
-    ) -> Value:
-        """The value of a call of a plain Python function."""
 
     def call(self, node: ast.Call) -> Value:
         known = self.static(node)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import ast
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeAlias, cast
+from typing import Any, TypeAlias
 
-from fusionq.frontend.atomic_operations import BITWISE, AtomicOperations
+from fusionq.frontend.atomic_operations import AtomicOperations
+from fusionq.frontend.joint_operations import JointOperations
 from fusionq.frontend.language_arguments import NOTHING, Argument, Arguments
 from fusionq.frontend.private_arrays import PrivateArrays
 from fusionq.frontend.regions import Regions
@@ -15,11 +16,9 @@ from fusionq.frontend.typing_rules import type_name
 from fusionq.frontend.values import (
     Constant,
     ItemValue,
-    ObjectValue,
     Runtime,
     Scalar,
     Value,
-    describe,
 )
 from fusionq.ir.nodes import Barrier, Const, Expr, Fence, GroupCall, GroupFunction, GroupOp, Var
 from fusionq.ir.types import INT64
@@ -31,12 +30,20 @@ from fusionq.language.groups import (
     group_barrier,
     group_broadcast,
     inclusive_scan_over_group,
-    op_name,
+    none_of_group,
     permute_group_by_xor,
     reduce_over_group,
     select_from_group,
     shift_group_left,
     shift_group_right,
+)
+from fusionq.language.joint import (
+    joint_all_of,
+    joint_any_of,
+    joint_exclusive_scan,
+    joint_inclusive_scan,
+    joint_none_of,
+    joint_reduce,
 )
 from fusionq.language.local_memory import LocalAccessor, PrivateArray
 from fusionq.language.memory_model import MemoryScope
@@ -51,7 +58,7 @@ _RESULTS: dict[GroupFunction, str] = {
 """What the variable for a group function's result is called."""
 
 
-class GroupOperations(AtomicOperations, PrivateArrays, Regions):
+class GroupOperations(AtomicOperations, PrivateArrays, Regions, JointOperations):
     """Lowers the calls of the kernel language's own functions."""
 
     def language_call(
@@ -79,32 +86,8 @@ class GroupOperations(AtomicOperations, PrivateArrays, Regions):
             self.fail(node, f"{name}: {error}", f"Write {name}({names}).")
         return LANGUAGE_FUNCTIONS[function](self, bound.arguments, node)
 
-    def _group(self, arguments: Arguments, kinds: Sequence[str] = ("group", "sub_group")) -> None:
-        """Check that the argument is the work-item's group or sub-group."""
-        argument = arguments["group"]
-        kind = argument.value.kind if isinstance(argument.value, ItemValue) else ""
-        if kind == "sub_group" and kind not in kinds:
-            self.fail(
-                argument.node,
-                "a barrier of a sub-group",
-                "Pass item.get_group(): a barrier of the work-group is one of its sub-groups too.",
-            )
-        if kind == "group" and kind not in kinds:
-            self.fail(
-                argument.node,
-                "this is a function of sub-groups",
-                "Pass item.get_sub_group().",
-            )
-        if kind not in kinds:
-            self.fail(
-                argument.node,
-                f"a group is needed here, not {describe(argument.value)}",
-                "Pass item.get_group(); the kernel is submitted with an NdRange, and its item is "
-                "an NdItem.",
-            )
-
     def barrier(self, arguments: Arguments, node: ast.Call) -> Value:
-        self._group(arguments, ("group",))
+        self.group_argument(arguments, ("group",))
         scope = self.scope_argument(arguments, "fence_scope", MemoryScope.WORK_GROUP)
         span = self.span(node)
         barrier = Barrier(span=span)
@@ -117,39 +100,15 @@ class GroupOperations(AtomicOperations, PrivateArrays, Regions):
 
     def combining(self, function: GroupFunction, arguments: Arguments, node: ast.Call) -> Value:
         """A reduction or a scan."""
-        self._group(arguments)
-        op = self._operation(arguments)
+        self.group_argument(arguments)
         x = self.number_argument(arguments, "x")
-        if x.type.is_float and op in BITWISE:
-            self.fail(
-                node,
-                f"{op!r} of {type_name(x.type)} over a group",
-                "It needs integers or bools: convert first, e.g. np.int64(x).",
-            )
-        if x.type.is_bool and op not in BITWISE:
-            self.fail(
-                node,
-                f"{op!r} of bools over a group",
-                "Use 'and', 'or', 'xor', any_of_group or all_of_group, or convert first: int(x).",
-            )
-        return self._group_call(function, op, x, None, arguments, node)
-
-    def _operation(self, arguments: Arguments) -> GroupOp:
-        argument = arguments.get("op")
-        if argument is None:
-            return "add"
-        value = argument.value
-        name = op_name(value.object) if isinstance(value, ObjectValue) else None
-        if name is None:
-            self.fail(
-                argument.node,
-                "this is no operation of a group function",
-                "Write 'add', 'mul', 'min', 'max', 'and', 'or' or 'xor'.",
-            )
-        return cast(GroupOp, name)
+        op = self.operation_argument(arguments, x.type, node)
+        result = self._group_call(function, op, x, None, arguments, node)
+        init = self.initial(arguments, result.type, node)
+        return result if init is None else self.combined(op, init, result, node)
 
     def broadcast(self, arguments: Arguments, node: ast.Call) -> Value:
-        self._group(arguments)
+        self.group_argument(arguments)
         source: Expr = Const(INT64, 0)
         if "source" in arguments:
             number, place = self.number_argument(arguments, "source"), arguments["source"].node
@@ -169,7 +128,7 @@ class GroupOperations(AtomicOperations, PrivateArrays, Regions):
         self, function: GroupFunction, name: str, arguments: Arguments, node: ast.Call
     ) -> Value:
         """A shift, a permutation or ``select``; ``name``: the argument beside the value."""
-        self._group(arguments, ("sub_group",))
+        self.group_argument(arguments, ("sub_group",))
         source: Expr = Const(INT64, 1)
         if name in arguments:
             number, place = self.number_argument(arguments, name), arguments[name].node
@@ -183,11 +142,14 @@ class GroupOperations(AtomicOperations, PrivateArrays, Regions):
         x = self.number_argument(arguments, "x")
         return self._group_call(function, None, x, source, arguments, node)
 
-    def vote(self, function: GroupFunction, arguments: Arguments, node: ast.Call) -> Value:
-        """``any`` and ``all``."""
-        self._group(arguments)
-        truth = self.truth(self.number_argument(arguments, "condition"), node)
-        return self._group_call(function, None, truth, None, arguments, node)
+    def vote(
+        self, function: GroupFunction, negated: bool, arguments: Arguments, node: ast.Call
+    ) -> Value:
+        """``any`` and ``all``, and the opposite."""
+        self.group_argument(arguments)
+        voted = self.voted(arguments, arguments["condition"].value, node)
+        result = self._group_call(function, None, voted, None, arguments, node)
+        return self.unary("not", result, node) if negated else result
 
     def _group_call(
         self,
@@ -197,7 +159,7 @@ class GroupOperations(AtomicOperations, PrivateArrays, Regions):
         source: Expr | None,
         arguments: Arguments,
         node: ast.Call,
-    ) -> Value:
+    ) -> Runtime:
         type_ = x.type.strong
         result = self.fresh(_RESULTS[function])
         value = self.convert(x, type_, node)
@@ -224,8 +186,18 @@ def _combining(function: GroupFunction) -> Handler:
     return lambda lowering, arguments, node: lowering.combining(function, arguments, node)
 
 
-def _vote(function: GroupFunction) -> Handler:
-    return lambda lowering, arguments, node: lowering.vote(function, arguments, node)
+def _vote(function: GroupFunction, negated: bool = False) -> Handler:
+    return lambda lowering, arguments, node: lowering.vote(function, negated, arguments, node)
+
+
+def _joint_scan(exclusive: bool) -> Handler:
+    return lambda lowering, arguments, node: lowering.joint_scan(exclusive, arguments, node)
+
+
+def _joint_vote(function: GroupFunction, negated: bool = False) -> Handler:
+    return lambda lowering, arguments, node: lowering.joint_vote(
+        function, negated, arguments, node
+    )
 
 
 def _shuffle(function: GroupFunction, name: str) -> Handler:
@@ -241,6 +213,13 @@ LANGUAGE_FUNCTIONS: dict[object, Handler] = {
     group_broadcast: GroupOperations.broadcast,
     any_of_group: _vote("any"),
     all_of_group: _vote("all"),
+    none_of_group: _vote("any", negated=True),
+    joint_reduce: GroupOperations.joint_reduce,
+    joint_inclusive_scan: _joint_scan(exclusive=False),
+    joint_exclusive_scan: _joint_scan(exclusive=True),
+    joint_any_of: _joint_vote("any"),
+    joint_all_of: _joint_vote("all"),
+    joint_none_of: _joint_vote("any", negated=True),
     shift_group_left: _shuffle("shift_left", "delta"),
     shift_group_right: _shuffle("shift_right", "delta"),
     permute_group_by_xor: _shuffle("permute_xor", "mask"),

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from fusionq.base.errors import KernelLanguageError
 from fusionq.base.span import Span
+from fusionq.frontend.callees import is_known
 from fusionq.frontend.captures import Captures
 from fusionq.frontend.draft import Draft, Jump, stores
 from fusionq.frontend.path_conditions import PathConditions
@@ -75,6 +76,8 @@ class KernelState:
         """How often each variable has been assigned so far."""
         self.tables: dict[str, npt.NDArray[Any]] = {}
         """The elements of those in constant memory."""
+        self.slots: dict[tuple[ScalarType, int], str] = {}
+        """The local arrays in which joint functions exchange, by dtype and size."""
         self.unrollable: dict[str, int] = {}
         """The variables of the loops around that can be unrolled, with their iterations."""
         self.copies = 1
@@ -105,12 +108,12 @@ class KernelState:
         """A function that takes back the names, bounds and arrays given since."""
         used, bounds, arrays = set(self._used), dict(self.bounds), dict(self.arrays)
         notes, tables = dict(self.notes), dict(self.tables)
-        unrollable = dict(self.unrollable)
+        unrollable, slots = dict(self.unrollable), dict(self.slots)
 
         def restore() -> None:
             self._used, self.bounds, self.arrays = set(used), dict(bounds), dict(arrays)
             self.notes, self.tables = dict(notes), dict(tables)
-            self.unrollable = dict(unrollable)
+            self.unrollable, self.slots = dict(unrollable), dict(slots)
 
         return restore
 
@@ -149,6 +152,9 @@ class FunctionState:
     # ------------------------------------------------------------------ messages
     def error(self, node: ast.AST, message: str, hint: str) -> KernelLanguageError:
         """An error at a node, with the calls that lead to it."""
+        if self.caller is not None and is_known(self.source.function.__module__):
+            outer, call = self.caller
+            return outer.error(call, message, hint)
         error = self.source.error(node, message, hint)
         if self.caller is None:
             return error
@@ -164,6 +170,10 @@ class FunctionState:
         raise self.error(node, message, hint)
 
     def span(self, node: ast.AST) -> Span:
+        """Where a node stands; what the kernel language's own functions do stands at their call."""
+        if self.caller is not None and is_known(self.source.function.__module__):
+            outer, call = self.caller
+            return outer.span(call)
         return self.source.span(node)
 
     # ----------------------------------------------------------------- variables

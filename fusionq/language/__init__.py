@@ -8,6 +8,7 @@ from fusionq.language.groups import (
     group_barrier,
     group_broadcast,
     inclusive_scan_over_group,
+    none_of_group,
     permute_group_by_xor,
     reduce_over_group,
     select_from_group,
@@ -15,6 +16,14 @@ from fusionq.language.groups import (
     shift_group_right,
 )
 from fusionq.language.item import Group, Item, NdItem, SubGroup
+from fusionq.language.joint import (
+    joint_all_of,
+    joint_any_of,
+    joint_exclusive_scan,
+    joint_inclusive_scan,
+    joint_none_of,
+    joint_reduce,
+)
 from fusionq.language.local_memory import LocalAccessor, PrivateArray
 from fusionq.language.math_functions import clz, cospi, fma, popcount, rsqrt, sinpi
 from fusionq.language.memory_model import AddressSpace, MemoryOrder, MemoryScope
@@ -44,7 +53,14 @@ __all__ = [
     "group_barrier",
     "group_broadcast",
     "inclusive_scan_over_group",
+    "joint_all_of",
+    "joint_any_of",
+    "joint_exclusive_scan",
+    "joint_inclusive_scan",
+    "joint_none_of",
+    "joint_reduce",
     "mark",
+    "none_of_group",
     "permute_group_by_xor",
     "popcount",
     "reduce_over_group",

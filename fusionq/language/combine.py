@@ -38,6 +38,43 @@ def identity(op: str, dtype: np.dtype[Any]) -> Any:
     return dtype.type(limits.max if op == "min" else limits.min)
 
 
+JOINT_LANES = 256
+"""Into how many parts a joint function of a work-group deals its elements."""
+
+
+def joint_lanes(sub_group: int | None) -> int:
+    """The lanes of a joint function: those of a work-group, or a sub-group's work-items."""
+    return JOINT_LANES if sub_group is None else sub_group
+
+
+def joint_reduction(op: str, values: Sequence[Any], dtype: np.dtype[Any], lanes: int) -> Any:
+    """``values`` of ``dtype`` combined: lane l combines those at l, l + ``lanes``, …, from the
+    operation's identity on; then the lanes combine as in a sub-group's reduction."""
+    combine, start = COMBINE[op], identity(op, dtype)
+    totals = [start] * lanes
+    for place, value in enumerate(values):
+        totals[place % lanes] = combine(totals[place % lanes], value)
+    return over_sub_group("reduce", op, totals, ())[0]
+
+
+def joint_scan(
+    function: str, op: str, values: Sequence[Any], dtype: np.dtype[Any], lanes: int, init: Any
+) -> list[Any]:
+    """An ``inclusive_scan`` or ``exclusive_scan`` of ``values``, ``lanes`` at a time: each piece is
+    scanned as in a sub-group, and behind what all before it make, at first ``init`` or the
+    operation's identity."""
+    combine, start = COMBINE[op], identity(op, dtype)
+    carry, found = start if init is None else init, []
+    for first in range(0, len(values), lanes):
+        piece = list(values[first : first + lanes])
+        scanned = over_sub_group("inclusive_scan", op, piece + [start] * (lanes - len(piece)), ())
+        scanned = [combine(carry, value) for value in scanned]
+        shifted = [carry, *scanned] if function == "exclusive_scan" else scanned
+        found += shifted[: len(piece)]
+        carry = scanned[-1]
+    return found
+
+
 def over_sub_group(
     function: str, op: str | None, values: Sequence[Any], sources: Sequence[Any]
 ) -> list[Any]:

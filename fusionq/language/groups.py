@@ -13,6 +13,7 @@ from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 
+from fusionq.language.combine import COMBINE
 from fusionq.language.item import Group, SubGroup
 from fusionq.language.meeting import meet
 from fusionq.language.memory_model import MemoryScope
@@ -36,34 +37,41 @@ def group_barrier(group: Group, fence_scope: MemoryScope = MemoryScope.WORK_GROU
     meet("barrier")
 
 
-def reduce_over_group(group: AnyGroup, x: Any, op: Operation = "add") -> Any:
+def reduce_over_group(group: AnyGroup, x: Any, op: Operation = "add", init: Any = None) -> Any:
     """All work-items' ``x`` combined, for each of them.
 
     ``op``: ``"add"``, ``"mul"``, ``"min"``, ``"max"`` of numbers; ``"and"``, ``"or"``,
-    ``"xor"`` of integers and bools.  The result has the type of ``x`` (int64 or float64 for a
-    Python number); integers wrap.  Floating sums and products depend on the device's order of
-    adding up, minima and maxima on the order where a NaN is among the values.  Source: SYCL
-    2020, section 4.17.4.5.
+    ``"xor"`` of integers and bools.  ``init``: combined, as the left operand, with the result.
+    The result has the type of ``x`` (int64 or float64 for a Python number); integers wrap.
+    Over a work-group floating sums and products depend on the device's order of adding up, minima
+    and maxima on the order where a NaN is among the values.  Source: SYCL 2020, section 4.17.4.5.
     """
-    return meet("reduce", _number(x), op_name(op), sub_group=_size(group))
+    return _behind(init, op, meet("reduce", _number(x), op_name(op), sub_group=_size(group)))
 
 
-def inclusive_scan_over_group(group: AnyGroup, x: Any, op: Operation = "add") -> Any:
-    """The ``x`` of the work-items up to this one, combined; ``op`` as in ``reduce_over_group``.
+def inclusive_scan_over_group(
+    group: AnyGroup, x: Any, op: Operation = "add", init: Any = None
+) -> Any:
+    """The ``x`` of the work-items up to this one, combined; ``op`` and ``init`` as in
+    ``reduce_over_group``.
 
     Source: SYCL 2020, section 4.17.4.6.
     """
-    return meet("inclusive_scan", _number(x), op_name(op), sub_group=_size(group))
+    scanned = meet("inclusive_scan", _number(x), op_name(op), sub_group=_size(group))
+    return _behind(init, op, scanned)
 
 
-def exclusive_scan_over_group(group: AnyGroup, x: Any, op: Operation = "add") -> Any:
-    """The ``x`` of the work-items before this one, combined; ``op`` as in
+def exclusive_scan_over_group(
+    group: AnyGroup, x: Any, op: Operation = "add", init: Any = None
+) -> Any:
+    """The ``x`` of the work-items before this one, combined; ``op`` and ``init`` as in
     ``reduce_over_group``.  The first gets what changes nothing: 0 for ``"add"``, the type's
     greatest value or infinity for ``"min"``.
 
     Source: SYCL 2020, section 4.17.4.6.
     """
-    return meet("exclusive_scan", _number(x), op_name(op), sub_group=_size(group))
+    scanned = meet("exclusive_scan", _number(x), op_name(op), sub_group=_size(group))
+    return _behind(init, op, scanned)
 
 
 def group_broadcast(group: AnyGroup, x: Any, source: Any = 0) -> Any:
@@ -74,14 +82,28 @@ def group_broadcast(group: AnyGroup, x: Any, source: Any = 0) -> Any:
     return meet("broadcast", _number(x), None, source, _size(group))
 
 
-def any_of_group(group: AnyGroup, condition: Any) -> Any:
-    """Whether ``condition`` holds for some work-item.  Source: SYCL 2020, section 4.17.4.2."""
-    return meet("any", np.bool_(bool(condition)), sub_group=_size(group))
+def any_of_group(
+    group: AnyGroup, condition: Any, predicate: Callable[[Any], Any] | None = None
+) -> Any:
+    """Whether ``condition``, or ``predicate(condition)``, holds for some work-item.  Source: SYCL
+    2020, section 4.17.4.2."""
+    return meet("any", truth(condition, predicate), sub_group=_size(group))
 
 
-def all_of_group(group: AnyGroup, condition: Any) -> Any:
-    """Whether ``condition`` holds for every work-item.  Source: SYCL 2020, section 4.17.4.3."""
-    return meet("all", np.bool_(bool(condition)), sub_group=_size(group))
+def all_of_group(
+    group: AnyGroup, condition: Any, predicate: Callable[[Any], Any] | None = None
+) -> Any:
+    """Whether ``condition``, or ``predicate(condition)``, holds for every work-item.  Source: SYCL
+    2020, section 4.17.4.3."""
+    return meet("all", truth(condition, predicate), sub_group=_size(group))
+
+
+def none_of_group(
+    group: AnyGroup, condition: Any, predicate: Callable[[Any], Any] | None = None
+) -> Any:
+    """Whether ``condition``, or ``predicate(condition)``, holds for no work-item.  Source: SYCL
+    2020, section 4.17.4.3."""
+    return ~any_of_group(group, condition, predicate)
 
 
 def shift_group_left(group: SubGroup, x: Any, delta: Any = 1) -> Any:
@@ -117,6 +139,15 @@ def op_name(op: object) -> str | None:
 
 def _number(x: Any) -> Any:
     return x if isinstance(x, np.generic) else np.asarray(x)[()]
+
+
+def truth(condition: Any, predicate: Callable[[Any], Any] | None) -> np.bool_:
+    """What a vote asks of one value."""
+    return np.bool_(bool(condition if predicate is None else predicate(condition)))
+
+
+def _behind(init: Any, op: Operation, result: Any) -> Any:
+    return result if init is None else COMBINE[str(op_name(op))](result.dtype.type(init), result)
 
 
 def _size(group: AnyGroup) -> int | None:

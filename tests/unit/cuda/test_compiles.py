@@ -114,6 +114,22 @@ def reversed_in_groups(item: fq.NdItem, a, first, second, out):
     out[item.get_global_id(0)] = first[n - 1 - i] + np.float32(second[i])
 
 
+@fq.kernel
+def joint(item: fq.NdItem, x, scan, out):
+    group = item.get_group()
+    out[0] = fq.joint_reduce(group, x, "max", init=1)
+    fq.joint_exclusive_scan(group, x, scan)
+    if fq.joint_any_of(group, x):
+        fq.joint_inclusive_scan(group, scan, x)
+
+
+def test_joint_functions() -> None:
+    with compiling_queue(["sm_90"]) as (queue, backend):
+        arrays = [fq.Buffer(500, np.float64) for _ in range(3)]
+        queue.submit(joint, fq.NdRange(64, 64), *arrays)
+    assert all(r.spill_stores == 0 for r in backend.resources.values())
+
+
 @pytest.mark.parametrize(("elements", "pooled"), [(512, False), (5000, True)])
 def test_more_local_memory_than_the_compiler_places(elements: int, pooled: bool) -> None:
     with compiling_queue() as (queue, backend):

@@ -201,7 +201,7 @@ def test_group_functions_in_two_dimensions():
         ("y = fq.reduce_over_group(group, i > 3)", "'add' of bools", "any_of_group"),
         ("y = fq.reduce_over_group(group, i > 3, min)", "'min' of bools", "all_of_group"),
         ("y = fq.reduce_over_group(group, x)", "a number is needed here, not a 1-d array", "index"),
-        ("y = fq.reduce_over_group(x[i])", "missing a required argument", "(group, x, op=…)"),
+        ("y = fq.reduce_over_group(x[i])", "missing a required argument", "op=…, init=…)"),
         ("y = fq.reduce_over_group(item, x[i])", "a group is needed", "get_group()"),
         ("y = fq.group_broadcast(group, x[i], 1.5)", "source of a broadcast", "local id"),
         ("y = fq.group_broadcast(group, x[i], -1)", "source of a broadcast", "local id"),
