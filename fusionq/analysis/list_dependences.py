@@ -13,7 +13,6 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from fusionq.analysis.dependence import (
-    KINDS,
     Accessed,
     Between,
     PairScope,
@@ -106,11 +105,17 @@ class _Finder:
             }
         )
         if len(producers) > self.most:
-            found = [self._unknown(p, s, group) for p in producers for group in self._shared(p, s)]
+            found = [
+                self._unknown(p, s, group)
+                for p in producers
+                for group, use in own.items()
+                if group in self.uses[p] and (use.writes or self.uses[p][group].writes)
+            ]
             for group in own:
                 memory = self.memories[group]
-                memory.live.clear()
-                memory.unknown = s
+                if memory.writers:
+                    memory.live.clear()
+                    memory.unknown = s
             return tuple(found)
         found = [
             self._unknown(self.memories[group].unknown, s, group)
@@ -131,6 +136,7 @@ class _Finder:
             memory = self.memories[group]
             if use.writes and self._overwrites_all(memory, s, group):
                 memory.live.clear()
+                memory.unknown = None
             memory.live[s] = _Live(set(use.reads), set(use.writes))
         return tuple(found)
 
@@ -160,9 +166,6 @@ class _Finder:
 
         return questions.ask(pair, "dependences", answer)
 
-    def _shared(self, producer: int, consumer: int) -> list[int]:
-        return [group for group in self.uses[consumer] if group in self.uses[producer]]
-
     def _way(self, s: int, group: int) -> Hashable:
         """Equal for submissions that write the same elements of a memory."""
         questions = self.questions
@@ -190,12 +193,12 @@ class _Finder:
         return any(k in within for k, own, *_ in self.questions.memory(writer) if own == group)
 
     def _unknown(self, producer: int | None, consumer: int, group: int) -> PairScope:
-        """A dependence between two submissions that share memory and are not compared."""
+        """A dependence between two submissions that share memory and are not compared; where both
+        only read, on what was written before the first of them."""
         assert producer is not None
         first, second = self.uses[producer][group], self.uses[consumer][group]
-        kind: DependenceKind = KINDS.get(
-            ("write" if first.writes else "read", "write" if second.writes else "read"), "WAW"
-        )
+        written: DependenceKind = "WAW" if first.writes else "WAR"
+        kind: DependenceKind = written if second.writes else "RAW"
         submissions = self.questions.submissions
         return PairScope(
             producer, consumer, first.argument, second.argument, kind, "UNKNOWN",

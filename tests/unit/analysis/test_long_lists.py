@@ -35,6 +35,35 @@ def averaged(item: fq.Item, a, b):
 
 
 @fq.kernel
+def inner(item: fq.Item, a, b):
+    """Less of ``b`` than ``averaged`` writes."""
+    i = item.get_id(0)
+    if i > 1 and i < item.get_range(0) - 2:
+        b[i] = a[i - 2] + a[i + 2]
+
+
+@fq.kernel
+def averaged_with(item: fq.Item, a, b, k):
+    i = item.get_id(0)
+    if i > 0 and i < item.get_range(0) - 1:
+        b[i] = a[i - 1] + a[k] + a[i + 1]
+
+
+@fq.kernel
+def from_behind(item: fq.Item, a):
+    i = item.get_id(0)
+    a[i] = a[i + item.get_range(0)] * 2
+
+
+@fq.kernel
+def both(item: fq.Item, a, whole, few):
+    i = item.get_id(0)
+    whole[i] = a[i]
+    if i < 3:
+        few[i] = a[i]
+
+
+@fq.kernel
 def shorter(item: fq.Item, d, k):
     i = item.get_id(0)
     j = item.get_id(1)
@@ -46,6 +75,16 @@ def shorter(item: fq.Item, d, k):
 @fq.kernel
 def row(item: fq.Item, d, k):
     d[k, item.get_id(0)] = 1
+
+
+@fq.kernel
+def row_from(item: fq.Item, a, d, k):
+    d[k, item.get_id(0)] = a[item.get_id(0)]
+
+
+@fq.kernel
+def row_to(item: fq.Item, d, k, a):
+    a[item.get_id(0)] = d[k, item.get_id(0)]
 
 
 @fq.kernel
@@ -72,6 +111,12 @@ def pairs(listed):
     return [{d.producer for d in of_one} for of_one in found]
 
 
+def needed(*calls):
+    """The producers on which each submission depends, by what was found of each pair."""
+    found = completed(direct_dependences(Questions(submissions(*calls))))
+    return [{d.producer for d in of_one if d.scope != "NONE"} for of_one in found]
+
+
 # ------------------------------------------------------------------- what is compared
 @pytest.mark.parametrize("kernel", [twice, averaged])
 def test_two_buffers_in_turn(kernel):
@@ -96,9 +141,106 @@ def test_what_is_written_in_part_stays():
     assert pairs(listed)[2] == {0, 1}
 
 
-def test_too_many_are_not_compared(monkeypatch):
+def test_of_what_was_read_and_written_the_rest_still_matters():
+    a, b, c, d = vector(2 * N), vector(), vector(), vector()
+    front, behind = a[:N], a[N:]
+    # Who writes the one half overwrites what was written there, and not what was read.
+    calls = [(from_behind, N, a), (twice, N, b, front), (twice, N, c, behind)]
+    assert needed(*calls) == [set(), {0}, {0}]
+    calls = [(from_behind, N, a), (twice, N, b, behind), (twice, N, front, c), (twice, N, d, front)]
+    assert needed(*calls) == [set(), {0}, {0}, {0, 2}]
+
+
+def test_other_elements_of_a_memory_are_not_overwritten():
+    """By a submission of the same kind, whose kernel overwrites its own view."""
+    base, a, b, c = vector(2 * N), vector(), vector(), vector()
+    low, high = base[:N], base[3 : N + 3]
+    calls = [(twice, N, a, b), (twice, N, a, low), (twice, N, a, high), (twice, N, low, c)]
+    assert needed(*calls)[3] == {1, 2}
+    # The first writes all that there is, the second all but three elements.
+    calls = [(both, N, a, high, low), (both, N, a, low, high), (twice, N, high, b)]
+    assert needed(*calls)[2] == {0, 1}
+
+
+def test_a_writer_of_all_ends_the_life_of_other_writers():
+    a, b = vector(), vector()
+    calls = [(averaged, N, a, b), (averaged, N, b, a), (inner, N, a, b), (inner, N, b, a)]
+    found = pairs(submissions(*calls * 3))
+    # From 4 and 5 on, nothing before them matters.
+    assert found[5:10] == [{1, 2, 3, 4}, {4, 5}, {4, 5, 6}, {4, 5, 6, 7}, {5, 6, 7, 8}]
+
+
+def test_of_many_kinds_of_writers_none_is_taken_to_write_all(monkeypatch):
+    monkeypatch.setattr(list_dependences, "MOST_WRITERS", 1)
+    a, b, c = vector(), vector(), vector()
+    assert needed((twice, N, a, b), (averaged, N, c, b), (twice, N, b, vector()))[2] == {0, 1}
+    assert pairs(in_turn(averaged, 8))[3:] == [{s - 1, s - 2} for s in range(3, 8)]
+
+
+def test_scalars_that_only_reads_depend_on_make_no_other_writer(monkeypatch):
+    monkeypatch.setattr(list_dependences, "MOST_WRITERS", 1)
+    a, b = vector(), vector()
+    calls = [(averaged_with, N, *((a, b), (b, a))[s % 2], s + 2) for s in range(6)]
+    assert pairs(submissions(*calls))[3:] == [{s - 1, s - 2} for s in range(3, 6)]
+
+
+def compare_three(monkeypatch):
     monkeypatch.setattr(list_dependences, "FEWEST_COMPARED", 3)
     monkeypatch.setattr(list_dependences, "ALL_COMPARED", 0)
+
+
+def unknown(*calls):
+    """Of each dependence that is not known: (producer, consumer, kind, arguments)."""
+    listed = submissions(*calls)
+    found = []
+    for d in [d for of_one in completed(direct_dependences(Questions(listed))) for d in of_one]:
+        if d.scope == "UNKNOWN":
+            assert d.reason == (
+                "more than 3 submissions use this memory and nothing overwrites all of it: "
+                "they are too many to compare"
+            )
+            assert d.producer_span == listed[d.producer].ir.span
+            assert d.consumer_span == listed[d.consumer].ir.span
+            arguments = d.producer_argument, d.consumer_argument
+            found.append((d.producer, d.consumer, d.kind, arguments))
+    return found
+
+
+def test_what_depends_on_what_where_too_many_are_not_compared(monkeypatch):
+    compare_three(monkeypatch)
+    d, e, once = np.zeros((N, N), np.float32), vector(), vector()
+    rows = [(row, N, d, k) for k in range(4)]
+    # Four write; one reads or writes; who reads or writes later depends on that one.
+    later = [(row_to, N, d, 2, e), (row, N, d, 5)]
+    assert unknown(*rows, (row_to, N, d, 1, once), *later) == [
+        *((k, 4, "RAW", (0, 0)) for k in range(4)),
+        (4, 5, "RAW", (0, 0)), (4, 6, "WAR", (0, 0)),
+    ]  # fmt: skip
+    assert unknown(*rows, (row_from, N, e, d, 4), (row, N, d, 6), (row_to, N, d, 6, once)) == [
+        *((k, 4, "WAW", (0, 1)) for k in range(4)),
+        (4, 5, "WAW", (1, 0)), (4, 6, "RAW", (1, 0)),
+    ]  # fmt: skip
+
+
+def test_memory_that_is_only_read_is_never_too_much_to_compare(monkeypatch):
+    compare_three(monkeypatch)
+    a, b, d = vector(), vector(), np.zeros((N, N), np.float32)
+    calls = [(row_from, N, a, d, k) for k in range(5)]
+    assert unknown(*calls, (twice, N, a, b)) == [(k, 4, "WAW", (1, 1)) for k in range(4)]
+    outs = [vector() for _ in range(6)]
+    assert unknown(*[(twice, N, a, out) for out in outs], (both, N, a, outs[0], outs[1])) == []
+
+
+def test_who_overwrites_all_ends_what_was_not_compared(monkeypatch):
+    compare_three(monkeypatch)
+    d = np.zeros((N, N), np.float32)
+    calls = [(row, N, d, k) for k in range(5)]
+    calls += [(shorter, (N, N), d, 0), (row, N, d, 7), (row, N, d, 8)]
+    assert pairs(submissions(*calls))[5:] == [{4}, {5}, {5, 6}]
+
+
+def test_too_many_are_not_compared(monkeypatch):
+    compare_three(monkeypatch)
     d = np.zeros((N, N), np.float32)
     listed = submissions(*((row, N, d, k) for k in range(8)))
     found = completed(direct_dependences(Questions(listed)))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 import fusionq as fq
+from fusionq.analysis import proof
 from fusionq.analysis.list_analysis import analyse
 from fusionq.analysis.list_dependences import direct_dependences
 from fusionq.analysis.overwritten import is_overwritten, writes_within
@@ -127,6 +128,14 @@ def test_an_index_that_is_not_known_stays_in_its_view():
     view, shifted = base[2 : 2 + N], base[6 : 6 + N]
     assert overwritten((gather, N, INDEX, view, b), (both, N, a, view, shifted)) == {(1, "read")}
     assert overwritten((gather, N, INDEX, view, b), (both, N, a, shifted, view)) == set()
+    assert overwritten((scatter, N, INDEX, view, shifted), (copy, N, a, shifted)) == {(2, "write")}
+    assert overwritten((scatter, N, INDEX, view, shifted), (copy, N, a, view)) == {(1, "read")}
+
+
+def test_what_takes_too_long_to_decide_is_not_overwritten(monkeypatch):
+    monkeypatch.setattr(proof, "OPERATIONS", 1)
+    a, b, c = vectors(3)
+    assert overwritten((copy, N, a, b), (copy, N, c, b)) == set()
 
 
 # ------------------------------------------------------------------------- whole arguments

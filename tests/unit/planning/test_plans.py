@@ -709,3 +709,13 @@ def test_negative_index_is_reported():
 def test_array_smaller_than_the_range():
     with pytest.raises(ArgumentError, match="writes element"):
         check_submission(submission(copy, N, vector(), vector(N - 1)))
+
+
+@pytest.mark.parametrize("strategy", ["fused", "sequence", "megakernel"])
+def test_planning_has_two_phases(strategy):
+    """Reports and benchmarks add up the seconds of each phase by its name."""
+    arrays = [vector(5000) for _ in range(4)]
+    calls = [(shifted, 5000, arrays[k], arrays[k + 1]) for k in range(3)]
+    plan = plan_of(*calls, strategy=strategy)
+    assert set(plan.timings) == {"analysis", "passes"}
+    assert all(seconds > 0 for seconds in plan.timings.values())
