@@ -52,6 +52,14 @@ class PairScope:
     number: int = 0
     """Its place among the dependences between the two submissions."""
 
+    def between(self, producer: int, consumer: int) -> PairScope:
+        """The same between two other submissions."""
+        return PairScope(  # ``dataclasses.replace`` takes several times as long
+            producer, consumer, self.producer_argument, self.consumer_argument, self.kind,
+            self.scope, self.reason, self.producer_span, self.consumer_span, self.items,
+            self.number,
+        )  # fmt: skip
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Between:

@@ -9,7 +9,7 @@ compared with accesses that live: the last writers of its memory and the readers
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 
 from fusionq.analysis.dependence import (
@@ -124,7 +124,7 @@ class _Finder:
         ]
         for p in producers:
             of_pair, overwritten = self._of_pair(p, s)
-            found += [replace(f, producer=p, consumer=s) for f in of_pair]
+            found += [f.between(p, s) for f in of_pair]
             for group, use in self.uses[p].items():
                 live = self.memories[group].live.get(p)
                 if live is not None and not overwritten.isdisjoint(use.reads | use.writes):
@@ -233,7 +233,9 @@ def accessed(questions: Questions, s: int) -> tuple[Accessed, ...]:
     """The accesses of a submission, in program order."""
     group_of = {k: group for k, group, *_ in questions.memory(s)}
     accesses = questions.ask((s,), "accesses", lambda analysis: accesses_of(analysis, 0))
-    return tuple([replace(access, group=group_of[access.argument]) for access in accesses])
+    return tuple(
+        [Accessed(a.argument, group_of[a.argument], a.kind, a.span) for a in accesses]
+    )
 
 
 def _scalar_writes(analysis: ListAnalysis) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Hashable, Sequence
 from dataclasses import dataclass
 
 import islpy as isl
@@ -110,6 +110,9 @@ def _relation(
 ) -> Relation | None:
     union: isl.Map | None = None
     for pair in pairs:
+        _, a, _, b = pair
+        if a.instances.is_empty() or b.instances.is_empty():
+            continue
         one = _items(analysis, first, second, pair)
         if one is None:
             return _everything(analysis, first, second)
@@ -120,21 +123,29 @@ def _relation(
 
 
 def _pairs(analysis: ListAnalysis, first: StageItems, second: StageItems) -> list[Pair]:
-    """The accesses to the same memory of which one writes."""
-    accesses = analysis.accesses
-    by_group: dict[int, list[tuple[int, Access]]] = {}
-    for c in second.members:
-        for b in accesses[c].accesses:
-            if not b.instances.is_empty():
-                by_group.setdefault(analysis.shares(c, b).group, []).append((c, b))
+    """The accesses to the same memory of which one writes, each pair of equal ones once."""
+    after = _by_group(analysis, second)
     return [
         (p, a, c, b)
-        for p in first.members
-        for a in accesses[p].accesses
-        if not a.instances.is_empty()
-        for c, b in by_group.get(analysis.shares(p, a).group, ())
+        for group, before in _by_group(analysis, first).items()
+        for p, a in before
+        for c, b in after.get(group, ())
         if not a.kind == b.kind == "read"
     ]
+
+
+def _by_group(
+    analysis: ListAnalysis, stage: StageItems
+) -> dict[int, Collection[tuple[int, Access]]]:
+    """The accesses of a stage, each with its submission, by alias group; one of those that are
+    equal: of one kernel over the same sizes, to one view."""
+    different: dict[int, dict[Hashable, tuple[int, Access]]] = {}
+    for s in stage.members:
+        for access in analysis.accesses[s].accesses:
+            place = analysis.shares(s, access)
+            known = different.setdefault(place.group, {})
+            known.setdefault((id(access), place.view), (s, access))
+    return {group: known.values() for group, known in different.items()}
 
 
 def _items(

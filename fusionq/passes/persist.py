@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from fusionq.base.steps import Steps
 from fusionq.ir.nodes import (
     ArrayParam,
     Binary,
@@ -66,7 +67,7 @@ class StageParts:
 
 def persist(
     stages: Sequence[StageParts], name: str, identity: Callable[[ParamSource], Hashable]
-) -> FusedKernel:
+) -> Steps[FusedKernel]:
     """One persistent kernel for ``stages``; sources with equal ``identity`` have one value."""
     return _Persister(identity).run(stages, name)
 
@@ -82,11 +83,14 @@ class _Persister:
     made: dict[Hashable, tuple[int, tuple[KernelParam, ...]]] = field(default_factory=dict)
     """Codes and their parameters by what they are made of."""
 
-    def run(self, stages: Sequence[StageParts], name: str) -> FusedKernel:
-        placed = tuple(self._stage(stage) for stage in stages)
+    def run(self, stages: Sequence[StageParts], name: str) -> Steps[FusedKernel]:
+        placed = []
+        for stage in stages:
+            placed.append(self._stage(stage))
+            yield "passes"
         body = Persistent(
             codes=tuple(self.codes),
-            stages=placed,
+            stages=tuple(placed),
             schedule=self._own(ArrayParam("schedule", INT64, 1, restrict=True)),
             control=self._own(ArrayParam("control", UINT32, 1, restrict=True)),
             epoch=self._own(ScalarParam("epoch", UINT32)),

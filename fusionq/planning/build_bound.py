@@ -5,14 +5,13 @@ Who asks for a strategy by name, or for ``tune``, gets what that takes to build.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from fusionq.analysis.submission import Submission
 from fusionq.base.target import Target
 from fusionq.ir.nodes import Kernel
 from fusionq.planning.build_cost import build_work
-from fusionq.planning.plan import StagePlan
 from fusionq.planning.stages import Stage
 
 FOREGROUND_SECONDS = 0.5
@@ -34,34 +33,57 @@ class BuildBound:
     ) -> None:
         self._costs = target.build
         self._is_built = is_built
-        unfused = self._predicted(submission.ir for submission in submissions)
-        self.seconds = max(FOREGROUND_SECONDS, UNFUSED_BUILDS * unfused)
-
-    def exceeded(self, plans: Sequence[StagePlan]) -> str | None:
-        """Why launches are not built in the foreground; None if they may be."""
-        seconds = self._predicted(plan.kernel for plan in plans)
-        if seconds > self.seconds:
-            seconds = self._predicted(
-                plan.kernel for plan in plans if not self._is_built(plan.kernel)
-            )
-        if seconds <= self.seconds:
-            return None
-        return (
-            f"a build of {seconds:.1f} s is predicted, and strategy 'auto' waits for one of "
-            f"{self.seconds:.1f} s at most"
+        self._known: dict[int, tuple[Kernel, float]] = {}
+        """Kernels with their predicted seconds, by their ids."""
+        unfused = {id(submission.ir): submission.ir for submission in submissions}
+        self.seconds = max(
+            FOREGROUND_SECONDS, UNFUSED_BUILDS * sum(map(self.predicted, unfused.values()))
         )
 
-    def _predicted(self, kernels: Iterable[Kernel]) -> float:
-        different = {id(kernel): kernel for kernel in kernels}
-        return sum(build_work(kernel).seconds(self._costs) for kernel in different.values())
+    def predicted(self, kernel: Kernel) -> float:
+        """The seconds that a kernel is predicted to take."""
+        if id(kernel) not in self._known:
+            self._known[id(kernel)] = kernel, build_work(kernel).seconds(self._costs)
+        return self._known[id(kernel)][1]
+
+    def without_built(self, kernel: Kernel) -> float:
+        """The same; 0 for a kernel that has been built before."""
+        seconds = self.predicted(kernel)
+        if seconds and self._is_built(kernel):
+            seconds = 0.0
+            self._known[id(kernel)] = kernel, seconds
+        return seconds
 
 
-def shorter(stages: Sequence[Stage], reason: str) -> tuple[Stage, ...] | None:
-    """``stages`` of which none has more than half of the longest one's submissions, with the
-    ``reason`` where one is cut; None if each has one."""
+class Builds:
+    """What one plan has built, kernel by kernel, and whether that stays inside the ``bound``."""
+
+    def __init__(self, bound: BuildBound) -> None:
+        self._bound = bound
+        self._kernels: dict[int, Kernel] = {}
+        self._seconds = 0.0
+
+    def exceeded_with(self, kernel: Kernel) -> str | None:
+        """Why the kernels so far and this one are not built in the foreground; None if they may
+        be."""
+        bound = self._bound
+        if id(kernel) not in self._kernels:
+            self._kernels[id(kernel)] = kernel
+            self._seconds += bound.predicted(kernel)
+        if self._seconds > bound.seconds:
+            self._seconds = sum(map(bound.without_built, self._kernels.values()))
+        if self._seconds <= bound.seconds:
+            return None
+        return (
+            f"a build of {self._seconds:.1f} s at least is predicted, and strategy 'auto' waits "
+            f"for one of {bound.seconds:.1f} s at most"
+        )
+
+
+def shorter(stages: Sequence[Stage], reason: str) -> tuple[Stage, ...]:
+    """``stages``, one of which has several submissions, cut so that none has more than half of the
+    longest one's; with the ``reason`` where one is cut."""
     most = max(len(stage.members) for stage in stages) // 2
-    if most == 0:
-        return None
     return tuple(piece for stage in stages for piece in _pieces(stage, most, reason))
 
 

@@ -66,9 +66,10 @@ def list_work(
     pipelined = is_pipelined(body, extents, params)
     whole = sum(memory.values())
     tiling = tiling_of(body, extents, whole, pipelined, target)
+    launch_of = {s: k for k, launch in enumerate(launches) for s in launch}
     stages = tuple(
         StageWork(
-            next(k for k, launch in enumerate(launches) if members[0] in launch),
+            launch_of[members[0]],
             prod(extent),
             *each,
             tiled(extent, tile).tiles,

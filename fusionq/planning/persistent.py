@@ -10,6 +10,7 @@ from fusionq.analysis.questions import Questions
 from fusionq.analysis.stage_relations import stage_items, tile_context
 from fusionq.analysis.stage_waits import StageRelations
 from fusionq.analysis.submission import Submission
+from fusionq.base.options import FusionOptions
 from fusionq.base.steps import Steps
 from fusionq.ir.nodes import Kernel, Param, Persistent
 from fusionq.ir.types import INT64
@@ -26,14 +27,40 @@ from fusionq.passes.sources import (
 from fusionq.passes.symbol_sources import of_members, sources_of_symbols
 from fusionq.planning.list_work import Identity
 from fusionq.planning.plan import StagePlan
+from fusionq.planning.promotion import Promotions
+from fusionq.planning.stage_kernels import StageKernels
 from fusionq.planning.stages import Stage
 
 MOST_CODES = 16
 """Distinct stage codes in one persistent kernel: each is compiled."""
 
+_TOO_MANY = f"the stages have more than {MOST_CODES} different kernels, which are the limit"
 
-def unfit(kernel: Kernel) -> str | None:
-    """Why a stage's kernel cannot be part of a persistent kernel; None if it can."""
+
+def unfit(
+    questions: Questions, layout: Promotions, options: FusionOptions
+) -> list[str | None]:
+    """For each stage, why it cannot be part of a persistent kernel; None where it can."""
+    of_kind: dict[int, str | None] = {}
+
+    def of_member(s: int) -> str | None:
+        kind = questions.kind(s)
+        if kind not in of_kind:
+            of_kind[kind] = _unfit(questions.submissions[s].ir)
+        return of_kind[kind]
+
+    found = []
+    for stage, moved in zip(layout.stages, layout.moved, strict=True):
+        reasons = [reason for s in stage.members if (reason := of_member(s)) is not None]
+        if any(view.scope == "local" for view in moved):
+            reasons.append("a buffer is promoted to local memory, which belongs to a work-group")
+        if len(stage.members) > 1 and options.barriers == "all":
+            reasons.append("barriers='all' asks for work-group barriers")
+        found.append(reasons[0] if reasons else None)
+    return found
+
+
+def _unfit(kernel: Kernel) -> str | None:
     if any(array.space == "local" for array in kernel.arrays):
         return f"{kernel.name} uses local memory, which belongs to a whole work-group"
     if has_barrier(kernel.body):
@@ -41,66 +68,73 @@ def unfit(kernel: Kernel) -> str | None:
     return None
 
 
-def segments(kernels: Sequence[FusedKernel]) -> list[range]:
+def segments(unfit: Sequence[str | None]) -> list[range]:
     """The stages cut into runs: as long as can be of those that fit into a persistent kernel,
     and single ones of the others."""
     found: list[range] = []
     start = 0
-    for k, fused in enumerate(kernels):
-        if unfit(fused.kernel) is not None:
+    for k, reason in enumerate(unfit):
+        if reason is not None:
             if start < k:
                 found.append(range(start, k))
             found.append(range(k, k + 1))
             start = k + 1
-    if start < len(kernels):
-        found.append(range(start, len(kernels)))
+    if start < len(unfit):
+        found.append(range(start, len(unfit)))
     return found
 
 
 def persistent_stage(
     questions: Questions,
     dependences: Sequence[Sequence[PairScope]],
-    stages: Sequence[Stage],
-    kernels: Sequence[FusedKernel],
+    layout: Promotions,
+    run: range,
+    kernels: StageKernels,
 ) -> Steps[StagePlan | str]:
-    """The launch that does ``stages``, whose kernels are ``kernels``, of a list with the direct
-    ``dependences``; or why there is none."""
-    different = len({id(fused.kernel) for fused in kernels})
-    if different > MOST_CODES:
-        return _too_many(different)
+    """The launch that does the stages of ``layout`` with the numbers in ``run``, of a list with the
+    direct ``dependences``; or why there is none."""
+    stages = [layout.stages[k] for k in run]
+    fused_stages = []
+    different: dict[int, Kernel] = {}
+    for k, stage in zip(run, stages, strict=True):
+        fused = kernels.fused(stage, layout.moved[k])
+        fused_stages.append(fused)
+        different[id(fused.kernel)] = fused.kernel
+        if len(different) > MOST_CODES:
+            return _TOO_MANY
+        yield "passes"
+    for kernel in different.values():
+        reason = _unfit(kernel)
+        if reason is not None:
+            return reason
     submissions = questions.submissions
     items = [stage_items(submissions, stage.members, stage.space.mode) for stage in stages]
     relations = StageRelations(questions, items, dependences)
     parts = []
-    for k, (stage, fused) in enumerate(zip(stages, kernels, strict=True)):
+    for k, (stage, fused) in enumerate(zip(stages, fused_stages, strict=True)):
         waits = [_wait(relations, p, k) for p in relations.waits(k)]
         parts.append(_parts(submissions, stage, fused, waits))
         yield "analysis"
-    name = f"megakernel{len(stages)}_" + _joined([f.kernel.name for f in kernels])
+    name = f"megakernel{len(stages)}_" + _joined([f.kernel.name for f in fused_stages])
     identity = Identity(questions)
-    fused = persist(parts, name, identity)
-    yield "passes"
-    body = fused.kernel.body[0]
+    made = yield from persist(parts, name, identity)
+    body = made.kernel.body[0]
     assert isinstance(body, Persistent)
     if len(body.codes) > MOST_CODES:
-        return _too_many(len(body.codes))
-    reason = yield from check_plan(relations, fused, identity)
+        return _TOO_MANY
+    reason = yield from check_plan(relations, made, identity)
     if reason is not None:
         return reason
     return StagePlan(
         submissions=tuple(s for stage in stages for s in stage.members),
-        kernel=fused.kernel,
-        sources=tuple(fused.sources[p.name] for p in fused.kernel.params),
+        kernel=made.kernel,
+        sources=tuple(made.sources[p.name] for p in made.kernel.params),
         geometry=stages[0].members[0],
         mode="linear",
         boundary=stages[0].boundary,
         inner=tuple(stage.members for stage in stages),
         inner_boundaries=tuple(stage.boundary for stage in stages),
     )
-
-
-def _too_many(codes: int) -> str:
-    return f"the stages have {codes} different kernels; {MOST_CODES} are the limit"
 
 
 def _joined(names: Sequence[str]) -> str:

@@ -33,7 +33,7 @@ from fusionq.base.phases import add_seconds
 from fusionq.base.steps import Steps
 from fusionq.base.target import Target
 from fusionq.ir.nodes import Kernel
-from fusionq.planning.build_bound import BuildBound, shorter
+from fusionq.planning.build_bound import BuildBound, Builds, shorter
 from fusionq.planning.cost import FEWEST_STAGES, estimate
 from fusionq.planning.list_work import list_work
 from fusionq.planning.persistent import persistent_stage, segments, unfit
@@ -178,7 +178,7 @@ def _plan_steps(
                 ]
                 profitable = any(e.prefers_persistent for e in estimates)
                 choice = "; ".join(map(str, estimates))
-                slow = bound.exceeded(made[2]) if bound is not None and profitable else None
+                slow = _slow_to_build(made[2], bound) if profitable else None
                 if slow is not None:
                     profitable = False
                     choice += f"; {slow}: ask for strategy='megakernel' or tune=True to have it"
@@ -192,16 +192,15 @@ def _plan_steps(
         _require(fallback, layout.decisions)
     yield "analysis"
     if plans is None:
-        plans = yield from _launches(kernels, layout)
-        while bound is not None and (slow := bound.exceeded(plans)) is not None:
+        separate = yield from _launches(kernels, layout, bound)
+        while isinstance(separate, str):
             remedy = "ask for strategy='fused' or tune=True to have it"
-            cut = shorter(layout.stages, f"{slow}: {remedy}")
-            if cut is None:
-                break
+            cut = shorter(layout.stages, f"{separate}: {remedy}")
             found, layout = yield from _promoted(questions, raw, cut, options, target)
             strategy = _strategy(cut, options)
             fallback = _fallback(strategy, cut, options)
-            plans = yield from _launches(kernels, layout)
+            separate = yield from _launches(kernels, layout, bound)
+        plans = separate
     return Plan(
         strategy=strategy,
         stages=plans,
@@ -246,13 +245,30 @@ def _promoted(
     return found, layout
 
 
-def _launches(kernels: StageKernels, layout: Promotions) -> Steps[tuple[StagePlan, ...]]:
-    """A launch for each stage."""
+def _launches(
+    kernels: StageKernels, layout: Promotions, bound: BuildBound | None
+) -> Steps[tuple[StagePlan, ...] | str]:
+    """A launch for each stage; where some join submissions, and their kernels would take longer to
+    build than the ``bound``, why there are none, as soon as that is known."""
+    joined = any(len(stage.members) > 1 for stage in layout.stages)
+    builds = Builds(bound) if bound is not None and joined else None
     plans = []
     for stage, moved in zip(layout.stages, layout.moved, strict=True):
         plans.append(kernels.plan(stage, kernels.fused(stage, moved)))
+        slow = None if builds is None else builds.exceeded_with(plans[-1].kernel)
+        if slow is not None:
+            return slow
         yield "passes"
     return tuple(plans)
+
+
+def _slow_to_build(plans: Sequence[StagePlan], bound: BuildBound | None) -> str | None:
+    """Why the launches ``plans`` are not built in the foreground; None if they may be."""
+    if bound is None:
+        return None
+    builds = Builds(bound)
+    reasons = [builds.exceeded_with(plan.kernel) for plan in plans]
+    return reasons[-1]
 
 
 def _with_persistent(
@@ -270,27 +286,31 @@ def _with_persistent(
     if empty:
         return f"the range of submission {empty[0]} is empty"
     found, layout = yield from _layout(questions, dependences, options, target, _TILES_WAIT)
-    fused = []
-    for stage, moved in zip(layout.stages, layout.moved, strict=True):
-        fused.append(kernels.fused(stage, moved))
-        yield "passes"
-    plans: list[StagePlan] = []
+    reasons = unfit(questions, layout, options)
+    yield "passes"
     why: str | None = None
-    for run in segments(fused):
-        inside = [layout.stages[k] for k in run]
-        made = (
-            (yield from persistent_stage(questions, dependences, inside, [fused[k] for k in run]))
-            if len(run) > 1
-            else unfit(fused[run[0]].kernel)
-        )
+    runs: list[tuple[range, StagePlan | None]] = []
+    for run in segments(reasons):
+        made: StagePlan | str | None = reasons[run[0]]
+        if len(run) > 1:
+            made = yield from persistent_stage(questions, dependences, layout, run, kernels)
         if isinstance(made, StagePlan):
-            plans.append(made)
+            runs.append((run, made))
+        else:
+            runs.append((run, None))
+            why = why or made
+    if all(made is None for _, made in runs):
+        return why or "no two stages follow each other that could be part of one persistent kernel"
+    plans: list[StagePlan] = []
+    for run, launch in runs:
+        if launch is not None:
+            plans.append(launch)
             continue
-        why = why or made
-        plans += [kernels.plan(layout.stages[k], fused[k]) for k in run]
-    if any(plan.inner for plan in plans):
-        return found, layout, tuple(plans)
-    return why or "no two stages follow each other that could be part of one persistent kernel"
+        for k in run:
+            stage = layout.stages[k]
+            plans.append(kernels.plan(stage, kernels.fused(stage, layout.moved[k])))
+            yield "passes"
+    return found, layout, tuple(plans)
 
 
 def _unjoined(plans: Sequence[StagePlan]) -> str | None:

@@ -13,6 +13,7 @@ import pytest
 import fusionq as fq
 from fusionq.analysis.proof import TooManyOperations
 from fusionq.base.options import FusionOptions
+from fusionq.base.steps import Steps
 from fusionq.ir.nodes import Binary, Const, ItemQuery, Persistent, StageCode, TileWait
 from fusionq.ir.types import INT64
 from fusionq.megakernel import proof
@@ -47,8 +48,8 @@ def changed(change: Change) -> Iterator[None]:
     """The kernel that the proof is about is not the one that the waits were made for."""
     persist = planning.persist
 
-    def wrong(*arguments: Any) -> FusedKernel:
-        fused = persist(*arguments)
+    def wrong(*arguments: Any) -> Steps[FusedKernel]:
+        fused = yield from persist(*arguments)
         body = fused.kernel.body[0]
         assert isinstance(body, Persistent)
         return replace(fused, kernel=replace(fused.kernel, body=(change(body),)))

@@ -9,8 +9,11 @@ import pytest
 
 import fusionq as fq
 from fusionq.base.options import FusionOptions
+from fusionq.passes.pipeline import fused_kernel
+from fusionq.planning import stage_kernels
 from fusionq.planning.build_bound import FOREGROUND_SECONDS
 from fusionq.planning.build_cost import BuildWork, build_work
+from fusionq.planning.persistent import MOST_CODES
 from fusionq.planning.planner import make_plan
 from tests.unit.lists import Flagged, submission, submissions
 from tests.unit.targets import TWO_CORES
@@ -167,3 +170,24 @@ def test_a_persistent_kernel_that_takes_long_to_build_is_not_chosen():
     assert "at most: ask for strategy='megakernel' or tune=True to have it" in plan.choice
     assert planned(listed, target, strategy="megakernel").strategy == "megakernel"
     assert planned(listed, target, lambda kernel: True).strategy == "megakernel"
+
+
+def test_nothing_is_fused_that_would_not_be_built(monkeypatch):
+    """Pairs of submissions, each of its own kind: no kernel is made after the first that is beyond
+    the bound, and none for a persistent kernel of more bodies than one may have."""
+    fused, different = [], 40
+
+    def counted(analysis, members, *others):
+        fused.append(len(members))
+        return fused_kernel(analysis, members, *others)
+
+    monkeypatch.setattr(stage_kernels, "fused_kernel", counted)
+    calls = []
+    for k in range(different):
+        n = N + 16 * k
+        a, b, c = (np.zeros(n, np.float32) for _ in range(3))
+        calls += [(scale, n, a, b), (blur, n, b, c)]
+    plan = planned(submissions(*calls), costs(build_operation=0.02))
+    assert plan.strategy == "unfused" and len(plan.stages) == 2 * different
+    alone = fused.count(1)
+    assert len(fused) - alone <= MOST_CODES + 2 < different
