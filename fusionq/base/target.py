@@ -31,6 +31,13 @@ class DeviceInfo:
     sub_group_sizes: tuple[int, ...] = ()
     """Work-items that a kernel's sub-groups may have; none where it cannot use them."""
 
+    @property
+    def supports_fusion(self) -> bool:
+        """Whether lists of kernels can be fused there, as ``ext_codeplay_supports_fusion`` says of
+        a SYCL device: fusing happens above the device, so on each that a queue can be made for.
+        ``FusionQueue(fusion=False)`` forbids it for one queue."""
+        return True
+
 
 @dataclass(frozen=True, slots=True)
 class LaunchShape:

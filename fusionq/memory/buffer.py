@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
 from dataclasses import dataclass
 from math import prod
 from operator import index
@@ -15,10 +14,10 @@ from fusionq.analysis.submission import Promotion
 from fusionq.backends.base import Backend
 from fusionq.base.call_site import user_span
 from fusionq.base.dtypes import as_dtype
-from fusionq.base.errors import ArgumentError, PromotionConflict
+from fusionq.base.errors import ArgumentError, DeviceError, PromotionConflict
 from fusionq.memory.dlpack import GPU, HOST, capsule_of
 from fusionq.memory.dlpack_arrays import described
-from fusionq.memory.foreign import check_host_access
+from fusionq.memory.foreign import check_host_access, describe
 from fusionq.memory.foreign_array import ForeignArray, byte_bounds, check_dtype, contiguous_strides
 from fusionq.memory.fusing_queues import NOTED, end_fusion_where_used, run_noted
 from fusionq.memory.gpu_arrays import marked
@@ -45,8 +44,8 @@ class Buffer:
     first needed, filled with zeros; a promoted buffer never needs it.
 
     ``Buffer(array, dtype=None)``: a C-contiguous copy of ``array`` (NumPy's, anything with
-    ``__array__``, ``__sycl_usm_array_interface__``, ``__cuda_array_interface__`` or
-    ``__dlpack__``), converted to ``dtype`` where given.  With ``copy=False`` the array's own
+    ``__array__``, ``__sycl_usm_array_interface__``, ``__cuda_array_interface__``, ``__dlpack__`` or
+    the buffer protocol), converted to ``dtype`` where given.  With ``copy=False`` the array's own
     memory, without a copy; the array then lives as long.
 
     ``promote_private``, ``promote_local``: the contents need not survive a fused kernel, and are
@@ -137,7 +136,8 @@ class Buffer:
         if foreign is None:
             raise ArgumentError(
                 f"copy=False needs a NumPy array, a Buffer or an object with "
-                "__sycl_usm_array_interface__, __cuda_array_interface__ or __dlpack__, not "
+                "__sycl_usm_array_interface__, __cuda_array_interface__, __dlpack__ or the "
+                "buffer protocol, not "
                 f"{type(array).__name__}"
             )
         _check_same_dtype(foreign.dtype, dtype)
@@ -460,27 +460,36 @@ def _check_same_dtype(found: np.dtype[Any], wanted: np.dtype[Any] | None) -> Non
 
 @dataclass(frozen=True, slots=True)
 class AccessorArgument:
-    """A buffer with promotion flags for one argument of one submission, see ``access``."""
+    """A Buffer, or an array of another library, with promotion flags for one argument of one
+    submission, see ``access``."""
 
-    buffer: Buffer
+    buffer: Buffer | object
     promote: Promotion | None
 
-    @property
-    def token(self) -> Hashable:
-        """What identifies this argument to the caches."""
-        return self.buffer._token, self.promote
 
-
-def access(buffer: Buffer, promote: Literal["private", "local"] | None = None) -> AccessorArgument:
-    """``buffer`` as an argument of ``submit``, wanted in private or local memory in this
-    submission.  Raises PromotionConflict where the buffer's own flag says otherwise."""
-    if not isinstance(buffer, Buffer):
-        raise _refuse(f"access() takes a Buffer, not {type(buffer).__name__}; wrap it: Buffer(x)")
+def access(
+    buffer: Buffer | object, promote: Literal["private", "local"] | None = None
+) -> AccessorArgument:
+    """``buffer``, a Buffer or any array that ``submit`` takes, as an argument of it, wanted in
+    private or local memory in this submission.  Raises PromotionConflict where the Buffer's own
+    flag says otherwise, ArgumentError for what is no array."""
     if promote not in (None, "private", "local"):
         raise _refuse(f"access() takes promote='private', 'local' or None, not {promote!r}")
-    if promote is not None and buffer._promotion not in (None, promote):
-        raise PromotionConflict(
-            f"{user_span()}: the Buffer is flagged promote_{buffer._promotion}, this access "
-            f"{promote}; give one of the two"
+    if isinstance(buffer, Buffer):
+        if promote is not None and buffer._promotion not in (None, promote):
+            raise PromotionConflict(
+                f"{user_span()}: the Buffer is flagged promote_{buffer._promotion}, this access "
+                f"{promote}; give one of the two"
+            )
+    elif isinstance(buffer, (int, float, tuple, list)) or not _is_array(buffer):
+        raise _refuse(
+            f"access() takes a Buffer or an array, not {type(buffer).__name__}; wrap it: Buffer(x)"
         )
     return AccessorArgument(buffer, promote)
+
+
+def _is_array(value: object) -> bool:
+    try:
+        return describe(value) is not None
+    except (ArgumentError, DeviceError) as error:
+        raise _refuse(f"access(): {error}") from None

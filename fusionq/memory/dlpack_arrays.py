@@ -1,13 +1,11 @@
-"""Arrays of libraries that show their memory by DLPack and in no other way."""
+"""Arrays on GPUs that show their memory by DLPack and in no other way."""
 
 from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from fusionq.base.errors import ArgumentError
-from fusionq.memory.dlpack import GPU, HOST, MANAGED, PINNED, imported
+from fusionq.memory.dlpack import GPU, MANAGED, imported
 from fusionq.memory.foreign import describe
 from fusionq.memory.foreign_array import ForeignArray, checked_array, contiguous_strides
 
@@ -19,8 +17,6 @@ def described(value: object) -> ForeignArray | None:
         return found
     array: Any = value
     kind, number = array.__dlpack_device__()
-    if kind in (HOST, PINNED):
-        return describe(np.from_dlpack(array))
     if kind in (GPU, MANAGED):
         return _on_gpu(array, int(number))
     raise ArgumentError(

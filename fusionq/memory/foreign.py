@@ -1,5 +1,5 @@
-"""Arrays of other libraries: NumPy's, those with ``__sycl_usm_array_interface__``, and GPUs', which
-``memory.gpu_arrays`` describes."""
+"""Arrays of other libraries: NumPy's, those with ``__sycl_usm_array_interface__``, GPUs', which
+``memory.gpu_arrays`` describes, and what ``memory.host_objects`` makes arrays of."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import numpy as np
 from fusionq.base.errors import ArgumentError, DeviceError
 from fusionq.memory.foreign_array import ForeignArray, checked_array, contiguous_strides
 from fusionq.memory.gpu_arrays import describe_gpu_array, gpu_interface
+from fusionq.memory.host_objects import shared_array
 
 
 def foreign_token(value: object) -> Hashable | None:
@@ -43,7 +44,10 @@ def describe(value: object) -> ForeignArray | None:
     if interface is not None:
         return _describe_usm(value, interface)
     interface = gpu_interface(value)
-    return None if interface is None else describe_gpu_array(value, interface)
+    if interface is not None:
+        return describe_gpu_array(value, interface)
+    shared = shared_array(value)
+    return None if shared is None else _describe_numpy(shared)
 
 
 def _describe_numpy(array: np.ndarray[Any, Any]) -> ForeignArray:

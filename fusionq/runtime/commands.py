@@ -153,7 +153,7 @@ def _synchronize(
             pending = pending_list_of(event) if isinstance(event, Event) else None
             if pending is not None:
                 pending.abort(f"{command} depends on an event of the list")
-    for event in events:
+    for event in (*events, *queue.launcher.after):
         event.wait()
     for operand, _ in operands:
         if isinstance(operand, Buffer):

@@ -19,15 +19,17 @@ class Event(NotCopied):
     whatever becomes of the list.
     """
 
-    __slots__ = ("__weakref__", "_device_event", "_index", "_list")
+    __slots__ = ("__weakref__", "_device_event", "_index", "_list", "_waits_for")
 
     def __init__(
         self,
         device_event: DeviceEvent | None = None,
         submissions: SubmissionList | None = None,
         index: int = -1,
+        waits_for: Sequence[DeviceEvent] = (),
     ) -> None:
         self._device_event = device_event
+        self._waits_for = waits_for
         self._list = submissions
         self._index = index
 
@@ -52,6 +54,15 @@ class Event(NotCopied):
         return event is None or event.complete
 
     complete = is_complete
+
+    def get_wait_list(self) -> list[Event]:
+        """The events of ``depends_on`` for which the work still waits: those of its own call, or,
+        of an event of a list, all that the list waits for.  The queue's order needs no events.
+
+        Source: SYCL 2020, section 4.6.6 (direct dependences; complete ones may be left out).
+        """
+        waits = self._waits_for if self._list is None else self._list.waits_for
+        return [Event(event) for event in waits if not event.complete]
 
     @property
     def profiling(self) -> tuple[int, int]:
@@ -83,6 +94,29 @@ class Event(NotCopied):
         if pending_list_of(self) is not None:
             return "<Event pending in a list for fusion>"
         return f"<Event {'complete' if self.is_complete else 'running'}>"
+
+
+class AllOf:
+    """The completion of several launches."""
+
+    native = None
+
+    def __init__(self, events: Sequence[DeviceEvent]) -> None:
+        self.events = events
+
+    def wait(self) -> None:
+        """Block until all have run."""
+        for event in self.events:
+            event.wait()
+
+    @property
+    def complete(self) -> bool:
+        """Whether all have run."""
+        return all(event.complete for event in self.events)
+
+    def times(self) -> tuple[int, int] | None:
+        """None: nothing was launched for it."""
+        return None
 
 
 def pending_list_of(event: Event) -> SubmissionList | None:

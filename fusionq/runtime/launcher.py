@@ -51,13 +51,17 @@ class Launcher:
     ``last_event`` is that of the latest launch; the backend keeps launches in order.
     """
 
-    __slots__ = ("__weakref__", "_in_flight", "backend", "cache", "last_event", "profiler")
+    __slots__ = (
+        "__weakref__", "_in_flight", "after", "backend", "cache", "last_event", "profiler",
+    )  # fmt: skip
 
     def __init__(self, backend: Backend, cache: QueueCache) -> None:
         self.backend = backend
         self.cache = cache
         self.last_event: DeviceEvent | None = None
         self._in_flight: deque[tuple[DeviceEvent, Sequence[object]]] = deque()
+        self.after: Sequence[DeviceEvent] = ()
+        """What the next launch waits for, and so all later ones."""
         self.profiler: Profiler | None = None
         """Where runs come from while a profile is taken."""
         for listener in launcher_listeners:
@@ -191,6 +195,8 @@ class Launcher:
                 if storage.last_event is not None:
                     depends = [*depends, storage.last_event]
                 storage.last_backend = backend
+        if self.after:
+            depends, self.after = [*depends, *self.after], ()
         if depends:
             depends = usable_dependences(backend, depends)
         try:

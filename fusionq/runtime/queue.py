@@ -122,8 +122,10 @@ class FusionQueue(NotCopied):
 
         ``range``: an int, a tuple, a Range, or an NdRange with its work-groups.  ``args``: for
         each parameter after the item a Buffer, ``access(buffer, …)``, a NumPy array, an object
-        with ``__sycl_usm_array_interface__``, or a Python or NumPy number.  ``depends_on``:
-        Events, or dpctl.SyclEvents, of other queues to wait for.
+        with ``__sycl_usm_array_interface__``, ``__cuda_array_interface__``, ``__dlpack__`` (of the
+        host), ``__array_interface__`` or the buffer protocol, whose memory is used without a copy,
+        or a Python or NumPy number.  ``depends_on``: Events, or dpctl.SyclEvents, of other queues
+        to wait for.
 
         Raises ArgumentError, KernelLanguageError, DeviceError, PromotionConflict, and
         FusionStateError on a closed queue; queue and list stay as they were.
@@ -168,7 +170,8 @@ class FusionQueue(NotCopied):
                 call.memory, call.values = memory, values
                 if QUEUES:
                     state.end_lists_before(SubmissionList.of([entry], call))
-                return Event(state.launcher.run_single(entry, call))
+                waits_for = call.depends
+                return Event(state.launcher.run_single(entry, call), waits_for=waits_for)
             if call is not None and call.depends:
                 call.depends = marked(call.depends)
             event = new_event(Event)
@@ -250,6 +253,16 @@ class FusionQueue(NotCopied):
         from fusionq.runtime.commands import host_task
 
         return host_task(self._state, function, *buffers, depends_on=depends_on)
+
+    def barrier(self, depends_on: Event | Iterable[object] = ()) -> Event:
+        """What is submitted later waits for all that was submitted before, which the queue's order
+        says already, and for the events of ``depends_on``.  The event of all of these.
+
+        In fusion mode the list goes on; it then waits for the events as a whole.  FusionStateError
+        on a closed queue.  Source: DPC++, sycl_ext_oneapi_enqueue_barrier.
+        """
+        with LOCK:
+            return self._state.barrier(depends_on)
 
     # ------------------------------------------------------------------------------- life
     def wait(self) -> None:

@@ -23,8 +23,10 @@ from fusionq.base.phases import timed
 from fusionq.base.target import Target
 from fusionq.execution.planning_time import PlanningStopped
 from fusionq.memory.fusing_queues import LOCK, NOTED, QUEUES, run_noted
+from fusionq.memory.gpu_arrays import marked
 from fusionq.memory.region import Region
 from fusionq.runtime.event import (
+    AllOf,
     Event,
     as_dependence,
     device_event_of,
@@ -200,11 +202,30 @@ class QueueState:
                     pending.abort("another queue's submission depends on an event of the list")
                 raise_failure(event)
                 native = device_event_of(event)
-                if native is not None:
+                if isinstance(native, AllOf):
+                    events += native.events
+                elif native is not None:
                     events.append(native)
             else:
                 events.append(event)
         return events
+
+    def barrier(self, depends_on: Event | Iterable[object]) -> Event:
+        """See ``FusionQueue.barrier``."""
+        if self.closed:
+            raise FusionStateError(
+                f"{user_span()}: barrier on a closed queue; make a new FusionQueue"
+            )
+        events, pending = self.dependences(depends_on), self.list
+        last = self.launcher.last_event
+        before = AllOf(events if last is None else [last, *events])
+        if pending is None:
+            self.launcher.after = [*self.launcher.after, *marked(events)]
+            return Event(before, waits_for=events)
+        pending.wait_for(marked(events))
+        if not pending.entries:
+            return Event(before, waits_for=events)
+        return Event(None, pending, len(pending.entries) - 1)
 
     def leave_fusion_mode(self, pending: SubmissionList, *, by_itself: bool = False) -> None:
         """The list ends; ``by_itself``: nobody has asked for that."""
@@ -280,6 +301,8 @@ class QueueState:
         pending = self.list
         if pending is not None:
             self.abort_list(pending, "FusionQueue.wait()")
+        for event in self.launcher.after:
+            event.wait()
         self.launcher.backend.wait()
         with LOCK:
             self.launcher.forget_finished()

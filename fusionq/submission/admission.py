@@ -16,6 +16,7 @@ from fusionq.analysis.submission import (
     ArrayArgument,
     DeclaredArgument,
     DeferredKernel,
+    Promotion,
     ScalarArgument,
     Submission,
 )
@@ -265,8 +266,12 @@ def _index_space(function: KernelFunction, range: Any) -> Range | NdRange:
 def _argument(backend: Backend, name: str, label: str, value: object) -> Argument:
     if isinstance(value, Buffer):
         return _buffer_argument(name, label, value, None)
+    promote: Promotion | None = None
     if isinstance(value, AccessorArgument):
-        return _buffer_argument(name, label, value.buffer, value)
+        promote = value.promote
+        value = value.buffer
+        if isinstance(value, Buffer):
+            return _buffer_argument(name, label, value, promote)
     if isinstance(value, (bool, int, float, np.generic)):
         return _scalar_argument(name, label, value)
     if isinstance(value, LocalAccessor):
@@ -278,13 +283,14 @@ def _argument(backend: Backend, name: str, label: str, value: object) -> Argumen
         foreign = describe(value)
         if foreign is not None:
             check_reachable(backend, foreign.usm_interface, "this array", foreign.home)
-            return _foreign_argument(name, label, foreign)
+            return _foreign_argument(name, label, foreign, promote)
     except (ArgumentError, DeviceError) as error:
         raise type(error)(f"argument {name!r}: {error}") from None
     raise ArgumentError(
-        f"argument {name!r} is of type {type(value).__name__}; a kernel takes Buffers, NumPy "
-        "arrays, objects with __sycl_usm_array_interface__ or __cuda_array_interface__, numbers "
-        "and tuples of numbers; wrap other arrays with numpy.asarray or fusionq.Buffer"
+        f"argument {name!r} is of type {type(value).__name__}; a kernel takes Buffers, "
+        "arrays (NumPy's, and what has __sycl_usm_array_interface__, __cuda_array_interface__, "
+        "__dlpack__, __array_interface__ or the buffer protocol), numbers and tuples of numbers; "
+        "wrap others with numpy.asarray or fusionq.Buffer"
     )
 
 
@@ -295,7 +301,7 @@ def _strong_scalar_type(dtype: np.dtype[Any]) -> ScalarType:
 
 
 def _buffer_argument(
-    name: str, label: str, buffer: Buffer, accessor: AccessorArgument | None
+    name: str, label: str, buffer: Buffer, promote: Promotion | None
 ) -> ArrayArgument:
     storage = buffer._storage
     return ArrayArgument(
@@ -309,12 +315,14 @@ def _buffer_argument(
         address=None if storage.address is None else storage.address + buffer._offset,
         owned=storage.owned,
         buffer_flag=buffer._promotion,
-        access_flag=accessor.promote if accessor else None,
+        access_flag=promote,
         internal=buffer.internal,
     )
 
 
-def _foreign_argument(name: str, label: str, array: ForeignArray) -> ArrayArgument:
+def _foreign_argument(
+    name: str, label: str, array: ForeignArray, promote: Promotion | None
+) -> ArrayArgument:
     return ArrayArgument(
         name=name,
         label=label,
@@ -325,6 +333,7 @@ def _foreign_argument(name: str, label: str, array: ForeignArray) -> ArrayArgume
         offset=0,
         address=array.address,
         owned=False,
+        access_flag=promote,
     )
 
 

@@ -14,6 +14,7 @@ from fusionq.language.ranges import NdRange, Range, as_range
 from fusionq.memory.buffer import AccessorArgument, Buffer
 from fusionq.memory.foreign import foreign_token
 from fusionq.memory.gpu_arrays import gpu_argument
+from fusionq.memory.host_objects import shared_array
 from fusionq.submission.run import CallArguments, ScalarValue
 
 SCALAR_CLASSES = frozenset(
@@ -43,8 +44,10 @@ def sort_argument(
     """The token of an argument that is neither a plain Buffer nor a plain number, which joins
     the others of its ``call``, whose arrays and scalars so far are ``memory`` and ``values``."""
     if isinstance(arg, AccessorArgument):
-        memory.append(arg.buffer._storage)
-        return arg.token
+        if isinstance(arg.buffer, Buffer):
+            memory.append(arg.buffer._storage)
+            return arg.buffer._token, arg.promote
+        return _foreign_token(arg.buffer, call, memory), arg.promote
     if isinstance(arg, Buffer):
         memory.append(arg._storage)
         return arg._token
@@ -56,16 +59,25 @@ def sort_argument(
         return arg
     if isinstance(arg, (tuple, list)):
         return tuple_type(arg)
-    memory.append(arg)
-    call.foreign = [*call.foreign, arg]
+    return _foreign_token(arg, call, memory)
+
+
+def _foreign_token(arg: object, call: CallArguments, memory: list[object]) -> object:
+    """The token of an array of another library, which the ``call`` keeps alive; None where the
+    checks are to refuse it."""
     token = foreign_token(arg)
     if token is None:
         try:
             on_gpu = gpu_argument(arg)
+            if on_gpu is not None:
+                token, work = on_gpu
+                if work is not None:
+                    call.depends = [*call.depends, work]
+            else:
+                arg = shared_array(arg)
+                token = foreign_token(arg)
         except (ArgumentError, DeviceError):
-            return None  # for the checks to refuse
-        if on_gpu is not None:
-            token, work = on_gpu
-            if work is not None:
-                call.depends = [*call.depends, work]
+            return None
+    memory.append(arg)
+    call.foreign = [*call.foreign, arg]
     return token

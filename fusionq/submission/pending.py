@@ -198,6 +198,8 @@ class SubmissionList:
     foreign: Sequence[object] = ()
     values: Sequence[ScalarValue] = ()
     depends: Sequence[DeviceEvent] = ()
+    waits_for: Sequence[DeviceEvent] = ()
+    """The same, still known when the list has run."""
     ended = False
     error: BaseException | None = None
     """What kept the list, or a part of it, from running."""
@@ -252,13 +254,18 @@ class SubmissionList:
                 self.values = _joined(self.values, values)
             if call is not None:
                 self.foreign = _joined(self.foreign, call.foreign)
-                self.depends = _joined(self.depends, call.depends)
+                if call.depends:
+                    self.wait_for(call.depends)
             self.numbers.append(number)
             entries.append(entry)
         except BaseException:  # an interrupt; the submission is in the list whole or not at all
             self._cut(place)
             raise
         return place
+
+    def wait_for(self, events: Sequence[DeviceEvent]) -> None:
+        """The list runs after ``events`` too."""
+        self.depends = self.waits_for = [*self.depends, *events]
 
     def _cut(self, length: int) -> None:
         """Leave the first ``length`` submissions."""

@@ -357,7 +357,7 @@ def test_access_checks_its_arguments():
     with pytest.raises(fq.ArgumentError, match="'private', 'local' or None"):
         fq.access(b, promote="shared")
     with pytest.raises(fq.ArgumentError, match="takes a Buffer"):
-        fq.access(np.zeros(3))
+        fq.access("text")
 
 
 # ----------------------------------------------------------------------------------- life
