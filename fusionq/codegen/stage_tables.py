@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 
+from fusionq.base.identity_cache import cached_by_identity
 from fusionq.ir.nodes import ArrayParam, Param, Persistent, StageCode
 from fusionq.ir.walk import expressions
 
 
+@cached_by_identity
 def code_bodies(body: Persistent) -> list[int]:
     """For each code the number of its body: codes that differ in their waits only share one."""
     numbers: dict[Hashable, int] = {}
     return [numbers.setdefault(_without_waits(code), len(numbers)) for code in body.codes]
 
 
+@cached_by_identity
 def operand_sets(body: Persistent) -> list[int]:
     """For each stage the number of its operands: stages of one code with equal arguments have the
     same."""

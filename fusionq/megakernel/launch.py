@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from math import prod
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +20,7 @@ from fusionq.backends.base import (
 )
 from fusionq.backends.interruptible import keep_until_run
 from fusionq.base.errors import MegakernelStalled
+from fusionq.base.identity_cache import cached_by_identity
 from fusionq.base.target import LaunchShape, Target
 from fusionq.codegen import queue_layout as q
 from fusionq.ir.nodes import ArrayParam, Kernel, Param, Persistent, ScalarParam, StageCode
@@ -39,22 +40,44 @@ def schedule_for(
     other than it would choose."""
     body = kernel.body[0]
     assert isinstance(body, Persistent)
-    params = []
-    for stage in body.stages:
-        inner = body.codes[stage.code].kernel.params
-        params.append(
-            {
-                param.name: int(bindings[name])  # type: ignore[arg-type]  # a scalar's value
-                for param, name in zip(inner, stage.arguments, strict=True)
-                if isinstance(param, ScalarParam) and param.type.is_integer and name in bindings
-            }
-        )
+    params = [
+        {
+            inner: int(bindings[name])  # type: ignore[arg-type]  # a scalar's value
+            for inner, name in of_stage
+            if name in bindings
+        }
+        for of_stage in _parameters(body).integers
+    ]
     memory = 0
     for param in kernel.params:
         binding = bindings.get(param.name)
         if isinstance(param, ArrayParam) and isinstance(binding, ArrayBinding):
             memory += prod(binding.shape) * param.dtype.nbytes
     return make_schedule(body, params, memory, target, tiling)
+
+
+class _Parameters(NamedTuple):
+    """What there is to know of a persistent kernel's parameters."""
+
+    integers: list[list[tuple[str, str]]]
+    """For each stage the integers, by their names in its code and in the kernel."""
+    scheduling: frozenset[str]
+    """Those that a schedule is made for."""
+
+
+@cached_by_identity
+def _parameters(body: Persistent) -> _Parameters:
+    closed_forms = [_in_closed_forms(code) for code in body.codes]
+    integers: list[list[tuple[str, str]]] = []
+    scheduling: set[str] = set()
+    for stage in body.stages:
+        inner = body.codes[stage.code].kernel.params
+        own = list(zip(inner, stage.arguments, strict=True))
+        integers.append(
+            [(p.name, n) for p, n in own if isinstance(p, ScalarParam) and p.type.is_integer]
+        )
+        scheduling.update(name for p, name in own if p.name in closed_forms[stage.code])
+    return _Parameters(integers, frozenset(scheduling))
 
 
 def _in_closed_forms(code: StageCode) -> set[str]:
@@ -96,15 +119,7 @@ class PersistentLaunch:
         target = backend.target
         by_name = {p.name: b for p, b in zip(kernel.params, bindings, strict=False)}
         plan = self.plan = schedule_for(kernel, by_name, target, tiling)
-        scheduling = [_in_closed_forms(code) for code in body.codes]
-        self.scheduling = frozenset(
-            name
-            for stage in body.stages
-            for param, name in zip(
-                body.codes[stage.code].kernel.params, stage.arguments, strict=True
-            )
-            if param.name in scheduling[stage.code]
-        )
+        self.scheduling = _parameters(body).scheduling
         """The parameters that the schedule was made for."""
         self._name = kernel.name
         self._labels = [stage.label for stage in body.stages]

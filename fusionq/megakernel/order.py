@@ -45,6 +45,8 @@ def _block(
         count = stage.count[0]
         latest.append(np.arange(count, dtype=np.int64) * rows // count)
     needed = [False] * (stop - start)
+    if stop - start == 1:  # a stage does not wait for itself
+        return latest
     bound = [np.full(stage.count[0], np.iinfo(np.int64).max) for stage in stages[start:stop]]
     for s in reversed(range(start, stop)):
         k = s - start

@@ -66,13 +66,10 @@ def make_schedule(
     extents = extents_of(body, params)
     assert all(prod(e) for e in extents)
     if tiling is None:
-        pipelined = is_pipelined(body, extents, params)
+        pipelined = memory > target.kept_bytes and is_pipelined(body, extents, params)
         tiling = tiling_of(body, extents, memory, pipelined, target)
     tiling, stages = _bounded(tiling, extents, target)
-    waits = tuple(
-        boxes(body.codes[use.code], use.producers, stage, stages, values)
-        for use, stage, values in zip(body.stages, stages, params, strict=True)
-    )
+    waits = boxes(body, stages, params)
     counters, lines = _counters(stages, waits)
     wave = waves(stages, waits, tiling.block)
     stage, tile = instructions(stages, wave, tiling.block)
@@ -119,8 +116,8 @@ def is_pipelined(
     """Whether a small part of a stage waits for a small part of those before it only."""
     parts = 64
     probe = [tiled(e, (max(-(-e[0] // parts), 1), *e[1:])) for e in extents]
-    for use, stage, values in zip(body.stages, probe, params, strict=True):
-        for box in boxes(body.codes[use.code], use.producers, stage, probe, values):
+    for of_stage in boxes(body, probe, params):
+        for box in of_stage:
             if box.low is None or box.high is None:
                 return False
             width = int((box.high[0] - box.low[0]).max(initial=-1)) + 1
@@ -140,12 +137,18 @@ def _counters(
             needs[box.producer].append(box)
     line = q.FIRST_COUNTER
     found = []
+    known: dict[object, tuple[int, ...]] = {}
+    """How many tiles share a counter, by the arrays that this depends on."""
     for stage, wanted in zip(stages, needs, strict=True):
         first = total = -1
         shared = (1,) * len(stage.count)
         bounded = [box for box in wanted if box.low is not None]
         if bounded:
-            shared = tuple(_stride(bounded, d, stage.count[d]) for d in range(len(stage.count)))
+            kind = stage.count, *[(id(box.low), id(box.high)) for box in bounded]
+            if kind not in known:
+                counts = enumerate(stage.count)
+                known[kind] = tuple(_stride(bounded, d, count) for d, count in counts)
+            shared = known[kind]
             first = line
             line += prod(-(-n // k) for n, k in zip(stage.count, shared, strict=True))
         if len(bounded) < len(wanted):
@@ -192,22 +195,23 @@ def _words(
 ) -> Integers:
     order = (stage << q.TILE_BITS) | tile
     header = np.zeros(q.HEADER, np.int64)
-    records = np.ones((len(stages), q.RECORD), np.int64)
-    at = q.HEADER + records.size
+    records: list[int] = []
+    at = q.HEADER + len(stages) * q.RECORD
     waited = at + len(order) + len(starts) + len(assigned)
     producers: list[int] = []
     parts = code_bodies(body)
     operands = operand_sets(body)
-    for k, (record, use) in enumerate(zip(records, body.stages, strict=True)):
-        tiling, own = stages[k], counters[k]
+    for k, use in enumerate(body.stages):
+        tiling, own, record = stages[k], counters[k], [1] * q.RECORD
         ndim = len(tiling.tile)
         record[q.TILE : q.TILE + ndim] = tiling.tile
         record[q.COUNT : q.COUNT + ndim] = tiling.count
         record[q.SHARED : q.SHARED + ndim] = own.shared
         record[q.EXTENT : q.EXTENT + ndim] = tiling.extents
-        record[[q.COUNTERS, q.TOTAL]] = own.first, own.total
-        record[[q.CODE, q.BODY, q.OPERANDS]] = use.code, parts[use.code], operands[k]
-        record[[q.WAITS, q.PRODUCERS]] = len(use.producers), waited + len(producers)
+        record[q.COUNTERS], record[q.TOTAL] = own.first, own.total
+        record[q.CODE], record[q.BODY], record[q.OPERANDS] = use.code, parts[use.code], operands[k]
+        record[q.WAITS], record[q.PRODUCERS] = len(use.producers), waited + len(producers)
+        records += record
         producers += use.producers
     header[q.INSTRUCTIONS] = len(order)
     header[q.WORKERS] = workers
@@ -215,5 +219,5 @@ def _words(
     header[q.ORDER] = at
     header[q.STARTS] = at + len(order)
     header[q.ASSIGNMENT] = at + len(order) + len(starts)
-    tables = [header, records.reshape(-1), order, starts, order[assigned]]
+    tables = [header, np.array(records, np.int64), order, starts, order[assigned]]
     return np.concatenate([*tables, np.array(producers, np.int64)])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from math import prod
 
 import numpy as np
@@ -64,30 +65,50 @@ def extents_of(body: Persistent, params: Sequence[Mapping[str, int]]) -> list[tu
     return found
 
 
-def tiled(extents: tuple[int, ...], tile: Sequence[int]) -> TiledStage:
+@lru_cache(1024)
+def tiled(extents: tuple[int, ...], tile: tuple[int, ...]) -> TiledStage:
     """``extents`` cut into tiles of that shape."""
-    count = tuple(-(-extent // size) for extent, size in zip(extents, tile, strict=True))
-    return TiledStage(extents, tuple(tile), count)
+    count = tuple([-(-extent // size) for extent, size in zip(extents, tile, strict=True)])
+    return TiledStage(extents, tile, count)
 
 
 def boxes(
-    code: StageCode,
-    producers: Sequence[int],
-    stage: TiledStage,
-    stages: Sequence[TiledStage],
-    params: Mapping[str, int],
-) -> tuple[TileBox, ...]:
-    """What each tile of ``stage`` waits for, one entry for each wait of its code."""
-    first, last = stage.items()
+    body: Persistent, stages: Sequence[TiledStage], params: Sequence[Mapping[str, int]]
+) -> tuple[tuple[TileBox, ...], ...]:
+    """What each tile of each of the ``stages`` waits for, one entry for each wait of its code.
+    Boxes of stages that are alike share their arrays."""
+    known: dict[object, list[_Bounds]] = {}
     found = []
-    for wait, producer in zip(code.waits, producers, strict=True):
+    for use, stage, values in zip(body.stages, stages, params, strict=True):
+        sources = [stages[producer] for producer in use.producers]
+        kind = use.code, stage, tuple(sources), tuple(values.items())
+        bounds = known.get(kind)
+        if bounds is None:
+            bounds = known[kind] = _bounds(body.codes[use.code], sources, stage, values)
+        found.append(
+            tuple([TileBox(p, *b) for p, b in zip(use.producers, bounds, strict=True)])
+        )
+    return tuple(found)
+
+
+_Bounds = tuple[tuple[Integers, ...] | None, tuple[Integers, ...] | None]
+
+
+def _bounds(
+    code: StageCode,
+    sources: Sequence[TiledStage],
+    stage: TiledStage,
+    params: Mapping[str, int],
+) -> list[_Bounds]:
+    first, last = stage.items()
+    found: list[_Bounds] = []
+    for wait, source in zip(code.waits, sources, strict=True):
         if wait.bounds is None:
-            found.append(TileBox(producer, None, None))
+            found.append((None, None))
             continue
         low: list[Integers] = []
         high: list[Integers] = []
         nothing = np.zeros(stage.tiles, dtype=bool)
-        source = stages[producer]
         for d, (a, b) in enumerate(wait.bounds):
             lower = np.broadcast_to(evaluate(a, params, first, last), (stage.tiles,))
             upper = np.broadcast_to(evaluate(b, params, first, last), (stage.tiles,))
@@ -95,5 +116,5 @@ def boxes(
             low.append(np.maximum(lower, 0) // source.tile[d])
             high.append(np.minimum(upper // source.tile[d], source.count[d] - 1))
         high[0] = np.where(nothing, -1, high[0])
-        found.append(TileBox(producer, tuple(low), tuple(high)))
-    return tuple(found)
+        found.append((tuple(low), tuple(high)))
+    return found

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from math import prod
 from typing import Literal
 
@@ -100,6 +101,7 @@ def _slab(extents: tuple[int, ...], target: Target) -> tuple[int, ...]:
     return (min(max(items // max(slice_, 1), 1), max(extents[0], 1)), *extents[1:])
 
 
+@lru_cache(1024)
 def _shape(extents: tuple[int, ...], items: int, line: int) -> tuple[int, ...]:
     """A tile of about ``items`` work-items, as much as it can of the last dimension, then of the
     one before: contiguous memory.  Tiles along a dimension are even, and along the last whole
