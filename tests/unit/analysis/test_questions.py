@@ -1,0 +1,214 @@
+"""Which questions are equal, so that one answer serves them, and what each answer rests on."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import fusionq as fq
+from fusionq.analysis import list_analysis
+from fusionq.analysis.questions import Questions
+from tests.unit.lists import Flagged, submissions
+
+N = 12
+
+
+@fq.kernel
+def copy(item: fq.Item, a, out):
+    i = item.get_id(0)
+    out[i] = a[i]
+
+
+@fq.kernel
+def row(item: fq.Item, d, k):
+    d[k, item.get_id(0)] = 1
+
+
+@fq.kernel
+def part(item: fq.Item, a, size, t):
+    a[size * t + item.get_id(0)] = 1
+
+
+def vectors(count, n=N):
+    return [np.zeros(n, np.float32) for _ in range(count)]
+
+
+class Counted:
+    """Answers with the number of the question that was the first of its kind."""
+
+    def __init__(self):
+        self.calls = 0
+
+    def __call__(self, analysis):
+        self.calls += 1
+        return self.calls
+
+
+# ----------------------------------------------------------------------- which are equal
+def kinds(*calls):
+    questions = Questions(submissions(*calls))
+    return [questions.kind(s) for s in range(len(calls))]
+
+
+def test_submissions_of_one_kind():
+    a, b, c, _ = vectors(4)
+    (longer,) = vectors(1, 3 * N)
+    same = [(copy, N, a, b), (copy, N, b, c)]
+    assert kinds(*same) == [0, 0]
+    for other in (
+        (copy, N - 1, a, b),
+        (copy, N, longer, b),
+        (copy, N, longer[::3], b),
+        (copy, N, Flagged(a, private=True), b),
+        (copy, N, Flagged(a, access="local"), b),
+        (copy, N, Flagged(a, internal=True), b),
+    ):
+        assert kinds(*same, other) == [0, 0, 1]
+    d = np.zeros((N, N), np.float32)
+    assert kinds((row, N, d, 3), (row, N, d, 4)) == [0, 0]
+
+
+def asked(listed, members, arguments=None):
+    """Which of several questions about ``members`` have one answer."""
+    questions, answer = Questions(listed), Counted()
+    return [questions.ask(of_one, "question", answer, arguments) for of_one in members]
+
+
+def test_memory_that_a_question_is_not_about_does_not_matter():
+    a, b, c, d = vectors(4)
+    listed = submissions((copy, N, a, b), (copy, N, b, c), (copy, N, c, d), (copy, N, a, d))
+    pairs = [(0, 1), (1, 2), (0, 3), (1, 3)]
+    assert asked(listed, pairs) == [1, 1, 2, 3]
+    assert asked(listed, pairs, ((), ())) == [1, 1, 1, 1]
+    assert asked(listed, pairs, ((1,), (0,))) == [1, 1, 2, 2]
+
+
+def test_an_answer_knows_only_the_memory_that_it_may_depend_on():
+    a, b, c, _ = vectors(4)
+    questions = Questions(submissions((copy, N, a, b), (copy, N, b, c)))
+    found = questions.ask((0, 1), "places", lambda analysis: set(analysis.place), ((1,), (0,)))
+    assert found == {(0, 1), (1, 0)}
+
+
+def test_views_that_lie_alike_are_equal_wherever_they_lie():
+    """Each memory from its own first view on."""
+    a, b = vectors(2, 80)
+    starts = [(8, 30), (12, 40), (16, 50), (20, 61)]
+    listed = submissions(*((copy, N, a[k : k + N], b[j : j + N]) for k, j in starts))
+    pairs = [(0, 1), (1, 2), (2, 3)]
+    assert asked(listed, pairs) == [1, 1, 2]
+    assert asked(listed, pairs, ((0,), (0,))) == [1, 1, 1]
+
+
+def test_kernels_are_read_once(monkeypatch):
+    read = []
+    original = list_analysis.read_accesses
+    monkeypatch.setattr(list_analysis, "read_accesses", lambda *a: read.append(1) or original(*a))
+    a, b, c, _ = vectors(4)
+    questions = Questions(submissions((copy, N, a, b), (copy, N, b, c), (copy, N, a, c)))
+    for k, pair in enumerate([(0, 1), (0, 1), (1, 2), (0, 2)]):
+        questions.ask(pair, k, lambda analysis: len(analysis.accesses))
+    assert len(read) == 1
+
+
+# --------------------------------------------------------------------- what they rest on
+def rows(*numbers):
+    d = np.zeros((N, N), np.float32)
+    return submissions(*((row, N, d, k) for k in numbers))
+
+
+def is_empty(analysis):
+    """Whether the first and the second submission share no element."""
+    first, second = (analysis.elements(s, analysis.accesses[s].accesses[0]) for s in (0, 1))
+    return analysis.proofs.is_empty(first.range().intersect(second.range()))
+
+
+def test_an_answer_found_for_other_scalars_serves_where_it_holds():
+    answer = Counted()
+
+    def found(analysis):
+        answer(analysis)
+        return is_empty(analysis)
+
+    questions = Questions(rows(3, 4, 4, 5))
+    members = [(0, 1), (1, 3), (1, 2), (0, 2)]
+    assert [questions.ask(pair, "shared", found) for pair in members] == [True, True, False, True]
+    assert answer.calls == 2
+
+
+def test_an_answer_rests_on_those_that_it_was_found_by():
+    """However deep they lie, and also where it is used again."""
+    questions = Questions(rows(3, 4, 5, 6, 7))
+
+    def of(analysis, pair, question="shared"):
+        return questions.ask(pair, question, is_empty)
+
+    def middle(pair):
+        return lambda analysis: of(analysis, pair)
+
+    def outer(members):
+        first, second = members[:2], members[1:]
+
+        def answer(analysis):
+            return questions.ask(first, "middle", middle(first)) and of(analysis, second)
+
+        return answer
+
+    for members in ((0, 1, 2), (1, 2, 3)):
+        assert questions.ask(members, "outer", outer(members))
+    validity = questions.validity.result()
+    assert validity.holds(rows(1, 2, 3, 4, 5))
+    for wrong in ((1, 1, 3, 4, 5), (1, 2, 2, 4, 5), (1, 2, 3, 3, 5)):
+        assert not validity.holds(rows(*wrong))
+    # The last two are in no question.
+    assert validity.holds(rows(1, 2, 3, 4, 4))
+    # An answer that was found for other scalars serves only where what it rests on holds.
+    alike = Questions(rows(3, 4, 5, 5, 6))
+    calls = []
+
+    def whole(members):
+        def answer(analysis):
+            calls.append(members)
+            pairs = members[:2], members[1:]
+            return [alike.ask(pair, "middle", lambda _, p=pair: alike.ask(p, "shared", is_empty))
+                    for pair in pairs]  # fmt: skip
+
+        return answer
+
+    found = [alike.ask(m, "whole", whole(m)) for m in ((0, 1, 2), (1, 2, 3), (2, 3, 4), (0, 1, 4))]
+    assert found == [[True, True], [True, False], [False, True], [True, True]]
+    assert calls == [(0, 1, 2), (1, 2, 3), (2, 3, 4)]
+
+
+@pytest.mark.parametrize("first", [0, 1])
+def test_what_varies_is_never_pinned(first):
+    """``size * t`` is affine where one of the two has today's value; where ``t`` varies that is
+    ``size``, also for those who ask after a submission whose ``t`` does not vary."""
+    a = np.zeros(8 * N, np.float32)
+    listed = submissions((part, N, a, N, 2), (part, N, a, N, 3))
+    questions = Questions(listed, varying=[(1, 2)])
+
+    def pinned(analysis):
+        assert analysis.accesses
+        return {analysis.symbols.values[name] for name in analysis.pinned}
+
+    order = (first, 1 - first)
+    found = {s: questions.ask((s,), "pinned", pinned) for s in order}
+    assert found[1] == {N}
+    assert questions.validity.result().holds(submissions((part, N, a, N, 2), (part, N, a, N, 5)))
+
+
+def test_an_answer_knows_which_of_two_varies():
+    a = np.zeros(8 * N, np.float32)
+    listed = submissions(*((part, N, a, N, t) for t in (2, 3, 2, 3)))
+    questions, answer = Questions(listed, varying=[(1, 2), (2, 2)]), Counted()
+    found = [questions.ask(pair, "question", answer) for pair in ((0, 1), (2, 3), (0, 3), (0, 1))]
+    assert found == [1, 2, 3, 1]
+
+
+def test_what_is_found_holds_for_all_values_of_what_varies():
+    """Whether two rows are one is not known where one of them may be any."""
+    questions = Questions(rows(3, 4, 5), varying=[(2, 1)])
+    assert questions.ask((0, 1), "shared", is_empty)
+    assert not questions.ask((1, 2), "shared", is_empty)
+    assert questions.validity.result().holds(rows(3, 4, 4))

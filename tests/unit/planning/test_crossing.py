@@ -1,0 +1,134 @@
+"""Work-group sizes for dependences between different work-items: of which the answers are the
+same, and of which they are not."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import fusionq as fq
+from fusionq.analysis.item_space import ItemSpace
+from fusionq.analysis.list_dependences import direct_dependences
+from fusionq.analysis.questions import Questions
+from fusionq.planning import crossing
+from fusionq.planning.crossing import different, group_sizes, keeps_inside
+from tests.unit.lists import completed, submissions
+from tests.unit.targets import TWO_CORES
+
+N = 48
+
+
+@fq.kernel
+def copy(item: fq.Item, a, out):
+    i = item.get_id(0)
+    out[i] = a[i]
+
+
+@fq.kernel
+def mirrored(item: fq.Item, a, far, out):
+    """Exchanges ``a`` inside fours and ``far`` inside twelves."""
+    i = item.get_id(0)
+    out[i] = a[i // 4 * 4 + 3 - i % 4] + far[i // 12 * 12 + 11 - i % 12]
+
+
+@fq.kernel
+def both(item: fq.Item, a, first, second):
+    i = item.get_id(0)
+    first[i] = a[i]
+    second[i] = a[i]
+
+
+@fq.kernel
+def gather(item: fq.Item, index, a, out):
+    i = item.get_id(0)
+    out[i] = a[index[i]]
+
+
+@fq.kernel
+def shifted(item: fq.Item, a, by, out):
+    i = item.get_id(0)
+    out[i] = a[i] + a[(i + by) % 4]
+
+
+def vectors(count):
+    return [np.zeros(N, np.float32) for _ in range(count)]
+
+
+def asked(*calls):
+    questions = Questions(submissions(*calls))
+    found = completed(direct_dependences(questions))
+    return questions, [d for of_one in found for d in of_one if d.scope not in ("NONE", "ITEM")]
+
+
+def exchanges():
+    a, b, c, out = vectors(4)
+    questions, found = asked((both, N, a, b, c), (mirrored, N, b, c, out))
+    assert [(d.scope, d.consumer_argument) for d in found] == [("GLOBAL", 0), ("GLOBAL", 1)]
+    return questions, found
+
+
+@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
+def test_each_dependence_has_work_groups_of_its_own(order):
+    questions, found = exchanges()
+    inside = {k: [keeps_inside(questions, [found[k]], "ids", (size,)) for size in (4, 12, 16, 24)]
+              for k in order}  # fmt: skip
+    assert inside == {0: [True, True, True, True], 1: [False, True, False, True]}
+    assert keeps_inside(questions, found, "ids", (12,))
+    assert not keeps_inside(questions, found, "ids", (4,))
+    space = ItemSpace("ids", 1, None)
+    sizes = {k: next(group_sizes(questions, [found[k]], space, (N,), TWO_CORES)) for k in order}
+    assert sizes[0][0] % 4 == 0
+    assert sizes[1][0] % 12 == 0
+
+
+def test_what_is_not_known_stays_inside_no_work_group():
+    a, b, out = vectors(3)
+    questions, found = asked((copy, N, a, b), (gather, N, np.zeros(N, np.int64), b, out))
+    assert [d.scope for d in found] == ["UNKNOWN"]
+    assert not keeps_inside(questions, found, "ids", (N,))
+
+
+def test_dependences_about_which_the_answers_are_the_same_count_once():
+    a, b, c, d, out = vectors(5)
+    calls = [(both, N, a, b, c), (mirrored, N, b, c, out)]
+    more = [(both, N, a, d, out), (mirrored, N, d, out, a)]
+    questions, found = asked(*calls, *more)
+    pairs = [d for d in found if d.kind == "RAW"]
+    assert len(pairs) == 4
+    kept = different(questions, pairs)
+    assert len(kept) == 2
+    assert {id(d.items) for d in kept} == {id(d.items) for d in pairs}
+
+
+def test_memory_that_the_work_items_do_not_share_asks_nothing_new(monkeypatch):
+    calls = []
+    for name in ("tiles_of", "stays_inside"):
+        original = getattr(crossing, name)
+        monkeypatch.setattr(crossing, name, lambda *a, f=original, n=name: calls.append(n) or f(*a))
+    a, b, c, d, e, out = vectors(6)
+    again = [(both, N, a, d, e), (mirrored, N, d, e, a)]
+    questions, found = asked((both, N, a, b, c), (mirrored, N, b, c, out), *again)
+    pairs = [p for p in found if p.kind == "RAW"]
+    assert keeps_inside(questions, pairs, "ids", (12,))
+    assert list(group_sizes(questions, pairs, ItemSpace("ids", 1, None), (N,), TWO_CORES))
+    assert sorted(calls) == ["stays_inside"] * 2 + ["tiles_of"] * 2
+
+
+def test_where_an_answer_may_rest_on_scalars_each_pair_counts():
+    a, b, c, out, other = vectors(5)
+    calls = [(copy, N, a, b), (shifted, N, b, 1, out), (copy, N, a, c), (shifted, N, c, 2, other)]
+    questions, found = asked(*calls)
+    first, second = (d for d in found if d.kind == "RAW")
+    second = replace(second, items=first.items)
+    assert different(questions, [first, second, first]) == (first, second)
+
+
+def test_what_is_not_known_counts_for_each_pair():
+    a, b, out, other = vectors(4)
+    index = np.zeros(N, np.int64)
+    calls = [(copy, N, a, b), (gather, N, index, b, out), (gather, N, index, b, other)]
+    questions, found = asked(*calls)
+    assert [d.scope for d in found] == ["UNKNOWN"] * 2
+    assert len(different(questions, found)) == 2
