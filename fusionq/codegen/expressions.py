@@ -103,6 +103,10 @@ class ExpressionPrinter:
         """The lines before a loop whose floating sums have to keep the order of its turns."""
         return self._dialect.unit.loop_in_order()
 
+    def streaming_loop(self) -> list[str]:
+        """The lines before a short innermost loop that loads from arrays."""
+        return self._dialect.unit.streaming_loop()
+
     # ------------------------------------------------------------------ dispatch
     def _text(self, expr: Expr) -> Text:
         self.types.add(expr.type)

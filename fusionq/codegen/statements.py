@@ -37,7 +37,10 @@ from fusionq.ir.nodes import (
     While,
 )
 from fusionq.ir.types import INT64, UINT64, ScalarType
-from fusionq.ir.walk import assigned_variable, statements, subexpressions
+from fusionq.ir.walk import assigned_variable, expressions, statements, subexpressions
+
+MOST_STREAMED = 64
+"""Expressions in the body of a loop that is short."""
 
 
 class StatementPrinter:
@@ -137,7 +140,7 @@ class StatementPrinter:
             advance = {1: f"{var}++", -1: f"{var}--"}.get(
                 step, f"{var} {'+' if step > 0 else '-'}= {abs(step)}"
             )
-            lines += self._in_order(loop.body)
+            lines += self._before_for(loop)
             lines.append(f"for ({type} {var} = {start}; {var} {order} {stop}; {advance}) {{")
             body = []
         self._intervals.entered(loop)
@@ -146,6 +149,10 @@ class StatementPrinter:
     def _in_order(self, body: Body) -> list[str]:
         """What a loop needs before it to keep the order of floating sums, if it may have some."""
         return self._expressions.loop_in_order() if any(map(_sets_float, statements(body))) else []
+
+    def _before_for(self, loop: For) -> list[str]:
+        streaming = self._expressions.streaming_loop() if _streams(loop) else []
+        return [*self._in_order(loop.body), *streaming]
 
     def _plain_step(self, loop: For) -> int | None:
         """The step, if it is a constant and the counter cannot run over int64's end."""
@@ -184,11 +191,24 @@ class StatementPrinter:
             f"const {signed} {start} = {value(loop.start)};",
             f"const {signed} {step} = {value(loop.step)};",
             f"const {unsigned} {count} = {length};",
-            *self._in_order(loop.body),
+            *self._before_for(loop),
             f"for ({unsigned} {turn} = 0; {turn} < {count}; {turn}++) {{",
         ]
         inside = f"    const {signed} {var} = ({signed})({start} + {turn} * ({unsigned}){step});"
         return before, [inside]
+
+
+def _streams(loop: For) -> bool:
+    """Whether a loop is short, innermost, and loads from arrays; and not one of constants, which
+    compilers unroll whole where that is worth it."""
+    if all(isinstance(e, Const) for e in (loop.start, loop.stop, loop.step)):
+        return False
+    inside = list(expressions(loop.body))
+    return (
+        all(isinstance(s, Assign | Store) for s in loop.body)
+        and len(inside) <= MOST_STREAMED
+        and any(isinstance(e, Load) for e in inside)
+    )
 
 
 def _sets_float(stmt: Stmt) -> bool:

@@ -112,24 +112,32 @@ class Launcher:
 
     def run_again(self, ended: SubmissionList, call: CallArguments) -> None:
         """Launch a list that has run once more, with the memory and the scalars of ``call``."""
+        run = ended.run
+        if (
+            run is None
+            or call.values
+            or run.moves != Storage.moves
+            or run.as_one is not None
+            or run.profiled
+            or self.profiler is not None
+        ):
+            try:
+                run = self._run_again(ended, call)
+            except PlanningStopped:
+                depends = call.depends
+                for entry, own in SubmissionList.of(ended.entries, call).calls():
+                    own.depends = depends  # of the first; the others run after it
+                    self.run_single(entry, own)
+                    depends = ()
+                return
+        self._launch(run, run.used(call.memory), call.foreign, call.depends)
+
+    def _run_again(self, ended: SubmissionList, call: CallArguments) -> PreparedRun:
+        """The run for one more time, where it may not be the last one as it is."""
 
         def again() -> SubmissionList:
             return SubmissionList.of(ended.entries, call)
 
-        try:
-            run = self._run_again(ended, call, again)
-        except PlanningStopped:
-            depends = call.depends
-            for entry, own in again().calls():
-                own.depends = depends  # of the first; the others run after it
-                self.run_single(entry, own)
-                depends = ()
-            return
-        self._launch(run, run.used(call.memory), call.foreign, call.depends)
-
-    def _run_again(
-        self, ended: SubmissionList, call: CallArguments, again: Callable[[], SubmissionList]
-    ) -> PreparedRun:
         run = ended.run
         if run is not None and run.moves != Storage.moves and not run.is_in_place():
             run = ended.run = self._prepare(again(), ended.options)

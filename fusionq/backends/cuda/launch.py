@@ -97,7 +97,7 @@ class CudaLaunch:
         if turn == REPEATED:
             self._become_graph()
         (status,) = self._enqueue()
-        if status.value or stream.device.lost is not None:
+        if status or stream.device.lost is not None:
             self._raise(status)
         return CudaEvent(stream, stream.launched(self.name), None)
 

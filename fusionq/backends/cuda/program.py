@@ -18,6 +18,9 @@ from fusionq.ir.nodes import Kernel
 
 _REGISTERS = 65536
 """32-bit registers that the threads of a block share, on every GPU from sm_50 on."""
+_LARGEST_BLOCK = 1024
+"""Threads of a block, at most, on every GPU so far (CUDA C++ Programming Guide 13, Compute
+Capabilities)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +67,7 @@ class CudaProgram:
             source = self.generated
             if grid.axes != IN_ORDER:
                 source = generated(self.kernel, self.fp, self.device.target, grid.axes)
-            limit = (f"--maxrregcount={_REGISTERS // block // 8 * 8}",) if block else ()
-            cubin = cubin_of(self.kernel, source, self.fp, self.device.architecture, limit)
+            cubin = cubin_of(self.kernel, source, self.fp, self.device.architecture, block)
             function, _ = _loaded(self.device, cubin.code, source, self.shared_bytes)
             self.variants[block, grid.axes] = function
         return self.variants[block, grid.axes]
@@ -87,15 +89,28 @@ def cubin_of(
     source: DeviceSource,
     fp: FloatMode,
     architecture: str,
-    more_options: tuple[str, ...] = (),
+    block: int = 0,
 ) -> Cubin:
     """``source`` for an architecture such as ``sm_90``, which takes no GPU; DeviceError with the
-    compiler's log and the source if NVRTC refuses it."""
-    from fusionq.codegen.cuda import CUDA_CPP
+    compiler's log and the source if NVRTC refuses it.
 
-    options = (*CUDA_CPP.unit.build_options(fp), *more_options)
+    ``block``: threads of a block that the function has to run in; 0 leaves the registers of a
+    thread to the compiler.  Where loops wait for memory, that chooses so few that half of a block's
+    would be left, with few loads in flight; there a thread may have as many as the largest block
+    leaves room for, but if it spills.
+    """
+    from fusionq.codegen.cuda import CUDA_CPP
+    from fusionq.codegen.cuda.unit import STREAMING_LOOP
+
+    options = CUDA_CPP.unit.build_options(fp)
+    streams = STREAMING_LOOP in source.text
+    most = _REGISTERS // (block or _LARGEST_BLOCK) // 8 * 8
+    limit = (f"--maxrregcount={most}",) if block or streams else ()
     try:
-        return compiled(source.text, architecture, options)
+        cubin = compiled(source.text, architecture, (*options, *limit))
+        if cubin.resources.spill_stores and limit and not block:
+            return compiled(source.text, architecture, options)
+        return cubin
     except CompilationError as error:
         raise DeviceError(
             f"{kernel.span}: NVRTC refused the generated source of kernel {kernel.name!r}; this is "

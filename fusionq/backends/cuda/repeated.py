@@ -46,7 +46,7 @@ class RepeatedLaunches:
         if self._changed:
             self._update()
         (status,) = self._graph.launch()
-        if status.value or stream.device.lost is not None:
+        if status or stream.device.lost is not None:
             with stream.errors_named(f"launching {self._names}"):
                 checked(f"the launch of {self._names} failed", (status,))
         return CudaEvent(stream, stream.launched(self._names), None)

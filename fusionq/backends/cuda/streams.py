@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import time
 from collections import deque
 from contextlib import AbstractContextManager
 from typing import Any
@@ -10,8 +11,11 @@ from typing import Any
 from fusionq.backends.cuda.devices import Device, device
 from fusionq.backends.cuda.faults import faults_named
 from fusionq.backends.cuda.runtime import checked, load_driver
+from fusionq.backends.interruptible import tell_running, wait_interruptibly
 from fusionq.base.errors import ArgumentError, DeviceError
 
+POLLED_SECONDS = 200e-6
+"""For which a wait asks in turns before another thread waits in its place."""
 _REMEMBERED = 64
 """Kernels in flight that an error names, at most."""
 
@@ -52,12 +56,34 @@ class Stream:
 
     def wait(self) -> None:
         """Block until all that was launched has run; DeviceError, which names the kernels, if one
-        of them failed."""
+        of them failed.  Ctrl-C ends the wait, and the KeyboardInterrupt says what is still
+        running."""
         submitted = self.submitted
         self.device.make_current()
         with self.errors_named("waiting for the GPU"):
-            checked("the GPU's work failed", load_driver().cuStreamSynchronize(self.native))
+            if not self._has_run_within(POLLED_SECONDS):
+                try:
+                    wait_interruptibly(self._synchronize)
+                except KeyboardInterrupt as interrupt:
+                    tell_running(interrupt, self.device.name, self.in_flight())
+                    raise
         self._done(submitted)
+
+    def _has_run_within(self, seconds: float) -> bool:
+        """Whether all that was launched has run, or does so soon: a thread that waits takes 10 µs
+        to begin and to end, which short work is not to cost."""
+        driver = load_driver()
+        not_ready = driver.CUresult.CUDA_ERROR_NOT_READY
+        end = time.perf_counter() + seconds
+        while (status := driver.cuStreamQuery(self.native)[0]) == not_ready:
+            if time.perf_counter() > end:
+                return False
+        checked("the GPU's work failed", (status,))
+        return True
+
+    def _synchronize(self) -> None:
+        self.device.make_current()  # the thread may be another one
+        checked("the GPU's work failed", load_driver().cuStreamSynchronize(self.native))
 
     @property
     def is_captured(self) -> bool:

@@ -54,3 +54,6 @@ class OpenCLUnit:
         # Intel's CPU compiler vectorises loops in its scalar version of a kernel, which runs the
         # work-items that do not fill a vector, and adds up in another order there.
         return ["#pragma clang loop vectorize(disable)"]
+
+    def streaming_loop(self) -> list[str]:
+        return []  # a CPU loads ahead by itself

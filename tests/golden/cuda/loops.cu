@@ -38,6 +38,7 @@ extern "C" __global__ void loops(
         const int v_half = fq_floordiv_i32(a[k], 2);
         x = (int)((unsigned)x + v_half);
     }
+    #pragma unroll 16
     for (long long k = (long long)((unsigned long long)n - 1); k > -1; k--) {
         x = (int)((unsigned)x * a[k]);
     }

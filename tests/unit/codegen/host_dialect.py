@@ -116,6 +116,9 @@ class _Unit:
     def loop_in_order(self) -> list[str]:
         return []
 
+    def streaming_loop(self) -> list[str]:
+        return []
+
 
 class _Scalars:
     size_type = "size_t"

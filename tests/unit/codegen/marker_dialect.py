@@ -42,6 +42,9 @@ class MarkerUnit:
     def loop_in_order(self) -> list[str]:
         return ["#LOOP_IN_ORDER"]
 
+    def streaming_loop(self) -> list[str]:
+        return ["#STREAMING_LOOP"]
+
 
 class MarkerScalars:
     size_type = "SIZE"

@@ -15,6 +15,7 @@ from fusionq.base.errors import DeviceError
 from fusionq.base.target import target_of
 from fusionq.codegen.cuda import CUDA_CPP
 from fusionq.codegen.cuda.shared_memory import pooled_bytes
+from fusionq.codegen.cuda.unit import STREAMING_LOOP
 from fusionq.kernels import LIBRARY
 from tests.property.group_programs import group_programs
 from tests.property.kernel_expressions import Features
@@ -156,6 +157,45 @@ def test_a_text_that_is_refused_comes_with_the_log() -> None:
 def test_an_architecture_that_the_compiler_does_not_know() -> None:
     with pytest.raises(DeviceError, match=r"does not compile for sm_12, but for .*sm_90"):
         compiled("", "sm_12", ())
+
+
+@fq.kernel
+def column_sums(item: fq.Item, a, out):
+    total = np.float64(0)
+    for row in range(a.shape[0]):
+        total += a[row, item.get_id(0)]
+    out[item.get_id(0)] = total
+
+
+@fq.kernel
+def eight_columns(item: fq.Item, a, out):
+    i = item.get_id(0)
+    sums = fq.PrivateArray(8, np.float64)
+    for row in range(a.shape[0]):
+        for k in range(8):
+            sums[k] += a[row, 8 * i + k]
+    for k in range(8):
+        out[8 * i + k] = sums[k]
+
+
+def test_loops_over_memory_have_registers_for_the_loads_in_flight() -> None:
+    """16 doubles are 32 registers; left alone, the compiler takes 32 for everything."""
+    with compiling_queue() as (queue, backend):
+        queue.submit(column_sums, 64, fq.Buffer((64, 64), np.float64), fq.Buffer(64, np.float64))
+    for architecture in ARCHITECTURES:
+        assert 40 < backend.resources["column_sums", architecture].registers <= 64
+    (kernel,) = backend.kernels
+    assert f"{STREAMING_LOOP}\n" in generated(kernel, "strict", TARGET).text
+
+
+def test_loops_of_constants_are_unrolled_whole() -> None:
+    """So that private arrays are registers; a loop around others is no streaming loop either."""
+    with compiling_queue() as (queue, backend):
+        queue.submit(
+            eight_columns, 8, fq.Buffer((64, 64), np.float64), fq.Buffer(64, np.float64)
+        )
+    assert STREAMING_LOOP not in generated(backend.kernels[0], "strict", TARGET).text
+    assert all(resources.stack_bytes == 0 for resources in backend.resources.values())
 
 
 MULTIPLY_ADD = """

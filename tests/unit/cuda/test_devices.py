@@ -107,6 +107,9 @@ class FakeDriver:
     class CUresult:
         CUDA_ERROR_NOT_READY = "not ready"
 
+    def cuStreamQuery(self, stream: object) -> tuple[object]:
+        return (self.CUresult.CUDA_ERROR_NOT_READY,)
+
     def cuStreamSynchronize(self, stream: object) -> tuple[object]:
         return (type("Status", (), {"value": 700, "name": "CUDA_ERROR_ILLEGAL_ADDRESS"})(),)
 
