@@ -11,7 +11,7 @@ from fusionq.base.call_site import user_span
 from fusionq.base.errors import ArgumentError
 from fusionq.base.target import FloatMode
 
-Strategy: TypeAlias = Literal["auto", "fused", "megakernel", "sequence", "unfused"]
+Strategy: TypeAlias = Literal["auto", "fused", "megakernel", "overlap", "sequence", "unfused"]
 Barriers: TypeAlias = Literal["auto", "all", "none"]
 ErrorModel: TypeAlias = Literal["python", "numpy"]
 """What numba-dpex's kernels do where they divide by zero: what their decorators say, or NumPy's
@@ -41,7 +41,7 @@ class FusionOptions(NamedTuple):
 
 
 _CHOICES: dict[str, tuple[object, ...]] = {
-    "strategy": ("auto", "fused", "megakernel", "sequence", "unfused"),
+    "strategy": ("auto", "fused", "megakernel", "overlap", "sequence", "unfused"),
     "barriers": ("auto", "all", "none"),
     "require": (False, True),
     "promote": ("flagged", "internal", "none"),

@@ -130,6 +130,7 @@ def _text(measured: Sequence[Measurement]) -> str:
 _AS = {
     "fused": "as one launch",
     "megakernel": "as a megakernel",
+    "overlap": "with halos computed anew",
     "sequence": "as a sequence of launches",
     "unfused": "unfused",
 }
@@ -147,11 +148,14 @@ def _candidates(
     And why there is not one for each strategy."""
     found = {launches_of(base.plan): base}
     notes = []
-    asked: list[Literal["fused", "megakernel", "unfused"]] = []
+    asked: list[Literal["fused", "megakernel", "overlap", "unfused"]] = []
     if base.plan.strategy not in ("fused", "sequence"):
         asked.append("fused")
     if base.plan.strategy != "megakernel" and len(base.plan.stages) > 1:
         asked.append("megakernel")
+    kept = any(decision.scope != "private" for decision in base.plan.promotions)
+    if base.plan.strategy != "overlap" and kept:
+        asked.append("overlap")
     if not options.require:  # which is for one launch, or none
         asked.append("unfused")
     for strategy in asked:

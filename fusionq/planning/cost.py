@@ -73,6 +73,26 @@ class ListWork:
 
 
 @dataclass(frozen=True, slots=True)
+class OverlapEstimate:
+    """Predicted seconds of the launches, and of those in which halos are computed anew."""
+
+    launches: float
+    overlapped: float
+
+    @property
+    def prefers_overlap(self) -> bool:
+        """Whether computing halos anew is faster by enough."""
+        return self.overlapped * MARGIN < self.launches
+
+    def __str__(self) -> str:
+        ratio = self.launches / self.overlapped
+        return (
+            f"estimated {self.overlapped * 1e6:.0f} µs with halos computed anew against "
+            f"{self.launches * 1e6:.0f} µs as launches without ({ratio:.2f}x)"
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class Estimate:
     """Predicted seconds for the stages as a ``sequence`` of launches and as one ``persistent``
     kernel."""
@@ -100,6 +120,12 @@ def estimate(work: ListWork, target: Target) -> Estimate:
         launches.setdefault(stage.launch, []).append(stage)
     sequence = sum(_launched(stages, work, target) for stages in launches.values())
     return Estimate(sequence, _persistent(work, target))
+
+
+def launches_seconds(launches: Sequence[StageWork], nbytes: int, target: Target) -> float:
+    """What ``launches``, one each, take on ``target``; they use arrays of ``nbytes`` together."""
+    work = ListWork(tuple(launches), nbytes, False, 1, False)
+    return sum(_launched([launch], work, target) for launch in launches)
 
 
 def _launched(stages: Sequence[StageWork], work: ListWork, target: Target) -> float:

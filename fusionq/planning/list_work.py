@@ -24,7 +24,7 @@ from fusionq.passes.sources import (
 )
 from fusionq.planning.cost import ListWork, StageWork, Work
 from fusionq.planning.plan import StagePlan
-from fusionq.planning.work import Sizes, accessed_bytes, functions
+from fusionq.planning.work import Sizes, accessed_bytes, functions, operations
 
 
 def list_work(
@@ -81,16 +81,51 @@ def list_work(
     return ListWork(stages, whole, pipelined, tiling.block, tiling.assignment == "turns")
 
 
-def _work(kernel: Kernel, sizes: Sizes, items: int) -> Work:
-    """What so many work-items do."""
-    return Work(items * accessed_bytes(kernel, sizes), items * functions(kernel, sizes))
+def launches_work(
+    questions: Questions, plans: Sequence[StagePlan]
+) -> tuple[tuple[StageWork, ...], int]:
+    """What launches do, and the bytes of all their arrays.  A load that a kernel repeats counts
+    once: where producers are inlined there are many, and the compiler keeps the first."""
+    found: list[StageWork] = []
+    memory: dict[Hashable, int] = {}
+    for number, plan in enumerate(plans):
+        arrays, integers = _arguments(questions, plan)
+        own = {view: prod(a.shape) * a.dtype.nbytes for view, a in arrays.values()}
+        memory |= own
+        shapes = {(name, d): n for name, (_, a) in arrays.items() for d, n in enumerate(a.shape)}
+        items = global_range(questions.submissions[plan.geometry]).size
+        work = _work(plan.kernel, Sizes(integers, shapes), items, distinct=True)
+        found.append(StageWork(number, items, sum(own.values()), work, None, 0))
+    return tuple(found), sum(memory.values())
+
+
+def launch_operations(submissions: Sequence[Submission], plan: StagePlan) -> float:
+    """The scalar operations of all work-items of a launch that is no persistent kernel."""
+    params: dict[str, int] = {}
+    extents: dict[tuple[str, int], int] = {}
+    for param, source in zip(plan.kernel.params, plan.sources, strict=True):
+        if isinstance(param, ArrayParam):
+            assert isinstance(source, ArgumentSource)
+            array = submissions[source.submission].arguments[source.argument]
+            assert isinstance(array, ArrayArgument)
+            extents |= {(param.name, dim): n for dim, n in enumerate(array.shape)}
+        elif param.type.is_integer:
+            params[param.name] = _value(submissions, source)
+    items = global_range(submissions[plan.geometry]).size
+    return items * operations(plan.kernel, Sizes(params, extents))
+
+
+def _work(kernel: Kernel, sizes: Sizes, items: int, distinct: bool = False) -> Work:
+    """What so many work-items do; ``distinct``: see ``accessed_bytes``."""
+    accessed = accessed_bytes(kernel, sizes, distinct)
+    return Work(items * accessed, items * functions(kernel, sizes))
 
 
 def _arguments(
     questions: Questions, plan: StagePlan
 ) -> tuple[dict[str, tuple[Hashable, ArrayArgument]], dict[str, int]]:
     """The arrays, each with what is equal for equal views, and the integers that the parameters of
-    a persistent kernel have."""
+    a launch's kernel have."""
     identity = Identity(questions)
     arrays: dict[str, tuple[Hashable, ArrayArgument]] = {}
     integers: dict[str, int] = {}

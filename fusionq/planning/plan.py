@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import Literal, TypeAlias
 
 from fusionq.analysis.item_space import Mode
 from fusionq.analysis.scope import DependenceKind, Scope
@@ -23,6 +23,7 @@ from fusionq.passes.sources import (
 
 __all__ = [
     "ArgumentSource",
+    "Became",
     "Dependence",
     "ExtentSource",
     "Measurement",
@@ -31,8 +32,13 @@ __all__ = [
     "PromotionDecision",
     "QueueSource",
     "RangeSource",
+    "Recomputation",
     "StagePlan",
 ]
+
+
+Became: TypeAlias = Literal["fused", "megakernel", "overlap", "sequence", "unfused"]
+"""What a list became."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +74,22 @@ class PromotionDecision:
 
 
 @dataclass(frozen=True, slots=True)
+class Recomputation:
+    """A temporary that is never stored: those who read it compute its elements anew.
+
+    ``buffer`` is its name in submission ``producer``, argument ``argument`` there, which would
+    write it.  ``halo``: how many of the producer's work-items, in each dimension, write what a
+    work-item of each of ``consumers`` reads.
+    """
+
+    buffer: str
+    producer: int
+    argument: int
+    consumers: tuple[int, ...]
+    halo: tuple[tuple[int, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
 class StagePlan:
     """Submissions that run as one launch.
 
@@ -89,19 +111,26 @@ class StagePlan:
     """Of a persistent kernel: the submissions of each of its stages."""
     inner_boundaries: tuple[str | None, ...] = ()
     """Why each of them does not join the one before."""
+    absent: tuple[int, ...] = ()
+    """The last of ``submissions``, which the others compute anew wherever they read them."""
+
+    @property
+    def present(self) -> tuple[int, ...]:
+        """The submissions whose statements the kernel has under a heading."""
+        return self.submissions[: len(self.submissions) - len(self.absent)]
 
     @property
     def numbered_kernel(self) -> Kernel:
         """The kernel with the list's numbers of its submissions in the headings, not those among
         the launch's."""
-        return self.kernel if self.inner else renumbered(self.kernel, self.submissions)
+        return self.kernel if self.inner else renumbered(self.kernel, self.present)
 
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
     """How long a list took by one strategy: the median, in seconds."""
 
-    strategy: Literal["fused", "megakernel", "sequence", "unfused"]
+    strategy: Became
     seconds: float
 
 
@@ -110,7 +139,7 @@ class Plan:
     """A list of submissions turned into launches; it serves every list of the same structure
     whose sizes and integer scalars satisfy ``validity``."""
 
-    strategy: Literal["fused", "megakernel", "sequence", "unfused"]
+    strategy: Became
     stages: tuple[StagePlan, ...]
     dependences: tuple[Dependence, ...]
     promotions: tuple[PromotionDecision, ...]
@@ -124,6 +153,8 @@ class Plan:
     measured: tuple[Measurement, ...] = ()
     """The strategies that were measured, the fastest first, which is this plan's; empty where
     nothing was."""
+    recomputed: tuple[Recomputation, ...] = ()
+    """The temporaries whose elements are computed anew where they are read."""
 
     def named_for(self, submissions: Sequence[Submission]) -> Plan:
         """The plan with the buffer names of ``submissions``, another list that it serves."""
@@ -138,5 +169,8 @@ class Plan:
             ),
             promotions=tuple(
                 replace(p, buffer=label(p.submission, p.argument)) for p in self.promotions
+            ),
+            recomputed=tuple(
+                replace(r, buffer=label(r.producer, r.argument)) for r in self.recomputed
             ),
         )

@@ -5,9 +5,7 @@ from __future__ import annotations
 import sys
 import threading
 from collections.abc import Callable, Collection, Sequence
-from itertools import chain
 from time import perf_counter
-from typing import Literal
 
 from fusionq.analysis.bounds import check_bounds
 from fusionq.analysis.convergence import check_convergence
@@ -35,10 +33,19 @@ from fusionq.base.target import Target
 from fusionq.ir.nodes import Kernel
 from fusionq.planning.build_bound import BuildBound, Builds, shorter
 from fusionq.planning.cost import FEWEST_STAGES, estimate
+from fusionq.planning.layout import all_launches, launches_of, layout_of, promoted
 from fusionq.planning.list_work import list_work
+from fusionq.planning.overlap import compared_work, with_overlap
 from fusionq.planning.persistent import persistent_stage, segments, unfit
-from fusionq.planning.plan import Dependence, Plan, PromotionDecision, StagePlan
-from fusionq.planning.promotion import Promotions, check_flags, promotions
+from fusionq.planning.plan import (
+    Became,
+    Dependence,
+    Plan,
+    PromotionDecision,
+    Recomputation,
+    StagePlan,
+)
+from fusionq.planning.promotion import Promotions, check_flags
 from fusionq.planning.specialise import (
     MOST_VALUES,
     constants,
@@ -48,7 +55,7 @@ from fusionq.planning.specialise import (
     varying_since,
 )
 from fusionq.planning.stage_kernels import StageKernels
-from fusionq.planning.stages import SplitOptions, Stage, apart, group_scopes, split
+from fusionq.planning.stages import Stage
 
 _NOT_ALLOWED = "barriers='none' allows no work-group barrier between them"
 _TILES_WAIT = "a persistent kernel has no work-groups, its tiles wait for each other"
@@ -152,7 +159,7 @@ def _plan_steps(
     yield "analysis"
     raw = yield from direct_dependences(questions)
     barrierless = _NOT_ALLOWED if options.barriers == "none" else None
-    found, layout = yield from _layout(questions, raw, options, target, barrierless)
+    found, layout = yield from layout_of(questions, raw, options, target, barrierless)
     if debug_level() >= 3:
         print(f"--- analysis\n{analysis_text(analyse(submissions), found)}", file=sys.stderr)
     stages = layout.stages
@@ -161,6 +168,7 @@ def _plan_steps(
     kernels = StageKernels(questions, options, fixed)
     plans: tuple[StagePlan, ...] | None = None
     choice: str | None = None
+    recomputed: tuple[Recomputation, ...] = ()
     asked = options.strategy == "megakernel"
     tried = options.strategy == "auto" and measured is not None and len(stages) >= FEWEST_STAGES
     if len(stages) > 1 and (asked or tried):
@@ -188,18 +196,44 @@ def _plan_steps(
             if asked or profitable:
                 found, layout, plans = made
                 strategy, fallback = "megakernel", _unjoined(plans)
+    asked = options.strategy == "overlap"
+    tried = options.strategy == "auto" and measured is not None and strategy != "megakernel"
+    scopes = {decision.scope for decision in layout.decisions}
+    if asked and len(stages) == 1 and scopes == {"private"}:
+        fallback = "nothing has to be computed anew: one kernel does, with no temporary in memory"
+    elif asked or (tried and len(stages) > 1 and "global" in scopes):
+        overlap = yield from with_overlap(questions, options, target, fixed, varying, barrierless)
+        if isinstance(overlap, str):
+            fallback = overlap if asked else fallback
+        else:
+            profitable = asked
+            if not asked and measured is not None:
+                base = yield from all_launches(kernels, layout)
+                compared = compared_work(questions, base, overlap.plans, measured())
+                profitable = compared.prefers_overlap
+                choice = "; ".join(filter(None, (choice, str(compared))))
+                slow = _slow_to_build(overlap.plans, bound) if profitable else None
+                if slow is not None:
+                    profitable = False
+                    choice += f"; {slow}: ask for strategy='overlap' to have it"
+                extent = largest_extent(submissions)
+                questions.validity.demand_between(extent, *size_order(extent))
+            if profitable:
+                found, layout, plans = overlap.found, overlap.layout, overlap.plans
+                recomputed = overlap.recomputed
+                strategy, fallback = "overlap", _unjoined(plans)
     if options.require:
         _require(fallback, layout.decisions)
     yield "analysis"
     if plans is None:
-        separate = yield from _launches(kernels, layout, bound)
+        separate = yield from launches_of(kernels, layout, bound)
         while isinstance(separate, str):
             remedy = "ask for strategy='fused' or tune=True to have it"
             cut = shorter(layout.stages, f"{separate}: {remedy}")
-            found, layout = yield from _promoted(questions, raw, cut, options, target)
+            found, layout = yield from promoted(questions, raw, cut, options, target)
             strategy = _strategy(cut, options)
             fallback = _fallback(strategy, cut, options)
-            separate = yield from _launches(kernels, layout, bound)
+            separate = yield from launches_of(kernels, layout, bound)
         plans = separate
     return Plan(
         strategy=strategy,
@@ -210,56 +244,8 @@ def _plan_steps(
         validity=questions.validity.result(sources_of(fixed)),
         timings=timings,
         choice=choice,
+        recomputed=recomputed,
     )
-
-
-def _layout(
-    questions: Questions,
-    dependences: Sequence[Sequence[PairScope]],
-    options: FusionOptions,
-    target: Target,
-    barrierless: str | None,
-) -> Steps[tuple[tuple[PairScope, ...], Promotions]]:
-    """The list cut into stages, with what is promoted in each; the dependences with the scopes
-    that this gives them."""
-    if options.strategy == "unfused":
-        stages = apart(questions, "the unfused strategy was asked for")
-    else:
-        always = options.strategy == "fused" or options.require
-        split_options = SplitOptions(barrierless, always, target)
-        stages = yield from split(questions, dependences, split_options)
-    return (yield from _promoted(questions, dependences, stages, options, target))
-
-
-def _promoted(
-    questions: Questions,
-    dependences: Sequence[Sequence[PairScope]],
-    stages: Sequence[Stage],
-    options: FusionOptions,
-    target: Target,
-) -> Steps[tuple[tuple[PairScope, ...], Promotions]]:
-    """The scopes of the dependences between ``stages``, and what is promoted in each."""
-    in_order = sorted(chain.from_iterable(dependences), key=lambda d: (d.producer, d.consumer))
-    found = group_scopes(in_order, stages)
-    layout = yield from promotions(questions, stages, options, target)
-    return found, layout
-
-
-def _launches(
-    kernels: StageKernels, layout: Promotions, bound: BuildBound | None
-) -> Steps[tuple[StagePlan, ...] | str]:
-    """A launch for each stage; where some join submissions, and their kernels would take longer to
-    build than the ``bound``, why there are none, as soon as that is known."""
-    joined = any(len(stage.members) > 1 for stage in layout.stages)
-    builds = Builds(bound) if bound is not None and joined else None
-    plans = []
-    for stage, moved in zip(layout.stages, layout.moved, strict=True):
-        plans.append(kernels.plan(stage, kernels.fused(stage, moved)))
-        slow = None if builds is None else builds.exceeded_with(plans[-1].kernel)
-        if slow is not None:
-            return slow
-        yield "passes"
-    return tuple(plans)
 
 
 def _slow_to_build(plans: Sequence[StagePlan], bound: BuildBound | None) -> str | None:
@@ -285,7 +271,7 @@ def _with_persistent(
     empty = [s for s, x in enumerate(questions.submissions) if global_range(x).size == 0]
     if empty:
         return f"the range of submission {empty[0]} is empty"
-    found, layout = yield from _layout(questions, dependences, options, target, _TILES_WAIT)
+    found, layout = yield from layout_of(questions, dependences, options, target, _TILES_WAIT)
     reasons = unfit(questions, layout, options)
     yield "passes"
     why: str | None = None
@@ -320,7 +306,7 @@ def _unjoined(plans: Sequence[StagePlan]) -> str | None:
 
 def _strategy(
     stages: Sequence[Stage], options: FusionOptions
-) -> Literal["fused", "megakernel", "sequence", "unfused"]:
+) -> Became:
     if options.strategy == "unfused":
         return "unfused"
     if len(stages) == 1:

@@ -72,10 +72,52 @@ def check_flags(submission: Submission) -> None:
 
 
 def promotions(
-    questions: Questions, stages: Sequence[Stage], options: FusionOptions, target: Target
+    questions: Questions,
+    stages: Sequence[Stage],
+    options: FusionOptions,
+    target: Target,
+    decided: Mapping[int, PromotionDecision],
 ) -> Steps[Promotions]:
-    """Decide for every flagged buffer of the list."""
-    return _Promoter(questions, list(stages), options, target).run()
+    """Decide for every flagged buffer of the list, by alias group, that is not ``decided``."""
+    return _Promoter(questions, list(stages), options, target, decided).run()
+
+
+def flagged(questions: Questions, options: FusionOptions) -> Iterator[tuple[int, list[Place]]]:
+    """The uses of each alias group in which something is flagged."""
+    groups: dict[int, list[Place]] = {}
+    found = set()
+    for place, lies in questions.place.items():
+        groups.setdefault(lies.group, []).append(place)
+        argument = argument_at(questions, place)
+        if _flag(argument) or (options.promote == "internal" and argument.internal):
+            found.add(lies.group)
+    for group in sorted(found):
+        yield group, groups[group]
+
+
+def not_promoted(
+    questions: Questions, options: FusionOptions, places: Sequence[Place]
+) -> str | None:
+    """Why memory, with all its uses, is not to leave global memory; None if it is."""
+    if options.promote == "none":
+        return "promote='none' was asked for"
+    if options.strategy == "unfused":
+        return "nothing is fused, so other kernels may read it"
+    arguments = [argument_at(questions, p) for p in places]
+    flags = {_flag(a) for a in arguments}
+    if flags == {None}:
+        if not all(a.internal for a in arguments):
+            return "only some accesses of this memory are marked internal"
+    elif None in flags:
+        return "some accesses of it are flagged for promotion and some are not"
+    return None
+
+
+def argument_at(questions: Questions, place: Place) -> ArrayArgument:
+    """The array argument at ``place``."""
+    argument = questions.submissions[place[0]].arguments[place[1]]
+    assert isinstance(argument, ArrayArgument)
+    return argument
 
 
 class _Promoter:
@@ -85,8 +127,10 @@ class _Promoter:
         stages: list[Stage],
         options: FusionOptions,
         target: Target,
+        decided: Mapping[int, PromotionDecision],
     ) -> None:
         self.questions = questions
+        self.decided = decided
         self.stages = stages
         self.options = options
         self.target = target
@@ -97,47 +141,31 @@ class _Promoter:
 
     def run(self) -> Steps[Promotions]:
         decisions = []
-        for places in self._flagged():
-            scope, reason = self._decide(places)
-            submission, argument = places[0]
-            label = self._argument(places[0]).label
-            decisions.append(PromotionDecision(label, submission, argument, scope, reason))
+        for group, places in flagged(self.questions, self.options):
+            decision = self.decided.get(group)
+            if decision is None:
+                used = [place for place in places if place[0] in self.stage_of]
+                scope, reason = self._decide(used or places)
+                label = argument_at(self.questions, places[0]).label
+                decision = PromotionDecision(label, *places[0], scope, reason)
+            decisions.append(decision)
             yield "analysis"
         return Promotions(tuple(decisions), tuple(self.stages), tuple(map(tuple, self.moved)))
 
-    def _flagged(self) -> Iterator[list[Place]]:
-        """The uses of each alias group in which something is flagged."""
-        groups: dict[int, list[Place]] = {}
-        flagged = set()
-        for place, found in self.questions.place.items():
-            groups.setdefault(found.group, []).append(place)
-            argument = self._argument(place)
-            if _flag(argument) or (self.options.promote == "internal" and argument.internal):
-                flagged.add(found.group)
-        for group in sorted(flagged):
-            yield groups[group]
-
     def _decide(self, places: Sequence[Place]) -> tuple[Literal["private", "local", "global"], str]:
         """Where the buffer goes, and why."""
-        if self.options.promote == "none":
-            return "global", "promote='none' was asked for"
-        if self.options.strategy == "unfused":
-            return "global", "nothing is fused, so other kernels may read it"
-        arguments = [self._argument(p) for p in places]
-        flags = {_flag(a) for a in arguments}
-        if flags == {None}:
-            if not all(a.internal for a in arguments):
-                return "global", "only some accesses of this memory are marked internal"
-        elif None in flags:
-            return "global", "some accesses of it are flagged for promotion and some are not"
+        reason = not_promoted(self.questions, self.options, places)
+        if reason is not None:
+            return "global", reason
+        flags = {_flag(argument_at(self.questions, p)) for p in places}
+        if not self._touched(places):
+            return "global", "no kernel of the list touches it"
         used_in = sorted({self.stage_of[s] for s, _ in places})
         if len(used_in) > 1:
             return "global", (
                 f"launches {_named(used_in)} use it, so it has to survive the first"
             )
         number = used_in[0]
-        if not self._touched(places):
-            return "global", "no kernel of the list touches it"
         if "local" in flags:
             return self._local(number, places)
         decision = self._private(number, places)
@@ -202,7 +230,7 @@ class _Promoter:
                 reason = found
                 continue
             footprint = found.footprint
-            taken = prod(footprint.extents) * self._argument(places[0]).dtype.nbytes
+            taken = prod(footprint.extents) * argument_at(self.questions, places[0]).dtype.nbytes
             before = members.local_bytes + self.taken.get(number, 0)
             free = self.target.device.local_memory_bytes - before
             if taken > free:
@@ -246,11 +274,6 @@ class _Promoter:
 
     def _moved(self, places: Sequence[Place], scope: Promotion, found: _Owned) -> Moved:
         return Moved(places[0], scope, found.footprint, found.symbols, _users(places))
-
-    def _argument(self, place: Place) -> ArrayArgument:
-        argument = self.questions.submissions[place[0]].arguments[place[1]]
-        assert isinstance(argument, ArrayArgument)
-        return argument
 
 
 @dataclass(frozen=True, slots=True, eq=False)

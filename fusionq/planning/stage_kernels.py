@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
+from types import MappingProxyType
 
 from fusionq.analysis.item_space import largest
 from fusionq.analysis.list_analysis import ListAnalysis
@@ -21,12 +22,18 @@ from fusionq.planning.stages import Stage, barriers_of
 
 class StageKernels:
     """Makes them for a list by ``options``, with the values ``fixed`` for some scalar arguments
-    (submission and position)."""
+    (submission and position); ``absent``: submissions whose work others do, each with the first of
+    those."""
 
     def __init__(
-        self, questions: Questions, options: FusionOptions, fixed: Mapping[tuple[int, int], int]
+        self,
+        questions: Questions,
+        options: FusionOptions,
+        fixed: Mapping[tuple[int, int], int],
+        absent: Mapping[int, int] = MappingProxyType({}),
     ) -> None:
         self._questions = questions
+        self._absent = absent
         self._every_barrier = options.barriers == "all"
         self._fixed: dict[int, dict[int, int]] = {}
         for (s, k), value in fixed.items():
@@ -77,14 +84,16 @@ class StageKernels:
 
     def plan(self, stage: Stage, fused: FusedKernel) -> StagePlan:
         """The launch of a stage, whose kernel is ``fused``."""
+        absent = tuple(s for s, first in self._absent.items() if first in stage.members)
         return StagePlan(
-            submissions=stage.members,
+            submissions=(*stage.members, *absent),
             kernel=fused.kernel,
             sources=tuple(fused.sources[p.name] for p in fused.kernel.params),
             geometry=largest(self._questions.submissions, stage.members),
             mode=stage.space.mode,
             local_range=stage.space.local_range,
             boundary=stage.boundary,
+            absent=absent,
         )
 
 

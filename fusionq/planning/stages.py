@@ -54,11 +54,13 @@ class Stage:
 class SplitOptions:
     """``barrierless`` says why there are to be no work-group barriers between submissions, so that
     no dependence may cross work-items; None if there may.  Unless ``always``, submissions join
-    only where that is likely to pay."""
+    only where that is likely to pay.  Those ``absent`` are part of no stage, as others do what
+    they would."""
 
     barrierless: str | None
     always: bool
     target: Target
+    absent: Collection[int] = ()
 
 
 def split(
@@ -72,6 +74,9 @@ def split(
     stages: list[_GrowingStage] = []
     stage_of: list[int] = []
     for s, needed in enumerate(dependences):
+        if s in options.absent:
+            stage_of.append(-1)
+            continue
         reasons: list[str] = []
         producers = {stage_of[d.producer] for d in needed if d.scope != "NONE"}
         for k in _within_reach(len(stages), producers):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from fusionq.analysis.item_space import global_range
@@ -82,17 +82,23 @@ def operations(kernel: Kernel, sizes: Sizes) -> float:
     return _Counting(kernel, sizes, lambda stmt: sum(1 for _ in _expressions(stmt))).total
 
 
-def accessed_bytes(kernel: Kernel, sizes: Sizes) -> float:
-    """The bytes that one work-item, the first, loads and stores, counted like ``operations``."""
+def accessed_bytes(kernel: Kernel, sizes: Sizes, distinct: bool = False) -> float:
+    """The bytes that one work-item, the first, loads and stores, counted like ``operations``; of
+    loads that are ``distinct``, loads under the same indices once."""
     params = [param for param in kernel.params if isinstance(param, ArrayParam)]
     dtypes = {param.name: param.dtype for param in params}
     dtypes |= {array.name: array.dtype for array in kernel.arrays}
+    known: set[Load] = set()
 
     def accessed(stmt: Stmt) -> float:
-        loads = sum(e.type.nbytes for e in _expressions(stmt) if isinstance(e, Load))
+        loads: Collection[Load] = [e for e in _expressions(stmt) if isinstance(e, Load)]
+        if distinct:
+            loads = set(loads) - known
+            known.update(loads)
+        nbytes = sum(e.type.nbytes for e in loads)
         if isinstance(stmt, (Store, Atomic)):
-            loads += dtypes[stmt.array].nbytes
-        return loads
+            nbytes += dtypes[stmt.array].nbytes
+        return nbytes
 
     return _Counting(kernel, sizes, accessed).total
 

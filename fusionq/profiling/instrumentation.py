@@ -39,7 +39,7 @@ class Scope:
 
     def headings(self) -> dict[str, int]:
         """The submission of each heading."""
-        members = self.stage.submissions
+        members = self.stage.present
         if len(members) == 1:
             return {self.submissions[members[0]].ir.name: members[0]}
         return {f"{s}: {self.submissions[s].ir.name}": s for s in members}

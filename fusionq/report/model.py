@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from math import prod
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from fusionq.analysis.submission import Submission
+from fusionq.analysis.submission import ArrayArgument, Submission
 from fusionq.base.recursion import room_for_recursion
 from fusionq.base.span import Span
 from fusionq.ir.nodes import Barrier, Block, Persistent
@@ -15,7 +16,7 @@ from fusionq.ir.printer import print_expr, print_kernel
 from fusionq.ir.walk import statements
 from fusionq.language.ranges import NdRange
 from fusionq.passes.labels import number_in
-from fusionq.planning.plan import Dependence, Plan, PromotionDecision, StagePlan
+from fusionq.planning.plan import Became, Dependence, Plan, PromotionDecision, StagePlan
 from fusionq.report.advice import advice
 
 if TYPE_CHECKING:
@@ -52,6 +53,22 @@ class ReportedTiledStage:
     submissions: tuple[int, ...]
     waits: tuple[tuple[int, str], ...]
     boundary: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class ReportedRecomputation:
+    """A temporary whose elements are computed anew where they are read.
+
+    ``halo``: for each of ``consumers`` how many of the producer's work-items, in each dimension,
+    write what one of its work-items reads.  ``bytes_saved``: of global memory, the store by the
+    producer and a load by each consumer.
+    """
+
+    buffer: str
+    producer: int
+    consumers: tuple[int, ...]
+    halo: tuple[tuple[int, ...], ...]
+    bytes_saved: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,9 +117,10 @@ class ReportModel:
         object.__setattr__(self, "timings", dict(self.timings))  # whoever gave them may go on
 
     @property
-    def strategy(self) -> Literal["fused", "megakernel", "sequence", "unfused"]:
+    def strategy(self) -> Became:
         """``fused`` (one launch), ``megakernel`` (a persistent kernel whose work-groups wait for
-        each other), ``sequence`` (several launches) or ``unfused`` (one a submission)."""
+        each other), ``overlap`` (launches that compute halos anew), ``sequence`` (several launches)
+        or ``unfused`` (one a submission)."""
         return self.plan.strategy
 
     @property
@@ -119,10 +137,14 @@ class ReportModel:
         by_consumer: dict[int, list[Dependence]] = defaultdict(list)
         for d in self.dependences:
             by_consumer[d.consumer].append(d)
+            for r in self.plan.recomputed:
+                if r.producer == d.consumer:
+                    for consumer in r.consumers:
+                        by_consumer[consumer].append(d)
         return tuple(
             ReportedStage(
-                stage.submissions,
-                tuple(self._submitted(index) for index in stage.submissions),
+                tuple(sorted(stage.submissions)),
+                tuple(self._submitted(index) for index in sorted(stage.submissions)),
                 stage.boundary,
                 stage.local_range,
                 sum(isinstance(s, Barrier) for s in statements(stage.kernel.body)),
@@ -148,6 +170,31 @@ class ReportModel:
     def promotions(self) -> tuple[PromotionDecision, ...]:
         """Where each buffer that was flagged for promotion lives, and why."""
         return self.plan.promotions
+
+    @property
+    def recomputed(self) -> tuple[ReportedRecomputation, ...]:
+        """The temporaries whose elements are computed anew where they are read."""
+        found = []
+        for r in self.plan.recomputed:
+            array = self.submissions[r.producer].arguments[r.argument]
+            assert isinstance(array, ArrayArgument)
+            saved = prod(array.shape) * array.dtype.nbytes * (1 + len(r.consumers))
+            found.append(
+                ReportedRecomputation(r.buffer, r.producer, r.consumers, r.halo, saved)
+            )
+        return tuple(found)
+
+    @property
+    def recomputed_share(self) -> float:
+        """How many more scalar operations the launches do than the submissions one by one, as a
+        part of the latter; 0 where nothing is computed anew."""
+        if not self.plan.recomputed:
+            return 0.0
+        from fusionq.planning.list_work import launch_operations
+        from fusionq.planning.work import work_of
+
+        done = sum(launch_operations(self.submissions, stage) for stage in self.plan.stages)
+        return done / max(sum(map(work_of, self.submissions)), 1.0) - 1.0
 
     @property
     def fallback(self) -> str | None:
@@ -206,6 +253,8 @@ class ReportModel:
             ],
             "dependences": [asdict(d) for d in self.dependences],
             "promotions": [asdict(p) for p in self.promotions],
+            "recomputed": [asdict(r) for r in self.recomputed],
+            "recomputed_share": self.recomputed_share,
             "fallback": self.fallback,
             "choice": self.choice,
             "advice": list(self.advice),

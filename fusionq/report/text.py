@@ -23,7 +23,7 @@ MOST_LETTERS = 160
 
 _CACHE_WORDS = {"miss": "made new", "memory": "from the cache in memory", "disk": "from disk"}
 
-_GOOD = ("fused", "megakernel", "NONE", "ITEM", "GROUP", "private", "local")
+_GOOD = ("fused", "megakernel", "overlap", "NONE", "ITEM", "GROUP", "private", "local")
 
 
 def lines(report: ReportModel) -> Iterator[Line]:
@@ -43,6 +43,10 @@ def lines(report: ReportModel) -> Iterator[Line]:
         yield []
         yield [("Promotions", "bold")]
         yield from _promotions(report)
+    if report.recomputed:
+        yield []
+        yield [("Computed anew", "bold"), (f": {report.recomputed_share:+.0%} operations", "")]
+        yield from _recomputed(report)
     if report.choice:
         yield []
         yield [("Choice: ", "bold"), (report.choice, "")]
@@ -256,6 +260,19 @@ def _promotions(report: ReportModel) -> Iterator[Line]:
         remedy = promotion_advice(p)
         if remedy is not None:
             yield [("    to change that: ", "yellow"), (remedy, "")]
+
+
+def _recomputed(report: ReportModel) -> Iterator[Line]:
+    """Each temporary that is not stored: who computes it anew, its halo, what that saves."""
+    for r in report.recomputed:
+        of_each = "; ".join(
+            f"{' x '.join(map(str, halo))} elements a work-item of [{consumer}]"
+            for consumer, halo in zip(r.consumers, r.halo, strict=True)
+        )
+        yield [
+            (f"  {r.buffer} of [{r.producer}]: ", ""),
+            (f"{of_each}; {r.bytes_saved:,} bytes less to and from memory", ""),
+        ]
 
 
 def without_reasons(boundary: str, reasons: Iterable[str]) -> str:

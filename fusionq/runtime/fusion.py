@@ -45,8 +45,9 @@ def fusion(
 ) -> Fusion:
     """A context manager: the queue is in fusion mode inside the block, and completes after it.
 
-    ``strategy``: ``auto``, ``fused``, ``megakernel``, ``sequence`` or ``unfused``; what the
-    analysis cannot prove safe is refused whatever is asked for.
+    ``strategy``: ``auto``, ``fused``, ``megakernel``, ``overlap`` (who reads flagged temporaries at
+    bounded distances computes them anew, as in overlapped tiling), ``sequence`` or ``unfused``;
+    what the analysis cannot prove safe is refused whatever is asked for.
     ``barriers``: ``auto`` (where a dependence needs one), ``all``, ``none``.
     ``require``: raise FusionRefused instead of falling back (the list has then run unfused).
     ``promote``: ``flagged`` (buffers with a promotion flag), ``internal`` (also those with

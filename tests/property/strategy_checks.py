@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 import fusionq as fq
 from fusionq.base.options import Barriers, Promote, Strategy
 from tests.property.group_programs import group_programs
+from tests.property.halo_programs import halo_programs
 from tests.property.kernel_expressions import Features
 from tests.property.list_runs import check_fused, unfused
 from tests.property.programs import Program, programs
@@ -26,6 +27,7 @@ GENERATORS: dict[str, st.SearchStrategy[Program]] = {
     "stages": stage_programs(),
     "groups": group_programs(EXACT),
     "exchanges": group_programs(EXACT, plain=True),
+    "halos": halo_programs(),
 }
 """The generators of random lists, by name."""
 

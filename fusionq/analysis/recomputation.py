@@ -1,0 +1,166 @@
+"""Can a consumer compute what a producer wrote anew? Which work-item wrote each element.
+
+That is safe if each element is written by one work-item, which writes no other element of the
+array; if every element that the consumer reads is certainly written; and if nothing that the
+producer reads is written between the two, nor by the consumer, whose work-items compute elements
+for their neighbours too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import islpy as isl
+
+from fusionq.analysis.footprint import Use, item_elements, union
+from fusionq.analysis.list_analysis import ListAnalysis
+from fusionq.analysis.private_footprint import private_footprint
+from fusionq.analysis.proof import TooManyOperations, answered
+from fusionq.analysis.submission import ArrayArgument
+from fusionq.ir.nodes import Atomic
+
+MOST_BYTES = 1 << 62
+"""Of private memory: one element is never too much."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Writer:
+    """The work-item that writes an element: for each id an affine function of the element.
+
+    ``sizes``, ``scalars``: the argument and its dimension, or the argument, that has the value of a
+    symbol in them.
+    """
+
+    items: tuple[isl.Aff, ...]
+    sizes: Mapping[str, tuple[int, int]]
+    scalars: Mapping[str, int]
+
+
+def writer_of(analysis: ListAnalysis, argument: int) -> Writer | str:
+    """Of a single submission: which of its work-items writes an element of an array argument; or
+    why that is not known, or why a work-item's result is not the element alone."""
+    group = analysis.place[0, argument].group
+    uses = _uses(analysis, 0, group)
+    owned = private_footprint(analysis, uses, "ids", MOST_BYTES)
+    if isinstance(owned, str):
+        return owned
+    if not owned.is_scalar:
+        return "a work-item writes several elements of it"
+    try:
+        items = answered(lambda: _items(analysis, uses), questions=5)
+    except TooManyOperations as error:
+        return str(error)
+    if items is None:
+        return "which work-item writes an element is no affine function of the element"
+    sizes: dict[str, tuple[int, int]] = {}
+    scalars: dict[str, int] = {}
+    for k, each in enumerate(analysis.submissions[0].arguments):
+        if isinstance(each, ArrayArgument):
+            for dim, extent in enumerate(each.shape):
+                sizes.setdefault(analysis.symbols.size(extent), (k, dim))
+        elif (symbol := analysis.shapes[0].params.get(each.name)) is not None:
+            scalars.setdefault(symbol, k)
+    for name in sorted({name for aff in items for name in _symbols(aff)}):
+        if name not in sizes and name not in scalars:
+            return "which work-item writes an element depends on a size that no array has"
+    return Writer(items, sizes, scalars)
+
+
+def _symbols(aff: isl.Aff) -> list[str]:
+    kind = isl.dim_type.param
+    used = (k for k in range(aff.dim(kind)) if aff.involves_dims(kind, k, 1))
+    return [name for k in used if (name := aff.get_dim_name(kind, k)) is not None]
+
+
+def halo_of(analysis: ListAnalysis, written: int, read: int) -> tuple[int, ...] | str:
+    """Of a producer and a consumer: how many of the producer's work-items, in each of its
+    dimensions, write what one of the consumer's reads of the memory of the arguments ``written``
+    and ``read``; or why the consumer cannot compute them anew."""
+    group = analysis.place[0, written].group
+    assert analysis.place[1, read].group == group
+    try:
+        return answered(lambda: _halo(analysis, group), questions=5)
+    except TooManyOperations as error:
+        return str(error)
+
+
+def _uses(analysis: ListAnalysis, submission: int, group: int) -> list[Use]:
+    return [
+        (submission, access)
+        for access in analysis.accesses[submission].accesses
+        if analysis.is_placed(submission, access, group)
+    ]
+
+
+def _items(analysis: ListAnalysis, uses: list[Use]) -> tuple[isl.Aff, ...] | None:
+    """The ids of the work-item that touches an element, as functions of that."""
+    items = union([item_elements(analysis, use, "ids") for use in uses]).reverse()
+    found: list[isl.Aff] = []
+    for dim in range(items.dim(isl.dim_type.out)):
+        value = items.dim_min(dim).coalesce()
+        for _, piece in value.get_pieces():
+            start = piece.floor()
+            everywhere = isl.PwAff.from_aff(start).intersect_domain(value.domain())
+            if analysis.proofs.is_empty(value.ne_set(everywhere)):
+                found.append(start)
+                break
+        else:
+            return None
+    return tuple(found)
+
+
+def _halo(analysis: ListAnalysis, group: int) -> tuple[int, ...] | str:
+    producer, consumer = _uses(analysis, 0, group), _uses(analysis, 1, group)
+    for _, access in consumer:
+        if isinstance(access.node, Atomic) or access.kind == "write":
+            return f"{access.span} changes it"
+        if access.indices is None:
+            return f"the index at {access.span} is not affine, so its element is unknown"
+    written = [use for use in producer if use[1].kind == "write" and use[1].exact]
+    if not written:
+        return "no element is certain to be written"
+    known = union([item_elements(analysis, use, "ids") for use in written]).range()
+    for use in consumer:
+        read = item_elements(analysis, use, "ids").range()
+        if not analysis.proofs.is_empty(read.subtract(known)):
+            return (
+                f"the read at {use[1].span} is not certain to be of an element that is written: "
+                "what is left out keeps what was there before"
+            )
+    writers = union([item_elements(analysis, use, "ids") for use in producer]).reverse()
+    reads = union([item_elements(analysis, use, "ids") for use in consumer])
+    relation = reads.apply_range(writers)
+    extents = []
+    for dim in range(relation.dim(isl.dim_type.out)):
+        extent = _extent(analysis, relation.dim_min(dim).coalesce(), relation.dim_max(dim))
+        if extent is None:
+            return "its reads are at no bounded distance from each other"
+        extents.append(extent)
+    return tuple(extents)
+
+
+def _extent(analysis: ListAnalysis, low: isl.PwAff, high: isl.PwAff) -> int | None:
+    """How far ``high`` is from ``low``, both included, whatever the sizes are; where that depends
+    on scalars, for their present values."""
+    symbols = analysis.symbols
+    scalars = {name for shape in analysis.shapes for name in shape.params.values()}
+    values = " and ".join(f"{n} = {symbols.values[n]}" for n in sorted(scalars - symbols.free))
+    present = isl.Set(f"[{', '.join(symbols.names)}] -> {{ : {values or '1 = 1'} }}")
+    found: list[tuple[int, bool]] = []
+    for _, piece in low.get_pieces():
+        first = isl.PwAff.from_aff(piece.floor())
+        if not analysis.proofs.is_empty(low.lt_set(first.intersect_domain(low.domain()))):
+            continue
+        distance = high.sub(first).floor()
+        for pins in (False, True):
+            largest = (distance.intersect_params(present) if pins else distance).max_val()
+            if largest.is_int():
+                found.append((int(largest.to_python()) + 1, pins))
+                break
+    if not found:
+        return None
+    extent, pins = min(found)
+    if pins:
+        analysis.pinned |= scalars - symbols.free
+    return extent

@@ -1,0 +1,80 @@
+"""The layout of a list: its stages, and what is promoted in each."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from itertools import chain
+from types import MappingProxyType
+
+from fusionq.analysis.dependence import PairScope
+from fusionq.analysis.questions import Questions
+from fusionq.base.options import FusionOptions
+from fusionq.base.steps import Steps
+from fusionq.base.target import Target
+from fusionq.planning.build_bound import BuildBound, Builds
+from fusionq.planning.plan import PromotionDecision, StagePlan
+from fusionq.planning.promotion import Promotions, promotions
+from fusionq.planning.stage_kernels import StageKernels
+from fusionq.planning.stages import SplitOptions, Stage, apart, group_scopes, split
+
+NOTHING_DECIDED: Mapping[int, PromotionDecision] = MappingProxyType({})
+
+
+def layout_of(
+    questions: Questions,
+    dependences: Sequence[Sequence[PairScope]],
+    options: FusionOptions,
+    target: Target,
+    barrierless: str | None,
+    absent: Collection[int] = (),
+    decided: Mapping[int, PromotionDecision] = NOTHING_DECIDED,
+) -> Steps[tuple[tuple[PairScope, ...], Promotions]]:
+    """The list cut into stages, without the submissions ``absent``, with what is promoted in each;
+    the dependences with the scopes that this gives them.  ``decided``: see ``promoted``."""
+    if options.strategy == "unfused":
+        stages = apart(questions, "the unfused strategy was asked for")
+    else:
+        always = options.strategy == "fused" or options.require
+        split_options = SplitOptions(barrierless, always, target, absent)
+        stages = yield from split(questions, dependences, split_options)
+    return (yield from promoted(questions, dependences, stages, options, target, decided))
+
+
+def promoted(
+    questions: Questions,
+    dependences: Sequence[Sequence[PairScope]],
+    stages: Sequence[Stage],
+    options: FusionOptions,
+    target: Target,
+    decided: Mapping[int, PromotionDecision] = NOTHING_DECIDED,
+) -> Steps[tuple[tuple[PairScope, ...], Promotions]]:
+    """The scopes of the dependences between ``stages``, and what is promoted in each; what is
+    ``decided``, by alias group, stays so."""
+    in_order = sorted(chain.from_iterable(dependences), key=lambda d: (d.producer, d.consumer))
+    found = group_scopes(in_order, stages)
+    layout = yield from promotions(questions, stages, options, target, decided)
+    return found, layout
+
+
+def launches_of(
+    kernels: StageKernels, layout: Promotions, bound: BuildBound | None
+) -> Steps[tuple[StagePlan, ...] | str]:
+    """A launch for each stage; where some join submissions, and their kernels would take longer to
+    build than the ``bound``, why there are none, as soon as that is known."""
+    joined = any(len(stage.members) > 1 for stage in layout.stages)
+    builds = Builds(bound) if bound is not None and joined else None
+    plans = []
+    for stage, moved in zip(layout.stages, layout.moved, strict=True):
+        plans.append(kernels.plan(stage, kernels.fused(stage, moved)))
+        slow = None if builds is None else builds.exceeded_with(plans[-1].kernel)
+        if slow is not None:
+            return slow
+        yield "passes"
+    return tuple(plans)
+
+
+def all_launches(kernels: StageKernels, layout: Promotions) -> Steps[tuple[StagePlan, ...]]:
+    """A launch for each stage, whatever they take to build."""
+    plans = yield from launches_of(kernels, layout, None)
+    assert not isinstance(plans, str)
+    return plans

@@ -1,0 +1,180 @@
+"""A list without the submissions whose results others compute anew.
+
+Submissions keep their numbers and their arguments their positions.  Those that are computed anew
+do nothing any more; the others have their statements, and after their own arguments those of the
+inlined kernels.  All that planning asks of a list is then asked of this one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from fusionq.analysis.item_space import global_range
+from fusionq.analysis.questions import Questions
+from fusionq.analysis.recomputation import Writer
+from fusionq.analysis.submission import Argument, ArrayArgument, Submission
+from fusionq.analysis.validity import Source, Validity
+from fusionq.base.steps import Steps
+from fusionq.ir.nodes import Expr, Extent, ItemQuery, Kernel, Load, Param
+from fusionq.ir.types import INT64
+from fusionq.ir.walk import expressions, rewrite_body
+from fusionq.passes.affine_expression import affine_expression
+from fusionq.passes.inline_producer import Indices, NotInlined, Producer, index_of, inline_producer
+from fusionq.passes.sources import ArgumentSource, ExtentSource, ParamSource
+from fusionq.planning.recomputing import Temporaries, Temporary
+
+Place = tuple[int, int]
+"""A submission and the position of one of its arguments."""
+
+
+@dataclass(frozen=True)
+class OverlappedList:
+    """``submissions`` that do what those of a list do; ``absent``: those of them that do nothing,
+    each with the first of those that do its work; ``origins``: whose each argument is."""
+
+    submissions: tuple[Submission, ...]
+    absent: Mapping[int, int]
+    origins: Mapping[Place, Place]
+
+    def source(self, source: ParamSource) -> ParamSource:
+        """A source of a parameter as one in the user's list."""
+        match source:
+            case ArgumentSource(s, k):
+                return ArgumentSource(*self.origins[s, k])
+            case ExtentSource(s, k, dim):
+                return ExtentSource(*self.origins[s, k], dim)
+            case _:
+                return source
+
+    def validity(self, validity: Validity) -> Validity:
+        """A validity of the list as one of the user's."""
+
+        def place(source: Source) -> Source:
+            if source.argument is None:
+                return source
+            return Source(*self.origins[source.submission, source.argument], source.dim)
+
+        sources = tuple(
+            (name, tuple(dict.fromkeys(map(place, places)))) for name, places in validity.sources
+        )
+        return replace(validity, sources=sources)
+
+
+def overlapped_list(questions: Questions, found: Temporaries) -> Steps[OverlappedList | str]:
+    """The list in which the temporaries ``found`` are computed anew; or why it is not made."""
+    submissions = questions.submissions
+    producers: dict[int, list[Temporary]] = {}
+    for t in found.found.values():
+        producers.setdefault(t.producer, []).append(t)
+    made = list(submissions)
+    origins = {
+        (s, k): (s, k) for s, each in enumerate(submissions) for k in range(len(each.arguments))
+    }
+    absent: dict[int, int] = {}
+    kernels: dict[Kernel, int] = {}
+    prepared: dict[int, Producer | str] = {}
+    for p, written in producers.items():
+        producer = prepared[p] = _producer(submissions[p], written)
+        if isinstance(producer, str):
+            return producer
+    for s, submission in enumerate(submissions):
+        if s in producers:
+            empty = replace(submission.ir, variables=(), body=(), arrays=())
+            fingerprint = f"{submission.fingerprint} absent"
+            made[s] = replace(submission, kernel=empty, fingerprint=fingerprint)
+            continue
+        kernel, arguments = submission.ir, list(submission.arguments)
+        while True:
+            read = _read(kernel, questions, s, origins, arguments, found)
+            if not read:
+                break
+            p = max(t.producer for t in read.values())
+            absent.setdefault(p, s)
+            producer = prepared[p]
+            assert isinstance(producer, Producer)
+            own = {t.group: _name(submissions[p], t.argument) for t in producers[p]}
+            names = {name: own[t.group] for name, t in read.items() if t.producer == p}
+            try:
+                inlined = inline_producer(kernel, names, producer)
+            except NotInlined as reason:
+                return f"{submissions[p].ir.name} is not inlined into {kernel.name}: {reason}"
+            kernel = inlined.kernel
+            position = {a.name: k for k, a in enumerate(submissions[p].arguments)}
+            for name, fresh in inlined.params.items():
+                origins[s, len(arguments)] = p, position[name]
+                arguments.append(replace(submissions[p].arguments[position[name]], name=fresh))
+            yield "passes"
+        if kernel is not submission.ir:
+            number = kernels.setdefault(kernel, len(kernels))
+            made[s] = replace(
+                submission,
+                kernel=kernel,
+                arguments=tuple(arguments),
+                fingerprint=f"{submission.fingerprint} with producers {number}",
+                form=None,
+            )
+    return OverlappedList(tuple(made), absent, origins)
+
+
+def _read(
+    kernel: Kernel,
+    questions: Questions,
+    s: int,
+    origins: Mapping[Place, Place],
+    arguments: list[Argument],
+    found: Temporaries,
+) -> dict[str, Temporary]:
+    """The temporaries that ``kernel``, of submission ``s``, loads from, by parameter."""
+    loaded = {e.array for e in expressions(kernel.body) if isinstance(e, Load)}
+    read = {}
+    for k, argument in enumerate(arguments):
+        if argument.name in loaded and isinstance(argument, ArrayArgument):
+            t = found.found.get(questions.place[origins[s, k]].group)
+            if t is not None:
+                read[argument.name] = t
+    return read
+
+
+def _name(submission: Submission, argument: int) -> str:
+    return submission.arguments[argument].name
+
+
+def _producer(submission: Submission, written: list[Temporary]) -> Producer | str:
+    """What is inlined of a submission; or why it cannot be."""
+    extents = global_range(submission)
+    sizes = {
+        extent: Extent(argument.name, dim)
+        for argument in submission.arguments
+        if isinstance(argument, ArrayArgument)
+        for dim, extent in enumerate(argument.shape)
+    }
+    kernel = submission.ir
+    for e in expressions(kernel.body):
+        if isinstance(e, ItemQuery) and e.query == "global_range" and extents[e.dim] not in sizes:
+            return f"{kernel.name} asks for its range, which is the extent of none of its arrays"
+
+    def expr(e: Expr) -> Expr:
+        if isinstance(e, ItemQuery) and e.query == "global_range":
+            return sizes[extents[e.dim]]
+        return e
+
+    own = {
+        argument.name: _items(submission, t.writer)
+        for t in written
+        for k, argument in enumerate(submission.arguments)
+        if k == t.argument
+    }
+    return Producer(replace(kernel, body=rewrite_body(kernel.body, expr)), own)
+
+
+def _items(submission: Submission, writer: Writer) -> Indices:
+    """The ids of the work-item that writes an element."""
+
+    def symbol(name: str) -> Expr:
+        if name in writer.sizes:
+            k, dim = writer.sizes[name]
+            return Extent(_name(submission, k), dim)
+        return Param(INT64, _name(submission, writer.scalars[name]))
+
+    return tuple(affine_expression(aff, index_of, symbol) for aff in writer.items)

@@ -1,0 +1,195 @@
+"""Random chains of stencils over temporaries that the user does not look at: guards, edges that are
+left out or clamped, interiors, loops over neighbours, reversed and strided elements, distances that
+scalars say, conditions on data, ranges that differ, temporaries that are written or read again,
+inputs that are overwritten, overlapping views.
+
+Inside one submission no work-item touches an element that another one writes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from hypothesis import strategies as st
+
+from fusionq.ir.types import FLOAT32, INT32, INT64, WEAK_INT, ScalarType
+from fusionq.language.ranges import NdRange, Range
+from tests.property.kernel_expressions import Draw
+from tests.property.kernel_parameters import (
+    Axis,
+    GatherArray,
+    ItemArray,
+    Parameter,
+    RandomKernel,
+    ScalarParameter,
+)
+from tests.property.launches import random_slices
+from tests.property.programs import BufferSpec, Flag, Program, SubmissionSpec, Touched, View
+
+EXTENTS = ((24, 17, 40, 7, 33, 3, 1, 64), (6, 9, 5, 12, 2, 1, 7), (3, 4, 2, 5, 1))
+"""Extents in one, two and three dimensions."""
+
+NEIGHBOURS = (
+    "{i} - 1", "{i} + 1", "{i}", "{i} + 2", "{i} - 3", "max({i} - 1, 0)", "min({i} + 1, {n} - 1)",
+    "min(max({i} + shift, 0), {n} - 1)", "{i} + shift", "{i} - k", "{i} + k", "{n} - 1 - {i}",
+    "{i} // 2", "2 * {i}",
+)  # fmt: skip
+"""Which element a work-item reads, of its index, the array's extent, a scalar and a loop's
+variable."""
+
+WRITES = ((1, 0, False), (1, 0, False), (1, 0, False), (1, 0, True), (2, 1, False), (1, 1, False))
+"""Scale and offset of the element that a work-item writes, and whether from the end."""
+
+TEMPORARY: tuple[Flag, ...] = ("private", "local", "internal", "internal")
+
+IDS = "ijk"
+
+
+class HaloDraw:
+    """Draws the parts of a program one after the other."""
+
+    def __init__(self, draw: Draw) -> None:
+        self._draw = draw
+        self._dtype: ScalarType = draw(st.sampled_from((INT64, FLOAT32, INT32)))
+        self._ndim: int = draw(st.sampled_from((1, 1, 2, 3)))
+        self._buffers: list[BufferSpec] = []
+
+    def _of(self, values: Sequence[Any]) -> Any:
+        return self._draw(st.sampled_from(values))
+
+    def _chance(self, percent: int) -> bool:
+        return bool(self._draw(st.integers(0, 99)) >= 100 - percent)
+
+    def program(self) -> Program:
+        self._shape = tuple(self._of(EXTENTS[self._ndim - 1]) for _ in range(self._ndim))
+        inputs = [self._buffer("none") for _ in range(self._of((1, 1, 2)))]
+        made = list(inputs)
+        submissions: list[SubmissionSpec] = []
+        for _ in range(self._of((1, 2, 1, 3))):
+            target = self._buffer("none" if self._chance(5) else self._of(TEMPORARY))
+            submissions.append(self._submission(target, made[-2:], self._chance(60)))
+            made.append(target)
+            if self._chance(8):  # written again
+                submissions.append(self._submission(target, made[-2:], True))
+            if self._chance(8):  # an input is overwritten
+                submissions.append(self._submission(self._of(inputs), made[-2:], True))
+        for _ in range(self._of((1, 1, 1, 2))):
+            target = self._of(inputs) if self._chance(15) else self._buffer("none")
+            submissions.append(self._submission(target, made[-3:], True))
+            if self._chance(15):
+                made.append(target)
+        return Program(tuple(self._buffers), tuple(submissions))
+
+    def _buffer(self, flag: Flag) -> int:
+        shape = self._shape
+        if self._chance(15):
+            shape = tuple(max(n + self._of((0, 1, -1)), 1) for n in shape)
+        data = np.random.default_rng(len(self._buffers)).integers(-9, 10, shape)
+        self._buffers.append(BufferSpec(data.astype(self._dtype.dtype), flag))
+        return len(self._buffers) - 1
+
+    # ------------------------------------------------------------------------- submissions
+    def _submission(self, out: int, sources: Sequence[int], whole: bool) -> SubmissionSpec:
+        """A kernel that writes ``out`` from elements of ``sources``; of the ``whole`` of it, or
+        perhaps less."""
+        shape = self._buffers[out].data.shape
+        extents: list[int] = []
+        axes: list[Axis] = []
+        for dim, extent in enumerate(shape):
+            scale, offset, reverse = (1, 0, False)
+            if not whole or self._chance(10):
+                scale, offset, reverse = self._of(WRITES)
+            extents.append(max(extent - (0 if whole else self._of((0, 0, 0, 2, -1))), 1))
+            axes.append(Axis(dim, scale, offset, reverse))
+        range_: Range | NdRange = Range(*extents)
+        if self._chance(8):
+            range_ = NdRange(tuple(extents), (1,) * (len(extents) - 1) + (extents[-1],))
+        touched = Touched(self._buffers, extents)
+        written = ItemArray("out", self._dtype, tuple(axes), True)
+        view = self._view(out)
+        assert touched.accept(written, view)
+        shift = ScalarParameter("shift", WEAK_INT)
+        parameters: list[Parameter] = [written, shift]
+        arguments: list[View | int] = [view, self._of((1, 0, 2, -1))]
+        lines = ["value = 1"] if not self._chance(3) else [f"value = {self._element(written)} + 1"]
+        for source in dict.fromkeys(sources):
+            read = GatherArray(f"a{source}", self._dtype, self._ndim)
+            view = self._view(source)
+            if touched.accept(read, view):
+                parameters.append(read)
+                arguments.append(view)
+                lines += self._reads(read)
+        lines += self._stores(written, whole)
+        names = ", ".join(p.name for p in parameters)
+        ids = [f"    {IDS[d]} = item.get_{self._id(range_)}({d})" for d in range(self._ndim)]
+        guard = self._inside("out", [axis.text(f"out.shape[{d}]") for d, axis in enumerate(axes)])
+        text = [f"def kernel(item, {names}):", *ids, f"    if not ({guard}):", "        return"]
+        text += [f"    {line}" for line in lines]
+        source_text = "\n".join(["import fusionq as fq", "", "", *text, ""])
+        return SubmissionSpec(
+            RandomKernel(source_text, self._ndim, tuple(parameters)), range_, tuple(arguments)
+        )
+
+    def _id(self, range_: Range | NdRange) -> str:
+        return "id" if isinstance(range_, Range) else "global_id"
+
+    def _view(self, buffer: int) -> View:
+        shape = self._buffers[buffer].data.shape
+        if self._chance(4):
+            return View(buffer, random_slices(self._draw, shape))
+        return View(buffer, (slice(None),) * len(shape))
+
+    def _element(self, written: ItemArray) -> str:
+        indices = [a.text(f"out.shape[{d}]") for d, a in enumerate(written.axes) if a is not None]
+        return f"out[{', '.join(indices)}]"
+
+    def _inside(self, name: str, indices: Sequence[str]) -> str:
+        return " and ".join(
+            f"0 <= {index} < {name}.shape[{d}]" for d, index in enumerate(indices)
+        )
+
+    def _reads(self, read: GatherArray) -> list[str]:
+        """Lines that add elements of an array to ``value``, where there are such elements."""
+        lines = []
+        for _ in range(self._of((1, 2, 3))):
+            indices = [
+                self._of(NEIGHBOURS if self._chance(60) else ("{i}",)).format(
+                    i=IDS[d], n=f"{read.name}.shape[{d}]"
+                )
+                for d in range(self._ndim)
+            ]
+            if self._ndim == 3:
+                indices = [index.replace("- k", "- m").replace("+ k", "+ m") for index in indices]
+            loop = "m" if self._ndim == 3 else "k"
+            element = f"{read.name}[{', '.join(indices)}]"
+            inside = self._inside(read.name, indices)
+            kind = self._of(("if", "chosen", "both", "loop"))
+            if kind == "chosen":
+                line = f"value += {element} if {inside} else 2"
+            elif kind == "both":
+                line = f"if {inside} and {element} > 0: value += 3 * {element}"
+            else:
+                line = f"if {inside}: value = value * 2 - {element}"
+            looped = kind == "loop" or f" {loop}" in element
+            lines.append(f"for {loop} in range(-1, 2):" if looped else line)
+            if looped:
+                lines.append(f"    {line}")
+        return lines
+
+    def _stores(self, written: ItemArray, whole: bool) -> list[str]:
+        element = self._element(written)
+        if whole or self._chance(60):
+            if self._chance(25):
+                edge = f"{IDS[0]} > 0 and {IDS[0]} < {written.name}.shape[0] - 1"
+                return [f"if {edge}: {element} = value", f"else: {element} = value * 5"]
+            return [f"{element} = value"]
+        condition = self._of((f"{IDS[0]} > 0", "value > 0", f"{IDS[0]} % 2 == 0"))
+        return [f"if {condition}: {element} = value"]
+
+
+@st.composite
+def halo_programs(draw: Any) -> Program:
+    """A random chain of stencils."""
+    return HaloDraw(draw).program()
