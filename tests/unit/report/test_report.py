@@ -215,8 +215,9 @@ def test_as_json(queue: fq.FusionQueue) -> None:
     report = sequence_report(queue)
     found = json.loads(json.dumps(report.to_dict()))
     assert list(found) == [
-        "strategy", "headline", "stages", "dependences", "promotions", "fallback", "choice",
-        "advice", "notes", "cache", "timings_seconds", "source", "device_source",
+        "strategy", "headline", "stages", "dependences", "promotions", "recomputed",
+        "recomputed_share", "fallback", "choice", "advice", "notes", "cache", "timings_seconds",
+        "source", "device_source",
     ]  # fmt: skip
     assert found["stages"][1]["kernels"][0]["kernel"] == "permute"
     assert found["stages"][1]["kernels"][0]["span"]["file"] == __file__
