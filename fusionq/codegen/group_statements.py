@@ -83,10 +83,12 @@ class GroupStatementPrinter:
         element = self._expressions.subscript(stmt.array, stmt.indices)
         type = array.dtype
         value = None if stmt.value is None else self._typed(stmt.value, type)
+        expected = None if stmt.expected is None else self._typed(stmt.expected, type)
         self._expressions.types.add(type)
         return self._groups.atomic(
-            stmt.op, type, space, element, value, stmt.order, stmt.scope, self._helpers.add
-        )
+            stmt.op, type, space, element, value, stmt.order, stmt.scope, self._helpers.add,
+            expected,
+        )  # fmt: skip
 
     # ----------------------------------------------------------------- group functions
     def _group_call(self, stmt: GroupCall, prefix: str) -> list[str]:

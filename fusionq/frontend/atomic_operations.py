@@ -6,18 +6,34 @@ import ast
 from collections.abc import Sequence
 from dataclasses import replace
 
+from fusionq.frontend.draft import DraftIf
 from fusionq.frontend.group_arguments import BITWISE
 from fusionq.frontend.language_arguments import NOTHING, Arguments, LanguageArguments
+from fusionq.frontend.typing_rules import type_name
 from fusionq.frontend.values import (
     ArrayValue,
     AtomicValue,
+    Constant,
     MethodValue,
     Runtime,
     TupleValue,
     Value,
     describe,
 )
-from fusionq.ir.nodes import Atomic, AtomicOp, Fence, Var
+from fusionq.ir.nodes import (
+    Assign,
+    Atomic,
+    AtomicOp,
+    Compare,
+    Expr,
+    Fence,
+    Load,
+    Logical,
+    Store,
+    Unary,
+    Var,
+)
+from fusionq.ir.types import BOOL, WEAK_INT, ScalarType
 from fusionq.language.memory_model import AddressSpace, MemoryOrder, MemoryScope
 
 ATOMIC_TYPES = ("int32", "int64", "uint32", "uint64", "float32", "float64")
@@ -26,6 +42,8 @@ ATOMIC_METHODS: dict[str, AtomicOp] = {
     "fetch_and": "and", "fetch_or": "or", "fetch_xor": "xor",
     "exchange": "exchange", "load": "load", "store": "store",
 }  # fmt: skip
+
+_FIRST = Constant(WEAK_INT, 0)
 
 
 class AtomicOperations(LanguageArguments):
@@ -89,23 +107,17 @@ class AtomicOperations(LanguageArguments):
         return array
 
     def atomic_method(self, owner: AtomicValue, node: ast.Attribute) -> Value:
-        if node.attr in ATOMIC_METHODS:
+        known = (*ATOMIC_METHODS, "compare_exchange")
+        if node.attr in known:
             return MethodValue(owner, node.attr)
-        if node.attr == "compare_exchange":
-            self.fail(
-                node,
-                "compare_exchange is not supported: loops that wait for other work-items with "
-                "it need not end on every device",
-                "Use fetch_add, fetch_min and their like, or exchange.",
-            )
-        self.fail(
-            node, f"an AtomicRef has no {node.attr!r}", f"It has {', '.join(ATOMIC_METHODS)}."
-        )
+        self.fail(node, f"an AtomicRef has no {node.attr!r}", f"It has {', '.join(known)}.")
 
     def atomic_operation(
         self, ref: AtomicValue, method: str, arguments: Sequence[Value], node: ast.Call
     ) -> Value:
-        """The value before; ``store`` has none."""
+        """The value before; ``store`` has none, ``compare_exchange`` says whether it stored."""
+        if method == "compare_exchange":
+            return self._compare_exchange(ref, arguments, node)
         op, dtype = ATOMIC_METHODS[method], ref.element.type.dtype
         if len(arguments) != (op != "load"):
             takes = "no argument" if op == "load" else "one value"
@@ -116,14 +128,74 @@ class AtomicOperations(LanguageArguments):
             self.fail(node, f"{method} of {dtype}", "Bitwise operations need an array of integers.")
         value = None
         if arguments:
-            operand = self.scalar(arguments[0], node.args[0])
-            value = self.convert(operand, dtype, node.args[0])
+            value = self._operand(method, arguments[0], dtype, node.args[0])
         result = None if op == "store" else self.fresh("loaded" if op == "load" else "before")
         element, span = ref.element, self.span(node)
         self.block.append(
             Atomic(op, element.name, element.indices, value, result, ref.order, ref.scope, span)
         )
         return NOTHING if result is None else Runtime(dtype, Var(dtype, result))
+
+    def _operand(self, method: str, value: Value, dtype: ScalarType, node: ast.expr) -> Expr:
+        """The operand of an operation on elements of ``dtype``: of that type, or a Python number
+        that it holds."""
+        operand = self.scalar(value, node)
+        found = operand.type
+        if found != dtype and (not found.weak or (found.is_float and not dtype.is_float)):
+            self.fail(
+                node,
+                f"{method} of {type_name(found)} on elements of {type_name(dtype)}",
+                f"Convert the operand: np.{dtype.name}(…).",
+            )
+        return self.convert(operand, dtype, node)
+
+    def _compare_exchange(
+        self, ref: AtomicValue, arguments: Sequence[Value], node: ast.Call
+    ) -> Value:
+        if len(arguments) not in (2, 3):
+            self.fail(
+                node,
+                "compare_exchange takes an array, a value, and an index into the array",
+                "Write compare_exchange(expected, desired) for expected[0], or "
+                "compare_exchange(expected, desired, k).",
+            )
+        array, dtype, span = arguments[0], ref.element.type.dtype, self.span(node)
+        if not isinstance(array, ArrayValue) or array.ndim != 1 or array.type.dtype != dtype:
+            self.fail(
+                node.args[0],
+                f"expected is a 1-d array of {type_name(dtype)}, not {describe(array)}",
+                f"Make one: expected = fq.PrivateArray(1, np.{dtype.name}).",
+            )
+        if array.name in self.kernel.tables:
+            self.fail(node.args[0], f"{array.name!r} is constant", "Make a PrivateArray.")
+        place = self.scalar(arguments[2], node.args[2]) if len(arguments) == 3 else _FIRST
+        element = self.indexed(array, [place], [node.args[-1]], node)
+        value = self._operand("compare_exchange", arguments[1], dtype, node.args[1])
+        new = self.spilled_expr(value, "desired", node)
+        expected = Var(dtype, self.fresh("expected"))
+        before = Var(dtype, self.fresh("before"))
+        swapped = Var(BOOL, self.fresh("swapped"))
+        load = Load(dtype, element.name, element.indices, span)
+        same: Expr = Compare("eq", before, expected)
+        if dtype.is_float:
+            nans = Compare("ne", before, before), Compare("ne", expected, expected)
+            same = Logical("or", same, Logical("and", *nans))
+        at = ref.element
+        self.block += [
+            Assign(expected.name, load, span),
+            Atomic(
+                "compare_exchange", at.name, at.indices, new, before.name, ref.order, ref.scope,
+                span, expected,
+            ),
+            Assign(swapped.name, same, span),
+            DraftIf(
+                Unary(BOOL, "not", swapped),
+                [Store(element.name, element.indices, before, span)],
+                [],
+                span,
+            ),
+        ]  # fmt: skip
+        return Runtime(BOOL, swapped)
 
     def discard(self, value: Value) -> None:
         """The value of the last call is not used: an atomic operation needs no variable for it."""

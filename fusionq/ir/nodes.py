@@ -35,6 +35,7 @@ LogicalOp: TypeAlias = Literal["and", "or"]
 Space: TypeAlias = Literal["global", "local", "private", "constant"]
 AtomicOp: TypeAlias = Literal[
     "add", "sub", "min", "max", "and", "or", "xor", "exchange", "load", "store",
+    "compare_exchange",
 ]  # fmt: skip
 MemoryOrderName: TypeAlias = Literal["relaxed", "acquire", "release", "acq_rel", "seq_cst"]
 MemoryScopeName: TypeAlias = Literal["work_item", "sub_group", "work_group", "device", "system"]
@@ -275,7 +276,10 @@ class Barrier:
 @dataclass(frozen=True, slots=True)
 class Atomic:
     """One atomic operation on ``array[indices]``; ``result``, if any, is the variable that takes
-    the value before it.  ``value`` has the array's dtype; None for ``load``."""
+    the value before it.  ``value`` has the array's dtype; None for ``load``.
+
+    ``compare_exchange`` stores ``value`` where the element equals ``expected``, which has the dtype
+    too; floats compare by value, but that a NaN equals a NaN."""
 
     op: AtomicOp
     array: str
@@ -285,6 +289,7 @@ class Atomic:
     order: MemoryOrderName
     scope: MemoryScopeName
     span: Span = field(default=NO_SPAN, compare=False)
+    expected: Expr | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -70,7 +70,7 @@ _ND_ITEM: dict[Query, str] = {
     "group_range": "get_group().get_group_range",
 }
 _ITEM: dict[Query, str] = {**_ND_ITEM, "global_id": "get_id", "global_range": "get_range"}
-_ATOMIC_METHODS = ("load", "store", "exchange")
+_ATOMIC_METHODS = ("load", "store", "exchange", "compare_exchange")
 """Those that are not named ``fetch_…``."""
 
 
@@ -203,7 +203,8 @@ class PythonPrinter(ABC):
                 return [f"atomic_fence({order}, {scope})"]
             case Atomic():
                 method = stmt.op if stmt.op in _ATOMIC_METHODS else f"fetch_{stmt.op}"
-                value = "" if stmt.value is None else self.stored(stmt.value)
+                operands = (e for e in (stmt.expected, stmt.value) if e is not None)
+                value = ", ".join(map(self.stored, operands))
                 target = "" if stmt.result is None else f"{self.name(stmt.result)} = "
                 return [f"{target}{self.reference(stmt)}.{method}({value})"]
             case GroupCall():

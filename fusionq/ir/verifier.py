@@ -67,9 +67,12 @@ _BOOL_OPS = {"add", "mul", "and", "or", "xor"}
 _INTEGER_OPS = {"add", "sub", "mul", "floordiv", "mod", "pow", "and", "or", "xor", "shl", "shr"}
 _FLOAT_OPS = {"add", "sub", "mul", "truediv", "floordiv", "mod", "pow"}
 _ATOMICS = {
-    True: {"add", "sub", "min", "max", "exchange", "load", "store"},
-    False: {"add", "sub", "min", "max", "and", "or", "xor", "exchange", "load", "store"},
-}
+    True: {"add", "sub", "min", "max", "exchange", "load", "store", "compare_exchange"},
+    False: {
+        "add", "sub", "min", "max", "and", "or", "xor", "exchange", "load", "store",
+        "compare_exchange",
+    },
+}  # fmt: skip
 """Atomic operations on floating types, and on integers."""
 
 
@@ -215,6 +218,10 @@ class _Verifier:
             self._fail(f"an atomic '{stmt.op}' {'takes no' if stmt.value else 'needs a'} value")
         if stmt.value is not None:
             self._typed(stmt.value, dtype, f"the operand of the atomic '{stmt.op}'")
+        if (stmt.expected is not None) != (stmt.op == "compare_exchange"):
+            self._fail(f"an atomic '{stmt.op}' with the expected value {stmt.expected}")
+        if stmt.expected is not None:
+            self._typed(stmt.expected, dtype, "the expected value")
         if stmt.result is not None:
             self._receives(stmt.result, dtype)
 

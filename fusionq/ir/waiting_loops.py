@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 
 from fusionq.ir.functions import DEVICE_FUNCTIONS
 from fusionq.ir.nodes import (
@@ -14,6 +14,7 @@ from fusionq.ir.nodes import (
     Continue,
     Expr,
     Fence,
+    For,
     If,
     Kernel,
     Load,
@@ -62,6 +63,62 @@ def loops_that_wait_for_other_items(kernel: Kernel) -> Iterator[tuple[While, str
     for loop in every:
         if isinstance(loop, While):
             yield from ((loop, array) for array in sorted(awaited_arrays(loop) & written))
+
+
+def retries_that_wait(kernel: Kernel) -> Iterator[tuple[While, str]]:
+    """Loops that repeat a ``compare_exchange`` of one element until it has a value that is not what
+    they have seen there, with the array's name: such as a lock's, which another work-item has to
+    open.  What cannot be told counts as such."""
+    private = {array.name for array in kernel.arrays if array.space == "private"}
+    values: dict[str, list[Expr | Atomic]] = {}
+    for s in statements(kernel.body):
+        if isinstance(s, Assign):
+            values.setdefault(s.name, []).append(s.value)
+        elif isinstance(s, Atomic) and s.result is not None:
+            values.setdefault(s.result, []).append(s)
+    for loop in statements(kernel.body):
+        if not isinstance(loop, While):
+            continue
+        inside = list(statements(loop.body))
+        inner = {id(s) for w in inside if isinstance(w, While) for s in statements(w.body)}
+        changed = frozenset(
+            name
+            for s in inside
+            if (name := s.var if isinstance(s, For) else assigned_variable(s)) is not None
+        )
+        for s in inside:
+            if not isinstance(s, Atomic) or s.expected is None or id(s) in inner:
+                continue
+            if any(_reads(index, changed) for index in s.indices):
+                continue  # another element each time
+            expected = values.get(s.expected.name, []) if isinstance(s.expected, Var) else []
+            kept = {e.array for e in expected if isinstance(e, Load)}
+            stored = [t.value for t in inside if isinstance(t, Store) and t.array in kept]
+            if not kept <= private or not all(
+                _is_seen(v, s.array, kept, values) for v in stored
+            ):
+                yield loop, s.array
+
+
+def _is_seen(
+    value: Expr,
+    array: str,
+    kept: Set[str],
+    values: Mapping[str, Sequence[Expr | Atomic]],
+    depth: int = 8,
+) -> bool:
+    """Whether ``value`` is certainly what was read from ``array``, or is kept for the next try."""
+    if isinstance(value, Load):
+        return value.array == array or value.array in kept
+    if not isinstance(value, Var) or not depth:
+        return False
+    found = values.get(value.name, ())
+    return bool(found) and all(
+        one.array == array
+        if isinstance(one, Atomic)
+        else _is_seen(one, array, kept, values, depth - 1)
+        for one in found
+    )
 
 
 def _only_looks(statement: Stmt) -> bool:

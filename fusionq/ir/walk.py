@@ -67,7 +67,7 @@ def statement_expressions(stmt: Stmt) -> tuple[Expr, ...]:
         case For():
             return (stmt.start, stmt.stop, stmt.step)
         case Atomic():
-            return (*stmt.indices, *((stmt.value,) if stmt.value is not None else ()))
+            return (*stmt.indices, *(e for e in (stmt.expected, stmt.value) if e is not None))
         case GroupCall():
             return (stmt.value, *((stmt.source,) if stmt.source is not None else ()))
         case Record():
@@ -159,6 +159,7 @@ def rewrite_body(
                     s,
                     indices=tuple(rewrite(i, expr) for i in s.indices),
                     value=None if s.value is None else rewrite(s.value, expr),
+                    expected=None if s.expected is None else rewrite(s.expected, expr),
                 )
             case GroupCall():
                 s = replace(

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from fusionq.language.combine import COMBINE
+import numpy as np
+
+from fusionq.language.combine import COMBINE, alike
 from fusionq.language.memory_model import AddressSpace, MemoryOrder, MemoryScope
 
 
@@ -17,8 +19,8 @@ class AtomicRef:
     ``array``: an array argument or a LocalAccessor of int32, int64, uint32, uint64, float32 or
     float64.  ``index``: an int, or a tuple with one int for each dimension.  ``memory_order``
     and ``memory_scope`` are those of every operation.  ``address_space``: None for the array's
-    own.  Each operation converts its value to the array's dtype, as a store does, and returns
-    the value that the element had before.  Source: SYCL 2020, section 4.15.3.
+    own.  Operands have the array's dtype, or are Python numbers that it holds.  Each operation
+    returns the value that the element had before.  Source: SYCL 2020, section 4.15.3.
     """
 
     __slots__ = ("_array", "_index")
@@ -70,6 +72,22 @@ class AtomicRef:
     def exchange(self, value: Any) -> Any:
         """Put ``value`` in its place."""
         return self._update("exchange", value)
+
+    def compare_exchange(self, expected: Any, desired: Any, expected_idx: Any = 0) -> Any:
+        """Put ``desired`` in its place if the element equals ``expected[expected_idx]``, and say
+        whether it did; if not, put the element's value into ``expected[expected_idx]``.
+
+        ``expected``: a one-dimensional array of the same dtype, such as a PrivateArray.  Floats
+        compare by value, but that a NaN equals a NaN.  A loop that tries again with what it has
+        seen waits for nobody; one that tries again with a value of its own waits until another
+        work-item stores that, and is refused.
+        """
+        before = self._array[self._index]
+        if alike(before, expected[expected_idx]):
+            self._array[self._index] = desired
+            return np.bool_(True)
+        expected[expected_idx] = before
+        return np.bool_(False)
 
     def load(self) -> Any:
         """The element's value."""

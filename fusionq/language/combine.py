@@ -22,6 +22,11 @@ COMBINE: dict[str, Callable[[Any, Any], Any]] = {
 """By name; ``a`` is what was there before."""
 
 
+def alike(a: Any, b: Any) -> bool:
+    """Whether ``compare_exchange`` takes ``a`` for ``b``: they are equal, or both NaN."""
+    return bool(a == b or (a != a and b != b))
+
+
 def identity(op: str, dtype: np.dtype[Any]) -> Any:
     """The value that changes nothing under ``op``."""
     if op in ("add", "or", "xor"):

@@ -125,10 +125,11 @@ class _Checker:
                 )
                 inside, report = self._access("write", array, new.indices, span)
                 return _after(before, If(inside, (new,), tuple(report), span))
-            case Atomic(_, array, indices, operand, result, span=span):
+            case Atomic(_, array, indices, operand, result, span=span, expected=expected):
                 update = replace(
                     stmt,
                     indices=tuple(map(checked, indices)),
+                    expected=None if expected is None else checked(expected),
                     value=None if operand is None else checked(operand),
                 )
                 inside, report = self._access("update", array, update.indices, span)

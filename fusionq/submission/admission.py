@@ -36,7 +36,7 @@ from fusionq.frontend.kernel import KernelFunction
 from fusionq.frontend.signature import ArgumentType, ArrayType, LocalType, Signature
 from fusionq.ir.nodes import Kernel
 from fusionq.ir.types import SCALAR_TYPES, ScalarType, scalar_type, type_of_scalar
-from fusionq.ir.waiting_loops import loops_that_wait_for_other_items
+from fusionq.ir.waiting_loops import loops_that_wait_for_other_items, retries_that_wait
 from fusionq.language.local_memory import LocalAccessor
 from fusionq.language.ranges import NdRange, Range, as_range
 from fusionq.memory.buffer import AccessorArgument, Buffer
@@ -413,6 +413,16 @@ def _refuse_waiting_loops(kernel: Kernel) -> None:
             f"changed {array!r}\n    {loop.span.text}\n  SYCL does not promise that a work-item "
             "makes progress while others wait for it, so it need never end.  Submit two kernels, "
             "of which the first writes and the second reads, or meet at a group_barrier."
+        )
+
+
+    for loop, array in retries_that_wait(kernel):
+        raise KernelLanguageError(
+            f"{loop.span}: in {kernel.name!r}: this loop repeats a compare_exchange on {array!r} "
+            "until another work-item has stored what it expects\n"
+            f"    {loop.span.text}\n  SYCL does not promise that a work-item makes progress while "
+            "others wait for it, so it need never end.  Try again with the value that was seen, "
+            "which compare_exchange leaves in its PrivateArray; or submit two kernels."
         )
 
 

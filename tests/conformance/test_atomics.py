@@ -98,8 +98,8 @@ def test_load_store_and_exchange(queue):
     }
     lines = (
         "out_{T}[0, index[0]] = fq.AtomicRef(cells_{T}, 0).load() + 1",
-        "fq.AtomicRef(cells_{T}, 1).store(9.5)",
-        "out_{T}[1, index[0]] = fq.AtomicRef(cells_{T}, 2).exchange(index[0])",
+        "fq.AtomicRef(cells_{T}, 1).store(np.{T}(9.5))",
+        "out_{T}[1, index[0]] = fq.AtomicRef(cells_{T}, 2).exchange(np.{T}(index[0]))",
     )
     run_on_each(queue, dict.fromkeys(CASES, lines), arguments)
     for dtype, own in arguments.items():

@@ -217,6 +217,8 @@ class _Compiler:
                 yield f"{pad}{_name(stmt.result)} = yield {meeting}"
             case Atomic():
                 value = "None" if stmt.value is None else self._expr(stmt.value)
+                if stmt.expected is not None:
+                    value = f"({self._expr(stmt.expected)}, {value})"
                 indices = "".join(f", {self._expr(i)}" for i in stmt.indices)
                 target = "" if stmt.result is None else f"{_name(stmt.result)} = "
                 yield (

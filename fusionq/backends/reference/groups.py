@@ -15,17 +15,21 @@ from fusionq.backends.reference.scalars import Scalar
 from fusionq.base.errors import DeviceError
 from fusionq.base.span import Span
 from fusionq.ir.nodes import AtomicOp, Barrier, GroupCall
-from fusionq.language.combine import COMBINE, over_group, over_sub_group
+from fusionq.language.combine import COMBINE, alike, over_group, over_sub_group
 
 Meeting: TypeAlias = tuple["Barrier | GroupCall", Any, Any]
 Steps: TypeAlias = Generator[Meeting, Any, None]
 
-def atomic(
-    array: CheckedArray, span: Span, op: AtomicOp, value: Scalar | None, *indices: Any
-) -> Scalar:
-    """One atomic operation; the value before it.  Work-items run one at a time here."""
+
+def atomic(array: CheckedArray, span: Span, op: AtomicOp, value: Any, *indices: Any) -> Scalar:
+    """One atomic operation; the value before it.  Work-items run one at a time here.  ``value``: of
+    a ``compare_exchange`` the expected and the new one."""
     before: Scalar = array.load(span, *indices)
-    if op != "load":
+    if op == "compare_exchange":
+        expected, new = value
+        if alike(before, expected):
+            array.store(span, new, *indices)
+    elif op != "load":
         array.store(span, COMBINE[op](before, value), *indices)
     return before
 

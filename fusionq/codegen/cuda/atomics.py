@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from fusionq.codegen.cuda.scalars import TYPE_NAMES
 from fusionq.codegen.dialect import Define
-from fusionq.codegen.dialect.atomics import FLOAT_UPDATES, bits_of, order_of
+from fusionq.codegen.dialect.atomics import DIFFERS, FLOAT_UPDATES, bits_of, order_of
+from fusionq.codegen.helper_functions import suffix
 from fusionq.ir.nodes import AtomicOp, MemoryOrderName, MemoryScopeName, Space
 from fusionq.ir.types import ScalarType
 
@@ -101,6 +102,39 @@ static __device__ inline {float_name} {name}(void* pointer, {float_name} value) 
         cell, &seen, ({word}){_AS_BITS[type.bits]}({update}), false,
         {memory_order(order)}, __NV_ATOMIC_RELAXED, {SCOPES[scope]}));
     return before;
+}}"""
+    define(name, text)
+    return name
+
+
+def compare_exchange(
+    type: ScalarType, space: Space, order: MemoryOrderName, scope: MemoryScopeName, define: Define
+) -> str:
+    """The name of the function that compares and exchanges, and gives the value before.  Floats
+    compare by value, so it repeats where the bits differ and the values do not."""
+    bits = bits_of(type)
+    word, type_name = TYPE_NAMES[bits.name], TYPE_NAMES[type.name]
+    of_bits, as_bits = (
+        (_OF_BITS[type.bits], f"({word}){_AS_BITS[type.bits]}")
+        if type.is_float
+        else (f"({type_name})", f"({word})")
+    )
+    name = f"fq_atomic_compare_exchange_{suffix(type)}_{order}_{scope}"
+    failure = memory_order(order, "load")
+    text = f"""\
+static __device__ inline {type_name} {name}(
+    void* pointer, {type_name} expected, {type_name} value
+) {{
+    {word}* cell = ({word}*)pointer;
+    {word} seen = __nv_atomic_load_n(cell, {failure}, {SCOPES[scope]});
+    for (;;) {{
+        const {type_name} before = {of_bits}(seen);
+        if ({DIFFERS}) return before;
+        if (__nv_atomic_compare_exchange_n(
+                cell, &seen, {as_bits}(value), false, {memory_order(order)}, {failure},
+                {SCOPES[scope]}))
+            return before;
+    }}
 }}"""
     define(name, text)
     return name

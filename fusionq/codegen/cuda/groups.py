@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from string import Template
 
-from fusionq.codegen.cuda.atomics import SCOPES, atomic, memory_order
+from fusionq.codegen.cuda.atomics import SCOPES, atomic, compare_exchange, memory_order
 from fusionq.codegen.cuda.items import LINEAR_LOCAL_ID, LINEAR_LOCAL_RANGE
 from fusionq.codegen.cuda.scalars import TYPE_NAMES, CudaScalars
 from fusionq.codegen.dialect import Define
@@ -128,7 +128,11 @@ class CudaGroups:
         order: MemoryOrderName,
         scope: MemoryScopeName,
         define: Define,
+        expected: str | None = None,
     ) -> str:
+        if expected is not None:
+            name = compare_exchange(type, space, order, scope, define)
+            return f"{name}(&{element}, {expected}, {value})"
         return atomic(op, type, space, element, value, order, scope, define)
 
     def collective_type(self, type: ScalarType) -> ScalarType:

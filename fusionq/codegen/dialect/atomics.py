@@ -15,6 +15,10 @@ FLOAT_UPDATES: dict[AtomicOp, str] = {
 """What a floating element becomes, of ``before`` and ``value``."""
 
 
+DIFFERS = "before != expected && (before == before || expected == expected)"
+"""Where a ``compare_exchange`` leaves the element as it is."""
+
+
 def order_of(order: MemoryOrderName, op: AtomicOp | None) -> MemoryOrderName:
     """A load cannot release and a store cannot acquire: they take the other half."""
     if op == "load" and order in ("acq_rel", "release"):

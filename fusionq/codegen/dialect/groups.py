@@ -51,8 +51,10 @@ class Groups(Protocol):
         order: MemoryOrderName,
         scope: MemoryScopeName,
         define: Define,
+        expected: str | None = None,
     ) -> str:
-        """The operation on ``element``, an lvalue in ``space``; its value is the one before.  A
+        """The operation on ``element``, an lvalue in ``space``; its value is the one before.
+        ``expected``: of a ``compare_exchange``.  A
         load does not release, a store does not acquire.  The element's declared type is not atomic:
         ``cuda::atomic_ref`` or a cast of its address makes it so."""
 

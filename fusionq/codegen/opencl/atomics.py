@@ -6,7 +6,8 @@ Source: Khronos, The OpenCL C Specification 3.0, section 6.15.12 (atomic functio
 from __future__ import annotations
 
 from fusionq.codegen.dialect import Define
-from fusionq.codegen.dialect.atomics import FLOAT_UPDATES, bits_of, order_of
+from fusionq.codegen.dialect.atomics import DIFFERS, FLOAT_UPDATES, bits_of, order_of
+from fusionq.codegen.helper_functions import suffix
 from fusionq.codegen.opencl.scalars import TYPE_NAMES
 from fusionq.ir.nodes import AtomicOp, MemoryOrderName, MemoryScopeName, Space
 from fusionq.ir.types import ScalarType
@@ -77,6 +78,34 @@ static inline {type_name} {name}(
     }} while (!atomic_compare_exchange_strong_explicit(
         cell, &seen, as_{word}({update}), {on_success}));
     return before;
+}}"""
+    define(name, text)
+    return name
+
+
+def compare_exchange(
+    type: ScalarType, space: Space, order: MemoryOrderName, scope: MemoryScopeName, define: Define
+) -> str:
+    """The name of the function that compares and exchanges, and gives the value before.  Floats
+    compare by value, so it repeats where the bits differ and the values do not."""
+    bits = bits_of(type) if type.is_float else type
+    word, type_name = TYPE_NAMES[bits.name], TYPE_NAMES[type.name]
+    name = f"fq_atomic_compare_exchange_{suffix(type)}_{space}_{order}_{scope}"
+    cell = f"volatile {_SPACES[space]} {_TYPES[bits.name]}*"
+    failure = memory_order(order, "load")
+    text = f"""\
+static inline {type_name} {name}(
+    volatile {_SPACES[space]} {type_name}* pointer, {type_name} expected, {type_name} value
+) {{
+    {cell} cell = ({cell})pointer;
+    {word} seen = atomic_load_explicit(cell, {failure}, {SCOPES[scope]});
+    for (;;) {{
+        const {type_name} before = as_{type_name}(seen);
+        if ({DIFFERS}) return before;
+        if (atomic_compare_exchange_strong_explicit(
+                cell, &seen, as_{word}(value), {memory_order(order)}, {failure}, {SCOPES[scope]}))
+            return before;
+    }}
 }}"""
     define(name, text)
     return name

@@ -7,7 +7,7 @@ Source: Khronos, The OpenCL C Specification 3.0, sections 6.15.8 (barriers), 6.1
 from __future__ import annotations
 
 from fusionq.codegen.dialect import Define
-from fusionq.codegen.opencl.atomics import SCOPES, atomic, memory_order
+from fusionq.codegen.opencl.atomics import SCOPES, atomic, compare_exchange, memory_order
 from fusionq.codegen.opencl.items import LINEAR_LOCAL_ID, LINEAR_LOCAL_RANGE
 from fusionq.ir.nodes import (
     AtomicOp,
@@ -54,7 +54,11 @@ class OpenCLGroups:
         order: MemoryOrderName,
         scope: MemoryScopeName,
         define: Define,
+        expected: str | None = None,
     ) -> str:
+        if expected is not None:
+            name = compare_exchange(type, space, order, scope, define)
+            return f"{name}(&{element}, {expected}, {value})"
         return atomic(op, type, space, element, value, order, scope, define)
 
     def collective_type(self, type: ScalarType) -> ScalarType:

@@ -140,6 +140,8 @@ class NumbaPrinter(PythonPrinter):
         space = self._spaces.get(atomic.array, "global")
         if space == "private":
             raise DeviceError("it has an atomic operation on private memory")
+        if atomic.op == "compare_exchange":
+            raise DeviceError("it has a compare_exchange, which numba-dpex knows with arrays only")
         index = self._index(atomic.array, atomic.indices)
         order, scope = member("MemoryOrder", atomic.order), member("MemoryScope", atomic.scope)
         return (

@@ -122,10 +122,11 @@ class MarkerGroups:
         order: str,
         scope: str,
         define: Define,
+        expected: str | None = None,
     ) -> str:
         name = f"AT_ONCE_{op.upper()}_{type.name.upper()}"
         define(name, f"DEFINED({name});")
-        return f"{name}({element}, {value or 'NOTHING'})"
+        return f"{name}({element}, {expected or 'ANYTHING'}, {value or 'NOTHING'})"
 
     def collective_type(self, type: ScalarType) -> ScalarType:
         raise AssertionError("there are no collectives")

@@ -127,6 +127,11 @@ def _statements() -> Iterator[Stmt]:
         value = None if op == "load" else one(FLOAT32)
         yield Atomic(op, "a_float32", (ID,), value, None, "relaxed", "device")
     yield Atomic("xor", "shared", (Const(INT64, 0),), one(INT32), "old", "seq_cst", "work_group")
+    for type in (FLOAT32, UINT64):
+        yield Atomic(
+            "compare_exchange", f"a_{type.name}", (ID,), one(type), None, "acq_rel", "device",
+            expected=one(type),
+        )  # fmt: skip
     calls = [(f, op) for f in ("reduce", "inclusive_scan", "exclusive_scan")
              for op in ("add", "mul", "min", "max", "and", "or", "xor")]  # fmt: skip
     for number, (function, op) in enumerate(calls):

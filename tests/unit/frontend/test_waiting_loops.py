@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import fusionq as fq
+from tests.unit.tables import defined
 
 
 @fq.kernel
@@ -95,3 +96,100 @@ def test_the_reference_backend_reports_a_livelock() -> None:
     with pytest.raises(fq.DeviceError, match="livelock: this loop waits until memory") as e:
         submit(for_the_host)
     assert "while ref.load() == 0:" in str(e.value)
+
+
+@fq.kernel
+def lock(item: fq.Item, flag, out):
+    ref = fq.AtomicRef(flag, 0)
+    expected = fq.PrivateArray(1, np.int32)
+    expected[0] = 0
+    while not ref.compare_exchange(expected, 1):
+        expected[0] = 0
+    out[0] += 1
+    ref.store(0)
+
+
+@fq.kernel
+def lock_with_break(item: fq.Item, flag, out):
+    expected = fq.PrivateArray(1, np.int32)
+    free = 0
+    while True:
+        expected[0] = free
+        if fq.AtomicRef(flag, 0).compare_exchange(expected, 1):
+            break
+    out[0] += 1
+    fq.AtomicRef(flag, 0).store(free)
+
+
+@fq.kernel
+def expected_in_memory(item: fq.Item, flag, out):
+    while not fq.AtomicRef(flag, 0).compare_exchange(out, 1):
+        pass
+
+
+@fq.kernel
+def another_arrays_value(item: fq.Item, flag, out):
+    expected = fq.PrivateArray(1, np.int32)
+    while not fq.AtomicRef(flag, 0).compare_exchange(expected, 1):
+        expected[0] = out[0]
+
+
+@pytest.mark.parametrize(
+    "kernel", [lock, lock_with_break, expected_in_memory, another_arrays_value]
+)
+def test_trying_again_until_another_work_item_stores_is_refused(kernel: fq.KernelFunction) -> None:
+    with pytest.raises(fq.KernelLanguageError) as caught:
+        submit(kernel)
+    text = str(caught.value)
+    assert "repeats a compare_exchange on 'flag' until another work-item has stored" in text
+    assert "test_waiting_loops.py:" in text and "while " in text
+
+
+@fq.kernel
+def insert(item: fq.Item, flag, out):
+    """Open addressing: another place each time."""
+    slot = 0
+    expected = fq.PrivateArray(1, np.int32)
+    while slot < out.shape[0]:
+        expected[0] = 2
+        if fq.AtomicRef(out, slot).compare_exchange(expected, np.int32(item.get_id(0))):
+            break
+        slot += 1
+
+
+@fq.kernel
+def greatest(item: fq.Item, flag, out):
+    ref = fq.AtomicRef(out, 0)
+    expected = fq.PrivateArray(1, np.int32)
+    seen = ref.load()
+    while seen < 10 + item.get_id(0):
+        expected[0] = seen
+        if ref.compare_exchange(expected, np.int32(10 + item.get_id(0))):
+            break
+        seen = expected[0]
+    again = fq.PrivateArray(1, np.int32)
+    for _ in range(3):
+        again[0] = 0
+        fq.AtomicRef(flag, 0).compare_exchange(again, 1)
+
+
+def test_lock_free_loops_are_kernels() -> None:
+    assert sorted(submit(insert)) == [0, 1, 2]
+    assert submit(greatest)[0] == 12
+
+
+def test_its_arguments() -> None:
+    def call(text: str) -> str:
+        kernel = defined(f"def k(item, flag, out):\n    ref = fq.AtomicRef(flag, 0)\n    {text}\n")
+        with pytest.raises(fq.KernelLanguageError) as caught:
+            submit(kernel)
+        return str(caught.value)
+
+    assert "takes an array, a value, and an index" in call("ref.compare_exchange(out)")
+    assert "expected is a 1-d array of int32" in call("ref.compare_exchange(3, 1)")
+    assert "fq.PrivateArray(1, np.int32)" in call(
+        "e = fq.PrivateArray(1, np.float32)\n    ref.compare_exchange(e, 1)"
+    )
+    assert "of float on elements of int32" in call("ref.compare_exchange(out, 1.5)")
+    assert "fetch_add of float64 on elements of int32" in call("ref.fetch_add(np.float64(1))")
+    assert "Convert the operand: np.int32(…)" in call("ref.exchange(item.get_id(0))")
