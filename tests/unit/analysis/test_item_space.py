@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import islpy as isl
 import numpy as np
 import pytest
 
 import fusionq as fq
+from fusionq.analysis.item_relations import to_space
 from fusionq.analysis.item_space import ItemSpace, common_space, largest, share_items
+from fusionq.analysis.list_analysis import analyse
 from fusionq.language.ranges import NdRange
 from tests.unit.lists import submissions
 
@@ -72,7 +75,11 @@ def test_common_spaces(ranges, mode, ndim):
 def test_explicit_work_groups_need_equal_shapes():
     a = np.zeros((4, 6))
     given = submissions((grouped, NdRange((4, 6), (2, 3)), a), (two, (4, 3), a))
-    assert isinstance(common_space(given), str)
+    assert common_space(given) == (
+        "ranges (4, 6), (4, 3) have no common index space that keeps the explicit work-group size "
+        "(2, 3)"
+    )
+    assert not share_items(given, "ids")
 
 
 def test_a_pair_may_meet_in_another_way_beside_others():
@@ -93,3 +100,21 @@ def test_the_largest_holds_the_others():
         given = over(*ranges)
         found = ranges[largest(given, range(len(given)))]
         assert found in ((1, 6), (4, 6))
+
+
+def test_which_work_item_of_a_kernel_is_which_of_the_fused_one():
+    column, plane, cube = over(4, (4, 6), (2, 4, 6))
+    symbols = analyse([column, plane, cube]).symbols
+
+    def lies(submission, mode, text, pins=()):
+        items, pinned = to_space(submission, symbols, mode)
+        assert items.is_equal(isl.Map(f"[{', '.join(symbols.names)}] -> {{ {text} }}"))
+        assert {symbols.values[name] for name in pinned} == set(pins)
+
+    lies(column, "ids", "[i] -> [i]")
+    lies(column, "first", "[i] -> [i, 0]")
+    lies(column, "last", "[i] -> [0, i]")
+    lies(plane, "first", "[i, j] -> [i, j]")
+    lies(column, "linear", "[i] -> [i]")
+    lies(plane, "linear", "[i, j] -> [6i + j]", [6])
+    lies(cube, "linear", "[i, j, k] -> [24i + 6j + k]", [4, 6])

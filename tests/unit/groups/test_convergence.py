@@ -27,6 +27,9 @@ def submit(queue, lines, space=((64,), (16,))):
         f"for k in range(own):\n        {BARRIER}",
         f"for k in range(3):\n        if k == own:\n            {BARRIER}",
         f"if index[0] < 60:\n        if group.leader:\n            {BARRIER}",
+        # Behind one that all reach, or about which nothing is known.
+        f"{CALL}\n    if own < 15:\n        {CALL}",
+        f"if x[0] > 0:\n        {CALL}\n    if own < 15:\n        {CALL}",
     ],
 )
 def test_refused(queue, lines):
@@ -35,6 +38,7 @@ def test_refused(queue, lines):
     message = str(error.value)
     assert "some work-items of a work-group of (16,) reach this barrier or group" in message
     line = next(text.strip() for text in lines.splitlines() if BARRIER in text or CALL in text)
+    assert "Move it out of the condition, or make the condition the same for" in message
     assert line in message and "<generated kernel" in message and __file__ in message
 
 

@@ -250,6 +250,25 @@ def test_what_is_refused(line, message):
         submitted(made, fq.NdRange(64, 32), A, OUT)
 
 
+def test_a_sub_group_is_a_piece_of_the_last_dimension():
+    """Rows may differ, which one work-group has several of, columns may not."""
+
+    def made(line):
+        return define(
+            "def k(item, a, out):\n    i = item.get_global_id(0)\n    j = item.get_global_id(1)\n"
+            f"    s = item.get_sub_group()\n    if {line}:\n"
+            "        out[i, j] = fq.reduce_over_group(s, a[i, j], 'add')\n",
+            fq=fq,
+        )
+
+    a, out = np.ones((4, 32), np.float32), np.zeros((4, 32), np.float32)
+    space = fq.NdRange((4, 32), (2, 32))
+    submitted(made("i % 2 == 1 and j < 16"), space, a, out, sub_group_size=16)
+    assert out.sum() == 2 * 16 * 16
+    with pytest.raises(fq.KernelLanguageError, match="some work-items of a sub-group of 16 reach"):
+        submitted(made("j < 15"), space, a, out, sub_group_size=16)
+
+
 def test_a_missed_meeting_is_an_error_and_no_hang():
     made = define(
         "def k(item, a, out):\n    i = item.get_global_id(0)\n    s = item.get_sub_group()\n"

@@ -78,3 +78,12 @@ def test_what_cannot_leave_a_guard():
     by_variable = Compare("lt", Var(INT64, "x"), const(3))
     assert "differ" in unguardable((Block("b", (If(by_variable, (Barrier(),)),)),))
     assert unguardable((loop(STORE, stop=by_data), Assign("x", const(1)))) is None
+
+
+def test_guards_go_into_both_branches_around_barriers():
+    uniform = Compare("lt", Param(INT64, "m"), const(3))
+    body = (If(uniform, (STORE, Barrier()), (Barrier(), STORE)), STORE)
+    assert guarded(body, INSIDE) == (
+        If(uniform, (If(INSIDE, (STORE,)), Barrier()), (Barrier(), If(INSIDE, (STORE,)))),
+        If(INSIDE, (STORE,)),
+    )

@@ -52,6 +52,13 @@ def flip(item: fq.Item, a, out):
     out[i // 4 * 4 + 3 - i % 4] = a[i]
 
 
+@fq.kernel
+def turn(item: fq.Item, a, out):
+    i = item.get_id(0)
+    j = item.get_id(1)
+    out[item.get_range(0) - 1 - i, item.get_range(1) - 1 - j] = a[i, j]
+
+
 def vectors(count, n=64):
     return [np.zeros(n, np.float32) for _ in range(count)]
 
@@ -157,6 +164,28 @@ def test_a_work_group_size_keeps_what_earlier_members_exchange():
     (found,) = stages_of(*calls)
     assert found.space.local_range is not None and found.space.local_range[0] % 12 == 0
     assert [(w.producer, w.consumer) for w in found.crossing] == [(0, 1), (1, 2)]
+
+
+def test_why_work_groups_do_not_do():
+    """Of what waits itself, and of what waits for nobody but is longer than a group may be."""
+    n = 1 << 14
+    a, b, c, d = vectors(4, n)
+    found = stages_of((copy, n, a, b), (reverse, n, b, c), (reverse, n, c, d))
+    assert members_of(found) == [(0, 1), (2,)]
+    assert found[1].boundary.startswith(
+        "RAW dependence of submission 2 on submission 1 has scope GLOBAL ("
+    )
+    assert found[1].boundary.endswith("): work-groups would have to wait for each other")
+    plane, other = (np.zeros((20, 40), np.float32) for _ in range(2))
+    square, copied = (np.zeros((64, 64), np.float32) for _ in range(2))
+    calls = [(turn, (20, 40), plane, other), (on_plane, (20, 40), other, plane)]
+    found = stages_of(*calls, (on_plane, (64, 64), square, copied), always=True)
+    assert members_of(found) == [(0, 1), (2,)]
+    assert found[0].space.local_range is not None
+    assert found[0].space.local_range >= (20, 40)
+    assert found[1].boundary == (
+        "no work-group size keeps the dependences of the launch before inside a work-group"
+    )
 
 
 def test_no_work_groups_where_nothing_may_wait():
