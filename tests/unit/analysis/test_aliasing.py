@@ -31,14 +31,27 @@ def addresses(array):
 VIEWS = [
     MEMORY[8:20], MEMORY[14:26], MEMORY[8:20][::-1], MEMORY[40:52], MEMORY[9:30:3],
     MEMORY[10:31:3], MEMORY[20:32].reshape(3, 4), MEMORY[20:32].reshape(3, 4).T,
-    MEMORY.view(np.float64)[4:9], MEMORY.view(np.int16)[17:40:2], MEMORY[36:60:2], MEMORY[5:5],
+    MEMORY.view(np.float64)[4:9], MEMORY.view(np.int16)[17:40:2], MEMORY[36:60:2], MEMORY[10:10],
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("first", range(len(VIEWS)))
-def test_addresses_are_equal_where_bytes_are(first):
-    """Whichever view is first: addresses are counted from there."""
-    views = [VIEWS[first], *VIEWS[:first], *VIEWS[first + 1 :]]
+BYTES = MEMORY.view(np.uint8)
+PACKED = np.zeros(16, [("x", "f4"), ("y", "i2")])
+TURNS = [[VIEWS[k], *VIEWS[:k], *VIEWS[k + 1 :]] for k in range(len(VIEWS))]
+"""The views, each of them once the first: addresses are counted from there."""
+
+
+@pytest.mark.parametrize(
+    "views",
+    [
+        *TURNS,
+        [MEMORY[:12], BYTES[2:50].view(np.float32)],
+        [PACKED["x"][:12], PACKED["x"][2:14]],
+        [PACKED["x"][:12], PACKED["y"][:12], PACKED["x"][2:14]],
+    ],
+    ids=lambda views: f"{len(views)} from {views[0].shape}",
+)
+def test_addresses_are_equal_where_bytes_are(views):
     found = places([argument("v", view) for view in views])
     touched = []
     for view, place in zip(views, found, strict=True):
@@ -106,7 +119,7 @@ def test_whether_two_indices_are_one_element(view, overlaps):
     assert (places([replace(given, owned=False)])[0].by_address is not None) == overlaps
 
 
-@pytest.mark.parametrize("view", [*VIEWS, windows((1, 4), (9, 1)), MEMORY[::-2]])
+@pytest.mark.parametrize("view", [*VIEWS, windows((1, 4), (9, 1)), MEMORY[::-2], BYTES[:2]])
 def test_bytes_that_a_view_reaches(view):
     given = argument("v", view)
     low, high = extent_of(given)

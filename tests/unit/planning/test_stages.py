@@ -11,6 +11,7 @@ from fusionq.analysis.item_space import ItemSpace
 from fusionq.analysis.list_dependences import direct_dependences
 from fusionq.analysis.questions import Questions
 from fusionq.base.span import Span
+from fusionq.planning import members
 from fusionq.planning.stages import SplitOptions, Stage, apart, barriers_of, group_scopes, split
 from tests.unit.lists import completed, submissions
 from tests.unit.targets import TWO_CORES
@@ -185,6 +186,19 @@ def test_why_work_groups_do_not_do():
     assert found[0].space.local_range >= (20, 40)
     assert found[1].boundary == (
         "no work-group size keeps the dependences of the launch before inside a work-group"
+    )
+
+
+def test_local_memory_is_enough_for_all_that_join(monkeypatch):
+    """As if each kernel took half of what there is."""
+    most = TWO_CORES.device.local_memory_bytes
+    monkeypatch.setattr(members, "local_bytes", lambda ir: most // 2)
+    a, b, c, d = vectors(4)
+    found = stages_of((copy, 64, a, b), (copy, 64, b, c), (copy, 64, c, d))
+    assert members_of(found) == [(0, 1), (2,)]
+    assert found[1].boundary == (
+        f"their LocalAccessors take {most // 2 * 3} bytes of local memory for each work-group, and "
+        f"the device has {most}"
     )
 
 
