@@ -225,7 +225,7 @@ def _drawn(number: int) -> dict[str, list[Any]]:
 
 
 def _random_submission(program: Any) -> Submit:
-    kernels = {id(s.kernel): fq.kernel(s.kernel.define()) for s in program.submissions}
+    kernels = {id(s.kernel): s.kernel.made() for s in program.submissions}
 
     def submit(queue: fq.FusionQueue) -> object:
         buffers = [

@@ -31,6 +31,12 @@ from tests.property.kernel_expressions import Draw, Features, Scope, typed
 from tests.property.kernel_parameters import GatherArray, ScalarParameter
 from tests.property.kernel_text import KernelWriter
 
+OPS = ("add", "max", "min", "xor", "mul", "and", "or")
+FLOAT_OPS = ("add", "max", "min", "mul")
+COMBINING = ("reduce", "inclusive_scan", "exclusive_scan")
+SHUFFLES = (
+    "shift_group_left", "shift_group_right", "permute_group_by_xor", "select_from_group",
+)  # fmt: skip
 GROUP_FUNCTIONS = ("reduce", "any", "all", "broadcast", "inclusive_scan", "exclusive_scan")
 
 Group = TileArray | LocalTile
@@ -57,6 +63,9 @@ class GroupKernelWriter(KernelWriter):
         self._private: list[tuple[str, ScalarType, int]] = []
         self._atomics: list[tuple[Callable[[Scope], list[str]], ScalarType, tuple[str, ...]]] = []
         """What atomic operations may change now: checks and element, dtype, methods."""
+        self.sub_group = next((n for n in (self.choose((4, 8)), 4) if local[-1] % n == 0), None)
+        """Work-items of a sub-group, where the work-groups consist of whole ones."""
+        self.uses_sub_groups = False
         self._uniform = ["group.get_group_linear_id() % 2 == 0", "g0 < 1", "g0 > 0"]
         """Conditions that are the same for the whole group."""
         self._uniform += [f"{p.name} > 1" for p in self._scalars if not p.type.is_bool]
@@ -169,7 +178,7 @@ class GroupKernelWriter(KernelWriter):
             for array in (*self._tiles, *self._arrays):
                 self._use(array, turn, turns, inner, checks, stores, last)
             safe.elements += [e for e in inner.elements if e[0].split("[")[0] in self._safe()]
-            if turn is None and self.chance(40):
+            if turn is None and self.chance(50):
                 self._group_function(safe)
                 scope.elements.append(safe.elements[-1])
                 inner.elements.append(safe.elements[-1])
@@ -330,8 +339,11 @@ class GroupKernelWriter(KernelWriter):
             return self._declaration(scope)
         text, dtype = self.choose(own)
         array, index = text[:-1].split("[", 1)
-        method = self.choose(("fetch_add", "exchange", "fetch_max", "fetch_xor", "load", "store"))
+        methods = ("fetch_add", "exchange", "fetch_max", "fetch_xor", "load", "store")
+        method = self.choose((*methods, "compare_exchange", "compare_exchange"))
         value = "" if method == "load" else self.operand(dtype, scope, 2)
+        if method == "compare_exchange":
+            return self._compare_exchange(f"{array}, ({index},)", dtype, value, scope)
         call = f"fq.AtomicRef({array}, ({index},)).{method}({value})"
         if method == "store":
             self.line(call)
@@ -340,10 +352,29 @@ class GroupKernelWriter(KernelWriter):
         self.line(f"{name} = {call}")
         scope.variables.append((name, dtype))
 
+    def _compare_exchange(
+        self, element: str, dtype: ScalarType, value: str, scope: Scope
+    ) -> None:
+        """One try, with what is there or something else; whether it stored, and what was there."""
+        seen, name, swapped = self._fresh("p"), self._fresh("v"), self._fresh("v")
+        self.line(f"{seen} = fq.PrivateArray(1, {typed(dtype)})")
+        there = f"fq.AtomicRef({element}).load()"
+        self.line(f"{seen}[0] = {self.choose((there, self.expression(dtype, scope, 2)))}")
+        self.line(f"{swapped} = fq.AtomicRef({element}).compare_exchange({seen}, {value})")
+        self.line(f"{name} = {seen}[0]")
+        scope.variables += [(name, dtype), (swapped, BOOL)]
+
     def _group_function(self, scope: Scope) -> None:
         """A value that the whole group makes together; a scan's is each item's own."""
         types = [t for t in self._features.dtypes if not t.is_bool] or [INT64]
         type_, name = self.choose(types), self._fresh("u")
+        if self._features.sub_groups and self.sub_group and self.chance(45):
+            return self._sub_group_function(scope, type_, name)
+        only_read = [t for t in self._arrays if not t.written]
+        gathers = [p for p in self._all if isinstance(p, GatherArray)]
+        rows = [p for p in (*gathers, *only_read) if p.ndim == 1]
+        if rows and self.chance(40):
+            return self._joint_function(scope, self.choose(rows), name)
         kind = self.choose(GROUP_FUNCTIONS)
         if kind in ("any", "all"):
             self.line(f"{name} = fq.{kind}_of_group(group, {self.condition(scope, 2)})")
@@ -366,6 +397,33 @@ class GroupKernelWriter(KernelWriter):
             self.line(f"{name} = fq.{kind}_over_group(group, {value}, '{op}')")
         if "scan" not in kind:
             self._uniform.append(f"{name} > 0")
+        scope.elements.append((name, type_, False))
+
+    def _sub_group_function(self, scope: Scope, type_: ScalarType, name: str) -> None:
+        """A value that a sub-group makes together, in one order of operations."""
+        self.uses_sub_groups = True
+        value, group = self.expression(type_, scope, 2), "item.get_sub_group()"
+        kind = self.choose((*COMBINING, *SHUFFLES))
+        if kind in SHUFFLES:
+            place = self.choose(("1", "2", "own % 3", f"({self.index(scope)})", "-1"))
+            self.line(f"{name} = fq.{kind}({group}, {value}, {place})")
+        else:
+            op = self.choose(FLOAT_OPS if type_.is_float else OPS)
+            self.line(f"{name} = fq.{kind}_over_group({group}, {value}, '{op}')")
+        scope.elements.append((name, type_, False))
+
+    def _joint_function(self, scope: Scope, array: GatherArray | TileArray, name: str) -> None:
+        """What the whole group makes of an array."""
+        if self.chance(30):
+            kind = self.choose(("any", "all", "none"))
+            self.line(f"{name} = fq.joint_{kind}_of(group, {array.name})")
+            self._uniform.append(name)
+            scope.elements.append((name, BOOL, False))
+            return
+        type_ = array.dtype
+        op = self.choose(("or", "and", "xor") if type_.is_bool else FLOAT_OPS)
+        init = "" if type_.is_bool or self.chance(50) else f", init={self.literal(type_)}"
+        self.line(f"{name} = fq.joint_reduce(group, {array.name}, '{op}'{init})")
         scope.elements.append((name, type_, False))
 
 

@@ -149,7 +149,9 @@ class GroupProgramDraw(ProgramDraw):
         writer = GroupKernelWriter(
             self._draw, self._features, parameters, tuple(range_.local_range)
         )
-        kernel = RandomKernel(writer.text(), self._ndim, tuple(parameters), True)
+        text = writer.text()
+        size = writer.sub_group if writer.uses_sub_groups else None
+        kernel = RandomKernel(text, self._ndim, tuple(parameters), True, size)
         return SubmissionSpec(kernel, range_, tuple(arguments))
 
     def _array(self, kind: str, number: int, view: View, range_: NdRange) -> GroupParameter | None:

@@ -37,6 +37,8 @@ class Features:
     """Functions whose last bit differs between libraries."""
     depth: int = 3
     statements: int = 5
+    sub_groups: bool = True
+    """Functions of sub-groups, where the work-groups consist of whole ones."""
 
 
 @dataclass

@@ -9,6 +9,7 @@ from itertools import count, product
 from types import FunctionType
 from typing import Any
 
+from fusionq.frontend.kernel import KernelFunction, kernel
 from fusionq.ir.types import (
     BOOL,
     FLOAT16,
@@ -154,6 +155,11 @@ class RandomKernel:
     ndim: int
     parameters: tuple[Any, ...]
     nd_item: bool = False
+    sub_group_size: int | None = None
+
+    def made(self) -> KernelFunction:
+        """The kernel, with its options."""
+        return kernel(sub_group_size=self.sub_group_size)(self.define())
 
     def define(self) -> FunctionType:
         """The Python function, with its source where the front end finds it."""

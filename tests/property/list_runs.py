@@ -50,7 +50,7 @@ def submit(
     """Submit the whole list; ``known`` keeps its kernels from one time to the next."""
     kernels: dict[int, KernelFunction] = {} if known is None else known
     for submission in program.submissions:
-        kernel = kernels.setdefault(id(submission.kernel), fq.kernel(submission.kernel.define()))
+        kernel = kernels.setdefault(id(submission.kernel), submission.kernel.made())
         arguments = [
             buffers[a.buffer][a.slices] if isinstance(a, View) else a for a in submission.arguments
         ]

@@ -118,7 +118,9 @@ class Program:
                 contents[a.buffer][a.slices] if isinstance(a, View) else a
                 for a in submission.arguments
             ]
-            run_function(submission.kernel.define(), submission.range, arguments, order, seed)
+            made = submission.kernel
+            size = made.sub_group_size or 16
+            run_function(made.define(), submission.range, arguments, order, seed, size)
         return contents
 
     def __repr__(self) -> str:
