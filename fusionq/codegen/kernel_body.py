@@ -125,8 +125,10 @@ def _pointers(
         element = scalars.storage_name(param.dtype)
         if not param.restrict and aliased:
             element = scalars.aliased_type(param.dtype)[0]
-        type = scalars.pointer(element, "global", constant=param.name not in stored)
-        restrict = f" {scalars.restrict}" if param.restrict else ""
+        constant = param.name not in stored
+        type = scalars.pointer(element, "global", constant)
+        keyword = scalars.restrict_constant if constant else scalars.restrict
+        restrict = f" {keyword}" if param.restrict and keyword else ""
         found[slot] = type, f"{type}{restrict} {names.of(param.name)}"
     return found
 

@@ -277,3 +277,32 @@ def test_same_as_the_reference(backend: Backend, name: str) -> None:
         results.append([a for a in arguments if isinstance(a, np.ndarray)])
     for got, wanted in zip(*results, strict=True):
         assert not len(different(got, wanted))
+
+
+@fq.kernel
+def chosen(item: fq.Item, a: Any, b: Any, last: np.int64) -> None:
+    i = item.get_id(0)
+    a[i] = np.float32(7)
+    a[i] = (a[i] if i < last else b[i]) + np.float32(1)
+
+
+@fq.kernel
+def branched(item: fq.Item, a: Any, b: Any, last: np.int64) -> None:
+    i = item.get_id(0)
+    a[i] = np.float32(7)
+    if i < last:  # noqa: SIM108  # a branch, as compilers see it
+        x = a[i]
+    else:
+        x = b[i]
+    a[i] = x + np.float32(1)
+
+
+@pytest.mark.parametrize("kernel", [chosen, branched], ids=["selected", "branches"])
+def test_a_load_of_one_array_or_another_sees_the_store_before(
+    queue: fq.FusionQueue, kernel: Any
+) -> None:
+    """Compilers make one load of the two."""
+    numbers = np.arange(64, dtype=np.float32)
+    a, b = fq.Buffer(-numbers), fq.Buffer(numbers)
+    queue.submit(kernel, 64, a, b, 40).wait()
+    assert a.numpy().tolist() == [8.0] * 40 + [n + 1.0 for n in range(40, 64)]

@@ -25,6 +25,9 @@ class Scalars(Protocol):
     restrict: str
     """Qualifier of a pointer whose memory no other pointer reaches."""
 
+    restrict_constant: str
+    """The same where nothing is stored through it; empty where that is not said twice."""
+
     minimum: str
     """The function of two integers of one type that gives the smaller."""
 

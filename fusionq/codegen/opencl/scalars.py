@@ -45,7 +45,7 @@ class OpenCLScalars:
     """See ``Scalars``."""
 
     size_type = "size_t"
-    restrict = "restrict"
+    restrict = restrict_constant = "restrict"
     minimum = "min"
     maximum = "max"
     array_parameters = False

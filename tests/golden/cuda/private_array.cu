@@ -1,6 +1,6 @@
 
 extern "C" __global__ void private_array(
-    const unsigned char* __restrict__ source,
+    const unsigned char* source,
     unsigned char* __restrict__ out,
     long long n
 ) {

@@ -122,7 +122,7 @@ class _Unit:
 
 class _Scalars:
     size_type = "size_t"
-    restrict = "restrict"
+    restrict = restrict_constant = "restrict"
     minimum = "host_min"
     maximum = "host_max"
 

@@ -48,7 +48,7 @@ class MarkerUnit:
 
 class MarkerScalars:
     size_type = "SIZE"
-    restrict = "RESTRICT"
+    restrict = restrict_constant = "RESTRICT"
     minimum = "MINIMUM"
     maximum = "MAXIMUM"
     array_parameters = False
