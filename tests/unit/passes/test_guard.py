@@ -78,6 +78,10 @@ def test_what_cannot_leave_a_guard():
     by_variable = Compare("lt", Var(INT64, "x"), const(3))
     assert "differ" in unguardable((Block("b", (If(by_variable, (Barrier(),)),)),))
     assert unguardable((loop(STORE, stop=by_data), Assign("x", const(1)))) is None
+    assert "differ between work-items" in unguardable((If(INSIDE, (Barrier(),)),))
+    uniform = Compare("lt", Param(INT64, "m"), const(3))
+    for branches in (((call,), ()), ((STORE,), (Barrier(), call))):
+        assert "group function" in unguardable((If(uniform, *branches),))
 
 
 def test_guards_go_into_both_branches_around_barriers():

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import fusionq as fq
+from fusionq.analysis import proof
 from fusionq.analysis.item_space import ItemSpace
 from fusionq.analysis.list_dependences import direct_dependences
 from fusionq.analysis.questions import Questions
@@ -50,6 +51,13 @@ def gather(item: fq.Item, index, a, out):
 def shifted(item: fq.Item, a, by, out):
     i = item.get_id(0)
     out[i] = a[i] + a[(i + by) % 4]
+
+
+@fq.kernel
+def rows_turned(item: fq.Item, a, out):
+    i = item.get_id(0)
+    j = item.get_id(1)
+    out[i, j] = a[i, item.get_range(1) - 1 - j]
 
 
 def vectors(count):
@@ -132,3 +140,29 @@ def test_what_is_not_known_counts_for_each_pair():
     questions, found = asked(*calls)
     assert [d.scope for d in found] == ["UNKNOWN"] * 2
     assert len(different(questions, found)) == 2
+
+
+def test_what_stays_inside_by_linear_ids_does_so_for_rows_of_this_length():
+    def calls(shape):
+        a, b, c = (np.zeros(shape, np.float32) for _ in range(3))
+        return [(copy, b.size, a.reshape(-1), b.reshape(-1)), (rows_turned, shape, b, c)]
+
+    questions, (one,) = asked(*calls((6, 8)))
+    assert keeps_inside(questions, [one], "linear", (8,))
+    assert not keeps_inside(questions, [one], "linear", (6,))
+    validity = questions.validity.result()
+    assert validity.holds(submissions(*calls((6, 8))))
+    assert not validity.holds(submissions(*calls((8, 6))))
+    # Two that meet by ids, where a third makes the ids of all linear.
+    a, b, c = (np.zeros((6, 8), np.float32) for _ in range(3))
+    questions, (one,) = asked((rows_turned, (6, 8), a, b), (rows_turned, (6, 8), b, c))
+    assert 8 not in dict(questions.validity.result().pinned).values()
+    assert keeps_inside(questions, [one], "linear", (8,))
+    assert 8 in dict(questions.validity.result().pinned).values()
+
+
+def test_what_takes_too_long_to_decide_stays_inside_nothing(monkeypatch):
+    questions, found = exchanges()
+    monkeypatch.setattr(proof, "OPERATIONS", 1)
+    assert not keeps_inside(questions, found[:1], "ids", (4,))
+    assert list(group_sizes(questions, found, ItemSpace("ids", 1, None), (N,), TWO_CORES))

@@ -189,6 +189,15 @@ def test_why_work_groups_do_not_do():
     )
 
 
+@pytest.mark.parametrize("always", [False, True])
+def test_work_items_that_only_wait_cost_more_than_a_launch(always):
+    """Also where no other waits for them: the first of each row does what is to be done for it."""
+    a, b = vectors(2)
+    plane, other = (np.zeros((64, 4096), np.float32) for _ in range(2))
+    found = stages_of((copy, 64, a, b), (on_plane, (64, 4096), plane, other), always=always)
+    assert members_of(found) == ([(0, 1)] if always else [(0,), (1,)])
+
+
 def test_local_memory_is_enough_for_all_that_join(monkeypatch):
     """As if each kernel took half of what there is."""
     most = TWO_CORES.device.local_memory_bytes
