@@ -53,11 +53,9 @@ def with_overlap(
     """The list with the flagged temporaries computed anew of which that is proved; or why there
     are none."""
     found = yield from temporaries(questions, options)
-    if not found.found:
-        return _nothing(questions, found)
     made = yield from overlapped_list(questions, found)
-    if isinstance(made, str):
-        return made
+    if made is None:
+        return _nothing(questions, found)
     varies = [place for place, origin in made.origins.items() if origin in varying]
     values = {place: fixed[o] for place, o in made.origins.items() if o in fixed}
     asked = Questions(made.submissions, varies)

@@ -13,10 +13,10 @@ from dataclasses import dataclass, replace
 from fusionq.analysis.item_space import global_range
 from fusionq.analysis.questions import Questions
 from fusionq.analysis.recomputation import Writer
-from fusionq.analysis.submission import Argument, ArrayArgument, Submission
+from fusionq.analysis.submission import Argument, ArrayArgument, ScalarArgument, Submission
 from fusionq.analysis.validity import Source, Validity
 from fusionq.base.steps import Steps
-from fusionq.ir.nodes import Expr, Extent, ItemQuery, Kernel, Load, Param
+from fusionq.ir.nodes import Cast, Expr, Extent, ItemQuery, Kernel, Load, Param, ScalarParam
 from fusionq.ir.types import INT64
 from fusionq.ir.walk import expressions, rewrite_body
 from fusionq.passes.affine_expression import affine_expression
@@ -61,8 +61,24 @@ class OverlappedList:
         return replace(validity, sources=sources)
 
 
-def overlapped_list(questions: Questions, found: Temporaries) -> Steps[OverlappedList | str]:
-    """The list in which the temporaries ``found`` are computed anew; or why it is not made."""
+def overlapped_list(questions: Questions, found: Temporaries) -> Steps[OverlappedList | None]:
+    """The list in which the temporaries ``found`` are computed anew; what cannot be inlined is
+    refused there.  None if nothing is left."""
+    while found.found:
+        made = yield from _made(questions, found)
+        if isinstance(made, OverlappedList):
+            return made
+        producer, reason = made
+        for t in list(found.found.values()):
+            if t.producer == producer:
+                found.refuse(t.group, reason)
+    return None
+
+
+def _made(
+    questions: Questions, found: Temporaries
+) -> Steps[OverlappedList | tuple[int, str]]:
+    """The list, or a producer that cannot be inlined, and why."""
     submissions = questions.submissions
     producers: dict[int, list[Temporary]] = {}
     for t in found.found.values():
@@ -73,11 +89,12 @@ def overlapped_list(questions: Questions, found: Temporaries) -> Steps[Overlappe
     }
     absent: dict[int, int] = {}
     kernels: dict[Kernel, int] = {}
-    prepared: dict[int, Producer | str] = {}
+    prepared: dict[int, Producer] = {}
     for p, written in producers.items():
-        producer = prepared[p] = _producer(submissions[p], written)
-        if isinstance(producer, str):
-            return producer
+        try:
+            prepared[p] = _producer(submissions[p], written)
+        except NotInlined as reason:
+            return p, str(reason)
     for s, submission in enumerate(submissions):
         if s in producers:
             empty = replace(submission.ir, variables=(), body=(), arrays=())
@@ -91,14 +108,12 @@ def overlapped_list(questions: Questions, found: Temporaries) -> Steps[Overlappe
                 break
             p = max(t.producer for t in read.values())
             absent.setdefault(p, s)
-            producer = prepared[p]
-            assert isinstance(producer, Producer)
             own = {t.group: _name(submissions[p], t.argument) for t in producers[p]}
             names = {name: own[t.group] for name, t in read.items() if t.producer == p}
             try:
-                inlined = inline_producer(kernel, names, producer)
+                inlined = inline_producer(kernel, names, prepared[p])
             except NotInlined as reason:
-                return f"{submissions[p].ir.name} is not inlined into {kernel.name}: {reason}"
+                return p, f"{submissions[p].ir.name} is not inlined into {kernel.name}: {reason}"
             kernel = inlined.kernel
             position = {a.name: k for k, a in enumerate(submissions[p].arguments)}
             for name, fresh in inlined.params.items():
@@ -140,8 +155,8 @@ def _name(submission: Submission, argument: int) -> str:
     return submission.arguments[argument].name
 
 
-def _producer(submission: Submission, written: list[Temporary]) -> Producer | str:
-    """What is inlined of a submission; or why it cannot be."""
+def _producer(submission: Submission, written: list[Temporary]) -> Producer:
+    """What is inlined of a submission; NotInlined where it cannot be."""
     extents = global_range(submission)
     sizes = {
         extent: Extent(argument.name, dim)
@@ -152,7 +167,9 @@ def _producer(submission: Submission, written: list[Temporary]) -> Producer | st
     kernel = submission.ir
     for e in expressions(kernel.body):
         if isinstance(e, ItemQuery) and e.query == "global_range" and extents[e.dim] not in sizes:
-            return f"{kernel.name} asks for its range, which is the extent of none of its arrays"
+            raise NotInlined(
+                f"{kernel.name} asks for its range, which is the extent of none of its arrays"
+            )
 
     def expr(e: Expr) -> Expr:
         if isinstance(e, ItemQuery) and e.query == "global_range":
@@ -175,6 +192,11 @@ def _items(submission: Submission, writer: Writer) -> Indices:
         if name in writer.sizes:
             k, dim = writer.sizes[name]
             return Extent(_name(submission, k), dim)
-        return Param(INT64, _name(submission, writer.scalars[name]))
+        argument = submission.arguments[writer.scalars[name]]
+        assert isinstance(argument, ScalarArgument)
+        param = submission.ir.param(argument.name)
+        assert isinstance(param, ScalarParam)
+        value = Param(param.type, param.name)
+        return value if param.type == INT64 else Cast(INT64, value)
 
     return tuple(affine_expression(aff, index_of, symbol) for aff in writer.items)

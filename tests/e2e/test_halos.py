@@ -248,6 +248,34 @@ def test_another_dtype_is_converted_as_it_is_when_stored(reference_queue):
     assert Lists(reference_queue)(submit).strategy == "overlap"
 
 
+@fq.kernel
+def from_a_scalar_on(item: fq.Item, a, t, by):
+    i = item.get_id(0) + by
+    if i < t.shape[0]:
+        t[i] = a[i] + by
+
+
+def test_a_store_at_a_distance_that_a_scalar_says(lists):
+    for by in (np.int32(0), np.uint8(0), 0, np.int64(0)):
+
+        def submit(queue, a, b, t, by=by, **_):
+            queue.submit(from_a_scalar_on, N, a, t, by)
+            queue.submit(neighbours, N, t, b)
+
+        assert lists(submit).strategy == "overlap"
+
+
+def test_what_cannot_be_inlined_stays_and_the_rest_is_computed_anew(lists):
+    def submit(queue, a, b, t, u, **_):
+        queue.submit(double, N, a, t)
+        queue.submit(while_positive, N, t, u)
+        queue.submit(neighbours, N, u, b)
+
+    report = lists(submit)
+    assert report.plan.recomputed == ()  # u's producer reads what it writes before it is written
+    assert "the condition of the loop at" in report.fallback
+
+
 # ----------------------------------------------------------------------------------- refused
 @pytest.mark.parametrize(
     ("first", "second", "items", "reason"),
