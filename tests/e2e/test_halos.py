@@ -272,8 +272,9 @@ def test_what_cannot_be_inlined_stays_and_the_rest_is_computed_anew(lists):
         queue.submit(neighbours, N, u, b)
 
     report = lists(submit)
-    assert report.plan.recomputed == ()  # u's producer reads what it writes before it is written
-    assert "the condition of the loop at" in report.fallback
+    assert [r.buffer for r in report.plan.recomputed] == ["u"]
+    (kept,) = (p for p in report.promotions if p.buffer == "t")
+    assert kept.scope == "local"  # its neighbours' elements are read where u is computed anew
 
 
 # ----------------------------------------------------------------------------------- refused
