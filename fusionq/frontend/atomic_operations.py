@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from fusionq.frontend.draft import DraftIf
@@ -113,11 +113,22 @@ class AtomicOperations(LanguageArguments):
         self.fail(node, f"an AtomicRef has no {node.attr!r}", f"It has {', '.join(known)}.")
 
     def atomic_operation(
-        self, ref: AtomicValue, method: str, arguments: Sequence[Value], node: ast.Call
+        self,
+        ref: AtomicValue,
+        method: str,
+        arguments: Sequence[Value],
+        keywords: Mapping[str, Value],
+        node: ast.Call,
     ) -> Value:
         """The value before; ``store`` has none, ``compare_exchange`` says whether it stored."""
         if method == "compare_exchange":
-            return self._compare_exchange(ref, arguments, node)
+            return self._compare_exchange(ref, arguments, keywords, node)
+        if keywords:
+            self.fail(
+                node,
+                f"{ast.unparse(node.func)} takes no keyword arguments in a kernel",
+                "Pass the arguments by position.",
+            )
         op, dtype = ATOMIC_METHODS[method], ref.element.type.dtype
         if len(arguments) != (op != "load"):
             takes = "no argument" if op == "load" else "one value"
@@ -150,27 +161,41 @@ class AtomicOperations(LanguageArguments):
         return self.convert(operand, dtype, node)
 
     def _compare_exchange(
-        self, ref: AtomicValue, arguments: Sequence[Value], node: ast.Call
+        self,
+        ref: AtomicValue,
+        arguments: Sequence[Value],
+        keywords: Mapping[str, Value],
+        node: ast.Call,
     ) -> Value:
-        if len(arguments) not in (2, 3):
+        names = ("expected", "desired", "expected_idx")
+        given = dict(zip(names, zip(arguments, node.args, strict=True), strict=False))
+        for keyword in node.keywords:
+            # numba-dpex's compiler has another name for the first than its documentation.
+            name = "expected" if keyword.arg == "expected_ref" else keyword.arg or ""
+            if name in given:
+                name = ""
+            given[name] = keywords[keyword.arg or ""], keyword.value
+        if len(arguments) > 3 or not {"expected", "desired"} <= given.keys() <= set(names):
             self.fail(
                 node,
                 "compare_exchange takes an array, a value, and an index into the array",
                 "Write compare_exchange(expected, desired) for expected[0], or "
                 "compare_exchange(expected, desired, k).",
             )
-        array, dtype, span = arguments[0], ref.element.type.dtype, self.span(node)
+        (array, array_node), (desired, desired_node) = given["expected"], given["desired"]
+        index, index_node = given.get("expected_idx", (_FIRST, node))
+        dtype, span = ref.element.type.dtype, self.span(node)
         if not isinstance(array, ArrayValue) or array.ndim != 1 or array.type.dtype != dtype:
             self.fail(
-                node.args[0],
+                array_node,
                 f"expected is a 1-d array of {type_name(dtype)}, not {describe(array)}",
                 f"Make one: expected = fq.PrivateArray(1, np.{dtype.name}).",
             )
         if array.name in self.kernel.tables:
-            self.fail(node.args[0], f"{array.name!r} is constant", "Make a PrivateArray.")
-        place = self.scalar(arguments[2], node.args[2]) if len(arguments) == 3 else _FIRST
-        element = self.indexed(array, [place], [node.args[-1]], node)
-        value = self._operand("compare_exchange", arguments[1], dtype, node.args[1])
+            self.fail(array_node, f"{array.name!r} is constant", "Make a PrivateArray.")
+        place = self.scalar(index, index_node)
+        element = self.indexed(array, [place], [index_node], node)
+        value = self._operand("compare_exchange", desired, dtype, desired_node)
         new = self.spilled_expr(value, "desired", node)
         expected = Var(dtype, self.fresh("expected"))
         before = Var(dtype, self.fresh("before"))

@@ -70,6 +70,8 @@ class Calls(GroupOperations):
             inlined = self.kernel.captures.callee(callee.object)
             if inlined is not None:
                 return self.inline(inlined, positional, named, node)
+        if isinstance(callee, MethodValue) and isinstance(callee.owner, AtomicValue):
+            return self.atomic_operation(callee.owner, callee.name, positional, named, node)
         if named:
             self.fail(
                 node,
@@ -77,8 +79,7 @@ class Calls(GroupOperations):
                 "Pass the arguments by position.",
             )
         if isinstance(callee, MethodValue):
-            if isinstance(callee.owner, AtomicValue):
-                return self.atomic_operation(callee.owner, callee.name, positional, node)
+            assert isinstance(callee.owner, ItemValue)
             return self.item_method(callee.owner, callee.name, positional, node)
         if not isinstance(callee, ObjectValue):
             hint = "Call functions."

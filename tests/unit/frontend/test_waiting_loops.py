@@ -178,6 +178,18 @@ def test_lock_free_loops_are_kernels() -> None:
     assert submit(greatest)[0] == 12
 
 
+@fq.kernel
+def by_name(item: fq.Item, flag, out):
+    """As numba-dpex's own tests call it."""
+    ref = fq.AtomicRef(out, 1)
+    out[0] = 1 if ref.compare_exchange(expected_ref=out, desired=7, expected_idx=2) else 0
+
+
+def test_arguments_by_name() -> None:
+    """The first swaps, the second does not and sees 7, with which the third swaps."""
+    assert submit(by_name) == [1, 7, 7]
+
+
 def test_its_arguments() -> None:
     def call(text: str) -> str:
         kernel = defined(f"def k(item, flag, out):\n    ref = fq.AtomicRef(flag, 0)\n    {text}\n")
@@ -186,6 +198,9 @@ def test_its_arguments() -> None:
         return str(caught.value)
 
     assert "takes an array, a value, and an index" in call("ref.compare_exchange(out)")
+    wrong = ("out, 1, 0, 0", "out, 1, expected=out", "out, other=1", "expected_idx=0, desired=1")
+    for arguments in wrong:
+        assert "takes an array, a value, and an" in call(f"ref.compare_exchange({arguments})")
     assert "expected is a 1-d array of int32" in call("ref.compare_exchange(3, 1)")
     assert "fq.PrivateArray(1, np.int32)" in call(
         "e = fq.PrivateArray(1, np.float32)\n    ref.compare_exchange(e, 1)"
