@@ -95,6 +95,17 @@ def test_an_earlier_stage_is_joined_where_the_last_cannot_be():
     assert members_of(stages_of((copy, n, a, b), plane, (copy, n, b, c))) == [(0, 2), (1,)]
 
 
+def test_memory_without_a_common_element_is_no_reason_to_stay_behind():
+    """The plane is every other element of what the third writes the rest of."""
+    n = 1 << 17
+    a, b = vectors(2, n)
+    (both,) = vectors(1, 2 * n)
+    plane = both.reshape(256, -1)[:, ::2]
+    calls = [(copy, n, a, b), (on_plane, plane.shape, plane, np.zeros_like(plane))]
+    assert members_of(stages_of(*calls, (copy, n, b, both[1::2]))) == [(0, 2), (1,)]
+    assert members_of(stages_of(*calls, (copy, n, b, both[:n]))) == [(0,), (1,), (2,)]
+
+
 def test_no_stage_is_joined_past_a_producer():
     n = 1 << 17
     a, b, c = vectors(3, n)
