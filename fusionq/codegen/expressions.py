@@ -24,6 +24,7 @@ from fusionq.codegen.precedence import (
 )
 from fusionq.ir.functions import DEVICE_FUNCTIONS, FLOAT_FUNCTIONS, PREDICATES
 from fusionq.ir.nodes import (
+    ArrayParam,
     Binary,
     Call,
     Cast,
@@ -103,8 +104,12 @@ class ExpressionPrinter:
         """The lines before a loop whose floating sums have to keep the order of its turns."""
         return self._dialect.unit.loop_in_order()
 
+    def is_global(self, array: str) -> bool:
+        """Whether an array lies in global memory."""
+        return isinstance(self._memory.array(array), ArrayParam)
+
     def streaming_loop(self) -> list[str]:
-        """The lines before a short innermost loop that loads from arrays."""
+        """The lines before a short innermost loop that loads from global memory."""
         return self._dialect.unit.streaming_loop()
 
     # ------------------------------------------------------------------ dispatch

@@ -16,9 +16,9 @@ from fusionq.codegen.intervals import Intervals
 from fusionq.codegen.names import Names
 from fusionq.codegen.scoping import Body
 from fusionq.codegen.statements import StatementPrinter
-from fusionq.ir.nodes import ArrayDecl, ArrayParam, Atomic, Const, Expr, Kernel, Store
+from fusionq.ir.nodes import ArrayDecl, ArrayParam, Atomic, Const, Expr, Kernel, Load, Store
 from fusionq.ir.types import UINT64, ScalarType
-from fusionq.ir.walk import local_memories, statements
+from fusionq.ir.walk import expressions, local_memories, statements
 
 
 @dataclass(frozen=True)
@@ -116,6 +116,9 @@ def _pointers(
 ) -> dict[Slot, tuple[str, str]]:
     """The type and the declaration of the pointer to each array that is passed."""
     stored = {s.array for s in statements(kernel.body) if isinstance(s, (Store, Atomic))}
+    loaded = {e.array for e in expressions(kernel.body) if isinstance(e, Load)}
+    arrays = [*(p for p in kernel.params if isinstance(p, ArrayParam)), *kernel.arrays]
+    mixed = {a.dtype.nbytes for a in arrays if a.name in stored & loaded}
     found: dict[Slot, tuple[str, str]] = {}
     for slot in slots:
         if not isinstance(slot, Pointer):
@@ -127,7 +130,8 @@ def _pointers(
             element = scalars.aliased_type(param.dtype)[0]
         constant = param.name not in stored
         type = scalars.pointer(element, "global", constant)
-        keyword = scalars.restrict_constant if constant else scalars.restrict
+        beside = constant and param.dtype.nbytes in mixed
+        keyword = scalars.restrict_constant if beside else scalars.restrict
         restrict = f" {keyword}" if param.restrict and keyword else ""
         found[slot] = type, f"{type}{restrict} {names.of(param.name)}"
     return found

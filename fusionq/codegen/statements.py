@@ -151,8 +151,22 @@ class StatementPrinter:
         return self._expressions.loop_in_order() if any(map(_sets_float, statements(body))) else []
 
     def _before_for(self, loop: For) -> list[str]:
-        streaming = self._expressions.streaming_loop() if _streams(loop) else []
+        streaming = self._expressions.streaming_loop() if self._streams(loop) else []
         return [*self._in_order(loop.body), *streaming]
+
+    def _streams(self, loop: For) -> bool:
+        """Whether a loop is short, innermost, and loads from global memory; and neither one of
+        constants, which compilers unroll whole where that is worth it, nor one in steps that are
+        no constant, such as a work-group's size, of which there are few."""
+        constants = [isinstance(e, Const) for e in (loop.start, loop.stop, loop.step)]
+        if all(constants) or not constants[-1]:
+            return False
+        inside = list(expressions(loop.body))
+        return (
+            all(isinstance(s, Assign | Store) for s in loop.body)
+            and len(inside) <= MOST_STREAMED
+            and any(isinstance(e, Load) and self._expressions.is_global(e.array) for e in inside)
+        )
 
     def _plain_step(self, loop: For) -> int | None:
         """The step, if it is a constant and the counter cannot run over int64's end."""
@@ -196,19 +210,6 @@ class StatementPrinter:
         ]
         inside = f"    const {signed} {var} = ({signed})({start} + {turn} * ({unsigned}){step});"
         return before, [inside]
-
-
-def _streams(loop: For) -> bool:
-    """Whether a loop is short, innermost, and loads from arrays; and not one of constants, which
-    compilers unroll whole where that is worth it."""
-    if all(isinstance(e, Const) for e in (loop.start, loop.stop, loop.step)):
-        return False
-    inside = list(expressions(loop.body))
-    return (
-        all(isinstance(s, Assign | Store) for s in loop.body)
-        and len(inside) <= MOST_STREAMED
-        and any(isinstance(e, Load) for e in inside)
-    )
 
 
 def _sets_float(stmt: Stmt) -> bool:

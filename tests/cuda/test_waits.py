@@ -7,13 +7,14 @@ import signal
 import sys
 import threading
 import time
+from collections.abc import Iterator
 
 import numpy as np
 import pytest
 
 import fusionq as fq
 
-TURNS = 500_000_000
+TURNS = 400_000_000
 """Of a loop that takes seconds on any GPU; no compiler finds a closed form of it."""
 
 
@@ -28,6 +29,14 @@ def slow(item: fq.Item, turns: np.int64, out):
 @fq.kernel
 def add_one(item: fq.Item, out):
     out[item.get_id(0)] += 1
+
+
+@pytest.fixture(autouse=True)
+def _ctrl_c() -> Iterator[None]:
+    """Raises KeyboardInterrupt, also where the tests' process ignores it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 def test_an_interrupted_wait_says_what_runs_and_the_queue_goes_on(queue) -> None:

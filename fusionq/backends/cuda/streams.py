@@ -11,11 +11,15 @@ from typing import Any
 from fusionq.backends.cuda.devices import Device, device
 from fusionq.backends.cuda.faults import faults_named
 from fusionq.backends.cuda.runtime import checked, load_driver
-from fusionq.backends.interruptible import tell_running, wait_interruptibly
+from fusionq.backends.interruptible import tell_running
 from fusionq.base.errors import ArgumentError, DeviceError
 
 POLLED_SECONDS = 200e-6
-"""For which a wait asks in turns before another thread waits in its place."""
+"""For which a wait asks without a pause."""
+SLEPT = 0.02
+"""Of the time waited so far, a pause; so a wait is at most that much too long."""
+LONGEST_SLEEP = 0.01
+"""Seconds."""
 _REMEMBERED = 64
 """Kernels in flight that an error names, at most."""
 
@@ -61,29 +65,24 @@ class Stream:
         submitted = self.submitted
         self.device.make_current()
         with self.errors_named("waiting for the GPU"):
-            if not self._has_run_within(POLLED_SECONDS):
-                try:
-                    wait_interruptibly(self._synchronize)
-                except KeyboardInterrupt as interrupt:
-                    tell_running(interrupt, self.device.name, self.in_flight())
-                    raise
+            try:
+                self._poll()
+            except KeyboardInterrupt as interrupt:
+                tell_running(interrupt, self.device.name, self.in_flight())
+                raise
         self._done(submitted)
 
-    def _has_run_within(self, seconds: float) -> bool:
-        """Whether all that was launched has run, or does so soon: a thread that waits takes 10 µs
-        to begin and to end, which short work is not to cost."""
+    def _poll(self) -> None:
+        """Ask in turns whether all has run.  The driver's own wait keeps all Python threads from
+        running, and signals' handlers."""
         driver = load_driver()
         not_ready = driver.CUresult.CUDA_ERROR_NOT_READY
-        end = time.perf_counter() + seconds
+        start = time.perf_counter()
         while (status := driver.cuStreamQuery(self.native)[0]) == not_ready:
-            if time.perf_counter() > end:
-                return False
+            waited = time.perf_counter() - start
+            if waited > POLLED_SECONDS:
+                time.sleep(min(waited * SLEPT, LONGEST_SLEEP))
         checked("the GPU's work failed", (status,))
-        return True
-
-    def _synchronize(self) -> None:
-        self.device.make_current()  # the thread may be another one
-        checked("the GPU's work failed", load_driver().cuStreamSynchronize(self.native))
 
     @property
     def is_captured(self) -> bool:

@@ -50,9 +50,8 @@ class CudaScalars:
 
     size_type = "unsigned"
     restrict = "__restrict__"
-    # Of `c ? a[i] : b[i]` NVRTC (13.5) makes one load, and takes that for one of constant memory if
-    # b is `const float* __restrict__`: what was stored to a before is lost.  That a is restrict
-    # says as much of both.
+    # Of `c ? a[i] : b[i]` NVRTC (13.0 and 13.5) makes one load, and takes that for one of constant
+    # memory if b is `const float* __restrict__`: what was stored to a before is lost.
     restrict_constant = ""
     minimum = "min"
     maximum = "max"

@@ -26,7 +26,8 @@ class Scalars(Protocol):
     """Qualifier of a pointer whose memory no other pointer reaches."""
 
     restrict_constant: str
-    """The same where nothing is stored through it; empty where that is not said twice."""
+    """The same where nothing is stored through it, but the kernel stores to and loads from other
+    arrays whose elements are as large; empty where a compiler gets that wrong."""
 
     minimum: str
     """The function of two integers of one type that gives the smaller."""

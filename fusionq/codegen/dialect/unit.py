@@ -50,5 +50,5 @@ class TranslationUnit(Protocol):
         """The lines before a loop whose floating sums have to keep the order of its iterations."""
 
     def streaming_loop(self) -> list[str]:
-        """The lines before a short innermost loop that loads from arrays: how often to unroll it,
-        so that the loads of several iterations are in flight at once."""
+        """The lines before a short innermost loop that loads from global memory: how often to
+        unroll it, so that the loads of several iterations are in flight at once."""

@@ -4,7 +4,7 @@ static __device__ inline double fq_maximum_f64(double a, double b) {
 }
 
 extern "C" __global__ void branches(
-    const double* a,
+    const double* __restrict__ a,
     unsigned char* __restrict__ flags,
     double* __restrict__ out,
     unsigned char negate,

@@ -1,9 +1,9 @@
 
 extern "C" __global__ void mul_sub_mul_sub(
-    const float* a,
-    const float* b,
-    const float* c,
-    const float* d,
+    const float* __restrict__ a,
+    const float* __restrict__ b,
+    const float* __restrict__ c,
+    const float* __restrict__ d,
     float* __restrict__ out,
     long long n
 ) {

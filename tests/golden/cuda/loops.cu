@@ -18,7 +18,7 @@ static __device__ inline int fq_floordiv_i32(int a, int b) {
 }
 
 extern "C" __global__ void loops(
-    const int* a,
+    const int* __restrict__ a,
     int* __restrict__ out,
     long long n,
     long long step

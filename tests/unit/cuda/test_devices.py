@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import subprocess
 import sys
+import threading
 from collections import deque
 from weakref import WeakSet
 
 import pytest
 
 import fusionq as fq
-from fusionq.backends import registry
+from fusionq.backends import interruptible, registry
 from fusionq.backends.cuda import runtime, streams
 from fusionq.backends.cuda.devices import GROUP_FUNCTION_BYTES, Device, device_count
 from fusionq.backends.cuda.events import CudaEvent
@@ -107,8 +110,14 @@ class FakeDriver:
     class CUresult:
         CUDA_ERROR_NOT_READY = "not ready"
 
+    runs = 0
+    """Questions that are answered with no yet."""
+
     def cuStreamQuery(self, stream: object) -> tuple[object]:
-        return (self.CUresult.CUDA_ERROR_NOT_READY,)
+        if self.runs:
+            self.runs -= 1
+            return (self.CUresult.CUDA_ERROR_NOT_READY,)
+        return self.cuStreamSynchronize(stream)
 
     def cuStreamSynchronize(self, stream: object) -> tuple[object]:
         return (type("Status", (), {"value": 700, "name": "CUDA_ERROR_ILLEGAL_ADDRESS"})(),)
@@ -124,7 +133,9 @@ def test_a_failed_launch_names_the_kernels_and_loses_the_queue(
     monkeypatch.setattr(streams, "load_driver", lambda: driver)
     monkeypatch.setattr(runtime, "load_driver", lambda: driver)
     device = Device.__new__(Device)
-    vars(device).update(info=H100, lost=None, streams=WeakSet(), make_current=lambda: None)
+    vars(device).update(
+        name="a GPU", info=H100, lost=None, streams=WeakSet(), make_current=lambda: None
+    )
     stream, other = (streams.Stream.__new__(streams.Stream) for _ in range(2))
     for made in (stream, other):
         vars(made).update(
@@ -134,6 +145,14 @@ def test_a_failed_launch_names_the_kernels_and_loses_the_queue(
         device.streams.add(made)
     other.launched("on another queue")
     event = CudaEvent(stream, stream.launched("scale"), None)
+    driver.runs = 1 << 40
+    monkeypatch.setattr(interruptible, "_interrupted", False)
+    ctrl_c = threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGINT))
+    ctrl_c.start()
+    with pytest.raises(KeyboardInterrupt) as interrupted:
+        event.wait()
+    assert sys.version_info < (3, 11) or "still runs scale" in interrupted.value.__notes__[0]
+    driver.runs = 50
     stream.launched("add")
     with pytest.raises(DeviceError, match=r"ILLEGAL_ADDRESS.*in flight on cuda:0:") as caught:
         event.wait()
