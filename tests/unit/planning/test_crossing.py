@@ -60,6 +60,13 @@ def rows_turned(item: fq.Item, a, out):
     out[i, j] = a[i, item.get_range(1) - 1 - j]
 
 
+@fq.kernel
+def spread(item: fq.Item, ends, out):
+    i = item.get_id(0)
+    j = item.get_id(1)
+    out[i, j] = ends[item.get_range(0) - 1 - i]
+
+
 def vectors(count):
     return [np.zeros(N, np.float32) for _ in range(count)]
 
@@ -158,6 +165,11 @@ def test_what_stays_inside_by_linear_ids_does_so_for_rows_of_this_length():
     questions, (one,) = asked((rows_turned, (6, 8), a, b), (rows_turned, (6, 8), b, c))
     assert 8 not in dict(questions.validity.result().pinned).values()
     assert keeps_inside(questions, [one], "linear", (8,))
+    assert 8 in dict(questions.validity.result().pinned).values()
+    # Of two of which one alone has rows.
+    ends = np.zeros(6, np.float32)
+    questions, (one,) = asked((copy, 6, np.zeros(6), ends), (spread, (6, 8), ends, c))
+    assert keeps_inside(questions, [one], "linear", (48,))
     assert 8 in dict(questions.validity.result().pinned).values()
 
 
