@@ -117,7 +117,9 @@ def _pointers(
     """The type and the declaration of the pointer to each array that is passed."""
     stored = {s.array for s in statements(kernel.body) if isinstance(s, (Store, Atomic))}
     loaded = {e.array for e in expressions(kernel.body) if isinstance(e, Load)}
-    arrays = [*(p for p in kernel.params if isinstance(p, ArrayParam)), *kernel.arrays]
+    arrays: list[ArrayParam | ArrayDecl] = [
+        *(p for p in kernel.params if isinstance(p, ArrayParam)), *kernel.arrays
+    ]
     mixed = {a.dtype.nbytes for a in arrays if a.name in stored & loaded}
     found: dict[Slot, tuple[str, str]] = {}
     for slot in slots:
