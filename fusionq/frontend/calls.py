@@ -45,6 +45,9 @@ class Calls(GroupOperations):
         known = self.static(node)
         if known is not MISSING:
             return self.object_attribute(known, node)
+        named_attribute = self._getattr(node)
+        if named_attribute is not None:
+            return self.attribute(named_attribute)
         callee = self.value(node.func)
         if isinstance(callee, ObjectValue):
             self._refuse_builtin(callee.object, node)
@@ -87,6 +90,17 @@ class Calls(GroupOperations):
                 hint = f"It is no method: write {ast.unparse(node.func)} without parentheses."
             self.fail(node, f"{describe(callee)} cannot be called", hint)
         return self.object_call(callee.object, positional, node)
+
+    def _getattr(self, node: ast.Call) -> ast.Attribute | None:
+        """``getattr(x, name)`` with a known name as ``x.name``; None for another call."""
+        if len(node.args) != 2 or node.keywords or self.static(node.func) is not getattr:
+            return None
+        text = node.args[1]
+        name = text.value if isinstance(text, ast.Constant) else self.static(text)
+        if not isinstance(name, str):
+            return None
+        attribute = ast.Attribute(node.args[0], name, ast.Load())
+        return ast.copy_location(attribute, node)
 
     def _refuse_builtin(self, obj: object, node: ast.Call) -> None:
         """Refuse a built-in function by its name, whatever its arguments are."""

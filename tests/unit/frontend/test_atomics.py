@@ -112,6 +112,11 @@ def test_operands_are_of_the_elements_type_or_python_numbers():
     assert atomic.value == Const(scalar_type(np.dtype("f8")), 1.0)
 
 
+def test_a_method_by_a_known_name():
+    counts, out = counted("out[i] = getattr(fq.AtomicRef(c, i % 4), method)(3)", method="fetch_add")
+    assert counts == [6] * 4 and out == [0] * 4 + [3] * 4
+
+
 def test_atomics_are_evaluated_as_lazily_as_python_does():
     counts, out = counted("out[i] = 5 if i > 2 else fq.AtomicRef(c, 0).fetch_add(1)")
     assert counts == [3, 0, 0, 0] and out == [0, 1, 2] + [5] * 5
