@@ -20,7 +20,9 @@ from tests.property.running import examples
 from tests.property.strategy_checks import GENERATORS
 from tests.property.variations import varied
 
-STRATEGIES: tuple[Strategy, ...] = ("auto", "fused", "sequence", "megakernel", "megakernel")
+STRATEGIES: tuple[Strategy, ...] = (
+    "auto", "fused", "overlap", "sequence", "megakernel", "megakernel",
+)  # fmt: skip
 BARRIERS: tuple[Barriers, ...] = ("auto", "auto", "all", "none")
 PROMOTE: tuple[Promote, ...] = ("flagged", "internal", "none")
 
