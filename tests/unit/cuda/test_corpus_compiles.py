@@ -1,0 +1,34 @@
+"""The programs of the corpus compile for three generations of GPUs, unfused and fused, and spill no
+registers."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import fusionq as fq
+from fusionq.base.options import Strategy
+from fusionq.benchmarks.corpus.program import CorpusProgram
+from fusionq.benchmarks.corpus.programs import PROGRAMS
+from tests.unit.cuda.compile_only import compiling_queue
+
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("nvrtc")]
+STRATEGIES: tuple[Strategy, ...] = ("unfused", "fused")
+MOST_STACK = 64
+"""Bytes of local memory: what ``cos`` and ``sin`` of large arguments take."""
+
+
+@pytest.mark.parametrize("program", PROGRAMS.values(), ids=lambda program: program.name)
+def test_every_form(program: CorpusProgram) -> None:
+    size = program.sizes["tiny"]
+    arrays = program.arrays(size, np.random.default_rng(0))
+    with compiling_queue() as (queue, backend):
+        for form in program.forms:
+            for strategy in STRATEGIES:
+                buffers = [fq.Buffer(array) for array in arrays.values()]
+                with fq.fusion(queue, strategy=strategy):
+                    form.submit(queue, size, *buffers)
+    assert backend.resources
+    for of, resources in backend.resources.items():
+        assert resources.spill_stores == resources.spill_loads == 0, (of, resources)
+        assert resources.stack_bytes <= MOST_STACK, (of, resources)
