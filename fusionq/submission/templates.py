@@ -7,6 +7,7 @@ Programs that make their temporaries anew at each call submit nothing else.
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
+from itertools import chain
 
 import numpy as np
 
@@ -27,7 +28,7 @@ class Templates:
     def __init__(self, capacity: int = 1024) -> None:
         self._capacity = capacity
         self._entries: dict[Hashable, KnownSubmission] = {}
-        """By form."""
+        """By form and the order of all sizes."""
         self._sized: dict[Hashable, KnownSubmission] = {}
         """By form and sizes; none is empty."""
 
@@ -39,7 +40,8 @@ class Templates:
         places: list[ArrayPlace] = []
         key = _key(line, called, submission.range, args, places, [])
         if key is not None:
-            _add(self._entries, key[0], entry, self._capacity)
+            like = key[0], _order(submission.range, places)
+            _add(self._entries, like, entry, self._capacity)
             if submission.range.size and all(0 not in shape for shape, *_ in places):
                 _add(self._sized, key, entry, self._capacity)
 
@@ -59,7 +61,7 @@ class Templates:
             sized = self._sized.get(key)
             if sized is not None and (entry := sized.elsewhere(places, values)) is not None:
                 return entry
-            template = self._entries.get(key[0])
+            template = self._entries.get((key[0], _order(space, places)))
         except TypeError:  # no kernel, and without a hash
             return None
         if template is None or space.size == 0 or any(0 in shape for shape, *_ in places):
@@ -89,6 +91,17 @@ def _add(
     if len(table) >= capacity:
         table.clear()
     table[key] = entry
+
+
+def _order(space: Range | NdRange, places: Sequence[ArrayPlace]) -> Hashable:
+    """Which sizes are equal, and which are larger: checks speak of equal ones as of one, as those
+    of a plan do (``planning.structure``)."""
+    numbers: dict[int, int] = {}
+    number = numbers.setdefault
+    whole = space.global_range if isinstance(space, NdRange) else space
+    extents = chain(whole, *[shape for shape, *_ in places])
+    pattern = tuple([number(extent, len(numbers)) for extent in extents])
+    return pattern, tuple([numbers[extent] for extent in sorted(numbers)])
 
 
 def _key(

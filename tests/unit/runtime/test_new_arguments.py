@@ -49,6 +49,31 @@ def submit(queue, kernel, size, *args):
     return queue.submit(kernel, size, *args)
 
 
+@fq.kernel
+def copied(item: fq.Item, a, out):
+    i = item.get_id(0)
+    out[i] = a[i]
+
+
+def test_sizes_that_are_no_longer_equal_are_checked_again(queue):
+    """The first check speaks of one size: that of the range and of both arrays."""
+
+    def arrays(*sizes):
+        return [fq.Buffer(np.ones(size, np.float32)) for size in sizes]
+
+    submit(queue, copied, 8, *arrays(8, 8)).wait()
+    for sizes in ((4, 4), (8, 4), (4, 8)):
+        with pytest.raises(fq.ArgumentError, match=r"element \[4\]"):
+            submit(queue, copied, 8, *arrays(*sizes))
+    whole = fq.Buffer(np.ones(8, np.float32))
+    with pytest.raises(fq.ArgumentError, match=r"element \[4\]"), fq.fusion(queue):
+        submit(queue, copied, 8, *arrays(8, 8))
+        submit(queue, copied, 8, whole[:4], whole[4:])
+    submit(queue, copied, 4, *arrays(8, 6)).wait()
+    with pytest.raises(fq.ArgumentError, match=r"element \[6\]"):
+        submit(queue, copied, 7, *arrays(8, 6))
+
+
 def test_new_buffers_sizes_and_views_are_not_checked_again(queue, checks):
     source = np.arange(400, dtype=np.float32)
     for size in range(90, 120):
