@@ -21,6 +21,9 @@ LEAST_BOUND = 1 << 32
 HEADROOM_BITS = 4
 """A proof may serve values this many bits longer than today's without a new overflow check."""
 
+MOST_BOUND = (1 << 63) - 1
+"""Sizes and ids are int64, whatever they are tomorrow."""
+
 
 @dataclass
 class Symbols:
@@ -63,7 +66,8 @@ class Symbols:
 
     def bound(self, name: str) -> int:
         """The largest magnitude for which proofs about ``name`` are made."""
-        return max(LEAST_BOUND, 1 << abs(self.values[name]).bit_length() + HEADROOM_BITS)
+        value = abs(self.values[name])
+        return max(LEAST_BOUND, value, min(MOST_BOUND, 1 << value.bit_length() + HEADROOM_BITS))
 
     @cached_property
     def unsteady(self) -> frozenset[str]:

@@ -37,7 +37,7 @@ def backend_for(target: object, profiling: bool = False) -> Backend:
         if platform.recognises(target):
             return platform.open(target, profiling)
     raise ArgumentError(
-        "a queue's target is None, a SYCL filter string such as 'opencl:cpu', a dpctl.SyclQueue "
+        "a queue's target is None, a SYCL filter string such as 'opencl:cpu', a dpctl.SyclQueue, "
         "a CUDA stream, 'cuda' or 'reference', "
         f"not {type(target).__name__}: {target!r}"
     )

@@ -6,6 +6,8 @@ import ast
 import linecache
 import sys
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import lru_cache
 from types import FrameType
 
@@ -84,6 +86,21 @@ def warn(message: str, category: type[Warning], otherwise: Span | None = None) -
         lineno=line,
         registry=registry,
     )
+
+
+def located(span: Span, message: str) -> str:
+    """``message`` with the place in front, if that is not there already."""
+    return message if message.startswith(f"{span.file}:") else f"{span}: {message}"
+
+
+@contextmanager
+def told_as_warnings() -> Iterator[None]:
+    """Warnings that a filter makes errors of are printed where the block is nobody's call that
+    could raise: what finalizers have noted, and the end of the program."""
+    try:
+        yield
+    except Warning as warning:
+        print(f"{type(warning).__name__}: {warning}", file=sys.stderr)
 
 
 def argument_labels(span: Span, names: tuple[str, ...]) -> tuple[str, ...]:

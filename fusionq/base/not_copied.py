@@ -15,7 +15,8 @@ class NotCopied:
 
     def __reduce_ex__(self, protocol: Any) -> NoReturn:
         name = type(self).__name__
+        article = "an" if name[0] in "AEIO" else "a"
         raise ArgumentError(
-            f"{user_span()}: a {name} cannot be copied or pickled, since it belongs to a queue of "
-            "this process; hand on the object itself, or the results as NumPy arrays"
+            f"{user_span()}: {article} {name} cannot be copied or pickled, since it belongs to "
+            "a queue of this process; hand on the object itself, or the results as NumPy arrays"
         )

@@ -69,8 +69,8 @@ def checked_options(
             _refuse_value(name, value)
     if tune and strategy != "auto":
         raise ArgumentError(
-            f"tune=True measures which strategy is the fastest, and strategy={strategy!r} says "
-            "which to take; leave one of the two out"
+            f"{user_span()}: tune=True measures which strategy is the fastest, and "
+            f"strategy={strategy!r} says which to take; leave one of the two out"
         )
     if check and (tune or require):
         raise ArgumentError(

@@ -42,12 +42,15 @@ def bind(backend: Backend, run: PreparedRun, pending: SubmissionList) -> None:
     run.setters = [[] for _ in pending.values]
     used: dict[object, int] = {}
 
-    def array_binding(kernel: str, argument: ArrayArgument, held: object) -> ArrayBinding:
+    def array_binding(
+        submission: Submission, argument: ArrayArgument, held: object
+    ) -> ArrayBinding:
         try:
             address = run.address_of(backend, argument, held)
         except DeviceError as error:
             raise DeviceError(
-                f"argument {argument.name!r} ({argument.label}) of kernel {kernel!r}: {error}"
+                f"{submission.span}: argument {argument.name!r} ({argument.label}) of kernel "
+                f"{submission.name!r}: {error}"
             ) from error
         itemsize = argument.dtype.nbytes
         return ArrayBinding(
@@ -69,7 +72,7 @@ def bind(backend: Backend, run: PreparedRun, pending: SubmissionList) -> None:
         held = pending.memory[position]
         if isinstance(held, Storage):
             used.setdefault(held.token, position)
-        return array_binding(submissions[source.submission].name, argument, held)
+        return array_binding(submissions[source.submission], argument, held)
 
     plan = run.built.plan
     launches: list[PreparedLaunch | None] = []

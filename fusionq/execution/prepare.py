@@ -9,6 +9,7 @@ from fusionq.backends.base import Backend
 from fusionq.base.config import check_accesses_always, debug_level
 from fusionq.base.options import FusionOptions
 from fusionq.base.phases import timed
+from fusionq.base.recursion import room_for_recursion
 from fusionq.cache.plan_cache import BuiltPlan
 from fusionq.execution.binding import bind
 from fusionq.execution.compile import built_plan
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from fusionq.report.report import Report
 
 
+@room_for_recursion("a kernel of the list")
 def prepare(backend: Backend, pending: SubmissionList, options: FusionOptions) -> PreparedRun:
     """Plan, build and prepare a list, as far as the caches do not have it.
 

@@ -59,6 +59,17 @@ class KernelFunction:
     def __repr__(self) -> str:
         return f"<kernel {self.name} of {self.function.__code__.co_filename}>"
 
+    def __copy__(self) -> KernelFunction:
+        """Itself, as a function is its own copy."""
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> KernelFunction:
+        return self
+
+    def __reduce__(self) -> str:
+        """Pickled is the name by which its module has it, as of a function."""
+        return self.__qualname__
+
     def __call__(self, *arguments: object, **keywords: object) -> NoReturn:
         raise KernelLanguageError(
             f"the kernel {self.name!r} cannot be called\n"
@@ -310,7 +321,8 @@ def _made(
     callee = callee_of(getattr(function, "py_func", function))
     if callee is None:
         raise KernelLanguageError(
-            f"a kernel is made from a Python function, not from a {type(function).__name__}\n"
+            f"{user_span()}: a kernel is made from a Python function, not from "
+            f"{type(function).__name__}\n"
             "  Write it with def, and the decorator above it."
         )
     return KernelFunction(callee, sub_group_size, work_group_size)

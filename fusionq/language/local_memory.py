@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from fusionq.base.call_site import user_span
 from fusionq.base.dtypes import as_dtype
 from fusionq.base.errors import ArgumentError
 from fusionq.language.casts import integer_limits
@@ -93,7 +94,8 @@ def array_shape(shape: object, what: str) -> tuple[int, ...]:
         raise ArgumentError(f"{what} has 1 to 3 dimensions, not {len(extents)}: {shape!r}")
     if not all(hasattr(extent, "__index__") and extent.__index__() >= 1 for extent in extents):
         raise ArgumentError(
-            f"the shape of {what} is an int or a tuple of ints, each at least 1, not {shape!r}"
+            f"{user_span()}: the shape of {what} is an int or a tuple of ints, each at least 1, "
+            f"not {shape!r}"
         )
     return tuple(extent.__index__() for extent in extents)
 
@@ -106,8 +108,8 @@ def element_dtype(dtype: Any, what: str) -> np.dtype[Any]:
         found = None
     if found is None or not found.isnative or found.itemsize not in _KINDS.get(found.kind, ()):
         raise ArgumentError(
-            f"the dtype of {what} is bool, int8 … int64, uint8 … uint64 or float16, float32, "
-            f"float64, not {dtype!r}"
+            f"{user_span()}: the dtype of {what} is bool, int8 … int64, uint8 … uint64 or "
+            f"float16, float32, float64, not {dtype!r}"
         )
     return found
 

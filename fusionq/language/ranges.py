@@ -22,7 +22,12 @@ def _extents(values: Sequence[int]) -> tuple[int, ...]:
     for value in values:
         if isinstance(value, (bool, np.bool_)) or not hasattr(type(value), "__index__"):
             raise _refuse(f"a range takes integers, not {type(value).__name__}: {value!r}")
-        extent = index(value)
+        try:
+            extent = index(value)
+        except TypeError:  # an array of one element or more has __index__, too
+            raise _refuse(
+                f"a range takes integers, not {type(value).__name__}: {value!r}"
+            ) from None
         if extent < 0:
             raise _refuse(f"a range cannot be negative: {tuple(values)!r}")
         extents.append(extent)
@@ -51,6 +56,10 @@ class Range(tuple[int, ...]):
 
     def __repr__(self) -> str:
         return f"Range({', '.join(map(str, self))})"
+
+    def __getnewargs__(self) -> tuple[int, ...]:
+        """For ``copy`` and ``pickle``."""
+        return tuple(self)
 
     @property
     def ndim(self) -> int:

@@ -17,7 +17,7 @@ from fusionq.base.dtypes import as_dtype
 from fusionq.base.errors import ArgumentError, DeviceError, PromotionConflict
 from fusionq.memory.dlpack import GPU, HOST, capsule_of
 from fusionq.memory.dlpack_arrays import described
-from fusionq.memory.foreign import check_host_access, describe
+from fusionq.memory.foreign import check_host_access, check_not_masked, describe
 from fusionq.memory.foreign_array import ForeignArray, byte_bounds, check_dtype, contiguous_strides
 from fusionq.memory.fusing_queues import NOTED, end_fusion_where_used, run_noted
 from fusionq.memory.gpu_arrays import marked
@@ -79,6 +79,13 @@ class Buffer:
         internal: bool = False,
         copy: bool = True,
     ) -> None:
+        flags = {
+            "promote_private": promote_private, "promote_local": promote_local,
+            "internal": internal, "copy": copy,
+        }  # fmt: skip
+        for name, value in flags.items():
+            if not isinstance(value, (bool, np.bool_)):
+                raise _refuse(f"a Buffer's {name} is True or False, not {value!r}")
         if promote_private and promote_local:
             raise PromotionConflict(
                 f"{user_span()}: a Buffer cannot be promoted to both private and local memory; "
@@ -92,7 +99,7 @@ class Buffer:
         wanted = None
         try:
             wanted = None if dtype is None else check_dtype(as_dtype(dtype))
-            if isinstance(shape_or_array, (int, np.integer, tuple)):
+            if isinstance(shape_or_array, (int, np.integer, np.bool_, tuple)):
                 self._init_empty(shape_or_array, wanted)
             elif copy:
                 self._init_copy(shape_or_array, wanted)
@@ -102,7 +109,12 @@ class Buffer:
             raise _refuse(str(error)) from None
 
     def _init_empty(self, shape: Any, dtype: np.dtype[Any] | None) -> None:
-        extents = tuple(index(e) for e in (shape if isinstance(shape, tuple) else (shape,)))
+        given = shape if isinstance(shape, tuple) else (shape,)
+        if any(isinstance(e, (bool, np.bool_)) or not hasattr(e, "__index__") for e in given):
+            raise ArgumentError(
+                f"a Buffer's shape is an integer or a tuple of integers, not {shape!r}"
+            )
+        extents = tuple(map(index, given))
         if dtype is None:
             raise ArgumentError("a Buffer made from a shape needs a dtype: Buffer(n, np.float32)")
         if not extents:
@@ -122,7 +134,7 @@ class Buffer:
                 "yourself with .astype()"
             )
         self._init_empty(source.shape, target)
-        self._storage.allocate(host_backend(), zeros=False)
+        self._allocate(zeros=False)
         overwrite(self._stored, source, "same_kind")
 
     def _init_adopted(self, array: Any, dtype: np.dtype[Any] | None) -> None:
@@ -272,9 +284,16 @@ class Buffer:
         """End the fusion modes that use this buffer, allocate it, wait for its kernels."""
         self._end_fusion(cause)
         storage = self._storage
-        if storage.address is None:
-            storage.allocate(host_backend(), zeros)
+        self._allocate(zeros)
         storage.wait()
+
+    def _allocate(self, zeros: bool = True) -> None:
+        """Let the buffer have memory; DeviceError, which names it, if there is not enough."""
+        if self._storage.address is None:
+            try:
+                self._storage.allocate(host_backend(), zeros)
+            except DeviceError as error:
+                raise DeviceError(f"{user_span()}: {self!r}: {error}") from None
 
     @property
     def _stored(self) -> StoredArray:
@@ -425,6 +444,7 @@ def _made_again(contents: npt.NDArray[Any], flags: dict[str, Any]) -> Buffer:
 def _host_array(array: Any) -> npt.NDArray[Any]:
     """The contents of ``array`` as a NumPy array, shared where possible."""
     if isinstance(array, np.ndarray):
+        check_not_masked(array)
         return array
     if isinstance(array, Buffer):
         return array.numpy()

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Hashable
+from operator import index
 from typing import Any
 
 import numpy as np
@@ -21,17 +22,23 @@ def foreign_token(value: object) -> Hashable | None:
     if isinstance(value, np.ndarray):
         data = value.__array_interface__["data"]
         return type(value), data, value.shape, value.strides, value.dtype
-    interface = getattr(value, "__sycl_usm_array_interface__", None)
+    interface = usm_interface(value)
     if interface is None:
         return None
     return (
-        interface["data"],
+        interface.get("data"),
         interface.get("offset", 0),
-        interface["shape"],
+        interface.get("shape"),
         interface.get("strides"),
-        interface["typestr"],
-        interface["syclobj"],
+        interface.get("typestr"),
+        interface.get("syclobj"),
     )
+
+
+def usm_interface(value: object) -> dict[str, Any] | None:
+    """``value.__sycl_usm_array_interface__``; None where there is none, or no dictionary."""
+    interface = getattr(value, "__sycl_usm_array_interface__", None)
+    return interface if isinstance(interface, dict) else None
 
 
 def describe(value: object) -> ForeignArray | None:
@@ -40,7 +47,7 @@ def describe(value: object) -> ForeignArray | None:
     where there is no driver."""
     if isinstance(value, np.ndarray):
         return _describe_numpy(value)
-    interface = getattr(value, "__sycl_usm_array_interface__", None)
+    interface = usm_interface(value)
     if interface is not None:
         return _describe_usm(value, interface)
     interface = gpu_interface(value)
@@ -51,27 +58,38 @@ def describe(value: object) -> ForeignArray | None:
 
 
 def _describe_numpy(array: np.ndarray[Any, Any]) -> ForeignArray:
-    if isinstance(array, np.ma.MaskedArray):
-        raise ArgumentError(
-            "masked arrays are not supported: a kernel would not see the mask; pass .data and "
-            ".mask as two arrays"
-        )
+    check_not_masked(array)
     address, read_only = array.__array_interface__["data"]
     return checked_array(
         ForeignArray(address, array.shape, array.strides, array.dtype, not read_only, array, None)
     )
 
 
+def check_not_masked(array: np.ndarray[Any, Any]) -> None:
+    """ArgumentError for an array with a mask."""
+    if isinstance(array, np.ma.MaskedArray):
+        raise ArgumentError(
+            "masked arrays are not supported: a kernel would not see the mask; pass .data and "
+            ".mask as two arrays"
+        )
+
+
 def _describe_usm(value: object, interface: dict[str, Any]) -> ForeignArray:
-    dtype = np.dtype(interface["typestr"])
-    shape = tuple(interface["shape"])
-    pointer, read_only = interface["data"]
-    strides = interface.get("strides")
-    strides_in_bytes = (
-        contiguous_strides(shape, dtype.itemsize)
-        if strides is None
-        else tuple(stride * dtype.itemsize for stride in strides)
-    )
+    try:
+        dtype = np.dtype(interface["typestr"])
+        shape = tuple(map(index, interface["shape"]))
+        pointer, read_only = interface["data"]
+        strides = interface.get("strides")
+        strides_in_bytes = (
+            contiguous_strides(shape, dtype.itemsize)
+            if strides is None
+            else tuple(index(stride) * dtype.itemsize for stride in strides)
+        )
+    except (KeyError, TypeError, ValueError) as error:
+        raise ArgumentError(
+            f"its __sycl_usm_array_interface__ is malformed ({type(error).__name__}: {error}); "
+            "pass an array of dpctl or dpnp, or a fusionq Buffer"
+        ) from None
     # dpctl's own memory objects declare themselves read-only without being it.
     writable = not read_only or type(value).__module__.startswith("dpctl.memory")
     return checked_array(

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from threading import RLock
 from typing import Protocol
 
-from fusionq.base.call_site import is_inside
+from fusionq.base.call_site import is_inside, told_as_warnings
 from fusionq.memory.region import Region
 
 LOCK = RLock()
@@ -54,7 +54,8 @@ def run_noted() -> None:
     """A safe point: do what finalizers have noted."""
     with LOCK:
         while NOTED:
-            NOTED.popleft()()
+            with told_as_warnings():
+                NOTED.popleft()()
 
 
 def end_fusion_where_used(region: Region, cause: str) -> None:

@@ -31,7 +31,10 @@ def basic_view(
     view_shape, view_strides, distance = [], [], 0
     for k, extent, stride in zip(keys, shape, strides, strict=True):
         if isinstance(k, slice):
-            start, stop, step = k.indices(extent)
+            try:
+                start, stop, step = k.indices(extent)
+            except (TypeError, ValueError) as error:
+                raise ArgumentError(f"{error}: {k!r}") from None
             length = len(range(start, stop, step))
             distance += start * stride if length else 0
             view_shape.append(length)

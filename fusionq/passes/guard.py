@@ -57,7 +57,10 @@ def unguardable(body: Iterable[Stmt]) -> str | None:
         if not has_barrier((stmt,)):
             continue
         if isinstance(stmt, GroupCall):
-            return f"the group function at {stmt.span} takes part of the group's values only"
+            return (
+                f"the group function at {stmt.span} cannot stand outside the guard of the smaller "
+                "range, where work-items have no value for it"
+            )
         if isinstance(stmt, While):
             return f"the loop at {stmt.span} holds a barrier and has no fixed number of iterations"
         if isinstance(stmt, (For, If)) and not all(

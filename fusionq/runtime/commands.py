@@ -16,7 +16,7 @@ import numpy.typing as npt
 from fusionq.base.call_site import user_span
 from fusionq.base.errors import ArgumentError, DeviceError, FusionStateError
 from fusionq.ir.types import type_of_scalar
-from fusionq.memory.buffer import Buffer, host_backend, stored_array
+from fusionq.memory.buffer import Buffer, stored_array
 from fusionq.memory.foreign import describe
 from fusionq.memory.foreign_array import ForeignArray
 from fusionq.memory.fusing_queues import LOCK, QUEUES
@@ -157,7 +157,7 @@ def _synchronize(
         event.wait()
     for operand, _ in operands:
         if isinstance(operand, Buffer):
-            operand._storage.allocate(host_backend())
+            operand._allocate()
             operand._storage.wait()
         else:
             queue.launcher.backend.wait()

@@ -8,8 +8,15 @@ from typing import Protocol
 
 from fusionq.backends.base import Backend, DeviceEvent
 from fusionq.backends.interruptible import keep_until_run
+from fusionq.base.call_site import located, user_span
 from fusionq.base.config import check_accesses_always
-from fusionq.base.errors import ArgumentError, DeviceError, FusionRefused, PromotionConflict
+from fusionq.base.errors import (
+    ArgumentError,
+    DeviceError,
+    FusionAborted,
+    FusionRefused,
+    PromotionConflict,
+)
 from fusionq.base.options import UNFUSED, FusionOptions
 from fusionq.base.phases import timed
 from fusionq.execution.planning_time import PlanningStopped
@@ -38,7 +45,10 @@ class NotPrepared(Exception):
         self.error = error
 
 
-NOT_PREPARED = FusionRefused, PromotionConflict, ArgumentError, PlanningStopped, DeviceError
+NOT_PREPARED = (
+    FusionRefused, PromotionConflict, ArgumentError, PlanningStopped, DeviceError,
+    FusionAborted,  # a warning that a filter makes an error of
+)  # fmt: skip
 
 
 launcher_listeners: list[Callable[[Launcher], object]] = []
@@ -209,8 +219,10 @@ class Launcher:
             depends = usable_dependences(backend, depends)
         try:
             events, last = run.launch(depends)
-        except BaseException:
+        except BaseException as error:
             backend.wait()
+            if isinstance(error, DeviceError):
+                raise type(error)(located(user_span(), str(error))) from error
             raise
         if last is not None:
             self.last_event = last

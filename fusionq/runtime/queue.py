@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fusionq.base.call_site import user_span
-from fusionq.base.errors import DeviceError, FusionStateError
+from fusionq.base.call_site import located, user_span
+from fusionq.base.errors import ArgumentError, DeviceError, FusionStateError
 from fusionq.base.not_copied import NotCopied
 from fusionq.base.options import DEFAULT, ErrorModel, check_error_model, options_from
 from fusionq.base.target import DeviceInfo
@@ -71,7 +71,11 @@ class FusionQueue(NotCopied):
         from fusionq.backends.registry import backend_for
 
         check_error_model(error_model)
-        launcher = Launcher(backend_for(target, profiling), QueueCache())
+        try:
+            backend = backend_for(target, profiling)
+        except (ArgumentError, DeviceError) as error:
+            raise type(error)(located(user_span(), str(error))) from error
+        launcher = Launcher(backend, QueueCache())
         self._state = QueueState(launcher, fusion, error_model)
         self._known = launcher.cache.known
 
@@ -188,8 +192,8 @@ class FusionQueue(NotCopied):
 
     def complete_fusion(self, **options: Any) -> Event:
         """Leave fusion mode and run the list as few kernels as is safe; ``options`` as of
-        ``fusionq.fusion``.  Returns the event of all of it; where fusion mode has ended by
-        itself, of what ran then.
+        ``fusionq.fusion``, but ``error_model``, which is that of the submissions.  Returns the
+        event of all of it; where fusion mode has ended by itself, of what ran then.
 
         FusionStateError if fusion was not started.  FusionRefused (``require=True``) and
         PromotionConflict: the list has been run unfused.  DeviceError: it could not be run.

@@ -13,7 +13,7 @@ from weakref import WeakSet
 
 from fusionq.backends.base import DeviceEvent
 from fusionq.backends.interruptible import wait_for_the_rest
-from fusionq.base.call_site import user_span, warn_aborted
+from fusionq.base.call_site import told_as_warnings, user_span, warn_aborted
 from fusionq.base.errors import (
     DeviceError,
     FusionStateError,
@@ -102,8 +102,6 @@ class QueueState:
             self.ended = None
             if not pending.ended:
                 self.leave_fusion_mode(pending)
-                if not pending.entries:
-                    warn_aborted("nothing was submitted between start_fusion and its end")
                 try:
                     refused = None
                     try:
@@ -120,6 +118,8 @@ class QueueState:
                 finally:
                     if report_listeners:
                         _tell_listeners(pending)
+                if not pending.entries:
+                    warn_aborted("nothing was submitted between start_fusion and its end")
             return self._event_of_all(pending)
 
     def end_list_unfused(self, pending: SubmissionList, reason: str, quiet: bool) -> Event:
@@ -357,9 +357,10 @@ def _end_together(
 
 def _warn_ended(ended: SubmissionList, cause: str) -> None:
     if ended.entries:
+        failed = "" if ended.error is None else f". Not all of it could be run: {ended.error}"
         warn_aborted(
             f"fusion mode ended, and its list of {len(ended.entries)} runs unfused: "
-            f"{cause}; do that after the end of the fusion",
+            f"{cause}; do that after the end of the fusion{failed}",
             ended.entries[-1].submission.span,
         )
 
@@ -383,7 +384,8 @@ def _end_of_program() -> None:
     that the interpreter frees."""
     run_noted()
     for queue in tuple(_states):
-        queue.abort("the program ended in fusion mode")
+        with told_as_warnings():
+            queue.abort("the program ended in fusion mode")
     try:
         for queue in tuple(_states):
             queue.launcher.backend.wait()

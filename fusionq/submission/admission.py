@@ -22,7 +22,7 @@ from fusionq.analysis.submission import (
 )
 from fusionq.analysis.validity import Validity
 from fusionq.backends.base import Backend
-from fusionq.base.call_site import argument_labels, user_span
+from fusionq.base.call_site import argument_labels, located, user_span
 from fusionq.base.errors import ArgumentError, DeviceError, KernelLanguageError
 from fusionq.base.options import DEFAULT, ErrorModel
 from fusionq.base.phases import timed
@@ -228,13 +228,9 @@ def _told_where(span: Span) -> Iterator[None]:
     try:
         yield
     except (ArgumentError, DeviceError) as error:
-        raise type(error)(_located(span, str(error))) from None
+        raise type(error)(located(span, str(error))) from None
     except KernelLanguageError as error:
         raise KernelLanguageError(f"{error}\n  Submitted at {span}.") from None
-
-
-def _located(span: Span, message: str) -> str:
-    return message if message.startswith(str(span)) else f"{span}: {message}"
 
 
 def _kernel_function(kernel: object) -> KernelFunction:

@@ -9,6 +9,8 @@ from itertools import chain, count, repeat
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
+import numpy as np
+
 from fusionq.analysis.submission import (
     Argument,
     ArrayArgument,
@@ -313,6 +315,8 @@ class SubmissionList:
     def event_of(self, index: int) -> DeviceEvent | None:
         """The device's event for submission ``index``, -1 being the last; None where there was
         nothing to run."""
+        if not self.entries:
+            return None
         if self.run is not None:
             index = self.run.stage_of[index]
         return self.events[index] if index < len(self.events) else None
@@ -384,8 +388,17 @@ def check_bounds(entry: KnownSubmission, values: Sequence[ScalarValue]) -> None:
             raise ArgumentError(
                 f"{user_span()}: argument {scalars[position].name!r} of kernel "
                 f"{entry.submission.name!r} is {value}, outside {least} … {greatest}, what the "
-                "type that the kernel gives it can hold; pass a NumPy scalar of a wider type"
+                f"type that the kernel gives it can hold; {_instead(int(value), least, greatest)}"
             )
+
+
+def _instead(value: int, least: int, greatest: int) -> str:
+    """What to pass in place of an integer that does not fit: the first wider type that it fits."""
+    for name in ("int16", "int32", "int64", "uint64"):
+        limits = np.iinfo(name)
+        if limits.min <= value <= limits.max and limits.max > greatest:
+            return f"pass np.{name}({value})"
+    return "no integer type can; pass a float, or a smaller number"
 
 
 def array_arguments(entry: KnownSubmission) -> list[tuple[ArrayArgument, bool]]:

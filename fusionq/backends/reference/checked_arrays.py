@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import mmap
+import sys
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,9 @@ from fusionq.base.errors import DeviceError
 from fusionq.base.span import Span
 from fusionq.ir.types import ScalarType
 from fusionq.language.casts import integer_limits
+
+_PRIVATE: dict[str, int] = {} if sys.platform == "win32" else {"flags": mmap.MAP_PRIVATE}
+"""A process that was forked has memory of its own, as of any other allocation."""
 
 
 class OutOfBounds(DeviceError, IndexError):
@@ -30,10 +34,10 @@ class HostAllocation(HostVisible):
 
     def __init__(self, nbytes: int) -> None:
         try:
-            pages = mmap.mmap(-1, max(nbytes, 1))
+            pages = mmap.mmap(-1, max(nbytes, 1), **_PRIVATE)
         except (OSError, OverflowError, ValueError) as error:
             raise DeviceError(
-                f"the reference device cannot allocate {nbytes} bytes: {error}; "
+                f"the reference device cannot allocate {nbytes:,} bytes: {error}; "
                 "use smaller buffers or free some"
             ) from error
         self._bytes: npt.NDArray[np.uint8] = np.frombuffer(pages, np.uint8)[:nbytes]

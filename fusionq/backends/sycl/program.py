@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from dataclasses import dataclass, field
 from typing import Any
@@ -66,6 +67,26 @@ def restored(queue: Any, kernel: Kernel, fp: FloatMode, kept: KeptProgram) -> Sy
     return _built(queue, kernel, source, fp)
 
 
+MOST_NESTED = 700
+"""Brackets inside brackets: Intel's compiler for CPUs was seen to crash at 1,000, with the process,
+and to take 500 (oneAPI 2026.0)."""
+
+
+def _check_nesting(kernel: Kernel, text: str) -> None:
+    """DeviceError where ``text`` is nested more deeply than compilers take."""
+    if text.count("(") + text.count("{") <= MOST_NESTED:
+        return
+    depth = 0
+    for bracket in re.finditer(r"[(){}]", text):
+        depth += 1 if bracket[0] in "({" else -1
+        if depth > MOST_NESTED:
+            raise DeviceError(
+                f"{kernel.span}: kernel {kernel.name!r} is nested too deeply for the device's "
+                f"compiler, more than {MOST_NESTED} levels; assign parts of the expression to "
+                "variables, or split deep branches into several kernels"
+            )
+
+
 def _built(queue: Any, kernel: Kernel, source: DeviceSource, fp: FloatMode) -> SyclProgram:
     from fusionq.codegen.opencl import OPENCL_C
 
@@ -81,6 +102,7 @@ def _built(queue: Any, kernel: Kernel, source: DeviceSource, fp: FloatMode) -> S
                 f"{device.filter_string} ({device.name}) does not support; use another type or "
                 "another device"
             )
+    _check_nesting(kernel, source.text)
     options = " ".join(OPENCL_C.unit.build_options(fp))
     start = time.perf_counter()
     try:

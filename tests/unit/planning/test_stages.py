@@ -267,14 +267,14 @@ LARGE, SMALL = fq.NdRange(64, 8), fq.NdRange(32, 8)
 @pytest.mark.parametrize("large", [(waiting, LARGE), (sums, LARGE), (copy, 64)])
 @pytest.mark.parametrize("turned", [False, True])
 def test_a_group_function_cannot_be_guarded(large, turned):
-    """Where ranges differ, the smaller one's work is guarded: the group's other work-items would
-    not take part."""
+    """Where ranges differ, the smaller one's work is guarded: work-items beyond it have no value.
+    Of groups that are all inside or all outside the range, too: the reason speaks of no part."""
     a, b, c, d = vectors(4)
     calls = [(*large, a, b), (sums, SMALL, c, d)]
     found = stages_of(*(calls[::-1] if turned else calls))
     assert len(found) == 2
     assert found[1].boundary.startswith("the ranges differ, and the group function at ")
-    assert found[1].boundary.endswith(" takes part of the group's values only")
+    assert found[1].boundary.endswith("where work-items have no value for it")
 
 
 @pytest.mark.parametrize("small", [(waiting, SMALL), (sums, LARGE), (copy, 32)])

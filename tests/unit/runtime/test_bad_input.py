@@ -24,6 +24,7 @@ def test_ranges():
     told("cannot be negative", lambda: fq.Range(4, -1))
     for extents in ((2**63,), (2**64,), (2**32, 2**31), (10**30, 1)):
         told(r"at most 2\*\*63 - 1 work-items", lambda extents=extents: fq.Range(*extents))
+    told("takes integers, not ndarray", lambda: fq.Range(np.array([4])))
     assert fq.Range(np.int32(3), 2**40).size == 3 << 40
     assert fq.Range(0, 2**62).size == 0
     told("1 to 3 dimensions", lambda: fq.Range(1, 2, 3, 4))
@@ -40,13 +41,17 @@ def test_ranges_of_submissions(queue):
 def test_a_launch_that_the_device_refuses(sycl_queue):
     out = empty()
     told_why = r"refuses to launch kernel 'guarded_put'.*fewer than 2\*\*31"
-    with pytest.raises(fq.DeviceError, match=told_why):
-        sycl_queue.submit(guarded_put, 2**31 - 1024, out)
+    told(told_why, lambda: sycl_queue.submit(guarded_put, 2**31 - 1024, out), fq.DeviceError)
     sycl_queue.submit(put, 8, 3.0, out).wait()
     assert (out.numpy() == 3).all()
     with pytest.raises(fq.DeviceError, match="refuses"), fq.fusion(sycl_queue):
         sycl_queue.submit(increment, 8, out)
         sycl_queue.submit(guarded_put, 2**32 + 3, out)
+
+
+@pytest.mark.parametrize("size", [2**62, 2**63 - 1])
+def test_sizes_that_are_nearly_beyond_int64(sycl_queue, size):
+    told("refuses to launch", lambda: sycl_queue.submit(guarded_put, size, empty()), fq.DeviceError)
 
 
 @fq.kernel
@@ -64,6 +69,73 @@ def test_options(queue):
     told("'strategi'; did you mean 'strategy'", lambda: queue.complete_fusion(strategi="auto"))
     told("no fusion option 'foo'", lambda: queue.complete_fusion(foo=1))
     queue.cancel_fusion()
+    told("tune=True measures", lambda: fq.fusion(queue, strategy="fused", tune=True))
+
+
+def test_targets():
+    told("no SYCL device matches 'gpux'", lambda: fq.FusionQueue("gpux"), fq.DeviceError)
+    told("a dpctl.SyclQueue, a CUDA stream.*not int: 3", lambda: fq.FusionQueue(3))
+
+
+def test_buffers():
+    told("an integer or a tuple of integers, not True", lambda: fq.Buffer(True, np.float32))
+    told(r"tuple of integers, not \(1.5, 2\)", lambda: fq.Buffer((1.5, 2), np.float32))
+    told("promote_private is True or False", lambda: fq.Buffer(3, int, promote_private="no"))
+    masked = np.ma.masked_array(np.ones(4, np.float32), [1, 0, 0, 0])
+    told("masked arrays are not supported", lambda: fq.Buffer(masked))
+    told("masked arrays are not supported", lambda: fq.Buffer(masked, copy=False))
+    buffer = floats()
+    told("slice step cannot be zero", lambda: buffer[::0])
+    told("slice indices must be integers", lambda: buffer[1.5:])
+    told("each at least 1, not -1", lambda: fq.LocalAccessor(-1, np.float32))
+    told("dtype of a LocalAccessor", lambda: fq.LocalAccessor(4, "x"))
+
+
+def test_kernels():
+    for value in (3, len, "put"):
+        told("made from a Python function, not from", lambda v=value: fq.kernel(v), LANGUAGE)
+
+
+LANGUAGE = fq.KernelLanguageError
+
+
+@pytest.mark.parametrize(
+    "interface",
+    [
+        {"data": (0, False)},
+        {"data": 16, "shape": (4,), "typestr": "<f4", "syclobj": None},
+        {"data": (16, False), "shape": "x", "typestr": "<f4", "syclobj": None},
+        {"data": (16, False), "shape": (4,), "typestr": "zzz", "syclobj": None},
+        {"data": (16, False), "shape": (4,), "strides": 1, "typestr": "<f4", "syclobj": None},
+        {},
+        3,
+    ],
+)
+def test_malformed_interfaces(queue, interface):
+    class Array:
+        __sycl_usm_array_interface__ = interface
+
+    why = "is malformed" if isinstance(interface, dict) else "is of type Array"
+    told(f"argument 'a'.*{why}", lambda: queue.submit(copy, 4, Array(), empty()))
+
+
+def test_integers_that_do_not_fit(queue):
+    small = fq.Buffer(np.ones(4, np.int8))
+    told(r"is 300, outside -128 … 127.*pass np\.int16\(300\)", lambda: with_int8(queue, small, 300))
+    told(r"pass np\.int64\(1099511627776\)", lambda: with_int8(queue, small, 2**40))
+    told("no integer type can; pass a float", lambda: with_int8(queue, small, 10**30))
+    with_int8(queue, small, np.int16(300)).wait()
+    assert (small.numpy() == np.int16(301).astype(np.int8)).all()
+
+
+def with_int8(queue, small, value):
+    return queue.submit(add_to, 4, small, value)
+
+
+@fq.kernel
+def add_to(item, a, value):
+    i = item.get_id(0)
+    a[i] = a[i] + value
 
 
 def test_names_that_there_are_not():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy as copying
 import gc
+import os
 import pickle
 import subprocess
 import sys
@@ -301,3 +302,155 @@ def test_finalizers_of_what_was_never_finished():
     with pytest.raises(fq.ArgumentError):
         fq.Buffer(-1, np.float32)
     gc.collect()
+
+
+# ------------------------------------------------------------- warnings that are errors
+@pytest.mark.filterwarnings("error")
+def test_finalizers_raise_no_warning_that_is_an_error(target, capsys, monkeypatch):
+    """Nobody's call is at fault: the warning is printed, and the list has run."""
+    raised = []
+    monkeypatch.setattr(sys, "unraisablehook", raised.append)
+    out, array = empty(), np.zeros(8, np.float32)
+
+    def drop():
+        queue = fq.FusionQueue(target)
+        queue.start_fusion()
+        queue.submit(put, 8, 4.0, out)
+
+    drop()
+    gc.collect()
+    assert (out.numpy() == 4).all()
+    with fq.FusionQueue(target) as queue:
+        queue.start_fusion()
+        queue.submit(put, 8, 5.0, fq.Buffer(array, copy=False))
+        gc.collect()
+        assert (array == 5).all()
+        queue.cancel_fusion()
+    told = capsys.readouterr().err
+    assert told.count("FusionAborted: ") == 2 and not raised
+    assert f"{__file__}:" in told and "went out of scope" in told
+
+
+@pytest.mark.filterwarnings("error")
+def test_the_list_has_run_where_the_warning_is_an_error(queue, monkeypatch):
+    out = empty()
+    queue.start_fusion()
+    queue.submit(put, 8, 6.0, out)
+    with pytest.raises(fq.FusionAborted, match=r"Buffer\.numpy"):
+        out.numpy()
+    assert (out.numpy() == 6).all() and not queue.is_in_fusion_mode()
+    with pytest.raises(fq.FusionAborted, match="nothing was submitted"), fq.fusion(queue) as f:
+        pass
+    f.event.wait()
+    backend = type(queue._state.launcher.backend)
+    build = backend.build
+
+    def broken(self, kernel, fp):
+        if kernel.name.startswith("fused"):
+            raise fq.DeviceError("no such instruction")
+        return build(self, kernel, fp)
+
+    monkeypatch.setattr(backend, "build", broken)
+    seven = 7.0
+    with pytest.raises(fq.FusionAborted, match="no such instruction"), fq.fusion(queue):
+        queue.submit(_unlike_others, 8, seven, out)
+        queue.submit(increment, 8, out)
+    assert (out.numpy() == 9).all()
+
+
+@fq.kernel
+def _unlike_others(item, value, out):
+    out[item.get_id(0)] = value + 1
+
+
+def test_all_queues_run_their_lists_at_the_end_of_a_program(target, tmp_path):
+    script = tmp_path / "ends.py"
+    target = None if target == "sycl" else target
+    script.write_text(AT_THE_END.format(target=target) + ANOTHER.format(target=target))
+    command = [sys.executable, str(script)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["7.0", "False"]
+    assert done.stderr.count("FusionAborted: ") == 2 and "Traceback" not in done.stderr
+
+
+ANOTHER = """
+import warnings
+other = fq.FusionQueue({target!r})
+other.start_fusion()
+other.submit(put, 4, 8.0, fq.Buffer(4, np.float32))
+warnings.simplefilter("error", fq.FusionAborted)
+"""
+
+
+# -------------------------------------------------------------- errors of what ended by itself
+@pytest.mark.parametrize("end", ["close", "drop"])
+def test_the_warning_tells_what_could_not_be_run(target, end):
+    """Nobody waits for these lists, who could be told otherwise."""
+    out, enormous = empty(), fq.Buffer((HUGE,), np.uint8)
+
+    def submit():
+        queue = fq.FusionQueue(target)
+        queue.start_fusion()
+        queue.submit(put, 8, 2.0, out)
+        queue.submit(_from_bytes, 8, enormous, empty())
+        if end == "close":
+            queue.close()
+
+    with pytest.warns(fq.FusionAborted, match=r"Not all of it could be run: .*enormous"):
+        submit()
+        gc.collect()
+    assert (out.numpy() == 2).all()
+
+
+def test_errors_of_allocation_name_the_buffer_and_the_line(queue):
+    enormous, out = fq.Buffer((HUGE,), np.uint8), empty()
+    for use in (
+        enormous.numpy, lambda: np.asarray(enormous), lambda: enormous.__dlpack__(),
+        lambda: copying.copy(enormous), lambda: fq.Buffer(enormous),
+        lambda: queue.memcpy(enormous, enormous), lambda: queue.fill(enormous, 1),
+        lambda: queue.host_task(print, enormous),
+    ):  # fmt: skip
+        with pytest.raises(fq.DeviceError, match=rf"\({HUGE},\), uint8") as caught:
+            use()
+        assert str(caught.value).startswith(f"{__file__}:")
+    with pytest.raises(fq.DeviceError, match=r"argument 'a' \(enormous\) of kernel") as caught:
+        queue.submit(_from_bytes, 8, enormous, out)
+    assert str(caught.value).startswith(f"{__file__}:")
+
+
+# ------------------------------------------------------------------------------ processes
+def test_a_forked_process_has_memory_of_its_own():
+    if not hasattr(os, "fork"):
+        pytest.skip("no fork")
+    code = (
+        "import os, numpy as np, fusionq as fq\n"
+        "from tests.unit.runtime.kernels import put\n"
+        "queue, out = fq.FusionQueue('reference'), fq.Buffer(8, np.float32)\n"
+        "queue.submit(put, 8, 1.0, out)\n"
+        "child = os.fork()\n"
+        "if not child:\n"
+        "    queue.submit(put, 8, 2.0, out)\n"
+        "    assert (out.numpy() == 2).all()\n"
+        "    os._exit(0)\n"
+        "assert os.waitpid(child, 0)[1] == 0\n"
+        "print(out.numpy()[0])\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.stdout == "1.0\n", done.stderr
+
+
+# -------------------------------------------------------------------------- other copies
+def test_ranges_and_kernels_copy_and_pickle(queue):
+    for value in (fq.Range(2, 3), fq.NdRange((4, 6), (2, 3)), increment):
+        for again in (copying.copy, copying.deepcopy, lambda x: pickle.loads(pickle.dumps(x))):
+            assert again(value) == value
+    with fq.fusion(queue) as f:
+        queue.submit(put, 8, 1.0, empty())
+    assert str(copying.deepcopy(f.report)) == str(f.report)
+
+    @fq.kernel
+    def inner(item, out):
+        out[item.get_id(0)] = 1.0
+
+    with pytest.raises((pickle.PicklingError, AttributeError), match="inner"):
+        pickle.dumps(inner)
