@@ -217,7 +217,10 @@ class SubmissionList:
     """Seconds by phase that this time took."""
     fallback: str | None = None
     events: Sequence[DeviceEvent | None] = ()
-    """One for each stage of ``run``, or for each submission."""
+    """One for each stage of the first run, or for each submission."""
+    stage_of: Sequence[int] | None = None
+    """The stage of each submission in the first run, whatever ``run`` is by now; None where each
+    submission ran by itself."""
 
     def __init__(self, owner: ListOwner | None) -> None:
         self.owner = owner
@@ -287,7 +290,7 @@ class SubmissionList:
         """The list has been launched, as ``run``; ``events`` are its stages'."""
         self.run = run
         self.options = options
-        self.events = events
+        self.events, self.stage_of = events, run.stage_of
         self.ended = True
         if not self.is_kept:
             self.let_go()
@@ -317,8 +320,8 @@ class SubmissionList:
         nothing to run."""
         if not self.entries:
             return None
-        if self.run is not None:
-            index = self.run.stage_of[index]
+        if self.stage_of is not None:
+            index = self.stage_of[index]
         return self.events[index] if index < len(self.events) else None
 
     def error_of(self, index: int) -> BaseException | None:

@@ -140,6 +140,20 @@ def test_a_plan_that_was_begun_for_another_scalar_is_not_taken(queue):
     assert f.report.strategy != "unfused"
 
 
+def test_events_stay_those_of_the_run_that_they_are_of(sycl_queue):
+    queue = sycl_queue
+    a, tmp, out = floats(), empty(), empty()
+    with fq.fusion(queue) as f:
+        events = [queue.submit(add, 8, a, a, tmp), queue.submit(add, 8, tmp, a, out)]
+    assert f.report.strategy == "unfused"
+    before = [event.native for event in events]
+    while f.report.strategy == "unfused":
+        f.replay()
+    assert f.report.strategy == "fused", "one stage, where two events are"
+    assert [event.native for event in events] == before
+    assert before[0] is not before[1]
+
+
 def test_a_list_to_be_tuned_waits_for_its_plan(queue, monkeypatch):
     monkeypatch.setenv("FUSIONQ_PLANNING_SECONDS", "0")
     f = chain(queue, floats(), empty(), empty(), tune=True)
