@@ -163,10 +163,13 @@ def _structure(
     kind: str, submissions: Sequence[Submission], options: FusionOptions, target: Target
 ) -> Callable[[], str | None]:
     def key() -> str | None:
-        texts = tuple(s.text.digest for s in submissions if s.text is not None)
-        if len(texts) < len(submissions):
-            return None
-        return digest(kind, texts, structure_text(submissions, options, target))
+        texts: dict[str, int] = {}
+        for submission in submissions:
+            if submission.text is None:
+                return None
+            texts.setdefault(submission.text.digest, len(texts))
+        which = tuple([texts[s.text.digest] for s in submissions if s.text is not None])
+        return digest(kind, tuple(texts), which, structure_text(submissions, options, target))
 
     return key
 

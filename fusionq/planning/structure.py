@@ -40,9 +40,11 @@ def structure_key(
 def structure_text(
     submissions: Sequence[Submission], options: FusionOptions, target: Target
 ) -> Hashable:
-    """The same with the forms' contents, which mean the same in every process."""
+    """The same with the forms' contents, once each, which mean the same in every process."""
     parts, *others = structure_key(submissions, options, target)
-    return tuple([p.parts if isinstance(p, Form) else p for p in parts]), *others
+    forms: dict[Form, str] = {}
+    named = [forms.setdefault(p, f"form {len(forms)}") if isinstance(p, Form) else p for p in parts]
+    return tuple([form.parts for form in forms]), tuple(named), *others
 
 
 _forms: WeakValueDictionary[Hashable, Form] = WeakValueDictionary()

@@ -13,7 +13,12 @@ from dataclasses import dataclass, field
 from fusionq.backends.base import DeviceEvent
 from fusionq.base.errors import DeviceError
 from fusionq.memory.region import Region
-from fusionq.submission.pending import KnownSubmission, SubmissionList
+from fusionq.submission.pending import (
+    KnownSubmission,
+    SubmissionList,
+    array_arguments,
+    region_of,
+)
 from fusionq.submission.run import CallArguments
 
 Access = tuple[int, Region, bool]
@@ -76,7 +81,8 @@ def run_unfused(lists: Mapping[SubmissionList, str]) -> None:
         except Exception as error:
             pending.error = pending.error or error
             pending.errors = {**pending.errors, len(events[pending]): error}
-            lost += [(region, step.entry.submission.name) for region, stores in step.uses if stores]
+            name = step.entry.submission.name
+            lost += [(region, name) for region, stores in step.uses() if stores]
         events[pending].append(event)
     for pending, reason in lists.items():
         pending.events = events[pending]
@@ -85,7 +91,7 @@ def run_unfused(lists: Mapping[SubmissionList, str]) -> None:
 
 
 def _check_not_lost(step: _Step, lost: Sequence[tuple[Region, str]]) -> None:
-    for region, _ in step.uses:
+    for region, _ in step.uses() if lost else ():
         for gone, kernel in lost:
             if region.overlaps(gone):
                 submission = step.entry.submission
@@ -95,22 +101,23 @@ def _check_not_lost(step: _Step, lost: Sequence[tuple[Region, str]]) -> None:
                 )
 
 
-@dataclass(frozen=True, order=True)
+@dataclass(frozen=True, order=True, slots=True)
 class _Step:
-    """A submission of a list: its number among those of all queues, what it was called with, and
-    the memory that it uses, with whether it stores to it."""
+    """A submission of a list: its number among those of all queues, and what it was called with."""
 
     number: int
     list: int
     entry: KnownSubmission = field(compare=False)
     call: CallArguments = field(compare=False)
-    uses: tuple[tuple[Region, bool], ...] = field(compare=False)
+
+    def uses(self) -> Iterator[tuple[Region, bool]]:
+        """The memory that it uses, with whether it stores to it."""
+        for (argument, stores), held in zip(
+            array_arguments(self.entry), self.call.memory, strict=True
+        ):
+            yield region_of(argument, held), stores
 
 
 def _steps(place: int, pending: SubmissionList) -> Iterator[_Step]:
-    uses: dict[int, list[tuple[Region, bool]]] = {}
-    for position, region, stores in pending.accesses_by_submission():
-        uses.setdefault(position, []).append((region, stores))
-    calls = zip(pending.numbers, pending.calls(), strict=True)
-    for position, (number, (entry, call)) in enumerate(calls):
-        yield _Step(number, place, entry, call, tuple(uses.get(position, ())))
+    for number, (entry, call) in zip(pending.numbers, pending.calls(), strict=True):
+        yield _Step(number, place, entry, call)
