@@ -82,7 +82,8 @@ ASSUMED: dict[str, Assumption] = {
     # Waiting
     "start_spin_limit": Assumption(20_000, 20_000, "about a millisecond on a CPU"),
     "polls_between_checks": Assumption(1024, 1024, "tens of microseconds on a CPU"),
-    "spin_limit": Assumption(1 << 33, 1 << 33, "some tens of seconds on a CPU, more on a GPU"),
+    "least_spin_limit": Assumption(1 << 28, 1 << 24, "six seconds on a CPU, 24 ns a poll"),
+    "spin_limit": Assumption(1 << 33, 1 << 33, "some minutes on a CPU, more on a GPU"),
     # Profiles
     "counter_copies": Assumption(16, 16, _BY_HAND),
     "early_clock_ns": Assumption(100, 100, "out-of-order execution: up to 55 ns were seen"),

@@ -174,9 +174,11 @@ class Target:
     """Polls after which a worker no longer waits for the others to start, and takes tickets."""
     polls_between_checks: int
     """Polls of a counter after which a waiting worker checks whether another has stalled."""
+    least_spin_limit: int
+    """Polls of a counter after which a wait has stalled, where a launch has no more operations than
+    that: far longer than a busy machine keeps from a worker what others wait for."""
     spin_limit: int
-    """Polls of a counter after which a wait has stalled: far longer than a busy machine keeps from
-    a worker what others wait for."""
+    """The same where a launch may take any time."""
 
     counter_copies: int
     """Places over which work-groups spread a counter of a profile."""

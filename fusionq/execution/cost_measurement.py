@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from statistics import median
 
@@ -40,14 +41,19 @@ _REPEATS, _SECONDS = 15, 0.05
 """Of a measurement: so many, or as many as begin in that time."""
 _MOST_BYTES = 1 << 30
 """Of arrays to measure memory with."""
+_LONGEST = 0.25
+"""Seconds of the longest launch that is measured, about: on a device that needs longer for as many
+work-items as fill its memory's caches, fewer are measured."""
+_GROWTH = 8
+"""How many times as many work-items the next launch has, while it is tried how many can be."""
 
 
 def measure(backend: Backend) -> tuple[Costs, bool]:
     """What launches, instructions and memory cost on the device of ``backend``, and whether nobody
     else was busy meanwhile.  The other costs are those of its target."""
     times = _Times(backend)
-    launch, memory, cache = _launches(backend, times)
-    instruction, stage = _instructions(backend, launch, times)
+    launch, memory, cache, item = _launches(backend, times)
+    instruction, stage = _instructions(backend, launch, item, times)
     costs = replace(
         backend.target.costs,
         launch_seconds=launch,
@@ -75,16 +81,25 @@ class _Times:
                 launch.launch()
 
         seconds = self._backend.seconds
-        seconds(launches)
+        self.once(launch)  # makes the device ready
+        if self.once(launch) * count > _LONGEST:
+            count = 1
+        elif count > 1:
+            seconds(launches)
         taken = [seconds(launches)]
         while len(taken) < _REPEATS and sum(taken) < _SECONDS:
             taken.append(seconds(launches))
         self.calm = self.calm and len(taken) > 2 and median(taken) < _CALM * min(taken)
         return min(taken) / count
 
+    def once(self, launch: PreparedLaunch) -> float:
+        """Seconds of one launch."""
+        return self._backend.seconds(launch.launch)
 
-def _launches(backend: Backend, times: _Times) -> tuple[float, float, float]:
-    """Seconds of a launch, bytes a second from memory and from the caches."""
+
+def _launches(backend: Backend, times: _Times) -> tuple[float, float, float, float]:
+    """Seconds of a launch, bytes a second from memory and from the caches, and seconds of a
+    work-item, about."""
     target = backend.target
     program = backend.build(_axpb("measured", restrict=True), "strict")
     beyond = min(8 * target.cache_bytes, _MOST_BYTES) // 8
@@ -95,23 +110,39 @@ def _launches(backend: Backend, times: _Times) -> tuple[float, float, float]:
     for block in memory:
         block.zero()
 
-    def seconds(elements: int, count: int) -> float:
+    def over(elements: int) -> PreparedLaunch:
         whole = -(-elements // group) * group
         bound: list[Binding] = [*(_vector(block, whole) for block in memory), 1.0, 1.0, elements]
-        shape = LaunchShape((whole,), (group,))
-        return times(backend.prepare(program, bound, shape), count)
+        return backend.prepare(program, bound, LaunchShape((whole,), (group,)))
 
-    launch = seconds(least, 32)
-    cached = seconds(inside, 16)
-    far = seconds(beyond, 1)
-    return launch, 8 * beyond / far, 8 * inside / max(cached - launch / 2, cached / 4)
+    launch = times(over(least), 32)
+    beyond = _most_in_time(lambda elements: times.once(over(elements)), least, beyond)
+    inside = min(inside, beyond)
+    cached = times(over(inside), 16)
+    far = times(over(beyond))
+    memory_bandwidth = 8 * beyond / far
+    cache_bandwidth = 8 * inside / max(cached - launch / 2, cached / 4)
+    return launch, memory_bandwidth, cache_bandwidth, far / beyond
 
 
-def _instructions(backend: Backend, launch: float, times: _Times) -> tuple[float, float]:
+def _most_in_time(seconds: Callable[[int], float], least: int, most: int) -> int:
+    """The largest number of work-items, from ``least`` to ``most``, that is likely to take no
+    more than ``_LONGEST``; ``seconds`` is what a number takes."""
+    elements = least
+    while elements < most and _GROWTH * seconds(elements) <= _LONGEST:
+        elements = min(_GROWTH * elements, most)
+    return elements
+
+
+def _instructions(
+    backend: Backend, launch: float, item: float, times: _Times
+) -> tuple[float, float]:
     """Seconds of an instruction whose waits are over, and of a stage that waits for the one before
-    in all tiles."""
+    in all tiles; ``launch`` and ``item``: of a launch and of a work-item.  Those of a device that
+    would take long for them are assumed."""
     target = backend.target
-    if not target.device.persistent_kernels:
+    items = _STAGES * _TILES * target.resident_workers * target.worker_size
+    if not target.device.persistent_kernels or item * items > _LONGEST:
         return target.costs.instruction_seconds, target.costs.stage_seconds
     kernel, sources = _steps()
     program = backend.build(kernel, "strict")

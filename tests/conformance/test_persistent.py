@@ -13,6 +13,7 @@ import pytest
 import fusionq as fq
 from fusionq.base.errors import MegakernelStalled
 from fusionq.codegen import queue_layout as q
+from fusionq.execution.device_costs import measured_target
 from fusionq.megakernel.launch import PersistentLaunch
 from tests.unit.megakernel.cases import blur, reverse
 
@@ -27,8 +28,12 @@ def queue(queue: fq.FusionQueue) -> fq.FusionQueue:
 
 
 @pytest.fixture
-def made(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[PersistentLaunch]]:
-    """The persistent launches that a test makes."""
+def made(
+    queue: fq.FusionQueue, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[list[PersistentLaunch]]:
+    """The persistent launches that a test makes.  Those that measure the device, for the first plan
+    of a process without a disk cache, come before."""
+    measured_target(queue._state.launcher.backend)
     found: list[PersistentLaunch] = []
     initialise = PersistentLaunch.__init__
 

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Sequence
 from dataclasses import fields, replace
+from math import prod
 from pathlib import Path
 
 import pytest
 
 import fusionq as fq
-from fusionq.backends.base import Backend
+from fusionq.backends.base import Backend, Binding, PreparedLaunch, Program
 from fusionq.backends.registry import backend_for
 from fusionq.backends.sycl.caches import cache_sizes, last_level_bytes
 from fusionq.base import version
 from fusionq.base.assumptions import ASSUMED
-from fusionq.base.target import BuildCosts, Costs, Target, target_of
+from fusionq.base.target import BuildCosts, Costs, LaunchShape, Target, target_of
 from fusionq.cache.disk import disk_store
 from fusionq.cache.keys import code_version
 from fusionq.execution import cost_measurement, device_costs
@@ -197,3 +199,43 @@ def test_a_device_is_measured() -> None:
     assert 0 < costs.instruction_seconds <= costs.stage_seconds
     assert 1e6 < costs.memory_bandwidth <= costs.cache_bandwidth < 1e15
     assert costs.interior_speedup == backend.target.costs.interior_speedup
+
+
+def test_a_slow_device_is_measured_with_few_work_items(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The interpreter, which takes microseconds for a work-item."""
+    monkeypatch.setattr(cost_measurement, "_LONGEST", 0.05)
+    backend = backend_for("reference")
+    items: list[int] = []
+    prepare = backend.prepare
+
+    def counted(
+        program: Program, bindings: Sequence[Binding], shape: LaunchShape
+    ) -> PreparedLaunch:
+        items.append(prod(shape.global_range))
+        return prepare(program, bindings, shape)
+
+    monkeypatch.setattr(backend, "prepare", counted)
+    costs, _ = cost_measurement.measure(backend)
+    assert costs.measured
+    assert max(items) < backend.target.cache_bytes // 8
+    assert 0 < costs.memory_bandwidth <= costs.cache_bandwidth
+    assumed = backend.target.costs
+    assert costs.instruction_seconds == assumed.instruction_seconds
+    assert costs.stage_seconds == assumed.stage_seconds
+
+
+def test_as_many_work_items_as_take_the_time() -> None:
+    def most(seconds: float) -> int:
+        asked: list[int] = []
+
+        def each(items: int) -> float:
+            asked.append(items)
+            return items * seconds
+
+        found = cost_measurement._most_in_time(each, 100, 1_000_000)
+        assert asked in ([], [100]) or sum(asked) * seconds <= cost_measurement._LONGEST
+        return found
+
+    assert most(1.0) == 100
+    assert most(1e-12) == 1_000_000
+    assert cost_measurement._LONGEST / 8 < most(1e-5) * 1e-5 <= cost_measurement._LONGEST
