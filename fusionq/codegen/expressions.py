@@ -5,7 +5,7 @@ from __future__ import annotations
 from fusionq.codegen.array_access import Memory
 from fusionq.codegen.dialect import Dialect
 from fusionq.codegen.helpers import Helpers, ring_type
-from fusionq.codegen.intervals import Intervals
+from fusionq.codegen.intervals import Intervals, of_type
 from fusionq.codegen.names import Names
 from fusionq.codegen.precedence import (
     AND,
@@ -245,9 +245,11 @@ class ExpressionPrinter:
         """A text congruent to ``expr`` modulo the ring; of the ring's type if ``explicit``."""
         ring = ring_type(expr.type)
         match expr:
-            case Unary(op="neg") if self._intervals.wraps(expr):
-                operand = self._ring(expr.operand, explicit=True).at(UNARY)
-                return Text(f"-({operand})" if operand[0] == "-" else f"-{operand}", UNARY)
+            case (Unary(op="neg") | Binary(op="sub" | "mul")) if (
+                self._intervals.wraps(expr) and (positive := self._negated(expr)) is not None
+            ):
+                operand = self._ring(positive, explicit=True).at(SUM + 1)
+                return Text(f"{self._dialect.scalars.zero} - {operand}", SUM)
             case Binary(op="add" | "sub" | "mul") if self._intervals.wraps(expr):
                 operator, precedence = _OPERATORS[expr.op]
                 cast_right = isinstance(expr.lhs, Const) and not isinstance(expr.rhs, Const)
@@ -266,6 +268,16 @@ class ExpressionPrinter:
         if not explicit or expr.type == ring:
             return self._text(expr)
         return Text(f"({self.type_name(ring)}){self._text(expr).at(UNARY)}", UNARY)
+
+    def _negated(self, expr: Unary | Binary) -> Expr | None:
+        """The operand of -x, 0 - x, x * -1 and -1 * x; None for other operations."""
+        if isinstance(expr, Unary):
+            return expr.operand
+        lhs, rhs = self._intervals.of(expr.lhs), self._intervals.of(expr.rhs)
+        if expr.op == "sub":
+            return expr.rhs if lhs == (0, 0) else None
+        minus_one = (-1, -1) if expr.type.kind == "i" else (of_type(expr.type)[1],) * 2
+        return expr.lhs if rhs == minus_one else expr.rhs if lhs == minus_one else None
 
     def _index(self, index: Expr) -> Text:
         """An index of linear memory; it is never negative, so its ring form is its value."""

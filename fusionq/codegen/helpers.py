@@ -4,7 +4,8 @@ Sources: numpy/_core/src/npymath/npy_math_internal.h.src (npy_divmod) and
 numpy/_core/src/umath/loops.c.src, NumPy 2.
 
 In the bodies ``$T`` is the operands' type, ``$U`` the unsigned one of its wrapping arithmetic,
-``$BITS`` its width, ``@name`` a math function of it.
+``$BITS`` its width, ``$ZERO`` what stands before the minus of a negation that may wrap, ``@name``
+a math function of it.
 """
 
 from __future__ import annotations
@@ -74,7 +75,7 @@ _SIGNED = _INTEGER | {
         const $T quotient = a / divisor;
         const $T remainder = a - quotient * divisor;
         const $T floored = quotient - (remainder != 0 && (remainder < 0) != (divisor < 0));
-        return b == 0 ? 0 : b == -1 ? ($T)(0 - ($U)a) : floored;""",
+        return b == 0 ? 0 : b == -1 ? ($T)($ZERO - ($U)a) : floored;""",
     "mod": """\
         const $T divisor = b == 0 || b == -1 ? 1 : b;
         const $T remainder = a % divisor;
@@ -173,6 +174,7 @@ class Helpers(HelperFunctions):
         if "$U" in inner:
             inner = inner.replace("$U", text(ring_type(type)))
         inner = inner.replace("$T", text(type)).replace("$BITS", str(type.bits))
+        inner = inner.replace("$ZERO", self._dialect.scalars.zero)
         inner = re.sub(r"@(\w+)", lambda name: self._called(name[1], type), inner)
         qualifier = self._dialect.unit.function_qualifier
         return f"{qualifier} {text(result)} {name}({head}) {{\n{inner}\n}}"

@@ -302,6 +302,43 @@ def test_operations_with_constants(backend: Backend) -> None:
     check(backend, tables)
 
 
+def test_operations_on_results_that_wrap(backend: Backend) -> None:
+    """No compiler may take it that nothing is its own negative, or greater than its successor."""
+    tables = []
+    for type in types_of(backend, "iu"):
+        table = Table(type, {"a": edge_values(type)})
+        x, zero, one = table.load("a"), const(0, type), const(1, type)
+        minus_one = const(-1 if type.kind == "i" else np.iinfo(type.dtype).max, type)
+        wrapping: dict[str, tuple[Expr, Function]] = {
+            "-a": (Unary(type, "neg", x), np.negative),
+            "0 - a": (Binary(type, "sub", zero, x), np.negative),
+            "a * -1": (Binary(type, "mul", x, minus_one), np.negative),
+            "a // -1": (Binary(type, "floordiv", x, minus_one),
+                        lambda a: a // -np.ones_like(a)),
+            "a + 1": (Binary(type, "add", x, one), lambda a: a + np.ones_like(a)),
+            "a << 1": (Binary(type, "shl", x, one), lambda a: a << np.ones_like(a)),
+            "abs(a)": (call(type, "abs", x), np.abs),
+        }  # fmt: skip
+        for name, (y, of) in wrapping.items():
+            then = {f"{f} of {name}": (call(type, f, y), g)
+                    for f, g in {"sign": np.sign, "abs": np.abs}.items()}  # fmt: skip
+            then[f"- of {name}"] = Unary(type, "neg", y), np.negative
+            for op, f, number in (
+                *(("shr", np.right_shift, n) for n in (1, type.bits - 1, type.bits)),
+                *(("floordiv", np.floor_divide, n) for n in (2, 3)),
+                *(("mod", np.remainder, n) for n in (2, 3)),
+            ):
+                expr = Binary(type, op, y, const(number, type))
+                then[f"{name} {op} {number}"] = expr, lambda v, f=f, n=number: f(v, v.dtype.type(n))
+            for op, f in COMPARISONS.items():
+                then[f"{name} {op} 0"] = compare(type, op, y, zero), lambda v, f=f: f(v, 0)
+            table.rows |= {
+                row: (expr, lambda a, f=f, of=of: f(of(a))) for row, (expr, f) in then.items()
+            }
+        tables.append(table)
+    check(backend, tables)
+
+
 def test_casts(backend: Backend) -> None:
     tables = []
     for source in types_of(backend):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import copy
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
@@ -70,10 +70,23 @@ class Changes:
         )  # fmt: skip
         self._of(kinds)()
 
+    def _nodes(self) -> Iterator[ast.AST]:
+        """What may change: functions, and the values of constant tables.
+
+        The rest of a module runs where its kernel is defined, in this process: an assignment to
+        an attribute of NumPy or a loop without end would be the end of the test and no finding.
+        """
+        for statement in self._tree.body:
+            match statement:
+                case ast.FunctionDef():
+                    yield from ast.walk(statement)
+                case ast.Assign():
+                    yield from ast.walk(statement.value)
+
     def _places(self, kind: type[ast.AST]) -> list[tuple[ast.AST, str, int | None]]:
         """Where nodes of ``kind`` stand: parent, field, and position in it."""
         found: list[tuple[ast.AST, str, int | None]] = []
-        for node in ast.walk(self._tree):
+        for node in self._nodes():
             for name, value in ast.iter_fields(node):
                 if isinstance(value, kind):
                     found.append((node, name, None))
@@ -108,14 +121,14 @@ class Changes:
         self._insert(made.body)
 
     def _insert(self, body: list[ast.stmt]) -> None:
-        places = [p for p in self._places(ast.stmt) if isinstance(p[0], ast.stmt)]
+        places = self._places(ast.stmt)
         if places:
             node, name, position = self._of(places)
             assert position is not None
             getattr(node, name)[position:position] = body
 
     def _transplant(self) -> None:
-        found = [node for node in ast.walk(self._tree) if isinstance(node, ast.expr)]
+        found = [node for node in self._nodes() if isinstance(node, ast.expr)]
         if found:
             graft = copy.deepcopy(self._of(found))
             self._put(ast.expr, lambda _: graft)
@@ -142,7 +155,7 @@ class Changes:
         self._put(ast.stmt, lambda _: ast.Pass())
 
     def _repeat(self) -> None:
-        found = [n for n in ast.walk(self._tree) if isinstance(n, ast.stmt)]
+        found = [n for n in self._nodes() if isinstance(n, ast.stmt)]
         self._insert([copy.deepcopy(self._of(found))])
 
     def _wrap(self) -> None:
@@ -158,7 +171,7 @@ class Changes:
         self._put(ast.stmt, wrapped)
 
     def _call(self) -> None:
-        calls = [node for node in ast.walk(self._tree) if isinstance(node, ast.Call)]
+        calls = [node for node in self._nodes() if isinstance(node, ast.Call)]
         if not calls:
             return
         call, name = self._of(calls), ast.Name(self._of(self._names), ast.Load())
@@ -174,7 +187,7 @@ class Changes:
             call.keywords = [*call.keywords, ast.keyword(word, name)]
 
     def _signature(self) -> None:
-        functions = [n for n in ast.walk(self._tree) if isinstance(n, ast.FunctionDef)]
+        functions = [n for n in self._nodes() if isinstance(n, ast.FunctionDef)]
         if functions:
             other = ast.parse(self._filled(self._of(SIGNATURES))).body[0]
             assert isinstance(other, ast.FunctionDef | ast.AsyncFunctionDef)

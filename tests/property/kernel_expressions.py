@@ -179,7 +179,9 @@ class Expressions:
             return self.literal(type_)
         weak = not type_.is_bool and not (compared and type_ == UINT64)
         if scope.numbers and weak and self.chance(10):
-            return self.choose(scope.numbers)
+            number = self.choose(scope.numbers)
+            narrow = type_.is_integer and type_.bits == 8  # which may be too narrow for a shape
+            return f"min({number}, 100)" if narrow else number
         return self.expression(type_, scope, depth)
 
     def _arithmetic(self, type_: ScalarType, scope: Scope, depth: int) -> str:

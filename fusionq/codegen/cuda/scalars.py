@@ -53,6 +53,7 @@ class CudaScalars:
     # Of `c ? a[i] : b[i]` NVRTC (13.0 and 13.5) makes one load, and takes that for one of constant
     # memory if b is `const float* __restrict__`: what was stored to a before is lost.
     restrict_constant = ""
+    zero = "0"
     minimum = "min"
     maximum = "max"
     array_parameters = True

@@ -29,6 +29,10 @@ class Scalars(Protocol):
     """The same where nothing is stored through it, but the kernel stores to and loads from other
     arrays whose elements are as large; empty where a compiler gets that wrong."""
 
+    zero: str
+    """An unsigned 0 before the minus of a negation that may wrap: an expression that the compiler
+    does not fold, where it would take it that no number is its own negative."""
+
     minimum: str
     """The function of two integers of one type that gives the smaller."""
 

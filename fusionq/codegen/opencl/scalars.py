@@ -46,6 +46,7 @@ class OpenCLScalars:
 
     size_type = "size_t"
     restrict = restrict_constant = "restrict"
+    zero = "(get_work_dim() >> 2)"  # of 0 - x >> 31 Intel's compiler for CPUs makes -(x > 0)
     minimum = "min"
     maximum = "max"
     array_parameters = False

@@ -15,7 +15,7 @@ static inline int fq_floordiv_i32(int a, int b) {
     const int quotient = a / divisor;
     const int remainder = a - quotient * divisor;
     const int floored = quotient - (remainder != 0 && (remainder < 0) != (divisor < 0));
-    return b == 0 ? 0 : b == -1 ? (int)(0 - (uint)a) : floored;
+    return b == 0 ? 0 : b == -1 ? (int)((get_work_dim() >> 2) - (uint)a) : floored;
 }
 
 __kernel void loops(

@@ -123,6 +123,7 @@ class _Unit:
 class _Scalars:
     size_type = "size_t"
     restrict = restrict_constant = "restrict"
+    zero = "0"
     minimum = "host_min"
     maximum = "host_max"
 

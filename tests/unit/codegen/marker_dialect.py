@@ -49,6 +49,7 @@ class MarkerUnit:
 class MarkerScalars:
     size_type = "SIZE"
     restrict = restrict_constant = "RESTRICT"
+    zero = "ZERO"
     minimum = "MINIMUM"
     maximum = "MAXIMUM"
     array_parameters = False
