@@ -31,6 +31,8 @@ class KernelFacts:
     notes: tuple[str, ...] = ()
     sub_group_size: int | None = None
     """Work-items of its sub-groups, where they matter."""
+    apart: tuple[tuple[str, str, bool], ...] = ()
+    """``Kernel.apart``."""
 
 
 def facts_of(ir: Kernel, arguments: Sequence[Argument]) -> KernelFacts:
@@ -48,6 +50,7 @@ def facts_of(ir: Kernel, arguments: Sequence[Argument]) -> KernelFacts:
         _integer_bounds(ir, arguments),
         ir.notes,
         ir.sub_group_size,
+        ir.apart,
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import builtins
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 
@@ -30,9 +31,11 @@ from fusionq.frontend.values import (
     MethodValue,
     ObjectValue,
     Runtime,
+    Scalar,
     TupleValue,
     Value,
     describe,
+    is_array,
 )
 from fusionq.ir.nodes import ItemQuery
 from fusionq.ir.types import INT64, WEAK_INT
@@ -112,17 +115,28 @@ class Calls(GroupOperations):
         """A call of a type, of a function of the table, or an error."""
         name = ast.unparse(node.func)
         scalar = named_type(obj)
+        if any(map(is_array, arguments)) and isinstance(obj, type(np.add)):
+            return self.elementwise(partial(self.function_of, obj, node=node), arguments, node)
         if scalar is not None:
             if len(arguments) != 1:
                 self.fail(node, f"{name} takes one number", "Write the number to convert.")
+            if is_array(arguments[0]) and not scalar.weak:
+                return self.elementwise(
+                    lambda number: convert_number(self, scalar, number, node), arguments, node
+                )
             return convert_number(self, scalar, self.scalar(arguments[0], node.args[0]), node)
         if obj is len and len(arguments) == 1:
             return self.length(arguments[0], node)
         if (obj is np.finfo or obj is np.iinfo) and len(arguments) == 1:
             return self.type_limits(obj, arguments[0], node)
+        return self.function_of(obj, *arguments, node=node)
+
+    def function_of(self, obj: object, *arguments: Value, node: ast.Call) -> Scalar:
+        """The value of a function of the table, or an error."""
         value = call_scalar_function(self, obj, arguments, node)
         if value is not None:
-            return value
+            return self.scalar(value, node)
+        name = ast.unparse(node.func)
         hint = REFUSED_BUILTINS.get(
             name, "Kernels call math and NumPy scalar functions, and plain Python functions."
         )

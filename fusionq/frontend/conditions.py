@@ -14,7 +14,16 @@ import numpy as np
 from fusionq.frontend.draft import Draft, DraftIf, meets, negated
 from fusionq.frontend.operators import COMPARE_OPERATORS, Operators
 from fusionq.frontend.typing_rules import WEAK_BOOL, named_type
-from fusionq.frontend.values import Constant, ObjectValue, Runtime, Scalar, Value, same
+from fusionq.frontend.values import (
+    Constant,
+    ObjectValue,
+    Runtime,
+    Scalar,
+    Value,
+    VectorValue,
+    is_array,
+    same,
+)
 from fusionq.ir.nodes import Assign, Const, Logical, LogicalOp, Var
 from fusionq.ir.types import BOOL
 
@@ -38,13 +47,22 @@ class Conditions(Operators):
         values = self.in_order(nodes, self.value)
         return [self.scalar(v, n) for v, n in zip(values, nodes, strict=True)]
 
-    def comparison(self, node: ast.Compare) -> Scalar:
+    @abstractmethod
+    def elementwise(
+        self, meaning: Callable[..., Scalar], operands: Sequence[Value], node: ast.AST
+    ) -> Scalar | VectorValue:
+        """``meaning`` of the operands, for each element where some are arrays."""
+
+    def comparison(self, node: ast.Compare) -> Scalar | VectorValue:
         left, right = self.in_order([node.left, node.comparators[0]], self.value)
         if len(node.ops) == 1 and isinstance(left, ObjectValue) and isinstance(right, ObjectValue):
             return self.object_comparison(node, left.object, right.object)
         for op in node.ops:
             if type(op) not in COMPARE_OPERATORS:
                 self.fail(node, "'is' and 'in' are not supported", "Compare with == or !=.")
+        if len(node.ops) == 1 and (is_array(left) or is_array(right)):
+            operator = COMPARE_OPERATORS[type(node.ops[0])]
+            return self.elementwise(partial(self.compare, operator, node=node), [left, right], node)
         a = self.scalar(left, node.left)
         b = self.scalar(right, node.comparators[0])
         return self.comparison_chain(node, 0, a, b)

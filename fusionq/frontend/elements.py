@@ -23,6 +23,7 @@ from fusionq.frontend.values import (
     Scalar,
     TupleValue,
     Value,
+    VectorValue,
     describe,
 )
 from fusionq.ir.nodes import ArrayDecl, Binary, Const, Expr, Load, Var
@@ -107,6 +108,8 @@ class Elements(Conditions):
 
     def element(self, owner: Value, node: ast.Subscript) -> ArrayValue:
         """The part of an array that a subscript denotes."""
+        if isinstance(owner, VectorValue):
+            owner = self.materialised("value", owner, node)
         if not isinstance(owner, ArrayValue):
             self.fail(node, f"{describe(owner)} cannot be indexed", "Index arrays and tuples.")
         nodes = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from abc import abstractmethod
+from functools import partial
 from typing import NoReturn
 
 import numpy as np
@@ -11,7 +12,6 @@ import numpy as np
 from fusionq.frontend.captures import MISSING, UNSEEN, static_object
 from fusionq.frontend.conditions import MOST_CHAINED
 from fusionq.frontend.constants import MOST_TABLE_BYTES, is_table
-from fusionq.frontend.elements import Elements
 from fusionq.frontend.item_queries import ITEM_MEMBERS, item_property, sub_group_query
 from fusionq.frontend.operators import BINARY_OPERATORS, UNARY_OPERATORS, as_number
 from fusionq.frontend.refused import REFUSED_SYNTAX, similar
@@ -24,16 +24,19 @@ from fusionq.frontend.values import (
     ItemValue,
     MethodValue,
     ObjectValue,
+    Runtime,
     Scalar,
     TupleValue,
     Unusable,
     Value,
+    VectorValue,
     describe,
 )
+from fusionq.frontend.vectors import Vectors
 from fusionq.ir.types import WEAK_INT, scalar_type
 
 
-class Expressions(Elements):
+class Expressions(Vectors):
     """Lowers expressions; what needs statements emits them before."""
 
     @abstractmethod
@@ -60,7 +63,10 @@ class Expressions(Elements):
             case ast.UnaryOp(op=ast.Not()):
                 return self.unary("not", self.condition(node.operand), node)
             case ast.UnaryOp():
-                return self.unary(UNARY_OPERATORS[type(node.op)], self.number(node.operand), node)
+                op = UNARY_OPERATORS[type(node.op)]
+                return self.elementwise(
+                    partial(self.unary, op, node=node), [self.operand(node.operand)], node
+                )
             case ast.Compare():
                 return self.comparison(node)
             case ast.BoolOp():
@@ -238,7 +244,7 @@ class Expressions(Elements):
         )
 
     # ----------------------------------------------------------------- operators
-    def operation(self, node: ast.BinOp) -> Scalar:
+    def operation(self, node: ast.BinOp) -> Scalar | VectorValue:
         """``a + b - c …``: from left to right, without recursion, and in pieces if it is long."""
         operations: list[ast.BinOp] = []
         first: ast.expr = node
@@ -247,14 +253,20 @@ class Expressions(Elements):
                 self.fail(first, "@ is not supported", "Write the loops out.")
             operations.append(first)
             first = first.left
-        result: Value = self.number(first)
+        result: Value = self.operand(first)
         for number, operation in enumerate(reversed(operations), 1):
             position = len(self.block)
-            right = self.number(operation.right)
-            result = self.evaluated_before(position, result, operation.left)
-            left = self.scalar(result, operation.left)
+            right = self.operand(operation.right)
+            left = self.evaluated_before(position, result, operation.left)
             op = BINARY_OPERATORS[type(operation.op)]
-            result = self.binary(op, left, right, operation)
+            result = self.elementwise(
+                partial(self.binary, op, node=operation), [left, right], operation
+            )
             if number % MOST_CHAINED == 0 and number < len(operations):
+                if isinstance(result, VectorValue):
+                    self.fail(
+                        operation, f"{number} operations on arrays", "Assign parts of it first."
+                    )
                 result = self.spilled(result, "partial", operation)
-        return self.scalar(result, node)
+        assert isinstance(result, (Runtime, Constant, VectorValue))
+        return result

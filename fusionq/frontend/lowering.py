@@ -27,6 +27,7 @@ from fusionq.frontend.values import (
     Runtime,
     TupleValue,
     Value,
+    VectorValue,
     same,
 )
 from fusionq.ir.nodes import (
@@ -161,6 +162,8 @@ class FunctionLowering(Statements):
                 return value.mapped(
                     lambda index: self.spilled_expr(index, f"{name}_index", self.source.tree)
                 )
+            case VectorValue():
+                return self.materialised(name, value, self.source.tree)
             case AtomicValue():
                 element = self.parameter(name, value.element)
                 assert isinstance(element, ArrayValue)
@@ -253,6 +256,7 @@ def lower_kernel(
         body=body,
         arrays=tuple(a for a in state.arrays.values() if a.space != "constant" or a.name in read),
         notes=tuple(state.notes),
+        apart=tuple((*pair, same_view) for pair, same_view in state.apart.items()),
         sub_group_size=signature.sub_group_size if state.uses_sub_groups else None,
         span=source.span(source.tree),
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -32,6 +33,7 @@ from fusionq.frontend.values import (
     Scalar,
     TupleValue,
     Value,
+    VectorValue,
     describe,
 )
 from fusionq.ir.nodes import (
@@ -84,6 +86,9 @@ class KernelState:
         """How often the present statement is lowered, since loops around it are unrolled."""
         self.notes: dict[str, None] = {}
         """What the kernel's report should say of it."""
+        self.apart: dict[tuple[str, str], bool] = {}
+        """The parameters that one statement writes and reads as a whole: they share no memory, or,
+        where this is set, are one and the same view."""
         self.uses_sub_groups = False
         self.regions = False
         """Whether the kernel's regions and marks become records, for profiling."""
@@ -294,16 +299,23 @@ class FunctionState:
             case TupleValue():
                 return TupleValue(tuple(self._detached(v, node) for v in value.items))
             case ArrayValue():
-                return self._detached_element(value, node)
+                return self.detached_part(value, node)
+            case VectorValue():
+                return self.materialised("value", value, node)
             case AtomicValue():
-                return replace(value, element=self._detached_element(value.element, node))
+                return replace(value, element=self.detached_part(value.element, node))
             case MethodValue(owner=AtomicValue() as owner):
-                element = self._detached_element(owner.element, node)
+                element = self.detached_part(owner.element, node)
                 return MethodValue(replace(owner, element=element), value.name)
             case _:
                 return value
 
-    def _detached_element(self, array: ArrayValue, node: ast.AST) -> ArrayValue:
+    @abstractmethod
+    def materialised(self, name: str, value: VectorValue, node: ast.AST) -> ArrayValue:
+        """An expression's elements in a private array of their own."""
+
+    def detached_part(self, array: ArrayValue, node: ast.AST) -> ArrayValue:
+        """The part of an array that its indices denote now, whatever is written later."""
         return array.mapped(
             lambda index: self.spilled_expr(index, "index", node) if reads_memory(index) else index
         )
@@ -362,6 +374,8 @@ def _scalar_hint(value: Value) -> str:
             return "Give one index for each dimension, e.g. a[i] or a[i, j]."
         case TupleValue():
             return "Take one element, e.g. t[0], or unpack it: x, y = t."
+        case VectorValue():
+            return "Assign it to a part of an array, e.g. out[i, :] = …"
         case MethodValue():
             return "Call it: put parentheses after it."
         case AtomicValue():

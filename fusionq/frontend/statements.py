@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from types import ModuleType
 
 from fusionq.frontend.control_flow import ControlFlow, LoopExit, State
@@ -22,10 +23,11 @@ from fusionq.frontend.values import (
     NewPrivateArray,
     ObjectValue,
     Runtime,
-    Scalar,
     TupleValue,
     Value,
+    VectorValue,
     describe,
+    is_array,
 )
 from fusionq.ir.nodes import Assign, Const, Expr, Extent, ItemQuery, Load, Param, Store, Var
 from fusionq.ir.types import BOOL, INT64, WEAK_INT
@@ -93,7 +95,7 @@ class Statements(ControlFlow):
             case ast.Name():
                 self.bind(target.id, value, node)
             case ast.Subscript():
-                self.store(target, self.scalar(value, getattr(node, "value", node)), node)
+                self.store(target, value, node)
             case ast.Tuple() | ast.List():
                 self.unpack(target, value, node)
             case ast.Starred():
@@ -125,6 +127,8 @@ class Statements(ControlFlow):
                 )
             case NewPrivateArray():
                 return self.declared(name, value, node)
+            case VectorValue():
+                return self.materialised(name, value, node)
             case AtomicValue():
                 return self.fixed(value, node)
             case ArrayValue() if value.axes:
@@ -147,6 +151,8 @@ class Statements(ControlFlow):
                 return TupleValue(tuple(self.fixed(v, node) for v in value.items))
             case NewPrivateArray():
                 return self.declared("private", value, node)
+            case VectorValue():
+                return self.materialised("value", value, node)
             case AtomicValue():
                 return replace(value, element=self.fixed_element(value.element, node))
             case _:
@@ -192,31 +198,34 @@ class Statements(ControlFlow):
         for element, item in zip(target.elts, values, strict=True):
             self.assign(element, item, node)
 
-    def full_element(self, target: ast.Subscript) -> ArrayValue:
-        """The element that a subscript denotes, with one index for each dimension."""
+    def changeable(self, target: ast.Subscript) -> ArrayValue:
+        """The element, or the part of an array, that a subscript denotes on the left."""
         owner = self.value(target.value)
         if isinstance(owner, TupleValue):
             self.fail(target, "tuples cannot be changed", "Make a new tuple.")
         array = self.element(owner, target)
+        self._refuse_constant(array, target)
+        return array
+
+    def _refuse_constant(self, array: ArrayValue, node: ast.AST) -> None:
         if array.name in self.kernel.tables:
             self.fail(
-                target,
+                node,
                 f"{array.name!r} is constant: it comes from outside the kernel",
                 "Pass an array as an argument, or copy it to a PrivateArray.",
             )
-        if array.ndim:
-            self.fail(
-                target,
-                f"{describe(array)} ({array.name!r}) cannot be assigned as a whole",
-                "Assign single elements, one index for each dimension, in a loop.",
-            )
-        return array
 
-    def store(self, target: ast.Subscript, value: Scalar, node: ast.stmt) -> None:
+    def store(self, target: ast.Subscript, value: Value, node: ast.stmt) -> None:
         """``array[…] = value``; the value is evaluated already, before the indices."""
+        if not is_array(value):
+            self.scalar(value, getattr(node, "value", node))
         position = len(self.block)
-        array = self.full_element(target)
-        value = self.scalar(self.evaluated_before(position, value, node), node)
+        array = self.changeable(target)
+        value = self.evaluated_before(position, value, node)
+        if array.ndim:
+            self.assign_elements(array, value, node)
+            return
+        value = self.scalar(value, node)
         converted = self.convert(value, array.type.dtype, node)
         self.block.append(Store(array.name, array.indices, converted, self.span(node)))
 
@@ -226,12 +235,24 @@ class Statements(ControlFlow):
         op = BINARY_OPERATORS[type(node.op)]
         if isinstance(node.target, ast.Name):
             name = ast.copy_location(ast.Name(node.target.id, ast.Load()), node.target)
-            a, b = self.numbers(name, node.value)
-            self.bind(node.target.id, self.binary(op, a, b, node), node)
+            a, b = self.in_order([name, node.value], self.operand)
+            if isinstance(a, ArrayValue):
+                self._refuse_constant(a, node.target)
+                self.in_place(a, partial(self.binary, op, node=node), b, node)
+            else:
+                result = self.elementwise(partial(self.binary, op, node=node), [a, b], node)
+                self.bind(node.target.id, result, node)
             return
         if not isinstance(node.target, ast.Subscript):
             self.fail(node, "attributes cannot be assigned", "Assign names or elements.")
-        array = self.full_element(node.target)
+        array = self.changeable(node.target)
+        if array.ndim:
+            position = len(self.block)
+            value = self.operand(node.value)
+            part = self.evaluated_before(position, array, node)
+            assert isinstance(part, ArrayValue)
+            self.in_place(part, partial(self.binary, op, node=node), value, node)
+            return
         dtype = array.type.dtype
         load: Value = Runtime(dtype, Load(dtype, array.name, array.indices, self.span(node)))
         position = len(self.block)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
@@ -104,6 +104,24 @@ class ArrayValue:
         )
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class VectorValue:
+    """An array that an expression of arrays gives; its elements are computed where they are used.
+
+    ``extents``: its shape.  ``leaves``: what it reads.  ``element`` emits what an element needs,
+    given one index for each dimension.
+    """
+
+    extents: tuple[Scalar, ...]
+    leaves: tuple[ArrayValue, ...]
+    element: Callable[[Sequence[Expr]], Scalar]
+
+    @property
+    def ndim(self) -> int:
+        """Its dimensions."""
+        return len(self.extents)
+
+
 @dataclass(frozen=True, slots=True)
 class AtomicValue:
     """An AtomicRef: the element, with all its indices, and how operations on it are ordered."""
@@ -152,8 +170,8 @@ class ObjectValue:
 
 
 Value: TypeAlias = (
-    Runtime | Constant | ArrayValue | AtomicValue | NewPrivateArray | ItemValue | MethodValue
-    | TupleValue | ObjectValue
+    Runtime | Constant | ArrayValue | VectorValue | AtomicValue | NewPrivateArray | ItemValue
+    | MethodValue | TupleValue | ObjectValue
 )  # fmt: skip
 
 
@@ -194,6 +212,11 @@ def same(a: Value, b: Value) -> bool:
             return a == b
 
 
+def is_array(value: Value) -> bool:
+    """Whether a value is an array with dimensions, not a number."""
+    return isinstance(value, (ArrayValue, VectorValue))
+
+
 def describe(value: Value) -> str:
     """The value in words, for messages."""
     match value:
@@ -201,6 +224,8 @@ def describe(value: Value) -> str:
             return f"a number of type {value.type}"
         case ArrayValue():
             return f"a {value.ndim}-d {'part of an array' if value.axes else 'array'}"
+        case VectorValue():
+            return f"a {value.ndim}-d array"
         case AtomicValue():
             return f"an AtomicRef to an element of {value.element.name!r}"
         case NewPrivateArray():

@@ -501,6 +501,8 @@ class Kernel:
 
     ``variables``: each local variable's type (loop variables are int64 and not listed).
     ``notes``: what a report should say of it, each with its file and line.
+    ``apart``: parameters that one statement of the source writes and reads as a whole: they share
+    no memory or, where the third is True, are one and the same view.
     ``sub_group_size``: work-items of its sub-groups, where they matter; a work-group then is as
     long as a multiple of that in the last dimension.
     """
@@ -514,6 +516,7 @@ class Kernel:
     span: Span = field(default=NO_SPAN, compare=False)
     notes: tuple[str, ...] = field(default=(), compare=False)
     sub_group_size: int | None = None
+    apart: tuple[tuple[str, str, bool], ...] = field(default=(), compare=False)
 
     def param(self, name: str) -> KernelParam:
         """The parameter of that name; KeyError if there is none."""

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import builtins
 import math
+import operator
 from collections.abc import Callable, Sequence
 from types import CellType, FunctionType, ModuleType
 from typing import Any
@@ -47,7 +48,9 @@ class ScalarConstructor:
         """``array.dtype.type``."""
         return self
 
-    def __call__(self, value: Any) -> np.generic:
+    def __call__(self, value: Any) -> Any:
+        if isinstance(value, KernelArray):
+            return _elementwise(self, value)
         return cast(value, self.dtype)
 
     def __eq__(self, other: object) -> bool:
@@ -59,11 +62,50 @@ class ScalarConstructor:
         return hash(self.dtype)
 
 
+def _elementwise(function: Callable[..., Any], *operands: Any) -> KernelArray:
+    """``function`` of each element, as of a NumPy scalar: loops of NumPy's over arrays may round
+    otherwise."""
+    arrays = [x._array if isinstance(x, KernelArray) else x for x in operands]
+    shape = np.broadcast_shapes(*[np.shape(x) for x in arrays])
+    parts = [np.broadcast_to(x, shape) if isinstance(x, np.ndarray) else x for x in arrays]
+    results = [
+        function(*[x[index] if isinstance(x, np.ndarray) else x for x in parts])
+        for index in np.ndindex(shape)
+    ]
+    return KernelArray(np.array(results).reshape(shape))
+
+
+def _operator(function: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda self, *others: _elementwise(function, self, *others)
+
+
+def _reflected(function: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda self, other: _elementwise(function, other, self)
+
+
+def _in_place(function: Callable[..., Any]) -> Callable[..., Any]:
+    def method(self: KernelArray, other: Any) -> KernelArray:
+        result = _elementwise(function, self, other)
+        if not np.can_cast(result._array.dtype, self._array.dtype, "same_kind"):
+            raise TypeError(f"{result._array.dtype} in place in {self._array.dtype}")
+        self[:] = result
+        return self
+
+    return method
+
+
 class KernelArray:
-    """An array as a kernel sees it: single elements, never negative indices.
+    """An array as a kernel sees it: elements and parts, never negative indices.
 
     Wraps a NumPy array and shares its memory.  ``a[i][j]`` means ``a[i, j]``.
     """
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> npt.NDArray[Any]:
+        """For ``np.float32(array)`` and its like."""
+        return np.array(self._array, dtype)
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *operands: Any) -> KernelArray:
+        return _elementwise(ufunc, *operands)
 
     def __init__(self, array: npt.NDArray[Any]) -> None:
         self._array = array
@@ -83,9 +125,14 @@ class KernelArray:
 
     def __setitem__(self, index: Any, value: Any) -> None:
         checked = self._checked(index)
-        if len(checked) < self.ndim or any(isinstance(i, slice) for i in checked):
-            raise IndexError(f"{len(checked)} indices for a {self.ndim}-d array")
-        self._array[checked] = cast(value, self._array.dtype)
+        dtype = self._array.dtype
+        if len(checked) == self.ndim and not any(isinstance(i, slice) for i in checked):
+            self._array[checked] = cast(value, dtype)
+            return
+        part = self._array[checked]
+        given = value._array if isinstance(value, KernelArray) else np.asarray(value)
+        elements = [cast(x, dtype) for x in np.broadcast_to(given, part.shape).reshape(-1)]
+        part[...] = np.array(elements, dtype).reshape(part.shape)
 
     def _checked(self, index: Any) -> tuple[Any, ...]:
         indices = tuple(
@@ -98,6 +145,17 @@ class KernelArray:
             if not isinstance(i, slice) and not 0 <= i < extent:
                 raise IndexError(f"the index {indices} is outside the shape {self.shape}")
         return indices
+
+
+for _name in (
+    "add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "and_", "or_", "xor", "lshift",
+    "rshift", "lt", "le", "gt", "ge", "eq", "ne", "neg", "pos", "invert",
+):  # fmt: skip
+    _function, _stem = getattr(operator, _name), _name.rstrip("_")
+    setattr(KernelArray, f"__{_stem}__", _operator(_function))
+    if _stem not in ("lt", "le", "gt", "ge", "eq", "ne", "neg", "pos", "invert"):
+        setattr(KernelArray, f"__r{_stem}__", _reflected(_function))
+        setattr(KernelArray, f"__i{_stem}__", _in_place(_function))
 
 
 def _slice(given: slice) -> slice:

@@ -117,6 +117,9 @@ class KnownSubmission:
     passed: set[tuple[ScalarValue, ...]] = field(default_factory=set)
     is_kept: bool = False
     """Whether the same submission will be found again; if not, neither will a list of it."""
+    has_template: bool = True
+    """Whether submissions of arrays in other memory, which may overlap elsewhere, need no other
+    checks."""
     sized: KnownSubmission | None = None
     """Another of the same kernel, flags and sizes, which stands for all of these; None where that
     is this one."""
@@ -141,7 +144,7 @@ class KnownSubmission:
         return KnownSubmission(
             DeferredSubmission(self.deferred.made, places, values),
             self.stores, self.scalars, self.bounds, self.check_again, None, 0, self.checks,
-            self.rests_on, passed, False, self,
+            self.rests_on, passed, False, True, self,
         )  # fmt: skip
 
     def passes(self, submission: Submission, values: Sequence[ScalarValue]) -> bool:

@@ -34,6 +34,8 @@ class Templates:
 
     def add(self, called: object, args: Sequence[object], entry: KnownSubmission) -> None:
         """Remember a submission that has been checked, of a kernel and the error model."""
+        if not entry.has_template:
+            return
         submission = entry.submission
         span = submission.span
         line = span.file, span.line, span.text

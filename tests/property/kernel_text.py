@@ -246,7 +246,34 @@ class KernelWriter(Expressions):
         arrays = [a for a in self._item_arrays if None in a.axes]
         if not arrays:
             return self._declaration(scope)
-        self._whole_dimensions(scope, self.choose(arrays))
+        array = self.choose(arrays)
+        if array.written and self.chance(50):
+            self._part_assignment(scope, array)
+        else:
+            self._whole_dimensions(scope, array)
+
+    def _part_assignment(self, scope: Scope, array: ItemArray) -> None:
+        """An assignment to all elements that the item owns of an array, or to some of them, of
+        what is computed from these."""
+        cut = self.choose((":", ":", "1:", ":2", "::2"))
+        indices = [
+            cut if axis is None else axis.text(f"{array.name}.shape[{d}]")
+            for d, axis in enumerate(array.axes)
+        ]
+        part = f"{array.name}[{', '.join(indices)}]"
+        if self.chance(30):
+            name = self._fresh("part")
+            self.line(f"{name} = {part}")
+            part = f"{name}[{', '.join(':' for axis in array.axes if axis is None)}]"
+        value = self.operand(array.dtype, scope, 2)
+        op = "^" if array.dtype.is_bool else self.choose("+-*")
+        texts = (
+            f"{part} = {value}",
+            f"{part} {op}= {value}",
+            f"{part} = {value} {op} {part}",
+            f"{part} = {part} {op} {part} {op} {value}",
+        )
+        self.line(self.choose(texts))
 
     def _whole_dimensions(self, scope: Scope, array: ItemArray) -> None:
         """A loop over all elements that the item owns of an array; in some an element may depend
