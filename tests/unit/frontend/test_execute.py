@@ -89,8 +89,11 @@ def test_kernel_arrays():
     for index in ((-1, 0), (2, 0), (0, 3), (0, 0, 0)):
         with pytest.raises(IndexError):
             array[index]
-    with pytest.raises(IndexError, match="1 indices for a 2-d array"):
-        array[0] = 1
+    array[0] = 1
+    array[:, 1] += array[:, 2] * 2 - array[0, 2]
+    assert data.tolist() == [[1, 2, 1], [-(2**31), 13, 5]]
+    with pytest.raises(ValueError, match="broadcast"):
+        array[0] = array[1, 1:]
 
 
 def test_run_function():
