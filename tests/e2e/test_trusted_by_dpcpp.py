@@ -32,7 +32,7 @@ def decision(fusion):
 @pytest.mark.parametrize("flag", FLAGS)
 def test_neighbour_read_across_groups(queue, flag):
     a, temporary, out = numbers(MANY), preset(MANY, **{flag: True}), empty(MANY)
-    with fq.fusion(queue) as f:
+    with fq.fusion(queue, strategy="fused") as f:
         queue.submit(increment, MANY, a, temporary)
         queue.submit(add_next, MANY, temporary, out)
     assert decision(f) == (
@@ -44,6 +44,20 @@ def test_neighbour_read_across_groups(queue, flag):
     )
     expected = np.arange(1, MANY + 1)
     assert np.array_equal(temporary.numpy(), expected)
+    expected[:-1] += expected[1:].copy()
+    assert np.array_equal(out.numpy(), expected)
+
+
+@pytest.mark.parametrize("flag", FLAGS)
+def test_what_reads_across_groups_computes_the_neighbours_anew(queue, flag):
+    a, temporary, out = numbers(MANY), preset(MANY, **{flag: True}), empty(MANY)
+    with fq.fusion(queue) as f:
+        queue.submit(increment, MANY, a, temporary)
+        queue.submit(add_next, MANY, temporary, out)
+    assert f.report.strategy == "overlap"
+    assert decision(f)[0] == "private"
+    assert untouched(temporary)
+    expected = np.arange(1, MANY + 1)
     expected[:-1] += expected[1:].copy()
     assert np.array_equal(out.numpy(), expected)
 
@@ -112,7 +126,7 @@ def test_a_half_that_is_read_keeps_what_was_there(queue):
 @pytest.mark.parametrize("flag", FLAGS)
 def test_a_reversed_write_across_groups(queue, flag):
     a, temporary, out = numbers(MANY), preset(MANY, **{flag: True}), empty(MANY)
-    with fq.fusion(queue) as f:
+    with fq.fusion(queue, strategy="fused") as f:
         queue.submit(write_reversed, MANY, a, temporary)
         queue.submit(increment, MANY, temporary, out)
     assert decision(f)[0] == "global"
@@ -148,7 +162,7 @@ def test_an_index_that_cannot_be_analysed(queue):
 def test_require_raises_and_the_result_is_right(queue, flag):
     a, temporary, out = numbers(MANY), preset(MANY, **{flag: True}), empty(MANY)
     refused = pytest.raises(fq.FusionRefused, match="has scope GLOBAL")
-    with refused, fq.fusion(queue, require=True):
+    with refused, fq.fusion(queue, strategy="fused", require=True):
         queue.submit(write_reversed, MANY, a, temporary)
         queue.submit(increment, MANY, temporary, out)
     assert np.array_equal(out.numpy(), np.arange(MANY)[::-1] + 1)
