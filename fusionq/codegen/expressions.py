@@ -202,13 +202,21 @@ class ExpressionPrinter:
         if op in ("shl", "shr"):
             if not self._shift_is_plain(expr):
                 return self._helper(op, type, expr.lhs, expr.rhs)
-            return self._wrapped(expr) if op == "shl" else self._plain(expr)
+            return self._wrapped(expr) if op == "shl" else self._shifted_right(expr)
         if op == "pow":
             return self._power(expr)
         return self._plain(expr)
 
     def _plain(self, expr: Binary) -> Text:
         return self._infix(expr.op, expr.lhs, expr.rhs)
+
+    def _shifted_right(self, expr: Binary) -> Text:
+        """``>>``; one that leaves only the sign is by a distance with the dialect's ``zero``."""
+        last = expr.type.bits - 1
+        if expr.type.kind != "i" or self._intervals.of(expr.rhs) != (last, last):
+            return self._plain(expr)
+        distance = f"({last} + {self._dialect.scalars.zero})"
+        return Text(f"{self._text(expr.lhs).at(SHIFT)} >> {distance}", SHIFT)
 
     def _power(self, expr: Binary) -> Text:
         if not expr.type.is_float:

@@ -4,8 +4,8 @@ Sources: numpy/_core/src/npymath/npy_math_internal.h.src (npy_divmod) and
 numpy/_core/src/umath/loops.c.src, NumPy 2.
 
 In the bodies ``$T`` is the operands' type, ``$U`` the unsigned one of its wrapping arithmetic,
-``$BITS`` its width, ``$ZERO`` what stands before the minus of a negation that may wrap, ``@name``
-a math function of it.
+``$BITS`` its width, ``$SIGN_BIT`` its last bit, ``$ZERO`` what stands before the minus of a
+negation that may wrap, ``@name`` a math function of it.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ _INTEGER = _COMMON | {
 # Without branches around the division: those would keep a CPU from running it as a vector.
 _SIGNED = _INTEGER | {
     "abs": "return a < 0 ? ($T)(0 - ($U)a) : a;",
-    "sign": "return (a > 0) - (a < 0);",
+    "sign": "return (a >> $SIGN_BIT) | (a != 0);",
     "shr": "return ($U)b < $BITS ? a >> b : (a < 0 ? -1 : 0);",
     "floordiv": """\
         const $T divisor = b == 0 || b == -1 ? 1 : b;
@@ -174,7 +174,8 @@ class Helpers(HelperFunctions):
         if "$U" in inner:
             inner = inner.replace("$U", text(ring_type(type)))
         inner = inner.replace("$T", text(type)).replace("$BITS", str(type.bits))
-        inner = inner.replace("$ZERO", self._dialect.scalars.zero)
+        zero = self._dialect.scalars.zero
+        inner = inner.replace("$SIGN_BIT", f"({type.bits - 1} + {zero})").replace("$ZERO", zero)
         inner = re.sub(r"@(\w+)", lambda name: self._called(name[1], type), inner)
         qualifier = self._dialect.unit.function_qualifier
         return f"{qualifier} {text(result)} {name}({head}) {{\n{inner}\n}}"

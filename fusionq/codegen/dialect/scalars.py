@@ -30,8 +30,9 @@ class Scalars(Protocol):
     arrays whose elements are as large; empty where a compiler gets that wrong."""
 
     zero: str
-    """An unsigned 0 before the minus of a negation that may wrap: an expression that the compiler
-    does not fold, where it would take it that no number is its own negative."""
+    """An unsigned 0 before the minus of a negation that may wrap, and in the distance of a shift
+    that leaves only the sign: an expression that the compiler does not fold, where it would take it
+    that no number is its own negative."""
 
     minimum: str
     """The function of two integers of one type that gives the smaller."""
