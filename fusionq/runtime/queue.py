@@ -32,7 +32,8 @@ if TYPE_CHECKING:
     from fusionq.report.report import Report
 
 new_event = object.__new__
-"""Makes an Event without its constructor, which would take longer than recording a submission."""
+"""Makes an Event without its constructor, which would take longer than recording a submission;
+``submit`` sets what is read of one that is in a list, or in none."""
 
 RangeLike = int | tuple[int, ...] | Range | NdRange
 ArrayLike = Buffer | np.ndarray[Any, Any]
@@ -174,12 +175,14 @@ class FusionQueue(NotCopied):
                 call.memory, call.values = memory, values
                 if QUEUES:
                     state.end_lists_before(SubmissionList.of([entry], call))
-                waits_for = call.depends
-                return Event(state.launcher.run_single(entry, call), waits_for=waits_for)
+                event = new_event(Event)
+                event._list = None
+                event._waits_for = call.depends
+                event._device_event = state.launcher.run_single(entry, call)
+                return event
             if call is not None and call.depends:
                 call.depends = marked(call.depends)
             event = new_event(Event)
-            event._device_event = None
             event._list = pending
             event._index = pending.add(entry, memory, values, call, number)
             return event
