@@ -96,6 +96,11 @@ class Event(NotCopied):
         return f"<Event {'complete' if self.is_complete else 'running'}>"
 
 
+new_event = object.__new__
+"""Makes an Event without its constructor, which would take longer than recording a submission.  Who
+does so sets ``_list`` and ``_index``, or ``_list`` as None, ``_device_event`` and ``_waits_for``."""
+
+
 class AllOf:
     """The completion of several launches."""
 

@@ -19,7 +19,7 @@ from fusionq.language.ranges import NdRange, Range
 from fusionq.memory.buffer import Buffer
 from fusionq.memory.fusing_queues import LOCK, NOTED, QUEUES, note, run_noted
 from fusionq.memory.gpu_arrays import marked
-from fusionq.runtime.event import Event
+from fusionq.runtime.event import Event, new_event
 from fusionq.runtime.launcher import Launcher
 from fusionq.runtime.queue_cache import QueueCache
 from fusionq.runtime.state import QueueState
@@ -30,10 +30,6 @@ from fusionq.submission.run import CallArguments, ScalarValue
 if TYPE_CHECKING:
     from fusionq.frontend.kernel import KernelFunction
     from fusionq.report.report import Report
-
-new_event = object.__new__
-"""Makes an Event without its constructor, which would take longer than recording a submission;
-``submit`` sets what is read of one that is in a list, or in none."""
 
 RangeLike = int | tuple[int, ...] | Range | NdRange
 ArrayLike = Buffer | np.ndarray[Any, Any]

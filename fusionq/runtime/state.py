@@ -30,6 +30,7 @@ from fusionq.runtime.event import (
     Event,
     as_dependence,
     device_event_of,
+    new_event,
     pending_list_of,
     raise_failure,
 )
@@ -273,7 +274,10 @@ class QueueState:
     def _event_of_all(self, pending: SubmissionList) -> Event:
         if pending.error is not None:
             raise pending.error
-        return Event(self.launcher.last_event if pending.entries else None)
+        event = new_event(Event)
+        event._list, event._waits_for = None, ()
+        event._device_event = self.launcher.last_event if pending.entries else None
+        return event
 
     def uses(self, region: Region, stores: bool = True) -> bool:
         """Whether the list must run before a command that uses ``region`` (``stores``: writes

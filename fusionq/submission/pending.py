@@ -224,14 +224,20 @@ class SubmissionList:
     stage_of: Sequence[int] | None = None
     """The stage of each submission in the first run, whatever ``run`` is by now; None where each
     submission ran by itself."""
+    _admission: dict[str, float] | None = None
 
     def __init__(self, owner: ListOwner | None) -> None:
         self.owner = owner
         self.entries: list[KnownSubmission] = []
         self.numbers: list[int] = []
         """When each submission was made, among those of all queues."""
-        self.admission: dict[str, float] = {}
-        """Seconds spent on checking new submissions, by phase."""
+
+    @property
+    def admission(self) -> dict[str, float]:
+        """Seconds spent on checking new submissions, by phase; for more to be added."""
+        if self._admission is None:
+            self._admission = {}
+        return self._admission
 
     @classmethod
     def of(cls, entries: list[KnownSubmission], call: CallArguments) -> SubmissionList:
