@@ -97,8 +97,9 @@ class Event(NotCopied):
 
 
 new_event = object.__new__
-"""Makes an Event without its constructor, which would take longer than recording a submission.  Who
-does so sets ``_list`` and ``_index``, or ``_list`` as None, ``_device_event`` and ``_waits_for``."""
+"""Makes an Event without its constructor, which would take longer than recording a submission.
+Who does so sets ``_list`` and ``_index``, or ``_list`` as None, ``_device_event`` and
+``_waits_for``."""
 
 
 class AllOf:

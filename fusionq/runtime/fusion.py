@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING
 
@@ -108,10 +107,6 @@ class Fusion(NotCopied):
         if self._error_model is not None:
             self._exchange_error_model()
         self._event: Event | None = None
-        self._memory: Sequence[object] | None = None
-        """The list's, behind the block: kept for replays, while events keep none."""
-        self._call: CallArguments | None = None
-        """What a replay runs with."""
         return self
 
     def __exit__(
@@ -136,7 +131,10 @@ class Fusion(NotCopied):
         finally:
             self._handle = None
             self._memory, self._foreign = pending.memory, pending.foreign
-            pending.memory = pending.foreign = pending.depends = ()
+            """Kept for replays, while events keep none."""
+            self._call: CallArguments | None = None
+            """What a replay runs with."""
+            pending.let_go()
 
     def _exchange_error_model(self) -> None:
         """The queue gets the block's, and after it the one that it had."""
@@ -177,7 +175,7 @@ class Fusion(NotCopied):
         that does not fit.
         """
         ended = self._list
-        if ended is None or not ended.ended or self._memory is None:
+        if ended is None or not ended.ended or self._event is None:
             raise FusionStateError(
                 f"{user_span()}: replay belongs behind the `with fusion(queue)` block, which runs "
                 "the list for the first time"

@@ -102,7 +102,8 @@ class QueueState:
                 run_noted()
             self.ended = None
             if not pending.ended:
-                self.leave_fusion_mode(pending)
+                self.list, self.last_list = None, pending
+                QUEUES.remove(self)
                 try:
                     refused = None
                     try:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain, count, repeat
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import numpy as np
 
@@ -190,6 +190,9 @@ class ListOwner(Protocol):
         """Run one submission by itself; its event, None if there was nothing to run."""
 
 
+_NONE: Mapping[Any, Any] = MappingProxyType({})
+
+
 class SubmissionList:
     """The submissions of one fusion, in order.
 
@@ -199,38 +202,43 @@ class SubmissionList:
     what must run before.  After the launch ``event_of`` gives each submission's event.
     """
 
-    memory: Sequence[object] = ()
-    foreign: Sequence[object] = ()
-    values: Sequence[ScalarValue] = ()
-    depends: Sequence[DeviceEvent] = ()
-    waits_for: Sequence[DeviceEvent] = ()
-    """The same, still known when the list has run."""
-    ended = False
-    error: BaseException | None = None
-    """What kept the list, or a part of it, from running."""
-    errors: Mapping[int, BaseException] = MappingProxyType({})
-    """The same by submission, where others have run."""
-    is_kept = False
-    """Whether the arguments' memory stays when the list has run, until ``let_go``."""
-    run: PreparedRun | None = None
-    """What the list became; None where each submission ran by itself."""
-    options: FusionOptions = DEFAULT
-    cache: CacheOutcome = "memory"
-    timings: Mapping[str, float] = MappingProxyType({})
-    """Seconds by phase that this time took."""
-    fallback: str | None = None
-    events: Sequence[DeviceEvent | None] = ()
-    """One for each stage of the first run, or for each submission."""
-    stage_of: Sequence[int] | None = None
-    """The stage of each submission in the first run, whatever ``run`` is by now; None where each
-    submission ran by itself."""
-    _admission: dict[str, float] | None = None
+    __slots__ = (
+        "_admission", "cache", "depends", "ended", "entries", "error", "errors", "events",
+        "fallback", "foreign", "is_kept", "memory", "numbers", "options", "owner", "run",
+        "stage_of", "timings", "values", "waits_for",
+    )  # fmt: skip
 
     def __init__(self, owner: ListOwner | None) -> None:
         self.owner = owner
         self.entries: list[KnownSubmission] = []
         self.numbers: list[int] = []
         """When each submission was made, among those of all queues."""
+        self.memory: Sequence[object] = ()
+        self.foreign: Sequence[object] = ()
+        self.values: Sequence[ScalarValue] = ()
+        self.depends: Sequence[DeviceEvent] = ()
+        self.waits_for: Sequence[DeviceEvent] = ()
+        """The same, still known when the list has run."""
+        self.ended = False
+        self.error: BaseException | None = None
+        """What kept the list, or a part of it, from running."""
+        self.errors: Mapping[int, BaseException] = _NONE
+        """The same by submission, where others have run."""
+        self.is_kept = False
+        """Whether the arguments' memory stays when the list has run, until ``let_go``."""
+        self.run: PreparedRun | None = None
+        """What the list became; None where each submission ran by itself."""
+        self.options = DEFAULT
+        self.cache: CacheOutcome = "memory"
+        self.timings: Mapping[str, float] = _NONE
+        """Seconds by phase that this time took."""
+        self.fallback: str | None = None
+        self.events: Sequence[DeviceEvent | None] = ()
+        """One for each stage of the first run, or for each submission."""
+        self.stage_of: Sequence[int] | None = None
+        """The stage of each submission in the first run, whatever ``run`` is by now; None where
+        each submission ran by itself."""
+        self._admission: dict[str, float] | None = None
 
     @property
     def admission(self) -> dict[str, float]:
