@@ -71,9 +71,15 @@ def layout(
 
 def overlaps_itself(argument: ArrayArgument) -> bool:
     """Whether two indices of the view may mean one address (a broadcast or windowed view)."""
-    reach = argument.dtype.nbytes
-    dims = zip(argument.strides, argument.shape, strict=True)
-    for stride, extent in sorted((abs(s), n) for s, n in dims):
+    return has_element_twice(argument.shape, argument.strides, argument.dtype.nbytes)
+
+
+def has_element_twice(shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int) -> bool:
+    """Whether two elements of an array may share memory."""
+    if 0 in shape:
+        return False
+    reach = itemsize
+    for stride, extent in sorted((abs(s), n) for s, n in zip(strides, shape, strict=True)):
         if extent > 1:
             if stride < reach:
                 return True

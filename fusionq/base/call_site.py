@@ -104,8 +104,9 @@ def told_as_warnings() -> Iterator[None]:
 
 
 def argument_labels(span: Span, names: tuple[str, ...]) -> tuple[str, ...]:
-    """What the arguments of the ``submit`` call at ``span`` are called in the user's source,
-    for example ``tmp1``; the kernel's own parameter ``names`` where that cannot be told."""
+    """What the arguments of the ``submit``, ``memcpy`` or ``fill`` call at ``span`` are called in
+    the user's source, for example ``tmp1``; the kernel's own parameter ``names`` where that cannot
+    be told."""
     candidates = {
         labels
         for first, last, labels in _submit_calls(span.file, tuple(linecache.getlines(span.file)))
@@ -114,11 +115,15 @@ def argument_labels(span: Span, names: tuple[str, ...]) -> tuple[str, ...]:
     return candidates.pop() if len(candidates) == 1 else names
 
 
+_ARGUMENTS = {"submit": slice(2, None), "memcpy": slice(2), "fill": slice(2)}
+"""Which arguments of a queue's method its kernel has."""
+
+
 @lru_cache(maxsize=64)
 def _submit_calls(
     file: str, lines: tuple[str, ...]
 ) -> tuple[tuple[int, int, tuple[str, ...]], ...]:
-    """First line, last line and argument labels of every plain call of a ``submit`` method."""
+    """First line, last line and argument labels of every plain call of such a method."""
     try:
         tree = ast.parse("".join(lines), file)
     except (SyntaxError, ValueError):
@@ -127,9 +132,10 @@ def _submit_calls(
     for node in ast.walk(tree):
         if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
             continue
-        if node.func.attr != "submit" or any(isinstance(a, ast.Starred) for a in node.args):
+        arguments = _ARGUMENTS.get(node.func.attr)
+        if arguments is None or any(isinstance(a, ast.Starred) for a in node.args):
             continue
-        labels = tuple(_label(argument) for argument in node.args[2:])
+        labels = tuple(_label(argument) for argument in node.args[arguments])
         calls.append((node.lineno, node.end_lineno or node.lineno, labels))
     return tuple(calls)
 

@@ -19,9 +19,11 @@ if TYPE_CHECKING:
 def report_for(ended: SubmissionList) -> Report:
     """What became of a list that has ended."""
     if ended.run is not None:
-        return report_of(ended.run, ended.cache, ended.timings)
-    with LOCK:
-        return _report_of_unfused(ended)
+        report = report_of(ended.run, ended.cache, ended.timings)
+    else:
+        with LOCK:
+            report = _report_of_unfused(ended)
+    return replace(report, left_out=tuple(ended.left_out)) if ended.left_out else report
 
 
 def report_of(run: PreparedRun, cache: CacheOutcome, timings: Mapping[str, float]) -> Report:

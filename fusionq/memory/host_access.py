@@ -47,6 +47,8 @@ class StoredArray:
 
     def over(self, memory: npt.NDArray[np.uint8], start: int = 0) -> npt.NDArray[Any]:
         """The array over ``memory``, the storage's bytes from ``start`` on."""
+        if 0 in self.shape:  # its first element may lie outside
+            return np.ndarray(self.shape, self.dtype, memory)
         array: npt.NDArray[Any] = np.ndarray(
             self.shape, self.dtype, memory, self.offset - start, self.strides
         )

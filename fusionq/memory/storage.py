@@ -149,7 +149,7 @@ class Storage:
             self.allocate(backend)
         if backend is not self._home:
             try:
-                self._check_reachable(backend)
+                self.check_reachable(backend)
             except DeviceError:
                 if not self.owned:
                     raise
@@ -162,7 +162,8 @@ class Storage:
         self.usm_interface = allocation.usm_interface
         self.address = allocation.address
 
-    def _check_reachable(self, backend: Backend) -> None:
+    def check_reachable(self, backend: Backend) -> None:
+        """DeviceError unless kernels of ``backend`` reach the memory, which has been allocated."""
         home = self._home
         if home is not None and home.memory_domain == backend.memory_domain:
             return

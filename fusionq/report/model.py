@@ -112,6 +112,8 @@ class ReportModel:
     """Seconds by phase."""
     schedules: tuple[Schedule | None, ...] = field(default=(), repr=False, compare=False)
     """The numbers of each launch that was a persistent kernel; None for the others."""
+    left_out: tuple[str, ...] = ()
+    """Commands that did not join the list, and why."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "timings", dict(self.timings))  # whoever gave them may go on
@@ -229,9 +231,10 @@ class ReportModel:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What to know of the kernels: types that were widened so that paths agree.  Each with
-        its file and line."""
-        return tuple(dict.fromkeys(note for s in self.submissions for note in s.notes))
+        """What to know of the kernels, such as types that were widened so that paths agree, and
+        which commands did not join the list, and why.  Each with its file and line."""
+        of_kernels = (note for s in self.submissions for note in s.notes)
+        return tuple(dict.fromkeys([*of_kernels, *self.left_out]))
 
     def to_dict(self) -> dict[str, Any]:
         """The report as JSON-able values; times in seconds."""

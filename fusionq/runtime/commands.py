@@ -1,7 +1,8 @@
 """The commands of a queue that are not kernels: copy, fill, a function on the host.
 
-They run on the host, in the queue's order: they wait for the launches that they depend on, and
-have run when the call returns.
+In fusion mode a copy or a fill joins the list where it can (``runtime.members``).  Else they run on
+the host, in the queue's order: they wait for the launches that they depend on, and have run when
+the call returns.
 """
 
 from __future__ import annotations
@@ -23,17 +24,17 @@ from fusionq.memory.fusing_queues import LOCK, QUEUES
 from fusionq.memory.host_access import Access, StoredArray, copy_on_device, host_arrays
 from fusionq.memory.region import Region
 from fusionq.runtime.event import Event, as_dependence, pending_list_of
+from fusionq.runtime.members import Dependences, Submit, join_copy, join_fill
 from fusionq.runtime.state import QueueState
 
 Operand = tuple[Buffer | ForeignArray, Access]
 """What a command uses, and what it does to it."""
 
 
-Dependences = Event | Iterable[object]
-
-
-def memcpy(queue: QueueState, dst: object, src: object, depends_on: Dependences = ()) -> Event:
-    """See ``FusionQueue.memcpy``."""
+def memcpy(
+    queue: QueueState, submit: Submit, dst: object, src: object, depends_on: Dependences = ()
+) -> Event:
+    """See ``FusionQueue.memcpy``; ``submit`` is that of the queue."""
     target, source = _operand("memcpy", dst), _operand("memcpy", src)
     _require_writable("memcpy", target)
     if (target.shape, target.dtype) != (source.shape, source.dtype):
@@ -41,11 +42,16 @@ def memcpy(queue: QueueState, dst: object, src: object, depends_on: Dependences 
             f"{user_span()}: memcpy copies between arrays of one shape and dtype, not from "
             f"{source.shape} {source.dtype} to {target.shape} {target.dtype}; slice or convert one"
         )
+    with LOCK:
+        event, alone = join_copy(queue, submit, (dst, target), (src, source), depends_on)
+    if event is not None:
+        return event
     operands: list[Operand] = [(target, "write"), (source, "read")]
-    _synchronize(queue, "memcpy", operands, depends_on)
+    _synchronize(queue, "memcpy", operands, depends_on, alone)
     if not _copied_on_device(target, source):
         with _on_host("memcpy", operands) as (into, out_of):
-            np.copyto(into, out_of)
+            # NumPy copies some views that overlap, such as a[:8] to a[::2], element by element.
+            np.copyto(into, out_of.copy() if np.may_share_memory(into, out_of) else out_of)
     return Event()
 
 
@@ -59,9 +65,13 @@ def _copied_on_device(target: Buffer | ForeignArray, source: Buffer | ForeignArr
 
 
 def fill(
-    queue: QueueState, buffer: object, value: object, depends_on: Dependences = ()
+    queue: QueueState,
+    submit: Submit,
+    buffer: object,
+    value: object,
+    depends_on: Dependences = (),
 ) -> Event:
-    """See ``FusionQueue.fill``."""
+    """See ``FusionQueue.fill``; ``submit`` is that of the queue."""
     target = _operand("fill", buffer)
     _require_writable("fill", target)
     element = _element(value, target.dtype)
@@ -70,7 +80,11 @@ def fill(
             f"{user_span()}: fill cannot put {value!r} into an array of {target.dtype}; give a "
             "number that the dtype can hold"
         )
-    _synchronize(queue, "fill", [(target, "write")], depends_on)
+    with LOCK:
+        event, alone = join_fill(queue, submit, (buffer, target), element, depends_on)
+    if event is not None:
+        return event
+    _synchronize(queue, "fill", [(target, "write")], depends_on, alone)
     with _on_host("fill", [(target, "write")]) as (into,):
         into[...] = element
     return Event()
@@ -135,10 +149,14 @@ def _require_writable(command: str, target: Buffer | ForeignArray) -> None:
 
 
 def _synchronize(
-    queue: QueueState, command: str, operands: Sequence[Operand], depends_on: Dependences
+    queue: QueueState,
+    command: str,
+    operands: Sequence[Operand],
+    depends_on: Dependences,
+    alone: str | None = None,
 ) -> None:
     """End the fusions and wait for the kernels and events that come before the command, and let its
-    Buffers have memory."""
+    Buffers have memory.  ``alone``: why the command is no member of the queue's list."""
     dependences = depends_on if isinstance(depends_on, Iterable) else [depends_on]
     events = [as_dependence(dependence) for dependence in dependences]
     with LOCK:
@@ -148,7 +166,8 @@ def _synchronize(
             )
         for fusing in tuple(QUEUES):
             if any(fusing.uses(_region(operand), how != "read") for operand, how in operands):
-                fusing.abort(f"{command} depends on the list")
+                reason = "" if alone is None or fusing is not queue else f"; {alone}"
+                fusing.abort(f"{command} depends on the list{reason}")
         for event in events:
             pending = pending_list_of(event) if isinstance(event, Event) else None
             if pending is not None:

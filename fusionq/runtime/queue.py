@@ -226,12 +226,18 @@ class FusionQueue(NotCopied):
     def memcpy(
         self, dst: ArrayLike, src: ArrayLike, depends_on: Event | Iterable[object] = ()
     ) -> Event:
-        """Copy ``src`` to ``dst``: Buffers or arrays of one shape and dtype.  Runs in order, on
-        the host, before it returns, after the events of ``depends_on``; ends fusion mode where the
-        list must run before."""
+        """Copy ``src`` to ``dst``: Buffers or arrays of one shape and dtype, as if through memory
+        of its own where they overlap; after the events of ``depends_on``.
+
+        In fusion mode it joins the list, as a kernel with one work-item an element: Buffers, and
+        USM or memory of a GPU that the queue's device reaches, of one to four dimensions.
+        Everything else, arrays of the host above all, and all outside fusion mode, is copied in
+        order before the call returns; that ends fusion mode where the list must run before, and
+        the report says why the copy did not join.
+        """
         from fusionq.runtime.commands import memcpy
 
-        return memcpy(self._state, dst, src, depends_on)
+        return memcpy(self._state, self.submit, dst, src, depends_on)
 
     def fill(
         self,
@@ -239,10 +245,11 @@ class FusionQueue(NotCopied):
         value: ScalarValue,
         depends_on: Event | Iterable[object] = (),
     ) -> Event:
-        """Set every element to ``value``, which must fit the dtype.  Runs like ``memcpy``."""
+        """Set every element to ``value``, which must fit the dtype.  Joins lists, or runs, like
+        ``memcpy``."""
         from fusionq.runtime.commands import fill
 
-        return fill(self._state, buffer, value, depends_on)
+        return fill(self._state, self.submit, buffer, value, depends_on)
 
     def host_task(
         self,

@@ -204,8 +204,8 @@ class SubmissionList:
 
     __slots__ = (
         "_admission", "cache", "depends", "ended", "entries", "error", "errors", "events",
-        "fallback", "foreign", "is_kept", "memory", "numbers", "options", "owner", "run",
-        "stage_of", "timings", "values", "waits_for",
+        "fallback", "foreign", "is_kept", "left_out", "memory", "numbers", "options", "owner",
+        "run", "stage_of", "timings", "values", "waits_for",
     )  # fmt: skip
 
     def __init__(self, owner: ListOwner | None) -> None:
@@ -233,6 +233,8 @@ class SubmissionList:
         self.timings: Mapping[str, float] = _NONE
         """Seconds by phase that this time took."""
         self.fallback: str | None = None
+        self.left_out: Sequence[str] = ()
+        """Commands that were called while it grew and did not join it, and why."""
         self.events: Sequence[DeviceEvent | None] = ()
         """One for each stage of the first run, or for each submission."""
         self.stage_of: Sequence[int] | None = None

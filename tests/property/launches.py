@@ -74,11 +74,11 @@ def random_slices(draw: Draw, shape: Sequence[int]) -> Slices:
         stop = extent - draw(st.sampled_from((0, 0, 0, 1)))
         step = draw(st.sampled_from((1, 1, 1, 1, -1, 2, -2)))
         part = range(extent)[start : max(stop, start)][::step]
-        slices.append(_as_slice(part))
+        slices.append(as_slice(part))
     return tuple(slices)
 
 
-def _as_slice(part: range) -> slice:
+def as_slice(part: range) -> slice:
     """The slice that selects the indices of ``part``."""
     if len(part) == 0:
         return slice(0, 0, 1)

@@ -8,7 +8,7 @@ import fusionq as fq
 from fusionq.base.options import Barriers, FusionOptions, Promote, Strategy, checked_options
 from fusionq.frontend.kernel import KernelFunction
 from tests.property.launches import Array
-from tests.property.programs import Program, View
+from tests.property.programs import CommandSpec, Program, View
 from tests.property.running import assert_identical
 
 Held = fq.Buffer | Array
@@ -46,15 +46,37 @@ def submit(
     program: Program,
     buffers: Sequence[Held],
     known: dict[int, KernelFunction] | None = None,
-) -> None:
-    """Submit the whole list; ``known`` keeps its kernels from one time to the next."""
+) -> list[tuple[object, ...]]:
+    """Submit the whole list; ``known`` keeps its kernels from one time to the next.  What each
+    submission of the list was called with; a copy may be two."""
     kernels: dict[int, KernelFunction] = {} if known is None else known
-    for submission in program.submissions:
+    called: list[tuple[object, ...]] = []
+    for submission in program.steps():
+        if isinstance(submission, CommandSpec):
+            called += _command(queue, submission, buffers)
+            continue
         kernel = kernels.setdefault(id(submission.kernel), submission.kernel.made())
         arguments = [
             buffers[a.buffer][a.slices] if isinstance(a, View) else a for a in submission.arguments
         ]
         queue.submit(kernel, submission.range, *arguments)
+        called.append(submission.arguments)
+    return called
+
+
+def _command(
+    queue: fq.FusionQueue, command: CommandSpec, buffers: Sequence[Held]
+) -> list[tuple[object, ...]]:
+    target, source = command.target, command.source
+    into = buffers[target.buffer][target.slices]
+    if not isinstance(source, View):
+        queue.fill(into, source)
+        return [(target, source)]
+    pending = queue._state.list
+    before = 0 if pending is None else len(pending.entries)
+    queue.memcpy(into, buffers[source.buffer][source.slices])
+    added = 1 if pending is None else len(pending.entries) - before
+    return [(target, source)] if added == 1 else [(None, source), (target, None)]
 
 
 def unfused(program: Program, target: str | None, rounds: int = 1) -> list[Array]:
@@ -95,13 +117,15 @@ def fused(
     everything else the unfused run's."""
     buffers = made(program)
     with fq.fusion(queue, **options._asdict()) as f:
-        submit(queue, program, buffers, known)
+        called = submit(queue, program, buffers, known)
+    assert not f.report.left_out
     promoted = set()
     for decision in f.report.promotions:
         if decision.scope != "global":
-            argument = program.submissions[decision.submission].arguments[decision.argument]
-            assert isinstance(argument, View)
-            promoted.add(argument.buffer)
+            argument = called[decision.submission][decision.argument]
+            assert argument is None or isinstance(argument, View)
+            if argument is not None:
+                promoted.add(argument.buffer)
     assert_identical(
         held(queue, buffers),
         [program.buffers[n].data if n in promoted else result for n, result in enumerate(expected)],

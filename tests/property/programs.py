@@ -88,11 +88,27 @@ class SubmissionSpec:
 
 
 @dataclass(frozen=True)
+class CommandSpec:
+    """A copy of ``source`` to ``target``, or a fill with that scalar, before a submission."""
+
+    before: int
+    target: View
+    source: View | np.generic
+
+
+@dataclass(frozen=True)
 class Program:
-    """A list of submissions."""
+    """A list of submissions, with ``commands`` between them in order."""
 
     buffers: tuple[BufferSpec, ...]
     submissions: tuple[SubmissionSpec, ...]
+    commands: tuple[CommandSpec, ...] = ()
+
+    def steps(self) -> Iterator[SubmissionSpec | CommandSpec]:
+        """Submissions and commands in order."""
+        for number in range(len(self.submissions) + 1):
+            yield from (command for command in self.commands if command.before == number)
+            yield from self.submissions[number : number + 1]
 
     def contents(self) -> list[Array]:
         """A copy of all buffers' first contents, which share memory as the buffers do."""
@@ -113,7 +129,16 @@ class Program:
         """All buffers' contents after the Python functions themselves have run, each with its
         work-items in ``order``."""
         contents = self.contents()
-        for submission in self.submissions:
+        for submission in self.steps():
+            if isinstance(submission, CommandSpec):
+                into, source = submission.target, submission.source
+                np.copyto(
+                    contents[into.buffer][into.slices],
+                    contents[source.buffer][source.slices].copy()
+                    if isinstance(source, View)
+                    else source,
+                )
+                continue
             arguments = [
                 contents[a.buffer][a.slices] if isinstance(a, View) else a
                 for a in submission.arguments
@@ -135,6 +160,7 @@ class Program:
             names = [p.name for p in submission.kernel.parameters]
             lines += [f"#   {n} = {a!r}" for n, a in zip(names, submission.arguments, strict=True)]
             lines.append(submission.kernel.source)
+        lines += [repr(command) for command in self.commands]
         return "\n".join(lines)
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 import fusionq as fq
 from fusionq.base.options import Barriers, Promote, Strategy
+from tests.property.commands import with_commands
 from tests.property.group_programs import group_programs
 from tests.property.halo_programs import halo_programs
 from tests.property.kernel_expressions import Features
@@ -23,11 +24,11 @@ EXACT = Features(statements=3, transcendental=False)
 """Kernels whose last bits all devices agree on."""
 
 GENERATORS: dict[str, st.SearchStrategy[Program]] = {
-    "programs": programs(EXACT),
-    "stages": stage_programs(),
-    "groups": group_programs(EXACT),
-    "exchanges": group_programs(EXACT, plain=True),
-    "halos": halo_programs(),
+    "programs": with_commands(programs(EXACT)),
+    "stages": with_commands(stage_programs()),
+    "groups": with_commands(group_programs(EXACT)),
+    "exchanges": with_commands(group_programs(EXACT, plain=True)),
+    "halos": with_commands(halo_programs()),
 }
 """The generators of random lists, by name."""
 

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 import fusionq as fq
 from fusionq.backends.reference.order import Order
 from fusionq.base.options import Barriers, Promote
+from tests.property.commands import with_commands
 from tests.property.group_programs import group_programs
 from tests.property.kernel_expressions import Features
 from tests.property.list_runs import check_fused, unfused
@@ -27,7 +28,7 @@ ORDERS: st.SearchStrategy[Order] = st.sampled_from(["shuffled", "reversed"])
 
 
 @examples(52)
-@given(group_programs(EXACT), PROMOTE, BARRIERS, ORDERS)
+@given(with_commands(group_programs(EXACT)), PROMOTE, BARRIERS, ORDERS)
 def test_the_reference_device_agrees_with_python(
     program: Program, promote: Promote, barriers: Barriers, order: Order
 ) -> None:
@@ -39,7 +40,7 @@ def test_the_reference_device_agrees_with_python(
 
 @needs_device
 @examples(20)
-@given(group_programs(EXACT), PROMOTE, BARRIERS)
+@given(with_commands(group_programs(EXACT)), PROMOTE, BARRIERS)
 def test_the_sycl_device_agrees_with_python(
     program: Program, promote: Promote, barriers: Barriers
 ) -> None:
@@ -50,7 +51,7 @@ def test_the_sycl_device_agrees_with_python(
 
 @needs_device
 @examples(8)
-@given(group_programs(EXACT, plain=True), PROMOTE)
+@given(with_commands(group_programs(EXACT, plain=True)), PROMOTE)
 def test_chosen_work_groups_agree_with_python(program: Program, promote: Promote) -> None:
     """Plain ranges whose work-items exchange elements inside blocks of neighbours."""
     expected = program.run_python()

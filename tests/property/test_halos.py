@@ -10,6 +10,7 @@ import pytest
 from hypothesis import event, given
 
 import fusionq as fq
+from tests.property.commands import with_commands
 from tests.property.halo_programs import halo_programs
 from tests.property.list_runs import check_fused, unfused
 from tests.property.programs import Program
@@ -24,14 +25,14 @@ def _check(program: Program, target: str | None) -> None:
 
 
 @examples(60)
-@given(halo_programs())
+@given(with_commands(halo_programs()))
 def test_on_the_reference_device(program: Program) -> None:
     _check(program, "reference")
 
 
 @needs_device
 @examples(15)
-@given(halo_programs())
+@given(with_commands(halo_programs()))
 def test_on_the_sycl_device(program: Program) -> None:
     _check(program, None)
 

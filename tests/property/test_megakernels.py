@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 import fusionq as fq
 from fusionq.frontend.kernel import KernelFunction
 from fusionq.submission.run import PreparedRun
+from tests.property.commands import with_commands
 from tests.property.kernel_expressions import Features
 from tests.property.list_runs import Held, held, made, submit, unfused
 from tests.property.programs import Program, programs
@@ -46,27 +47,27 @@ def check(program: Program, target: str | None, seed: int) -> None:
 
 
 @examples(40)
-@given(stage_programs(), SEEDS)
+@given(with_commands(stage_programs()), SEEDS)
 def test_stages_on_the_reference_device(program: Program, seed: int) -> None:
     check(program, "reference", seed)
 
 
 @examples(40)
-@given(programs(EXACT), SEEDS)
+@given(with_commands(programs(EXACT)), SEEDS)
 def test_programs_on_the_reference_device(program: Program, seed: int) -> None:
     check(program, "reference", seed)
 
 
 @needs_device
 @examples(10)
-@given(stage_programs(), SEEDS)
+@given(with_commands(stage_programs()), SEEDS)
 def test_stages_on_the_sycl_device(program: Program, seed: int) -> None:
     check(program, None, seed)
 
 
 @needs_device
 @examples(5)
-@given(programs(EXACT), SEEDS)
+@given(with_commands(programs(EXACT)), SEEDS)
 def test_programs_on_the_sycl_device(program: Program, seed: int) -> None:
     check(program, None, seed)
 
@@ -74,7 +75,7 @@ def test_programs_on_the_sycl_device(program: Program, seed: int) -> None:
 @pytest.mark.slow
 @needs_device
 @examples(1)
-@given(stage_programs(), SEEDS)
+@given(with_commands(stage_programs()), SEEDS)
 def test_no_launch_hangs_or_differs(program: Program, seed: int) -> None:
     """A thousand launches of each list; all begin with the same memory."""
     expected = unfused(program, None)

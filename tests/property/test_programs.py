@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 import fusionq as fq
 from fusionq.base.options import Barriers, Promote
+from tests.property.commands import with_commands
 from tests.property.kernel_expressions import Features
 from tests.property.list_runs import check_fused, held, made, submit, unfused
 from tests.property.programs import Program, programs
@@ -24,7 +25,7 @@ BARRIERS: st.SearchStrategy[Barriers] = st.sampled_from(["auto", "auto", "all", 
 
 
 @examples(80)
-@given(programs(EXACT), PROMOTE, BARRIERS)
+@given(with_commands(programs(EXACT)), PROMOTE, BARRIERS)
 def test_the_reference_device_agrees_with_python(
     program: Program, promote: Promote, barriers: Barriers
 ) -> None:
@@ -35,7 +36,7 @@ def test_the_reference_device_agrees_with_python(
 
 @needs_host_memory
 @examples(10)
-@given(programs(EXACT), PROMOTE, BARRIERS)
+@given(with_commands(programs(EXACT)), PROMOTE, BARRIERS)
 def test_the_sycl_device_agrees_with_python(
     program: Program, promote: Promote, barriers: Barriers
 ) -> None:
@@ -46,13 +47,13 @@ def test_the_sycl_device_agrees_with_python(
 
 @needs_host_memory
 @examples(10)
-@given(programs(ANY), PROMOTE)
+@given(with_commands(programs(ANY)), PROMOTE)
 def test_fusion_changes_no_bit_of_any_function(program: Program, promote: Promote) -> None:
     check_fused(program, None, unfused(program, None), promote=promote)
 
 
 @examples(20)
-@given(programs(EXACT))
+@given(with_commands(programs(EXACT)))
 def test_checked_accesses_change_no_bit(program: Program) -> None:
     with fq.FusionQueue("reference") as queue:
         buffers = made(program)

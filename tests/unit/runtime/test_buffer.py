@@ -389,3 +389,9 @@ def test_memory_of_the_default_device_is_usm():
     if not has_sycl():
         pytest.skip("no SYCL device")
     assert hasattr(fq.Buffer(4, np.float32), "__sycl_usm_array_interface__")
+
+
+def test_reversed_views_of_empty_buffers(queue):
+    empty_one = fq.Buffer((4, 0, 2), np.float32)[::-1, ::-1, ::-1]
+    assert empty_one.numpy().shape == (4, 0, 2)
+    queue.fill(empty_one, 1)

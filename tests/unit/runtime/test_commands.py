@@ -30,6 +30,12 @@ def test_memcpy_between_buffers_views_and_arrays(queue):
     assert b.numpy().tolist() == [1, 1, 2, 3, 4, 1, 3, 5]
 
 
+def test_memcpy_of_views_with_other_steps_that_overlap(queue):
+    b = fq.Buffer(np.arange(15))
+    queue.memcpy(b[::2], b[:8])
+    assert b.numpy()[::2].tolist() == list(range(8))
+
+
 def test_memcpy_of_usm_memory(sycl_queue):
     import dpctl.memory
 
