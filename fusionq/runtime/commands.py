@@ -178,6 +178,8 @@ def _synchronize(
         if isinstance(operand, Buffer):
             operand._allocate()
             operand._storage.wait()
+            if not operand._storage.owned:  # kernels may use its memory by another array
+                queue.launcher.backend.wait()
         else:
             queue.launcher.backend.wait()
             if operand.work is not None:

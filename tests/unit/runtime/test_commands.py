@@ -36,6 +36,15 @@ def test_memcpy_of_views_with_other_steps_that_overlap(queue):
     assert b.numpy()[::2].tolist() == list(range(8))
 
 
+def test_a_fill_waits_for_kernels_that_use_its_memory_by_another_array(sycl_queue):
+    array = np.ones(20_000, np.float32)
+    shared = fq.Buffer(array[:100], copy=False)
+    sycl_queue.submit(slow, 20_000, array, 2_000, array)
+    sycl_queue.fill(shared, 7)
+    sycl_queue.wait()
+    assert (array[:100] == 7).all()
+
+
 def test_memcpy_of_usm_memory(sycl_queue):
     import dpctl.memory
 
