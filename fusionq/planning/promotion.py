@@ -35,7 +35,6 @@ Place = tuple[int, int]
 """A submission and the position of one of its arguments."""
 
 
-
 @dataclass(frozen=True, slots=True)
 class Moved:
     """A view that leaves global memory for ``scope``; ``place``: a use of it.  The ``symbols`` of
