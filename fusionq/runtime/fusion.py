@@ -165,6 +165,8 @@ class Fusion(NotCopied):
 
     def replay(self, **changed: ScalarValue) -> Event:
         """Run the same launches again, with the same memory; the cheapest way to repeat a list.
+        While the queue is in fusion mode, as in another ``with fusion(queue)`` block, the
+        submissions join that list, and the options are that one's.
 
         ``changed``: other values for scalar arguments, in this run only, named as in the
         ``submit`` calls or by the kernels' parameters.

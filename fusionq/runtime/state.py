@@ -138,8 +138,8 @@ class QueueState:
             return Event() if quiet and pending.error else self._event_of_all(pending)
 
     def replay(self, ended: SubmissionList, call: CallArguments) -> Event:
-        """Run a list that has run once more, with the memory and the scalars of ``call``.  Ends
-        fusion modes whose lists must run before."""
+        """Run a list that has run once more, with the memory and the scalars of ``call``; in fusion
+        mode its submissions join the list.  Ends fusion modes whose lists must run before."""
         with LOCK:
             if NOTED:
                 run_noted()
@@ -147,8 +147,13 @@ class QueueState:
                 raise FusionStateError(
                     f"{user_span()}: replay needs an open queue, and a list that could be run"
                 )
+            pending = self.list
+            if pending is not None:
+                call.depends = marked(call.depends)
+                pending.add_all(ended.entries, call)
+                return Event(None, pending, len(pending.entries) - 1) if ended.entries else Event()
             if QUEUES:
-                self.end_lists_before(SubmissionList.of(ended.entries, call), own=True)
+                self.end_lists_before(SubmissionList.of(ended.entries, call))
             self.launcher.run_again(ended, call)
             return Event(self.launcher.last_event)
 
@@ -289,14 +294,11 @@ class QueueState:
             for other, list_stores in pending.accesses()
         )
 
-    def end_lists_before(self, submissions: SubmissionList, own: bool = False) -> None:
-        """End the fusion of other queues (``own``: of this one too) whose lists must run before
-        ``submissions``."""
+    def end_lists_before(self, submissions: SubmissionList) -> None:
+        """End the fusion of other queues whose lists must run before ``submissions``."""
         accesses = list(submissions.accesses())
         for queue in tuple(QUEUES):
-            if (own or queue is not self) and any(
-                queue.uses(region, stores) for region, stores in accesses
-            ):
+            if queue is not self and any(queue.uses(region, how) for region, how in accesses):
                 queue.abort("a kernel that is not in the list depends on it")
 
     def wait(self) -> None:

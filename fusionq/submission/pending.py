@@ -287,6 +287,21 @@ class SubmissionList:
             raise
         return place
 
+    def add_all(self, entries: Sequence[KnownSubmission], call: CallArguments) -> None:
+        """The submissions of a list that was made before, with the arguments of ``call``, all of
+        them or none."""
+        before = len(self.entries)
+        try:
+            if call.depends:
+                self.wait_for(call.depends)
+            for entry, own in SubmissionList.of(list(entries), call).calls():
+                own.foreign = list(own.foreign)
+                number = entry.last_use = next(use_numbers)
+                self.add(entry, list(own.memory), list(own.values), own, number)
+        except BaseException:
+            self._cut(before)
+            raise
+
     def wait_for(self, events: Sequence[DeviceEvent]) -> None:
         """The list runs after ``events`` too."""
         self.depends = self.waits_for = [*self.depends, *events]

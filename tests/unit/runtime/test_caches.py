@@ -330,12 +330,12 @@ def test_replay_after_a_buffer_was_deleted(queue):
     assert (out.numpy() == 2 * np.arange(1, 9)).all()
 
 
-def test_replay_ends_a_list_that_it_depends_on(queue):
+def test_replay_ends_another_queues_list_that_it_depends_on(queue):
     a, b, out = floats(), empty(), empty()
     with fq.fusion(queue) as f:
         queue.submit(copy, 8, a, out)
-    with fq.fusion(queue) as other:
-        queue.submit(copy, 8, out, b)
+    with fq.FusionQueue(queue.device.filter_string) as second, fq.fusion(second) as other:
+        second.submit(copy, 8, out, b)
         with pytest.warns(fq.FusionAborted):
             f.replay()
     assert other.report.strategy == "unfused"

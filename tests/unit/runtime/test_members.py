@@ -10,7 +10,7 @@ import pytest
 import fusionq as fq
 from fusionq.ir.types import SCALAR_TYPES
 from tests.unit.runtime.conftest import empty, floats
-from tests.unit.runtime.kernels import add, copy, increment, reverse
+from tests.unit.runtime.kernels import add, copy, increment, reverse, scale
 
 
 @pytest.fixture(autouse=True)
@@ -259,6 +259,81 @@ def test_a_fused_reverse_through_copies(queue):
     expected[1:] = expected[:-1].copy()
     assert np.array_equal(a.numpy(), expected)
     assert f.report.strategy == "megakernel"
+
+
+# ------------------------------------------------------------------------- lists in lists
+def test_a_replay_joins_the_list(queue):
+    a, tmp, out = floats(), empty(promote_private=True), empty()
+    factor = 2.0
+    with fq.fusion(queue) as inner:
+        queue.submit(scale, 8, a, factor, tmp)
+        queue.memcpy(out, tmp)
+    with fq.fusion(queue) as outer:
+        queue.submit(increment, 8, a)
+        first = inner.replay()
+        queue.submit(add, 8, out, a, a)
+        last = inner.replay(factor=3.0)
+        assert not first.is_complete
+        assert queue.is_in_fusion_mode()
+    last.wait()
+    before = np.arange(2, 10, dtype=np.float32)
+    assert np.array_equal(a.numpy(), before * 3)
+    assert np.array_equal(out.numpy(), before * 9)
+    assert [s.name for s in outer.report.submissions] == [
+        "increment", "scale", "copy_1d", "add", "scale", "copy_1d"
+    ]  # fmt: skip
+    assert outer.report.strategy == "fused"
+    assert {p.scope for p in outer.report.promotions} == {"private"}
+    # Each of the two lists can be repeated, alone and within others.
+    inner.replay().wait()
+    assert np.array_equal(out.numpy(), before * 6)
+    with fq.fusion(queue) as third:
+        outer.replay()
+        inner.replay()
+    queue.wait()
+    assert len(third.report.submissions) == 8
+    assert np.array_equal(a.numpy(), (before * 3 + 1) * 3)
+
+
+def test_replays_of_empty_lists_and_of_lists_with_arrays_join(queue):
+    array, out = np.arange(8, dtype=np.float32), np.zeros(8, np.float32)
+    with pytest.warns(fq.FusionAborted, match="nothing"), fq.fusion(queue) as nothing:
+        pass
+    with fq.fusion(queue) as f:
+        queue.submit(copy, 8, array, out)
+    with fq.fusion(queue) as outer:
+        assert nothing.replay().is_complete
+        queue.submit(increment, 8, array)
+        f.replay()
+    outer.event.wait()
+    assert len(outer.report.submissions) == 2
+    assert np.array_equal(out, np.arange(1, 9))
+
+
+def test_a_replay_that_does_not_fit_leaves_the_list(queue):
+    a, out, factor = floats(), empty(), 2.0
+    with fq.fusion(queue) as inner:
+        queue.submit(scale, 8, a, factor, out)
+    with fq.fusion(queue) as outer:
+        queue.submit(increment, 8, out)
+        with pytest.raises(fq.ArgumentError, match="takes a float"):
+            inner.replay(factor=1)
+        with pytest.raises(fq.FusionStateError, match="replay belongs behind"):
+            outer.replay()
+    assert len(outer.report.submissions) == 1
+    assert out.numpy()[0] == 3
+
+
+def test_a_replay_that_waits_for_another_queue(queue):
+    a, out = floats(), empty()
+    with fq.fusion(queue) as inner:
+        queue.submit(copy, 8, a, out)
+    with fq.FusionQueue(queue.device.filter_string) as other:
+        with fq.fusion(queue) as outer:
+            other.submit(increment, 8, a)
+            inner.replay()
+        outer.event.wait()
+    assert out.numpy()[0] == 2
 
 
 def test_usm_of_others_joins(sycl_queue):
