@@ -135,6 +135,15 @@ def _as_long_as_planning_takes() -> Iterator[None]:
         yield
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _no_trials() -> Iterator[None]:
+    """What ``auto`` chooses is the cost model's, nor in child processes do times decide; tests of
+    trials switch them on."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("FUSIONQ_ADAPT", "0")
+        yield
+
+
 @pytest.fixture
 def golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
     """``golden(name, text)``: the text must be that of ``tests/golden/name``."""

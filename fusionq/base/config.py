@@ -28,6 +28,12 @@ def check_accesses_always() -> bool:
     return os.environ.get("FUSIONQ_CHECK", "").strip().lower() not in ("", *_OFF)
 
 
+def adapts() -> bool:
+    """``FUSIONQ_ADAPT``: whether ``strategy="auto"`` learns from the times of runs where a fusion
+    does not say; off by default.  Read whenever a list is prepared."""
+    return os.environ.get("FUSIONQ_ADAPT", "").strip().lower() not in ("", *_OFF)
+
+
 def planning_seconds() -> float:
     """``FUSIONQ_PLANNING_SECONDS``: the seconds of processor time that planning may keep a new list
     from its first result, beside what the list itself takes; 1 by default, ``inf`` for as long as

@@ -33,11 +33,13 @@ class FusionOptions(NamedTuple):
     """Whether to measure."""
     check: bool = False
     """Whether every access is tested on the device."""
+    adapt: bool | None = None
+    """Whether ``auto`` learns from the times of runs; None: as ``FUSIONQ_ADAPT`` says."""
 
     @property
     def of_plan(self) -> FusionOptions:
         """Those that a plan depends on: one that was measured serves all who do not ask too."""
-        return self._replace(tune=False, check=False)
+        return self._replace(tune=False, check=False, adapt=None)
 
 
 _CHOICES: dict[str, tuple[object, ...]] = {
@@ -48,6 +50,7 @@ _CHOICES: dict[str, tuple[object, ...]] = {
     "fp": ("strict", "fast"),
     "tune": (False, True),
     "check": (False, True),
+    "adapt": (None, False, True),
 }
 
 
@@ -60,10 +63,11 @@ def checked_options(
     fp: FloatMode = "strict",
     tune: bool = False,
     check: bool = False,
+    adapt: bool | None = None,
 ) -> FusionOptions:
     """The options, checked: ArgumentError for a value that there is not, and for options that
     contradict each other."""
-    options = FusionOptions(strategy, barriers, require, promote, fp, tune, check)
+    options = FusionOptions(strategy, barriers, require, promote, fp, tune, check, adapt)
     for (name, allowed), value in zip(_CHOICES.items(), options, strict=True):
         if value not in allowed:
             _refuse_value(name, value)

@@ -113,6 +113,17 @@ class DiskStore:
                 "FUSIONQ_CACHE_DIR to another directory, or FUSIONQ_CACHE=off"
             )
 
+    def remove(self, key: str, kind: str) -> None:
+        """Forget what is kept under ``key``."""
+        _remove(self._path(key, kind))
+
+    def contents(self, kind: str) -> Iterator[bytes]:
+        """The contents of each entry of ``kind``, in no order."""
+        for entry in self._entries():
+            key, _, own = entry.name.rpartition(".")
+            if own == kind and (found := self.get(key, kind)) is not None:
+                yield found
+
     def usage(self) -> dict[str, Usage]:
         """What there is, by kind."""
         found: dict[str, Usage] = {}

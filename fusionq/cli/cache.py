@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from rich.markup import escape
 from rich.table import Table
 
 from fusionq.base.config import DiskCacheSettings, disk_cache_settings
 from fusionq.base.errors import ArgumentError
 from fusionq.base.units import format_bytes
 from fusionq.cache.disk import DiskStore, Usage
+from fusionq.cache.learned import Learned, all_learned
 from fusionq.cli.console import bad_use, failed, output, show_table
 
 KINDS = {
@@ -15,6 +17,8 @@ KINDS = {
     "plan": "fusion plans",
     "program": "kernels built for a device",
     "costs": "what launches and memory cost on a device",
+    "learned": "times of lists by their strategies, learned from runs",
+    "request": "lists that a worker process is to build",
 }
 """What the entries of each kind hold."""
 
@@ -42,6 +46,24 @@ def show_cache() -> None:
         meaning = KINDS.get(kind, "")
         table.add_row(kind, f"{used.entries:,}", format_bytes(used.nbytes, binary=True), meaning)
     show_table(console, table)
+    if learned := all_learned(_store(settings)):
+        console.print()
+        show_table(console, _learned_table(learned))
+
+
+def _learned_table(learned: list[Learned]) -> Table:
+    table = Table(title="Learned from runs")
+    for name in ("submissions", "device", "chosen", "shortest runs, µs"):
+        table.add_column(name)
+    table.add_column("work-items", justify="right")
+    for one in sorted(learned, key=lambda one: (one.device, one.kernels, one.work_items)):
+        times = [
+            f"{c.strategy} {min(c.seconds) * 1e6:,.0f}" for c in one.candidates if c.seconds
+        ]
+        chosen = one.chosen or "not yet"
+        row = (one.kernels, one.device, chosen, ", ".join(times), f"{one.work_items:,}")
+        table.add_row(*map(escape, row))
+    return table
 
 
 def clear_cache() -> None:

@@ -24,6 +24,7 @@ from fusionq.base.phases import timed
 from fusionq.cache.plan_cache import BuiltPlan
 from fusionq.execution.binding import bind
 from fusionq.execution.compile import built_plan, keep_measured, measured_plan
+from fusionq.execution.list_record import was_measured
 from fusionq.execution.scratch import Scratch, bytes_written
 from fusionq.planning.plan import Measurement, Plan
 from fusionq.submission.pending import SubmissionList
@@ -78,6 +79,7 @@ def tuned_plan(
         choice = "; ".join(filter(None, (f"not measured: {reason}", base.plan.choice)))
         return BuiltPlan(replace(base.plan, choice=choice), base.programs), outcome
     keep_measured(backend, submissions, options, built)
+    was_measured(backend, submissions, options)
     return built, "miss"
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from dataclasses import replace
 from time import perf_counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from fusionq.analysis.submission import Submission
 from fusionq.analysis.validity import for_this_order
@@ -27,12 +27,22 @@ if TYPE_CHECKING:
     from fusionq.report.model import CacheOutcome
 
 
+class Limit(NamedTuple):
+    """What a list waits for that may run unfused as well."""
+
+    seconds: float
+    """Of planning, in processor time."""
+    refused: Callable[[Plan], str | None]
+    """Why a plan is not built now; None where it is."""
+
+
 def built_plan(
     backend: Backend,
     submissions: tuple[Submission, ...],
     options: FusionOptions,
     timings: dict[str, float],
     may_fall_back: bool = True,
+    limit: Limit | None = None,
 ) -> tuple[BuiltPlan, CacheOutcome]:
     """The plan and its programs, and where the plan comes from; adds the seconds by phase to
     ``timings``.
@@ -40,6 +50,7 @@ def built_plan(
     A list whose kernels cannot be built runs unfused; DeviceError if that cannot be built either,
     or not ``may_fall_back``.  PlanningStopped, or FusionRefused if ``options.require``, where
     planning takes longer than the list may wait for it; a list to be tuned waits for all of it.
+    ``limit``: what the list may wait for instead; the disk cache has a plan that it refuses.
     """
     key = plans_key(backend, submissions, options)
     known = PLANS.plans(key)
@@ -48,7 +59,7 @@ def built_plan(
             return built, "memory"
     with room_for_recursion("a kernel of the list"):
         built, outcome = _built_plan(
-            backend, submissions, options, timings, [b.plan for b in known], may_fall_back
+            backend, submissions, options, timings, [b.plan for b in known], may_fall_back, limit
         )
     PLANS.add_plan(key, built)
     return built, outcome
@@ -61,6 +72,7 @@ def _built_plan(
     timings: dict[str, float],
     known: list[Plan],
     may_fall_back: bool,
+    limit: Limit | None,
 ) -> tuple[BuiltPlan, CacheOutcome]:
     """As ``built_plan``, where no plan of this process, which are ``known``, holds."""
     with timed(timings, "disk"):
@@ -68,9 +80,18 @@ def _built_plan(
     plan = next((plan for plan in kept if plan.validity.holds(submissions)), None)
     outcome: CacheOutcome = "miss" if plan is None else "disk"
     if plan is None:
-        bounded = may_fall_back and not options.tune and len(submissions) > 1
-        make = _planned_in_time if bounded else _new_plan
-        plan = make(backend, submissions, options, timings, (*known, *kept))
+        before = (*known, *kept)
+        if may_fall_back and not options.tune and len(submissions) > 1:
+            seconds = None if limit is None else limit.seconds
+            plan = _planned_in_time(backend, submissions, options, timings, before, seconds)
+        else:
+            plan = _new_plan(backend, submissions, options, timings, before)
+    reason = None if limit is None else limit.refused(plan)
+    if reason is not None:
+        if outcome == "miss":
+            with timed(timings, "disk"):
+                keep_plans((plan, *kept), submissions, options, backend.target)
+        raise PlanningStopped(reason)
     if not plan.measured and any(other.measured for other in (*known, *kept)):
         # Nor may it be found where another one was measured to be the fastest.
         plan = replace(plan, validity=for_this_order(plan.validity, submissions))
@@ -79,13 +100,13 @@ def _built_plan(
     except DeviceError as error:
         if plan.strategy == "unfused" or not may_fall_back:
             raise
-        reason = f"the fused kernel could not be built: {error}"
+        why = f"the fused kernel could not be built: {error}"
         if options.require:
-            raise FusionRefused(f"require=True, but {reason}") from error
+            raise FusionRefused(f"require=True, but {why}") from error
         unfused = _new_plan(backend, submissions, UNFUSED, timings, ())
-        plan = replace(unfused, fallback=reason)
+        plan = replace(unfused, fallback=why)
         built = BuiltPlan(plan, programs_of(backend, plan, options, timings))
-        warn_aborted(f"the list runs unfused: {reason}")
+        warn_aborted(f"the list runs unfused: {why}")
         outcome = "miss"
     else:
         if outcome == "miss":
@@ -117,6 +138,31 @@ def measured_plan(
             PLANS.supersede(key, built)
             return built, "disk"
     return None
+
+
+@room_for_recursion("a kernel of the list")
+def finished_plan(
+    backend: Backend,
+    submissions: tuple[Submission, ...],
+    options: FusionOptions,
+    timings: dict[str, float],
+) -> tuple[BuiltPlan, CacheOutcome] | None:
+    """As ``built_plan``, if nothing has to be planned or built for it."""
+    key = plans_key(backend, submissions, options)
+    for built in PLANS.plans(key):
+        if built.plan.validity.holds(submissions):
+            return built, "memory"
+    with timed(timings, "disk"):
+        kept = kept_plans(submissions, options, backend.target)
+    plan = next((plan for plan in kept if plan.validity.holds(submissions)), None)
+    if plan is None or not all(is_built(backend, s.kernel, options.fp) for s in plan.stages):
+        return None
+    try:
+        built = BuiltPlan(plan, programs_of(backend, plan, options, timings))
+    except DeviceError:
+        return None
+    PLANS.add_plan(key, built)
+    return built, "disk"
 
 
 def keep_measured(
@@ -155,7 +201,7 @@ def _new_plan(
         backend.target,
         known,
         lambda: measured_target(backend),
-        lambda kernel: _is_built(backend, kernel, options.fp),
+        lambda kernel: is_built(backend, kernel, options.fp),
     )
     for phase, seconds in plan.timings.items():
         add_seconds(timings, phase, seconds)
@@ -168,8 +214,10 @@ def _planned_in_time(
     options: FusionOptions,
     timings: dict[str, float],
     known: tuple[Plan, ...],
+    seconds: float | None,
 ) -> Plan:
-    """As ``_new_plan``; PlanningStopped or FusionRefused where it takes too long."""
+    """As ``_new_plan``; PlanningStopped or FusionRefused where it takes longer than ``seconds``,
+    by default what any list may wait for it."""
     with timed(timings, "import"):
         from fusionq.execution.device_costs import measured_target
         from fusionq.planning.planner import Planning
@@ -178,13 +226,14 @@ def _planned_in_time(
         def measured() -> Target:
             return measured_target(backend)
 
-        def is_built(kernel: Kernel) -> bool:
-            return _is_built(backend, kernel, options.fp)
+        def built_before(kernel: Kernel) -> bool:
+            return is_built(backend, kernel, options.fp)
 
-        return Planning(submissions, options, backend.target, known, measured, is_built)
+        return Planning(submissions, options, backend.target, known, measured, built_before)
 
     key = plans_key(backend, submissions, options)
-    seconds = seconds_allowed(submissions, backend.target.costs)
+    if seconds is None:
+        seconds = seconds_allowed(submissions, backend.target.costs)
     try:
         return UNFINISHED.plan(key, submissions, known, start, seconds, timings)
     except PlanningStopped as stopped:
@@ -201,7 +250,7 @@ def programs_of(
     return tuple(program_of(backend, s.kernel, options.fp, timings) for s in plan.stages)
 
 
-def _is_built(backend: Backend, kernel: Kernel, fp: FloatMode) -> bool:
+def is_built(backend: Backend, kernel: Kernel, fp: FloatMode) -> bool:
     """Whether a cache has the program of ``kernel``."""
     if PLANS.program((backend.program_domain, kernel, fp)) is not None:
         return True

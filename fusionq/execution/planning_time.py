@@ -35,11 +35,15 @@ class PlanningStopped(Exception):
 
 def seconds_allowed(submissions: Sequence[Submission], costs: Costs) -> float:
     """How long planning a list may keep it from its first result."""
-    launches = (
+    return planning_seconds() + UNFUSED_RUNS * unfused_seconds(submissions, costs)
+
+
+def unfused_seconds(submissions: Sequence[Submission], costs: Costs) -> float:
+    """About what a list takes unfused, by the costs of launches and memory."""
+    return sum(
         max(costs.launch_seconds, _bytes_moved(submission) / costs.memory_bandwidth)
         for submission in submissions
     )
-    return planning_seconds() + UNFUSED_RUNS * sum(launches)
 
 
 def _bytes_moved(submission: Submission) -> int:

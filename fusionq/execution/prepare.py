@@ -6,7 +6,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from fusionq.backends.base import Backend
-from fusionq.base.config import check_accesses_always, debug_level
+from fusionq.base.config import adapts, check_accesses_always, debug_level
 from fusionq.base.options import FusionOptions
 from fusionq.base.phases import timed
 from fusionq.base.recursion import room_for_recursion
@@ -36,6 +36,13 @@ def prepare(backend: Backend, pending: SubmissionList, options: FusionOptions) -
         return CheckedRun(backend, pending, options)
     submissions = pending.submissions()
     timings = dict(pending.admission)
+    wanted = adapts() if options.adapt is None else options.adapt
+    if wanted and options.strategy == "auto" and not options.tune and len(submissions) > 1:
+        from fusionq.execution.adaptive import adaptive_list
+
+        adaptive = adaptive_list(backend, submissions, options)
+        if adaptive is not None:
+            return _shown(adaptive.next_run(pending, timings))
     if options.tune:
         from fusionq.execution.autotune import tuned_plan
 
@@ -45,13 +52,18 @@ def prepare(backend: Backend, pending: SubmissionList, options: FusionOptions) -
     run = PreparedRun(built, submissions, cache, timings)
     with timed(timings, "prepare"):
         bind(backend, run, pending)
-    if cache != "memory" and debug_level() >= 1:
-        _show(report_of(run, cache, timings))
+    return _shown(run)
+
+
+def _shown(run: PreparedRun) -> PreparedRun:
+    """``run``, with what ``FUSIONQ_DEBUG`` asks for of a new plan: the report of a list; device
+    sources."""
+    if run.cache != "memory" and debug_level() >= 1:
+        _show(report_of(run, run.cache, run.timings))
     return run
 
 
 def _show(report: Report) -> None:
-    """What ``FUSIONQ_DEBUG`` asks for of a new plan: the report of a list; device sources."""
     if len(report.submissions) > 1:
         print(report, file=sys.stderr)
     if debug_level() >= 4:

@@ -31,6 +31,8 @@ def report_of(run: PreparedRun, cache: CacheOutcome, timings: Mapping[str, float
     from fusionq.report.report import Report
 
     plan = run.built.plan.named_for(run.submissions)
+    if run.adaptive is not None:
+        plan = replace(plan, choice=run.adaptive.text(run))
     sources = tuple(program.source for program in run.built.programs)
     return Report(plan, run.submissions, sources, cache, dict(timings), tuple(run.schedules))
 

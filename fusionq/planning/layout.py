@@ -12,7 +12,7 @@ from fusionq.base.options import FusionOptions
 from fusionq.base.steps import Steps
 from fusionq.base.target import Target
 from fusionq.planning.build_bound import BuildBound, Builds
-from fusionq.planning.plan import PromotionDecision, StagePlan
+from fusionq.planning.plan import UNFUSED_ASKED, PromotionDecision, StagePlan
 from fusionq.planning.promotion import Promotions, promotions
 from fusionq.planning.stage_kernels import StageKernels
 from fusionq.planning.stages import SplitOptions, Stage, apart, group_scopes, split
@@ -32,7 +32,7 @@ def layout_of(
     """The list cut into stages, without the submissions ``absent``, with what is promoted in each;
     the dependences with the scopes that this gives them.  ``decided``: see ``promoted``."""
     if options.strategy == "unfused":
-        stages = apart(questions, "the unfused strategy was asked for")
+        stages = apart(questions, UNFUSED_ASKED)
     else:
         always = options.strategy == "fused" or options.require
         split_options = SplitOptions(barrierless, always, target, absent)

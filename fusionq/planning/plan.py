@@ -22,6 +22,7 @@ from fusionq.passes.sources import (
 )
 
 __all__ = [
+    "UNFUSED_ASKED",
     "ArgumentSource",
     "Became",
     "Dependence",
@@ -39,6 +40,9 @@ __all__ = [
 
 Became: TypeAlias = Literal["fused", "megakernel", "overlap", "sequence", "unfused"]
 """What a list became."""
+
+UNFUSED_ASKED = "the unfused strategy was asked for"
+"""The boundary of a stage of a list that nothing joins by request."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,6 +40,7 @@ def fusion(
     fp: FloatMode = "strict",
     tune: bool = False,
     check: bool = False,
+    adapt: bool | None = None,
     error_model: ErrorModel | None = None,
 ) -> Fusion:
     """A context manager: the queue is in fusion mode inside the block, and completes after it.
@@ -58,6 +59,9 @@ def fusion(
     one outside its array does not happen and raises ArgumentError at the end of the block, with
     kernel, line, work-item, index and extents.  ``FUSIONQ_CHECK=1`` does so for all that is
     submitted, outside fusion mode too.
+    ``adapt``: True: with ``strategy="auto"``, lists that come again try the strategies in their own
+    runs, made ready by a worker process, and the fastest stays; False: the cost model alone
+    chooses; None: as ``FUSIONQ_ADAPT`` says, by default False.
     ``error_model``: of the kernels of numba-dpex that are submitted in the block; None: the queue's
     (see ``FusionQueue``).
 
@@ -76,9 +80,9 @@ def fusion(
     if error_model is not None:
         check_error_model(error_model)
     try:
-        options = checked_options(strategy, barriers, require, promote, fp, tune, check)
+        options = checked_options(strategy, barriers, require, promote, fp, tune, check, adapt)
     except TypeError:  # an option that has no hash, and so is none of the choices
-        values = (strategy, barriers, require, promote, fp, tune, check)
+        values = (strategy, barriers, require, promote, fp, tune, check, adapt)
         options = options_from(dict(zip(FusionOptions._fields, values, strict=True)))
     return Fusion(queue, options, error_model)
 

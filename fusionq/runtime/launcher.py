@@ -62,13 +62,16 @@ class Launcher:
     """
 
     __slots__ = (
-        "__weakref__", "_in_flight", "after", "backend", "cache", "last_event", "profiler",
+        "__weakref__", "_in_flight", "_timed", "after", "backend", "cache", "last_event",
+        "profiler",
     )  # fmt: skip
 
     def __init__(self, backend: Backend, cache: QueueCache) -> None:
         self.backend = backend
         self.cache = cache
         self.last_event: DeviceEvent | None = None
+        self._timed: DeviceEvent | None = None
+        """That of the latest launch whose time is wanted."""
         self._in_flight: deque[tuple[DeviceEvent, Sequence[object]]] = deque()
         self.after: Sequence[DeviceEvent] = ()
         """What the next launch waits for, and so all later ones."""
@@ -93,6 +96,8 @@ class Launcher:
             if run is None or (values and not run.rebind(values, pending.submissions)):
                 run = self._prepare(pending, options)
                 pending.cache, pending.timings = run.cache, run.timings
+            elif run.is_trial:
+                run = self._next(run, pending, options)
             elif run.as_one is not None:
                 run.will_be_repeated()
         except NOT_PREPARED as error:
@@ -100,6 +105,23 @@ class Launcher:
         run.last_use = next(use_numbers)
         events = self._launch(run, run.used(pending.memory), pending.foreign, pending.depends)
         pending.end(run, options, events)
+
+    def _next(
+        self, run: PreparedRun, pending: SubmissionList, options: FusionOptions
+    ) -> PreparedRun:
+        """The run of a list that has run as ``run``, and whose strategy is not chosen yet."""
+        from fusionq.execution.adaptive import AdaptiveList
+
+        chooser = run.adaptive
+        assert isinstance(chooser, AdaptiveList), "trials are an AdaptiveList's"
+        timings = dict(pending.admission)
+        run = chooser.next_run(pending, timings)
+        pending.timings = timings
+        if run.timings is timings:
+            pending.cache = run.cache
+        if all([entry.is_kept for entry in pending.entries]):
+            self.cache.add_run((options, *pending.entries), run)
+        return run
 
     def run_single(self, entry: KnownSubmission, call: CallArguments) -> DeviceEvent | None:
         """Run one submission by itself; its event, None if there was nothing to run."""
@@ -128,6 +150,7 @@ class Launcher:
             or call.values
             or run.moves != Storage.moves
             or run.as_one is not None
+            or run.is_trial
             or run.profiled
             or self.profiler is not None
         ):
@@ -155,6 +178,8 @@ class Launcher:
             run = ended.run = self._run_of(again(), ended.options)
         elif run is None:
             run = ended.run = self._prepare(again(), ended.options)
+        elif run.is_trial:
+            run = ended.run = self._next(run, again(), ended.options)
         elif call.values and not run.rebind(call.values, lambda: again().submissions()):
             run = self._prepare(again(), ended.options)
         if run.as_one is not None:
@@ -218,7 +243,15 @@ class Launcher:
         if depends:
             depends = usable_dependences(backend, depends)
         try:
-            events, last = run.launch(depends)
+            chooser = run.adaptive
+            if chooser is None:
+                events, last = run.launch(depends)
+            elif chooser.untimed:
+                chooser.untimed -= 1
+                events, last = run.launch(depends)
+            else:
+                events, last = chooser.launch(run, depends, self.last_event)
+                self._timed = last
         except BaseException as error:
             backend.wait()
             if isinstance(error, DeviceError):
@@ -238,8 +271,18 @@ class Launcher:
         while self._in_flight and self._in_flight[0][0].complete:
             self._in_flight.popleft()
 
+    def wait_for_timed(self) -> None:
+        """Block until the last launch has run, if its time is wanted."""
+        timed, self._timed = self._timed, None
+        if timed is not None and timed is self.last_event:
+            from fusionq.execution.run_times import TimedEvent
+
+            if isinstance(timed, TimedEvent):
+                timed.see_end()
+
     def wait(self) -> None:
         """Block until all that was launched has run."""
+        self.wait_for_timed()
         self.backend.wait()
         self.forget_finished()
 

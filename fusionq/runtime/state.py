@@ -310,6 +310,7 @@ class QueueState:
             self.abort_list(pending, "FusionQueue.wait()")
         for event in self.launcher.after:
             event.wait()
+        self.launcher.wait_for_timed()
         self.launcher.backend.wait()
         with LOCK:
             self.launcher.forget_finished()

@@ -6,7 +6,7 @@ import weakref
 from collections.abc import Callable, Sequence
 from functools import partial
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -64,6 +64,22 @@ def selection(positions: Sequence[int], length: int) -> Callable[[Sequence[Any]]
     return lambda sequence: [sequence[k] for k in positions]
 
 
+class RunChooser(Protocol):
+    """Chooses the strategy of a list by the times of its runs."""
+
+    untimed: int
+    """Launches of the list until one is timed."""
+
+    def launch(
+        self, run: PreparedRun, depends: Sequence[DeviceEvent], before: DeviceEvent | None
+    ) -> tuple[Sequence[DeviceEvent | None], DeviceEvent | None]:
+        """As ``run.launch``, with its time taken; ``before`` is the event of what the queue
+        launched before."""
+
+    def text(self, run: PreparedRun) -> str:
+        """On what grounds ``run`` was chosen."""
+
+
 class PreparedRun:
     """Launches for one list of submissions on one queue, ready to be repeated.
 
@@ -71,12 +87,14 @@ class PreparedRun:
     """
 
     __slots__ = (
+        "adaptive",
         "addresses",
         "as_one",
         "bound_values",
         "built",
         "cache",
         "checks",
+        "is_trial",
         "last_use",
         "launches",
         "moves",
@@ -144,6 +162,10 @@ class PreparedRun:
         self.tokens: frozenset[int] = frozenset()
         """The storages that the list names."""
         self.plan_depends_on_scalars = built.plan.validity.depends_on_scalars
+        self.adaptive: RunChooser | None = None
+        """What chose it, if it was not the cost model or the user."""
+        self.is_trial = False
+        """Whether that has to be asked which run is next."""
         self.profiled = False
         """Whether its kernels record times."""
 
@@ -184,6 +206,7 @@ class PreparedRun:
         other.built, other.stage_of, other.used = self.built, self.stage_of, self.used
         other.submissions_of, other.cache, other.timings = submissions, "memory", timings
         other.last_use, other.profiled = 0, False
+        other.adaptive, other.is_trial = self.adaptive, False
         other.plan_depends_on_scalars = self.plan_depends_on_scalars
         other.pointers, other.scheduling = self.pointers, self.scheduling
         other.checks = []

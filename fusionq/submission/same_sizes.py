@@ -55,7 +55,7 @@ class RunsBySizes:
         return run
 
     def _add(self, key: Hashable, run: PreparedRun) -> None:
-        if not run.pointers:
+        if not run.pointers or run.is_trial:
             return
         number = hash(key)
         if number not in self._once:

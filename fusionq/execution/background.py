@@ -1,0 +1,242 @@
+"""Planning and building in a worker process, which fills the disk cache.
+
+So neither the interpreter's lock nor a crash of a device's compiler reaches the user.  A process
+has one worker at most: it starts when the first list needs it, has the lowest priority, works on
+one request after the other, and ends with its parent.  Nothing here waits for it: its answers are
+read when somebody asks for them.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import json
+import os
+import subprocess
+import sys
+import time
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from fusionq.analysis.submission import Submission
+from fusionq.backends.base import Backend
+from fusionq.base.config import disk_cache_settings
+from fusionq.base.options import FusionOptions, Strategy
+from fusionq.cache.build_requests import keep_request
+from fusionq.cache.disk import disk_store
+
+MOST_SECONDS = 300.0
+"""That a request may take."""
+
+MOST_CRASHES = 3
+"""Workers that may end by themselves; then there are no others."""
+
+MOST_SENT = 8
+"""Requests that the worker knows of; a pipe holds them all, so that writing never waits."""
+
+_START = (
+    "import json, sys; sys.path[:] = json.loads(sys.stdin.buffer.readline()); "
+    "from fusionq.execution.background_worker import main; main()"
+)
+
+
+@dataclass(slots=True, eq=False)
+class BuildJob:
+    """A strategy of a request: whether there is an answer, and then why it was not done, None where
+    it was, and how many times as long as joined launches it takes by the cost model."""
+
+    line: str
+    """What the worker is told."""
+    is_done: bool = False
+    reason: str | None = None
+    slowdown: float | None = None
+
+
+class Background:
+    """The worker of this process, and what it has been asked for."""
+
+    def __init__(self) -> None:
+        self._process: subprocess.Popen[bytes] | None = None
+        self._waiting: deque[BuildJob] = deque()
+        self._sent: deque[BuildJob] = deque()
+        self._first_since = 0.0
+        """Since when the first of those that were sent is worked on."""
+        self._unread = b""
+        self._crashes = 0
+
+    def build(
+        self,
+        backend: Backend,
+        submissions: Sequence[Submission],
+        options: FusionOptions,
+        strategies: Sequence[Strategy],
+    ) -> list[BuildJob] | None:
+        """Have a list planned and built by each of ``strategies``, in their order; None where that
+        cannot be asked for."""
+        store = disk_store()
+        if store is None or unavailable(backend) is not None or self._crashes > MOST_CRASHES:
+            return None
+        key = keep_request(store, backend, submissions, options)
+        if key is None:
+            return None
+        settings = disk_cache_settings()
+        directory = str(settings.directory.absolute())
+        told = {"key": key, "directory": directory, "max_bytes": settings.max_bytes}
+        jobs = [
+            BuildJob(json.dumps({**told, "strategy": name, "is_last": name == strategies[-1]}))
+            for name in strategies
+        ]
+        self._waiting += jobs
+        self.poll()
+        return jobs
+
+    def poll(self) -> None:
+        """Read the answers that there are, and send what waits."""
+        process = self._process
+        if process is not None:
+            self._read(process)
+        if self._sent and time.monotonic() - self._first_since > MOST_SECONDS:
+            self._finish(f"its build takes longer than {MOST_SECONDS:.0f} s")
+            self._end()
+        if self._waiting and len(self._sent) < MOST_SENT:
+            self._send()
+
+    def stop(self) -> None:
+        """End the worker, and drop what it has been asked for."""
+        for job in (*self._sent, *self._waiting):
+            job.is_done, job.reason = True, "the worker process was ended"
+        self._sent.clear()
+        self._waiting.clear()
+        self._end()
+
+    # ------------------------------------------------------------------------- inside
+    def _read(self, process: subprocess.Popen[bytes]) -> None:
+        assert process.stdout is not None
+        while True:
+            try:
+                data = os.read(process.stdout.fileno(), 1 << 16)
+            except BlockingIOError:
+                return
+            except OSError:
+                data = b""
+            if not data:
+                break
+            *lines, self._unread = (self._unread + data).split(b"\n")
+            for line in lines:
+                self._finish(*_answer(line))
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(1.0)  # its output has ended, and so has it
+        if process.returncode != 0:
+            self._crashes += 1
+            self._finish(f"the worker process that built it ended with {process.returncode}")
+        self._end()
+        if self._crashes > MOST_CRASHES:
+            self.stop()
+
+    def _finish(self, reason: str | None, slowdown: float | None = None) -> None:
+        """The first of those that were sent has an answer."""
+        if self._sent:
+            job = self._sent.popleft()
+            job.is_done, job.reason, job.slowdown = True, reason, slowdown
+        self._first_since = time.monotonic()
+
+    def _send(self) -> None:
+        """Send what waits, to a new worker if there is none."""
+        if self._process is None and not self._start():
+            self.stop()
+            return
+        assert self._process is not None and self._process.stdin is not None
+        while self._waiting and len(self._sent) < MOST_SENT:
+            if not self._sent:
+                self._first_since = time.monotonic()
+            job = self._waiting.popleft()
+            self._sent.append(job)
+            with contextlib.suppress(OSError):  # it has ended; the next poll says how
+                os.write(self._process.stdin.fileno(), f"{job.line}\n".encode())
+
+    def _start(self) -> bool:
+        try:
+            process = subprocess.Popen(
+                [sys.executable, "-I", "-c", _START],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                start_new_session=True,  # Ctrl-C is for the parent
+            )
+        except OSError:
+            return False
+        assert process.stdin is not None and process.stdout is not None
+        self._process = process
+        self._unread = b""
+        os.set_blocking(process.stdout.fileno(), False)
+        with contextlib.suppress(OSError):
+            os.write(process.stdin.fileno(), f"{json.dumps(_path())}\n".encode())
+        return True
+
+    def _end(self) -> None:
+        """Let go of the worker; what it was sent and has not answered waits again."""
+        process, self._process = self._process, None
+        if process is not None:
+            process.kill()
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(1.0)
+            for pipe in (process.stdin, process.stdout):
+                if pipe is not None:
+                    pipe.close()
+        self._waiting.extendleft(reversed(self._sent))
+        self._sent.clear()
+
+    def forget(self) -> None:
+        """In a forked process: the worker is the parent's."""
+        process = self._process
+        if process is not None:
+            for pipe in (process.stdin, process.stdout):
+                if pipe is not None:
+                    with contextlib.suppress(OSError):
+                        pipe.close()
+            process.returncode = 0  # nobody here waits for it
+        self._process = None
+        self._sent.clear()
+        self._waiting.clear()
+
+
+def _path() -> list[str]:
+    """Where this process finds its modules."""
+    own = str(Path(__file__).parents[2])
+    found = [place for place in sys.path if place]
+    return found if own in found else [*found, own]
+
+
+def _answer(line: bytes) -> tuple[str | None, float | None]:
+    """Why it was not done, and the slowdown."""
+    try:
+        reason, slowdown = json.loads(line)
+    except (TypeError, ValueError):
+        return "the worker process gave no answer", None
+    return (
+        None if reason is None else str(reason),
+        slowdown if isinstance(slowdown, float) else None,
+    )
+
+
+def unavailable(backend: Backend) -> str | None:
+    """Why candidates cannot be built by a worker process; None where they can."""
+    if not backend.abilities.keeps_programs:
+        return f"programs of {backend.info.name} cannot be handed from process to process"
+    if disk_store() is None:
+        return "the disk cache is off"
+    if os.name != "posix" or getattr(sys, "frozen", False):
+        return "no worker process can be started here"
+    if not Path(sys.executable or "").name.startswith(("python", "pypy")):
+        return "the interpreter is part of another program"
+    return None
+
+
+BACKGROUND = Background()
+"""Of the process."""
+
+atexit.register(BACKGROUND.stop)
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=BACKGROUND.forget)

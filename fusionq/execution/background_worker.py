@@ -1,0 +1,136 @@
+"""The worker process: plans and builds lists, one after the other, into the disk cache.
+
+``execution.background`` starts it.  Each line of standard input has the key of a request, the cache
+that has it, and a strategy; each line of standard output is an answer.  It ends with its parent,
+when standard input does, or when it has had nothing to do for a while.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import sys
+import threading
+from functools import lru_cache
+from pathlib import Path
+from queue import Empty, SimpleQueue
+from typing import TextIO, TypedDict
+
+from fusionq.backends.base import Backend
+from fusionq.backends.registry import backend_for
+from fusionq.base.config import disk_cache_settings, set_disk_cache
+from fusionq.base.errors import FusionqError
+from fusionq.cache.build_requests import KIND, BuildRequest, domain_of, kept_request
+from fusionq.cache.disk import disk_store
+from fusionq.cache.plan_cache import PLANS
+from fusionq.execution.candidates import superfluous
+from fusionq.execution.compile import built_plan, finished_plan
+from fusionq.execution.device_costs import measured_target, without_measuring
+from fusionq.execution.trials import CANDIDATES, Candidate
+from fusionq.planning.plan import Plan
+from fusionq.planning.predicted import predicted_seconds
+
+IDLE_SECONDS = 60.0
+"""Without a request, after which the process ends."""
+
+MOST_DATA = 8 << 30
+"""Bytes of memory of its own."""
+
+
+def main() -> None:
+    """Serve until the parent ends."""
+    answers = _prepared()
+    requests: SimpleQueue[bytes] = SimpleQueue()
+
+    def read() -> None:
+        for line in sys.stdin.buffer:
+            requests.put(line)
+        os._exit(0)  # also in the middle of a build
+
+    threading.Thread(target=read, daemon=True).start()
+    while True:
+        try:
+            line = requests.get(timeout=IDLE_SECONDS)
+        except Empty:
+            break
+        answers.write(json.dumps(answer(json.loads(line))) + "\n")
+        answers.flush()
+    os._exit(0)
+
+
+def _prepared() -> TextIO:
+    """At the lowest priority, within bounds, silent; where answers go."""
+    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    nothing = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nothing, 1)
+    os.dup2(nothing, 2)
+    with contextlib.suppress(OSError):
+        os.nice(19)
+    with contextlib.suppress(ImportError, OSError, ValueError):
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        resource.setrlimit(resource.RLIMIT_DATA, (MOST_DATA, MOST_DATA))
+    with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "w") as file:
+        file.write("1000")  # the first to go where memory runs out
+    return answers
+
+
+class Told(TypedDict):
+    """A line of standard input."""
+
+    key: str
+    strategy: Candidate
+    is_last: bool
+    directory: str
+    max_bytes: int
+
+
+def answer(told: Told) -> tuple[str | None, float | None]:
+    """Plan and build a list by a strategy; why that is not possible, or not worth a trial, None
+    where it is done, and how many times as long as joined launches it takes by the cost model."""
+    if Path(told["directory"]) != disk_cache_settings().directory:
+        PLANS.clear()  # the caches of memory hide that a directory lacks something
+    set_disk_cache(enabled=True, directory=told["directory"], max_bytes=told["max_bytes"])
+    store = disk_store()
+    request = None if store is None else kept_request(store, told["key"])
+    if store is None or request is None:
+        return "the request was not found in the disk cache", None
+    if told["is_last"]:
+        store.remove(told["key"], KIND)
+    try:
+        return _build(request, told["strategy"])
+    except FusionqError as error:
+        return next(iter(str(error).splitlines()), type(error).__name__), None
+    except Exception as error:  # the parent goes on without this candidate
+        return f"{type(error).__name__}: {error}", None
+
+
+def _build(request: BuildRequest, strategy: Candidate) -> tuple[str | None, float | None]:
+    backend = _backend(request.device)
+    if domain_of(backend) != request.domain:
+        return f"the device {request.device} is another one in a worker process", None
+    submissions = request.submissions
+    options = request.options._replace(strategy=strategy)
+    plan = built_plan(backend, submissions, options, {}, may_fall_back=False)[0].plan
+    if strategy in ("megakernel", "overlap") and plan.strategy != strategy:
+        return plan.fallback or f"it does not become what strategy={strategy!r} makes", None
+    others: dict[Candidate, Plan] = {}
+    for name in CANDIDATES[: CANDIDATES.index(strategy)]:
+        found = finished_plan(backend, submissions, options._replace(strategy=name), {})
+        if found is not None:
+            others[name] = found[0].plan
+    slowdown = None
+    if (base := others.get("sequence")) is not None:
+        target = measured_target(backend)
+        own, joined = (predicted_seconds(submissions, p, target) for p in (plan, base))
+        slowdown = own / joined if joined > 0 else None
+    return superfluous(plan, others, "sequence"), slowdown
+
+
+@lru_cache(maxsize=4)
+def _backend(device: str) -> Backend:
+    backend = backend_for(device)
+    without_measuring(backend)
+    return backend

@@ -1,0 +1,94 @@
+"""Which plans are candidates beside others of the same list, and how they are named to users."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from fusionq.execution.autotune import launches_of
+from fusionq.execution.trials import Candidate, Contender, Trials
+from fusionq.planning.plan import UNFUSED_ASKED, Plan
+
+
+def superfluous(plan: Plan, others: Mapping[Candidate, Plan], first: Candidate) -> str | None:
+    """Why ``plan`` is not tried where there are ``others``, of which one runs ``first``; None if it
+    is."""
+    launches = launches_of(plan)
+    for name, other in others.items():
+        if launches_of(other) == launches:
+            return f"it is the same launches as {name}"
+    if first in others and not _promoted(others[first]) <= _promoted(plan):
+        return "buffers would stay in global memory that need not even be allocated"
+    return None
+
+
+def _promoted(plan: Plan) -> frozenset[tuple[int, int]]:
+    return frozenset((p.submission, p.argument) for p in plan.promotions if p.scope != "global")
+
+
+def need_not_be_made(name: Candidate, first: Candidate, plan: Plan) -> str | None:
+    """Why candidate ``name`` is not even planned where ``plan`` is what runs ``first``; None if it
+    is."""
+    if name == first:
+        return None
+    if name in ("sequence", "unfused") and plan.strategy == "unfused":
+        return "nothing joins"
+    if name in ("sequence", "fused", "megakernel") and len(plan.stages) == 1 and (
+        plan.strategy == "fused"
+    ):
+        return "all joins"
+    return None
+
+
+def as_auto(plan: Plan) -> Plan:
+    """``plan``, made by a strategy's name, in the words of a list that asked for none."""
+    stages = tuple(
+        stage if stage.boundary != UNFUSED_ASKED else replace(stage, boundary=_BY_ITSELF)
+        for stage in plan.stages
+    )
+    if plan.strategy != "sequence":
+        return replace(plan, stages=stages)
+    if len(stages) == 1:
+        return replace(plan, strategy="fused")
+    boundary = next((s.boundary for s in stages if s.boundary is not None), None)
+    return replace(plan, stages=stages, fallback=boundary)
+
+
+_BY_ITSELF = "strategy 'auto' takes each submission by itself, see its choice"
+
+_AS: dict[Candidate, str] = {
+    "auto": "what the cost model chooses",
+    "sequence": "joined launches",
+    "unfused": "each submission by itself",
+    "fused": "as few launches as are legal",
+    "overlap": "launches that compute halos anew",
+    "megakernel": "a persistent kernel",
+}
+
+
+def choice_text(trials: Trials, name: Candidate, is_asked: bool) -> str:
+    """On what grounds candidate ``name`` ran, and what is known of the others; ``is_asked``: the
+    background has been asked for what is missing."""
+    if trials.chosen == name:
+        why = f"auto runs {_AS[name]}, by the times of real runs"
+    elif trials.waits:
+        missing = ", ".join(trials.awaited)
+        when = "in the background" if is_asked else "when such a list is seen again"
+        why = f"auto runs {_AS[name]} first; {missing}: made {when}, then tried in real runs"
+    elif trials.chosen is not None:
+        why = f"auto ran {_AS[name]} in a trial, and runs {_AS[trials.chosen]} from now on"
+    else:
+        why = f"auto runs {_AS[name]} in a trial"
+    known = [_text(*named) for named in trials.contenders.items()]
+    cost = f"trials took {trials.cost * 1e6:,.0f} µs more" if trials.cost else None
+    return "; ".join(filter(None, [why, *known, cost]))
+
+
+def _text(name: Candidate, contender: Contender) -> str | None:
+    if contender.state == "left out":
+        return f"{name} is left out: {contender.reason}"
+    if not contender.seconds:
+        return None
+    runs = len(contender.seconds)
+    dropped = ", dropped" if contender.state == "slower" else ""
+    return f"{name} {contender.shortest * 1e6:,.0f} µs ({runs} run{'s' * (runs != 1)}{dropped})"

@@ -1,0 +1,450 @@
+"""Lists whose strategy is chosen by the times of their runs: on the reference backend, with a
+background that builds at once and times that the tests make up."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from itertools import count
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import fusionq as fq
+from fusionq.cache.disk import disk_store
+from fusionq.cache.learned import all_learned
+from fusionq.cache.plan_cache import PLANS
+from fusionq.execution import adaptive, list_record, planning_time
+from fusionq.execution.background import Background, BuildJob
+from fusionq.execution.compile import built_plan
+from fusionq.execution.run_times import Told
+from tests.unit.execution.programs import neighbours, scale
+
+N = 1100
+"""More than a work-group: what depends on neighbours does not join."""
+STEPS = 3
+
+
+class Immediate(Background):
+    """Builds in this process, when asked whether it has."""
+
+    refusing: Mapping[str, str] = {}
+
+    def build(self, backend, submissions, options, strategies):  # type: ignore[no-untyped-def]
+        self.asked += strategies
+        jobs = [BuildJob(name) for name in strategies]
+        self.todo += [
+            (job, backend, submissions, options._replace(strategy=job.line)) for job in jobs
+        ]
+        return jobs
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked: list[str] = []
+        self.todo: list[tuple[object, ...]] = []
+
+    def poll(self) -> None:
+        for job, backend, submissions, options in self.todo:
+            job.is_done = True
+            job.reason = self.refusing.get(options.strategy)
+            if job.reason is None:
+                built, _ = built_plan(backend, submissions, options, {}, may_fall_back=False)
+                if options.strategy == "overlap" != built.plan.strategy:
+                    job.reason = built.plan.fallback
+        self.todo.clear()
+
+
+class Times(dict[str, float]):
+    """Seconds by candidate; what ran, in order."""
+
+    def __init__(self, **seconds: float) -> None:
+        super().__init__(seconds)
+        self.ran: list[str] = []
+
+
+@pytest.fixture
+def background(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Immediate]:
+    background = Immediate()
+    monkeypatch.setenv("FUSIONQ_CACHE_DIR", str(tmp_path))
+    monkeypatch.setenv("FUSIONQ_ADAPT", "1")
+    monkeypatch.setattr(adaptive, "unavailable", lambda backend: None)
+    monkeypatch.setattr(planning_time, "clock", lambda: 0.0)  # planning is fast enough
+    monkeypatch.setattr(adaptive, "LEAST_PLANNING", 1e-9)
+    for module in (adaptive, list_record):
+        monkeypatch.setattr(module, "BACKGROUND", background)
+    list_record.RECORDS.clear()
+    PLANS.clear()
+    yield background
+    list_record.RECORDS.clear()
+
+
+@pytest.fixture
+def times(monkeypatch: pytest.MonkeyPatch) -> Times:
+    times = Times(sequence=2.0, unfused=3.0, fused=2.0, megakernel=1.0)
+
+    def launch(run, depends, before, told: Told):  # type: ignore[no-untyped-def]
+        times.ran.append(told._name)  # type: ignore[attr-defined]
+        told.took(times[times.ran[-1]])
+        return run.launch(depends)
+
+    monkeypatch.setattr(list_record, "timed_launch", launch)
+    return times
+
+
+class Program:
+    """A stencil's steps on its own buffers; every run's result is checked."""
+
+    def __init__(self, n: int = N, target: str = "reference", **options: object) -> None:
+        self.queue = fq.FusionQueue(target)
+        self.n, self.options = n, options
+        self.a, self.b = (fq.Buffer(np.zeros(n, np.float32)) for _ in range(2))
+        self.host = [np.zeros(n, np.float32), np.zeros(n, np.float32)]
+
+    def steps(self) -> None:
+        a, b = self.a, self.b
+        for _ in range(STEPS):
+            self.queue.submit(neighbours, self.n, a, b)
+            a, b = b, a
+
+    def run(self) -> fq.Fusion:
+        self.begin()
+        with fq.fusion(self.queue, **self.options) as fusion:  # type: ignore[arg-type]
+            self.steps()
+        self.check(fusion)
+        return fusion
+
+    def begin(self) -> None:
+        start = np.random.default_rng(0).integers(0, 9, self.n).astype(np.float32)
+        self.a.write(start)
+        self.b.write(start)
+        self.host = [start.copy(), start.copy()]
+
+    def check(self, fusion: fq.Fusion) -> None:
+        fusion.event.wait()
+        a, b = self.host
+        for _ in range(STEPS):
+            b[1:-1] = a[:-2] + a[2:]
+            a, b = b, a
+        assert np.array_equal(self.a.numpy(), self.host[0])
+        assert np.array_equal(self.b.numpy(), self.host[1])
+
+
+def chosen_of(program: Program, most: int = 30) -> str:
+    """What is chosen at last."""
+    (record,) = list_record.RECORDS._records.values()
+    for _ in range(most):
+        if record.trials.chosen is not None:
+            break
+        program.run()
+    assert record.trials.chosen is not None
+    return record.trials.chosen
+
+
+def test_a_list_seen_once_asks_for_nothing(background: Immediate, times: Times) -> None:
+    report = Program().run().report
+    assert not background.asked and not times.ran
+    assert "made when such a list is seen again" in str(report.choice)
+
+
+def test_the_fastest_is_chosen_by_real_runs(background: Immediate, times: Times) -> None:
+    program = Program()
+    program.run()
+    assert program.run().report.strategy == "unfused", "nothing joins, and nothing is waited for"
+    assert background.asked == ["fused", "overlap", "megakernel"], "unfused is what runs"
+    assert chosen_of(program) == "megakernel"
+    assert times.ran[:3] == ["sequence", "sequence", "megakernel"]
+    fusion = program.run()
+    assert fusion.report.strategy == "megakernel"
+    choice = str(fusion.report.choice)
+    assert "auto runs a persistent kernel, by the times of real runs" in choice
+    assert "sequence 2,000,000 µs" in choice and "dropped" in choice
+    assert "unfused is left out: nothing joins" in choice
+
+
+def test_what_was_chosen_costs_nothing_more(background: Immediate, times: Times) -> None:
+    program = Program()
+    program.run()
+    times.update(sequence=2e-5, megakernel=1e-5)
+    chosen_of(program)
+    program.run()
+    (run,) = program.queue._state.launcher.cache.runs.values()
+    assert not run.is_trial and run.adaptive is not None and run.adaptive.untimed
+    ran = len(times.ran)
+    program.run()
+    assert len(times.ran) == ran, "and no time is wanted"
+    assert program.queue._state.launcher.cache.runs.popitem()[1] is run
+
+
+def test_slow_lists_are_watched_always(background: Immediate, times: Times) -> None:
+    program = Program()
+    program.run()
+    chosen_of(program)
+    times["megakernel"] = 9.0
+    for _ in range(6):
+        program.run()
+    assert chosen_of(program) == "sequence"
+
+
+def test_fast_lists_are_sampled(
+    background: Immediate, times: Times, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = Program()
+    program.run()
+    times.update(sequence=2e-5, megakernel=1e-5)
+    monkeypatch.setattr(adaptive, "SAMPLED", 2)
+    chosen_of(program)
+    times["megakernel"] = 9e-5
+    for _ in range(adaptive.SAMPLED + 25):
+        program.run()
+    assert chosen_of(program) == "sequence"
+    assert program.run().report.strategy == "unfused"
+
+
+def test_replays_take_part_and_events_stay(background: Immediate, times: Times) -> None:
+    program = Program()
+    program.begin()
+    with fq.fusion(program.queue) as fusion:
+        a, b = program.a, program.b
+        events = []
+        for _ in range(STEPS):
+            events.append(program.queue.submit(neighbours, N, a, b))
+            a, b = b, a
+    program.check(fusion)
+    strategies = set()
+    for _ in range(20):
+        program.begin()
+        fusion.replay().wait()
+        program.check(fusion)
+        strategies.add(fusion.report.strategy)
+        assert all(event.is_complete for event in events)
+    assert fusion.report.strategy == "megakernel" and strategies == {"unfused", "megakernel"}
+
+
+def test_temporaries_take_part(background: Immediate, times: Times) -> None:
+    for _ in range(25):
+        report = Program().run().report
+    assert report.strategy == "megakernel"
+    assert len(list_record.RECORDS._records) == 1
+
+
+def test_other_sizes_are_not_compared(background: Immediate, times: Times) -> None:
+    program = Program()
+    program.run(), program.run()
+    other = Program(N + 1)
+    for _ in range(5):
+        other.run()
+    assert not times.ran, "one size class, and another size"
+    assert chosen_of(program) == "megakernel"
+    assert other.run().report.strategy == "megakernel", "which learns from it all the same"
+    assert Program(4 * N).run().report.strategy == "unfused", "another class does not"
+
+
+def test_a_size_that_never_comes_again_gives_way(background: Immediate, times: Times) -> None:
+    Program().run()
+    other = Program(N + 1)
+    for _ in range(list_record.OTHER_SIZES + 12):
+        other.run()
+    assert other.run().report.strategy == "megakernel"
+
+
+def test_a_candidate_that_is_not_built_is_left_out(background: Immediate, times: Times) -> None:
+    background.refusing = {"megakernel": "the compiler crashed"}
+    program = Program()
+    program.run(), program.run()
+    assert chosen_of(program) == "sequence"
+    assert "megakernel is left out: the compiler crashed" in str(program.run().report.choice)
+
+
+def test_a_candidate_without_memory_is_left_out(
+    background: Immediate, times: Times, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = Program()
+    program.run()
+    bind = adaptive.bind
+
+    def without_memory(backend, run, pending):  # type: ignore[no-untyped-def]
+        if run.built.plan.strategy == "megakernel":
+            raise fq.DeviceError("there is no memory")
+        bind(backend, run, pending)
+
+    monkeypatch.setattr(adaptive, "bind", without_memory)
+    assert chosen_of(program) == "sequence"
+    assert "there is no memory" in str(program.run().report.choice)
+
+
+def test_another_process_knows_and_the_record_names_it(
+    background: Immediate, times: Times
+) -> None:
+    program = Program()
+    program.run()
+    chosen_of(program)
+    store = disk_store()
+    assert store is not None
+    found = [x for x in all_learned(store) if x.kernels == f"neighbours ×{STEPS}"]
+    assert [(x.chosen, x.work_items, x.first) for x in found] == [("megakernel", N, "sequence")]
+    list_record.RECORDS.clear()  # as in another process
+    asked = len(background.asked)
+    again = Program()
+    again.run()
+    again.run()
+    background.poll()
+    assert len(background.asked) <= asked + 1, "the reference backend keeps no programs"
+    assert again.run().report.strategy == "megakernel"
+    assert not times.ran[len(times.ran) :]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"adapt": False}, {"fp": "fast"}, {"strategy": "fused"}, {"strategy": "unfused"},
+        {"tune": True},
+    ],
+)  # fmt: skip
+def test_what_was_asked_for_by_name_runs(
+    background: Immediate, times: Times, options: dict[str, object]
+) -> None:
+    program = Program(**options)
+    for _ in range(4):
+        report = program.run().report
+    assert not background.asked and not times.ran
+    assert "real runs" not in str(report.choice)
+
+
+@pytest.mark.parametrize("value", ["0", "off"])
+def test_it_is_off_by_the_environment(
+    background: Immediate, monkeypatch: pytest.MonkeyPatch, value: str
+) -> None:
+    monkeypatch.setenv("FUSIONQ_ADAPT", value)
+    program = Program()
+    for _ in range(4):
+        program.run()
+    assert not background.asked and not list_record.RECORDS._records
+
+
+def test_a_list_that_was_tuned_stays_so(background: Immediate, times: Times) -> None:
+    program = Program()
+    program.run(), program.run()
+    with fq.fusion(program.queue, tune=True):
+        program.steps()
+    ran = len(times.ran)
+    for _ in range(4):
+        report = program.run().report
+    assert len(times.ran) == ran and "measured" in str(report.choice)
+
+
+def test_promoted_buffers_are_never_allocated_for_a_trial(
+    background: Immediate, times: Times
+) -> None:
+    queue = fq.FusionQueue("reference")
+    a, b = (fq.Buffer(np.arange(N, dtype=np.float32)) for _ in range(2))
+    temporary = fq.Buffer(N, np.float32, promote_private=True)
+
+    @fq.kernel
+    def twice(item: fq.Item, x, y):
+        i = item.get_id(0)
+        y[i] = x[i] * 2
+
+    for _ in range(20):
+        with fq.fusion(queue) as fusion:
+            queue.submit(twice, N, a, temporary)
+            queue.submit(twice, N, temporary, b)
+        assert np.array_equal(b.numpy(), 4 * np.arange(N))
+    assert not temporary.is_allocated
+    assert "need not even be allocated" in str(fusion.report.choice)
+
+
+@pytest.mark.parametrize("slow", ["planning", "building", "any planning"])
+def test_what_takes_longer_than_unfused_is_left_to_the_background(
+    background: Immediate, times: Times, monkeypatch: pytest.MonkeyPatch, slow: str
+) -> None:
+    if slow == "planning":
+        clock = count()
+        monkeypatch.setattr(planning_time, "clock", lambda: float(next(clock)))
+    elif slow == "any planning":
+        monkeypatch.setattr(adaptive, "LEAST_PLANNING", 1.0)
+    else:
+        work = adaptive.build_work
+        monkeypatch.setattr(
+            adaptive, "build_work", lambda k: replace(work(k), loops=len(k.params) * 10_000)
+        )
+    program = Joined()
+    report = program.run().report
+    assert report.strategy == "unfused" and report.fallback == adaptive.IN_BACKGROUND
+    assert not background.asked
+    assert program.run().report.strategy == "unfused"
+    assert background.asked[0] == "sequence"
+    assert chosen_of(program) == "sequence"
+    assert program.run().report.strategy == "fused"
+
+
+def test_where_all_kernels_are_built_nothing_is_built_first(
+    background: Immediate, times: Times
+) -> None:
+    program = Joined()
+    program.begin()
+    program.steps()
+    program.queue.wait()
+    assert program.run().report.fallback == adaptive.IN_BACKGROUND
+    assert chosen_of(program) == "sequence"
+
+
+def test_replays_go_from_unfused_to_what_is_chosen(background: Immediate, times: Times) -> None:
+    program = Joined()
+    program.begin()
+    program.steps()
+    program.queue.wait()
+    fusion = program.run()
+    for _ in range(20):
+        program.begin()
+        fusion.replay().wait()
+        program.check(fusion)
+    assert fusion.report.strategy == "fused"
+
+
+class Joined(Program):
+    """What joins whatever is around it."""
+
+    def steps(self) -> None:
+        self.queue.submit(scale, self.n, self.a, self.b, np.float32(2))
+        self.queue.submit(scale, self.n, self.b, self.b, np.float32(3))
+
+    def check(self, fusion: fq.Fusion) -> None:
+        fusion.event.wait()
+        assert np.array_equal(self.b.numpy(), 6 * self.host[0])
+
+
+def test_replays_are_sampled(
+    background: Immediate, times: Times, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(adaptive, "SAMPLED", 5)
+    program = Program()
+    program.run()
+    times.update(sequence=2e-5, megakernel=1e-5)
+    chosen_of(program)
+    fusion = program.run()
+    assert fusion.report.strategy == "megakernel"
+    times["megakernel"] = 9e-5
+    for _ in range(45):
+        program.begin()
+        fusion.replay().wait()
+        program.check(fusion)
+    assert fusion.report.strategy == "unfused"
+
+
+def test_a_run_that_fails_keeps_nobody_waiting(
+    background: Immediate, times: Times, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = Program()
+    program.run(), program.run()
+    launch = list_record.timed_launch
+
+    def fails(*arguments: object) -> object:
+        monkeypatch.setattr(list_record, "timed_launch", launch)
+        raise fq.DeviceError("the device is busy")
+
+    monkeypatch.setattr(list_record, "timed_launch", fails)
+    with pytest.raises(fq.DeviceError, match="busy"):
+        for _ in range(3):
+            program.run()
+    assert chosen_of(program) == "megakernel"
