@@ -10,12 +10,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Hashable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TypeVar, cast
 
 from fusionq.analysis.aliasing import Place, ViewPlace
 from fusionq.analysis.list_analysis import KernelsRead, ListAnalysis, analyse, places_of
 from fusionq.analysis.list_validity import ListValidity
-from fusionq.analysis.submission import Argument, ArrayArgument, ScalarArgument, Submission
+from fusionq.analysis.submission import (
+    Argument,
+    ArrayArgument,
+    ScalarArgument,
+    Submission,
+    buffer_names,
+)
 from fusionq.analysis.validity import ScalarPlace, Validity, validity_of
 
 T = TypeVar("T")
@@ -75,6 +82,16 @@ class Questions:
         self._inside: list[tuple[Validity, Sequence[int]]] | None = None
         """What the answers rest on that were used for the answer that is being found, and what
         submissions they are about."""
+
+    def buffer_name(self, submission: int, argument: int) -> str:
+        """What a report calls the memory of an array argument."""
+        found = self.submissions[submission].arguments[argument]
+        assert isinstance(found, ArrayArgument)
+        return self._names.get(found.storage, found.label)
+
+    @cached_property
+    def _names(self) -> dict[int, str]:
+        return buffer_names(self.submissions)
 
     def kind(self, submission: int) -> int:
         """Equal for submissions that differ in their memory and scalars' values only."""

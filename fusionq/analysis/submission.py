@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
+from math import prod
 from typing import Literal
 
 import numpy as np
@@ -148,3 +149,22 @@ class Submission:
     def name(self) -> str:
         """The kernel's name."""
         return self.kernel.name
+
+
+def buffer_names(submissions: Sequence[Submission]) -> dict[int, str]:
+    """By storage the one name that a report has for it: of the texts that name it or its views in
+    the program, and no other buffer, that of the largest, and of those the first.
+
+    Where every text also names others, as in loops whose buffers take turns, there is none: each
+    submission's own text says what it is there, and equal rounds read equal.
+    """
+    sizes: dict[int, dict[str, int]] = {}
+    meant: dict[str, set[int]] = {}
+    for submission in submissions:
+        for a in submission.arguments:
+            if isinstance(a, ArrayArgument):
+                of = sizes.setdefault(a.storage, {})
+                of[a.label] = max(of.get(a.label, 0), prod(a.shape))
+                meant.setdefault(a.label, set()).add(a.storage)
+    own = {s: [label for label in of if len(meant[label]) == 1] for s, of in sizes.items()}
+    return {s: max(labels, key=lambda t: sizes[s][t]) for s, labels in own.items() if labels}

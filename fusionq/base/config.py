@@ -7,11 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fusionq.base.errors import ArgumentError
+from fusionq.base.options import Check
 from fusionq.base.units import parse_quantity
 
 DEFAULT_CACHE_BYTES = 256 << 20
 DEFAULT_PLANNING_SECONDS = 1.0
 _OFF = ("off", "0", "no", "false")
+_ON = ("on", "1", "yes", "true")
 
 
 def debug_level() -> int:
@@ -22,10 +24,22 @@ def debug_level() -> int:
     return int(text) if text.isdecimal() else 0
 
 
-def check_accesses_always() -> bool:
-    """``FUSIONQ_CHECK``: whether every access of every kernel is tested on the device (see
-    ``fusion(check=True)``).  Read whenever launches are prepared."""
-    return os.environ.get("FUSIONQ_CHECK", "").strip().lower() not in ("", *_OFF)
+def always_checked() -> Check:
+    """``FUSIONQ_CHECK``: what of every access of every kernel is tested on the device, as ``check``
+    says in ``fusion()``: ``1`` for True, or ``initialized``.  Read whenever launches are prepared.
+
+    ArgumentError for other words.
+    """
+    text = os.environ.get("FUSIONQ_CHECK", "").strip().lower()
+    if text == "initialized":
+        return "initialized"
+    if text in ("", *_OFF):
+        return False
+    if text not in _ON:
+        raise ArgumentError(
+            f"FUSIONQ_CHECK={text!r} says nothing that can be checked; write 1, initialized or 0"
+        )
+    return True
 
 
 def adapts() -> bool:

@@ -17,6 +17,10 @@ ErrorModel: TypeAlias = Literal["python", "numpy"]
 """What numba-dpex's kernels do where they divide by zero: what their decorators say, or NumPy's
 result."""
 Promote: TypeAlias = Literal["flagged", "internal", "none"]
+Check: TypeAlias = Literal[False, True, "initialized"]
+"""What is tested on the device: nothing, that accesses stay inside their arrays, or also that
+elements are written before they are read."""
+
 
 class FusionOptions(NamedTuple):
     """The options of ``fusion()`` and ``complete_fusion()``, see their documentation.
@@ -31,8 +35,8 @@ class FusionOptions(NamedTuple):
     fp: FloatMode = "strict"
     tune: bool = False
     """Whether to measure."""
-    check: bool = False
-    """Whether every access is tested on the device."""
+    check: Check = False
+    """What of every access is tested on the device."""
     adapt: bool | None = None
     """Whether ``auto`` learns from the times of runs; None: as ``FUSIONQ_ADAPT`` says."""
 
@@ -49,7 +53,7 @@ _CHOICES: dict[str, tuple[object, ...]] = {
     "promote": ("flagged", "internal", "none"),
     "fp": ("strict", "fast"),
     "tune": (False, True),
-    "check": (False, True),
+    "check": (False, True, "initialized"),
     "adapt": (None, False, True),
 }
 
@@ -62,7 +66,7 @@ def checked_options(
     promote: Promote = "flagged",
     fp: FloatMode = "strict",
     tune: bool = False,
-    check: bool = False,
+    check: Check = False,
     adapt: bool | None = None,
 ) -> FusionOptions:
     """The options, checked: ArgumentError for a value that there is not, and for options that
@@ -78,8 +82,8 @@ def checked_options(
         )
     if check and (tune or require):
         raise ArgumentError(
-            f"{user_span()}: check=True runs each submission in a launch of its own, and measures "
-            "and proves nothing about the fused kernel; leave out "
+            f"{user_span()}: check={check!r} runs each submission in a launch of its own, and "
+            "measures and proves nothing about the fused kernel; leave out "
             f"{'tune' if tune else 'require'}=True"
         )
     return options

@@ -1,7 +1,9 @@
 """Checked runs: every access is tested on the device, and the first that leaves its array raises.
 
 Each submission is a launch of its own with bounds checks (``passes.check_accesses``); a launch is
-waited for before the next one begins, so that nothing runs on what a faulty one has left.
+waited for before the next one begins, so that nothing runs on what a faulty one has left.  Where
+initialization is checked too, a launch also has marks of what has been written: one memory for
+each allocation whose contents the list may not rely on.
 """
 
 from __future__ import annotations
@@ -12,23 +14,28 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from fusionq.analysis.submission import ArrayArgument, Submission
+from fusionq.analysis.submission import Argument, ArrayArgument, Submission
 from fusionq.backends.base import Allocation, ArrayBinding, Backend, Binding, DeviceEvent
+from fusionq.base.config import always_checked
 from fusionq.base.errors import ArgumentError
 from fusionq.base.options import UNFUSED, FusionOptions
 from fusionq.base.target import LaunchShape
 from fusionq.cache.plan_cache import BuiltPlan
 from fusionq.execution.binding import bind
 from fusionq.execution.compile import programs_of
+from fusionq.execution.written_memory import WrittenMemory
+from fusionq.ir.nodes import Kernel
 from fusionq.passes.check_accesses import (
     DIMS,
     EXTENTS_AT,
     IDS_AT,
     INDICES_AT,
     WORDS,
+    CheckedAccess,
     CheckedKernel,
     check_accesses,
 )
+from fusionq.planning.plan import StagePlan
 from fusionq.submission.pending import SubmissionList
 from fusionq.submission.run import PreparedRun
 
@@ -38,7 +45,7 @@ _REASON = "check=True tests every access, of each submission in a launch of its 
 class CheckedRun(PreparedRun):
     """A run of a list whose kernels test their accesses; raises what preparing one does."""
 
-    __slots__ = ("_checked", "_reports")
+    __slots__ = ("_checked", "_marks", "_reports")
 
     can_be_one = False
 
@@ -50,7 +57,11 @@ class CheckedRun(PreparedRun):
         submissions = pending.submissions()
         timings = dict(pending.admission)
         plan = make_plan(submissions, UNFUSED, backend.target)
-        self._checked = tuple(check_accesses(stage.kernel) for stage in plan.stages)
+        initialized = "initialized" in (options.check, always_checked())
+        self._marks = WrittenMemory(backend, pending, options) if initialized else None
+        self._checked = tuple(self._with_checks(stage, submissions) for stage in plan.stages)
+        for submission, checked in zip(submissions, self._checked, strict=True):
+            _check_local_memory(backend, submission, checked.kernel)
         stages = tuple(
             replace(stage, kernel=checked.kernel)
             for stage, checked in zip(plan.stages, self._checked, strict=True)
@@ -62,9 +73,19 @@ class CheckedRun(PreparedRun):
         self._reports: list[Allocation] = [backend.allocate(8 * WORDS) for _ in stages]
         bind(backend, self, pending)
 
+    def _with_checks(self, stage: StagePlan, submissions: Sequence[Submission]) -> CheckedKernel:
+        if self._marks is None:
+            return check_accesses(stage.kernel)
+        tracked = self._marks.parameters(stage, submissions)
+        return check_accesses(stage.kernel, tracked)
+
     def extra_bindings(self, stage: int, shape: LaunchShape) -> Sequence[Binding]:
-        """Memory for the reports of ``stage``."""
-        return (ArrayBinding(self._reports[stage].address, (WORDS,), (1,)),)
+        """Memory for the reports of ``stage``, and for its marks."""
+        reports = ArrayBinding(self._reports[stage].address, (WORDS,), (1,))
+        if self._marks is None:
+            return (reports,)
+        tracked = self._marks.parameters(self.built.plan.stages[stage], self.submissions)
+        return (reports, *map(self._marks.binding, tracked.values()))
 
     def launch(
         self, depends: Sequence[DeviceEvent]
@@ -73,6 +94,8 @@ class CheckedRun(PreparedRun):
         array, which did not happen."""
         events: list[DeviceEvent | None] = []
         last = None
+        if self._marks is not None:
+            self._marks.begin()
         for stage, launch in enumerate(self.launches):
             event = None
             if launch is not None:
@@ -92,6 +115,18 @@ class CheckedRun(PreparedRun):
         return events, last
 
 
+def _check_local_memory(backend: Backend, submission: Submission, kernel: Kernel) -> None:
+    """ArgumentError where the marks of local arrays do not fit beside the arrays."""
+    taken = sum(array.nbytes for array in kernel.arrays if array.space == "local")
+    if taken > backend.info.local_memory_bytes:
+        raise ArgumentError(
+            f"{submission.span}: check='initialized' takes one more byte of local memory for each "
+            f"element of a local array, {taken} bytes in all for kernel {submission.ir.name!r}; "
+            f"{backend.info.name} has {backend.info.local_memory_bytes}. Write check=True, or pass "
+            "smaller LocalAccessors"
+        )
+
+
 def _message(
     submission: Submission, checked: CheckedKernel, words: npt.NDArray[np.int64]
 ) -> str:
@@ -102,12 +137,35 @@ def _message(
     element = ", ".join(str(n) for n in words[INDICES_AT : INDICES_AT + access.ndim])
     shape = ", ".join(str(n) for n in words[EXTENTS_AT : EXTENTS_AT + access.ndim])
     label = f" (argument `{argument.label}`)" if isinstance(argument, ArrayArgument) else ""
-    others = f"; {words[0] - 1:,} more accesses did so in this launch" if words[0] > 1 else ""
+    more = int(words[0]) - 1
+    others = f"; {more:,} more access{'es' * (more > 1)} did so in this launch" if more else ""
+    if access.fault == "outside":
+        what = f"{access.kind} outside array {access.array!r}{label}"
+        then = (
+            "The access did not happen, and nothing after it was run. Guard it with an `if`, or "
+            "pass a larger array."
+        )
+    else:
+        what = f"{access.kind} of an element of {access.array!r}{label} that nothing has written"
+        then = "Nothing after this launch was run. " + _where_written(checked, access, argument)
     return (
-        f"{submission.ir.name}: {access.kind} outside array {access.array!r}{label}: work-item "
-        f"({item}) {access.kind}s element [{element}] of an array of shape ({shape}){others}\n"
+        f"{submission.ir.name}: {what}: work-item ({item}) {access.kind}s element [{element}] of "
+        f"an array of shape ({shape}){others}\n"
         f"  in the kernel at {access.span}: {access.span.text}\n"
         f"  submitted at {submission.span}: {submission.span.text}\n"
-        "  The access did not happen, and nothing after it was run. Guard it with an `if`, or pass "
-        "a larger array."
+        f"  {then}"
     )
+
+
+def _where_written(
+    checked: CheckedKernel, access: CheckedAccess, argument: Argument | None
+) -> str:
+    """What to do about an element that nothing has written."""
+    if isinstance(argument, ArrayArgument):
+        if argument.buffer_flag or argument.access_flag or argument.internal:
+            return "A promoted Buffer holds what its list has written: write the element there."
+        return "Write the element first, or make the Buffer from contents: Buffer(array)."
+    (array,) = [a for a in checked.kernel.arrays if a.name == access.array]
+    if array.space == "private":
+        return "Write the element first, or pass fill_zeros=True to PrivateArray."
+    return "Write the element first, and pass a group_barrier before another work-item reads it."

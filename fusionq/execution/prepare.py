@@ -6,7 +6,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from fusionq.backends.base import Backend
-from fusionq.base.config import adapts, check_accesses_always, debug_level
+from fusionq.base.config import adapts, always_checked, debug_level
 from fusionq.base.options import FusionOptions
 from fusionq.base.phases import timed
 from fusionq.base.recursion import room_for_recursion
@@ -30,7 +30,7 @@ def prepare(backend: Backend, pending: SubmissionList, options: FusionOptions) -
     that takes longer than the list may wait for it, DeviceError where a kernel cannot be built or
     memory not be had or reached.
     """
-    if options.check or check_accesses_always():
+    if options.check or always_checked():
         from fusionq.execution.checked import CheckedRun
 
         return CheckedRun(backend, pending, options)

@@ -50,6 +50,7 @@ def _report_of_unfused(ended: SubmissionList) -> Report:
         for stage in plan.stages
     )
     plan = replace(plan, stages=stages, fallback=ended.fallback, timings={})
+    plan = plan.named_for(submissions)
     plain = [entry.plain for entry in ended.entries if entry.plain is not None]
     sources = tuple(program.source for run in plain for program in run.built.programs)
     return Report(plan, submissions, sources, "memory", {})

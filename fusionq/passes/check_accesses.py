@@ -8,13 +8,16 @@
                               if 0 <= i and i < out.shape[0]: out[i] = value
                               else: <report the store to out>
 
-The first report of a launch is kept in an array of int64 that becomes the kernel's last parameter:
-how many there were, the access, the work-item's global ids, the indices.
+The first report of a launch is kept in an array of int64 that becomes a parameter behind the
+kernel's own: how many there were, the access, the work-item's global ids, the indices.
+
+Where initialization is checked too, parameters with marks of what has been written follow
+(``passes.written_marks``), and a read of an element without one is reported.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Literal, cast
@@ -49,12 +52,16 @@ from fusionq.ir.types import BOOL, INT64, ScalarType
 from fusionq.ir.verifier import verify
 from fusionq.ir.walk import map_operands, statements
 from fusionq.passes.names import Names
+from fusionq.passes.written_marks import WrittenMarks
 
 DIMS = 3
 """Dimensions that a report has room for, of the range and of the array each."""
 IDS_AT, INDICES_AT, EXTENTS_AT = 2, 2 + DIMS, 2 + 2 * DIMS
 WORDS = 2 + 3 * DIMS
 """Length of the array: the number of reports, the first access, ids, indices, extents."""
+
+AccessKind = Literal["read", "write", "update"]
+Fault = Literal["outside", "unwritten"]
 
 _TRUE = Const(BOOL, True)
 
@@ -63,10 +70,12 @@ _TRUE = Const(BOOL, True)
 class CheckedAccess:
     """An access of a kernel in its source."""
 
-    kind: Literal["read", "write", "update"]
+    kind: AccessKind
     array: str
     ndim: int
     span: Span
+    fault: Fault
+    """What is reported: that it would leave the array, or reads what has not been written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,22 +86,28 @@ class CheckedKernel:
     accesses: tuple[CheckedAccess, ...]
 
 
-def check_accesses(kernel: Kernel) -> CheckedKernel:
-    """``kernel`` with checks."""
-    checker = _Checker(kernel)
+def check_accesses(kernel: Kernel, tracked: Collection[str] | None = None) -> CheckedKernel:
+    """``kernel`` with bounds checks; with ``tracked`` also with checks of initialization, of its
+    own arrays and of those parameters, whose marks are parameters in the same order."""
+    checker = _Checker(kernel, tracked)
     body = checker.body(kernel.body)
+    marks = checker.marks
     checked = replace(
         kernel,
-        params=(*kernel.params, ArrayParam(checker.reports, INT64, 1, unit_stride=True)),
+        params=(
+            *kernel.params, ArrayParam(checker.reports, INT64, 1, unit_stride=True),
+            *(marks.params if marks else ()),
+        ),
         variables=(*kernel.variables, *checker.variables),
-        body=body,
-    )
+        arrays=(*kernel.arrays, *(marks.arrays if marks else ())),
+        body=(*(marks.start if marks else ()), *body),
+    )  # fmt: skip
     verify(checked)
     return CheckedKernel(checked, tuple(checker.accesses))
 
 
 class _Checker:
-    def __init__(self, kernel: Kernel) -> None:
+    def __init__(self, kernel: Kernel, tracked: Collection[str] | None) -> None:
         self.kernel = kernel
         self.own = {array.name: array for array in kernel.arrays}
         self.types = {p.name: p.dtype for p in kernel.params if isinstance(p, ArrayParam)}
@@ -105,6 +120,7 @@ class _Checker:
         self.reports = self.names.fresh("reports")
         self.variables: list[tuple[str, ScalarType]] = []
         self.accesses: list[CheckedAccess] = []
+        self.marks = None if tracked is None else WrittenMarks(kernel, tracked, self.names)
 
     # -------------------------------------------------------------------- statements
     def body(self, stmts: Sequence[Stmt]) -> tuple[Stmt, ...]:
@@ -124,8 +140,9 @@ class _Checker:
                     stmt, indices=tuple(map(checked, indices)), value=checked(value)
                 )
                 inside, report = self._access("write", array, new.indices, span)
-                return _after(before, If(inside, (new,), tuple(report), span))
-            case Atomic(_, array, indices, operand, result, span=span, expected=expected):
+                marked = self._marked(array, new.indices, span)
+                return _after(before, If(inside, (new, *marked), tuple(report), span))
+            case Atomic(op, array, indices, operand, result, span=span, expected=expected):
                 update = replace(
                     stmt,
                     indices=tuple(map(checked, indices)),
@@ -135,7 +152,12 @@ class _Checker:
                 inside, report = self._access("update", array, update.indices, span)
                 if result is not None:
                     report.append(Assign(result, _zero(self.types[array]), span))
-                return _after(before, If(inside, (update,), tuple(report), span))
+                happens: list[Stmt] = [update]
+                if op != "store" and (op, result) != ("exchange", None):
+                    happens[:0] = self._initialized("update", array, update.indices, _TRUE, span)
+                if op != "load":
+                    happens += self._marked(array, update.indices, span)
+                return _after(before, If(inside, tuple(happens), tuple(report), span))
             case If(cond, then, orelse):
                 new_if = replace(
                     stmt, cond=checked(cond), then=self.body(then), orelse=self.body(orelse)
@@ -196,6 +218,7 @@ class _Checker:
                 here = Var(BOOL, self._variable("inside", BOOL))
                 before.append(Assign(here.name, inside, span))
                 before.append(If(_and(path, _not(here)), tuple(report), (), span))
+                before += self._initialized("read", array, places, _and(path, here), span)
                 loaded = Var(type_, self._variable("loaded", type_))
                 load = Select(type_, here, replace(expr, indices=tuple(places)), _zero(type_))
                 before.append(Assign(loaded.name, load, span))
@@ -210,33 +233,49 @@ class _Checker:
 
     # ------------------------------------------------------------------------ reports
     def _access(
-        self,
-        kind: Literal["read", "write", "update"],
-        array: str,
-        indices: Sequence[Expr],
-        span: Span,
+        self, kind: AccessKind, array: str, indices: Sequence[Expr], span: Span
     ) -> tuple[Expr, list[Stmt]]:
         """Whether the indices are inside the array, and what reports that they are not."""
-        own = self.own.get(array)
-        extents: list[Expr] = [
-            Extent(array, d) if own is None else Const(INT64, own.shape[d])
-            for d in range(len(indices))
-        ]
         bounds: list[Expr] = []
-        for index, extent in zip(indices, extents, strict=True):
+        for index, extent in zip(indices, self._extents(array, len(indices)), strict=True):
             bounds += Compare("ge", index, Const(INT64, 0)), Compare("lt", index, extent)
         inside = reduce(_and, bounds, cast(Expr, _TRUE))
+        return inside, self._report(kind, "outside", array, indices, span)
+
+    def _initialized(
+        self, kind: AccessKind, array: str, indices: Sequence[Expr], path: Expr, span: Span
+    ) -> list[Stmt]:
+        """What reports, under ``path``, that nothing has written an element inside the array."""
+        unwritten = None if self.marks is None else self.marks.unwritten(array, indices, span)
+        if unwritten is None:
+            return []
+        report = self._report(kind, "unwritten", array, indices, span)
+        return [If(_and(path, unwritten), tuple(report), (), span)]
+
+    def _marked(self, array: str, indices: Sequence[Expr], span: Span) -> list[Stmt]:
+        return [] if self.marks is None else self.marks.mark(array, indices, span)
+
+    def _extents(self, array: str, ndim: int) -> list[Expr]:
+        own = self.own.get(array)
+        return [
+            Extent(array, d) if own is None else Const(INT64, own.shape[d]) for d in range(ndim)
+        ]
+
+    def _report(
+        self, kind: AccessKind, fault: Fault, array: str, indices: Sequence[Expr], span: Span
+    ) -> list[Stmt]:
         number = len(self.accesses)
-        self.accesses.append(CheckedAccess(kind, array, len(indices), span))
+        self.accesses.append(CheckedAccess(kind, array, len(indices), span, fault))
         count = Var(INT64, self._variable("earlier", INT64))
         ids = [ItemQuery("global_id", d) for d in range(self.kernel.ndim)]
+        extents = self._extents(array, len(indices))
         values = {
             1: Const(INT64, number),
             **{IDS_AT + d: value for d, value in enumerate(ids)},
             **{INDICES_AT + d: value for d, value in enumerate(indices)},
             **{EXTENTS_AT + d: value for d, value in enumerate(extents)},
         }
-        report: list[Stmt] = [
+        return [
             Atomic(
                 "add", self.reports, (Const(INT64, 0),), Const(INT64, 1), count.name,
                 "relaxed", "device", span,
@@ -251,7 +290,6 @@ class _Checker:
                 span,
             ),
         ]  # fmt: skip
-        return inside, report
 
 
 def _after(before: list[Stmt], stmt: Stmt) -> list[Stmt]:

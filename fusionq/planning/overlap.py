@@ -102,7 +102,7 @@ def _nothing(questions: Questions, found: Temporaries) -> str:
         return NOTHING_FLAGGED
     label = {lies.group: place for place, lies in reversed(questions.place.items())}
     reasons = "; ".join(
-        f"`{questions.submissions[s].arguments[k].label}`: {reason}"
+        f"`{questions.buffer_name(s, k)}`: {reason}"
         for group, reason in found.refused.items()
         for s, k in (label[group],)
     )
@@ -110,7 +110,7 @@ def _nothing(questions: Questions, found: Temporaries) -> str:
 
 
 def _decision(questions: Questions, t: Temporary) -> PromotionDecision:
-    label = questions.submissions[t.producer].arguments[t.argument].label
+    label = questions.buffer_name(t.producer, t.argument)
     return PromotionDecision(
         label, t.producer, t.argument, "private",
         "nothing is stored: who reads an element computes it anew",
@@ -145,5 +145,5 @@ def _in_list(d: PairScope, made: OverlappedList) -> PairScope:
 
 
 def _recomputation(questions: Questions, t: Temporary) -> Recomputation:
-    label = questions.submissions[t.producer].arguments[t.argument].label
+    label = questions.buffer_name(t.producer, t.argument)
     return Recomputation(label, t.producer, t.argument, tuple(t.halo), tuple(t.halo.values()))

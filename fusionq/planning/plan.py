@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias
 
 from fusionq.analysis.item_space import Mode
 from fusionq.analysis.scope import DependenceKind, Scope
-from fusionq.analysis.submission import Submission
+from fusionq.analysis.submission import ArrayArgument, Submission, buffer_names
 from fusionq.analysis.validity import Validity
 from fusionq.base.span import Span
 from fusionq.ir.nodes import Kernel
@@ -162,9 +162,12 @@ class Plan:
 
     def named_for(self, submissions: Sequence[Submission]) -> Plan:
         """The plan with the buffer names of ``submissions``, another list that it serves."""
+        names = buffer_names(submissions)
 
         def label(submission: int, argument: int) -> str:
-            return submissions[submission].arguments[argument].label
+            found = submissions[submission].arguments[argument]
+            assert isinstance(found, ArrayArgument)
+            return names.get(found.storage, found.label)
 
         return replace(
             self,

@@ -145,7 +145,7 @@ class _Promoter:
             if decision is None:
                 used = [place for place in places if place[0] in self.stage_of]
                 scope, reason = self._decide(used or places)
-                label = argument_at(self.questions, places[0]).label
+                label = self.questions.buffer_name(*places[0])
                 decision = PromotionDecision(label, *places[0], scope, reason)
             decisions.append(decision)
             yield "analysis"

@@ -184,7 +184,7 @@ class _Finder:
 
     def _label(self, s: int, group: int) -> str:
         position = next(k for k, other, *_ in self.questions.memory(s) if other == group)
-        return self.questions.submissions[s].arguments[position].label
+        return self.questions.buffer_name(s, position)
 
 
 def _impure(kernel: Kernel) -> str | None:

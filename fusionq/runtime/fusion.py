@@ -11,6 +11,7 @@ from fusionq.base.errors import ArgumentError, FusionStateError
 from fusionq.base.not_copied import NotCopied
 from fusionq.base.options import (
     Barriers,
+    Check,
     ErrorModel,
     FusionOptions,
     Promote,
@@ -39,7 +40,7 @@ def fusion(
     promote: Promote = "flagged",
     fp: FloatMode = "strict",
     tune: bool = False,
-    check: bool = False,
+    check: Check = False,
     adapt: bool | None = None,
     error_model: ErrorModel | None = None,
 ) -> Fusion:
@@ -57,8 +58,11 @@ def fusion(
     remember that for later lists of the kind; only with ``strategy="auto"``.
     ``check``: test every access on the device, each submission in a launch of its own: the first
     one outside its array does not happen and raises ArgumentError at the end of the block, with
-    kernel, line, work-item, index and extents.  ``FUSIONQ_CHECK=1`` does so for all that is
-    submitted, outside fusion mode too.
+    kernel, line, work-item, index and extents.  ``"initialized"``: so does the first read of an
+    element that nothing has written: of private and local arrays; of Buffers made from a shape
+    whose memory is new with this list; and, in the list, of Buffers that ``promote`` is about.
+    ``FUSIONQ_CHECK=1`` and ``FUSIONQ_CHECK=initialized`` do so for all that is submitted, outside
+    fusion mode too.
     ``adapt``: True: with ``strategy="auto"``, lists that come again try the strategies in their own
     runs, made ready by a worker process, and the fastest stays; False: the cost model alone
     chooses; None: as ``FUSIONQ_ADAPT`` says, by default False.

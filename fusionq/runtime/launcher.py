@@ -9,7 +9,7 @@ from typing import Protocol
 from fusionq.backends.base import Backend, DeviceEvent
 from fusionq.backends.interruptible import keep_until_run
 from fusionq.base.call_site import located, user_span
-from fusionq.base.config import check_accesses_always
+from fusionq.base.config import always_checked
 from fusionq.base.errors import (
     ArgumentError,
     DeviceError,
@@ -217,7 +217,7 @@ class Launcher:
             from fusionq.execution.prepare import prepare
 
         self._bring(pending.memory)
-        if options.tune or options.check or check_accesses_always():
+        if options.tune or options.check or always_checked():
             return prepare(self.backend, pending, options)
         return self.cache.by_sizes.run_for(
             self.backend, pending, options, lambda: prepare(self.backend, pending, options)

@@ -8,11 +8,12 @@ import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import count
-from typing import Any
+from typing import Any, get_args
 from unittest import mock
 
 import fusionq as fq
 from fusionq.backends.base import DeviceEvent
+from fusionq.base.options import Check
 from fusionq.execution.checked import CheckedRun
 from fusionq.submission.run import PreparedRun
 from tests.property.changed_kernels import ChangedKernel
@@ -20,9 +21,10 @@ from tests.property.list_runs import made
 from tests.property.programs import View
 
 _numbers = count()
+CHECKS: tuple[Check, ...] = get_args(Check)
 
 
-def check_changed(case: ChangedKernel, target: str | None, check: bool = False) -> str:
+def check_changed(case: ChangedKernel, target: str | None, check: Check = False) -> str:
     """Submit the kernel twice in a list on ``target``, plan the list and build it, without a
     launch (a changed kernel may run for ever).  The name of the error, or ``accepted``.
 

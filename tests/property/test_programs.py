@@ -11,8 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import fusionq as fq
-from fusionq.base.options import Barriers, Promote
+from fusionq.base.options import Barriers, Check, Promote
 from tests.property.commands import with_commands
+from tests.property.group_programs import group_programs
 from tests.property.kernel_expressions import Features
 from tests.property.list_runs import check_fused, held, made, submit, unfused
 from tests.property.programs import Program, programs
@@ -53,11 +54,15 @@ def test_fusion_changes_no_bit_of_any_function(program: Program, promote: Promot
 
 
 @examples(20)
-@given(with_commands(programs(EXACT)))
-def test_checked_accesses_change_no_bit(program: Program) -> None:
+@given(
+    st.one_of(with_commands(programs(EXACT)), group_programs(EXACT)),
+    st.sampled_from((True, "initialized")),
+)
+def test_checked_accesses_change_no_bit(program: Program, check: Check) -> None:
+    """Promotion is left out: what is flagged has contents, which checks take it not to have."""
     with fq.FusionQueue("reference") as queue:
         buffers = made(program)
-        with fq.fusion(queue, check=True):
+        with fq.fusion(queue, check=check, promote="none"):
             submit(queue, program, buffers)
         contents = held(queue, buffers)
     assert_identical(contents, unfused(program, "reference"))

@@ -6,7 +6,8 @@ import warnings
 
 from hypothesis import strategies as st
 
-from tests.property.changed_kernel_checks import check_changed
+from fusionq.base.options import Check
+from tests.property.changed_kernel_checks import CHECKS, check_changed
 from tests.property.changed_kernels import ChangedKernel, changed_kernels
 from tools.long_runs.piece import Piece
 
@@ -19,8 +20,8 @@ def run(piece: Piece, busy: int) -> None:
     target, device = (None, "sycl") if piece.result.piece % 4 == 3 else ("reference", "reference")
     counts = piece.result.counts
 
-    def check(case: tuple[ChangedKernel, bool]) -> None:
+    def check(case: tuple[ChangedKernel, Check]) -> None:
         counts[f"{device}, {check_changed(case[0], target, case[1])}"] += 1
 
     warnings.simplefilter("ignore")
-    piece.draw(st.tuples(changed_kernels(), st.booleans()), KERNELS, check)
+    piece.draw(st.tuples(changed_kernels(), st.sampled_from(CHECKS)), KERNELS, check)

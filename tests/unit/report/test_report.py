@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 from dataclasses import FrozenInstanceError
 from typing import Any
 
@@ -258,3 +259,45 @@ def test_fallback_is_shown(queue: fq.FusionQueue) -> None:
     assert report.strategy == "unfused"
     assert report.fallback
     assert f"Fallback: {report.fallback}" in str(report)
+
+
+@fq.kernel
+def _copied(item: fq.Item, a, out):
+    i = item.get_id(0)
+    out[i] = a[i]
+
+
+@fq.kernel
+def _shifted(item: fq.Item, a, out):
+    i = item.get_id(0)
+    if i > 0:
+        out[i] = a[i - 1]
+
+
+@pytest.mark.parametrize("strategy", ["auto", "overlap", "unfused"])
+def test_a_buffer_has_one_name_whatever_the_program_calls_it(strategy):
+    def step(kernel, source, sink):
+        queue.submit(kernel, sink.shape, source, sink)
+
+    first, middle, last = (fq.Buffer(8, np.float32, promote_local=k == 1) for k in range(3))
+    with fq.FusionQueue("reference") as queue, fq.fusion(queue, strategy=strategy) as f:
+        step(_copied, first, middle)  # in which `source` and `sink` name several buffers
+        step(_shifted, middle, last)
+        part = middle[4:]
+        queue.submit(_copied, 4, part, last[:4])
+        queue.submit(_copied, 8, middle, last)
+    names = {(d.producer, d.consumer, d.kind): d.buffer for d in f.report.dependences}
+    assert names[0, 1, "RAW"] == names[0, 2, "RAW"] == names[0, 3, "RAW"] == "middle"
+    assert set(names.values()) == {"middle", "last"}
+    assert {p.buffer for p in f.report.promotions} <= {"middle"}
+    assert not re.search(r"\b(source|sink|part):", str(f.report))
+
+
+def test_buffers_that_take_turns_have_the_names_that_each_submission_has_for_them():
+    now, then = fq.Buffer(8, np.float32), fq.Buffer(8, np.float32)
+    with fq.FusionQueue("reference") as queue, fq.fusion(queue) as f:
+        for _ in range(3):
+            queue.submit(_shifted, 8, now, then)
+            now, then = then, now
+    reads = {(d.producer, d.consumer): d.buffer for d in f.report.dependences if d.kind == "RAW"}
+    assert reads == {(0, 1): "now", (1, 2): "now"}

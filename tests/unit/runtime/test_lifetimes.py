@@ -175,58 +175,6 @@ def test_memory_of_others_ends_fusion_mode(queue):
     queue.complete_fusion()
 
 
-@pytest.mark.parametrize("threads", [1, 3])
-def test_the_collector_at_any_point_of_any_call(target, threads):
-    """Buffers in circles die whenever the collector runs, which is nearly always."""
-    before = gc.get_threshold()
-    failures: list[BaseException] = []
-
-    def work():
-        try:
-            queue = fq.FusionQueue(target)
-            for round_ in range(12):
-                _in_a_circle(fq.Buffer(np.ones(8, np.float32), copy=False))
-                out, other = empty(), floats()
-                with fq.fusion(queue) as f:
-                    queue.submit(copy, 8, _in_a_circle(floats()), out)
-                    queue.submit(put, 8, float(round_), _in_a_circle(empty()))
-                    queue.submit(add, 8, out, other, _in_a_circle(empty()))
-                    queue.submit(increment, 8, out)
-                assert (out.numpy() == np.arange(1, 9) + 1).all()
-                other.write(np.zeros(8, np.float32))
-                queue.memcpy(other, out)
-                queue.fill(out, 0.0)
-                f.replay().wait()
-                assert (out.numpy() == np.arange(1, 9) + 1).all()
-                assert (other.numpy() == np.arange(1, 9) + 1).all()
-                queue.host_task(lambda x: None, out)
-            queue.close()
-        except BaseException as error:
-            failures.append(error)
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", fq.FusionAborted)
-        try:
-            for threshold in (1, 7, 50):
-                gc.set_threshold(threshold, 2, 2)
-                workers = [threading.Thread(target=work) for _ in range(threads)]
-                for worker in workers:
-                    worker.start()
-                for worker in workers:
-                    worker.join()
-        finally:
-            gc.set_threshold(*before)
-    assert not failures, failures[0]
-    assert not QUEUES
-
-
-def _in_a_circle(buffer):
-    """``buffer``, which only the collector can free."""
-    circle = [buffer]
-    circle.append(circle)
-    return buffer
-
-
 # -------------------------------------------------------------------------- no memory
 HUGE = 1 << 50
 
