@@ -229,8 +229,10 @@ def _is_trusted(about: os.stat_result) -> bool:
 
 
 def _is_administrators(about: os.stat_result) -> bool:
-    """Whether the file is the administrator's, and this user is another."""
-    return hasattr(os, "getuid") and about.st_uid == 0 != os.getuid()
+    """Whether the file is the administrator's, who alone can write to it, and this user is
+    another."""
+    shared = about.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+    return hasattr(os, "getuid") and about.st_uid == 0 != os.getuid() and not shared
 
 
 def _unsigned_header(key: str, kind: str, contents: bytes) -> bytes:

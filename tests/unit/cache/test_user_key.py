@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import stat
 from pathlib import Path
 
 import pytest
@@ -76,6 +77,27 @@ def test_another_users_key(tmp_path: Path, data: Path) -> None:
     (data / "cache.key").write_bytes(os.urandom(32))
     again()
     assert store(tmp_path).get(KEY, "program") is None
+
+
+@pytest.mark.skipif(not hasattr(os, "getuid"), reason="files have no owners")
+@pytest.mark.parametrize(("mode", "found"), [(0o644, b"code"), (0o664, None), (0o646, None)])
+def test_an_administrators_entry_that_others_can_write_needs_the_users_signature(
+    tmp_path: Path, data: Path, monkeypatch: pytest.MonkeyPatch, mode: int, found: bytes | None
+) -> None:
+    store(tmp_path).put(KEY, "program", b"code")
+    monkeypatch.setattr(os, "getuid", lambda: 1 + os.stat(tmp_path).st_uid)
+    user_key._key.cache_clear()  # another user, who has another key
+    made = os.fstat
+
+    def administrators(descriptor: int) -> os.stat_result:
+        about = list(made(descriptor))
+        if about[stat.ST_SIZE] != len(b"x" * 32):  # an entry, no key
+            about[stat.ST_UID] = 0
+        return os.stat_result(about)
+
+    monkeypatch.setattr(os, "fstat", administrators)
+    entry(tmp_path).chmod(mode)
+    assert store(tmp_path).get(KEY, "program") == found
 
 
 @pytest.mark.parametrize("spoil", ["mode", "length", "link", "directory"])
