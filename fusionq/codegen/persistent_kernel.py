@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import chain
 
 from fusionq.base.target import FloatMode, Target
 from fusionq.codegen import queue_layout as q
@@ -23,10 +24,17 @@ from fusionq.codegen.queue_protocol import STALLED, protocol, publish_function, 
 from fusionq.codegen.queue_words import QueueWords
 from fusionq.codegen.record_text import NO_RECORDS, RecordText, record_text
 from fusionq.codegen.scoping import Body
-from fusionq.codegen.stage_tables import code_bodies, operand_sets
+from fusionq.codegen.stage_tables import (
+    Bounds,
+    code_bodies,
+    operand_sets,
+    value_name,
+    wait_forms,
+)
 from fusionq.codegen.tile_loop import InnerPart, TileItems, TileLoop
-from fusionq.ir.nodes import Expr, Kernel, Persistent, StageCode
+from fusionq.ir.nodes import Expr, Kernel, Param, Persistent, ScalarParam, StageCode
 from fusionq.ir.types import INT64, UINT32, ScalarType
+from fusionq.ir.walk import subexpressions
 
 
 def generate_persistent_kernel(
@@ -154,39 +162,34 @@ class _PersistentPrinter:
     def _waits(self) -> list[str]:
         """What a worker does to wait for the tiles that its own depends on."""
         i64, codes = self.words.int64, self.body.codes
-        most = max(len(code.waits) for code in codes)
-        if not most:
+        if not any(code.waits for code in codes):
             return []
-        cases: dict[tuple[str, ...], list[int]] = {}
-        for number, code in enumerate(codes):
-            for turn, wait in enumerate(code.waits):
-                if wait.bounds is not None:
-                    text = tuple(self._bounds(number, code, wait.bounds))
-                    cases.setdefault(text, []).append(number * most + turn)
-        dims = range(self.waited_dims)
-        box = [f"fq_low_{d} = 0, fq_high_{d} = 0" for d in dims]
-        boxed = sum(map(len, cases.values())) == sum(len(code.waits) for code in codes)
+        forms = wait_forms(self.body)
+        boxed = all(wait.bounds is not None for code in codes for wait in code.waits)
+        box = [f"fq_low_{d} = 0, fq_high_{d} = 0" for d in range(self.waited_dims)]
+        entry = f"fq_record[{q.WAITED}] + {q.VALUES + forms.values} * fq_turn"
         lines = [
             f"for (int fq_turn = 0; {self.words.polls}fq_turn < (int)fq_record[{q.WAITS}]",
             f"        && fq_waited < {STALLED}; fq_turn++) {{",
+            f"    {self.words.tables} const fq_awaited = fq_schedule + {entry};",
             f"    {i64} {', '.join(box)};",
-            f"    bool fq_boxed = {'true' if cases else 'false'};",
-            *([f"    switch ((int)fq_record[{q.CODE}] * {most} + fq_turn) {{"] if cases else []),
+            f"    bool fq_boxed = {'true' if forms.forms else 'false'};",
+            *([f"    switch ((int)fq_awaited[{q.FORM}]) {{"] if forms.forms else []),
         ]
-        for text, numbers in cases.items():
-            lines.append("    " + " ".join(f"case {n}:" for n in numbers) + " {")
-            lines += [f"        {line}" for line in (*text, "break;")]
+        for number, form in enumerate(forms.forms):
+            lines.append(f"    case {number}: {{")
+            lines += [f"        {line}" for line in (*self._bounds(form), "break;")]
             lines.append("    }")
-        if cases:
+        if forms.forms:
             lines += [] if boxed else ["    default: fq_boxed = false;"]
             lines.append("    }")
         spin_limit = self.memory.identifier(Scalar(self.body.spin_limit))
-        ends = ", ".join(f"fq_low_{d}, fq_high_{d}" for d in dims)
+        ends = ", ".join(f"fq_low_{d}, fq_high_{d}" for d in range(self.waited_dims))
         lines += [
             "    fq_waited |= fq_wait_tiles(",
             f"        fq_schedule, fq_control, {self.epoch}, {spin_limit},",
             "        fq_instruction, fq_lane,",
-            f"        fq_schedule[fq_record[{q.PRODUCERS}] + fq_turn], fq_boxed, {ends});",
+            f"        fq_awaited[{q.PRODUCER}], fq_boxed, {ends});",
             "}",
             f"fq_waited = {self.workers.broadcast('fq_waited')};",
             f"if (fq_waited >= {STALLED}) break;",
@@ -194,21 +197,22 @@ class _PersistentPrinter:
         ]
         return [f"        {line}" for line in lines]
 
-    def _bounds(
-        self, number: int, code: StageCode, bounds: tuple[tuple[Expr, Expr], ...]
-    ) -> list[str]:
+    def _bounds(self, form: Bounds) -> list[str]:
         """Statements that set the box of a wait."""
+        used = {e.name for x in chain(*form) for e in subexpressions(x) if isinstance(e, Param)}
+        values = [value_name(k) for k in range(len(used))]
+        kernel = Kernel("wait", self.dims, tuple(ScalarParam(v, INT64) for v in values), (), ())
         names = Names(self.dialect.unit.is_reserved)
-        for param in code.kernel.params:
-            names.of(param.name)
-        memory = Memory(code.kernel, names)
-        printer = ExpressionPrinter(
-            self._in_tile(code), names, memory, self.helpers, Intervals(code.kernel)
-        )
-        ends = [(printer.value(a), printer.value(b)) for a, b in bounds]
+        memory = Memory(kernel, names)
+        dialect = replace(self.dialect, items=TileItems(self.dialect.items, None, self.dims))
+        printer = ExpressionPrinter(dialect, names, memory, self.helpers, Intervals(kernel))
+        ends = [(printer.value(a), printer.value(b)) for a, b in form]
         self.types |= printer.types
         return [
-            *self._operands([number], code, memory, memory.slots()),
+            *(
+                f"const {self.words.int64} {memory.scalar(name)} = fq_awaited[{q.VALUES + k}];"
+                for k, name in enumerate(values)
+            ),
             *(f"fq_low_{d} = {a}; fq_high_{d} = {b};" for d, (a, b) in enumerate(ends)),
         ]
 

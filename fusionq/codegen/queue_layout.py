@@ -3,8 +3,8 @@
 The schedule (int64) starts with a header: the number of instructions, of workers, whether the
 workers may follow the static assignment, and where the three tables begin: the order of all
 instructions; for each worker the position of its first instruction in the assignment (and one past
-the last); the assignment.  A record for each stage follows, then those tables and the stages that
-each stage waits for.  An instruction is the stage's number above bit ``TILE_BITS`` and the tile's
+the last); the assignment.  A record for each stage follows, then those tables and what each stage
+waits for.  An instruction is the stage's number above bit ``TILE_BITS`` and the tile's
 below, tiles counted with the last dimension fastest.
 
 What differs from stage to stage stands in the records, so that the code does not grow with their
@@ -25,11 +25,15 @@ HEADER = 8
 
 # Record of a stage: tile shape, tiles, tiles that share a counter, range (each by dimension, 1
 # where the stage has fewer dimensions), first counter's line (-1: none), line of the counter of
-# all tiles (-1: none), numbers of its code, of the code's body and of its operands, how many
-# stages it waits for, and where they begin.
+# all tiles (-1: none), numbers of its code's body and of its operands, how many stages it waits
+# for, and where its waits begin.
 TILE, COUNT, SHARED, EXTENT, COUNTERS, TOTAL = 0, 3, 6, 9, 12, 13
-CODE, BODY, OPERANDS, WAITS, PRODUCERS = 14, 15, 16, 17, 18
-RECORD = 19
+BODY, OPERANDS, WAITS, WAITED = 14, 15, 16, 17
+RECORD = 18
+
+# A wait: the stage that is waited for, the number of its closed form (-1: all tiles), and from
+# VALUES on the form's values, as many words for each wait as the most that one has.
+PRODUCER, FORM, VALUES = 0, 1, 2
 
 # Lines of the control memory.
 HEAD, ARRIVED, MODE, STALL, FIRST_COUNTER = range(5)

@@ -3,10 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
+from dataclasses import dataclass, replace
 
 from fusionq.base.identity_cache import cached_by_identity
-from fusionq.ir.nodes import ArrayParam, Param, Persistent, StageCode
-from fusionq.ir.walk import expressions
+from fusionq.ir.nodes import ArrayParam, Expr, Param, Persistent, StageCode, TileWait
+from fusionq.ir.walk import expressions, rewrite
+
+Bounds = tuple[tuple[Expr, Expr], ...]
+"""As those of a ``TileWait``."""
+
+
+@dataclass(frozen=True, slots=True)
+class WaitForms:
+    """The closed forms of waits, each once, with parameters named by ``value_name``.
+
+    ``of_codes``: for each code and each of its waits the form's number, -1 for a wait for all
+    tiles, and the code's parameters that are its values.  ``values``: the most of them.
+    """
+
+    forms: tuple[Bounds, ...]
+    of_codes: tuple[tuple[tuple[int, tuple[str, ...]], ...], ...]
+    values: int
+
+
+def value_name(number: int) -> str:
+    """The parameter that is the value of that number of a wait's form."""
+    return f"value_{number}"
 
 
 @cached_by_identity
@@ -22,6 +44,30 @@ def operand_sets(body: Persistent) -> list[int]:
     same."""
     numbers: dict[Hashable, int] = {}
     return [numbers.setdefault((s.code, s.arguments), len(numbers)) for s in body.stages]
+
+
+@cached_by_identity
+def wait_forms(body: Persistent) -> WaitForms:
+    """The closed forms of the waits of ``body``: waits that differ in their parameters only have
+    one."""
+    numbers: dict[Bounds, int] = {}
+
+    def of_wait(wait: TileWait) -> tuple[int, tuple[str, ...]]:
+        if wait.bounds is None:
+            return -1, ()
+        values: dict[str, int] = {}
+
+        def numbered(expr: Expr) -> Expr:
+            if not isinstance(expr, Param):
+                return expr
+            return replace(expr, name=value_name(values.setdefault(expr.name, len(values))))
+
+        form = tuple((rewrite(a, numbered), rewrite(b, numbered)) for a, b in wait.bounds)
+        return numbers.setdefault(form, len(numbers)), tuple(values)
+
+    of_codes = tuple(tuple(map(of_wait, code.waits)) for code in body.codes)
+    values = max((len(v) for of_code in of_codes for _, v in of_code), default=0)
+    return WaitForms(tuple(numbers), of_codes, values)
 
 
 def _without_waits(code: StageCode) -> Hashable:

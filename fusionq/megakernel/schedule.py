@@ -10,7 +10,7 @@ import numpy as np
 
 from fusionq.base.target import Target
 from fusionq.codegen import queue_layout as q
-from fusionq.codegen.stage_tables import code_bodies, operand_sets
+from fusionq.codegen.stage_tables import code_bodies, operand_sets, wait_forms
 from fusionq.ir.nodes import ArrayParam, Persistent
 from fusionq.megakernel.evaluate import Integers
 from fusionq.megakernel.order import instructions, waves
@@ -74,7 +74,7 @@ def make_schedule(
     wave = waves(stages, waits, tiling.block)
     stage, tile = instructions(stages, wave, tiling.block)
     starts, assigned = _assignment(stage, tiling, workers)
-    words = _words(body, stages, counters, stage, tile, starts, assigned, workers)
+    words = _words(body, params, stages, counters, stage, tile, starts, assigned, workers)
     return Schedule(
         words, lines * target.control_line, stages, waits, counters, stage, tile, starts, assigned,
         workers, tiling,
@@ -185,6 +185,7 @@ def _assignment(stage: Integers, tiling: Tiling, workers: int) -> tuple[Integers
 
 def _words(
     body: Persistent,
+    params: Sequence[Mapping[str, int]],
     stages: Sequence[TiledStage],
     counters: Sequence[Counters],
     stage: Integers,
@@ -198,7 +199,8 @@ def _words(
     records: list[int] = []
     at = q.HEADER + len(stages) * q.RECORD
     waited = at + len(order) + len(starts) + len(assigned)
-    producers: list[int] = []
+    waits: list[int] = []
+    forms = wait_forms(body)
     parts = code_bodies(body)
     operands = operand_sets(body)
     for k, use in enumerate(body.stages):
@@ -209,10 +211,12 @@ def _words(
         record[q.SHARED : q.SHARED + ndim] = own.shared
         record[q.EXTENT : q.EXTENT + ndim] = tiling.extents
         record[q.COUNTERS], record[q.TOTAL] = own.first, own.total
-        record[q.CODE], record[q.BODY], record[q.OPERANDS] = use.code, parts[use.code], operands[k]
-        record[q.WAITS], record[q.PRODUCERS] = len(use.producers), waited + len(producers)
+        record[q.BODY], record[q.OPERANDS] = parts[use.code], operands[k]
+        record[q.WAITS], record[q.WAITED] = len(use.producers), waited + len(waits)
         records += record
-        producers += use.producers
+        for producer, (form, names) in zip(use.producers, forms.of_codes[use.code], strict=True):
+            values = [params[k][name] for name in names]
+            waits += [producer, form, *values, *(0,) * (forms.values - len(values))]
     header[q.INSTRUCTIONS] = len(order)
     header[q.WORKERS] = workers
     header[q.STATIC] = len(starts) > 0
@@ -220,4 +224,4 @@ def _words(
     header[q.STARTS] = at + len(order)
     header[q.ASSIGNMENT] = at + len(order) + len(starts)
     tables = [header, np.array(records, np.int64), order, starts, order[assigned]]
-    return np.concatenate([*tables, np.array(producers, np.int64)])
+    return np.concatenate([*tables, np.array(waits, np.int64)])

@@ -89,7 +89,7 @@ class Storage:
         self._shared: weakref.ref[npt.NDArray[np.uint8]] | None = None
         """The bytes as the host has been given them, as long as it has them."""
         self._home: MemoryHome | None = None
-        self._watchers: list[deque[int]] = []
+        self._watchers: list[weakref.ref[deque[int]]] = []
 
     @classmethod
     def adopted(cls, array: ForeignArray) -> Storage:
@@ -241,13 +241,18 @@ class Storage:
             event.wait()
 
     def watch(self, stale: deque[int]) -> None:
-        """Have this storage's token appended to ``stale`` when it is allocated or dies."""
-        if not any(watcher is stale for watcher in self._watchers):
-            self._watchers.append(stale)
+        """Have this storage's token appended to ``stale``, which it does not keep alive, when it is
+        allocated or dies."""
+        alive = [watcher for watcher in self._watchers if watcher() is not None]
+        if not any(watcher() is stale for watcher in alive):
+            alive.append(weakref.ref(stale))
+        self._watchers = alive
 
     def _tell_watchers(self) -> None:
-        for stale in self._watchers:
-            stale.append(self.token)
+        for watcher in self._watchers:
+            stale = watcher()
+            if stale is not None:
+                stale.append(self.token)
 
     def __del__(self) -> None:
         self._tell_watchers()

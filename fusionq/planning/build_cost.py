@@ -14,7 +14,7 @@ from math import comb
 
 from fusionq.base.target import BuildCosts
 from fusionq.codegen.interior import parted
-from fusionq.codegen.stage_tables import code_bodies, operand_sets
+from fusionq.codegen.stage_tables import code_bodies, operand_sets, wait_forms
 from fusionq.ir.nodes import ArrayParam, Binary, Expr, For, If, Kernel, Persistent, Stmt, While
 from fusionq.ir.walk import statement_expressions, statements, subexpressions
 
@@ -60,10 +60,10 @@ def build_work(kernel: Kernel) -> BuildWork:
     for number in range(len(set(numbers))):
         whole, inner = parted(body.codes[numbers.index(number)])
         printed += [*whole, *(() if inner is None else inner.body)]
-    waits = {wait for code in body.codes for wait in code.waits if wait.bounds is not None}
+    waits = wait_forms(body).forms
     return _counted(
         printed,
-        (e for wait in waits for pair in wait.bounds or () for e in pair),
+        (e for wait in waits for pair in wait for e in pair),
         array_pairs=pairs,
         workers=1,
         bodies=len(set(numbers)),

@@ -12,6 +12,7 @@ from fusionq.analysis.stage_waits import StageRelations
 from fusionq.analysis.submission import Submission
 from fusionq.base.options import FusionOptions
 from fusionq.base.steps import Steps
+from fusionq.codegen.stage_tables import code_bodies
 from fusionq.ir.nodes import Kernel, Param, Persistent
 from fusionq.ir.types import INT64
 from fusionq.ir.walk import has_barrier
@@ -32,7 +33,7 @@ from fusionq.planning.stage_kernels import StageKernels
 from fusionq.planning.stages import Stage
 
 MOST_CODES = 16
-"""Distinct stage codes in one persistent kernel: each is compiled."""
+"""Distinct bodies of stages in one persistent kernel: each is compiled."""
 
 _TOO_MANY = f"the stages have more than {MOST_CODES} different kernels, which are the limit"
 
@@ -120,7 +121,7 @@ def persistent_stage(
     made = yield from persist(parts, name, identity)
     body = made.kernel.body[0]
     assert isinstance(body, Persistent)
-    if len(body.codes) > MOST_CODES:
+    if len(set(code_bodies(body))) > MOST_CODES:
         return _TOO_MANY
     reason = yield from check_plan(relations, made, identity)
     if reason is not None:

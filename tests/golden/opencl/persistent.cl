@@ -137,7 +137,7 @@ FQ_INLINE void fq_publish(
 FQ_INLINE int fq_wait_tiles(
     __global const long* schedule, __global atomic_uint* control, uint epoch,
     long spin_limit, long instruction, int lane, long producer, bool boxed, long first_0, long last_0) {
-    __global const long* const record = schedule + 8 + 19 * producer;
+    __global const long* const record = schedule + 8 + 18 * producer;
     long shared_0 = 1;
     if (boxed) {
         if (last_0 < max(first_0, 0L)) return 0;
@@ -251,7 +251,6 @@ __kernel void megakernel4_blur_total_scale_reverse(
     long given_a_shape0,
     ulong given_b_address,
     long given_b_shape0,
-    long given_range_0,
     ulong given_b_1_address,
     ulong given_schedule_address,
     ulong given_control_address,
@@ -273,19 +272,20 @@ __kernel void megakernel4_blur_total_scale_reverse(
         if (fq_instruction < 0 || fq_stalled(fq_control, fq_lane)) break;
         const int fq_stage = (int)(fq_instruction >> 40);
         const long fq_tile = fq_instruction & ((1L << 40) - 1);
-        __global const long* const fq_record = fq_schedule + 8 + 19 * fq_stage;
+        __global const long* const fq_record = fq_schedule + 8 + 18 * fq_stage;
         int fq_waited = 0;
         const long fq_at_0 = fq_tile;
         const long fq_first_0 = fq_at_0 * fq_record[0];
         const long fq_last_0 = min(fq_first_0 + fq_record[0], fq_record[9]) - 1;
-        for (int fq_turn = 0; fq_turn < (int)fq_record[17]
+        for (int fq_turn = 0; fq_turn < (int)fq_record[16]
                 && fq_waited < 2; fq_turn++) {
+            __global const long* const fq_awaited = fq_schedule + fq_record[17] + 3 * fq_turn;
             long fq_low_0 = 0, fq_high_0 = 0;
             bool fq_boxed = true;
-            switch ((int)fq_record[14] * 2 + fq_turn) {
-            case 6: {
-                const long range_0 = given_range_0;
-                fq_low_0 = fq_maximum_i64((long)((ulong)range_0 + -1 * (long)fq_last_0 + -1L), 0); fq_high_0 = fq_minimum_i64((long)((ulong)range_0 + -1 * (long)fq_first_0 + -1L), (long)((ulong)range_0 + -1L));
+            switch ((int)fq_awaited[1]) {
+            case 0: {
+                const long value_0 = fq_awaited[2];
+                fq_low_0 = fq_maximum_i64((long)((ulong)value_0 + -1 * (long)fq_last_0 + -1L), 0); fq_high_0 = fq_minimum_i64((long)((ulong)value_0 + -1 * (long)fq_first_0 + -1L), (long)((ulong)value_0 + -1L));
                 break;
             }
             default: fq_boxed = false;
@@ -293,12 +293,12 @@ __kernel void megakernel4_blur_total_scale_reverse(
             fq_waited |= fq_wait_tiles(
                 fq_schedule, fq_control, given_epoch, given_spin_limit,
                 fq_instruction, fq_lane,
-                fq_schedule[fq_record[18] + fq_turn], fq_boxed, fq_low_0, fq_high_0);
+                fq_awaited[0], fq_boxed, fq_low_0, fq_high_0);
         }
         fq_waited = sub_group_broadcast(fq_waited, 0);
         if (fq_waited >= 2) break;
         sub_group_barrier(CLK_GLOBAL_MEM_FENCE);
-        switch ((int)fq_record[15]) {
+        switch ((int)fq_record[14]) {
         case 0: {
             const ulong a_address = given_a_address;
             const long a_shape0 = given_a_shape0;

@@ -102,6 +102,21 @@ def row_sums(item: fq.Item, a, b):  # type: ignore[no-untyped-def]  # kernel lan
         b[i] += a[i, k]
 
 
+@fq.kernel
+def multipliers(item: fq.Item, t, a, m):  # type: ignore[no-untyped-def]  # kernel language
+    i = item.get_id(0)
+    if i > t:
+        m[i, t] = a[i, t] - 3 * a[t, t]
+
+
+@fq.kernel
+def eliminate(item: fq.Item, t, m, a):  # type: ignore[no-untyped-def]  # kernel language
+    i = item.get_id(0)
+    j = item.get_id(1)
+    if i > t and j >= t:
+        a[i, j] -= m[i, t] * a[t, j]
+
+
 def _array(*shape: int) -> np.ndarray[Any, np.dtype[np.int64]]:
     return np.arange(int(np.prod(shape)), dtype=np.int64).reshape(shape).copy()
 
@@ -166,10 +181,18 @@ def views(n: int) -> Calls:
     ]
 
 
+def eliminations(n: int, steps: int = 4) -> Calls:
+    a, m = _array(n, n), _array(n, n)
+    calls: Calls = []
+    for t in range(steps):
+        calls += [(multipliers, n, t, a, m), (eliminate, (n, n), t, m, a)]
+    return calls
+
+
 CASES: dict[str, Callable[[int], Calls]] = {
     f.__name__: f
     for f in (
         stencil, stencil_2d, stencil_3d, reversed_copy, shifted, strided, transposes,
-        sum_then_scale, rows, views,
+        sum_then_scale, rows, views, eliminations,
     )
 }  # fmt: skip

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 import warnings
+import weakref
 from pathlib import Path
 
 import numpy as np
@@ -364,6 +365,22 @@ def test_errors_of_allocation_name_the_buffer_and_the_line(queue):
     with pytest.raises(fq.DeviceError, match=r"argument 'a' \(enormous\) of kernel") as caught:
         queue.submit(_from_bytes, 8, enormous, out)
     assert str(caught.value).startswith(f"{__file__}:")
+
+
+def test_memory_keeps_nothing_of_the_queues_that_have_used_it(target):
+    a, b = floats(), empty()
+    kept = []
+    for _ in range(3):
+        with fq.FusionQueue(target) as queue:
+            for _ in range(2):
+                with fq.fusion(queue):
+                    queue.submit(copy, 8, a, b)
+                    queue.submit(copy, 8, b, a)
+            queue.wait()
+            kept.append(weakref.ref(queue._state.launcher.cache.stale))
+        del queue
+    gc.collect()
+    assert [known() for known in kept] == [None] * 3
 
 
 # ------------------------------------------------------------------------------ processes
