@@ -24,7 +24,7 @@ import fusionq
 PAGE = Path(__file__).with_name("api.md")
 
 SECTIONS = {
-    "Queues and fusion": ["FusionQueue", "fusion", "Fusion", "Event"],
+    "Queues and fusion": ["FusionQueue", "fusion", "Fusion", "Graph", "Event"],
     "Memory": ["Buffer", "access"],
     "Reports": ["Report"],
     "Ranges": ["Range", "NdRange"],

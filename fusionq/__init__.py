@@ -69,6 +69,7 @@ from fusionq.language import (
 from fusionq.memory.buffer import Buffer, access
 from fusionq.runtime.event import Event
 from fusionq.runtime.fusion import Fusion, fusion
+from fusionq.runtime.graph import Graph
 from fusionq.runtime.queue import FusionQueue
 
 if TYPE_CHECKING:
@@ -90,6 +91,7 @@ __all__ = [
     "FusionRefused",
     "FusionStateError",
     "FusionqError",
+    "Graph",
     "Group",
     "Item",
     "KernelLanguageError",

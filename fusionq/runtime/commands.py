@@ -164,6 +164,11 @@ def _synchronize(
             raise FusionStateError(
                 f"{user_span()}: {command} on a closed queue; make a new FusionQueue"
             )
+        if queue.is_recording:
+            raise FusionStateError(
+                f"{user_span()}: {alone or f'{command} runs on the host'}; a graph records "
+                "kernels, and the copies and fills that kernels can do"
+            )
         for fusing in tuple(QUEUES):
             if any(fusing.uses(_region(operand), how != "read") for operand, how in operands):
                 reason = "" if alone is None or fusing is not queue else f"; {alone}"

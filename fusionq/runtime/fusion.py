@@ -5,7 +5,6 @@ from __future__ import annotations
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-from fusionq.analysis.submission import ScalarArgument
 from fusionq.base.call_site import user_span
 from fusionq.base.errors import ArgumentError, FusionStateError
 from fusionq.base.not_copied import NotCopied
@@ -22,9 +21,10 @@ from fusionq.base.options import (
 )
 from fusionq.base.target import FloatMode
 from fusionq.memory.gpu_arrays import work_before_all
+from fusionq.runtime.changes import changed_values
 from fusionq.runtime.event import Event
 from fusionq.runtime.queue import FusionQueue
-from fusionq.submission.pending import SubmissionList, check_values
+from fusionq.submission.pending import SubmissionList
 from fusionq.submission.run import CallArguments, ScalarValue
 
 if TYPE_CHECKING:
@@ -194,47 +194,8 @@ class Fusion(NotCopied):
         if call is None:
             call = self._call = CallArguments.of(self._memory, self._foreign, ended.values)
         if changed:
-            values = _changed_values(ended, changed)
+            values = changed_values(ended, changed)
             call = CallArguments.of(call.memory, call.foreign, values)
         if call.foreign:
             call.depends = work_before_all(call.foreign)
         return self._queue.replay(ended, call)
-
-
-def _changed_values(ended: SubmissionList, changed: dict[str, ScalarValue]) -> list[ScalarValue]:
-    """The list's scalar values with those of ``changed`` put in."""
-    scalars = [
-        (s, argument)
-        for s, entry in enumerate(ended.entries)
-        for argument in entry.submission.arguments
-        if isinstance(argument, ScalarArgument)
-    ]
-    values = list(ended.values)
-    for name, value in changed.items():
-        places = [k for k, (_, a) in enumerate(scalars) if a.label == name]
-        if not places:
-            places = [k for k, (_, a) in enumerate(scalars) if a.name == name]
-            if len({scalars[k][1].label for k in places}) > 1:
-                meant = [f"{scalars[k][1].label} of submission {scalars[k][0]}" for k in places]
-                raise ArgumentError(
-                    f"{user_span()}: replay({name}=…) could mean {', '.join(meant)}; put variables "
-                    "into the submit calls and use their names"
-                )
-        if not places:
-            known = sorted({a.label for _, a in scalars} | {a.name for _, a in scalars})
-            raise ArgumentError(
-                f"{user_span()}: the list has no scalar argument {name!r} to replay with; it has "
-                f"{', '.join(known) or 'none'}. To change a Buffer, submit the list again"
-            )
-        for k in places:
-            if type(value) is not type(values[k]):
-                raise ArgumentError(
-                    f"{user_span()}: replay({name}=…) takes a {type(values[k]).__name__}, as in "
-                    f"the list, not {type(value).__name__}"
-                )
-            values[k] = value
-    position = 0
-    for entry in ended.entries:
-        check_values(entry, values[position : position + entry.scalars])
-        position += entry.scalars
-    return values

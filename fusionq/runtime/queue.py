@@ -200,7 +200,7 @@ class FusionQueue(NotCopied):
         values = options_from(options) if options else DEFAULT
         state = self._state
         with LOCK:
-            pending = state.list or state.ended
+            pending = self._list_to_end()
             if pending is None:
                 raise FusionStateError(
                     f"{user_span()}: complete_fusion without start_fusion; call start_fusion "
@@ -213,10 +213,20 @@ class FusionQueue(NotCopied):
         happens, and the event is complete."""
         state = self._state
         with LOCK:
-            pending = state.list or state.ended
+            pending = self._list_to_end()
             if pending is None:
                 return Event()
             return state.end_list_unfused(pending, "fusion was cancelled", quiet=False)
+
+    def _list_to_end(self) -> SubmissionList | None:
+        """The list of the fusion that goes on, or has ended by itself."""
+        state = self._state
+        if state.is_recording:
+            raise FusionStateError(
+                f"{user_span()}: a graph records what is submitted to this queue, which the end of "
+                "its `with graph.record(queue)` block ends, and graph.launch() runs"
+            )
+        return state.list or state.ended
 
     def is_in_fusion_mode(self) -> bool:
         """Whether ``submit`` joins a list."""

@@ -36,7 +36,7 @@ from fusionq.runtime.event import (
 )
 from fusionq.runtime.launcher import Launcher, NotPrepared
 from fusionq.runtime.ordering import lists_before, precedes, run_unfused
-from fusionq.submission.pending import KnownSubmission, SubmissionList
+from fusionq.submission.pending import KnownSubmission, ListOwner, SubmissionList
 from fusionq.submission.run import CallArguments
 
 if TYPE_CHECKING:
@@ -72,8 +72,14 @@ class QueueState:
         """The device as the compiler sees it."""
         return self.launcher.backend.target
 
-    def begin_list(self) -> SubmissionList:
-        """``start_fusion``; the list that submissions will join."""
+    @property
+    def is_recording(self) -> bool:
+        """Whether what is submitted is recorded for a graph."""
+        return self.list is not None and self.list.owner is not self
+
+    def begin_list(self, owner: ListOwner | None = None) -> SubmissionList:
+        """``start_fusion``; the list that submissions will join.  With another ``owner`` it does
+        not run, so that nothing waits for it."""
         with LOCK:
             if NOTED:
                 run_noted()
@@ -82,6 +88,9 @@ class QueueState:
                 if self.closed
                 else "this queue was made with fusion=False, which forbids fusion"
                 if not self._fusion_allowed
+                else "a graph records what is submitted to this queue; start fusions behind the "
+                "`with graph.record(queue)` block"
+                if self.is_recording
                 else "start_fusion on a queue that is in fusion mode already; call "
                 "complete_fusion or cancel_fusion first, and do not nest `with fusion(queue)`"
                 if self.list is not None
@@ -89,9 +98,10 @@ class QueueState:
             )
             if problem is not None:
                 raise FusionStateError(f"{user_span()}: {problem}")
-            self.list = pending = SubmissionList(self)
             self.ended = None
-            QUEUES.append(self)
+            self.list = pending = SubmissionList(owner or self)
+            if owner is None:
+                QUEUES.append(self)
             return pending
 
     def end_list(self, pending: SubmissionList, options: FusionOptions) -> Event:
@@ -160,7 +170,7 @@ class QueueState:
     def abort(self, cause: str) -> None:
         """End fusion mode, if the queue is in it, as ``abort_list`` does."""
         if self.list is not None:
-            self.abort_list(self.list, cause)
+            self.list.abort(cause)
 
     def abort_list(self, pending: SubmissionList, cause: str) -> None:
         """End ``pending``'s fusion: it runs unfused, and a warning names ``cause``.  An error on
@@ -202,9 +212,9 @@ class QueueState:
         for dependence in depends_on if isinstance(depends_on, Iterable) else [depends_on]:
             event = as_dependence(dependence)
             if isinstance(event, Event):
-                pending = pending_list_of(event)
-                if pending is self.list and pending is not None:
-                    continue  # the list keeps its order
+                mine, pending = self.list, pending_list_of(event)
+                if mine is not None and event._list is not None and mine.runs_after(event._list):
+                    continue
                 if pending is not None:
                     pending.abort("another queue's submission depends on an event of the list")
                 raise_failure(event)
@@ -215,7 +225,16 @@ class QueueState:
                     events.append(native)
             else:
                 events.append(event)
+        if events and self.is_recording:
+            raise FusionStateError(
+                f"{user_span()}: depends_on an event of outside the graph, which has happened when "
+                "the graph is launched again; give it to launch(depends_on=…)"
+            )
         return events
+
+    def runs_after(self, pending: SubmissionList, other: SubmissionList) -> bool:
+        """Whether ``pending`` runs after ``other`` anyway."""
+        return False
 
     def barrier(self, depends_on: Event | Iterable[object]) -> Event:
         """See ``FusionQueue.barrier``."""
@@ -307,7 +326,7 @@ class QueueState:
             run_noted()
         pending = self.list
         if pending is not None:
-            self.abort_list(pending, "FusionQueue.wait()")
+            pending.abort("FusionQueue.wait()")
         for event in self.launcher.after:
             event.wait()
         self.launcher.wait_for_timed()

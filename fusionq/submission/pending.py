@@ -189,6 +189,9 @@ class ListOwner(Protocol):
     def run_single(self, entry: KnownSubmission, call: CallArguments) -> DeviceEvent | None:
         """Run one submission by itself; its event, None if there was nothing to run."""
 
+    def runs_after(self, pending: SubmissionList, other: SubmissionList) -> bool:
+        """Whether ``pending``, a list of its own, runs after ``other`` anyway."""
+
 
 _NONE: Mapping[Any, Any] = MappingProxyType({})
 
@@ -317,6 +320,10 @@ class SubmissionList:
         """End the fusion mode of the queue, where this list still waits."""
         if self.owner is not None:
             self.owner.abort_list(self, cause)
+
+    def runs_after(self, other: SubmissionList) -> bool:
+        """Whether what is submitted now runs after ``other``'s submissions anyway."""
+        return other is self or (self.owner is not None and self.owner.runs_after(self, other))
 
     def end(
         self, run: PreparedRun, options: FusionOptions, events: Sequence[DeviceEvent | None]

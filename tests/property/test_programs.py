@@ -68,6 +68,25 @@ def test_checked_accesses_change_no_bit(program: Program, check: Check) -> None:
     assert_identical(contents, unfused(program, "reference"))
 
 
+@examples(30)
+@given(with_commands(programs(EXACT)), PROMOTE)
+def test_graphs_and_replays_in_lists_change_no_bit(program: Program, promote: Promote) -> None:
+    """Recorded, and launched alone, again, and within a list."""
+    whole = all(spec.flag == "none" for spec in program.buffers)
+    with fq.FusionQueue("reference") as queue:
+        buffers, graph = made(program), fq.Graph()
+        with graph.record(queue, promote=promote if whole else "none"):
+            submit(queue, program, buffers)
+        assert_identical(held(queue, buffers), [spec.data for spec in program.buffers])
+        graph.launch()
+        assert_identical(held(queue, buffers), unfused(program, "reference"))
+        with fq.fusion(queue, promote="none"):
+            submit(queue, program, buffers)
+            graph.launch()
+        graph.launch()
+        assert_identical(held(queue, buffers), unfused(program, "reference", rounds=4))
+
+
 @pytest.fixture(autouse=True)
 def _quiet() -> Iterator[None]:
     with warnings.catch_warnings():

@@ -1,0 +1,159 @@
+"""Other arguments for a list that has been submitted: scalars, and Buffers of equal sizes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from fusionq.analysis.submission import ArrayArgument, ScalarArgument
+from fusionq.base.call_site import user_span
+from fusionq.base.errors import ArgumentError
+from fusionq.memory.buffer import Buffer
+from fusionq.memory.storage import Storage
+from fusionq.submission.pending import (
+    KnownSubmission,
+    SubmissionList,
+    array_arguments,
+    check_values,
+)
+from fusionq.submission.run import ArrayPlace, CallArguments, ScalarValue
+
+_OF_ARRAYS = {
+    "replay": "To change a Buffer, submit the list again",
+    "update": "Arrays are changed by giving a Buffer",
+}
+"""What else one can do, by the method called."""
+
+
+def changed_values(
+    ended: SubmissionList, changed: Mapping[str, ScalarValue], method: str = "replay"
+) -> list[ScalarValue]:
+    """The list's scalar values with those of ``changed`` put in; ArgumentError, which names the
+    ``method`` called, for a name or value that does not fit."""
+    scalars = [
+        (s, argument)
+        for s, entry in enumerate(ended.entries)
+        for argument in entry.submission.arguments
+        if isinstance(argument, ScalarArgument)
+    ]
+    values = list(ended.values)
+    for name, value in changed.items():
+        places = [k for k, (_, a) in enumerate(scalars) if a.label == name]
+        if not places:
+            places = [k for k, (_, a) in enumerate(scalars) if a.name == name]
+            if len({scalars[k][1].label for k in places}) > 1:
+                meant = [f"{scalars[k][1].label} of submission {scalars[k][0]}" for k in places]
+                raise ArgumentError(
+                    f"{user_span()}: {method}({name}=…) could mean {', '.join(meant)}; put "
+                    "variables into the submit calls and use their names"
+                )
+        if not places:
+            known = sorted({a.label for _, a in scalars} | {a.name for _, a in scalars})
+            raise ArgumentError(
+                f"{user_span()}: the list has no scalar argument {name!r} to {method} with; it has "
+                f"{', '.join(known) or 'none'}. {_OF_ARRAYS[method]}"
+            )
+        for k in places:
+            if type(value) is not type(values[k]):
+                raise ArgumentError(
+                    f"{user_span()}: {method}({name}=…) takes a {type(values[k]).__name__}, as in "
+                    f"the list, not {type(value).__name__}"
+                )
+            values[k] = value
+    position = 0
+    for entry in ended.entries:
+        check_values(entry, values[position : position + entry.scalars])
+        position += entry.scalars
+    return values
+
+
+def changed_arrays(recorded: SubmissionList, changed: Mapping[str, Buffer]) -> SubmissionList:
+    """The list with other Buffers, of the same sizes, layouts and flags, as arguments; raises as
+    ``changed_values`` does."""
+    arrays = [
+        (s, argument, stores)
+        for s, entry in enumerate(recorded.entries)
+        for argument, stores in array_arguments(entry)
+    ]
+    memory = list(recorded.memory)
+    moved: dict[int, dict[int, ArrayPlace]] = {}
+    first = [0]
+    for entry in recorded.entries:
+        first.append(first[-1] + len(entry.stores))
+    for name, buffer in changed.items():
+        for k in _places_of(arrays, name):
+            s, argument, stores = arrays[k]
+            _check_alike(name, argument, buffer, stores)
+            memory[k] = buffer._storage
+            moved.setdefault(s, {})[k - first[s]] = _place_of(buffer)
+    call = CallArguments.of(memory, [m for m in memory if not isinstance(m, Storage)], ())
+    entries, call.values = list(recorded.entries), recorded.values
+    for s, (entry, own) in enumerate(recorded.calls()):
+        if s in moved:
+            entries[s] = _elsewhere(entry, moved[s], own.values)
+    return SubmissionList.of(entries, call)
+
+
+def _places_of(arrays: Sequence[tuple[int, ArrayArgument, bool]], name: str) -> list[int]:
+    """Which of the array arguments have that name, in the ``submit`` calls or else as parameters;
+    ArgumentError where there is none, or several are meant."""
+    places = [k for k, (_, a, _) in enumerate(arrays) if a.label == name]
+    if places:
+        return places
+    places = [k for k, (_, a, _) in enumerate(arrays) if a.name == name]
+    if len({arrays[k][1].label for k in places}) > 1:
+        meant = [f"{arrays[k][1].label} of submission {arrays[k][0]}" for k in places]
+        raise ArgumentError(
+            f"{user_span()}: update({name}=…) could mean {', '.join(meant)}; put the Buffers into "
+            "variables and use their names"
+        )
+    if not places:
+        known = sorted({a.label for _, a, _ in arrays} | {a.name for _, a, _ in arrays})
+        raise ArgumentError(
+            f"{user_span()}: no array argument is called {name!r}; there are "
+            f"{', '.join(known) or 'none'}"
+        )
+    return places
+
+
+def _check_alike(name: str, argument: ArrayArgument, buffer: Buffer, stores: bool) -> None:
+    """ArgumentError unless what was proved with ``argument`` holds with ``buffer``."""
+    had = {
+        "shape": argument.shape, "strides": argument.strides, "dtype": str(argument.dtype),
+        "promotion": argument.buffer_flag, "internal": argument.internal,
+        "memory of its own": argument.owned,
+    }  # fmt: skip
+    has = {
+        "shape": buffer.shape, "strides": buffer.strides, "dtype": str(buffer.dtype),
+        "promotion": buffer._promotion, "internal": buffer.internal,
+        "memory of its own": buffer._storage.owned,
+    }  # fmt: skip
+    for what, value in had.items():
+        if has[what] != value:
+            raise ArgumentError(
+                f"{user_span()}: update({name}=…) takes a Buffer like the one that was recorded, "
+                f"whose {what} is {value}, not {has[what]}; record a graph with the other one, and "
+                "give that to update(graph)"
+            )
+    if stores and not buffer._storage.writable:
+        raise ArgumentError(
+            f"{user_span()}: update({name}=…): a kernel stores to it, and this Buffer is around a "
+            "read-only array"
+        )
+
+
+def _place_of(buffer: Buffer) -> ArrayPlace:
+    storage = buffer._storage
+    address = None if storage.address is None else storage.address + buffer._offset
+    return buffer.shape, buffer.strides, storage.token, buffer._offset, address
+
+
+def _elsewhere(
+    entry: KnownSubmission, moved: Mapping[int, ArrayPlace], values: Sequence[ScalarValue]
+) -> KnownSubmission:
+    """The submission with some of its arrays at other places."""
+    known = entry.sized or entry
+    places = [moved.get(k, place) for k, place in enumerate(entry.deferred.places)]
+    check_values(known, values)
+    found = known.elsewhere(places, values)
+    assert found is not None
+    return found
