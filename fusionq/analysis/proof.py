@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from math import inf
 from typing import TypeVar
 
 import islpy as isl
@@ -49,10 +50,13 @@ class PlanTooHard(TooManyOperations):
 
 
 class PlanOperations:
-    """The operations that the questions about a list may take together, and what is left."""
+    """The operations that the questions about a list may take together, and what is left; none
+    ``seconds`` of processor time after the first."""
 
-    def __init__(self) -> None:
+    def __init__(self, seconds: float = inf) -> None:
         self.allowed = self.left = PLAN_OPERATIONS
+        self.seconds = seconds
+        self.until = clock() + seconds
 
 
 _plan: PlanOperations | None = None
@@ -140,6 +144,11 @@ def _check_limit(
 
 
 def _check(plan: PlanOperations) -> None:
+    if plan.until < inf and clock() > plan.until:
+        raise PlanTooHard(
+            f"the questions about this list have taken the {plan.seconds:g} s that they may take "
+            "together"
+        )
     if plan.left <= 0:
         raise PlanTooHard(
             f"the questions about this list have taken all of the {plan.allowed} steps that they "

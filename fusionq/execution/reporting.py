@@ -11,6 +11,9 @@ from fusionq.memory.fusing_queues import LOCK
 from fusionq.submission.pending import SubmissionList
 from fusionq.submission.run import PreparedRun
 
+REPORT_SECONDS = 5.0
+"""Of processor time, for the analysis of a list that has run unfused."""
+
 if TYPE_CHECKING:
     from fusionq.report.model import CacheOutcome
     from fusionq.report.report import Report
@@ -44,7 +47,9 @@ def _report_of_unfused(ended: SubmissionList) -> Report:
 
     assert ended.owner is not None
     submissions = ended.submissions()
-    plan = planner.make_plan(submissions, UNFUSED, ended.owner.target)
+    plan = planner.make_plan(
+        submissions, UNFUSED, ended.owner.target, seconds=REPORT_SECONDS
+    )
     stages = tuple(
         stage if stage.boundary is None else replace(stage, boundary=ended.fallback)
         for stage in plan.stages

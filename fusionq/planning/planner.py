@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import threading
 from collections.abc import Callable, Collection, Sequence
+from math import inf
 from time import perf_counter
 
 from fusionq.analysis.bounds import check_bounds
@@ -87,16 +88,17 @@ def make_plan(
     known: Sequence[Plan] = (),
     measured: Callable[[], Target] | None = None,
     is_built: Callable[[Kernel], bool] = lambda kernel: False,
+    seconds: float = inf,
 ) -> Plan:
     """Analyse the list and turn it into launches; ``known`` are plans of the same structure that
     do not serve it.  ``measured`` gives ``target`` with measured costs; without it ``auto`` makes
     no persistent kernels.  ``is_built``: whether a kernel has been built before, which costs
-    nothing then.
+    nothing then.  ``seconds`` of processor time from now, what is not known by then stays so.
 
     Raises FusionRefused if ``options.require`` and something that was asked for cannot be had,
     PromotionConflict for contradictory flags.
     """
-    plan = Planning(submissions, options, target, known, measured, is_built).go_on()
+    plan = Planning(submissions, options, target, known, measured, is_built, seconds).go_on()
     assert plan is not None
     return plan
 
@@ -112,6 +114,7 @@ class Planning:
         known: Sequence[Plan] = (),
         measured: Callable[[], Target] | None = None,
         is_built: Callable[[Kernel], bool] = lambda kernel: False,
+        seconds: float = inf,
     ) -> None:
         for submission in submissions:
             check_flags(submission)
@@ -123,7 +126,7 @@ class Planning:
             varying = varying_since(validities, submissions, MOST_VALUES)
         bounded = options.strategy == "auto" and not options.require
         bound = BuildBound(submissions, target, is_built) if bounded else None
-        self._operations = PlanOperations()
+        self._operations = PlanOperations(seconds)
         self._steps = _plan_steps(
             submissions, options, target, fixed, varying, measured, bound, self.timings
         )

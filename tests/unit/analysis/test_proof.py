@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from itertools import count
 
 import islpy as isl
 import numpy as np
@@ -159,6 +160,34 @@ def test_the_operations_of_a_plan_go_on_where_they_were(monkeypatch):
             with plan_operations(operations):
                 answered(lambda: work(900))
     assert operations.left <= 0
+
+
+def test_after_its_seconds_a_plan_has_no_answers(monkeypatch):
+    now = 100.0
+    monkeypatch.setattr(proof, "clock", lambda: now)
+    with plan_operations(proof.PlanOperations(seconds=2)):
+        now += 2
+        answered(lambda: work(10))
+        now += 0.1
+        with pytest.raises(PlanTooHard, match="have taken the 2 s that they may take together"):
+            answered(lambda: work(10))
+
+
+def test_the_report_of_a_list_that_ran_unfused_is_bounded_in_time(monkeypatch):
+    """A clock that says with each look that a second has passed."""
+    monkeypatch.setattr(proof, "clock", count().__next__)
+    a, b = fq.Buffer(np.zeros(64)), fq.Buffer(np.zeros(64))
+    with fq.FusionQueue("reference") as queue:
+        queue.start_fusion()
+        for _ in range(3):
+            queue.submit(twice, 64, a, b)
+            queue.submit(twice, 64, b, a)
+        queue.cancel_fusion()
+        report = queue.last_report
+    assert report is not None
+    dependences = report.dependences
+    assert dependences and {d.scope for d in dependences} == {"UNKNOWN"}
+    assert "the 5 s that they may take together" in dependences[-1].reason
 
 
 def test_one_question_takes_no_more_than_the_plan_has_left(monkeypatch):
