@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence, Set
+import operator
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from typing import Any
 
 from fusionq.ir.functions import DEVICE_FUNCTIONS
 from fusionq.ir.nodes import (
@@ -11,6 +13,9 @@ from fusionq.ir.nodes import (
     Block,
     Break,
     Call,
+    Compare,
+    CompareOp,
+    Const,
     Continue,
     Expr,
     Fence,
@@ -20,6 +25,7 @@ from fusionq.ir.nodes import (
     Load,
     Stmt,
     Store,
+    Unary,
     Var,
     While,
 )
@@ -29,6 +35,13 @@ from fusionq.ir.walk import (
     statements,
     subexpressions,
 )
+
+_COMPARED: dict[CompareOp, Callable[[Any, Any], bool]] = {
+    "eq": operator.eq, "ne": operator.ne, "lt": operator.lt, "le": operator.le,
+    "gt": operator.gt, "ge": operator.ge,
+}  # fmt: skip
+_KEEP_WITH_ZERO = ("add", "sub", "or", "xor")
+"""Atomic operations that change nothing where the operand is 0."""
 
 
 def awaited_arrays(loop: While) -> frozenset[str]:
@@ -55,14 +68,81 @@ def loops_that_wait_for_other_items(kernel: Kernel) -> Iterator[tuple[While, str
     """Loops that end only when another work-item has changed an array, with its name: one that
     this kernel writes to elsewhere."""
     every = list(statements(kernel.body))
-    written = {
-        s.array
-        for s in every
-        if isinstance(s, Store) or (isinstance(s, Atomic) and s.op != "load")
-    }
+    writes = [s for s in every if _writes(s)]
+    written = {s.array for s in writes if isinstance(s, Store | Atomic)}
     for loop in every:
-        if isinstance(loop, While):
-            yield from ((loop, array) for array in sorted(awaited_arrays(loop) & written))
+        if not isinstance(loop, While):
+            continue
+        yield from ((loop, array) for array in sorted(awaited_arrays(loop) & written))
+        swap = _swap_that_waits(loop)
+        if swap is not None and any(
+            s.array == swap.array for s in writes if isinstance(s, Store | Atomic) and s is not swap
+        ):
+            yield loop, swap.array
+
+
+def _swap_that_waits(loop: While) -> Atomic | None:
+    """The ``exchange`` of a constant, the only change that ``loop`` makes, if it goes on as long as
+    that finds the constant: from the second time on it does, until another work-item has stored."""
+    inside = list(statements(loop.body))
+    changes = [s for s in inside if not _only_looks(s)]
+    swap = changes[0] if len(changes) == 1 else None
+    if not isinstance(swap, Atomic) or swap.op != "exchange" or not isinstance(swap.value, Const):
+        return None
+    own = frozenset(name for s in inside if (name := assigned_variable(s)) is not None)
+    for index in swap.indices:
+        if _reads(index, own) or any(isinstance(part, Load) for part in subexpressions(index)):
+            return None
+    values: dict[str, object] = {}
+    if _may_leave(loop.body, values) or _known(loop.cond, values) is not True:
+        return None
+    return swap
+
+
+def _may_leave(body: Sequence[Stmt], values: dict[str, object]) -> bool:
+    """Whether ``body`` may leave its loop where an ``exchange`` finds what it stores; ``values``
+    are those of variables, as far as they are known, before and then behind it."""
+    for statement in body:
+        match statement:
+            case Break() | Continue():
+                return True
+            case Block():
+                if _may_leave(statement.body, values):
+                    return True
+            case If():
+                decided = _known(statement.cond, values)
+                ways = [dict(values) for _ in range(2)]
+                parts = zip((True, False), (statement.then, statement.orelse), ways, strict=True)
+                taken = [(part, way) for which, part, way in parts if decided in (which, None)]
+                if any(_may_leave(part, way) for part, way in taken):
+                    return True
+                values.clear()
+                first, *others = [way for _, way in taken]
+                values.update(
+                    (n, v) for n, v in first.items() if all(o.get(n) == v for o in others)
+                )
+            case Assign():
+                values[statement.name] = _known(statement.value, values)
+            case Atomic() if statement.result is not None:
+                stored = statement.value if statement.op == "exchange" else None
+                values[statement.result] = None if stored is None else _known(stored, values)
+    return False
+
+
+def _known(expr: Expr, values: Mapping[str, object]) -> object:
+    """The value of ``expr``, None where it is not known."""
+    match expr:
+        case Const():
+            return expr.value
+        case Var():
+            return values.get(expr.name)
+        case Unary(_, "not", operand):
+            known = _known(operand, values)
+            return None if known is None else not known
+        case Compare():
+            a, b = _known(expr.lhs, values), _known(expr.rhs, values)
+            return None if a is None or b is None else _COMPARED[expr.op](a, b)
+    return None
 
 
 def retries_that_wait(kernel: Kernel) -> Iterator[tuple[While, str]]:
@@ -123,8 +203,16 @@ def _is_seen(
 
 def _only_looks(statement: Stmt) -> bool:
     if isinstance(statement, Atomic):
-        return statement.op == "load"
+        return not _writes(statement)
     return isinstance(statement, Assign | If | Break | Continue | Block | Fence)
+
+
+def _writes(statement: Stmt) -> bool:
+    """Whether a statement may change an array: adding nothing, as some do to read, does not."""
+    if not isinstance(statement, Atomic):
+        return isinstance(statement, Store)
+    nothing = isinstance(statement.value, Const) and statement.value.value == 0
+    return not (statement.op == "load" or (statement.op in _KEEP_WITH_ZERO and nothing))
 
 
 def _reads_earlier(body: Sequence[Stmt], own: frozenset[str], assigned: set[str]) -> bool:

@@ -70,6 +70,83 @@ def for_the_host(item: fq.Item, flag, out):
     out[i] = 1
 
 
+@fq.kernel
+def set_until_it_was_free(item: fq.Item, flag, out):
+    """A lock by ``exchange``."""
+    ref = fq.AtomicRef(flag, 0)
+    while ref.exchange(1) != 0:
+        pass
+    out[0] += 1
+    ref.store(0)
+
+
+@fq.kernel
+def set_with_branches(item: fq.Item, flag, out):
+    while True:
+        held = fq.AtomicRef(flag, 0).exchange(1)
+        if out[1] > 0:
+            held = 1
+        if not held:
+            break
+    fq.AtomicRef(flag, 0).exchange(0)
+
+
+@fq.kernel
+def looks_by_adding_nothing(item: fq.Item, flag, out):
+    ref = fq.AtomicRef(flag, 0)
+    if item.get_id(0) == 0:
+        ref.store(1)
+    while ref.fetch_add(0) == 0:
+        pass
+    out[item.get_id(0)] = 1
+
+
+@fq.kernel
+def ends_at_the_second_exchange(item: fq.Item, flag, out):
+    ref = fq.AtomicRef(flag, 0)
+    while ref.exchange(5) != 5:
+        pass
+    ref.store(3)
+
+
+@fq.kernel
+def exchanges_another_value(item: fq.Item, flag, out):
+    ref = fq.AtomicRef(flag, 0)
+    k = 0
+    while ref.exchange(k) != 1:
+        k += 1
+    ref.store(7)
+
+
+@fq.kernel
+def exchanges_elsewhere(item: fq.Item, flag, out):
+    k = 0
+    while fq.AtomicRef(out, k).exchange(9) == 9:
+        k += 1
+    out[0] = 2
+
+
+@fq.kernel
+def gives_up(item: fq.Item, flag, out):
+    ref = fq.AtomicRef(flag, 0)
+    looks = 0
+    while ref.exchange(1) != 0:
+        looks += 1
+        if looks > 100:
+            break
+    out[item.get_id(0)] = looks
+    if looks < 0:
+        ref.store(0)
+
+
+@fq.kernel
+def takes_tickets(item: fq.Item, flag, out):
+    ticket = fq.AtomicRef(flag, 0).fetch_add(1)
+    while ticket < 10:
+        ticket = fq.AtomicRef(flag, 0).fetch_add(1)
+    out[item.get_id(0)] = ticket
+
+
 def submit(kernel: fq.KernelFunction, flag: int = 0) -> list[int]:
     out = fq.Buffer(np.full(3, 2, np.int32))
     with fq.FusionQueue("reference") as queue:
@@ -77,7 +154,13 @@ def submit(kernel: fq.KernelFunction, flag: int = 0) -> list[int]:
         return out.numpy().tolist()
 
 
-@pytest.mark.parametrize("kernel", [handover, in_turn, without_atomics])
+WAITING = [
+    handover, in_turn, without_atomics, set_until_it_was_free, set_with_branches,
+    looks_by_adding_nothing,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("kernel", WAITING)
 def test_waiting_for_another_work_item_is_refused(kernel: fq.KernelFunction) -> None:
     with pytest.raises(fq.KernelLanguageError) as caught:
         submit(kernel)
@@ -89,6 +172,11 @@ def test_waiting_for_another_work_item_is_refused(kernel: fq.KernelFunction) -> 
 def test_loops_that_end_by_themselves_are_kernels() -> None:
     assert sorted(submit(at_most_a_thousand_times)) == [0, 0, 1000]
     assert submit(counts_down) == [0, 0, 0]
+    assert submit(ends_at_the_second_exchange) == [2, 2, 2]
+    assert submit(exchanges_another_value) == [2, 2, 2]
+    assert submit(exchanges_elsewhere, flag=1)[0] == 2
+    assert sorted(submit(gives_up)) == [0, 101, 101]
+    assert sorted(submit(takes_tickets)) == [10, 11, 12]
 
 
 def test_the_reference_backend_reports_a_livelock() -> None:
