@@ -21,7 +21,14 @@ from fusionq.backends.registry import backend_for
 from fusionq.base.options import Strategy
 from fusionq.benchmarks.corpus.program import Form, WorkingSet
 from fusionq.benchmarks.corpus.programs import PROGRAMS
-from fusionq.benchmarks.corpus.results import AUTO, NUMBA, UNFUSED, FormResult
+from fusionq.benchmarks.corpus.results import (
+    AUTO,
+    LEARNING,
+    NUMBA,
+    UNFUSED,
+    FormResult,
+    Learning,
+)
 from fusionq.benchmarks.corpus.workload import CorpusWorkload, Problem
 from fusionq.benchmarks.results import VariantResult
 from fusionq.benchmarks.runner import measure
@@ -30,9 +37,13 @@ from fusionq.benchmarks.variants import MissingVariant, Variant, launches
 from fusionq.cache.plan_cache import PLANS
 from fusionq.execution.autotune import launches_of
 from fusionq.execution.device_costs import measured_target
+from fusionq.execution.list_record import RECORDS
 
 WARM_UP_RUNS = 8
-"""Runs of auto before it is timed: it may try candidates while it works."""
+"""Runs of auto before it is timed."""
+
+MOST_LEARNING = 120.0
+"""Seconds until auto has learned what is the fastest; most of it builds candidates."""
 
 
 @dataclass(frozen=True)
@@ -105,6 +116,7 @@ class _FormRun:
         self.program = problem.program
         self.skipped = request.skipped.get(form.name, {})
         self.workload = CorpusWorkload(problem, form, fq.FusionQueue(request.device))
+        self.learning: Learning | None = None
 
     def measured(self) -> dict[str, Any]:
         """The fields of the form's result."""
@@ -127,6 +139,7 @@ class _FormRun:
             "submissions": submissions,
             "first_calls": first_calls,
             "variants": tuple(by_name[v.name] for v in found),
+            "learning": self.learning,
         }
 
     def tell(self, doing: str, candidate: str | None = None) -> None:
@@ -141,36 +154,37 @@ class _FormRun:
         workload.check(bit_for_bit=True)
         return len(self.fusion("unfused").report.submissions)
 
-    def fusion(self, strategy: Strategy) -> fq.Fusion:
+    def fusion(self, strategy: Strategy, adapt: bool = False) -> fq.Fusion:
         """A run by a strategy, to its end, from the beginning's contents."""
         self.workload.restore()
-        fusion = self.fused(strategy)
+        fusion = self.fused(strategy, adapt)
         fusion.event.wait()
         return fusion
 
-    def fused(self, strategy: Strategy) -> fq.Fusion:
-        """The list as a fusion, submitted."""
-        with fq.fusion(self.workload.queue, strategy=strategy) as fusion:
+    def fused(self, strategy: Strategy, adapt: bool = False) -> fq.Fusion:
+        """The list as a fusion, submitted; ``adapt``: auto learns from its runs."""
+        with fq.fusion(self.workload.queue, strategy=strategy, adapt=adapt) as fusion:
             self.workload.submit()
         return fusion
 
     def first_calls(self) -> dict[str, float]:
         """Seconds of the unfused list and of auto's, with empty caches; kernels are lowered."""
         seconds = {}
-        for name in (UNFUSED, AUTO):
+        for name in (UNFUSED, LEARNING, AUTO):
             if name in self.skipped:
                 continue
             self.tell(f"first call, {name}", name)
             self.workload.restore()
             PLANS.clear()
+            RECORDS.clear()
             fq.set_disk_cache(directory=os.path.join(self.folder, name))
             self.workload.queue = fq.FusionQueue(self.request.device)
             started = time.perf_counter()
-            if name == AUTO:
-                self.fused("auto").event.wait()
-            else:
+            if name == UNFUSED:
                 self.workload.submit()
                 self.workload.queue.wait()
+            else:
+                self.fused("auto", adapt=name == LEARNING).event.wait()
             seconds[name] = time.perf_counter() - started
             self.workload.check(bit_for_bit=True)
         return seconds
@@ -192,6 +206,10 @@ class _FormRun:
             yield self.variant(
                 AUTO, lambda: self.fused("auto").event, launches(report), report.strategy
             )
+        if LEARNING in self.skipped:
+            yield MissingVariant(LEARNING, "fusionq", self.skipped[LEARNING])
+        else:
+            yield self.learned()
         if NUMBA in self.skipped:
             yield MissingVariant(NUMBA, "baseline", self.skipped[NUMBA])
         elif self.program.loop is not None:
@@ -221,6 +239,37 @@ class _FormRun:
         return self.variant(
             strategy, lambda: self.fused(strategy).event, launches(report), report.strategy
         )
+
+    def learned(self) -> Variant | MissingVariant:
+        """Auto, when it has learned what is the fastest."""
+        self.tell("learning", LEARNING)
+        end = time.monotonic() + MOST_LEARNING
+        unfused = min(self.seconds_unfused() for _ in range(3))
+        while True:
+            fusion = self.fusion("auto", adapt=True)
+            record = RECORDS.latest
+            if record is None:
+                reason = "lists of this device learn nothing"
+                return MissingVariant(LEARNING, "fusionq", reason)
+            if record.trials.chosen is not None:
+                break
+            if time.monotonic() > end:
+                reason = f"nothing was chosen within {MOST_LEARNING:.0f} s"
+                return MissingVariant(LEARNING, "fusionq", reason)
+            if record.trials.waits:
+                time.sleep(0.02)
+        self.learning = Learning(record.trials.tried, record.trials.cost / unfused)
+        report = fusion.report
+        return self.variant(
+            LEARNING, lambda: self.fused("auto", True).event, launches(report), report.strategy
+        )
+
+    def seconds_unfused(self) -> float:
+        """What the unfused list takes, with its launches."""
+        started = time.perf_counter()
+        self.workload.submit()
+        self.workload.queue.wait()
+        return time.perf_counter() - started
 
     def variant(
         self, name: str, start: Start, count: int, strategy: str | None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from statistics import geometric_mean
+from statistics import geometric_mean, median
 from typing import Any
 
 from fusionq.base.target import DeviceInfo
@@ -15,14 +15,27 @@ from fusionq.benchmarks.timing import Timing
 
 AUTO, UNFUSED, NUMBA = "auto", "unfused", "Numba, parallel"
 
+LEARNING = "auto, learning"
+"""Auto that has learned from its runs which strategy is the fastest."""
+
+
+@dataclass(frozen=True)
+class Learning:
+    """How a list came to the strategy that it learned: ``runs`` of trials, which took ``cost`` more
+    than the fastest known then, in runs of the unfused list."""
+
+    runs: int
+    cost: float
+
 
 @dataclass(frozen=True)
 class FormResult:
     """A form of a program at one size.
 
-    ``variants``: unfused, each strategy of the library, auto after its warm-up, Numba.
-    ``first_calls``: seconds of the first call, with no plan and no program in any cache, unfused
-    and by auto.  ``error``: why there is nothing else, such as a wrong result.
+    ``variants``: unfused, each strategy of the library, auto after its warm-up, auto when it has
+    learned, Numba.  ``first_calls``: seconds of the first call, with no plan and no program in any
+    cache, unfused, by auto, and by auto that learns.  ``error``: why there is nothing else, such as
+    a wrong result.
     """
 
     program: str
@@ -35,6 +48,7 @@ class FormResult:
     first_calls: Mapping[str, float] | None = None
     variants: tuple[VariantResult, ...] = ()
     error: str | None = None
+    learning: Learning | None = None
 
     @property
     def name(self) -> str:
@@ -53,7 +67,7 @@ class FormResult:
     @property
     def strategies(self) -> tuple[VariantResult, ...]:
         """The strategies that auto may choose from, without unfused."""
-        return tuple(v for v in self.variants if v.name not in (AUTO, UNFUSED, NUMBA))
+        return tuple(v for v in self.variants if v.name not in _NOT_CHOSEN)
 
     def speed_up(self, name: str) -> float | None:
         """Median of unfused over that of a variant."""
@@ -70,19 +84,17 @@ class FormResult:
         ]
         return min(timed)[2] if timed else None
 
-    @property
-    def regret(self) -> float | None:
+    def regret(self, name: str = AUTO) -> float | None:
         """How much longer auto takes than the best candidate: 0.1 is a tenth."""
-        auto, best = self.median(AUTO), self.best
+        auto, best = self.median(name), self.best
         if auto is None or best is None or best.timing is None:
             return None
         return auto / best.timing.median - 1
 
-    @property
-    def first_call_ratio(self) -> float | None:
+    def first_call_ratio(self, name: str = AUTO) -> float | None:
         """Auto's first call over the unfused one."""
         calls = self.first_calls or {}
-        return calls[AUTO] / calls[UNFUSED] if len(calls) == 2 else None
+        return calls[name] / calls[UNFUSED] if {name, UNFUSED} <= set(calls) else None
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> FormResult:
@@ -93,7 +105,13 @@ class FormResult:
             )
             for v in data["variants"]
         )
-        return cls(**{**data, "size": tuple(data["size"]), "variants": variants})
+        known = data.get("learning")
+        learning = None if known is None else Learning(**known)
+        size = tuple(data["size"])
+        return cls(**{**data, "size": size, "variants": variants, "learning": learning})
+
+
+_NOT_CHOSEN = AUTO, LEARNING, UNFUSED, NUMBA
 
 
 def _timing(data: Mapping[str, Any]) -> Timing:
@@ -106,6 +124,41 @@ class Extreme:
 
     value: float
     name: str
+
+
+@dataclass(frozen=True)
+class Learned:
+    """The same figures of auto where it learns, what it takes to, and how many results have it."""
+
+    results: int
+    mean_speed_up: float | None
+    worst_speed_up: Extreme | None
+    worst_regret: Extreme | None
+    mean_first_call_ratio: float | None
+    worst_first_call_ratio: Extreme | None
+    median_runs: float | None
+    """Of trials."""
+    most_cost: Extreme | None
+    """Of trials, in unfused runs."""
+
+    @classmethod
+    def of(cls, results: Sequence[FormResult]) -> Learned:
+        """The figures over ``results``."""
+        gains = _known((r.speed_up(LEARNING), r.name) for r in results)
+        regrets = _known((r.regret(LEARNING), r.name) for r in results)
+        firsts = _known((r.first_call_ratio(LEARNING), r.name) for r in results)
+        runs = [r.learning.runs for r in results if r.learning is not None]
+        costs = [(r.learning.cost, r.name) for r in results if r.learning is not None]
+        return cls(
+            results=len(gains),
+            mean_speed_up=_mean([gain for gain, _ in gains]),
+            worst_speed_up=Extreme(*min(gains)) if gains else None,
+            worst_regret=Extreme(*max(regrets)) if regrets else None,
+            mean_first_call_ratio=_mean([ratio for ratio, _ in firsts]),
+            worst_first_call_ratio=Extreme(*max(firsts)) if firsts else None,
+            median_runs=median(runs) if runs else None,
+            most_cost=Extreme(*max(costs)) if costs else None,
+        )
 
 
 @dataclass(frozen=True)
@@ -130,13 +183,14 @@ class Summary:
     """Where auto gave no result in time."""
     errors: tuple[str, ...]
     """Where a result was wrong, or nothing ran."""
+    learned: Learned
 
     @classmethod
     def of(cls, results: Sequence[FormResult]) -> Summary:
         """The figures over ``results``."""
         gains = _known((r.speed_up(AUTO), r.name) for r in results)
-        regrets = _known((r.regret, r.name) for r in results)
-        firsts = _known((r.first_call_ratio, r.name) for r in results)
+        regrets = _known((r.regret(), r.name) for r in results)
+        firsts = _known((r.first_call_ratio(), r.name) for r in results)
         bests = [r.speed_up(r.best.name) for r in results if r.best is not None]
         autos = [(r, v) for r in results if (v := r.variant(AUTO)) and v.timing is not None]
         mean = _mean([1 + regret for regret, _ in regrets])
@@ -155,6 +209,7 @@ class Summary:
                 r.name for r in results if r.error is None and r.median(AUTO) is None
             ),
             errors=tuple(f"{r.name}: {r.error}" for r in results if r.error is not None),
+            learned=Learned.of(results),
         )
 
 

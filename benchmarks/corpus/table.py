@@ -9,7 +9,15 @@ from rich.table import Table
 
 from fusionq.base.units import format_seconds
 from fusionq.benchmarks.corpus.program import CorpusProgram
-from fusionq.benchmarks.corpus.results import AUTO, NUMBA, UNFUSED, Extreme, FormResult, Summary
+from fusionq.benchmarks.corpus.results import (
+    AUTO,
+    LEARNING,
+    NUMBA,
+    UNFUSED,
+    Extreme,
+    FormResult,
+    Summary,
+)
 
 REASON_WIDTH = 150
 """Of a reason below a table; the JSON has it whole."""
@@ -33,7 +41,10 @@ def results_table(results: Sequence[FormResult]) -> Table:
     table = Table(title=f"{first.program}, {first.working_set} ({size:,.1f} MiB of arrays)")
     table.add_column("form", no_wrap=True)
     strategies = list(dict.fromkeys(v.name for r in results for v in r.strategies))
-    headings = ["launches", UNFUSED, *strategies, AUTO, "of best", "first call", "Numba"]
+    headings = [
+        "launches", UNFUSED, *strategies, AUTO, "of best", "first call",
+        LEARNING, "of best", "first call", "trials cost", "Numba",
+    ]  # fmt: skip
     for heading in headings:
         table.add_column(heading, justify="right", no_wrap=True)
     for result in results:
@@ -47,10 +58,14 @@ def _cells(result: FormResult, strategies: Sequence[str]) -> Iterator[str]:
     after = "?" if auto is None or auto.launches is None else str(auto.launches)
     yield f"{result.submissions} → {after}"
     yield "" if unfused is None else format_seconds(unfused)
-    for name in (*strategies, AUTO):
+    for name in strategies:
         yield _times(result.speed_up(name))
-    yield "" if result.regret is None else f"{1 / (1 + result.regret):.2f}"
-    yield _times(result.first_call_ratio)
+    for name in (AUTO, LEARNING):
+        yield _times(result.speed_up(name))
+        regret = result.regret(name)
+        yield "" if regret is None else f"{1 / (1 + regret):.2f}"
+        yield _times(result.first_call_ratio(name))
+    yield "" if result.learning is None else f"{result.learning.cost:.1f} runs"
     yield _times(result.speed_up(NUMBA))
 
 
@@ -95,6 +110,14 @@ def _figures(summary: Summary) -> Iterator[tuple[str, str]]:
     first = "first call, auto over unfused"
     yield f"{first}, geometric mean", _times(summary.mean_first_call_ratio)
     yield f"{first}, worst", _extreme(summary.worst_first_call_ratio, "{:.1f}×")
+    learned = summary.learned
+    yield "auto where it learns against unfused, geometric mean", _times(learned.mean_speed_up)
+    yield "  worst", _extreme(learned.worst_speed_up, "{:.2f}×")
+    yield "  worst regret", _extreme(learned.worst_regret, "{:+.0%}")
+    yield "  first call over unfused, geometric mean", _times(learned.mean_first_call_ratio)
+    yield "  first call over unfused, worst", _extreme(learned.worst_first_call_ratio, "{:.1f}×")
+    yield "  runs of trials, median", f"{learned.median_runs or 0:.0f}"
+    yield "  most that trials cost", _extreme(learned.most_cost, "{:.1f} unfused runs")
     yield "launches, before → after", f"{summary.submissions:,} → {summary.launches:,}"
     yield "without a result of auto in time", str(len(summary.without_auto))
     yield "wrong, or nothing ran", str(len(summary.errors))

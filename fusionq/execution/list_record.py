@@ -184,6 +184,11 @@ class ListRecords:
         if len(self._records) > CAPACITY:
             self._records.popitem(last=False)
 
+    @property
+    def latest(self) -> ListRecord | None:
+        """The record that was asked for last."""
+        return next(reversed(self._records.values()), None)
+
     def clear(self) -> None:
         """Forget all."""
         self._records.clear()

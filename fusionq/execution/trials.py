@@ -172,6 +172,11 @@ class Trials:
             self._tried = None
 
     @property
+    def tried(self) -> int:
+        """Runs whose time was wanted."""
+        return sum(len(c.seconds) + c.misses for c in self.contenders.values())
+
+    @property
     def awaited(self) -> list[Candidate]:
         """The candidates that the background makes."""
         return [name for name, c in self.contenders.items() if c.state == "awaited"]

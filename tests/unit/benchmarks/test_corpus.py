@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 from fusionq.benchmarks.corpus import measure, runner
 from fusionq.benchmarks.corpus.measure import Event, Request, measure_forms
 from fusionq.benchmarks.corpus.programs import PROGRAMS
-from fusionq.benchmarks.corpus.results import FormResult, Summary
+from fusionq.benchmarks.corpus.results import FormResult, Learning, Summary
 from fusionq.benchmarks.corpus.runner import Selection, run_corpus
 from fusionq.benchmarks.corpus.table import results_notes
 from fusionq.benchmarks.results import VariantResult
@@ -40,7 +40,9 @@ MIXED = (
         timed("fused", 2.0),
         VariantResult("megakernel", "fusionq", unavailable="no result within 5 s"),
         timed("auto", 3.0, 1.0, 2.5, launches=1),
-        first_calls={"unfused": 1.0, "auto": 3.0},
+        timed("auto, learning", 1.6),
+        first_calls={"unfused": 1.0, "auto": 3.0, "auto, learning": 1.05},
+        learning=Learning(7, 1.25),
     ),
     form_result(
         "interior", timed("unfused", 1.0), timed("fused", 4.0), timed("auto", 4.0, launches=2)
@@ -55,12 +57,12 @@ def test_figures_of_a_form() -> None:
     assert guarded.speed_up("auto") == 4.0 / 2.5
     assert guarded.speed_up("megakernel") is None
     assert guarded.best is not None and guarded.best.name == "fused"
-    assert guarded.regret == pytest.approx(0.25)
-    assert guarded.first_call_ratio == 3.0
+    assert guarded.regret() == pytest.approx(0.25)
+    assert guarded.first_call_ratio() == 3.0
     assert interior.best is not None and interior.best.name == "unfused"
-    assert interior.regret == pytest.approx(3.0)
-    assert wrong.best is None and wrong.regret is None
-    assert slow.regret is None and slow.first_call_ratio is None
+    assert interior.regret() == pytest.approx(3.0)
+    assert wrong.best is None and wrong.regret() is None
+    assert slow.regret() is None and slow.first_call_ratio() is None
     assert FormResult.from_dict(json.loads(json.dumps(asdict(guarded)))) == guarded
 
 
@@ -75,6 +77,11 @@ def test_the_summary() -> None:
     assert (summary.submissions, summary.launches) == (8, 3)
     assert summary.without_auto == ("heat_3d/slow, in cache",)
     assert summary.errors == ("heat_3d/linear, in cache: a result is wrong: element 3",)
+    learned = summary.learned
+    assert learned.results == 1 and learned.mean_speed_up == pytest.approx(2.5)
+    assert learned.worst_regret is not None and learned.worst_regret.value == pytest.approx(-0.2)
+    assert learned.mean_first_call_ratio == pytest.approx(1.05) and learned.median_runs == 7
+    assert learned.most_cost is not None and learned.most_cost.value == 1.25
     nothing = Summary.of([])
     assert nothing.mean_speed_up is None and nothing.worst_regret is None
 
@@ -118,9 +125,11 @@ def results_of(request: Request) -> list[FormResult]:
 def test_every_strategy_of_the_library_is_tried() -> None:
     (result,) = results_of(Request("wave_2d", ("interior",), "tiny", "reference", 1))
     names = [v.name for v in result.variants]
-    assert names == ["unfused", *measure.strategies(), "auto", "Numba, parallel"]
+    assert names == [
+        "unfused", *measure.strategies(), "auto", "auto, learning", "Numba, parallel"
+    ]  # fmt: skip
     assert result.error is None and result.submissions == 6
-    assert set(result.first_calls or ()) == {"unfused", "auto"}
+    assert set(result.first_calls or ()) == {"unfused", "auto", "auto, learning"}
     auto, unfused = result.variant("auto"), result.variant("unfused")
     assert auto is not None and auto.timing is not None and auto.launches == 1
     assert unfused is not None and unfused.launches == 6
@@ -128,7 +137,10 @@ def test_every_strategy_of_the_library_is_tried() -> None:
 
 
 def test_a_skipped_candidate_is_not_tried() -> None:
-    skipped = {"interior": {"auto": "too slow", "fused": "ended", "Numba, parallel": "ended"}}
+    left_out = {
+        "auto": "too slow", "auto, learning": "ended", "fused": "ended", "Numba, parallel": "ended",
+    }  # fmt: skip
+    skipped = {"interior": left_out}
     request = Request("wave_2d", ("interior",), "tiny", "reference", 1, skipped)
     (result,) = results_of(request)
     assert set(result.first_calls or ()) == {"unfused"}
