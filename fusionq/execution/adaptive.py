@@ -1,14 +1,13 @@
 """``strategy="auto"`` that learns from its runs.
 
-The first time that a list is seen, what is built already runs, or the stages that may join as one
-launch each (``sequence``), if planning and building them takes no longer than building the
-submissions' own kernels; else each submission runs by itself.  When the list is seen again, a
-worker process plans and builds the other candidates into the disk cache (``background``).  When all
-are there, the list's own runs try them in turn, timed where somebody waits for them
-(``run_times``); what is clearly slower is dropped, the fastest stays (``trials``).  From then on a
-run that is repeated costs what it costs without all this: the queue has the prepared run of the
-candidate that was chosen.  One run in ``SAMPLED`` is timed, and where these times drift, the
-candidates are compared anew.
+The first time that a list is seen, the stages that may join run as one launch each (``sequence``)
+if that is planned and built already; else each submission runs by itself, which is there the
+earliest.  When the list is seen again, a worker process plans and builds the candidates into the
+disk cache (``background``).  When all are there, the list's own runs try them in turn, timed where
+somebody waits for them (``run_times``); what is clearly slower is dropped, the fastest stays
+(``trials``).  From then on a run that is repeated costs what it costs without all this: the queue
+has the prepared run of the candidate that was chosen.  One run in ``SAMPLED`` is timed, and where
+these times drift, the candidates are compared anew.
 
 Every candidate gives the same bits.  A list whose buffers are promoted is not tried without: their
 memory may not even be there.  ``fp="fast"`` allows other bits, so nothing is tried there.
@@ -23,20 +22,13 @@ from fusionq.analysis.validity import largest_extent
 from fusionq.backends.base import Backend, DeviceEvent
 from fusionq.base.config import debug_level
 from fusionq.base.errors import DeviceError
-from fusionq.base.options import UNFUSED, FusionOptions
+from fusionq.base.options import FusionOptions
 from fusionq.base.phases import timed
-from fusionq.cache.plan_cache import PLANS, BuiltPlan
+from fusionq.cache.plan_cache import BuiltPlan
 from fusionq.execution.background import BACKGROUND, unavailable
 from fusionq.execution.binding import bind
 from fusionq.execution.candidates import as_auto, choice_text, need_not_be_made, superfluous
-from fusionq.execution.compile import (
-    Limit,
-    built_plan,
-    finished_plan,
-    is_built,
-    measured_plan,
-    plans_key,
-)
+from fusionq.execution.compile import built_plan, finished_plan, measured_plan
 from fusionq.execution.list_record import (
     MOST_REQUESTS,
     RECORDS,
@@ -47,10 +39,7 @@ from fusionq.execution.list_record import (
 )
 from fusionq.execution.planning_time import PlanningStopped, unfused_seconds
 from fusionq.execution.trials import Candidate
-from fusionq.ir.nodes import Kernel
 from fusionq.memory.fusing_queues import LOCK
-from fusionq.planning.build_cost import build_work
-from fusionq.planning.plan import Plan
 from fusionq.report.model import CacheOutcome
 from fusionq.submission.pending import SubmissionList
 from fusionq.submission.run import PreparedRun
@@ -58,13 +47,6 @@ from fusionq.submission.run import PreparedRun
 LONG_RUN = 1.0
 """Seconds that a list takes unfused, by the model, from which on its first run already is what the
 model chooses: that may save more than it takes to build."""
-
-PLANNING_SHARE, BUILD_RATIO = 0.1, 1.1
-"""What planning and building may take the first time, of the predicted seconds of building the
-submissions' own kernels."""
-
-LEAST_PLANNING = 1e-3
-"""Seconds for each submission, below which planning is not even begun the first time."""
 
 SAMPLED = 257
 """One run in so many is timed of a list whose strategy was chosen by such times."""
@@ -97,7 +79,9 @@ def adaptive_list(
         record = new_record(backend, submissions, options, first, _others(backend))
         record.measured = measured_plan(backend, submissions, options, {}) is not None
         RECORDS.add(key, record)
-    return None if record.measured else AdaptiveList(backend, options, record)
+    if record.measured or record.trials.is_over:
+        return None
+    return AdaptiveList(backend, options, record)
 
 
 def _others(backend: Backend) -> list[Candidate]:
@@ -142,9 +126,14 @@ class AdaptiveList:
             if record.seen > 1:
                 self._await(submissions)
         run.adaptive = self
-        run.is_trial = trials.chosen is None
-        self.untimed = 0 if is_timed else self._until_sample(name)
-        if not run.is_trial:
+        run.is_trial = trials.chosen is None and not trials.waits
+        if is_timed:
+            self.untimed = 0
+        elif trials.waits:  # looks whether all are there, ever more rarely
+            self.untimed = min(record.seen, SAMPLED)
+        else:
+            self.untimed = self._until_sample(name)
+        if trials.chosen is not None:
             self._runs = {name: run}
         return run
 
@@ -164,6 +153,8 @@ class AdaptiveList:
             record.look()
             if name is None or name != record.trials.chosen:
                 run.is_trial, self.untimed = True, SAMPLED
+                if name is not None:
+                    record.tell_queues(name)
                 return run.launch(depends)
             self.untimed = self._until_sample(name)
         else:
@@ -256,8 +247,8 @@ class AdaptiveList:
             raise PlanningStopped(f"no strategy can run: {name} is left out, {contender.reason}")
         options = self._options._replace(strategy=name)
         found = finished_plan(self._backend, submissions, options, timings)
-        if found is None and name == record.trials.first and not known:
-            found = self._built_now(name, submissions, options, timings)
+        if found is None and name == "auto" and not known:
+            found = built_plan(self._backend, submissions, options, timings)
         if found is None:
             record.trials.await_again(name)
             if name == record.trials.first:
@@ -275,51 +266,6 @@ class AdaptiveList:
         known.insert(0, built)
         del known[16:]
         return built, outcome
-
-    def _built_now(
-        self,
-        name: Candidate,
-        submissions: tuple[Submission, ...],
-        options: FusionOptions,
-        timings: dict[str, float],
-    ) -> tuple[BuiltPlan, CacheOutcome] | None:
-        """What runs first, planned and built while the user waits; None where unfused is there
-        earlier."""
-        if self._record.seen > 1:
-            return None
-        if name == "auto":
-            return built_plan(self._backend, submissions, options, timings)
-        unfused = self._build_seconds(self._unbuilt(submissions))
-        seconds = PLANNING_SHARE * unfused
-        if seconds < LEAST_PLANNING * len(submissions):
-            return None
-
-        def refused(plan: Plan) -> str | None:
-            joined = self._build_seconds([stage.kernel for stage in plan.stages])
-            return IN_BACKGROUND if joined > BUILD_RATIO * unfused else None
-
-        limit = Limit(seconds, refused)
-        try:
-            return built_plan(self._backend, submissions, options, timings, limit=limit)
-        except PlanningStopped:
-            return None
-
-    def _unbuilt(self, submissions: Sequence[Submission]) -> list[Kernel]:
-        """The kernels of submissions that have not run by themselves in this process."""
-        return [
-            kernel
-            for kernel, one in {s.ir: (s,) for s in submissions}.items()
-            if not any(
-                built.plan.validity.holds(one)
-                for built in PLANS.plans(plans_key(self._backend, one, UNFUSED))
-            )
-        ]
-
-    def _build_seconds(self, kernels: Sequence[Kernel]) -> float:
-        """The predicted seconds of building those of ``kernels`` that have not been built."""
-        backend, costs = self._backend, self._backend.target.build
-        new = {id(k): k for k in kernels if not is_built(backend, k, self._options.fp)}
-        return sum(build_work(kernel).seconds(costs) for kernel in new.values())
 
     # -------------------------------------------------------------------------- report
     def text(self, run: PreparedRun) -> str:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Hashable
 from dataclasses import replace
 from time import perf_counter
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from fusionq.analysis.submission import Submission
 from fusionq.analysis.validity import for_this_order
@@ -27,22 +27,12 @@ if TYPE_CHECKING:
     from fusionq.report.model import CacheOutcome
 
 
-class Limit(NamedTuple):
-    """What a list waits for that may run unfused as well."""
-
-    seconds: float
-    """Of planning, in processor time."""
-    refused: Callable[[Plan], str | None]
-    """Why a plan is not built now; None where it is."""
-
-
 def built_plan(
     backend: Backend,
     submissions: tuple[Submission, ...],
     options: FusionOptions,
     timings: dict[str, float],
     may_fall_back: bool = True,
-    limit: Limit | None = None,
 ) -> tuple[BuiltPlan, CacheOutcome]:
     """The plan and its programs, and where the plan comes from; adds the seconds by phase to
     ``timings``.
@@ -50,7 +40,6 @@ def built_plan(
     A list whose kernels cannot be built runs unfused; DeviceError if that cannot be built either,
     or not ``may_fall_back``.  PlanningStopped, or FusionRefused if ``options.require``, where
     planning takes longer than the list may wait for it; a list to be tuned waits for all of it.
-    ``limit``: what the list may wait for instead; the disk cache has a plan that it refuses.
     """
     key = plans_key(backend, submissions, options)
     known = PLANS.plans(key)
@@ -59,7 +48,7 @@ def built_plan(
             return built, "memory"
     with room_for_recursion("a kernel of the list"):
         built, outcome = _built_plan(
-            backend, submissions, options, timings, [b.plan for b in known], may_fall_back, limit
+            backend, submissions, options, timings, [b.plan for b in known], may_fall_back
         )
     PLANS.add_plan(key, built)
     return built, outcome
@@ -72,7 +61,6 @@ def _built_plan(
     timings: dict[str, float],
     known: list[Plan],
     may_fall_back: bool,
-    limit: Limit | None,
 ) -> tuple[BuiltPlan, CacheOutcome]:
     """As ``built_plan``, where no plan of this process, which are ``known``, holds."""
     with timed(timings, "disk"):
@@ -80,18 +68,9 @@ def _built_plan(
     plan = next((plan for plan in kept if plan.validity.holds(submissions)), None)
     outcome: CacheOutcome = "miss" if plan is None else "disk"
     if plan is None:
-        before = (*known, *kept)
-        if may_fall_back and not options.tune and len(submissions) > 1:
-            seconds = None if limit is None else limit.seconds
-            plan = _planned_in_time(backend, submissions, options, timings, before, seconds)
-        else:
-            plan = _new_plan(backend, submissions, options, timings, before)
-    reason = None if limit is None else limit.refused(plan)
-    if reason is not None:
-        if outcome == "miss":
-            with timed(timings, "disk"):
-                keep_plans((plan, *kept), submissions, options, backend.target)
-        raise PlanningStopped(reason)
+        bounded = may_fall_back and not options.tune and len(submissions) > 1
+        make = _planned_in_time if bounded else _new_plan
+        plan = make(backend, submissions, options, timings, (*known, *kept))
     if not plan.measured and any(other.measured for other in (*known, *kept)):
         # Nor may it be found where another one was measured to be the fastest.
         plan = replace(plan, validity=for_this_order(plan.validity, submissions))
@@ -100,13 +79,13 @@ def _built_plan(
     except DeviceError as error:
         if plan.strategy == "unfused" or not may_fall_back:
             raise
-        why = f"the fused kernel could not be built: {error}"
+        reason = f"the fused kernel could not be built: {error}"
         if options.require:
-            raise FusionRefused(f"require=True, but {why}") from error
+            raise FusionRefused(f"require=True, but {reason}") from error
         unfused = _new_plan(backend, submissions, UNFUSED, timings, ())
-        plan = replace(unfused, fallback=why)
+        plan = replace(unfused, fallback=reason)
         built = BuiltPlan(plan, programs_of(backend, plan, options, timings))
-        warn_aborted(f"the list runs unfused: {why}")
+        warn_aborted(f"the list runs unfused: {reason}")
         outcome = "miss"
     else:
         if outcome == "miss":
@@ -214,10 +193,8 @@ def _planned_in_time(
     options: FusionOptions,
     timings: dict[str, float],
     known: tuple[Plan, ...],
-    seconds: float | None,
 ) -> Plan:
-    """As ``_new_plan``; PlanningStopped or FusionRefused where it takes longer than ``seconds``,
-    by default what any list may wait for it."""
+    """As ``_new_plan``; PlanningStopped or FusionRefused where it takes too long."""
     with timed(timings, "import"):
         from fusionq.execution.device_costs import measured_target
         from fusionq.planning.planner import Planning
@@ -232,8 +209,7 @@ def _planned_in_time(
         return Planning(submissions, options, backend.target, known, measured, built_before)
 
     key = plans_key(backend, submissions, options)
-    if seconds is None:
-        seconds = seconds_allowed(submissions, backend.target.costs)
+    seconds = seconds_allowed(submissions, backend.target.costs)
     try:
         return UNFINISHED.plan(key, submissions, known, start, seconds, timings)
     except PlanningStopped as stopped:

@@ -24,18 +24,18 @@ CANDIDATES: tuple[Candidate, ...] = (
 """In the order of their trials where the cost model knows none.  ``auto``, which the cost model
 chooses, is a candidate where it was what ran first."""
 
-RUNS, IN_A_ROW = 3, 2
+RUNS, IN_A_ROW = 4, 2
 """Runs of each candidate at most, the first of them in a row; the shortest counts, since what
 disturbs a run lengthens it."""
 
-CLEARLY_SLOWER = (2.0, 1.2)
+CLEARLY_SLOWER = (2.0, 1.5, 1.2)
 """After so many runs a candidate is dropped whose shortest is so many times that of the fastest."""
 
-COLD_SECONDS = 1e-3
+COLD_SECONDS = 5e-3
 """That a candidate's first run may take longer than that, since it loads the program and touches
 memory."""
 
-MOST_COST, CHEAP_SECONDS = 3.0, 2e-3
+MOST_COST, CHEAP_SECONDS = 3.0, 1e-2
 """What trials may cost together: so many runs of what ran first, and in any case so many
 seconds."""
 
@@ -186,6 +186,11 @@ class Trials:
         """Whether candidates are missing: comparing begins when all are there, and the
         background no longer takes a part of the machine."""
         return any(c.state == "awaited" for c in self.contenders.values())
+
+    @property
+    def is_over(self) -> bool:
+        """Whether no candidate is left."""
+        return all(c.state == "left out" for c in self.contenders.values())
 
     @property
     def present(self) -> Candidate:
