@@ -158,8 +158,8 @@ def test_what_work_items_of_a_group_exchange_is_local(queue):
     assert local == "local" and private == ("private", OWN)
     size = f.report.stages[0].work_group[0]
     assert size % 4 == 0 and why == (
-        f"{min(size, N)} elements a work-group of {size}, each written before it is read and touched by "
-        "no other work-group"
+        f"{min(size, N)} elements a work-group of {size}, each written before it is read and "
+        "touched by no other work-group"
     )
     turned = np.arange(N).reshape(-1, 4)[:, ::-1].ravel()
     assert np.array_equal(out.numpy(), turned + np.arange(N))
