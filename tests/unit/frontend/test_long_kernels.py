@@ -27,11 +27,13 @@ def body(*lines, parameters=""):
     )
 
 
-def test_a_sum_of_2000_terms():
-    terms = [f"a[i] * {k}" for k in range(2000)]
+@pytest.mark.parametrize("target", ["reference", None])
+@pytest.mark.parametrize("count", [200, 2000])
+def test_a_sum_of_many_terms(target, count):
+    terms = [f"a[i] * {k}" for k in range(count)]
     before = sys.getrecursionlimit()
     np.testing.assert_array_equal(
-        result("reference", body(f"    out[i] = {' - '.join(terms)}")), -A * sum(range(2000))
+        result(target, body(f"    out[i] = {' - '.join(terms)}")), -A * sum(range(count))
     )
     assert sys.getrecursionlimit() == before
 
@@ -43,17 +45,19 @@ def test_a_long_condition():
 
 
 @pytest.mark.parametrize("target", ["reference", None])
-def test_a_chain_of_150_branches(target):
-    branches = [f"    elif i == {k}:\n        y = a[i] + {k}" for k in range(150)]
+@pytest.mark.parametrize("count", [150, pytest.param(400, marks=pytest.mark.slow)])
+def test_a_chain_of_branches(target, count):
+    branches = [f"    elif i == {k}:\n        y = a[i] + {k}" for k in range(count)]
     text = body("    y = 7.0", "    if i < 0:", "        y = 0.5", *branches, "    out[i] = y")
     np.testing.assert_array_equal(result(target, text), A * 2)
 
 
-def test_300_parameters():
+@pytest.mark.parametrize("target", ["reference", None])
+def test_300_parameters(target):
     names = [f"p{k}" for k in range(300)]
     total = " + ".join(f"{name}[i]" for name in names)
     text = body(f"    out[i] = {total}", parameters="".join(f", {name}" for name in names))
-    np.testing.assert_array_equal(result("reference", text, *[A] * 300), A * 300)
+    np.testing.assert_array_equal(result(target, text, *[A] * 300), A * 300)
 
 
 def test_what_the_reference_cannot_nest_is_an_error_of_ours():
