@@ -415,7 +415,7 @@ def _end_of_program() -> None:
             queue.abort("the program ended in fusion mode")
     try:
         for queue in tuple(_states):
-            queue.launcher.backend.wait()
+            queue.launcher.wait()
         wait_for_the_rest()
     except KeyboardInterrupt:
         # The interpreter would free memory that a kernel still uses.

@@ -97,6 +97,18 @@ def test_a_program_that_ends_in_fusion_mode_runs_its_list(target, tmp_path):
     assert "Traceback" not in done.stderr
 
 
+def test_nothing_is_in_flight_when_the_interpreter_clears_modules(target, tmp_path):
+    """Finalizers cannot wait then: the modules' names are gone."""
+    script = tmp_path / "runs.py"
+    text = AT_THE_END.format(target=None if target == "sycl" else target)
+    text = text.replace("queue.start_fusion()", "").replace("4, 7.0, out", "4, 7.0, result")
+    text = text.replace("queue.is_in_fusion_mode()", "len(queue._state.launcher._in_flight)")
+    script.write_text(text)
+    done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["7.0", "0"]
+    assert not done.stderr
+
+
 def test_another_thread_lets_go_of_the_last_reference(target):
     out = empty()
     queue = fq.FusionQueue(target)
