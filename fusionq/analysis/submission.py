@@ -42,6 +42,8 @@ class ArrayArgument:
     buffer_flag: Promotion | None = None
     access_flag: Promotion | None = None
     internal: bool = False
+    is_complex: bool = False
+    """Whether the last dimension, of extent 2, holds the parts of complex numbers."""
 
     def elsewhere(
         self,
@@ -54,7 +56,7 @@ class ArrayArgument:
         """The argument with other memory of the same dtype, dimensions and flags."""
         return ArrayArgument(  # ``dataclasses.replace`` takes several times as long
             self.name, self.label, self.dtype, shape, strides, storage, offset, address,
-            self.owned, self.buffer_flag, self.access_flag, self.internal,
+            self.owned, self.buffer_flag, self.access_flag, self.internal, self.is_complex,
         )  # fmt: skip
 
 

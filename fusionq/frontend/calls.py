@@ -10,6 +10,7 @@ from functools import partial
 import numpy as np
 
 from fusionq.frontend.captures import MISSING
+from fusionq.frontend.complex_numbers import Element, complex_type
 from fusionq.frontend.function_handlers import convert_number
 from fusionq.frontend.function_table import call_scalar_function
 from fusionq.frontend.group_operations import GroupOperations, is_language_function
@@ -26,6 +27,7 @@ from fusionq.frontend.typing_rules import named_type
 from fusionq.frontend.values import (
     ArrayValue,
     AtomicValue,
+    ComplexValue,
     Constant,
     ItemValue,
     MethodValue,
@@ -36,9 +38,10 @@ from fusionq.frontend.values import (
     Value,
     describe,
     is_array,
+    is_complex,
 )
 from fusionq.ir.nodes import ItemQuery
-from fusionq.ir.types import INT64, WEAK_INT
+from fusionq.ir.types import INT64, WEAK_INT, ScalarType
 
 
 class Calls(GroupOperations):
@@ -84,6 +87,10 @@ class Calls(GroupOperations):
                 f"{ast.unparse(node.func)} takes no keyword arguments in a kernel",
                 "Pass the arguments by position.",
             )
+        if isinstance(callee, MethodValue) and isinstance(callee.owner, ComplexValue):
+            if positional:
+                self.fail(node, "conjugate takes no arguments", "Write z.conjugate().")
+            return self.conjugate(callee.owner, node)
         if isinstance(callee, MethodValue):
             assert isinstance(callee.owner, ItemValue)
             return self.item_method(callee.owner, callee.name, positional, node)
@@ -117,12 +124,21 @@ class Calls(GroupOperations):
         scalar = named_type(obj)
         if any(map(is_array, arguments)) and isinstance(obj, type(np.add)):
             return self.elementwise(partial(self.function_of, obj, node=node), arguments, node)
+        if obj is complex or complex_type(obj) is not None:
+            if len(arguments) == 1 and is_array(arguments[0]) and obj is not complex:
+                return self.elementwise(
+                    lambda number: self.converted_to_complex(obj, [number], node), arguments, node
+                )
+            return self.converted_to_complex(obj, arguments, node)
+        if any(map(is_complex, arguments)):
+            numbers = [self.number_value(a, n) for a, n in zip(arguments, node.args, strict=True)]
+            return self.complex_function(obj, numbers, node)
         if scalar is not None:
             if len(arguments) != 1:
                 self.fail(node, f"{name} takes one number", "Write the number to convert.")
             if is_array(arguments[0]) and not scalar.weak:
                 return self.elementwise(
-                    lambda number: convert_number(self, scalar, number, node), arguments, node
+                    lambda number: self._as_type(scalar, number, node), arguments, node
                 )
             return convert_number(self, scalar, self.scalar(arguments[0], node.args[0]), node)
         if obj is len and len(arguments) == 1:
@@ -131,8 +147,17 @@ class Calls(GroupOperations):
             return self.type_limits(obj, arguments[0], node)
         return self.function_of(obj, *arguments, node=node)
 
-    def function_of(self, obj: object, *arguments: Value, node: ast.Call) -> Scalar:
+    def _as_type(self, scalar: ScalarType, number: Element, node: ast.Call) -> Scalar:
+        if isinstance(number, ComplexValue):
+            self.refuse_complex(ast.unparse(node.func), node)
+        return convert_number(self, scalar, self.scalar(number, node), node)
+
+    def function_of(self, obj: object, *arguments: Value, node: ast.Call) -> Element:
         """The value of a function of the table, or an error."""
+        if any(map(is_complex, arguments)):
+            return self.complex_function(
+                obj, [self.number_value(argument, node) for argument in arguments], node
+            )
         value = call_scalar_function(self, obj, arguments, node)
         if value is not None:
             return self.scalar(value, node)

@@ -11,10 +11,12 @@ from types import NoneType
 
 import numpy as np
 
+from fusionq.frontend.complex_numbers import ComplexNumbers, Element, complex_type
 from fusionq.frontend.draft import Draft, DraftIf, meets, negated
-from fusionq.frontend.operators import COMPARE_OPERATORS, Operators
+from fusionq.frontend.operators import COMPARE_OPERATORS
 from fusionq.frontend.typing_rules import WEAK_BOOL, named_type
 from fusionq.frontend.values import (
+    ComplexValue,
     Constant,
     ObjectValue,
     Runtime,
@@ -22,6 +24,7 @@ from fusionq.frontend.values import (
     Value,
     VectorValue,
     is_array,
+    is_complex,
     same,
 )
 from fusionq.ir.nodes import Assign, Const, Logical, LogicalOp, Var
@@ -31,7 +34,7 @@ MOST_CHAINED = 100
 """Operations of one chain, ``a + b + …``, that become one expression of the IR."""
 
 
-class Conditions(Operators):
+class Conditions(ComplexNumbers):
     """Lowers what decides, and what is chosen by it."""
 
     @abstractmethod
@@ -49,20 +52,20 @@ class Conditions(Operators):
 
     @abstractmethod
     def elementwise(
-        self, meaning: Callable[..., Scalar], operands: Sequence[Value], node: ast.AST
-    ) -> Scalar | VectorValue:
+        self, meaning: Callable[..., Element], operands: Sequence[Value], node: ast.AST
+    ) -> Element | VectorValue:
         """``meaning`` of the operands, for each element where some are arrays."""
 
-    def comparison(self, node: ast.Compare) -> Scalar | VectorValue:
+    def comparison(self, node: ast.Compare) -> Element | VectorValue:
         left, right = self.in_order([node.left, node.comparators[0]], self.value)
         if len(node.ops) == 1 and isinstance(left, ObjectValue) and isinstance(right, ObjectValue):
             return self.object_comparison(node, left.object, right.object)
         for op in node.ops:
             if type(op) not in COMPARE_OPERATORS:
                 self.fail(node, "'is' and 'in' are not supported", "Compare with == or !=.")
-        if len(node.ops) == 1 and (is_array(left) or is_array(right)):
-            operator = COMPARE_OPERATORS[type(node.ops[0])]
-            return self.elementwise(partial(self.compare, operator, node=node), [left, right], node)
+        if len(node.ops) == 1 and any(is_array(v) or is_complex(v) for v in (left, right)):
+            meaning = partial(self.compared, COMPARE_OPERATORS[type(node.ops[0])], node=node)
+            return self.elementwise(meaning, [left, right], node)
         a = self.scalar(left, node.left)
         b = self.scalar(right, node.comparators[0])
         return self.comparison_chain(node, 0, a, b)
@@ -87,7 +90,10 @@ class Conditions(Operators):
         op = node.ops[0]
         if not isinstance(op, (ast.Eq, ast.NotEq, ast.Is, ast.IsNot)):
             self.fail(node, "these objects cannot be compared", "Compare numbers or dtypes.")
-        types = [named_type(obj.type if isinstance(obj, np.dtype) else obj) for obj in (a, b)]
+        types = [
+            complex_type(obj) or named_type(obj.type if isinstance(obj, np.dtype) else obj)
+            for obj in (a, b)
+        ]
         strong = [t.strong for t in types if t is not None]
         if len(strong) == 2 and isinstance(op, (ast.Eq, ast.NotEq)):
             equal = strong[0] == strong[1]
@@ -108,7 +114,10 @@ class Conditions(Operators):
             case ast.BoolOp():
                 return self.logical_operation(node, self.condition)
             case _:
-                return self.truth(self.number(node), node)
+                value = self.value(node)
+                if isinstance(value, ComplexValue):
+                    return self.complex_truth(value, node)
+                return self.truth(self.scalar(value, node), node)
 
     def bool_operand(self, node: ast.expr) -> Scalar:
         """An operand of 'and' or 'or' whose value is used, not just its truth."""
@@ -175,15 +184,25 @@ class Conditions(Operators):
                 branches.append((self.value(side), block))
             self._refuse_meeting(block, side)
         (then, then_block), (orelse, orelse_block) = branches
-        if same(then, orelse) and not isinstance(then, Runtime):
+        if same(then, orelse) and not isinstance(then, (Runtime, ComplexValue)):
             return then
-        a, b = self.scalar(then, node.body), self.scalar(orelse, node.orelse)
-        common = self.joined(a, b, node, "this conditional expression")
+        a, b = self.number_value(then, node.body), self.number_value(orelse, node.orelse)
+        what, span = "this conditional expression", self.span(node)
         if not then_block and not orelse_block:
-            return self.select(cond, a, b, common, node)
-        variable = Var(common.strong, self.fresh("choice"))
-        span = self.span(node)
-        then_block.append(Assign(variable.name, self.convert(a, common.strong, node), span))
-        orelse_block.append(Assign(variable.name, self.convert(b, common.strong, node), span))
+            return self.choice(cond, a, b, node, what)
+
+        def assigned(x: Scalar, y: Scalar) -> Scalar:
+            common = self.joined(x, y, node, what)
+            variable = Var(common.strong, self.fresh("choice"))
+            then_block.append(Assign(variable.name, self.convert(x, common.strong, node), span))
+            orelse_block.append(Assign(variable.name, self.convert(y, common.strong, node), span))
+            return Runtime(common, variable)
+
+        result: Value
+        if isinstance(a, ComplexValue) or isinstance(b, ComplexValue):
+            x, y = self.both_complex(a, b, node, what)
+            result = ComplexValue(*map(assigned, x.parts, y.parts))
+        else:
+            result = assigned(a, b)
         self.block.append(DraftIf(cond.expr, then_block, orelse_block, span))
-        return Runtime(common, variable)
+        return result

@@ -18,6 +18,7 @@ from fusionq.frontend.typing_rules import arithmetic_type, common_type, fits, ty
 from fusionq.frontend.values import (
     ArrayValue,
     Binding,
+    ComplexValue,
     Constant,
     Environment,
     Runtime,
@@ -59,6 +60,13 @@ class ControlFlow(Calls):
                 return column[0] if alike else self.variable(f"{name}.{place}", INT64)
 
             return parts[0].mapped(met)
+        complexes = [v for v in values if isinstance(v, ComplexValue)]
+        if len(complexes) == len(values):
+            real = self.meet(f"{name}.real", [v.real for v in complexes])
+            imag = self.meet(f"{name}.imag", [v.imag for v in complexes])
+            if isinstance(real, (Runtime, Constant)) and isinstance(imag, (Runtime, Constant)):
+                return ComplexValue(real, imag)
+            return None
         tuples = [v for v in values if isinstance(v, TupleValue)]
         if len(tuples) == len(values) and len({len(t.items) for t in tuples}) == 1:
             fields = zip(*(t.items for t in tuples), strict=True)
@@ -72,6 +80,9 @@ class ControlFlow(Calls):
         match target, value:
             case TupleValue(), TupleValue():
                 for to, item in zip(target.items, value.items, strict=True):
+                    self.copy(to, item, block, at)
+            case ComplexValue(), ComplexValue():
+                for to, item in zip(target.parts, value.parts, strict=True):
                     self.copy(to, item, block, at)
             case ArrayValue(), ArrayValue():
                 for to_expr, expr in zip(target.expressions, value.expressions, strict=True):
@@ -224,6 +235,11 @@ class ControlFlow(Calls):
         match value:
             case Runtime() | Constant():
                 return Runtime(value.type, self.variable(name, value.type))
+            case ComplexValue():
+                parts = zip(("real", "imag"), value.parts, strict=True)
+                return ComplexValue(
+                    *[Runtime(p.type, self.variable(f"{name}.{n}", p.type)) for n, p in parts]
+                )
             case TupleValue():
                 return TupleValue(
                     tuple(self._variable_for(f"{name}.{i}", v) for i, v in enumerate(value.items))

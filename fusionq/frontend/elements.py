@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from fusionq.frontend.complex_numbers import Element
 from fusionq.frontend.conditions import Conditions
 from fusionq.frontend.signature import ArrayType
 from fusionq.frontend.typing_rules import common_type, constant
@@ -44,9 +45,11 @@ class Elements(Conditions):
         array = self.element(owner, node)
         return array if array.ndim else self.loaded(array, node)
 
-    def loaded(self, array: ArrayValue, node: ast.AST) -> Scalar:
+    def loaded(self, array: ArrayValue, node: ast.AST) -> Element:
         """The value of an element; of a constant array at a known index, a constant."""
         dtype = array.type.dtype
+        if dtype.is_complex:
+            return self.loaded_parts(array, node)
         elements = self.kernel.tables.get(array.name)
         places = [index.value for index in array.indices if isinstance(index, Const)]
         if elements is not None and len(places) == array.type.ndim:

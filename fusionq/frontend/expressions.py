@@ -10,6 +10,7 @@ from typing import NoReturn
 import numpy as np
 
 from fusionq.frontend.captures import MISSING, UNSEEN, static_object
+from fusionq.frontend.complex_numbers import Element, complex_constant
 from fusionq.frontend.conditions import MOST_CHAINED
 from fusionq.frontend.constants import MOST_TABLE_BYTES, is_table
 from fusionq.frontend.item_queries import ITEM_MEMBERS, item_property, sub_group_query
@@ -20,12 +21,12 @@ from fusionq.frontend.values import (
     ArrayValue,
     AtomicValue,
     Binding,
+    ComplexValue,
     Constant,
     ItemValue,
     MethodValue,
     ObjectValue,
     Runtime,
-    Scalar,
     TupleValue,
     Unusable,
     Value,
@@ -34,6 +35,8 @@ from fusionq.frontend.values import (
 )
 from fusionq.frontend.vectors import Vectors
 from fusionq.ir.types import WEAK_INT, scalar_type
+
+ZERO = Constant(WEAK_INT, 0)
 
 
 class Expressions(Vectors):
@@ -65,7 +68,7 @@ class Expressions(Vectors):
             case ast.UnaryOp():
                 op = UNARY_OPERATORS[type(node.op)]
                 return self.elementwise(
-                    partial(self.unary, op, node=node), [self.operand(node.operand)], node
+                    partial(self.sign, op, node=node), [self.operand(node.operand)], node
                 )
             case ast.Compare():
                 return self.comparison(node)
@@ -90,6 +93,8 @@ class Expressions(Vectors):
         scalar = number_type(node.value)
         if scalar is not None:
             return Constant(scalar, as_number(node.value))
+        if isinstance(node.value, complex):
+            return complex_constant(node.value)
         if node.value is None:
             return ObjectValue(None)
         self.fail(
@@ -120,6 +125,8 @@ class Expressions(Vectors):
         scalar = number_type(obj)
         if scalar is not None:
             return Constant(scalar, as_number(obj))
+        if isinstance(obj, (complex, np.complex64)):
+            return complex_constant(obj)
         if isinstance(obj, tuple):
             return TupleValue(tuple(self.captured(item, name, node) for item in obj))
         if isinstance(obj, np.ndarray):
@@ -134,7 +141,7 @@ class Expressions(Vectors):
                 f"Constant arrays have at most {MOST_TABLE_BYTES} bytes, and one of the kernel "
                 "language's dtypes; pass others as arguments.",
             )
-        if isinstance(obj, (str, bytes, dict, set, np.generic, complex)):
+        if isinstance(obj, (str, bytes, dict, set, np.generic)):
             self.fail(
                 node,
                 f"{name} is a {type(obj).__name__}",
@@ -178,6 +185,12 @@ class Expressions(Vectors):
                 return self.item_attribute(owner, node)
             case AtomicValue():
                 return self.atomic_method(owner, node)
+            case ComplexValue() | Runtime() | Constant() if node.attr in ("real", "imag"):
+                if isinstance(owner, ComplexValue):
+                    return owner.real if node.attr == "real" else owner.imag
+                return owner if node.attr == "real" else self.retyped(ZERO, owner.type, node)
+            case ComplexValue() if node.attr == "conjugate":
+                return MethodValue(owner, node.attr)
             case ObjectValue(object=obj):
                 found = self.kernel.captures.attribute(obj, node.attr)
                 if found is not MISSING:
@@ -244,7 +257,7 @@ class Expressions(Vectors):
         )
 
     # ----------------------------------------------------------------- operators
-    def operation(self, node: ast.BinOp) -> Scalar | VectorValue:
+    def operation(self, node: ast.BinOp) -> Element | VectorValue:
         """``a + b - c …``: from left to right, without recursion, and in pieces if it is long."""
         operations: list[ast.BinOp] = []
         first: ast.expr = node
@@ -260,13 +273,13 @@ class Expressions(Vectors):
             left = self.evaluated_before(position, result, operation.left)
             op = BINARY_OPERATORS[type(operation.op)]
             result = self.elementwise(
-                partial(self.binary, op, node=operation), [left, right], operation
+                partial(self.arithmetic, op, node=operation), [left, right], operation
             )
             if number % MOST_CHAINED == 0 and number < len(operations):
                 if isinstance(result, VectorValue):
                     self.fail(
                         operation, f"{number} operations on arrays", "Assign parts of it first."
                     )
-                result = self.spilled(result, "partial", operation)
-        assert isinstance(result, (Runtime, Constant, VectorValue))
+                result = self.once(result, "partial", operation)
+        assert isinstance(result, (Runtime, Constant, ComplexValue, VectorValue))
         return result

@@ -35,7 +35,7 @@ class GroupArguments(LanguageArguments):
         callee: Callee,
         arguments: Sequence[Value],
         keywords: Mapping[str, Value],
-        node: ast.Call,
+        node: ast.AST,
     ) -> Value:
         """The value of a call of a plain Python function."""
 

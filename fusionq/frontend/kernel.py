@@ -19,7 +19,7 @@ from fusionq.frontend.item_queries import ITEM_MEMBERS
 from fusionq.frontend.signature import ArrayType, LocalType, Signature, TupleType
 from fusionq.frontend.source import FunctionSource, KernelText
 from fusionq.ir.nodes import Kernel
-from fusionq.ir.types import SCALAR_TYPES, ScalarType
+from fusionq.ir.types import ELEMENT_TYPES, ScalarType
 
 ItemKind = Literal["item", "nd_item"]
 _ITEM_KINDS: dict[str, ItemKind] = {"Item": "item", "NdItem": "nd_item"}
@@ -220,8 +220,12 @@ class KernelFunction:
 def _argument_problem(argument: object) -> str | None:
     """Why a kernel cannot take an argument of this type; None if it can."""
     if isinstance(argument, ArrayType):
-        if argument.dtype not in SCALAR_TYPES.values():
-            return f"has the dtype {argument.dtype}; convert it to one of {', '.join(SCALAR_TYPES)}"
+        if argument.dtype not in ELEMENT_TYPES.values():
+            return (
+                f"has the dtype {argument.dtype}; convert it to one of {', '.join(ELEMENT_TYPES)}"
+            )
+        if argument.dtype.is_complex and argument.ndim > 2:
+            return "is a complex array of more than two dimensions; reshape it, or pass its parts"
         if argument.ndim < 1:
             return "is a 0-dimensional array; pass a scalar, or reshape it to one dimension"
         return None

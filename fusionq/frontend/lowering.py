@@ -20,6 +20,7 @@ from fusionq.frontend.values import (
     ArrayValue,
     AtomicValue,
     Binding,
+    ComplexValue,
     Environment,
     ItemValue,
     NewPrivateArray,
@@ -43,7 +44,7 @@ from fusionq.ir.nodes import (
     ScalarParam,
     Stmt,
 )
-from fusionq.ir.types import ScalarType
+from fusionq.ir.types import ScalarType, component_type
 from fusionq.ir.walk import expressions, statements
 
 
@@ -55,7 +56,7 @@ class FunctionLowering(Statements):
         callee: Callee,
         arguments: Sequence[Value],
         keywords: Mapping[str, Value],
-        node: ast.Call,
+        node: ast.AST,
     ) -> Value:
         """Lower the called function's body in place, and give its result.
 
@@ -73,7 +74,7 @@ class FunctionLowering(Statements):
         return self.inline_bound(callee, source, bound, node)
 
     def inline_bound(
-        self, callee: Callee, source: FunctionSource, bound: Mapping[str, Value], node: ast.Call
+        self, callee: Callee, source: FunctionSource, bound: Mapping[str, Value], node: ast.AST
     ) -> Value:
         """The result of a call whose parameters have these values."""
         inner = self.inside(callee, source, node)
@@ -85,11 +86,11 @@ class FunctionLowering(Statements):
         self.block += finish(inner.block, lambda: inner.fresh("returned"))
         return result
 
-    def inside(self, callee: Callee, source: FunctionSource, node: ast.Call) -> FunctionLowering:
+    def inside(self, callee: Callee, source: FunctionSource, node: ast.AST) -> FunctionLowering:
         """What lowers the body of a function that is called here."""
         return type(self)(self.kernel, source, {}, (self, node))
 
-    def _refuse_recursion(self, function: FunctionType, node: ast.Call) -> None:
+    def _refuse_recursion(self, function: FunctionType, node: ast.AST) -> None:
         frame: FunctionState | None = self
         while frame is not None:
             if frame.source.function is function:
@@ -105,7 +106,7 @@ class FunctionLowering(Statements):
         source: FunctionSource,
         arguments: Sequence[Value],
         keywords: Mapping[str, Value],
-        node: ast.Call,
+        node: ast.AST,
     ) -> dict[str, Value]:
         """Each parameter's value: by position, by keyword, or its default."""
         spec = source.tree.args
@@ -158,6 +159,8 @@ class FunctionLowering(Statements):
                 return TupleValue(
                     tuple(self.parameter(f"{name}_{i}", v) for i, v in enumerate(value.items))
                 )
+            case ComplexValue():
+                return self.once(value, name, self.source.tree)
             case ArrayValue() if value.axes:
                 return value.mapped(
                     lambda index: self.spilled_expr(index, f"{name}_index", self.source.tree)
@@ -175,7 +178,7 @@ class FunctionLowering(Statements):
             case _:
                 return value
 
-    def result(self, call: ast.Call) -> Value:
+    def result(self, call: ast.AST) -> Value:
         """What the inlined function returns, after its body was lowered."""
         assert self.caller is not None
         none = ObjectValue(None)
@@ -186,7 +189,7 @@ class FunctionLowering(Statements):
             self.block.pop()
             return self.returns[0][1]
         values = [value for _, value, _ in self.returns] + ([none] if self.env is not None else [])
-        if all(same(values[0], v) and not isinstance(v, Runtime) for v in values):
+        if all(same(values[0], v) and not isinstance(v, (Runtime, ComplexValue)) for v in values):
             return values[0]
         if any(isinstance(v, ObjectValue) and v.object is None for v in values):
             _, _, node = self.returns[0]
@@ -232,7 +235,8 @@ def lower_kernel(
     for name, argument in zip(names, signature.arguments, strict=True):
         value: Value
         if isinstance(argument, ArrayType):
-            params.append(ArrayParam(name, argument.dtype, argument.ndim))
+            dtype, more = component_type(argument.dtype), argument.dtype.is_complex
+            params.append(ArrayParam(name, dtype, argument.ndim + more))
             value = ArrayValue(name, argument)
         elif isinstance(argument, LocalType):
             state.arrays[name] = ArrayDecl(name, argument.dtype, argument.shape, "local")

@@ -7,7 +7,9 @@ from math import prod
 
 import numpy as np
 
+from fusionq.frontend.complex_numbers import complex_type
 from fusionq.frontend.language_arguments import Arguments, LanguageArguments
+from fusionq.frontend.memory import declaration
 from fusionq.frontend.signature import ArrayType
 from fusionq.frontend.typing_rules import named_type
 from fusionq.frontend.values import (
@@ -43,7 +45,7 @@ class PrivateArrays(LanguageArguments):
     def _dtype(self, arguments: Arguments) -> ScalarType:
         argument = arguments["dtype"]
         obj = argument.value.object if isinstance(argument.value, ObjectValue) else None
-        dtype = named_type(obj.type if isinstance(obj, np.dtype) else obj)
+        dtype = complex_type(obj) or named_type(obj.type if isinstance(obj, np.dtype) else obj)
         if dtype is None:
             self.fail(
                 argument.node,
@@ -64,14 +66,14 @@ class PrivateArrays(LanguageArguments):
         """The array under a name, filled with zeros if it was asked for."""
         name = self.fresh(name.replace(".", "_"))
         dtype = array.type.dtype
-        self.kernel.arrays[name] = ArrayDecl(name, dtype, array.shape, "private")
+        made = self.kernel.arrays[name] = declaration(name, dtype, array.shape, "private")
         if array.fill_zeros:
-            self.block.append(self._zeros(name, array, node))
+            self.block.append(self._zeros(made, node))
         return ArrayValue(name, array.type)
 
-    def _zeros(self, name: str, array: NewPrivateArray, node: ast.AST) -> Stmt:
-        span = self.span(node)
-        zero = self.convert(Constant(array.type.dtype, 0), array.type.dtype, node)
+    def _zeros(self, array: ArrayDecl, node: ast.AST) -> Stmt:
+        span, name = self.span(node), array.name
+        zero = self.convert(Constant(array.dtype, 0), array.dtype, node)
         if prod(array.shape) == 1:
             return Store(name, tuple(Const(INT64, 0) for _ in array.shape), zero, span)
         loops = [self.fresh(f"{name}_{d}") for d in range(len(array.shape))]

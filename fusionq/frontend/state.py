@@ -24,6 +24,7 @@ from fusionq.frontend.values import (
     ArrayValue,
     AtomicValue,
     Axis,
+    ComplexValue,
     Constant,
     Environment,
     ItemValue,
@@ -298,6 +299,8 @@ class FunctionState:
                 return self.spilled(value, "value", node)
             case TupleValue():
                 return TupleValue(tuple(self._detached(v, node) for v in value.items))
+            case ComplexValue() if any(reads_memory(e) for e in expressions_of(value)):
+                return ComplexValue(*[self.spilled(p, "value", node) for p in value.parts])
             case ArrayValue():
                 return self.detached_part(value, node)
             case VectorValue():
@@ -363,6 +366,11 @@ def as_constant(expr: Expr) -> Scalar:
     return Runtime(WEAK_INT, expr)
 
 
+def expressions_of(value: ComplexValue) -> list[Expr]:
+    """Those of the parts that are not constant."""
+    return [part.expr for part in value.parts if isinstance(part, Runtime)]
+
+
 def reads_memory(expr: Expr) -> bool:
     """Whether the expression loads from an array."""
     return any(isinstance(e, Load) for e in subexpressions(expr))
@@ -376,6 +384,8 @@ def _scalar_hint(value: Value) -> str:
             return "Take one element, e.g. t[0], or unpack it: x, y = t."
         case VectorValue():
             return "Assign it to a part of an array, e.g. out[i, :] = …"
+        case ComplexValue():
+            return "Take its real or imaginary part, z.real or z.imag, or abs(z)."
         case MethodValue():
             return "Call it: put parentheses after it."
         case AtomicValue():

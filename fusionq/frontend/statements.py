@@ -19,6 +19,7 @@ from fusionq.frontend.values import (
     ArrayValue,
     AtomicValue,
     Binding,
+    ComplexValue,
     Constant,
     NewPrivateArray,
     ObjectValue,
@@ -29,7 +30,7 @@ from fusionq.frontend.values import (
     describe,
     is_array,
 )
-from fusionq.ir.nodes import Assign, Const, Expr, Extent, ItemQuery, Load, Param, Store, Var
+from fusionq.ir.nodes import Assign, Const, Expr, Extent, ItemQuery, Param, Var
 from fusionq.ir.types import BOOL, INT64, WEAK_INT
 from fusionq.ir.walk import subexpressions
 
@@ -125,6 +126,11 @@ class Statements(ControlFlow):
                 return TupleValue(
                     tuple(self.held(n, v, node) for n, v in zip(names, items, strict=True))
                 )
+            case ComplexValue():
+                names = [f"{name}.real", f"{name}.imag"]
+                parts = self.independent(names, value.parts, False, node)
+                held = [self.held(n, p, node) for n, p in zip(names, parts, strict=True)]
+                return ComplexValue(*[self.scalar(part, node) for part in held])
             case NewPrivateArray():
                 return self.declared(name, value, node)
             case VectorValue():
@@ -149,6 +155,9 @@ class Statements(ControlFlow):
                 return Runtime(value.type, variable)
             case TupleValue():
                 return TupleValue(tuple(self.fixed(v, node) for v in value.items))
+            case ComplexValue():
+                parts = [self.fixed(part, node) for part in value.parts]
+                return ComplexValue(*[self.scalar(part, node) for part in parts])
             case NewPrivateArray():
                 return self.declared("private", value, node)
             case VectorValue():
@@ -218,16 +227,14 @@ class Statements(ControlFlow):
     def store(self, target: ast.Subscript, value: Value, node: ast.stmt) -> None:
         """``array[…] = value``; the value is evaluated already, before the indices."""
         if not is_array(value):
-            self.scalar(value, getattr(node, "value", node))
+            self.number_value(value, getattr(node, "value", node))
         position = len(self.block)
         array = self.changeable(target)
         value = self.evaluated_before(position, value, node)
         if array.ndim:
             self.assign_elements(array, value, node)
             return
-        value = self.scalar(value, node)
-        converted = self.convert(value, array.type.dtype, node)
-        self.block.append(Store(array.name, array.indices, converted, self.span(node)))
+        self.stored(array, value, node)
 
     def augmented_assignment(self, node: ast.AugAssign) -> None:
         if type(node.op) not in BINARY_OPERATORS:
@@ -238,9 +245,9 @@ class Statements(ControlFlow):
             a, b = self.in_order([name, node.value], self.operand)
             if isinstance(a, ArrayValue):
                 self._refuse_constant(a, node.target)
-                self.in_place(a, partial(self.binary, op, node=node), b, node)
+                self.in_place(a, partial(self.arithmetic, op, node=node), b, node)
             else:
-                result = self.elementwise(partial(self.binary, op, node=node), [a, b], node)
+                result = self.elementwise(partial(self.arithmetic, op, node=node), [a, b], node)
                 self.bind(node.target.id, result, node)
             return
         if not isinstance(node.target, ast.Subscript):
@@ -251,19 +258,15 @@ class Statements(ControlFlow):
             value = self.operand(node.value)
             part = self.evaluated_before(position, array, node)
             assert isinstance(part, ArrayValue)
-            self.in_place(part, partial(self.binary, op, node=node), value, node)
+            self.in_place(part, partial(self.arithmetic, op, node=node), value, node)
             return
-        dtype = array.type.dtype
-        load: Value = Runtime(dtype, Load(dtype, array.name, array.indices, self.span(node)))
+        load: Value = self.loaded(array, node)
         position = len(self.block)
-        b = self.number(node.value)
+        b = self.number_value(self.value(node.value), node.value)
         load = self.evaluated_before(position, load, node)
         kept = self.evaluated_before(position, array, node)
         assert isinstance(kept, ArrayValue)
-        result = self.binary(op, self.scalar(load, node), b, node)
-        self.block.append(
-            Store(kept.name, kept.indices, self.convert(result, dtype, node), self.span(node))
-        )
+        self.stored(kept, self.arithmetic(op, self.number_value(load, node), b, node), node)
 
     # ------------------------------------------------------------------ branches
     def branch(self, node: ast.If) -> None:

@@ -38,6 +38,26 @@ Scalar: TypeAlias = Runtime | Constant
 
 
 @dataclass(frozen=True, slots=True)
+class ComplexValue:
+    """A complex number; both parts have one floating type."""
+
+    real: Scalar
+    imag: Scalar
+
+    @property
+    def parts(self) -> tuple[Scalar, Scalar]:
+        """The real and the imaginary part."""
+        return self.real, self.imag
+
+    @property
+    def type_name(self) -> str:
+        """The name of its type, for messages."""
+        if self.real.type.weak:
+            return "complex"
+        return f"complex{2 * self.real.type.bits}"
+
+
+@dataclass(frozen=True, slots=True)
 class Axis:
     """A dimension that a slice has cut: ``extent`` elements, ``step`` apart, from ``start`` on."""
 
@@ -114,7 +134,7 @@ class VectorValue:
 
     extents: tuple[Scalar, ...]
     leaves: tuple[ArrayValue, ...]
-    element: Callable[[Sequence[Expr]], Scalar]
+    element: Callable[[Sequence[Expr]], Scalar | ComplexValue]
 
     @property
     def ndim(self) -> int:
@@ -151,7 +171,7 @@ class ItemValue:
 class MethodValue:
     """``item.get_id`` and its like, before the call."""
 
-    owner: ItemValue | AtomicValue
+    owner: ItemValue | AtomicValue | ComplexValue
     name: str
 
 
@@ -170,8 +190,8 @@ class ObjectValue:
 
 
 Value: TypeAlias = (
-    Runtime | Constant | ArrayValue | VectorValue | AtomicValue | NewPrivateArray | ItemValue
-    | MethodValue | TupleValue | ObjectValue
+    Runtime | Constant | ComplexValue | ArrayValue | VectorValue | AtomicValue | NewPrivateArray
+    | ItemValue | MethodValue | TupleValue | ObjectValue
 )  # fmt: skip
 
 
@@ -202,6 +222,8 @@ def same(a: Value, b: Value) -> bool:
     match a, b:
         case Constant(), Constant():
             return a.type == b.type and repr(a.value) == repr(b.value)
+        case ComplexValue(), ComplexValue():
+            return same(a.real, b.real) and same(a.imag, b.imag)
         case TupleValue(), TupleValue():
             return len(a.items) == len(b.items) and all(
                 same(x, y) for x, y in zip(a.items, b.items, strict=True)
@@ -210,6 +232,11 @@ def same(a: Value, b: Value) -> bool:
             return a.object is b.object
         case _:
             return a == b
+
+
+def is_complex(value: Value) -> bool:
+    """Whether a value is a complex number."""
+    return isinstance(value, ComplexValue)
 
 
 def is_array(value: Value) -> bool:
@@ -222,6 +249,8 @@ def describe(value: Value) -> str:
     match value:
         case Runtime() | Constant():
             return f"a number of type {value.type}"
+        case ComplexValue():
+            return f"a complex number of type {value.type_name}"
         case ArrayValue():
             return f"a {value.ndim}-d {'part of an array' if value.axes else 'array'}"
         case VectorValue():

@@ -13,24 +13,27 @@ from math import prod
 
 import numpy as np
 
+from fusionq.frontend.complex_numbers import Element, complex_of
 from fusionq.frontend.draft import Draft, DraftFor, DraftIf
 from fusionq.frontend.elements import Elements
+from fusionq.frontend.memory import declaration
 from fusionq.frontend.overlap import Overlap, overlap
 from fusionq.frontend.signature import ArrayType
 from fusionq.frontend.typing_rules import type_name
 from fusionq.frontend.values import (
     ArrayValue,
     Axis,
+    ComplexValue,
     Constant,
     Runtime,
     Scalar,
     Value,
     VectorValue,
 )
-from fusionq.ir.nodes import ArrayDecl, Assign, Compare, Const, Expr, Load, Store, Var
-from fusionq.ir.types import INT64, WEAK_INT
+from fusionq.ir.nodes import Assign, Compare, Const, Expr, Load, Var
+from fusionq.ir.types import INT64, WEAK_INT, component_type, element_type
 
-Operand = Scalar | ArrayValue | VectorValue
+Operand = Element | ArrayValue | VectorValue
 Extents = tuple[Scalar, ...]
 
 
@@ -45,14 +48,14 @@ class Vectors(Elements):
         """The value if it is a number or an array, else an error."""
         if isinstance(value, (ArrayValue, VectorValue)):
             return value
-        return self.scalar(value, node)
+        return self.number_value(value, node)
 
     def elementwise(
-        self, meaning: Callable[..., Scalar], operands: Sequence[Value], node: ast.AST
-    ) -> Scalar | VectorValue:
+        self, meaning: Callable[..., Element], operands: Sequence[Value], node: ast.AST
+    ) -> Element | VectorValue:
         """``meaning`` of the operands, for each element where some are arrays."""
         checked = [self.as_operand(value, node) for value in operands]
-        numbers = [value for value in checked if isinstance(value, (Runtime, Constant))]
+        numbers = [v for v in checked if isinstance(v, (Runtime, Constant, ComplexValue))]
         if len(numbers) == len(checked):
             return meaning(*numbers)
         kept = [self._once(value, node) for value in checked]
@@ -73,8 +76,8 @@ class Vectors(Elements):
 
     def _once(self, value: Operand, node: ast.AST) -> Operand:
         """The operand with what is the same for all elements evaluated."""
-        if isinstance(value, (Runtime, Constant)):
-            return self.spilled(value, "value", node)
+        if isinstance(value, (Runtime, Constant, ComplexValue)):
+            return self.once(value, "value", node)
         return self.detached_part(value, node) if isinstance(value, ArrayValue) else value
 
     def _broadcast(self, shapes: Sequence[Extents], node: ast.AST) -> Extents:
@@ -94,7 +97,7 @@ class Vectors(Elements):
             found.append(next((e for e in long if isinstance(e, Constant)), long[0]))
         return tuple(found)
 
-    def element_at(self, value: Operand, indices: Sequence[Expr], node: ast.AST) -> Scalar:
+    def element_at(self, value: Operand, indices: Sequence[Expr], node: ast.AST) -> Element:
         """The element of an operand at the indices of the whole expression's."""
         extents = self.extents_of(value)
         own = indices[len(indices) - len(extents) :]
@@ -129,23 +132,22 @@ class Vectors(Elements):
             element = self.element_at(source, indices, node)
             places = [_as_index(index) for index in indices]
             place = self.indexed(target, places, [node] * len(places), node)
-            converted = self.convert(element, target.type.dtype, node)
-            self.block.append(Store(place.name, place.indices, converted, self.span(node)))
+            self.stored(place, element, node)
 
         self._for_each(extents, target.name, store, node)
 
     def in_place(
-        self, target: ArrayValue, meaning: Callable[..., Scalar], value: Value, node: ast.AST
+        self, target: ArrayValue, meaning: Callable[..., Element], value: Value, node: ast.AST
     ) -> None:
         """``target op= value`` for all elements; NumPy's rule of types for that."""
 
-        def checked(old: Scalar, new: Scalar) -> Scalar:
+        def checked(old: Element, new: Element) -> Element:
             result = meaning(old, new)
-            dtype = target.type.dtype
-            if not np.can_cast(result.type.dtype, dtype.dtype, "same_kind"):
+            dtype, given = target.type.dtype, complex_of(result)
+            if not np.can_cast(given, dtype.dtype, "same_kind"):
                 self.fail(
                     node,
-                    f"this gives {type_name(result.type)}, which an array of {type_name(dtype)} "
+                    f"this gives {given}, which an array of {type_name(dtype)} "
                     "does not take in place",
                     "Write target[…] = …, which converts; or use an array of that type.",
                 )
@@ -169,14 +171,15 @@ class Vectors(Elements):
 
         def store(indices: Sequence[Expr]) -> None:
             element = value.element(indices)
-            dtype = element.type.strong
-            self.kernel.arrays[name] = ArrayDecl(name, dtype, shape, "private")
-            self.block.append(
-                Store(name, tuple(indices), self.convert(element, dtype, node), self.span(node))
-            )
+            dtype = element_type(complex_of(element))
+            assert dtype is not None
+            types.append(ArrayType(dtype, len(shape)))
+            self.kernel.arrays[name] = declaration(name, dtype, shape, "private")
+            self.stored(ArrayValue(name, types[0], tuple(indices)), element, node)
 
+        types: list[ArrayType] = []
         self._for_each(value.extents, name, store, node)
-        return ArrayValue(name, ArrayType(self.kernel.arrays[name].dtype, len(shape)))
+        return ArrayValue(name, types[0])
 
     def _for_each(
         self,
@@ -243,7 +246,10 @@ class Vectors(Elements):
             else:
                 start = axis.start if isinstance(axis, Axis) else axis
                 indices.append(start or Const(INT64, 0))
-        return Load(leaf.type.dtype.strong, leaf.name, tuple(indices), self.span(node))
+        if leaf.type.dtype.is_complex:
+            indices.append(Const(INT64, 0))
+        part = component_type(leaf.type.dtype.strong)
+        return Load(part, leaf.name, tuple(indices), self.span(node))
 
     # ---------------------------------------------------------------------- overlap
     def _apart(self, target: ArrayValue, source: Operand, node: ast.AST) -> Operand:

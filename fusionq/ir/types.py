@@ -48,6 +48,10 @@ class ScalarType:
         return self.kind == "f"
 
     @property
+    def is_complex(self) -> bool:
+        return self.kind == "c"
+
+    @property
     def is_integer(self) -> bool:
         return self.kind in "iu"
 
@@ -81,6 +85,11 @@ SCALAR_TYPES: dict[str, ScalarType] = {
     )
 }  # fmt: skip
 
+COMPLEX64, COMPLEX128 = ScalarType("complex64"), ScalarType("complex128")
+"""What arrays may have too; in the IR these are arrays of the parts, see ``component_type``."""
+ELEMENT_TYPES = SCALAR_TYPES | {t.name: t for t in (COMPLEX64, COMPLEX128)}
+"""What an array argument's elements can be."""
+
 _BY_DTYPE = {t.dtype: t for t in SCALAR_TYPES.values()}
 
 _CATEGORY = {"b": 0, "i": 1, "u": 1, "f": 2}
@@ -89,6 +98,21 @@ _CATEGORY = {"b": 0, "i": 1, "u": 1, "f": 2}
 def scalar_type(dtype: np.dtype[np.generic]) -> ScalarType | None:
     """The scalar type for a NumPy dtype in native byte order, or None if the language has none."""
     return _BY_DTYPE.get(dtype)
+
+
+def component_type(element: ScalarType) -> ScalarType:
+    """The type of an element's components: of a complex number its real part's, else itself."""
+    if not element.is_complex:
+        return element
+    return FLOAT32 if element.name == COMPLEX64.name else FLOAT64
+
+
+def element_type(dtype: np.dtype[np.generic]) -> ScalarType | None:
+    """The type of the elements of an array of a dtype in native byte order, or None if kernels
+    have none."""
+    if dtype.kind == "c" and dtype.isnative:
+        return ELEMENT_TYPES.get(dtype.name)
+    return scalar_type(dtype)
 
 
 def type_of_scalar(value: object) -> ScalarType | None:

@@ -116,6 +116,6 @@ def element_dtype(dtype: Any, what: str) -> np.dtype[Any]:
 
 def undefined(shape: tuple[int, ...], dtype: np.dtype[Any]) -> npt.NDArray[Any]:
     """A new array of what no kernel should rely on."""
-    if dtype.kind == "f":
+    if dtype.kind in "fc":
         return np.full(shape, np.nan, dtype)
     return np.full(shape, True if dtype.kind == "b" else integer_limits(dtype)[1], dtype)

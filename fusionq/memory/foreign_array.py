@@ -10,7 +10,7 @@ import numpy as np
 
 from fusionq.backends.base import DeviceEvent, MemoryHome
 from fusionq.base.errors import ArgumentError
-from fusionq.ir.types import SCALAR_TYPES, scalar_type
+from fusionq.ir.types import ELEMENT_TYPES, element_type
 from fusionq.memory.region import Region
 
 
@@ -53,15 +53,30 @@ def contiguous_strides(shape: tuple[int, ...], itemsize: int) -> tuple[int, ...]
 
 def check_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
     """``dtype`` if kernels can use it; ArgumentError, which says what is allowed, if not."""
-    if scalar_type(dtype) is None:
+    if element_type(dtype) is None:
         hint = "; convert it with .astype()"
         if not dtype.isnative:
             hint = f"; {dtype.str!r} is not in this machine's byte order{hint}"
         raise ArgumentError(
             f"arrays of dtype {dtype} are not supported; a kernel can use "
-            f"{', '.join(SCALAR_TYPES)}{hint}"
+            f"{', '.join(ELEMENT_TYPES)}{hint}"
         )
     return dtype
+
+
+def component_size(dtype: np.dtype[Any]) -> int:
+    """Bytes of a number that kernels read and write: of a complex element, of one of its parts."""
+    return dtype.itemsize // 2 if dtype.kind == "c" else dtype.itemsize
+
+
+def components(
+    shape: tuple[int, ...], strides: tuple[int, ...], dtype: np.dtype[Any]
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Extents and strides (bytes) of an array as kernels get it: of a complex one, its parts in one
+    more dimension."""
+    if dtype.kind != "c":
+        return shape, strides
+    return (*shape, 2), (*strides, component_size(dtype))
 
 
 def checked_array(array: ForeignArray) -> ForeignArray:
@@ -72,7 +87,7 @@ def checked_array(array: ForeignArray) -> ForeignArray:
             "0-dimensional arrays are not supported; pass a scalar (x[()]) or an array of "
             "shape (1,) (x.reshape(1))"
         )
-    itemsize = array.dtype.itemsize
+    itemsize = component_size(array.dtype)
     if array.address % itemsize or any(stride % itemsize for stride in array.strides):
         raise ArgumentError(
             f"the array's elements do not lie at multiples of their size ({itemsize} bytes): "

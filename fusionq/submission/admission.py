@@ -36,13 +36,23 @@ from fusionq.frontend.dialect import counterpart, dialect_kernel
 from fusionq.frontend.kernel import KernelFunction
 from fusionq.frontend.signature import ArgumentType, ArrayType, LocalType, Signature
 from fusionq.ir.nodes import Kernel
-from fusionq.ir.types import SCALAR_TYPES, ScalarType, scalar_type, type_of_scalar
+from fusionq.ir.types import (
+    COMPLEX64,
+    COMPLEX128,
+    FLOAT32,
+    SCALAR_TYPES,
+    ScalarType,
+    component_type,
+    element_type,
+    scalar_type,
+    type_of_scalar,
+)
 from fusionq.ir.waiting_loops import loops_that_wait_for_other_items, retries_that_wait
 from fusionq.language.local_memory import LocalAccessor
 from fusionq.language.ranges import NdRange, Range, as_range
 from fusionq.memory.buffer import AccessorArgument, Buffer
 from fusionq.memory.foreign import describe
-from fusionq.memory.foreign_array import ForeignArray
+from fusionq.memory.foreign_array import ForeignArray, components
 from fusionq.memory.storage import check_reachable
 from fusionq.planning.structure import form_of, structure_key
 from fusionq.submission.pending import (
@@ -271,7 +281,7 @@ def _argument(backend: Backend, name: str, label: str, value: object) -> Argumen
         value = value.buffer
         if isinstance(value, Buffer):
             return _buffer_argument(name, label, value, promote)
-    if isinstance(value, (bool, int, float, np.generic)):
+    if isinstance(value, (bool, int, float, complex, np.generic)):
         return _scalar_argument(name, label, value)
     if isinstance(value, LocalAccessor):
         kind = LocalType(_strong_scalar_type(value.dtype), value.shape)
@@ -299,16 +309,23 @@ def _strong_scalar_type(dtype: np.dtype[Any]) -> ScalarType:
     return found
 
 
+def _component_type(dtype: np.dtype[Any]) -> ScalarType:
+    found = element_type(dtype)
+    assert found is not None
+    return component_type(found)
+
+
 def _buffer_argument(
     name: str, label: str, buffer: Buffer, promote: Promotion | None
 ) -> ArrayArgument:
     storage = buffer._storage
+    shape, strides = components(buffer.shape, buffer.strides, buffer.dtype)
     return ArrayArgument(
         name=name,
         label=label,
-        dtype=_strong_scalar_type(buffer.dtype),
-        shape=buffer.shape,
-        strides=buffer.strides,
+        dtype=_component_type(buffer.dtype),
+        shape=shape,
+        strides=strides,
         storage=storage.token,
         offset=buffer._offset,
         address=None if storage.address is None else storage.address + buffer._offset,
@@ -316,32 +333,36 @@ def _buffer_argument(
         buffer_flag=buffer._promotion,
         access_flag=promote,
         internal=buffer.internal,
+        is_complex=buffer.dtype.kind == "c",
     )
 
 
 def _foreign_argument(
     name: str, label: str, array: ForeignArray, promote: Promotion | None
 ) -> ArrayArgument:
+    shape, strides = components(array.shape, array.strides, array.dtype)
     return ArrayArgument(
         name=name,
         label=label,
-        dtype=_strong_scalar_type(array.dtype),
-        shape=array.shape,
-        strides=array.strides,
+        dtype=_component_type(array.dtype),
+        shape=shape,
+        strides=strides,
         storage=-array.address,  # storages' tokens are positive
         offset=0,
         address=array.address,
         owned=False,
         access_flag=promote,
+        is_complex=array.dtype.kind == "c",
     )
 
 
-def _scalar_argument(name: str, label: str, value: ScalarValue) -> ScalarArgument:
+def _scalar_argument(name: str, label: str, value: Any) -> ScalarArgument:
     found = type_of_scalar(value)
     if found is None:
         raise ArgumentError(
             f"argument {name!r} is a {type(value).__name__}; scalars are Python's bool, int and "
-            f"float, and NumPy's {', '.join(SCALAR_TYPES)}"
+            f"float, and NumPy's {', '.join(SCALAR_TYPES)}; pass a complex number as an array of "
+            "one, or in its real and imaginary part"
         )
     return ScalarArgument(name, label, found, value)
 
@@ -361,6 +382,9 @@ def _tuple_argument(
 
 def _argument_type(argument: Argument) -> ArgumentType:
     if isinstance(argument, ArrayArgument):
+        if argument.is_complex:
+            whole = COMPLEX64 if argument.dtype == FLOAT32 else COMPLEX128
+            return ArrayType(whole, len(argument.shape) - 1)
         return ArrayType(argument.dtype, len(argument.shape))
     return argument.type
 

@@ -16,6 +16,7 @@ from fusionq.base.call_site import user_line
 from fusionq.language.local_memory import LocalAccessor
 from fusionq.language.ranges import NdRange, Range
 from fusionq.memory.buffer import AccessorArgument, Buffer
+from fusionq.memory.foreign_array import component_size, components
 from fusionq.submission.key import SCALAR_CLASSES, range_or_none
 from fusionq.submission.pending import DeferredSubmission, KnownSubmission, with_places
 from fusionq.submission.run import ArrayPlace, ScalarValue
@@ -137,7 +138,7 @@ def _key(
             assert isinstance(arg, np.ndarray)
             shape, strides, offset, dtype = arg.shape, arg.strides, 0, arg.dtype
             address, read_only = arg.__array_interface__["data"]
-            itemsize = dtype.itemsize
+            itemsize = component_size(dtype)
             if not shape or address % itemsize or any([s % itemsize for s in strides]):
                 return None
             token = -address
@@ -151,7 +152,9 @@ def _key(
             continue
         else:
             return None
-        parts += (kind, dtype, len(shape), layout(shape, strides, dtype.itemsize))
+        if dtype.kind == "c":
+            shape, strides = components(shape, strides, dtype)
+        parts += (kind, dtype, len(shape), layout(shape, strides, component_size(dtype)))
         sizes += (shape, strides)
         places.append((shape, strides, token, offset, address))
     return tuple(parts), tuple(sizes)

@@ -94,7 +94,7 @@ class DpexLowering(FunctionLowering):
         """Whether numba computes a division by zero in this function."""
 
     # -------------------------------------------------------------- device functions
-    def inside(self, callee: Callee, source: FunctionSource, node: ast.Call) -> DpexLowering:
+    def inside(self, callee: Callee, source: FunctionSource, node: ast.AST) -> DpexLowering:
         """What lowers the body of a function that is called here."""
         inner = super().inside(callee, source, node)
         assert isinstance(inner, DpexLowering)
@@ -102,7 +102,7 @@ class DpexLowering(FunctionLowering):
         return inner
 
     def inline_bound(
-        self, callee: Callee, source: FunctionSource, bound: Mapping[str, Value], node: ast.Call
+        self, callee: Callee, source: FunctionSource, bound: Mapping[str, Value], node: ast.AST
     ) -> Value:
         """The result of a call; with the conversions of the function's signatures, if it has
         any."""

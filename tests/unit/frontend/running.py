@@ -13,7 +13,7 @@ from fusionq.backends.reference import ReferenceBackend, run_function
 from fusionq.base.target import LaunchShape
 from fusionq.frontend import KernelFunction, kernel
 from fusionq.frontend.signature import ArrayType, LocalType, Signature
-from fusionq.ir.types import scalar_type, type_of_scalar
+from fusionq.ir.types import element_type, scalar_type, type_of_scalar
 from fusionq.ir.verifier import verify
 from fusionq.language import Item, LocalAccessor, NdItem, NdRange
 from fusionq.language.ranges import as_range
@@ -33,7 +33,7 @@ def define(text, **names):
 def type_of(value):
     """The type of an argument in a signature."""
     if isinstance(value, np.ndarray):
-        return ArrayType(scalar_type(value.dtype), value.ndim)
+        return ArrayType(element_type(value.dtype), value.ndim)
     if isinstance(value, LocalAccessor):
         return LocalType(scalar_type(value.dtype), value.shape)
     return type_of_scalar(value)
@@ -54,12 +54,21 @@ def specialised(function, range, *arguments):
     return ir
 
 
+def binding(array):
+    """An array as backends get it: a complex one with its parts in one more dimension."""
+    shape, itemsize = array.shape, array.real.itemsize
+    strides = tuple(s // itemsize for s in array.strides)
+    if array.dtype.kind == "c":
+        shape, strides = (*shape, 2), (*strides, 1)
+    return ArrayBinding(array.ctypes.data, shape, strides)
+
+
 def run_ir(function, range, *arguments):
     """Run the IR on the reference backend; arrays are changed in place."""
     ir = specialised(function, range, *arguments)
     backend = ReferenceBackend(order="natural")
     bindings = [
-        ArrayBinding(a.ctypes.data, a.shape, tuple(s // a.itemsize for s in a.strides))
+        binding(a)
         if isinstance(a, np.ndarray)
         else a
         for a in arguments
