@@ -28,10 +28,13 @@ def check_bounds(analysis: ListAnalysis) -> None:
         if declared is None:
             argument = submission.arguments[analysis.argument_index(0, access.array)]
             assert isinstance(argument, ArrayArgument)
-            what = f"array {argument.name!r} (argument `{argument.label}`, shape {argument.shape})"
+            shape = argument.shape[:-1] if argument.is_complex else argument.shape
+            what = f"array {argument.name!r} (argument `{argument.label}`, shape {shape})"
+            parts = argument.is_complex
             extents = [symbols.size(n) for n in argument.shape]
             remedy = "Submit a smaller range, pass a larger array, or guard"
         else:
+            parts = False
             what = f"the {declared.space} array {declared.name!r} (shape {declared.shape})"
             extents = [str(n) for n in declared.shape]  # the same for every size of the range
             remedy = "Make it larger, or guard"
@@ -42,7 +45,7 @@ def check_bounds(analysis: ListAnalysis) -> None:
         outside = counterexamples(analysis, _outside(touched, box))
         if outside is None:
             continue
-        item, element = _example(outside, analysis.accesses[0].ndim)
+        item, element = _example(outside, analysis.accesses[0].ndim, parts)
         raise ArgumentError(
             f"{submission.ir.name}: {access.kind} outside {what}: work-item {item} "
             f"{access.kind}s element {element}\n"
@@ -57,8 +60,9 @@ def _outside(touched: isl.Map, box: isl.Set) -> Callable[[isl.Set], isl.Map]:
     return lambda params: touched.intersect_params(params).subtract_range(box)
 
 
-def _example(outside: isl.Map, ndim: int) -> tuple[str, str]:
-    """One work-item and the element it touches."""
+def _example(outside: isl.Map, ndim: int, parts: bool) -> tuple[str, str]:
+    """One work-item and the element it touches; ``parts``: it is a part of that, by the last
+    index."""
     inputs, outputs = outside.dim(isl.dim_type.in_), outside.dim(isl.dim_type.out)
     point = outside.wrap().sample_point()
 
@@ -66,5 +70,5 @@ def _example(outside: isl.Map, ndim: int) -> tuple[str, str]:
         return str(point.get_coordinate_val(isl.dim_type.set, position))
 
     item = ", ".join(coordinate(d) for d in range(ndim))
-    element = ", ".join(coordinate(inputs + d) for d in range(outputs))
+    element = ", ".join(coordinate(inputs + d) for d in range(outputs - parts))
     return f"({item})", f"[{element}]"

@@ -52,8 +52,9 @@ class Buffer:
     wanted in private or local memory; ``internal`` says only the first half.  All views of a
     buffer have its flags.
 
-    dtypes: bool, int8 to int64, uint8 to uint64, float16, float32, float64, in native byte
-    order.  Raises ArgumentError, and PromotionConflict if both promotions are asked for.
+    dtypes: bool, int8 to int64, uint8 to uint64, float16, float32, float64, complex64, complex128,
+    in native byte order.  Raises ArgumentError, and PromotionConflict if both promotions are asked
+    for.
     """
 
     __slots__ = (

@@ -92,10 +92,11 @@ def fill(
 
 def _element(value: object, dtype: np.dtype[Any]) -> Any:
     """``value`` in ``dtype``: any number in a floating type unless it overflows, an integer or
-    bool that fits in an integer type, a bool in bool; None for anything else."""
-    if type_of_scalar(value) is None:
+    bool that fits in an integer type, a bool in bool, all in a complex one; None for anything
+    else."""
+    if type_of_scalar(value) is None and not isinstance(value, (complex, np.complex64)):
         return None
-    kinds = {"b": "b", "i": "biu", "u": "biu", "f": "biuf"}[dtype.kind]
+    kinds = {"b": "b", "i": "biu", "u": "biu", "f": "biuf", "c": "biufc"}[dtype.kind]
     number: Any = value.item() if isinstance(value, np.generic) else value
     if np.asarray(number).dtype.kind not in kinds + ("O" if type(number) is int else ""):
         return None
@@ -104,8 +105,9 @@ def _element(value: object, dtype: np.dtype[Any]) -> Any:
             element: Any = np.array(number).astype(dtype)[()]
     except OverflowError:
         return None
-    overflows = dtype.kind == "f" and np.isinf(element) and abs(number) != np.inf
-    return None if overflows or (dtype.kind != "f" and element != number) else element
+    is_float = dtype.kind in "fc"
+    overflows = is_float and np.isinf(element) and not np.isinf(number)
+    return None if overflows or (not is_float and element != number) else element
 
 
 def host_task(

@@ -202,7 +202,7 @@ def test_dtype_tests_choose_at_compile_time():
         ("sum((x, x))", "sum cannot be called", "for loop"),
         ("np.fmod(i, 2)", "np.fmod of integers", "floating"),
         ("np.reciprocal(i)", "reciprocal of an integer", "1 / x"),
-        ("np.complex64(x)", "np.complex64 cannot be called", "math"),
+        ("np.clongdouble(x)", "np.clongdouble cannot be called", "math"),
         ("np.float32(x, x)", "takes one number", "convert"),
         ("np.maximum(x, x, out=a)", "no keyword arguments", "position"),
         ("math.sqrt(*a)", r"\* is not supported", "Write"),

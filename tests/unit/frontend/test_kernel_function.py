@@ -154,7 +154,8 @@ def test_wrong_argument_counts():
 @pytest.mark.parametrize(
     ("argument", "message"),
     [
-        (ArrayType(ScalarType("complex64"), 1), "has the dtype complex64; convert"),
+        (ArrayType(ScalarType("longdouble"), 1), "has the dtype longdouble; convert"),
+        (ArrayType(ScalarType("complex64"), 3), "complex array of more than two dimensions"),
         (ArrayType(FLOAT32, 0), "0-dimensional"),
         ("text", "is a str; pass arrays and numbers"),
     ],

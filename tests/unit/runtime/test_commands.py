@@ -61,7 +61,7 @@ def test_memcpy_of_usm_memory(sycl_queue):
         (np.zeros(4), np.zeros(4, np.float32), "one shape and dtype"),
         ([0.0], np.zeros(1), "not list"),
         (np.zeros(1), None, "not NoneType"),
-        (np.zeros(2, complex), np.zeros(2, complex), "complex128"),
+        (np.zeros(2, np.clongdouble), np.zeros(2, np.clongdouble), "complex"),
     ],
 )
 def test_memcpy_refuses(queue, dst, src, message):

@@ -138,7 +138,7 @@ def test_what_is_no_argument(queue, wrong):
 @pytest.mark.parametrize(
     ("array", "message"),
     [
-        (np.zeros(8, np.complex64), "complex64"),
+        (np.zeros(8, np.clongdouble), "complex"),
         (np.zeros(8, ">f4"), "byte order"),
         (np.zeros(8, object), "object"),
         (np.zeros(()), "0-dimensional"),

@@ -1,0 +1,127 @@
+"""Complex arrays as arguments: buffers, NumPy's arrays, fusion, promotion, commands."""
+
+import numpy as np
+import pytest
+
+import fusionq as fq
+
+N = 64
+
+
+def numbers(dtype=np.complex64, n=N):
+    rng = np.random.default_rng(7)
+    return (rng.normal(size=n) + 1j * rng.normal(size=n)).astype(dtype)
+
+
+@fq.kernel
+def multiply(item, a, b, out):
+    i = item.get_id(0)
+    out[i] = a[i] * b[i]
+
+
+@fq.kernel
+def divide(item, a, b, out):
+    i = item.get_id(0)
+    out[i] = a[i] / (b[i] + 1)
+
+
+@fq.kernel
+def butterfly(item, a, step, out):
+    i = item.get_id(0)
+    j = i ^ step
+    out[i] = (a[j] - a[i]) * 1j if i & step else a[i] + a[j]
+
+
+@fq.kernel
+def transpose(item, a, out):
+    i, j = item.get_id(0), item.get_id(1)
+    out[j, i] = a[i, j].conjugate()
+
+
+@fq.kernel
+def add_real(item, z, x):
+    i = item.get_id(0)
+    z[i] = z[i] + x[i]
+
+
+@pytest.fixture
+def queue(target):
+    with fq.FusionQueue(target) as made:
+        yield made
+
+
+@pytest.mark.parametrize("dtype", [np.complex64, np.complex128])
+def test_plain_submissions(queue, dtype):
+    a, b = numbers(dtype), numbers(dtype)[::-1].copy()
+    out, buffer = np.zeros(N, dtype), fq.Buffer(N, dtype)
+    for _ in range(3):
+        queue.submit(multiply, N, fq.Buffer(a), b, out)
+        queue.submit(divide, N, out, b[::-1], buffer)
+    queue.wait()
+    np.testing.assert_array_equal(out, [x * y for x, y in zip(a, b, strict=True)])
+    expected = [x / (y + 1) for x, y in zip(out, b[::-1], strict=True)]
+    np.testing.assert_array_equal(buffer.numpy(), expected)
+    assert (buffer.dtype, buffer.shape, buffer.nbytes) == (dtype, (N,), a.nbytes)
+
+
+def test_views_commands_and_two_dimensions(queue):
+    a = fq.Buffer(numbers(n=60).reshape(6, 10))
+    out = fq.Buffer((10, 6), np.complex64)
+    queue.submit(transpose, (3, 5), a[::2, 5:], out[5:, 1:4])
+    whole = np.zeros((10, 6), np.complex64)
+    whole[5:, 1:4] = a.numpy()[::2, 5:].T.conj()
+    np.testing.assert_array_equal(out.numpy(), whole)
+    queue.fill(a, 2 - 1j)
+    queue.memcpy(out, a.numpy().reshape(10, 6))
+    assert (out.numpy() == 2 - 1j).all()
+    out.write(np.ones((10, 6), np.float32))
+    assert (out.numpy() == 1).all() and out.numpy().dtype == np.complex64
+
+
+@pytest.mark.parametrize("strategy", ["auto", "megakernel"])
+def test_a_fused_list_is_the_unfused_one(queue, strategy):
+    a = numbers()
+    results = []
+    for fused in (False, True):
+        first, last = fq.Buffer(a), fq.Buffer(N, np.complex64)
+        tmp = fq.Buffer(N, np.complex64, promote_private=True)
+
+        def submit(first=first, last=last, tmp=tmp):
+            queue.submit(multiply, N, first, a, tmp)
+            queue.submit(divide, N, tmp, a, last)
+            for step in (1, 2):
+                queue.submit(butterfly, N, last, step, first)
+                queue.submit(multiply, N, first, a, last)
+
+        if fused:
+            with fq.fusion(queue, strategy=strategy) as f:
+                submit()
+            assert [p.scope for p in f.report.promotions] == ["private"], str(f.report)
+        else:
+            submit()
+        results.append((first.numpy().copy(), last.numpy().copy()))
+    np.testing.assert_array_equal(results[0], results[1])
+
+
+def test_the_real_parts_alias_the_numbers(queue):
+    z = numbers()
+    before = z.copy()
+    with fq.fusion(queue) as f:
+        queue.submit(add_real, N, z, z.real)
+        queue.submit(add_real, N, z, z.imag)
+    queue.wait()
+    expected = before + before.real
+    np.testing.assert_array_equal(z, expected + expected.imag)
+    assert {d.scope for d in f.report.dependences} == {"ITEM"}
+
+
+def test_what_is_refused(queue):
+    a = fq.Buffer(N, np.complex64)
+    with pytest.raises(fq.ArgumentError, match=r"shape \(64,\).*element \[64\]"):
+        queue.submit(multiply, N + 1, a, a, fq.Buffer(N + 1, np.complex64))
+    with pytest.raises(fq.ArgumentError, match="real and imaginary part"):
+        queue.submit(butterfly, N, a, 1j, a)
+    with pytest.raises(fq.ArgumentError, match="more than two dimensions"):
+        queue.submit(multiply, 1, fq.Buffer((2, 2, 2), np.complex64), a, a)
+    with pytest.raises(fq.ArgumentError, match="fill cannot put"):
+        queue.fill(fq.Buffer(3, np.float32), 1j)
