@@ -64,7 +64,7 @@ def identity(obj: object) -> str:
         return f"array {obj.dtype.str} {obj.shape} {contents}"
     if isinstance(obj, Enum):
         return f"{obj} {identity(obj.value)}"
-    if isinstance(obj, (bool, int, float, str, np.generic, type(None))):
+    if isinstance(obj, (bool, int, float, complex, str, np.generic, type(None))):
         return f"{type(obj).__name__} {obj!r}"
     if isinstance(obj, (np.finfo, np.iinfo)):
         return f"{type(obj).__name__} {obj.dtype}"

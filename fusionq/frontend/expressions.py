@@ -171,6 +171,10 @@ class Expressions(Vectors):
                 "be another one in the next process",
                 "Read the attribute where the object has its name, and pass its value on.",
             )
+        number = getattr(obj, "__self__", None)
+        if isinstance(number, (complex, np.complex64)) and isinstance(node, ast.Attribute):
+            if node.attr == "conjugate":
+                return MethodValue(complex_constant(number), node.attr)
         return self.captured(obj, ast.unparse(node), node)
 
     def attribute(self, node: ast.Attribute) -> Value:

@@ -90,6 +90,21 @@ def test_numpys_results(lines, dtype):
     run_both_bits(function(*lines), a, b, x, np.ones(90, dtype), 5)
 
 
+def test_constants_are_part_of_the_kernel():
+    def made(turn):
+        def k(item, out):
+            out[item.get_id(0)] = turn.conjugate() * turn.imag
+
+        return fq.kernel(k)
+
+    values = [1j, 2j, complex(0.0, -0.0), complex(-0.0, -0.0), np.complex64(1j)]
+    assert len({made(value).fingerprint for value in values}) == len(values)
+    for value in values:
+        out = np.zeros(2, complex)
+        run_ir(made(value), 2, out)
+        np.testing.assert_array_equal(out, np.conj(value) * value.imag)
+
+
 @pytest.mark.parametrize("other", [np.float64, np.float16, np.int32, np.int16, np.bool_])
 def test_types_of_mixed_arithmetic(other):
     made = function("y = x[i]", "out[i] = a[i] * y + b[i]", "out[i] /= y - 3j")
