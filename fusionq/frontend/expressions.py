@@ -172,9 +172,9 @@ class Expressions(Vectors):
                 "Read the attribute where the object has its name, and pass its value on.",
             )
         number = getattr(obj, "__self__", None)
-        if isinstance(number, (complex, np.complex64)) and isinstance(node, ast.Attribute):
-            if node.attr == "conjugate":
-                return MethodValue(complex_constant(number), node.attr)
+        is_method = isinstance(node, ast.Attribute) and node.attr == "conjugate"
+        if is_method and isinstance(number, (complex, np.complex64)):
+            return MethodValue(complex_constant(number), "conjugate")
         return self.captured(obj, ast.unparse(node), node)
 
     def attribute(self, node: ast.Attribute) -> Value:
