@@ -8,11 +8,13 @@ from fusionq.analysis.submission import ArrayArgument, ScalarArgument
 from fusionq.base.call_site import user_span
 from fusionq.base.errors import ArgumentError
 from fusionq.memory.buffer import Buffer
+from fusionq.memory.foreign_array import components
 from fusionq.memory.storage import Storage
 from fusionq.submission.pending import (
     KnownSubmission,
     SubmissionList,
     array_arguments,
+    check_apart,
     check_values,
 )
 from fusionq.submission.run import ArrayPlace, CallArguments, ScalarValue
@@ -117,8 +119,11 @@ def _places_of(arrays: Sequence[tuple[int, ArrayArgument, bool]], name: str) -> 
 
 def _check_alike(name: str, argument: ArrayArgument, buffer: Buffer, stores: bool) -> None:
     """ArgumentError unless what was proved with ``argument`` holds with ``buffer``."""
+    dims = len(argument.shape) - argument.is_complex
+    bits = argument.dtype.bits
     had = {
-        "shape": argument.shape, "strides": argument.strides, "dtype": str(argument.dtype),
+        "shape": argument.shape[:dims], "strides": argument.strides[:dims],
+        "dtype": f"complex{2 * bits}" if argument.is_complex else str(argument.dtype),
         "promotion": argument.buffer_flag, "internal": argument.internal,
         "memory of its own": argument.owned,
     }  # fmt: skip
@@ -144,7 +149,8 @@ def _check_alike(name: str, argument: ArrayArgument, buffer: Buffer, stores: boo
 def _place_of(buffer: Buffer) -> ArrayPlace:
     storage = buffer._storage
     address = None if storage.address is None else storage.address + buffer._offset
-    return buffer.shape, buffer.strides, storage.token, buffer._offset, address
+    shape, strides = components(buffer.shape, buffer.strides, buffer.dtype)
+    return shape, strides, storage.token, buffer._offset, address
 
 
 def _elsewhere(
@@ -156,4 +162,6 @@ def _elsewhere(
     check_values(known, values)
     found = known.elsewhere(places, values)
     assert found is not None
+    if known.apart:
+        check_apart(found.submission.name, known.apart, found.submission.arguments)
     return found

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from fusionq.analysis.aliasing import places
 from fusionq.analysis.kernel_facts import KernelFacts, facts_of
 from fusionq.analysis.submission import (
     Argument,
@@ -59,6 +58,7 @@ from fusionq.submission.pending import (
     DeferredSubmission,
     KnownSubmission,
     SubmissionList,
+    check_apart,
     check_bounds,
 )
 from fusionq.submission.run import CallArguments, ScalarValue
@@ -166,7 +166,7 @@ def _entry(
         )
     _check_local_memory(backend, submission, facts)
     _check_sub_groups(facts, space)
-    _check_apart(facts, arguments)
+    check_apart(facts.name, facts.apart, arguments)
     _check_writable(facts, arguments, [counterpart(value) for value in args])
     entry = KnownSubmission(
         DeferredSubmission(submission),
@@ -175,7 +175,7 @@ def _entry(
         facts.bounds,
         check_again,
         checks=checked.passed,
-        has_template=not facts.apart,
+        apart=facts.apart,
     )
     check_bounds(entry, _values(submission))
     return entry
@@ -462,24 +462,6 @@ def _check_local_memory(backend: Backend, submission: Submission, facts: KernelF
             f"({arrays}); {backend.info.name} has {backend.info.local_memory_bytes}. Pass "
             "smaller LocalAccessors"
         )
-
-
-def _check_apart(facts: KernelFacts, arguments: tuple[Argument, ...]) -> None:
-    """Refuse arrays that overlap where a statement writes to one while it reads the other."""
-    if not facts.apart:
-        return
-    arrays = [a for a in arguments if isinstance(a, ArrayArgument)]
-    place = dict(zip([a.name for a in arrays], places(arrays), strict=True))
-    for written, read, may_be_one in facts.apart:
-        a, b = place[written], place[read]
-        one = a == b and a.by_address is None
-        if a.group == b.group and not (one and may_be_one):
-            raise ArgumentError(
-                f"kernel {facts.name!r} assigns to a row or slice of {written!r} what it computes "
-                f"from one of {read!r}, element by element, and the two arguments share memory"
-                f"{'' if one else ' but are not the same view'}: NumPy would read all before it "
-                "writes. Pass arrays that do not overlap, or write the loop"
-            )
 
 
 def _check_writable(

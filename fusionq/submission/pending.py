@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import numpy as np
 
+from fusionq.analysis.aliasing import places
 from fusionq.analysis.submission import (
     Argument,
     ArrayArgument,
@@ -117,9 +118,8 @@ class KnownSubmission:
     passed: set[tuple[ScalarValue, ...]] = field(default_factory=set)
     is_kept: bool = False
     """Whether the same submission will be found again; if not, neither will a list of it."""
-    has_template: bool = True
-    """Whether submissions of arrays in other memory, which may overlap elsewhere, need no other
-    checks."""
+    apart: tuple[tuple[str, str, bool], ...] = ()
+    """``Kernel.apart``, which ``check_apart`` checks of arrays in other memory."""
     sized: KnownSubmission | None = None
     """Another of the same kernel, flags and sizes, which stands for all of these; None where that
     is this one."""
@@ -144,7 +144,7 @@ class KnownSubmission:
         return KnownSubmission(
             DeferredSubmission(self.deferred.made, places, values),
             self.stores, self.scalars, self.bounds, self.check_again, None, 0, self.checks,
-            self.rests_on, passed, False, True, self,
+            self.rests_on, passed, False, self.apart, self,
         )  # fmt: skip
 
     def passes(self, submission: Submission, values: Sequence[ScalarValue]) -> bool:
@@ -443,6 +443,27 @@ def _instead(value: int, least: int, greatest: int) -> str:
         if limits.min <= value <= limits.max and limits.max > greatest:
             return f"pass np.{name}({value})"
     return "no integer type can; pass a float, or a smaller number"
+
+
+def check_apart(
+    kernel: str, apart: Sequence[tuple[str, str, bool]], arguments: Sequence[Argument]
+) -> None:
+    """ArgumentError for arrays that overlap where a statement of the ``kernel`` writes to one
+    while it reads the other."""
+    if not apart:
+        return
+    arrays = [a for a in arguments if isinstance(a, ArrayArgument)]
+    place = dict(zip([a.name for a in arrays], places(arrays), strict=True))
+    for written, read, may_be_one in apart:
+        a, b = place[written], place[read]
+        one = a == b and a.by_address is None
+        if a.group == b.group and not (one and may_be_one):
+            raise ArgumentError(
+                f"kernel {kernel!r} assigns to a row or slice of {written!r} what it computes "
+                f"from one of {read!r}, element by element, and the two arguments share memory"
+                f"{'' if one else ' but are not the same view'}: NumPy would read all before it "
+                "writes. Pass arrays that do not overlap, or write the loop"
+            )
 
 
 def array_arguments(entry: KnownSubmission) -> list[tuple[ArrayArgument, bool]]:

@@ -35,7 +35,7 @@ class Templates:
 
     def add(self, called: object, args: Sequence[object], entry: KnownSubmission) -> None:
         """Remember a submission that has been checked, of a kernel and the error model."""
-        if not entry.has_template:
+        if entry.apart:  # other arrays may overlap elsewhere
             return
         submission = entry.submission
         span = submission.span

@@ -134,6 +134,20 @@ def test_arguments_that_overlap_are_refused_each_time():
     np.testing.assert_array_equal(other, before + 1)
 
 
+def test_other_arguments_of_a_graph_may_not_overlap():
+    base = fq.Buffer(np.arange(30.0).reshape(5, 6))
+    a, out = fq.Buffer(A), base[1:5]
+    graph = fq.Graph()
+    with fq.FusionQueue("reference") as queue:
+        with graph.record(queue):
+            queue.submit(add_rows, 4, a, out)
+        with pytest.raises(ArgumentError, match="share memory but are not the same view"):
+            graph.update(a=base[0:4])
+        graph.update(a=base[1:5])
+        graph.launch().wait()
+    np.testing.assert_array_equal(base.numpy()[1:], np.arange(6.0, 30.0).reshape(4, 6) + 1)
+
+
 def test_rows_fuse_and_are_promoted():
     @fq.kernel
     def twice(item, a, tmp):

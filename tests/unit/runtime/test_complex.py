@@ -115,6 +115,25 @@ def test_the_real_parts_alias_the_numbers(queue):
     assert {d.scope for d in f.report.dependences} == {"ITEM"}
 
 
+def test_commands_in_fusion_mode_and_other_arguments_of_a_graph(queue):
+    a, b, out = fq.Buffer(numbers()), fq.Buffer(numbers()[::-1].copy()), fq.Buffer(N, np.complex64)
+    tmp = fq.Buffer(N, np.complex64)
+    with fq.fusion(queue) as f:
+        queue.memcpy(tmp, a)
+        queue.submit(multiply, N, tmp, a, out)
+    assert (out.numpy() == [x * x for x in a.numpy()]).all()
+    assert f.report.strategy == "fused"
+    graph = fq.Graph()
+    with graph.record(queue):
+        queue.submit(multiply, N, a, a, out)
+    graph.update(a=b)
+    graph.launch().wait()
+    assert (out.numpy() == [x * x for x in b.numpy()]).all()
+    for other in (fq.Buffer((N, 2), np.float32), fq.Buffer(N, np.complex128)):
+        with pytest.raises(fq.ArgumentError, match="like the one that was recorded"):
+            graph.update(a=other)
+
+
 def test_what_is_refused(queue):
     a = fq.Buffer(N, np.complex64)
     with pytest.raises(fq.ArgumentError, match=r"shape \(64,\).*element \[64\]"):
