@@ -14,6 +14,7 @@ import json
 import os
 import subprocess
 import sys
+import threading
 import time
 from collections import deque
 from collections.abc import Sequence
@@ -169,6 +170,8 @@ class Background:
             return False
         assert process.stdin is not None and process.stdout is not None
         self._process = process
+        # It ends when it has nothing to do, and nobody may ask by then: no zombie stays.
+        threading.Thread(target=process.wait, daemon=True).start()
         self._unread = b""
         os.set_blocking(process.stdout.fileno(), False)
         with contextlib.suppress(OSError):

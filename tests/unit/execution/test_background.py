@@ -153,6 +153,20 @@ def test_a_worker_that_had_nothing_to_do_is_replaced(
     assert job.reason == "no" and own._crashes == 0
 
 
+@pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="needs /proc")
+def test_a_worker_that_has_ended_is_no_zombie(own: Background, scripted: list[str]) -> None:
+    submissions, queue = captured()
+    scripted += ["sys.stdin.readline(); print('[null, null]', flush=True); sys.stdin.read()"]
+    ended(own, one(own, submissions, queue), seconds=60)
+    process = own._process
+    assert process is not None
+    os.kill(process.pid, signal.SIGTERM)
+    end = time.monotonic() + 60
+    while os.path.isdir(f"/proc/{process.pid}"):  # and nobody polls
+        assert time.monotonic() < end, "the worker has ended, and nobody has waited for it"
+        time.sleep(0.02)
+
+
 def test_a_request_that_takes_too_long_is_given_away(
     own: Background, scripted: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
