@@ -177,6 +177,9 @@ class Backend(Protocol):
     def allocate(self, nbytes: int) -> Allocation:
         """New memory, contents undefined; DeviceError if there is not enough."""
 
+    def trim(self) -> None:
+        """Give back the memory that is kept for later allocations."""
+
     def build(self, kernel: Kernel, fp: FloatMode) -> Program:
         """Compile; DeviceError with the compiler's log and the source if that fails."""
 

@@ -349,6 +349,7 @@ class QueueState:
             self.launcher.cache.clear()
         if wait:
             self.wait()
+        self.launcher.backend.trim()
 
 
 def _not_run(interrupt: BaseException) -> FusionStateError:

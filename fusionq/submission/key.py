@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -29,13 +30,16 @@ SCALAR_CLASSES = frozenset(
 def range_or_none(range: Any) -> Range | NdRange | None:
     """``range`` as a Range or an NdRange, another package's as ours; None where that is neither,
     for the checks to refuse.  (8.0 equals 8, and must not pass for it.)"""
-    range = counterpart(range)
-    if isinstance(range, NdRange):
-        return range
     try:
-        return as_range(range)
+        if type(range) is int:
+            return _range_of(range)
+        range = counterpart(range)
+        return range if isinstance(range, NdRange) else as_range(range)
     except (ArgumentError, TypeError):
         return None
+
+
+_range_of = lru_cache(256)(as_range)
 
 
 def sort_argument(

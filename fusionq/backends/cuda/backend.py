@@ -72,6 +72,9 @@ class CudaBackend:
         with self._stream.errors_named("allocating memory"):
             return allocate(self.device, nbytes)
 
+    def trim(self) -> None:
+        """The driver keeps memory, not this."""
+
     def build(self, kernel: Kernel, fp: FloatMode) -> CudaProgram:
         """Compile; DeviceError with the compiler's log and the source if that fails."""
         with self._stream.errors_named(f"loading {kernel.name}"):

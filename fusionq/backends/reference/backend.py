@@ -81,6 +81,9 @@ class ReferenceBackend:
         """Page-aligned host memory, contents undefined; DeviceError if there is not enough."""
         return HostAllocation(nbytes)
 
+    def trim(self) -> None:
+        """No memory is kept."""
+
     def build(self, kernel: Kernel, fp: FloatMode) -> ReferenceProgram | PersistentProgram:
         """Compile ``kernel`` to Python.  Its arithmetic is NumPy's in either ``fp`` mode."""
         start = time.perf_counter()

@@ -13,6 +13,7 @@ from fusionq.backends.sycl.launch import LaunchOrder, SyclLaunch
 from fusionq.backends.sycl.program import SyclProgram, build, kept, restored
 from fusionq.backends.sycl.queue_pool import PooledQueue
 from fusionq.backends.sycl.usm import SyclAllocation, allocate, check_adopted
+from fusionq.backends.sycl.usm_pool import UsmPool
 from fusionq.base.target import DeviceInfo, FloatMode, LaunchShape
 from fusionq.ir.functions import DEVICE_FUNCTIONS
 from fusionq.ir.nodes import Kernel
@@ -37,6 +38,7 @@ class SyclBackend:
         self._pooled = PooledQueue(target, profiling)
         self.sycl_queue = self._pooled.queue
         self.target = device_target(self.sycl_queue.sycl_device)
+        self._pool = UsmPool()
         self.memory_domain: Hashable = ("sycl", self.sycl_queue.sycl_context)
         """Equal for backends of one SYCL context, whose USM is theirs in common."""
         self._order = LaunchOrder(self.sycl_queue.is_in_order, self.info.name)
@@ -59,7 +61,11 @@ class SyclBackend:
 
     def allocate(self, nbytes: int) -> SyclAllocation:
         """USM shared memory, contents undefined; DeviceError if there is not enough."""
-        return allocate(self.sycl_queue, nbytes)
+        return allocate(self.sycl_queue, nbytes, self._pool)
+
+    def trim(self) -> None:
+        """Give back the memory that is kept for later allocations."""
+        self._pool.clear()
 
     def build(self, kernel: Kernel, fp: FloatMode) -> SyclProgram:
         """Compile; DeviceError with the compiler's log and the source if that fails."""
@@ -105,9 +111,12 @@ class SyclBackend:
         self._order.wait(self.sycl_queue.wait)
 
     def __del__(self) -> None:
-        """A queue that still runs what somebody did not wait for serves nobody else."""
+        """A queue that still runs what somebody did not wait for serves nobody else; memory is no
+        longer kept."""
         if hasattr(self, "_order") and self._order.interrupted:
             self._pooled.is_shared = True
+        if hasattr(self, "_pool"):
+            self._pool.close()
 
     def adopt(self, interface: dict[str, Any]) -> None:
         """DeviceError unless kernels can reach memory described by

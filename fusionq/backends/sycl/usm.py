@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from fusionq.backends.host_visible import HostVisible
 from fusionq.backends.sycl.runtime import load_dpctl
+from fusionq.backends.sycl.usm_pool import UsmPool, clear_all_pools, pooled_size
 from fusionq.base.errors import DeviceError
 
 HUGE_PAGE = 2 << 20
@@ -22,14 +23,22 @@ _HUGE_FROM = 4 << 20
 
 
 class SyclAllocation(HostVisible):
-    """USM shared memory; freed when this and all views of it are garbage."""
+    """USM shared memory; freed when this and all views of it are garbage, or else given to
+    ``pool``, which takes it if it has ``size``."""
 
-    __slots__ = ("_memory", "address", "nbytes")
+    __slots__ = ("_memory", "_pool", "_size", "address", "nbytes")
 
-    def __init__(self, memory: Any, nbytes: int) -> None:
+    def __init__(
+        self, memory: Any, nbytes: int, pool: UsmPool | None = None, size: int | None = None
+    ) -> None:
         self._memory = memory
+        self._pool, self._size = pool, size
         self.nbytes = nbytes
         self.address: int = memory._pointer
+
+    def __del__(self) -> None:
+        if self._pool is not None and self._size is not None:
+            self._pool.give(self._memory, self._size)
 
     @property
     def usm_interface(self) -> dict[str, Any]:
@@ -39,22 +48,53 @@ class SyclAllocation(HostVisible):
 
     def host_view(self) -> npt.NDArray[np.uint8]:
         """The bytes, shared, not copied."""
-        return np.frombuffer(self._memory, dtype=np.uint8, count=self.nbytes)
+        return np.asarray(_HostBytes(self))
+
+    def zero(self) -> None:
+        """Set all bytes to zero."""
+        ctypes.memset(self.address, 0, self.nbytes)
 
 
-def allocate(queue: Any, nbytes: int) -> SyclAllocation:
-    """``nbytes`` of USM shared memory, contents undefined.
+class _HostBytes:
+    """An allocation as NumPy's array interface, which keeps it alive."""
+
+    def __init__(self, allocation: SyclAllocation) -> None:
+        self.__array_interface__ = {
+            "data": (allocation.address, False),
+            "shape": (allocation.nbytes,),
+            "typestr": "|u1",
+            "version": 3,
+        }
+        self._allocation = allocation
+
+
+def allocate(queue: Any, nbytes: int, pool: UsmPool | None = None) -> SyclAllocation:
+    """``nbytes`` of USM shared memory, contents undefined; few bytes from ``pool``, if it has them.
 
     From 4 MiB on it lies on huge pages where the system has them: on a CPU that is worth
     1.2 to 1.6 times the bandwidth.  Raises DeviceError if there is not enough memory.
     """
+    pooled = None if pool is None else pooled_size(nbytes)
+    if pool is not None and pooled is not None:
+        memory = pool.take(pooled)
+        if memory is not None:
+            return SyclAllocation(memory, nbytes, pool, pooled)
     dpctl = load_dpctl()
     huge = nbytes >= _HUGE_FROM
-    size = -(-nbytes // HUGE_PAGE) * HUGE_PAGE if huge else max(nbytes, 1)
+    size = -(-nbytes // HUGE_PAGE) * HUGE_PAGE if huge else pooled or max(nbytes, 1)
     alignment = HUGE_PAGE if huge else 64
+
+    def new() -> Any:
+        return dpctl.memory.MemoryUSMShared(size, alignment=alignment, queue=queue)
+
+    refused = MemoryError, dpctl.memory.USMAllocationError
     try:
-        memory = dpctl.memory.MemoryUSMShared(size, alignment=alignment, queue=queue)
-    except (MemoryError, dpctl.memory.USMAllocationError) as error:
+        try:
+            memory = new()
+        except refused:
+            clear_all_pools()
+            memory = new()
+    except refused as error:
         device = queue.sycl_device
         raise DeviceError(
             f"{device.name} cannot allocate {nbytes:,} bytes: one allocation holds at most "
@@ -63,7 +103,7 @@ def allocate(queue: Any, nbytes: int) -> SyclAllocation:
         ) from error
     if huge:
         _advise_huge_pages()(memory._pointer, size)
-    return SyclAllocation(memory, nbytes)
+    return SyclAllocation(memory, nbytes, pool, pooled)
 
 
 @functools.cache

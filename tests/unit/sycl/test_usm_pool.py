@@ -1,0 +1,108 @@
+"""Small allocations are used again, and nobody notices but by the time that it takes."""
+
+from __future__ import annotations
+
+import gc
+
+import numpy as np
+import pytest
+
+import fusionq as fq
+from fusionq.backends.registry import backend_for
+from fusionq.backends.sycl import usm
+from fusionq.backends.sycl.usm_pool import LARGEST, MOST_BYTES, UsmPool, pooled_size
+
+dpctl = pytest.importorskip("dpctl")
+
+
+@pytest.fixture
+def backend():
+    made = backend_for(None)
+    if made.info.filter_string == "reference":
+        pytest.skip("no SYCL device")
+    return made
+
+
+def test_what_is_freed_is_used_again(backend):
+    first = backend.allocate(1000)
+    address = first.address
+    assert address % 64 == 0
+    del first
+    second = backend.allocate(700)  # of the same size class
+    assert (second.address, second.nbytes) == (address, 700)
+    assert backend.allocate(700).address != address
+
+
+def test_views_keep_an_allocation(backend):
+    first = backend.allocate(64)
+    address, view = first.address, first.host_view()
+    view[:] = 7
+    del first
+    assert backend.allocate(64).address != address
+    assert (view == 7).all()
+    del view
+    assert backend.allocate(64).address == address
+
+
+def test_arrays_of_a_buffer_keep_its_memory():
+    arrays = []
+    for k in range(20):
+        buffer = fq.Buffer(np.full(50, k, np.int32))
+        arrays.append(buffer.numpy()[10:])
+    gc.collect()
+    for k, array in enumerate(arrays):
+        assert (array == k).all()
+
+
+def test_new_buffers_are_zeros_whatever_was_there_before():
+    for n in (1, 3, 16, 17, 100, LARGEST // 8, LARGEST // 8 + 1):
+        for _ in range(3):
+            buffer = fq.Buffer(n, np.float64)
+            assert (buffer.numpy() == 0).all()
+            buffer.write(np.full(n, np.nan))
+
+
+@pytest.mark.parametrize(
+    ("nbytes", "size"),
+    [(0, 64), (1, 64), (64, 64), (65, 128), (4000, 4096), (LARGEST, LARGEST), (LARGEST + 1, None)],
+)
+def test_sizes(nbytes, size):
+    assert pooled_size(nbytes) == size
+
+
+def test_a_pool_keeps_so_much_and_no_more():
+    pool = UsmPool()
+    for number in range(2 * MOST_BYTES // LARGEST):
+        pool.give(number, LARGEST)
+    taken = 0
+    while pool.take(LARGEST) is not None:
+        taken += 1
+    assert taken == MOST_BYTES // LARGEST
+    assert pool.take(64) is None
+
+
+def test_memory_is_given_back_where_there_is_not_enough(backend, monkeypatch):
+    del_address = backend.allocate(100).address
+    original, calls = dpctl.memory.MemoryUSMShared, []
+
+    def refuse_once(*args, **options):
+        calls.append(args)
+        if len(calls) == 1:
+            raise MemoryError
+        return original(*args, **options)
+
+    monkeypatch.setattr(usm.load_dpctl().memory, "MemoryUSMShared", refuse_once)
+    assert backend.allocate(LARGEST + 1).nbytes == LARGEST + 1
+    assert len(calls) == 2
+    assert not backend._pool._free
+    assert del_address  # was in the pool
+
+
+def test_a_closed_queue_keeps_nothing():
+    with fq.FusionQueue() as queue:
+        backend = queue._state.launcher.backend
+        if backend.info.filter_string == "reference":
+            pytest.skip("no SYCL device")
+        backend.allocate(100)
+        assert any(backend._pool._free.values())
+    assert not backend._pool._free
