@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 
 import fusionq as fq
+from fusionq.benchmarks.baselines.new_arrays import contenders
+from fusionq.benchmarks.case import Unavailable
 from fusionq.benchmarks.cases.seeds import mul, sub
 from fusionq.benchmarks.gpu import is_gpu
 from fusionq.benchmarks.results import Measurement
@@ -17,8 +19,18 @@ from fusionq.benchmarks.results import Measurement
 SIZE = 1_000
 ROUNDS_OF_EACH = 40
 """Calls of each kind in one round; the first are left out."""
+STEPS = 16
+"""Of a stencil."""
 Arguments = tuple[list[Any], list[Any], Any, int]
 """Inputs, temporaries, the output, and work-items."""
+
+
+@fq.kernel
+def step(item: fq.Item, a: Any, b: Any) -> None:
+    """A step of a 3-point stencil."""
+    i = item.get_id(0)
+    if i > 0 and i < a.shape[0] - 1:
+        b[i] = (a[i - 1] + a[i] + a[i + 1]) / np.float32(3.0)
 
 
 def new_arguments(queue: fq.FusionQueue, rounds: int) -> list[Measurement]:
@@ -53,20 +65,36 @@ def new_arguments(queue: fq.FusionQueue, rounds: int) -> list[Measurement]:
         a, _, out, n = arguments
         queue.submit(mul, n, a[0], a[1], out)
 
-    def with_numpy(arguments: Arguments) -> None:
-        a = arguments[0]
-        keep.append(a[0] * a[1] - (a[0] - a[2]) * a[3])
+    def persistent(arguments: Arguments) -> None:
+        a, _, out, n = arguments
+        with fq.fusion(queue, strategy="megakernel"):
+            for _ in range(STEPS // 2):
+                queue.submit(step, n, a[0], out)
+                queue.submit(step, n, out, a[0])
 
-    kinds: dict[str, tuple[Callable[[int], Arguments], Callable[[Arguments], None], str]] = {
+    kinds: dict[str, tuple[Callable[[int], Any], Callable[[Any], Any], str]] = {
         "fusion_of_four_new_buffers": (buffers, block, "whole with block, four submits"),
         "fusion_of_four_new_arrays": (arrays, block, "NumPy arrays"),
         "fusion_of_four_new_sizes": (sizes, block, "Buffers"),
         "fusion_of_four_new_views": (views, block, "views of NumPy arrays at other offsets"),
         "submit_new_buffers": (buffers, plain, "one kernel, outside fusion mode"),
-        "numpy_new_arrays": (arrays, with_numpy, "the same result with NumPy's operators"),
+        "persistent_kernel_new_sizes": (sizes, persistent, f"{STEPS} steps of a stencil"),
     }
     if is_gpu(queue):  # kernels there do not reach the host's arrays
         kinds = {name: kind for name, kind in kinds.items() if kind[0] not in (arrays, views)}
+    missing: list[Measurement] = []
+    for contender, note, bring_up in contenders(queue):
+        name = f"{contender}_new_arrays"
+        try:
+            made, call = bring_up()
+        except Unavailable as reason:
+            missing.append(Measurement(f"{name}_seconds", None, str(reason)))
+            continue
+
+        def new(number: int, made: Any = made) -> Any:
+            return made(arrays(number)[0])
+
+        kinds[name] = new, call, f"the same result; {note}"
     samples: dict[str, list[float]] = {name: [] for name in kinds}
     number = 0
     for round_ in range(rounds + 1):
@@ -75,17 +103,18 @@ def new_arguments(queue: fq.FusionQueue, rounds: int) -> list[Measurement]:
                 number += 1
                 arguments = make(number)
                 keep.append(arguments)
-                del keep[:-8]
+                del keep[:-16]
                 start = time.perf_counter()
-                call(arguments)
+                keep.append(call(arguments))
                 seconds = time.perf_counter() - start
                 queue.wait()
                 if round_:
                     samples[name].append(seconds)
-    return [
+    found = [
         Measurement(f"{name}_seconds", float(np.median(samples[name])), note)
         for name, (_, _, note) in kinds.items()
     ]
+    return found + missing
 
 
 def _buffers(source: np.ndarray[Any, Any], size: int) -> Arguments:

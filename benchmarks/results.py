@@ -85,10 +85,11 @@ class CaseResult:
 
 @dataclass(frozen=True)
 class Measurement:
-    """One number of a benchmark that is no race of variants, with its unit in its name."""
+    """One number of a benchmark that is no race of variants, with its unit in its name; None where
+    it could not be measured, and ``note`` says why."""
 
     name: str
-    value: float
+    value: float | None
     note: str = ""
 
 

@@ -65,9 +65,11 @@ def special_table(result: SpecialResult) -> Table:
     return table
 
 
-def readable(name: str, value: float) -> tuple[str, str]:
+def readable(name: str, value: float | None) -> tuple[str, str]:
     """A measurement's name without its unit, and its value with it."""
     words = name.replace("_", " ")
+    if value is None:
+        return words.rpartition(" ")[0], "not run"
     if name.endswith("_seconds"):
         return words.removesuffix(" seconds"), format_seconds(value)
     if name.endswith("_bytes"):
