@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from math import gcd, prod
+from typing import NamedTuple
 
 from fusionq.analysis.submission import ArrayArgument
 from fusionq.ir.types import ScalarType
@@ -27,8 +28,7 @@ class ViewPlace:
     width: int
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(NamedTuple):
     """What an argument shares: its group and view, and, if the group is compared by address,
     where the view lies."""
 

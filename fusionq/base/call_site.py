@@ -18,8 +18,8 @@ _BETWEEN = {"contextlib", "copy", "pickle", "numpy"}
 """Packages that call us on behalf of the user."""
 
 
-def _is_internal(frame: FrameType) -> bool:
-    module = frame.f_globals.get("__name__", "")
+@lru_cache(maxsize=4096)
+def _is_internal(module: str) -> bool:
     package, _, rest = module.partition(".")
     if package in _BETWEEN:
         return True
@@ -29,7 +29,7 @@ def _is_internal(frame: FrameType) -> bool:
 def user_frame() -> FrameType | None:
     """The innermost frame outside this package (its kernel library counts as outside)."""
     frame: FrameType | None = sys._getframe(1)
-    while frame is not None and _is_internal(frame):
+    while frame is not None and _is_internal(frame.f_globals.get("__name__", "")):
         frame = frame.f_back
     return frame
 
@@ -42,7 +42,7 @@ def is_inside(depth: int = 1) -> bool:
         frame = None if frame is None else frame.f_back
     while frame is not None:
         module = frame.f_globals.get("__name__", "")
-        if module.startswith("fusionq.") and _is_internal(frame) and "fusionq.cli" not in module:
+        if module.startswith("fusionq.") and _is_internal(module) and "fusionq.cli" not in module:
             return True
         frame = frame.f_back
     return False

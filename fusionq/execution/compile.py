@@ -160,7 +160,7 @@ def plans_key(
     backend: Backend, submissions: tuple[Submission, ...], options: FusionOptions
 ) -> Hashable:
     """Under what the process keeps the plans of lists like ``submissions``."""
-    return backend.program_domain, structure_key(submissions, options, backend.target)
+    return backend.program_domain, structure_key(submissions, options)
 
 
 def _new_plan(

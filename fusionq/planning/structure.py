@@ -13,10 +13,10 @@ from fusionq.base.target import Target
 
 
 def structure_key(
-    submissions: Sequence[Submission], options: FusionOptions, target: Target
-) -> tuple[tuple[Hashable, ...], Hashable, Hashable, Hashable, Hashable, Hashable]:
-    """What a plan depends on beside its validity: kernels, types, aliasing, flags, the order
-    of all sizes, options and target; not the sizes themselves.
+    submissions: Sequence[Submission], options: FusionOptions
+) -> tuple[tuple[Hashable, ...], Hashable, Hashable, Hashable, Hashable]:
+    """What a plan depends on beside its validity and its target: kernels, types, aliasing, flags,
+    the order of all sizes, and options; not the sizes themselves.
 
     For tables of this process; ``structure_text`` is for others.
     """
@@ -34,17 +34,18 @@ def structure_key(
                 for n in argument.shape:
                     parts.append(number(n, len(numbers)))
     order = tuple([numbers[size] for size in sorted(numbers)])
-    return tuple(parts), places(arrays), order, numbers.get(0), options.of_plan, target
+    return tuple(parts), places(arrays), order, numbers.get(0), options.of_plan
 
 
 def structure_text(
     submissions: Sequence[Submission], options: FusionOptions, target: Target
 ) -> Hashable:
-    """The same with the forms' contents, once each, which mean the same in every process."""
-    parts, *others = structure_key(submissions, options, target)
+    """The same with the target, and with the forms' contents, once each, which mean the same in
+    every process."""
+    parts, *others = structure_key(submissions, options)
     forms: dict[Form, str] = {}
     named = [forms.setdefault(p, f"form {len(forms)}") if isinstance(p, Form) else p for p in parts]
-    return tuple([form.parts for form in forms]), tuple(named), *others
+    return tuple([form.parts for form in forms]), tuple(named), *others, target
 
 
 _forms: WeakValueDictionary[Hashable, Form] = WeakValueDictionary()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Protocol
 
 from fusionq.backends.base import Backend, DeviceEvent
@@ -213,15 +214,18 @@ class Launcher:
 
     def _new_run(self, pending: SubmissionList, options: FusionOptions) -> PreparedRun:
         """Launches of the list: those of another one in other memory, or prepared from the plan."""
+        self._bring(pending.memory)
+        if options.tune or options.check or always_checked():
+            return self._planned_run(pending, options)
+        return self.cache.by_sizes.run_for(
+            self.backend, pending, options, partial(self._planned_run, pending, options)
+        )
+
+    def _planned_run(self, pending: SubmissionList, options: FusionOptions) -> PreparedRun:
         with timed(pending.admission, "import"):
             from fusionq.execution.prepare import prepare
 
-        self._bring(pending.memory)
-        if options.tune or options.check or always_checked():
-            return prepare(self.backend, pending, options)
-        return self.cache.by_sizes.run_for(
-            self.backend, pending, options, lambda: prepare(self.backend, pending, options)
-        )
+        return prepare(self.backend, pending, options)
 
     def _launch(
         self,

@@ -24,6 +24,7 @@ from fusionq.analysis.validity import Validity
 from fusionq.backends.base import Backend
 from fusionq.base.call_site import argument_labels, located, user_span
 from fusionq.base.errors import ArgumentError, DeviceError, KernelLanguageError
+from fusionq.base.interned import interned_by_identity
 from fusionq.base.options import DEFAULT, ErrorModel
 from fusionq.base.phases import timed
 from fusionq.base.recursion import room_for_recursion
@@ -134,7 +135,7 @@ def _checked_kernel(
     """What is known of the kernel of ``submission`` and its structure: in this process, from an
     earlier one, or else by specialising the kernel now."""
     places = () if submission.text is None else submission.text.places
-    key = places, structure_key((submission,), DEFAULT, target)
+    key = places, structure_key((submission,), DEFAULT), interned_by_identity(target)
     known = _checked.get(key)
     if known is None:
         with timed(timings, "disk"):

@@ -16,6 +16,7 @@ from fusionq.backends.cuda.repeated import RepeatedLaunches
 from fusionq.backends.cuda.runtime import checked, load_driver
 from fusionq.backends.cuda.streams import stream_of
 from fusionq.base.errors import DeviceError
+from fusionq.base.interned import interned_by_identity
 from fusionq.base.target import DeviceInfo, FloatMode, LaunchShape
 from fusionq.ir.functions import DEVICE_FUNCTIONS
 from fusionq.ir.nodes import Kernel
@@ -60,7 +61,7 @@ class CudaBackend:
     @property
     def program_domain(self) -> Hashable:
         """Equal for backends that can run each other's programs: those of one GPU."""
-        return ("cuda", self.device.ordinal, self.target)
+        return "cuda", self.device.ordinal, interned_by_identity(self.target)
 
     @property
     def memory_domain(self) -> Hashable:

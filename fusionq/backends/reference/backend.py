@@ -20,6 +20,7 @@ from fusionq.backends.reference.persistent import (
     build_persistent,
 )
 from fusionq.base.errors import DeviceError
+from fusionq.base.interned import interned_by_identity
 from fusionq.base.target import DeviceInfo, FloatMode, LaunchShape, target_of
 from fusionq.ir.nodes import Kernel, Persistent
 from fusionq.ir.printer import print_kernel
@@ -75,7 +76,7 @@ class ReferenceBackend:
     @property
     def program_domain(self) -> Hashable:
         """Equal for backends that can run each other's programs."""
-        return self.target
+        return interned_by_identity(self.target)
 
     def allocate(self, nbytes: int) -> HostAllocation:
         """Page-aligned host memory, contents undefined; DeviceError if there is not enough."""

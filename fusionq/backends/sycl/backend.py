@@ -14,6 +14,7 @@ from fusionq.backends.sycl.program import SyclProgram, build, kept, restored
 from fusionq.backends.sycl.queue_pool import PooledQueue
 from fusionq.backends.sycl.usm import SyclAllocation, allocate, check_adopted
 from fusionq.backends.sycl.usm_pool import UsmPool
+from fusionq.base.interned import interned, interned_by_identity
 from fusionq.base.target import DeviceInfo, FloatMode, LaunchShape
 from fusionq.ir.functions import DEVICE_FUNCTIONS
 from fusionq.ir.nodes import Kernel
@@ -39,7 +40,7 @@ class SyclBackend:
         self.sycl_queue = self._pooled.queue
         self.target = device_target(self.sycl_queue.sycl_device)
         self._pool = UsmPool()
-        self.memory_domain: Hashable = ("sycl", self.sycl_queue.sycl_context)
+        self.memory_domain: Hashable = interned(("sycl", self.sycl_queue.sycl_context))
         """Equal for backends of one SYCL context, whose USM is theirs in common."""
         self._order = LaunchOrder(self.sycl_queue.is_in_order, self.info.name)
 
@@ -57,7 +58,7 @@ class SyclBackend:
     @property
     def program_domain(self) -> Hashable:
         """Equal for backends that can run each other's programs: those of one SYCL context."""
-        return ("sycl", self.sycl_queue.sycl_context, self.target)
+        return self.memory_domain, interned_by_identity(self.target)
 
     def allocate(self, nbytes: int) -> SyclAllocation:
         """USM shared memory, contents undefined; DeviceError if there is not enough."""

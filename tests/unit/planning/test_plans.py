@@ -498,7 +498,7 @@ def test_group_dependence_of_explicit_groups_fuses_with_a_barrier():
 
 # ------------------------------------------------------------------------- validity
 def keyed(calls):
-    return structure_key(submissions(*calls), FusionOptions(), TARGET)
+    return structure_key(submissions(*calls), FusionOptions())
 
 
 def test_another_size_has_the_same_key_and_plan():
@@ -600,8 +600,8 @@ def test_aliasing_pattern_is_part_of_the_key():
 def test_flags_options_and_constants_are_part_of_the_key():
     assert keyed(diamond(N)) != keyed(diamond(N, wrap=lambda a: a))
     calls = submissions(*diamond(N))
-    assert structure_key(calls, FusionOptions(), TARGET) != structure_key(
-        calls, FusionOptions(promote="none"), TARGET
+    assert structure_key(calls, FusionOptions()) != structure_key(
+        calls, FusionOptions(promote="none")
     )
 
 
@@ -649,7 +649,7 @@ def test_a_constant_that_stays_is_kept_when_another_varies():
     def calls(m, n):
         return submissions((two_loops, N, vector(), vector(), m, n))
 
-    first = make_plan(calls(3, 4), FusionOptions(), TARGET)
+    first = make_plan(calls(3, 4), FusionOptions())
     second = make_plan(calls(3, 5), FusionOptions(), TARGET, [first])
     text = print_kernel(second.stages[0].kernel)
     assert "range(3)" in text
