@@ -21,6 +21,9 @@ ROUNDS_OF_EACH = 40
 """Calls of each kind in one round; the first are left out."""
 STEPS = 16
 """Of a stencil."""
+REST_SECONDS = 0.3
+"""After a contender's calls: OpenMP's threads spin for 0.2 s behind a loop, on a processor that the
+next kinds need."""
 Arguments = tuple[list[Any], list[Any], Any, int]
 """Inputs, temporaries, the output, and work-items."""
 
@@ -35,7 +38,8 @@ def step(item: fq.Item, a: Any, b: Any) -> None:
 
 def new_arguments(queue: fq.FusionQueue, rounds: int) -> list[Measurement]:
     """Median seconds until the calls have returned, over ``rounds`` rounds in which the kinds of
-    arguments take turns.  Making the arguments and waiting for the result are left out."""
+    arguments take turns.  Making the arguments and waiting for the result are left out, but in the
+    rows of a persistent kernel that say ``complete``."""
     source = np.random.default_rng(3).random((4, 2 * SIZE), dtype=np.float32)
     keep: list[Any] = []
     """The last arguments, so that the next ones lie elsewhere."""
@@ -65,12 +69,13 @@ def new_arguments(queue: fq.FusionQueue, rounds: int) -> list[Measurement]:
         a, _, out, n = arguments
         queue.submit(mul, n, a[0], a[1], out)
 
-    def persistent(arguments: Arguments) -> None:
+    def persistent(arguments: Arguments) -> fq.Fusion:
         a, _, out, n = arguments
-        with fq.fusion(queue, strategy="megakernel"):
+        with fq.fusion(queue, strategy="megakernel") as fusion:
             for _ in range(STEPS // 2):
                 queue.submit(step, n, a[0], out)
                 queue.submit(step, n, out, a[0])
+        return fusion
 
     kinds: dict[str, tuple[Callable[[int], Any], Callable[[Any], Any], str]] = {
         "fusion_of_four_new_buffers": (buffers, block, "whole with block, four submits"),
@@ -83,6 +88,7 @@ def new_arguments(queue: fq.FusionQueue, rounds: int) -> list[Measurement]:
     if is_gpu(queue):  # kernels there do not reach the host's arrays
         kinds = {name: kind for name, kind in kinds.items() if kind[0] not in (arrays, views)}
     missing: list[Measurement] = []
+    contending: set[str] = set()
     for contender, note, bring_up in contenders(queue):
         name = f"{contender}_new_arrays"
         try:
@@ -95,7 +101,10 @@ def new_arguments(queue: fq.FusionQueue, rounds: int) -> list[Measurement]:
             return made(arrays(number)[0])
 
         kinds[name] = new, call, f"the same result; {note}"
+        contending.add(name)
     samples: dict[str, list[float]] = {name: [] for name in kinds}
+    complete: list[float] = []
+    replayed: list[float] = []
     number = 0
     for round_ in range(rounds + 1):
         for name, (make, call, _) in kinds.items():
@@ -105,14 +114,29 @@ def new_arguments(queue: fq.FusionQueue, rounds: int) -> list[Measurement]:
                 keep.append(arguments)
                 del keep[:-16]
                 start = time.perf_counter()
-                keep.append(call(arguments))
+                result = call(arguments)
                 seconds = time.perf_counter() - start
                 queue.wait()
+                keep.append(result)
                 if round_:
                     samples[name].append(seconds)
+                if isinstance(result, fq.Fusion):
+                    again = time.perf_counter()
+                    result.replay().wait()
+                    if round_:
+                        complete.append(again - start)
+                        replayed.append(time.perf_counter() - again)
+            if name in contending:
+                time.sleep(REST_SECONDS)
     found = [
         Measurement(f"{name}_seconds", float(np.median(samples[name])), note)
         for name, (_, _, note) in kinds.items()
+    ]
+    first, again = float(np.median(complete)), float(np.median(replayed))
+    found += [
+        Measurement("persistent_kernel_new_sizes_complete_seconds", first, "with its run"),
+        Measurement("persistent_kernel_replay_complete_seconds", again, "the run of the same"),
+        Measurement("persistent_kernel_new_sizes_beyond_its_run_seconds", first - again),
     ]
     return found + missing
 

@@ -29,7 +29,8 @@ def contenders(queue: fq.FusionQueue) -> Iterator[Contender]:
     """All of them; dpctl's is on the same SYCL queue."""
     yield "numpy", "NumPy's operators", lambda: (_as_they_are, _numpy)
     yield "numexpr", "one expression", lambda: (_as_they_are, _numexpr())
-    yield "numba", "one loop, parallel", lambda: (_as_they_are, _numba())
+    spins = "one loop, parallel; its threads spin between calls"
+    yield "numba", spins, lambda: (_as_they_are, _numba())
     yield "dpctl", "four launches of built kernels, USM", lambda: _dpctl(queue)
 
 
