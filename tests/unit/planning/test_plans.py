@@ -649,7 +649,7 @@ def test_a_constant_that_stays_is_kept_when_another_varies():
     def calls(m, n):
         return submissions((two_loops, N, vector(), vector(), m, n))
 
-    first = make_plan(calls(3, 4), FusionOptions())
+    first = make_plan(calls(3, 4), FusionOptions(), TARGET)
     second = make_plan(calls(3, 5), FusionOptions(), TARGET, [first])
     text = print_kernel(second.stages[0].kernel)
     assert "range(3)" in text
