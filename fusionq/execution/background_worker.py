@@ -117,7 +117,8 @@ def _build(request: BuildRequest, strategy: Candidate) -> tuple[str | None, floa
     if strategy in ("megakernel", "overlap") and plan.strategy != strategy:
         return plan.fallback or f"it does not become what strategy={strategy!r} makes", None
     others: dict[Candidate, Plan] = {}
-    for name in CANDIDATES[: CANDIDATES.index(strategy)]:
+    # A plan of auto's may be there, of which the parent alone knows whether it is a candidate.
+    for name in CANDIDATES[CANDIDATES.index("auto") + 1 : CANDIDATES.index(strategy)]:
         found = finished_plan(backend, submissions, options._replace(strategy=name), {})
         if found is not None:
             others[name] = found[0].plan

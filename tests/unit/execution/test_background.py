@@ -185,11 +185,12 @@ def test_a_request_that_takes_too_long_is_given_away(
 # ----------------------------------------------------------------------- real ones, on the device
 @pytest.mark.slow
 def test_the_worker_builds_what_this_process_then_finds(own: Background) -> None:
-    from fusionq.execution.compile import finished_plan
+    from fusionq.execution.compile import built_plan, finished_plan
 
     submissions, queue = captured()
     backend = queue._state.launcher.backend
     options = FusionOptions(strategy="sequence")
+    built_plan(backend, submissions, FusionOptions(), {})  # auto's, which is no candidate
     assert finished_plan(backend, submissions, options, {}) is None
     jobs = own.build(backend, submissions, FusionOptions(), ["sequence", "fused", "megakernel"])
     assert jobs is not None
