@@ -39,8 +39,15 @@ class PrivateArrays(LanguageArguments):
                 f"a PrivateArray of the shape {extents}",
                 "Give one to three extents, each at least 1.",
             )
+        dtype = self._dtype(arguments)
+        if prod(extents) * dtype.nbytes >= 1 << 63:
+            self.fail(
+                place,
+                f"a PrivateArray of the shape {extents}, of 2**63 bytes or more",
+                "Give smaller extents: each work-item has such an array.",
+            )
         zeros = self._flag(arguments) if "fill_zeros" in arguments else False
-        return NewPrivateArray(ArrayType(self._dtype(arguments), len(extents)), extents, zeros)
+        return NewPrivateArray(ArrayType(dtype, len(extents)), extents, zeros)
 
     def _dtype(self, arguments: Arguments) -> ScalarType:
         argument = arguments["dtype"]

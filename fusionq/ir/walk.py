@@ -89,10 +89,14 @@ def nested_bodies(stmt: Stmt) -> tuple[tuple[Stmt, ...], ...]:
 
 def statements(body: Iterable[Stmt]) -> Iterator[Stmt]:
     """All statements, outermost first, in program order."""
-    for stmt in body:
+    rest = [iter(body)]  # of the statement lists around the one that is next: branches are deep
+    while rest:
+        stmt = next(rest[-1], None)
+        if stmt is None:
+            rest.pop()
+            continue
         yield stmt
-        for nested in nested_bodies(stmt):
-            yield from statements(nested)
+        rest += [iter(nested) for nested in reversed(nested_bodies(stmt))]
 
 
 def expressions(body: Iterable[Stmt]) -> Iterator[Expr]:

@@ -123,6 +123,8 @@ class _Overwritten:
     def before(self, stmt: Stmt) -> None:
         """From before ``stmt``, which may read elements, let others read them, or change what
         indices mean."""
+        if not self._elements:
+            return
         if has_barrier((stmt,)) or any(isinstance(s, (Atomic, Fence)) for s in statements((stmt,))):
             self._elements.clear()
             self._using.clear()

@@ -120,3 +120,14 @@ def test_loops_that_cannot_be_unrolled(lines):
         ),
     ):
         queue.submit(fq.kernel(made), 4, A, np.zeros(4), 1)
+
+
+@pytest.mark.parametrize("shape", ["2 ** 63", "(2 ** 21, 2 ** 21, 2 ** 21)", "2 ** 61"])
+def test_private_arrays_beyond_int64(shape):
+    text = body(f"    own = fq.PrivateArray({shape}, np.int32)", "    out[i] = own[0]")
+    made = define(text, fq=fq)
+    with (
+        fq.FusionQueue("reference") as queue,
+        pytest.raises(fq.KernelLanguageError, match=r"of 2\*\*63 bytes or more"),
+    ):
+        queue.submit(fq.kernel(made), 4, A, np.zeros(4))
