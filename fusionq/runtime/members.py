@@ -89,10 +89,15 @@ def _why_not(queue: QueueState, *operands: Given) -> str | None:
         return f"its arrays have {dimensions} dimensions, and kernels of ours up to {len(COPIES)}"
     if operands[0][1].dtype.kind == "c" and (len(operands) == 1 or dimensions > 2):
         return "kernels take no complex scalars, and complex arrays of one or two dimensions"
+    device, dtype = queue.target.device, operands[0][1].dtype
+    if (dtype == np.float64 and not device.has_fp64) or (
+        dtype == np.float16 and not device.has_fp16
+    ):
+        return f"kernels of {device.name!r} have no {dtype}"
     for _, operand in operands:
         try:
             if isinstance(operand, Buffer):
-                if operand.is_allocated:
+                if not operand._storage.owned:  # what is owned moves to where kernels need it
                     operand._storage.check_reachable(backend)
             elif operand.home is None and operand.usm_interface is None:
                 return (

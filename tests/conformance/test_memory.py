@@ -305,3 +305,41 @@ def test_memory_that_nobody_has_asked_for_is_the_hosts(target: str) -> None:
     backend = backend_for(target)
     a._storage.make_reachable(backend)
     assert (a.numpy() == 3).all()
+
+
+# ------------------------------------------------------------------- copies in lists, graphs
+def test_copies_and_fills_in_lists_and_graphs(backend: Backend) -> None:
+    whole = numbers().reshape(4, 6)
+    graph, factor = fq.Graph(), np.float32(2)
+    with fq.FusionQueue(backend.info.filter_string) as queue:
+        a, out = fq.Buffer(whole), fq.Buffer((4, 6), np.float32)
+        row, filled = fq.Buffer(6, np.float32), fq.Buffer(9, np.int8)
+        with fq.fusion(queue) as f:
+            queue.memcpy(out[::-1, 1:], a[:, :-1])
+            queue.memcpy(a[1:], a[:-1])
+            queue.memcpy(row, out[2])
+            queue.fill(filled[1::3], -5)
+        assert not f.report.notes
+        assert len(f.report.submissions) == 5
+        with graph.record(queue):
+            queue.submit(scale, 6, row, factor, row)
+            queue.memcpy(out[3], row)
+        graph.launch()
+        graph.update(factor=np.float32(3))
+        graph.launch()
+        assert np.array_equal(a.numpy(), whole[[0, 0, 1, 2]])
+        expected = np.zeros((4, 6), np.float32)
+        expected[::-1, 1:] = whole[:, :-1]
+        expected[3] = expected[2] * 6
+        assert np.array_equal(out.numpy(), expected)
+        assert filled.numpy().tolist() == [0, -5, 0, 0, -5, 0, 0, -5, 0]
+
+
+def test_copies_of_memory_out_of_reach_run_on_the_host(backend: Backend) -> None:
+    array = numbers()
+    shared, out = fq.Buffer(array, copy=False), fq.Buffer(N, np.float32)
+    with fq.FusionQueue(backend.info.filter_string) as queue, fq.fusion(queue) as f:
+        queue.memcpy(out, shared)
+        queue.submit(scale, N, fq.Buffer(array), np.float32(2), fq.Buffer(N, np.float32))
+    assert np.array_equal(out.numpy(), array)
+    assert len(f.report.notes) == (0 if backend.info.host_memory else 1)

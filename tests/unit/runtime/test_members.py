@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -185,6 +186,22 @@ def test_arrays_of_the_host_do_not_join(queue):
         queue.fill(array, 5)
     assert "memcpy depends on the list; memcpy does not join" in f.report.fallback
     assert (array == 5).all()
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float64])
+def test_types_that_the_devices_kernels_lack_do_not_join(queue, dtype, monkeypatch):
+    target = queue._state.target
+    device = replace(target.device, has_fp16=False, has_fp64=False)
+    monkeypatch.setattr(queue._state.launcher.backend, "target", replace(target, device=device))
+    a, out = fq.Buffer(np.arange(8, dtype=dtype)), fq.Buffer(8, dtype)
+    with fq.fusion(queue) as f:
+        queue.memcpy(out, a)
+        queue.fill(a, 1)
+        queue.submit(increment, 8, floats())
+    assert out.numpy()[7] == 7
+    assert a.numpy()[7] == 1
+    assert len(f.report.submissions) == 1
+    assert [f"have no {np.dtype(dtype)}" in note for note in f.report.notes] == [True, True]
 
 
 def test_a_destination_with_an_element_twice_does_not_join(queue):
