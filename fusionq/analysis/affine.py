@@ -33,6 +33,9 @@ INT64_LIMIT = 1 << 63
 MOST_PIECES = 32
 """Elements of a constant array whose values are looked up; more are unknown integers."""
 
+MOST_QUOTIENTS = 8
+"""Integer divisions in a value that is analysed: what isl takes for more grows beyond any bound."""
+
 
 @dataclass(frozen=True)
 class Affine:
@@ -263,8 +266,12 @@ COMPARISONS: dict[str, Callable[[isl.PwAff, isl.PwAff], isl.Set]] = {
 
 
 def affine(value: isl.PwAff, bound: int) -> Affine | None:
-    """An affine value, or None if int64 could not hold it."""
-    return Affine(value, bound) if bound < INT64_LIMIT else None
+    """An affine value, or None if int64 could not hold it or it is too long to analyse."""
+    if bound >= INT64_LIMIT:
+        return None
+    if any(piece.dim(isl.dim_type.div) > MOST_QUOTIENTS for _, piece in value.get_pieces()):
+        return None
+    return Affine(value, bound)
 
 
 def isl_val(value: int) -> isl.Val:
