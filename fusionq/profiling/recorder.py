@@ -22,7 +22,7 @@ from fusionq.base.options import FusionOptions
 from fusionq.base.target import LaunchShape
 from fusionq.cache.plan_cache import BuiltPlan
 from fusionq.execution.binding import bind
-from fusionq.execution.compile import programs_of
+from fusionq.execution.compile import is_built, programs_of
 from fusionq.megakernel.schedule import Schedule
 from fusionq.profiling.calibration import Calibration
 from fusionq.profiling.decoding import Decoded, Words, decode, prepare_words
@@ -132,6 +132,7 @@ class ProfiledRun(PreparedRun):
         scratch: Callable[[ArrayArgument], int | None] | None = None,
         every: Sequence[int] | None = None,
     ) -> None:
+        from fusionq.execution.device_costs import measured_target
         from fusionq.planning.planner import make_plan
 
         submissions = tuple(
@@ -139,7 +140,13 @@ class ProfiledRun(PreparedRun):
             for s in pending.submissions()
         )
         timings = dict(pending.admission)
-        plan = make_plan(submissions, fusion_options, backend.target)
+        plan = make_plan(
+            submissions,
+            fusion_options,
+            backend.target,
+            measured=lambda: measured_target(backend),
+            is_built=lambda kernel: is_built(backend, kernel, fusion_options.fp),
+        )
         if every is None or len(every) != len(plan.stages):
             every = (options.every or 1,) * len(plan.stages)
         plan, lowered = instrumented(plan, submissions, backend.target, options, every)
