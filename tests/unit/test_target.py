@@ -203,7 +203,7 @@ def test_a_device_is_measured() -> None:
 
 def test_a_slow_device_is_measured_with_few_work_items(monkeypatch: pytest.MonkeyPatch) -> None:
     """The interpreter, which takes microseconds for a work-item."""
-    monkeypatch.setattr(cost_measurement, "_LONGEST", 0.05)
+    monkeypatch.setattr(cost_measurement, "_LONGEST", 0.005)
     backend = backend_for("reference")
     items: list[int] = []
     prepare = backend.prepare

@@ -161,7 +161,7 @@ def backwards(item, a, out):
 
 @pytest.mark.parametrize("target", ["reference", None])
 def test_a_persistent_kernel_leaves_them_out_and_says_so(target):
-    n = 4096
+    n = 512
     with fq.FusionQueue(target) as queue:
         a, b, c, d = (fq.Buffer(values("float32", n) / 64) for _ in range(4))
         with fq.fusion(queue, strategy="megakernel") as f:
