@@ -64,6 +64,9 @@ ON_DEVICE = (
 """Tests that run on the reference backend and on the SYCL device are in the fast loop on the
 reference backend; these are on both, since one device program of theirs checks a whole table."""
 
+TWICE = ("sycl", "far", None)
+"""The targets for which tests run a second time; None is the default device."""
+
 EXAMPLES = {"dev": 10, "ci": 100, "nightly": 2800}
 """Profiles of Hypothesis: how many of a hundred examples that a test asks for it gets."""
 for _profile, _percent in EXAMPLES.items():
@@ -98,8 +101,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         parameters = getattr(getattr(item, "callspec", None), "params", {})
         if parameters.get("target") == "cuda":
             item.add_marker("cuda")
-        on_device = parameters.get("target") == "sycl" and not _is_in(place, ON_DEVICE)
-        if on_device or _is_in(place, SLOW):
+        twice = parameters.get("target", "reference") in TWICE and not _is_in(place, ON_DEVICE)
+        if twice or _is_in(place, SLOW):
             item.add_marker("slow")
 
 

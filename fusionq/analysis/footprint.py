@@ -9,6 +9,7 @@ from math import prod
 import islpy as isl
 
 from fusionq.analysis.access import Access, item_dims
+from fusionq.analysis.greatest import greatest
 from fusionq.analysis.item_relations import to_space
 from fusionq.analysis.item_space import Mode
 from fusionq.analysis.list_analysis import ListAnalysis
@@ -85,8 +86,7 @@ def _largest(analysis: ListAnalysis, difference: isl.PwAff) -> int | None:
     """The largest value of ``difference``, for all sizes if possible, else for today's."""
     for pinned in (False, True):
         value = difference.intersect_params(analysis.symbols.point) if pinned else difference
-        # The distance is a whole number, but isl may write it as a quotient.
-        largest = value.floor().max_val()
+        largest = greatest(value.floor())
         if largest.is_int():
             if pinned:
                 names = analysis.symbols.names

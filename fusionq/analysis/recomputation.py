@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import islpy as isl
 
 from fusionq.analysis.footprint import Use, item_elements, union
+from fusionq.analysis.greatest import greatest
 from fusionq.analysis.list_analysis import ListAnalysis
 from fusionq.analysis.private_footprint import private_footprint
 from fusionq.analysis.proof import TooManyOperations, answered
@@ -154,7 +155,7 @@ def _extent(analysis: ListAnalysis, low: isl.PwAff, high: isl.PwAff) -> int | No
             continue
         distance = high.sub(first).floor()
         for pins in (False, True):
-            largest = (distance.intersect_params(present) if pins else distance).max_val()
+            largest = greatest(distance.intersect_params(present) if pins else distance)
             if largest.is_int():
                 found.append((int(largest.to_python()) + 1, pins))
                 break

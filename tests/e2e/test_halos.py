@@ -160,6 +160,15 @@ class Lists:
         return f.report
 
 
+@fq.kernel
+def into_odd_elements(item: fq.Item, t, u):
+    i = item.get_id(0)
+    if 2 * i + 1 < u.shape[0]:
+        value = t[min(i + 1, t.shape[0] - 1)] - t[t.shape[0] - 1 - i]
+        if i > 0:
+            u[2 * i + 1] = value
+
+
 @pytest.fixture
 def reference_queue():
     with fq.FusionQueue("reference") as queue:
@@ -210,6 +219,15 @@ def test_what_is_written_where_it_is_read(lists, first, second, items):
 def test_an_interior_written_from_its_own_first_element(lists):
     report = lists(chain(offset_by_one, from_the_inside, N - 2))
     assert report.strategy == "overlap"
+
+
+def test_distances_that_only_the_guard_makes_whole(lists):
+    def submit(queue, a, b, t, u, **_):
+        queue.submit(double, N, a, t)
+        queue.submit(into_odd_elements, N, t, u)
+        queue.submit(neighbours, N, u, b)
+
+    assert lists(submit).plan.recomputed == ()  # elements of u keep what was there
 
 
 def test_halos_add_up(lists):
