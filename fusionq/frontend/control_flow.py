@@ -172,8 +172,8 @@ class ControlFlow(Calls):
                 target, bound = header[name], env[name]
                 if isinstance(target, Binding) and isinstance(bound, Binding):
                     self.copy(target.value, bound.value, block, bound)
-        for env, _ in breaks:
-            _forget(exit.variable, env, header)
+        for env, block in breaks:
+            self._leave(exit.variable, env, block, header)
         can_end = exit.can_end and bool(jumps_back or not exit.iterations)
         after = self._after(header, jumps_back, exit) if can_end else header
         self.env = self.merge([*([(after, None)] if can_end else []), *breaks])
@@ -186,6 +186,28 @@ class ControlFlow(Calls):
                         else replace(bound, where=())
                     )
                     self.env.setdefault(name, found)
+
+    def _leave(
+        self, variable: Var | None, env: Environment, block: Block, header: Environment
+    ) -> None:
+        """Give names that stand for a loop's own variable, which is visible in its body only, the
+        variable that they have throughout the loop, by a copy before the break; those without
+        one are unusable after it."""
+        for name, bound in env.items():
+            if not isinstance(bound, Binding) or not isinstance(bound.value, Runtime):
+                continue
+            if bound.value.expr != variable:
+                continue
+            carried = header.get(name)
+            if isinstance(carried, Binding):
+                self.copy(carried.value, bound.value, block, bound)
+                env[name] = replace(bound, value=carried.value)
+                continue
+            env[name] = Unusable(
+                f"{name!r} cannot be read after its loop, which a break may leave (line "
+                f"{bound.span.line})",
+                f"Keep it in a variable of its own, e.g. last = {name}, in the loop.",
+            )
 
     def _after(
         self,
@@ -304,20 +326,6 @@ def perhaps_unassigned(name: str, bound: Binding) -> Unusable:
         f"Assign {name} on every path, or before the branch or loop; or read it where the same "
         "condition holds.",
     )
-
-
-def _forget(variable: Var | None, env: Environment, before: Environment) -> None:
-    """Make names that stand for a loop's own variable, which is visible in its body only,
-    unusable after a break, unless they had a variable ``before``."""
-    for name, bound in env.items():
-        if name in before or not isinstance(bound, Binding):
-            continue
-        if isinstance(bound.value, Runtime) and bound.value.expr == variable:
-            env[name] = Unusable(
-                f"{name!r} cannot be read after its loop, which a break may leave (line "
-                f"{bound.span.line})",
-                f"Keep it in a variable of its own, e.g. last = {name}, in the loop.",
-            )
 
 
 def _where(

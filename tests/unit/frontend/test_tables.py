@@ -204,3 +204,22 @@ def test_numba_types_are_dtypes():
         a, out = fq.Buffer(np.float32([1.5, 2.5])), fq.Buffer(2, numba.float64)
         queue.submit(made, fq.NdRange((2,), (2,)), a, out, fq.LocalAccessor(2, numba.float32))
         np.testing.assert_array_equal(out.numpy(), [2.0, 3.0])
+
+
+@pytest.mark.parametrize("leaves", ["k > 0", "k + m > 2", "m > j", "k < 0"])
+@pytest.mark.parametrize("before", ["m = 7", "pass"])
+def test_the_variable_of_a_loop_that_a_break_leaves_in_an_unrolled_one(before, leaves):
+    """The inner loop's variable is that of the loop around it from the second time on."""
+    lines = [
+        before,
+        "total = 0",
+        "for k in range(3):",
+        "    weight = ROWS[k % 2][k % 1]",
+        "    for m in range(3):",
+        f"        if {leaves}:",
+        "            break",
+        "        total = total * 3 + weight",
+        *(["    total = total * 5 + m"] if before != "pass" else []),
+        "out[i] = total",
+    ]
+    run_both(function(*lines), 6, A, np.zeros(6, np.float32), 1)
