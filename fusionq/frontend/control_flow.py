@@ -163,7 +163,7 @@ class ControlFlow(Calls):
             jumps_back += [(env, jump.before) for jump, env in context.continues]
             if self.env is not None:
                 jumps_back.append((self.env, exit.body))
-            breaks: list[State] = [(env, jump.before) for jump, env in context.breaks]
+            breaks = [(env, jump.before) for jump, env in context.breaks]
             if not self._widen(entry, header, carried, jumps_back, breaks, exit.can_end):
                 break
             restore()
