@@ -147,10 +147,14 @@ def test_a_failed_launch_names_the_kernels_and_loses_the_queue(
     event = CudaEvent(stream, stream.launched("scale"), None)
     driver.runs = 1 << 40
     monkeypatch.setattr(interruptible, "_interrupted", False)
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # nohup ignores it
     ctrl_c = threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGINT))
     ctrl_c.start()
-    with pytest.raises(KeyboardInterrupt) as interrupted:
-        event.wait()
+    try:
+        with pytest.raises(KeyboardInterrupt) as interrupted:
+            event.wait()
+    finally:
+        signal.signal(signal.SIGINT, before)
     assert sys.version_info < (3, 11) or "still runs scale" in interrupted.value.__notes__[0]
     driver.runs = 50
     stream.launched("add")
