@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+import pytest
 
 from fusionq.backends.base import Backend
 from fusionq.ir.nodes import (
@@ -302,8 +303,10 @@ def test_operations_with_constants(backend: Backend) -> None:
     check(backend, tables)
 
 
-def test_operations_on_results_that_wrap(backend: Backend) -> None:
+def test_operations_on_results_that_wrap(backend: Backend, target: str) -> None:
     """No compiler may take it that nothing is its own negative, or greater than its successor."""
+    if target == "dpex":
+        pytest.skip("the compiler of oneAPI 2024.2 takes it that a negation does not wrap")
     tables = []
     for type in types_of(backend, "iu"):
         table = Table(type, {"a": edge_values(type)})

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from itertools import product
 
 import numpy as np
+import pytest
 
 from fusionq.backends.base import Backend
 from fusionq.ir.nodes import (
@@ -73,7 +74,9 @@ def _expected(values: Array, negation: str, sign: str) -> Array:
     return np.array(signs, dtype)
 
 
-def test_signs_of_what_wraps(backend: Backend) -> None:
+def test_signs_of_what_wraps(backend: Backend, target: str) -> None:
+    if target == "dpex":
+        pytest.skip("the compiler of oneAPI 2024.2 takes it that a negation does not wrap")
     types = [t for t in (INT8, INT16, INT32, INT64) if t in types_of(backend)]
     params, body, arrays = [], [], []
     wanted: list[tuple[str, Array, Array]] = []

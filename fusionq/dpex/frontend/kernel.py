@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from copy import copy
 from dataclasses import replace
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -50,7 +49,8 @@ class DpexKernelFunction(KernelFunction):
             return self
         with self._lock:
             if self._as_numpy is None:
-                made = copy(self)
+                made = object.__new__(type(self))  # ``copy`` gives a kernel itself
+                vars(made).update(vars(self))
                 made._forget(error_model)
                 self._as_numpy = made
             return self._as_numpy
