@@ -68,11 +68,13 @@ TWICE = ("sycl", "far", None)
 """The targets for which tests run a second time; None is the default device."""
 
 EXAMPLES = {"dev": 10, "ci": 100, "nightly": 2800}
-"""Profiles of Hypothesis: how many of a hundred examples that a test asks for it gets."""
+"""Profiles of Hypothesis: how many of a hundred examples that a test asks for it gets.  Those of
+``nightly`` are new each time, the others' the same."""
 for _profile, _percent in EXAMPLES.items():
     settings.register_profile(
         _profile,
         max_examples=_percent,
+        derandomize=_profile != "nightly",
         deadline=None,
         suppress_health_check=list(HealthCheck),
         print_blob=True,
