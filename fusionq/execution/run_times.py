@@ -11,9 +11,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import Protocol
 
 from fusionq.backends.base import DeviceEvent
+from fusionq.backends.wrapped_event import WrappedEvent
 from fusionq.base.errors import MegakernelStalled
 from fusionq.submission.run import PreparedRun
 
@@ -36,13 +37,13 @@ class Told(Protocol):
         """It has not run to its end."""
 
 
-class TimedEvent:
+class TimedEvent(WrappedEvent):
     """The event of a run whose time is wanted; see ``DeviceEvent``."""
 
-    __slots__ = ("_error", "_inner", "_running_at", "_started", "_told", "ended")
+    __slots__ = ("_error", "_running_at", "_started", "_told", "ended")
 
     def __init__(self, inner: DeviceEvent, started: float | None, launched: float, told: Told):
-        self._inner = inner
+        super().__init__(inner)
         self._started = started
         """When the run began; None where that is not known."""
         self._running_at = launched
@@ -106,20 +107,6 @@ class TimedEvent:
             return
         if earliest == latest:
             self.ended = latest
-
-    @property
-    def complete(self) -> bool:
-        """Whether the run has ended."""
-        return self._inner.complete
-
-    @property
-    def native(self) -> Any:
-        """See ``DeviceEvent``."""
-        return self._inner.native
-
-    def times(self) -> tuple[int, int] | None:
-        """See ``DeviceEvent``."""
-        return self._inner.times()
 
 
 def timed_launch(

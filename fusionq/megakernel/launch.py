@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from math import prod
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +19,7 @@ from fusionq.backends.base import (
     Program,
 )
 from fusionq.backends.interruptible import keep_until_run
+from fusionq.backends.wrapped_event import WrappedEvent
 from fusionq.base.errors import MegakernelStalled
 from fusionq.base.identity_cache import cached_by_identity
 from fusionq.base.target import LaunchShape, Target
@@ -268,13 +269,13 @@ class _StallRecord:
         return words
 
 
-class PersistentEvent:
+class PersistentEvent(WrappedEvent):
     """The event of a persistent kernel's launch, or of one behind it; see ``DeviceEvent``."""
 
-    __slots__ = ("_check", "_inner")
+    __slots__ = ("_check",)
 
     def __init__(self, inner: DeviceEvent, check: Callable[[], None]) -> None:
-        self._inner = inner
+        super().__init__(inner)
         self._check: Callable[[], None] | None = check
 
     def wait(self) -> None:
@@ -283,20 +284,6 @@ class PersistentEvent:
         check, self._check = self._check, None
         if check is not None:
             check()
-
-    @property
-    def complete(self) -> bool:
-        """Whether the launch has run."""
-        return self._inner.complete
-
-    @property
-    def native(self) -> Any:
-        """See ``DeviceEvent``."""
-        return self._inner.native
-
-    def times(self) -> tuple[int, int] | None:
-        """See ``DeviceEvent``."""
-        return self._inner.times()
 
 
 def _vector(allocation: Allocation, length: int) -> ArrayBinding:
