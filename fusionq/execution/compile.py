@@ -102,21 +102,7 @@ def measured_plan(
     timings: dict[str, float],
 ) -> tuple[BuiltPlan, CacheOutcome] | None:
     """As ``built_plan``, if a plan is remembered that was chosen by measuring, and can be built."""
-    key = plans_key(backend, submissions, options)
-    for built in PLANS.plans(key):
-        if built.plan.measured and built.plan.validity.holds(submissions):
-            return built, "memory"
-    with timed(timings, "disk"):
-        kept = kept_plans(submissions, options, backend.target)
-    for plan in kept:
-        if plan.measured and plan.validity.holds(submissions):
-            try:
-                built = BuiltPlan(plan, programs_of(backend, plan, options, timings))
-            except DeviceError:
-                return None
-            PLANS.supersede(key, built)
-            return built, "disk"
-    return None
+    return _remembered_plan(backend, submissions, options, timings, measured=True)
 
 
 @room_for_recursion("a kernel of the list")
@@ -127,20 +113,42 @@ def finished_plan(
     timings: dict[str, float],
 ) -> tuple[BuiltPlan, CacheOutcome] | None:
     """As ``built_plan``, if nothing has to be planned or built for it."""
+    return _remembered_plan(backend, submissions, options, timings, measured=False)
+
+
+def _remembered_plan(
+    backend: Backend,
+    submissions: tuple[Submission, ...],
+    options: FusionOptions,
+    timings: dict[str, float],
+    *,
+    measured: bool,
+) -> tuple[BuiltPlan, CacheOutcome] | None:
+    """A plan from memory or from disk that holds: one chosen by measuring, which is built if need
+    be, or any of which all is built."""
+
+    def serves(plan: Plan) -> bool:
+        return (plan.measured or not measured) and plan.validity.holds(submissions)
+
     key = plans_key(backend, submissions, options)
     for built in PLANS.plans(key):
-        if built.plan.validity.holds(submissions):
+        if serves(built.plan):
             return built, "memory"
     with timed(timings, "disk"):
         kept = kept_plans(submissions, options, backend.target)
-    plan = next((plan for plan in kept if plan.validity.holds(submissions)), None)
-    if plan is None or not all(is_built(backend, s.kernel, options.fp) for s in plan.stages):
+    plan = next(filter(serves, kept), None)
+    if plan is None:
+        return None
+    if not measured and not all(is_built(backend, s.kernel, options.fp) for s in plan.stages):
         return None
     try:
         built = BuiltPlan(plan, programs_of(backend, plan, options, timings))
     except DeviceError:
         return None
-    PLANS.add_plan(key, built)
+    if measured:
+        PLANS.supersede(key, built)
+    else:
+        PLANS.add_plan(key, built)
     return built, "disk"
 
 
