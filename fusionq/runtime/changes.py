@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from fusionq.analysis.submission import ArrayArgument, ScalarArgument
+from fusionq.analysis.submission import Argument, ArrayArgument, ScalarArgument
 from fusionq.base.call_site import user_span
 from fusionq.base.errors import ArgumentError
 from fusionq.memory.buffer import Buffer
@@ -39,20 +39,13 @@ def changed_values(
     ]
     values = list(ended.values)
     for name, value in changed.items():
-        places = [k for k, (_, a) in enumerate(scalars) if a.label == name]
+        places = _places_of(
+            scalars, name, method, "put variables into the submit calls and use their names"
+        )
         if not places:
-            places = [k for k, (_, a) in enumerate(scalars) if a.name == name]
-            if len({scalars[k][1].label for k in places}) > 1:
-                meant = [f"{scalars[k][1].label} of submission {scalars[k][0]}" for k in places]
-                raise ArgumentError(
-                    f"{user_span()}: {method}({name}=…) could mean {', '.join(meant)}; put "
-                    "variables into the submit calls and use their names"
-                )
-        if not places:
-            known = sorted({a.label for _, a in scalars} | {a.name for _, a in scalars})
             raise ArgumentError(
                 f"{user_span()}: the list has no scalar argument {name!r} to {method} with; it has "
-                f"{', '.join(known) or 'none'}. {_OF_ARRAYS[method]}"
+                f"{_names_of(scalars)}. {_OF_ARRAYS[method]}"
             )
         for k in places:
             if type(value) is not type(values[k]):
@@ -81,8 +74,17 @@ def changed_arrays(recorded: SubmissionList, changed: Mapping[str, Buffer]) -> S
     first = [0]
     for entry in recorded.entries:
         first.append(first[-1] + len(entry.stores))
+    named = [(s, argument) for s, argument, _ in arrays]
     for name, buffer in changed.items():
-        for k in _places_of(arrays, name):
+        places = _places_of(
+            named, name, "update", "put the Buffers into variables and use their names"
+        )
+        if not places:
+            raise ArgumentError(
+                f"{user_span()}: no array argument is called {name!r}; there are "
+                f"{_names_of(named)}"
+            )
+        for k in places:
             s, argument, stores = arrays[k]
             _check_alike(name, argument, buffer, stores)
             memory[k] = buffer._storage
@@ -95,26 +97,27 @@ def changed_arrays(recorded: SubmissionList, changed: Mapping[str, Buffer]) -> S
     return SubmissionList.of(entries, call)
 
 
-def _places_of(arrays: Sequence[tuple[int, ArrayArgument, bool]], name: str) -> list[int]:
-    """Which of the array arguments have that name, in the ``submit`` calls or else as parameters;
-    ArgumentError where there is none, or several are meant."""
-    places = [k for k, (_, a, _) in enumerate(arrays) if a.label == name]
+def _places_of(
+    arguments: Sequence[tuple[int, Argument]], name: str, method: str, remedy: str
+) -> list[int]:
+    """Which of the arguments, each with its submission, have that name, in the ``submit`` calls or
+    else as parameters; ArgumentError where several are meant."""
+    places = [k for k, (_, a) in enumerate(arguments) if a.label == name]
     if places:
         return places
-    places = [k for k, (_, a, _) in enumerate(arrays) if a.name == name]
-    if len({arrays[k][1].label for k in places}) > 1:
-        meant = [f"{arrays[k][1].label} of submission {arrays[k][0]}" for k in places]
+    places = [k for k, (_, a) in enumerate(arguments) if a.name == name]
+    if len({arguments[k][1].label for k in places}) > 1:
+        meant = [f"{arguments[k][1].label} of submission {arguments[k][0]}" for k in places]
         raise ArgumentError(
-            f"{user_span()}: update({name}=…) could mean {', '.join(meant)}; put the Buffers into "
-            "variables and use their names"
-        )
-    if not places:
-        known = sorted({a.label for _, a, _ in arrays} | {a.name for _, a, _ in arrays})
-        raise ArgumentError(
-            f"{user_span()}: no array argument is called {name!r}; there are "
-            f"{', '.join(known) or 'none'}"
+            f"{user_span()}: {method}({name}=…) could mean {', '.join(meant)}; {remedy}"
         )
     return places
+
+
+def _names_of(arguments: Sequence[tuple[int, Argument]]) -> str:
+    """All names that ``_places_of`` finds."""
+    known = sorted({a.label for _, a in arguments} | {a.name for _, a in arguments})
+    return ", ".join(known) or "none"
 
 
 def _check_alike(name: str, argument: ArrayArgument, buffer: Buffer, stores: bool) -> None:
