@@ -113,7 +113,7 @@ class Fusion(NotCopied):
         self._list = self._queue.begin_list()
         self._list.is_kept = True
         if self._error_model is not None:
-            self._exchange_error_model()
+            self._error_model = self._queue.exchange_error_model(self._error_model)
         self._event: Event | None = None
         return self
 
@@ -126,7 +126,7 @@ class Fusion(NotCopied):
         pending = self._list
         assert pending is not None
         if self._error_model is not None:
-            self._exchange_error_model()
+            self._error_model = self._queue.exchange_error_model(self._error_model)
         try:
             if kind is None:
                 self._event = self._queue.end_list(pending, self._options)
@@ -143,11 +143,6 @@ class Fusion(NotCopied):
             self._call: CallArguments | None = None
             """What a replay runs with."""
             pending.let_go()
-
-    def _exchange_error_model(self) -> None:
-        """The queue gets the block's, and after it the one that it had."""
-        queue = self._queue
-        self._error_model, queue.error_model = queue.error_model, self._error_model
 
     @property
     def event(self) -> Event:

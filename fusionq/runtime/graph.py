@@ -176,7 +176,7 @@ class Recording(NotCopied):
             self._graph._check_not_recording("another recording")
             self._list = self._queue._state.begin_list(self)
             self._graph._recording = self
-            self._exchange_error_model()
+            self._error_model = self._queue._state.exchange_error_model(self._error_model)
         return self
 
     def __exit__(
@@ -188,7 +188,7 @@ class Recording(NotCopied):
         pending = self._list
         assert pending is not None
         with LOCK:
-            self._exchange_error_model()
+            self._error_model = self._queue._state.exchange_error_model(self._error_model)
             self._graph._recording = None
             ended_early = pending.error
             if ended_early is None:
@@ -206,11 +206,6 @@ class Recording(NotCopied):
                     self._graph._parts.append(part)
         if ended_early is not None and kind is None:
             raise ended_early
-
-    def _exchange_error_model(self) -> None:
-        """The queue gets the block's, and after it the one that it had."""
-        state = self._queue._state
-        self._error_model, state.error_model = state.error_model, self._error_model
 
     # ---------------------------------------------------------------- as the list's owner
     @property

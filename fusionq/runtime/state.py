@@ -104,6 +104,11 @@ class QueueState:
                 QUEUES.append(self)
             return pending
 
+    def exchange_error_model(self, error_model: ErrorModel) -> ErrorModel:
+        """Take a block's error model, or at its end the one that there was; the one until now."""
+        before, self.error_model = self.error_model, error_model
+        return before
+
     def end_list(self, pending: SubmissionList, options: FusionOptions) -> Event:
         """Leave fusion mode and run ``pending``, if that has not happened yet; the event of
         all that the queue has run so far."""
