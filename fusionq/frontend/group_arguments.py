@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import ast
-from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import cast
 
 from fusionq.frontend.callees import Callee
@@ -28,16 +27,6 @@ BITWISE = ("and", "or", "xor")
 
 class GroupArguments(LanguageArguments):
     """Reads the arguments that group functions have in common."""
-
-    @abstractmethod
-    def inline(
-        self,
-        callee: Callee,
-        arguments: Sequence[Value],
-        keywords: Mapping[str, Value],
-        node: ast.AST,
-    ) -> Value:
-        """The value of a call of a plain Python function."""
 
     def group_argument(
         self, arguments: Arguments, kinds: Sequence[str] = ("group", "sub_group")

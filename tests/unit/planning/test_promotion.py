@@ -7,20 +7,9 @@ import pytest
 
 import fusionq as fq
 from fusionq.planning.promotion import MOST_NAMED
+from tests.unit.runtime.kernels import add, copy
 
 N = 48
-
-
-@fq.kernel
-def copy(item: fq.Item, a, out):
-    i = item.get_id(0)
-    out[i] = a[i]
-
-
-@fq.kernel
-def add(item: fq.Item, a, b, out):
-    i = item.get_id(0)
-    out[i] = a[i] + b[i]
 
 
 @fq.kernel
