@@ -8,14 +8,13 @@ from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Literal
 
+from fusionq.base.options import Strategy
 from fusionq.cache.disk import DiskStore, disk_store
 from fusionq.cache.keys import digest
 from fusionq.cache.serialise import MalformedData, decode, encode
 
 KIND = "learned"
 """Of the entries."""
-
-Strategy = Literal["auto", "sequence", "unfused", "fused", "overlap", "megakernel"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,9 +13,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
+from fusionq.base.options import Strategy
 from fusionq.cache.learned import Learned, LearnedCandidate
 
-Candidate: TypeAlias = Literal["auto", "sequence", "unfused", "fused", "overlap", "megakernel"]
+Candidate: TypeAlias = Strategy
 """A strategy by which a candidate's plan is made."""
 
 CANDIDATES: tuple[Candidate, ...] = (
