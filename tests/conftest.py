@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+from hypothesis.internal.conjecture import providers
 
 TESTS = Path(__file__).parent
 GOLDEN = TESTS / "golden"
@@ -69,7 +70,8 @@ TWICE = ("sycl", "far", None)
 
 EXAMPLES = {"dev": 10, "ci": 100, "nightly": 2800}
 """Profiles of Hypothesis: how many of a hundred examples that a test asks for it gets.  Those of
-``nightly`` are new each time, the others' the same."""
+``nightly`` are new each time, the others' the same: there Hypothesis does not mix in constants that
+it finds in the modules imported so far, which differ by what a worker ran before."""
 for _profile, _percent in EXAMPLES.items():
     settings.register_profile(
         _profile,
@@ -93,6 +95,8 @@ def pytest_configure(config: pytest.Config) -> None:
     """Without ``--hypothesis-profile`` the fast loop takes ``dev``, all other runs ``ci``."""
     if not config.getoption("--hypothesis-profile"):
         settings.load_profile("dev" if "not slow" in config.option.markexpr else "ci")
+    if settings().derandomize:
+        providers.is_local_module_file = lambda path: False
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

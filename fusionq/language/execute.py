@@ -64,9 +64,12 @@ class ScalarConstructor:
 
 def _elementwise(function: Callable[..., Any], *operands: Any) -> KernelArray:
     """``function`` of each element, as of a NumPy scalar: loops of NumPy's over arrays may round
-    otherwise."""
+    otherwise.  A result without elements has the type that others have."""
     arrays = [x._array if isinstance(x, KernelArray) else x for x in operands]
     shape = np.broadcast_shapes(*[np.shape(x) for x in arrays])
+    if 0 in shape:
+        ones = [x.dtype.type(1) if isinstance(x, np.ndarray) else x for x in arrays]
+        return KernelArray(np.empty(shape, np.asarray(function(*ones)).dtype))
     parts = [np.broadcast_to(x, shape) if isinstance(x, np.ndarray) else x for x in arrays]
     results = [
         function(*[x[index] if isinstance(x, np.ndarray) else x for x in parts])

@@ -96,6 +96,17 @@ def test_kernel_arrays():
         array[0] = array[1, 1:]
 
 
+def test_rows_without_elements_have_the_types_of_others():
+    integers, floats = (KernelArray(np.empty((2, 0), code)) for code in ("int32", "float32"))
+    integers[0] += np.int32(2) + integers[1] * 3
+    integers[0] <<= 1
+    floats[0] -= np.float32(1) / floats[1]
+    assert (integers[0] < 1).dtype == np.bool_ and (floats + integers).dtype == np.float64
+    assert np.float32(integers[0]).dtype == np.float32
+    with pytest.raises(TypeError, match="float64 in place in int32"):
+        integers[0] /= 2
+
+
 def test_run_function():
     def k(item, a, scale, flag):
         i = item.get_id(0)
