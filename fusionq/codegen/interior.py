@@ -43,6 +43,7 @@ from fusionq.ir.types import BOOL, INT64
 from fusionq.ir.walk import (
     assigned_variable,
     expressions,
+    is_work_group_function,
     map_operands,
     rewrite,
     rewrite_body,
@@ -80,6 +81,8 @@ class Interior:
 def parted(code: StageCode) -> tuple[Body, Interior | None]:
     """What a stage's code does for a work-item of a tile; and the interior of its rows, None if no
     condition bounds it."""
+    if is_work_group_function(code.kernel):  # whose groups may reach beyond the range
+        return flatten_blocks(code.kernel.body), None
     body = _within_extents(flatten_blocks(code.kernel.body), code.extents)
     return body, _interior(code.kernel, body)
 

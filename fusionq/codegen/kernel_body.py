@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import prod
 
@@ -16,9 +16,31 @@ from fusionq.codegen.intervals import Intervals
 from fusionq.codegen.names import Names
 from fusionq.codegen.scoping import Body
 from fusionq.codegen.statements import StatementPrinter
-from fusionq.ir.nodes import ArrayDecl, ArrayParam, Atomic, Const, Expr, Kernel, Load, Store
+from fusionq.ir.nodes import (
+    ArrayDecl,
+    ArrayParam,
+    Atomic,
+    Const,
+    Expr,
+    Kernel,
+    Load,
+    Store,
+    WorkItemLoop,
+)
 from fusionq.ir.types import UINT64, ScalarType
 from fusionq.ir.walk import expressions, local_memories, statements
+
+ALIGNMENT = 64
+"""Bytes that local memories of a work-group function are multiples of: those of a cache line."""
+
+
+@dataclass(frozen=True)
+class GroupLoop:
+    """What the text of a work-group function is made of: the lines of a loop over work-items, of
+    those of its body; and the pointer to the bytes that its local arrays lie in."""
+
+    work_items: Callable[[WorkItemLoop, Sequence[str]], list[str]]
+    local_memory: str
 
 
 @dataclass(frozen=True)
@@ -46,9 +68,10 @@ def statement_lines(
     dialect: Dialect,
     helpers: Helpers,
     values: Sequence[Expr] = (),
+    group_loop: GroupLoop | None = None,
 ) -> StatementLines:
     """``bodies``, each the statements of ``kernel`` or a variant, and ``values`` as text; device
-    functions go to ``helpers``."""
+    functions go to ``helpers``.  ``group_loop``: of a work-group function."""
     names = Names(dialect.unit.is_reserved)
     for param in kernel.params:
         names.of(param.name)
@@ -59,7 +82,8 @@ def statement_lines(
         dialect, expressions, names, helpers, memory, kernel.ndim
     )
     printer = StatementPrinter(
-        expressions, names, helpers, intervals, groups, dict(kernel.variables)
+        expressions, names, helpers, intervals, groups, dict(kernel.variables),
+        None if group_loop is None else group_loop.work_items,
     )
     lines = [printer.body(body, frozenset(), indent=0) for body in bodies]
     texts = [expressions.value(value) for value in values]
@@ -68,7 +92,8 @@ def statement_lines(
         slot_type(kernel, slot) for slot in slots if not isinstance(slot, Pointer)
     }
     aliased = _aliased_types(kernel, dialect.scalars)
-    typedefs = dict.fromkeys((*aliased, *_shared_types(kernel, dialect.scalars)))
+    pool = None if group_loop is None else group_loop.local_memory
+    typedefs = dict.fromkeys((*aliased, *_shared_types(kernel, dialect.scalars, pool)))
     pointers = _pointers(kernel, slots, names, dialect.scalars, bool(aliased))
     return StatementLines(
         {slot: declaration for slot, (_, declaration) in pointers.items()},
@@ -76,7 +101,7 @@ def statement_lines(
             f"{declaration} = ({type}){memory.identifier(slot)};"
             for slot, (type, declaration) in pointers.items()
         ],
-        _array_declarations(kernel, names, dialect.scalars, helpers),
+        _array_declarations(kernel, names, dialect.scalars, helpers, pool),
         lines,
         texts,
         slots,
@@ -101,13 +126,14 @@ def _aliased_types(kernel: Kernel, scalars: Scalars) -> tuple[str, ...]:
     return tuple(types.values()) if len(types) > 1 else ()
 
 
-def _shared_types(kernel: Kernel, scalars: Scalars) -> list[str]:
-    """Definitions of types for local arrays of different types that lie in one memory."""
+def _shared_types(kernel: Kernel, scalars: Scalars, pool: str | None) -> list[str]:
+    """Definitions of types for local arrays of different types that lie in one memory, as all do
+    that lie in a ``pool``."""
     return [
         scalars.aliased_type(array.dtype)[1]
         for arrays in local_memories(kernel).values()
         for array in arrays
-        if any(other.dtype != array.dtype for other in arrays)
+        if pool is not None or any(other.dtype != array.dtype for other in arrays)
     ]
 
 
@@ -147,14 +173,27 @@ def _table(array: ArrayDecl, names: Names, scalars: Scalars, helpers: Helpers) -
     return f"{pointer} const {names.of(array.name)} = {table};"
 
 
+def local_places(kernel: Kernel) -> tuple[dict[str, int], int]:
+    """The first byte of each local memory of ``kernel`` in one memory of all, and its size."""
+    places: dict[str, int] = {}
+    size = 0
+    for name, arrays in local_memories(kernel).items():
+        places[name] = size
+        size += -(-max(array.nbytes for array in arrays) // ALIGNMENT) * ALIGNMENT
+    return places, size
+
+
 def _array_declarations(
-    kernel: Kernel, names: Names, scalars: Scalars, helpers: Helpers
+    kernel: Kernel, names: Names, scalars: Scalars, helpers: Helpers, pool: str | None
 ) -> list[str]:
+    """``pool``: the memory of bytes that all local arrays lie in, where there is one."""
     lines = []
     memories = local_memories(kernel)
-    pool, places = scalars.local_pool(kernel) or ("", {})
-    if places:
-        lines.append(pool)
+    if pool is not None:
+        places = {name: f"({pool} + {at})" for name, at in local_places(kernel)[0].items()}
+    else:
+        declaration, places = scalars.local_pool(kernel) or ("", {})
+        lines += [declaration] if places else []
     for array in kernel.arrays:
         memory = array.memory or array.name
         if array.space == "constant":
@@ -166,7 +205,7 @@ def _array_declarations(
     for name, arrays in memories.items():
         if name not in places and len(arrays) == 1:
             continue
-        one_type = len({a.dtype for a in arrays}) == 1
+        one_type = len({a.dtype for a in arrays}) == 1 and pool is None
         if name in places:
             base = places[name]
         else:

@@ -18,7 +18,13 @@ from fusionq.codegen.expressions import ExpressionPrinter
 from fusionq.codegen.helpers import Helpers
 from fusionq.codegen.interior import parted
 from fusionq.codegen.intervals import Intervals
-from fusionq.codegen.kernel_body import StatementLines, parameter_text, statement_lines
+from fusionq.codegen.kernel_body import (
+    GroupLoop,
+    StatementLines,
+    local_places,
+    parameter_text,
+    statement_lines,
+)
 from fusionq.codegen.names import Names
 from fusionq.codegen.queue_protocol import STALLED, protocol, publish_function, wait_function
 from fusionq.codegen.queue_words import QueueWords
@@ -31,10 +37,19 @@ from fusionq.codegen.stage_tables import (
     value_name,
     wait_forms,
 )
-from fusionq.codegen.tile_loop import InnerPart, TileItems, TileLoop
+from fusionq.codegen.tile_loop import (
+    GroupItems,
+    InnerPart,
+    TileGroupLoop,
+    TileItems,
+    TileLoop,
+)
 from fusionq.ir.nodes import Expr, Kernel, Param, Persistent, ScalarParam, StageCode
-from fusionq.ir.types import INT64, UINT32, ScalarType
-from fusionq.ir.walk import subexpressions
+from fusionq.ir.types import INT64, UINT8, UINT32, ScalarType
+from fusionq.ir.walk import is_work_group_function, subexpressions
+
+_LOCAL = "fq_local"
+"""The pointer to the bytes of a worker's local memory."""
 
 
 def generate_persistent_kernel(
@@ -61,6 +76,8 @@ class _PersistentPrinter:
         self.functions: set[str] = set()
         self.epoch = self.memory.identifier(Scalar(body.epoch))
         self.records = self._records()
+        self.local_bytes = max(local_places(code.kernel)[1] for code in body.codes)
+        """What the local arrays of a stage take at most."""
         self.bodies = code_bodies(body)
         self.operands = operand_sets(body)
         self.dims = max(code.kernel.ndim for code in body.codes)
@@ -104,6 +121,7 @@ class _PersistentPrinter:
             "\n\n".join(functions),
             f"{self.workers.kernel_qualifier(self.target)} {entry_point}(",
             ",\n".join(parameters) + ") {",
+            *self._local_memory(),
             head,
             *waits,
             *(f"        {line}" for line in self.records.ready.splitlines()),
@@ -248,6 +266,8 @@ class _PersistentPrinter:
     def _lines(self, code: StageCode) -> tuple[StatementLines, list[str]]:
         """A stage code's statements, and its loop over a tile."""
         kernel = code.kernel
+        if is_work_group_function(kernel):
+            return self._group_lines(code)
         body, inner = parted(code)
         bodies: list[Body] = [body]
         values: tuple[Expr, ...] = ()
@@ -264,6 +284,24 @@ class _PersistentPrinter:
         where = lines.values[edges[1] :]
         return lines, loop.lines(texts[0], InnerPart(*bounds, where, texts[1]))
 
+    def _group_lines(self, code: StageCode) -> tuple[StatementLines, list[str]]:
+        """A work-group function's statements, and its loop over the groups of a tile."""
+        kernel = code.kernel
+        assert code.local_range is not None
+        loop = TileGroupLoop(self.words, self.target.worker_size, code.local_range)
+        items = GroupItems(self.dialect.items, code.local_range, kernel.ndim)
+        dialect = replace(self.dialect, items=items)
+        body, _ = parted(code)
+        of_group = GroupLoop(loop.work_items, _LOCAL)
+        lines = statement_lines(kernel, [body], dialect, self.helpers, (), of_group)
+        return lines, loop.lines([*lines.arrays, *lines.bodies[0]])
+
+    def _local_memory(self) -> list[str]:
+        """The declaration of the memory that a stage's local arrays lie in."""
+        if not self.local_bytes:
+            return []
+        return [f"    {line}" for line in self.workers.local_memory(_LOCAL, self.local_bytes)]
+
     def _in_tile(self, code: StageCode) -> Dialect:
         """The dialect, in which work-items are those of a tile."""
         items = TileItems(self.dialect.items, code.local_range, code.kernel.ndim)
@@ -274,6 +312,10 @@ class _PersistentPrinter:
     ) -> list[str]:
         i64 = self.words.int64
         parameters = ["const int fq_lane"]
+        if is_work_group_function(code.kernel):
+            scalars = self.dialect.scalars
+            pool = scalars.pointer(scalars.storage_name(UINT8), "local")
+            parameters += [f"{pool} const {_LOCAL}"] if self.local_bytes else []
         parameters += [
             f"const {i64} fq_first_{d}, const {i64} fq_last_{d}" for d in range(code.kernel.ndim)
         ]
@@ -297,6 +339,8 @@ class _PersistentPrinter:
         """What a worker does for a tile of the stages with a body."""
         codes = [k for k, own in enumerate(self.bodies) if own == number]
         arguments = ["fq_lane"]
+        if is_work_group_function(code.kernel) and self.local_bytes:
+            arguments.append(_LOCAL)
         arguments += [f"fq_first_{d}, fq_last_{d}" for d in range(code.kernel.ndim)]
         arguments += ["fq_row"] if self.body.records is not None else []
         arguments += [lines.memory.identifier(s) for s in lines.slots]

@@ -17,6 +17,7 @@ from fusionq.ir.nodes import (
     Stmt,
     Var,
     While,
+    WorkItemLoop,
 )
 from fusionq.ir.walk import (
     assigned_variable,
@@ -47,6 +48,8 @@ def flatten_blocks(body: Iterable[Stmt]) -> Body:
                 flat.append(For(stmt.var, stmt.start, stmt.stop, stmt.step, body, stmt.span))
             case While():
                 flat.append(While(stmt.cond, flatten_blocks(stmt.body), stmt.span))
+            case WorkItemLoop():
+                flat.append(WorkItemLoop(stmt.items, flatten_blocks(stmt.body), stmt.span))
             case _:
                 flat.append(stmt)
     return tuple(flat)
@@ -71,8 +74,9 @@ def assignments(body: Iterable[Stmt], name: str) -> int:
     return sum(assigned_variable(s) == name for s in statements(body))
 
 
-def _assigned_before_read(body: Body, name: str, assigned: bool) -> tuple[bool, bool]:
-    """(no read comes before an assignment, assigned at the end)."""
+def assigned_before_read(body: Body, name: str, assigned: bool) -> tuple[bool, bool]:
+    """(no read comes before an assignment, assigned at the end), for a variable that is
+    ``assigned`` at the start or not."""
     for stmt in body:
         if not assigned and _reads_itself(stmt, name):
             return False, False
@@ -82,12 +86,12 @@ def _assigned_before_read(body: Body, name: str, assigned: bool) -> tuple[bool, 
             case Break() | Continue():
                 return True, True
             case If():
-                flows = [_assigned_before_read(b, name, assigned) for b in nested_bodies(stmt)]
+                flows = [assigned_before_read(b, name, assigned) for b in nested_bodies(stmt)]
                 if not all(safe for safe, _ in flows):
                     return False, False
                 assigned = all(after for _, after in flows)
-            case For() | While():
-                if not _assigned_before_read(stmt.body, name, assigned)[0]:
+            case For() | While() | WorkItemLoop():
+                if not assigned_before_read(stmt.body, name, assigned)[0]:
                     return False, False
     return True, assigned
 
@@ -108,9 +112,9 @@ def _belongs_inside(stmt: Stmt, name: str) -> bool:
     """Whether nothing is lost when each nested body has the variable to itself."""
     if not nested_bodies(stmt) or _reads_itself(stmt, name):
         return False
-    if isinstance(stmt, If):
+    if isinstance(stmt, If | WorkItemLoop):
         return True
-    return all(_assigned_before_read(b, name, False)[0] for b in nested_bodies(stmt))
+    return all(assigned_before_read(b, name, False)[0] for b in nested_bodies(stmt))
 
 
 def is_declaring_assignment(stmt: Stmt, name: str) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from fusionq.codegen.expressions import ExpressionPrinter
 from fusionq.codegen.group_statements import GroupStatementPrinter
@@ -35,6 +35,7 @@ from fusionq.ir.nodes import (
     Store,
     Var,
     While,
+    WorkItemLoop,
 )
 from fusionq.ir.types import INT64, UINT64, ScalarType
 from fusionq.ir.walk import assigned_variable, expressions, statements, subexpressions
@@ -54,7 +55,10 @@ class StatementPrinter:
         intervals: Intervals,
         groups: GroupStatementPrinter,
         variables: Mapping[str, ScalarType],
+        work_item_loop: Callable[[WorkItemLoop, Sequence[str]], list[str]] | None = None,
     ) -> None:
+        self._work_item_loop = work_item_loop
+        """The lines of a loop over work-items, of those of its body."""
         self._expressions = expressions
         self._names = names
         self._helpers = helpers
@@ -108,6 +112,9 @@ class StatementPrinter:
                 return [f"// {line}" for line in stmt.label.splitlines()]
             case Barrier() | Fence() | Atomic() | GroupCall():
                 return self._groups.print(stmt, prefix)
+            case WorkItemLoop():
+                assert self._work_item_loop is not None, "no work-group function"
+                return self._work_item_loop(stmt, self.body(stmt.body, declared, 0))
             case Persistent():
                 raise AssertionError("a persistent kernel has its own printer")
             case Record():

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from fusionq.codegen.dialect import WorkItems
 from fusionq.codegen.queue_words import QueueWords
-from fusionq.ir.nodes import Query
+from fusionq.ir.nodes import Query, WorkItemLoop
 
 
 class TileItems:
@@ -18,6 +18,7 @@ class TileItems:
     ) -> None:
         self._items = items
         self._local = local_range
+        self.local_range = local_range or ()
         self._ndim = ndim
 
     def query(self, query: Query, dim: int, ndim: int) -> str:
@@ -134,6 +135,72 @@ class TileLoop:
         for value in values[1:]:
             text = function(text, f"({self._int64})({value})")
         return text
+
+
+class GroupItems(TileItems):
+    """The work-items of a tile's work-groups, in a work-group function."""
+
+    def query(self, query: Query, dim: int, ndim: int) -> str:
+        """See ``WorkItems``."""
+        match query:
+            case "group_id" | "local_id":
+                return f"fq_{query.removesuffix('_id')}_{dim}"
+            case "local_linear_id":
+                return "fq_item"
+        return super().query(query, dim, ndim)
+
+    def device_function(self, function: str, *arguments: str) -> str:
+        """See ``WorkItems``."""
+        if function == "first_sub_group_here":
+            first = [f"fq_group_{d} == fq_first_{d} / {n}" for d, n in enumerate(self.local_range)]
+            return f"({' && '.join([*first, 'fq_start == 0'])})"
+        return super().device_function(function, *arguments)
+
+
+class TileGroupLoop:
+    """Loops over the work-groups of a tile, and of a worker's lanes over the work-items of a
+    group: neighbouring lanes have neighbouring work-items of the last dimension.  ``lanes``: how
+    many there are, a power of two."""
+
+    def __init__(self, words: QueueWords, lanes: int, local_range: tuple[int, ...]) -> None:
+        self._words = words
+        self._int64 = words.int64
+        self._lanes = lanes
+        self._local_range = local_range
+
+    def lines(self, body: Sequence[str]) -> list[str]:
+        """The loop that does ``body`` for each group of the tile."""
+        lines = []
+        for d, size in enumerate(self._local_range):
+            start = f"{self._int64} fq_group_{d} = fq_first_{d} / {size}"
+            lines.append(f"for ({start}; fq_group_{d} <= fq_last_{d} / {size}; fq_group_{d}++)")
+        return [*lines, "{", *_indented(body), f"    {self._words.workers.group_barrier};", "}"]
+
+    def work_items(self, loop: WorkItemLoop, body: Sequence[str]) -> list[str]:
+        """The loop of the lanes, which meet at its end."""
+        items, lanes, i64 = loop.items, self._lanes, self._int64
+        inside = [*self._ids(), *body]
+        if items % lanes:
+            inside = [f"if (fq_start + fq_lane < {items}) {{", *_indented(inside), "}"]
+        if items > lanes:
+            head = f"for ({i64} fq_start = 0; fq_start < {items}; fq_start += {lanes}) {{"
+            lines = [head, *_indented(inside), "}"]
+        else:
+            lines = ["{", *_indented([f"const {i64} fq_start = 0;", *inside]), "}"]
+        return [*lines, f"{self._words.workers.group_barrier};"]
+
+    def _ids(self) -> list[str]:
+        """The ids of the lane's work-item."""
+        lines = [f"const {self._int64} fq_item = fq_start + fq_lane;"]
+        rest = "fq_item"
+        for d in reversed(range(len(self._local_range))):
+            size = self._local_range[d]
+            own = rest if d == 0 else f"{rest} % {size}"
+            lines.append(f"const {self._int64} fq_local_{d} = {own};")
+            at = f"fq_group_{d} * {size} + fq_local_{d}"
+            lines.append(f"const {self._int64} fq_id_{d} = {at};")
+            rest = f"({rest} / {size})"
+        return lines
 
 
 def _indented(lines: Sequence[str], depth: int = 1) -> list[str]:

@@ -23,7 +23,7 @@ Clock: TypeAlias = Literal["clock", "cycle_counter"]
 
 Query: TypeAlias = Literal[
     "global_id", "global_range", "local_id", "local_range", "group_id", "group_range",
-    "tile_first", "tile_last",
+    "local_linear_id", "tile_first", "tile_last",
 ]  # fmt: skip
 UnaryOp: TypeAlias = Literal["neg", "pos", "not", "invert"]
 BinaryOp: TypeAlias = Literal[
@@ -104,8 +104,8 @@ class Extent:
 class ItemQuery:
     """A work-item's id or range in one dimension (SYCL order: the last is fastest).
 
-    ``tile_first`` and ``tile_last``, in a ``TileWait`` only: the ids of the waiting tile's first
-    and last work-item.
+    ``local_linear_id``, of no dimension: the place in the work-group.  ``tile_first`` and
+    ``tile_last``, in a ``TileWait`` only: the ids of the waiting tile's first and last work-item.
     """
 
     query: Query
@@ -348,6 +348,21 @@ class Block:
 
 
 @dataclass(frozen=True, slots=True)
+class WorkItemLoop:
+    """``body`` for each of the work-group's first ``items`` work-items, by their linear local ids,
+    in any order.  What they all have done comes before what follows.
+
+    Only in a work-group function, which runs once for a whole work-group: outside of its
+    work-item loops are barriers, and conditions, loops and assignments that are the same for all
+    of the group.
+    """
+
+    items: int
+    body: tuple[Stmt, ...]
+    span: Span = field(default=NO_SPAN, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
 class TileWait:
     """What a tile waits for: the tiles of an earlier stage that hold its work-items from the
     first to the second of ``bounds`` (int64, inclusive, cut to the stage's range; nothing if the
@@ -359,11 +374,11 @@ class TileWait:
 @dataclass(frozen=True, slots=True)
 class StageCode:
     """What a persistent kernel does for a tile of a stage: wait, then ``kernel`` for each of the
-    tile's work-items.
+    tile's work-items or, if that is a work-group function, for each of its work-groups.
 
-    ``kernel`` has no barriers and no local memory.  ``extents``, the stage's range, and the bounds
-    of ``waits`` are expressions over its parameters.  ``local_range`` is the work-group size that
-    its local and group ids mean.
+    Only a work-group function has barriers and local memory.  ``extents``, the stage's range, and
+    the bounds of ``waits`` are expressions over its parameters.  ``local_range`` is the work-group
+    size that its local and group ids mean.
     """
 
     kernel: Kernel
@@ -427,7 +442,7 @@ class Persistent:
 
 Stmt: TypeAlias = (
     Assign | Store | If | For | While | Break | Continue | Block
-    | Barrier | Atomic | Fence | GroupCall | Persistent | Record
+    | Barrier | Atomic | Fence | GroupCall | Persistent | Record | WorkItemLoop
 )  # fmt: skip
 
 

@@ -42,6 +42,7 @@ from fusionq.ir.nodes import (
     Unary,
     Var,
     While,
+    WorkItemLoop,
 )
 from fusionq.ir.text import PRIMARY, PRODUCT, SHIFT, SUM, UNARY, Text
 from fusionq.ir.types import ScalarType
@@ -211,6 +212,9 @@ class PythonPrinter(ABC):
                 return [self.group_call(stmt)]
             case Record():
                 return self.record(stmt)
+            case WorkItemLoop():
+                head = f"for item in item.get_group().items({stmt.items}):"
+                return [head, *self.body(stmt.body, 1)]
             case Persistent():
                 return self.persistent(stmt)
 
@@ -249,6 +253,8 @@ class PythonPrinter(ABC):
             case Extent():
                 return self.extent(expr)
             case ItemQuery():
+                if expr.query == "local_linear_id":
+                    return Text("item.get_local_linear_id()", PRIMARY)
                 if expr.query in ("tile_first", "tile_last"):
                     return Text(f"tile.{expr.query.removeprefix('tile_')}({expr.dim})", PRIMARY)
                 return Text(f"item.{self._queries[expr.query]}({expr.dim})", PRIMARY)

@@ -55,13 +55,18 @@ from fusionq.ir.nodes import (
     Unary,
     Var,
     While,
+    WorkItemLoop,
 )
 from fusionq.ir.printer import print_expr
 from fusionq.ir.types import BOOL, INT32, INT64, SCALAR_TYPES, UINT32, ScalarType
-from fusionq.ir.walk import has_barrier
+from fusionq.ir.walk import has_barrier, is_work_group_function
 
 _SHUFFLES = {"shift_left", "shift_right", "permute_xor", "select"}
-_QUERIES = {"global_id", "global_range", "local_id", "local_range", "group_id", "group_range"}
+_QUERIES = {
+    "global_id", "global_range", "local_id", "local_range", "group_id", "group_range",
+    "local_linear_id",
+}  # fmt: skip
+_OF_WORK_ITEMS = {"global_id", "local_id", "local_linear_id"}
 _TILE_QUERIES = {"tile_first", "tile_last"}
 _BOOL_OPS = {"add", "mul", "and", "or", "xor"}
 _INTEGER_OPS = {"add", "sub", "mul", "floordiv", "mod", "pow", "and", "or", "xor", "shl", "shr"}
@@ -98,6 +103,11 @@ class _Verifier:
             else:
                 self._scalars[param.name] = param.type
         self._in_wait = False
+        self._of_group = is_work_group_function(kernel)
+        self._items: int | None = None
+        """The work-items of the loop around the current statement of a work-group function."""
+        self._outer_loops: list[str] = []
+        """Those around the current loop over work-items."""
         self._loops: list[str] = []
         """The loops around the current statement: a ``For``'s variable, "" for a ``While``."""
 
@@ -185,7 +195,8 @@ class _Verifier:
                 for bound in (stmt.start, stmt.stop, stmt.step):
                     self._typed(bound, INT64, "a loop bound")
                 self._new_name(
-                    stmt.var, {*self._variables, *self._scalars, *self._arrays, *self._loops}
+                    stmt.var, {*self._variables, *self._scalars, *self._arrays, *self._loops,
+                     *self._outer_loops}
                 )
                 self._loop(stmt.var, stmt.body)
             case While():
@@ -196,8 +207,12 @@ class _Verifier:
                     self._fail(f"a {type(stmt).__name__.lower()} outside a loop")
             case Block():
                 self._body(stmt.body)
+            case Barrier() if self._items is not None:
+                self._fail("work-items of a loop do not wait for each other")
             case Barrier() | Fence():
                 pass
+            case WorkItemLoop():
+                self._work_item_loop(stmt)
             case Atomic():
                 self._atomic(stmt)
             case GroupCall():
@@ -208,6 +223,14 @@ class _Verifier:
                 self._record(stmt)
             case _:
                 self._fail(f"not a statement: {stmt!r}")
+
+    def _work_item_loop(self, stmt: WorkItemLoop) -> None:
+        if stmt.items < 1 or self._items is not None:
+            self._fail(f"a loop over {stmt.items} work-items, inside of one over {self._items}")
+        loops, self._loops, self._items = self._loops, [], stmt.items
+        self._outer_loops = loops
+        self._body(stmt.body)
+        self._loops, self._outer_loops, self._items = loops, [], None
 
     def _atomic(self, stmt: Atomic) -> None:
         array = self._changed(stmt.array, stmt.indices)
@@ -226,6 +249,8 @@ class _Verifier:
             self._receives(stmt.result, dtype)
 
     def _group_call(self, stmt: GroupCall) -> None:
+        if self._of_group:
+            self._fail("a group function in a work-group function")
         self._expr(stmt.value)
         type_ = stmt.value.type
         combines = stmt.function in ("reduce", "inclusive_scan", "exclusive_scan")
@@ -290,7 +315,11 @@ class _Verifier:
     def _stage_code(self, code: StageCode) -> None:
         kernel = code.kernel
         verify(kernel)
-        if has_barrier(kernel.body) or any(a.space == "local" for a in kernel.arrays):
+        local = any(a.space == "local" for a in kernel.arrays)
+        if is_work_group_function(kernel):
+            if code.local_range is None or len(code.local_range) != kernel.ndim:
+                self._fail(f"'{kernel.name}' is for work-groups of {code.local_range}")
+        elif has_barrier(kernel.body) or local:
             self._fail(f"'{kernel.name}' in a persistent kernel needs a work-group")
         if len(code.extents) != kernel.ndim:
             self._fail(f"'{kernel.name}' has {len(code.extents)} extents")
@@ -371,6 +400,8 @@ class _Verifier:
                         f"no {expr.query} in dimension {expr.dim} "
                         f"of a kernel of {self._kernel.ndim} dimensions"
                     )
+                if self._of_group and self._items is None and expr.query in _OF_WORK_ITEMS:
+                    self._fail(f"{expr.query} of no work-item")
                 self._result(expr, INT64)
             case Load():
                 self._result(expr, self._access(expr.array, expr.indices).dtype)
@@ -416,7 +447,7 @@ class _Verifier:
             self._fail(f"{value!r} ({type(value).__name__}) is no constant of type {const.type}")
 
     def _var(self, var: Var) -> None:
-        if var.name in self._loops:
+        if var.name in self._loops or var.name in self._outer_loops:
             self._result(var, INT64)
         elif var.name in self._variables:
             self._result(var, self._variables[var.name])

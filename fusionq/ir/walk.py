@@ -28,6 +28,7 @@ from fusionq.ir.nodes import (
     Store,
     Unary,
     While,
+    WorkItemLoop,
 )
 
 
@@ -81,7 +82,7 @@ def nested_bodies(stmt: Stmt) -> tuple[tuple[Stmt, ...], ...]:
     match stmt:
         case If():
             return (stmt.then, stmt.orelse)
-        case For() | While() | Block():
+        case For() | While() | Block() | WorkItemLoop():
             return (stmt.body,)
         case _:
             return ()
@@ -173,7 +174,7 @@ def rewrite_body(
                 )
             case Record(payload=payload) if payload is not None:
                 s = replace(s, payload=rewrite(payload, expr))
-            case Block():
+            case Block() | WorkItemLoop():
                 s = replace(s, body=many(s.body))
         return stmt(s)
 
@@ -213,3 +214,8 @@ def local_bytes(kernel: Kernel) -> int:
 def has_barrier(body: Iterable[Stmt]) -> bool:
     """Whether work-items of a group wait for each other somewhere in ``body``."""
     return any(isinstance(s, (Barrier, GroupCall)) for s in statements(body))
+
+
+def is_work_group_function(kernel: Kernel) -> bool:
+    """Whether ``kernel`` runs once for each work-group, in work-item loops."""
+    return any(isinstance(s, WorkItemLoop) for s in statements(kernel.body))

@@ -12,10 +12,11 @@ from fusionq.base.target import Target
 from fusionq.codegen import queue_layout as q
 from fusionq.codegen.stage_tables import code_bodies, operand_sets, wait_forms
 from fusionq.ir.nodes import ArrayParam, Persistent
+from fusionq.ir.walk import is_work_group_function
 from fusionq.megakernel.evaluate import Integers
 from fusionq.megakernel.order import instructions, waves
 from fusionq.megakernel.tiles import TileBox, TiledStage, boxes, extents_of, tiled
-from fusionq.megakernel.tiling import Tiling, choose_tiling, coarser
+from fusionq.megakernel.tiling import Tiling, choose_tiling, coarser, in_groups
 
 MOST_INSTRUCTIONS = 1 << 20
 """And about as many barrier counters, of a cache line each: with more, tiles are made larger."""
@@ -68,7 +69,7 @@ def make_schedule(
     if tiling is None:
         pipelined = memory > target.kept_bytes and is_pipelined(body, extents, params)
         tiling = tiling_of(body, extents, memory, pipelined, target)
-    tiling, stages = _bounded(tiling, extents, target)
+    tiling, stages = _bounded(body, tiling, extents, target)
     waits = boxes(body, stages, params)
     counters, lines = _counters(stages, waits)
     wave = waves(stages, waits, tiling.block)
@@ -95,15 +96,18 @@ def tiling_of(
         arrays = [p for p in body.codes[use.code].kernel.params if isinstance(p, ArrayParam)]
         item_bytes.append(max(sum(p.dtype.nbytes for p in arrays), 1))
     tiling = choose_tiling(extents, item_bytes, memory, pipelined, target)
-    return _bounded(tiling, extents, target)[0]
+    return _bounded(body, tiling, extents, target)[0]
 
 
 def _bounded(
-    tiling: Tiling, extents: Sequence[tuple[int, ...]], target: Target
+    body: Persistent, tiling: Tiling, extents: Sequence[tuple[int, ...]], target: Target
 ) -> tuple[Tiling, tuple[TiledStage, ...]]:
-    """``tiling``, with tiles that are large enough for the instructions not to be too many; and
-    the stages cut so."""
+    """``tiling``, with tiles of whole work-groups that are large enough for the instructions not to
+    be too many; and the stages cut so."""
+    codes = [body.codes[stage.code] for stage in body.stages]
+    groups = [c.local_range if is_work_group_function(c.kernel) else None for c in codes]
     while True:
+        tiling = in_groups(tiling, groups)
         stages = tuple(tiled(e, t) for e, t in zip(extents, tiling.tiles, strict=True))
         if sum(stage.tiles for stage in stages) <= MOST_INSTRUCTIONS:
             return tiling, stages

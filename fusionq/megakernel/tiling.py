@@ -74,6 +74,15 @@ def coarser(tiling: Tiling, extents: Sequence[tuple[int, ...]], target: Target) 
     return replace(tiling, tiles=tiles)
 
 
+def in_groups(tiling: Tiling, groups: Sequence[tuple[int, ...] | None]) -> Tiling:
+    """``tiling`` with tiles of whole work-groups where a stage has such, of ``groups``."""
+    tiles = tuple(
+        tile if group is None else tuple(-(-t // n) * n for t, n in zip(tile, group, strict=True))
+        for tile, group in zip(tiling.tiles, groups, strict=True)
+    )
+    return replace(tiling, tiles=tiles)
+
+
 def _slabs(extents: Sequence[tuple[int, ...]], target: Target) -> tuple[tuple[int, ...], ...]:
     """Tiles of a pipeline's stages.  Each stage is cut into about as many along the first
     dimension, so that a tile of one waits for about one of another."""

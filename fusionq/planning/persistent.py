@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from fusionq.analysis.dependence import PairScope
 from fusionq.analysis.item_space import global_range, largest
@@ -12,13 +13,16 @@ from fusionq.analysis.stage_waits import StageRelations
 from fusionq.analysis.submission import Submission
 from fusionq.base.options import FusionOptions
 from fusionq.base.steps import Steps
+from fusionq.base.target import Target
 from fusionq.codegen.stage_tables import code_bodies
-from fusionq.ir.nodes import Kernel, Param, Persistent
+from fusionq.ir.nodes import GroupCall, Kernel, Param, Persistent
 from fusionq.ir.types import INT64
-from fusionq.ir.walk import has_barrier
+from fusionq.ir.verifier import verify
+from fusionq.ir.walk import has_barrier, local_bytes, statements
 from fusionq.megakernel.bounds import tile_bounds
 from fusionq.megakernel.proof import check_plan
 from fusionq.passes.fuse import FusedKernel
+from fusionq.passes.group_functions import combines_floats, lower_group_functions
 from fusionq.passes.labels import label
 from fusionq.passes.persist import StageParts, StageWait, persist
 from fusionq.passes.sources import (
@@ -26,6 +30,7 @@ from fusionq.passes.sources import (
     RangeSource,
 )
 from fusionq.passes.symbol_sources import of_members, sources_of_symbols
+from fusionq.passes.work_group_function import work_group_function
 from fusionq.planning.list_work import Identity
 from fusionq.planning.plan import StagePlan
 from fusionq.planning.promotion import Promotions
@@ -38,35 +43,85 @@ MOST_CODES = 16
 _TOO_MANY = f"the stages have more than {MOST_CODES} different kernels, which are the limit"
 
 
-def unfit(
-    questions: Questions, layout: Promotions, options: FusionOptions
-) -> list[str | None]:
-    """For each stage, why it cannot be part of a persistent kernel; None where it can."""
-    of_kind: dict[int, str | None] = {}
+@dataclass(frozen=True)
+class Fitting:
+    """Which stages can be part of a persistent kernel: for each why not, None where it can; and by
+    its number the kernel of each whose tiles are work-groups."""
 
-    def of_member(s: int) -> str | None:
-        kind = questions.kind(s)
-        if kind not in of_kind:
-            of_kind[kind] = _unfit(questions.submissions[s].ir)
-        return of_kind[kind]
+    reasons: list[str | None]
+    functions: dict[int, FusedKernel]
 
-    found = []
-    for stage, moved in zip(layout.stages, layout.moved, strict=True):
-        reasons = [reason for s in stage.members if (reason := of_member(s)) is not None]
-        if any(view.scope == "local" for view in moved):
-            reasons.append("a buffer is promoted to local memory, which belongs to a work-group")
+
+def fitting(
+    questions: Questions,
+    layout: Promotions,
+    options: FusionOptions,
+    target: Target,
+    kernels: StageKernels,
+) -> Steps[Fitting]:
+    """Which stages of ``layout`` can be part of a persistent kernel."""
+    found = Fitting([], {})
+    of_kind: dict[int, bool] = {}
+    functions: dict[tuple[int, tuple[int, ...] | None], Kernel | str] = {}
+    for k, (stage, moved) in enumerate(zip(layout.stages, layout.moved, strict=True)):
+        reason = None
+        for s in stage.members:
+            kind = questions.kind(s)
+            if kind not in of_kind:
+                of_kind[kind] = _needs_groups(questions.submissions[s].ir)
         if len(stage.members) > 1 and options.barriers == "all":
-            reasons.append("barriers='all' asks for work-group barriers")
-        found.append(reasons[0] if reasons else None)
+            reason = "barriers='all' asks for work-group barriers"
+        elif any(of_kind[questions.kind(s)] for s in stage.members) or any(
+            view.scope == "local" for view in moved
+        ):
+            fused = kernels.fused(stage, moved)
+            yield "passes"
+            key = id(fused.kernel), stage.space.local_range
+            if key not in functions:
+                functions[key] = _function(
+                    fused.kernel, stage.space.local_range, options, target
+                )
+            made = functions[key]
+            if isinstance(made, str):
+                reason = made
+            else:
+                found.functions[k] = FusedKernel(made, fused.sources, fused.views)
+        found.reasons.append(reason)
+    yield "passes"
     return found
 
 
-def _unfit(kernel: Kernel) -> str | None:
-    if any(array.space == "local" for array in kernel.arrays):
+def _needs_groups(kernel: Kernel) -> bool:
+    """Whether work-items of a group share local memory or wait for each other."""
+    return has_barrier(kernel.body) or any(array.space == "local" for array in kernel.arrays)
+
+
+def _function(
+    kernel: Kernel,
+    local_range: tuple[int, ...] | None,
+    options: FusionOptions,
+    target: Target,
+) -> Kernel | str:
+    """The work-group function of a stage; or why it has none."""
+    if options.strategy != "megakernel" or local_range is None:
+        if has_barrier(kernel.body):
+            return f"{kernel.name} has work-group barriers or group functions"
         return f"{kernel.name} uses local memory, which belongs to a whole work-group"
-    if has_barrier(kernel.body):
-        return f"{kernel.name} has work-group barriers or group functions"
-    return None
+    calls = [s for s in statements(kernel.body) if isinstance(s, GroupCall)]
+    if any(call.sub_group is not None for call in calls):
+        return f"{kernel.name} has sub-group functions, and a worker's lanes are no sub-groups"
+    if any(combines_floats(call) for call in calls):
+        return f"{kernel.name} combines floats over work-groups, in an order that is the device's"
+    plain = lower_group_functions(kernel, local_range, lambda call: True)
+    made = work_group_function(plain, local_range)
+    verify(made)
+    taken, most = local_bytes(made), target.device.local_memory_bytes
+    if taken > most:
+        return (
+            f"{kernel.name} keeps {taken:,} bytes for the work-items of a work-group from one "
+            f"barrier to another, and the device has {most:,} bytes of local memory"
+        )
+    return made
 
 
 def segments(unfit: Sequence[str | None]) -> list[range]:
@@ -91,23 +146,21 @@ def persistent_stage(
     layout: Promotions,
     run: range,
     kernels: StageKernels,
+    functions: Mapping[int, FusedKernel],
 ) -> Steps[StagePlan | str]:
     """The launch that does the stages of ``layout`` with the numbers in ``run``, of a list with the
-    direct ``dependences``; or why there is none."""
+    direct ``dependences``, those whose tiles are work-groups by their ``functions``; or why there
+    is none."""
     stages = [layout.stages[k] for k in run]
     fused_stages = []
-    different: dict[int, Kernel] = {}
+    different: set[int] = set()
     for k, stage in zip(run, stages, strict=True):
-        fused = kernels.fused(stage, layout.moved[k])
+        fused = functions[k] if k in functions else kernels.fused(stage, layout.moved[k])
         fused_stages.append(fused)
-        different[id(fused.kernel)] = fused.kernel
+        different.add(id(fused.kernel))
         if len(different) > MOST_CODES:
             return _TOO_MANY
         yield "passes"
-    for kernel in different.values():
-        reason = _unfit(kernel)
-        if reason is not None:
-            return reason
     submissions = questions.submissions
     items = [stage_items(submissions, stage.members, stage.space.mode) for stage in stages]
     relations = StageRelations(questions, items, dependences)

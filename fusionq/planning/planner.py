@@ -37,7 +37,7 @@ from fusionq.planning.cost import FEWEST_STAGES, estimate
 from fusionq.planning.layout import all_launches, launches_of, layout_of, promoted
 from fusionq.planning.list_work import list_work
 from fusionq.planning.overlap import compared_work, with_overlap
-from fusionq.planning.persistent import persistent_stage, segments, unfit
+from fusionq.planning.persistent import fitting, persistent_stage, segments
 from fusionq.planning.plan import (
     Became,
     Dependence,
@@ -275,14 +275,16 @@ def _with_persistent(
     if empty:
         return f"the range of submission {empty[0]} is empty"
     found, layout = yield from layout_of(questions, dependences, options, target, _TILES_WAIT)
-    reasons = unfit(questions, layout, options)
-    yield "passes"
+    fits = yield from fitting(questions, layout, options, target, kernels)
+    reasons = fits.reasons
     why: str | None = None
     runs: list[tuple[range, StagePlan | None]] = []
     for run in segments(reasons):
         made: StagePlan | str | None = reasons[run[0]]
         if len(run) > 1:
-            made = yield from persistent_stage(questions, dependences, layout, run, kernels)
+            made = yield from persistent_stage(
+                questions, dependences, layout, run, kernels, fits.functions
+            )
         if isinstance(made, StagePlan):
             runs.append((run, made))
         else:

@@ -10,7 +10,9 @@ The generated source is::
         return work_group
 
 In a kernel with barriers or group functions ``work_item`` is a generator that yields at each
-of them, see ``groups``.
+of them, see ``groups``.  In a work-group function it is one that does a whole group,
+``work_item(items, global_range, local_range, group_id, group_range)``: ``items(n)`` gives the ids
+of the group's first n work-items, and it yields after each.
 """
 
 from __future__ import annotations
@@ -58,9 +60,10 @@ from fusionq.ir.nodes import (
     Unary,
     Var,
     While,
+    WorkItemLoop,
 )
 from fusionq.ir.waiting_loops import awaited_arrays
-from fusionq.ir.walk import local_memories
+from fusionq.ir.walk import is_work_group_function, local_memories
 from fusionq.language.casts import cast
 
 Ids = tuple[Any, ...]
@@ -69,6 +72,7 @@ WorkGroup = Callable[[], WorkItem]
 Bind = Callable[..., WorkGroup]
 
 _QUERIES = "global_id, global_range, local_id, local_range, group_id, group_range"
+_GROUP_QUERIES = "items, global_range, local_range, group_id, group_range"
 _BINARY = {
     "add": "+", "sub": "-", "mul": "*", "truediv": "/", "floordiv": "//", "mod": "%",
     "pow": "**", "and": "&", "or": "|", "xor": "^", "shl": "<<", "shr": ">>",
@@ -129,6 +133,7 @@ def _memory(name: str) -> str:
 class _Compiler:
     def __init__(self, kernel: str) -> None:
         self._kernel = kernel
+        self._of_group = False
         self.namespace: dict[str, Any] = {
             "int64_range": int64_range,
             "cast": cast,
@@ -147,6 +152,7 @@ class _Compiler:
 
     # ----------------------------------------------------------------- statements
     def kernel(self, kernel: Kernel) -> Iterator[str]:
+        self._of_group = is_work_group_function(kernel)
         yield f"def bind({', '.join(_name(p.name) for p in kernel.params)}):"
         yield "    def work_group():"
         for name, arrays in local_memories(kernel).items():
@@ -156,7 +162,8 @@ class _Compiler:
             if array.space == "constant":
                 table = CheckedArray(self._kernel, array.name, array.elements)
                 yield f"        {_name(array.name)} = {self._object(table)}"
-        yield f"        def work_item({_QUERIES}):"
+        queries = _GROUP_QUERIES if is_work_group_function(kernel) else _QUERIES
+        yield f"        def work_item({queries}):"
         private = [array for array in kernel.arrays if array.space == "private"]
         yield from (f"            {self._declare(array)}" for array in private)
         yield from self._body(kernel.body, "            ")
@@ -209,6 +216,13 @@ class _Compiler:
                 yield f"{pad}continue"
             case Block():
                 yield from self._body(stmt.body, pad)
+            case WorkItemLoop():
+                ids = "global_id, local_id, local_linear_id"
+                yield f"{pad}for {ids} in items({stmt.items}):"
+                yield from self._body(stmt.body, inner)
+                yield f"{inner}yield"
+            case Barrier() if self._of_group:
+                pass
             case Barrier():
                 yield f"{pad}yield {self._object(stmt)}, None, None"
             case GroupCall():

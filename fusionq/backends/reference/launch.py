@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import copy
@@ -146,6 +147,36 @@ class ReferenceLaunch:
             with self._executing():
                 work_item(_int64(item), ranges[0], local, ranges[1], group, groups)
             yield item
+
+    def group_steps(self, box: Box, seed: int) -> Iterator[None]:
+        """Run a work-group function for the groups that have the work-items of ``box``, in
+        shuffled order: a work-item's part between two barriers each time that the iterator is
+        asked."""
+        whole, part = self._global_range, self._local_range
+        ranges = _int64(whole), _int64(part)
+        counts = _int64(tuple(n // local for n, local in zip(whole, part, strict=True)))
+        groups = tuple(
+            range(ids[0] // n, ids[-1] // n + 1) for ids, n in zip(box, part, strict=True)
+        )
+        shuffled = random.Random(seed)
+        for group in box_items([groups], tuple(map(int, counts)), "shuffled", seed):
+            base = [g * n for g, n in zip(group, part, strict=True)]
+
+            def items(count: int, base: Sequence[int] = base) -> Iterator[tuple[Ids, Ids, Ids]]:
+                order = list(range(count))
+                shuffled.shuffle(order)
+                for linear in order:
+                    local = tuple(map(int, np.unravel_index(linear, part)))
+                    item = tuple(b + i for b, i in zip(base, local, strict=True))
+                    yield _int64(item), _int64(local), _int64((linear,))
+
+            run: Callable[..., Iterator[None]] = self._bind(*self._arguments.values())()  # type: ignore[assignment]  # a work-group function's
+            steps = run(items, *ranges, _int64(group), counts)
+            while True:
+                with self._executing():
+                    if next(steps, steps) is steps:
+                        break
+                yield
 
     @contextmanager
     def _executing(self) -> Iterator[None]:

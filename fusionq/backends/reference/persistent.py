@@ -33,6 +33,7 @@ from fusionq.base.errors import DeviceError
 from fusionq.base.target import LaunchShape, Target
 from fusionq.codegen import queue_layout as q
 from fusionq.ir.nodes import ArrayParam, Kernel, Persistent
+from fusionq.ir.walk import is_work_group_function
 
 LONGEST_DELAY = 10
 """Workers are held up after less than two to that power of their steps."""
@@ -163,7 +164,8 @@ class PersistentReferenceLaunch:
                 program, bindings, LaunchShape(whole, local), self._order, self._seed
             )
             boxes = alone.applied(forms.waits)
-            found.append(_Stage(extents, items, boxes, stage.producers))
+            by_groups = is_work_group_function(code.kernel)
+            found.append(_Stage(extents, items, boxes, stage.producers, by_groups))
         return found
 
 
@@ -175,6 +177,7 @@ class _Stage:
     items: ReferenceLaunch
     boxes: Any
     producers: tuple[int, ...]
+    by_groups: bool
 
 
 class _Instructions:
@@ -233,7 +236,10 @@ class _Instructions:
         first, last = self._items(instruction)
         box = tuple(range(a, b + 1) for a, b in zip(first, last, strict=True))
         seed = hash((self._seed, *instruction))
-        return self._stages[instruction[0]].items.item_steps([box], self._order, seed)
+        stage = self._stages[instruction[0]]
+        if stage.by_groups:
+            return stage.items.group_steps(box, seed)
+        return stage.items.item_steps([box], self._order, seed)
 
     def _items(self, instruction: Instruction) -> tuple[tuple[int, ...], tuple[int, ...]]:
         """The first and the last work-item of a tile."""

@@ -56,6 +56,9 @@ class Workers(Protocol):
     """All lanes of the worker wait for each other; what any of them wrote to or read from global
     memory before it comes before what any does behind it."""
 
+    group_barrier: str
+    """As ``barrier``, for local memory too."""
+
     polls_in_step: bool
     """Whether all lanes run the loops that poll, in step, and what the first lane loads is
     broadcast: where lanes are a vector's, a loop of one lane alone becomes as many copies under
@@ -82,6 +85,10 @@ class Workers(Protocol):
         """Before the name of a persistent kernel: ``TranslationUnit.kernel_qualifier`` with what
         fixes the work-group to ``target.worker_size`` work-items (``__launch_bounds__`` in CUDA
         C++)."""
+
+    def local_memory(self, name: str, nbytes: int) -> list[str]:
+        """The lines that declare ``name``, a pointer to ``nbytes`` of memory that a worker's lanes
+        share, aligned for all types."""
 
     def broadcast(self, value: str) -> str:
         """The first lane's value of an int, uint32 or int64, for all lanes."""

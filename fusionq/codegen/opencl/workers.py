@@ -20,6 +20,7 @@ class OpenCLWorkers:
     lane = "get_sub_group_local_id()"
     worker = "get_group_id(0)"
     barrier = "sub_group_barrier(CLK_GLOBAL_MEM_FENCE)"
+    group_barrier = "sub_group_barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE)"
     polls_in_step = True
     pause = ""
     inline_function = "__attribute__((always_inline)) static"
@@ -36,6 +37,12 @@ class OpenCLWorkers:
         sub_group = f"intel_reqd_sub_group_size({target.sub_group_size})"
         work_group = f"reqd_work_group_size({target.worker_size}, 1, 1)"
         return f"__attribute__(({sub_group}, {work_group}))\n{KERNEL_QUALIFIER}"
+
+    def local_memory(self, name: str, nbytes: int) -> list[str]:
+        return [
+            f"__local ulong8 {name}_words[{-(-nbytes // 64)}];",
+            f"__local uchar* const {name} = (__local uchar*){name}_words;",
+        ]
 
     def broadcast(self, value: str) -> str:
         return f"sub_group_broadcast({value}, 0)"

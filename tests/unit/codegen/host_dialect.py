@@ -194,6 +194,7 @@ class FirstLanePolls:
     lane = "host_lane"
     worker = "host_worker"
     barrier = "host_barrier()"
+    group_barrier = "host_barrier()"
     polls_in_step = False
     pause = "sched_yield();"
     inline_function = "static inline __attribute__((always_inline))"
@@ -203,6 +204,13 @@ class FirstLanePolls:
 
     def kernel_qualifier(self, target: Target) -> str:
         return "void"
+
+    def local_memory(self, name: str, nbytes: int) -> list[str]:
+        words = -(-nbytes // 8)
+        return [
+            f"static uint64_t {name}_words[{MOST_WORKERS}][{words}];",
+            f"uint8_t* const {name} = (uint8_t*){name}_words[host_worker];",
+        ]
 
     def broadcast(self, value: str) -> str:
         return f"host_broadcast({value})"

@@ -162,6 +162,7 @@ class MarkerWorkers:
     lane = "LANE"
     worker = "WORKER"
     barrier = "WORKER_BARRIER()"
+    group_barrier = "WORKER_GROUP_BARRIER()"
     polls_in_step = False
     pause = "PAUSE();"
     inline_function = "INLINE"
@@ -171,6 +172,9 @@ class MarkerWorkers:
 
     def kernel_qualifier(self, target: Target) -> str:
         return f"KERNEL_OF_WORKERS({target.worker_size})"
+
+    def local_memory(self, name: str, nbytes: int) -> list[str]:
+        return [f"BYTES {name}[{nbytes}];"]
 
     def broadcast(self, value: str) -> str:
         return f"BROADCAST({value})"

@@ -1,0 +1,205 @@
+"""Turn functions of work-groups into local memory and barriers.
+
+    total = reduce_over_group(x, "add")   →   values[own] = x
+                                              barrier()
+                                              values[own] += values[own + 128]  where own < 128, …
+                                              barrier()
+                                              total = values[0]
+                                              barrier()
+
+The order of operations is that of ``language.combine.over_group``, whatever runs the kernel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from math import prod
+
+from fusionq.ir.nodes import (
+    ArrayDecl,
+    Assign,
+    Barrier,
+    Binary,
+    BinaryOp,
+    Compare,
+    Const,
+    Expr,
+    For,
+    GroupCall,
+    GroupOp,
+    If,
+    ItemQuery,
+    Kernel,
+    Load,
+    Select,
+    Stmt,
+    Store,
+    Var,
+)
+from fusionq.ir.types import INT64, ScalarType
+from fusionq.ir.walk import rewrite_body, statements
+from fusionq.language.combine import identity
+from fusionq.passes.names import Names
+
+TOGETHER = 16
+"""Work-items that combine what lies farther apart, without a barrier between: each has the places
+that leave its own number when they are divided by that."""
+
+_BARRIER = Barrier(global_memory=False)
+_AS_REDUCTION: dict[str, GroupOp] = {"any": "or", "all": "and"}
+_OPERATIONS: dict[GroupOp, BinaryOp] = {
+    "add": "add", "mul": "mul", "and": "and", "or": "or", "xor": "xor",
+}  # fmt: skip
+
+
+def lower_group_functions(
+    kernel: Kernel, local_range: Sequence[int], chosen: Callable[[GroupCall], bool]
+) -> Kernel:
+    """``kernel``, for work-groups of ``local_range``, without the ``chosen`` functions of
+    work-groups."""
+    if not any(isinstance(s, GroupCall) and chosen(s) for s in statements(kernel.body)):
+        return kernel
+    return _Lowering(kernel, tuple(local_range), chosen).run()
+
+
+def combines_floats(call: GroupCall) -> bool:
+    """Whether the order in which a function of a work-group combines may show in its result."""
+    return call.sub_group is None and call.op is not None and call.value.type.is_float
+
+
+def linear_local_id(local_range: Sequence[int]) -> Expr:
+    """The place of a work-item in its group, the last dimension fastest."""
+    place: Expr = ItemQuery("local_id", 0)
+    for d in range(1, len(local_range)):
+        row = Binary(INT64, "mul", place, _int(local_range[d]))
+        place = Binary(INT64, "add", row, ItemQuery("local_id", d))
+    return place
+
+
+@dataclass
+class _Lowering:
+    kernel: Kernel
+    local_range: tuple[int, ...]
+    chosen: Callable[[GroupCall], bool]
+    arrays: list[ArrayDecl] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        kernel = self.kernel
+        loops = (s.var for s in statements(kernel.body) if isinstance(s, For))
+        self.names = Names([
+            *(p.name for p in kernel.params), *(a.name for a in kernel.arrays),
+            *(name for name, _ in kernel.variables), *loops,
+        ])  # fmt: skip
+        self.size = prod(self.local_range)
+        self.own = linear_local_id(self.local_range)
+
+    def run(self) -> Kernel:
+        body = rewrite_body(self.kernel.body, stmt=self._stmt)
+        return replace(self.kernel, body=body, arrays=(*self.kernel.arrays, *self.arrays))
+
+    def _stmt(self, stmt: Stmt) -> tuple[Stmt, ...]:
+        if not isinstance(stmt, GroupCall) or not self.chosen(stmt):
+            return (stmt,)
+        type = stmt.value.type
+        values = self._array(stmt, type)
+        before = (Store(values, (self.own,), stmt.value, stmt.span), _BARRIER)
+        op = stmt.op or _AS_REDUCTION.get(stmt.function)
+        if op is None:
+            assert stmt.source is not None
+            combined: tuple[Stmt, ...] = ()
+            result: Expr = Load(type, values, (stmt.source,), stmt.span)
+        elif stmt.function in ("inclusive_scan", "exclusive_scan"):
+            values, combined = self._scan(stmt, op, values)
+            result = Load(type, values, (self.own,), stmt.span)
+            if stmt.function == "exclusive_scan":
+                earlier = Binary(INT64, "sub", self.own, _int(1))
+                start = Const(type, identity(op, type.dtype).item())
+                first = Compare("eq", self.own, _int(0))
+                result = Select(type, first, start, Load(type, values, (earlier,), stmt.span))
+        else:
+            combined = self._reduction(stmt, op, values)
+            result = Load(type, values, (_int(0),), stmt.span)
+        return (*before, *combined, Assign(stmt.result, result, stmt.span), _BARRIER)
+
+    def _array(self, call: GroupCall, type: ScalarType) -> str:
+        name = self.names.fresh(f"{call.result}_values")
+        self.arrays.append(ArrayDecl(name, type, (self.size,), "local"))
+        return name
+
+    # -------------------------------------------------------------------------- reduction
+    def _reduction(self, call: GroupCall, op: GroupOp, values: str) -> tuple[Stmt, ...]:
+        """Each value with the one half the group further on, then a quarter, and so on."""
+        distances = _halves(self.size)
+        apart = [d for d in distances if d >= TOGETHER]
+        near = [d for d in distances if d < TOGETHER]
+        steps: list[Stmt] = []
+        if apart:
+            some = Compare("lt", self.own, _int(TOGETHER))
+            loops = tuple(
+                self._combined(call, op, values, self.own, d, self.size, TOGETHER) for d in apart
+            )
+            steps += [If(some, loops, span=call.span), _BARRIER]
+        if near:
+            size = min(self.size, TOGETHER)
+            loops = tuple(self._combined(call, op, values, _int(0), d, size, 1) for d in near)
+            steps += [If(Compare("eq", self.own, _int(0)), loops, span=call.span), _BARRIER]
+        return tuple(steps)
+
+    def _combined(
+        self,
+        call: GroupCall,
+        op: GroupOp,
+        values: str,
+        first: Expr,
+        distance: int,
+        size: int,
+        step: int,
+    ) -> Stmt:
+        """The places from ``first`` on, by ``step``, that have another of ``size`` at the
+        ``distance``, combined with it."""
+        place = self.names.fresh("place")
+        here = Var(INT64, place)
+        there = Binary(INT64, "add", here, _int(distance))
+        type = call.value.type
+        both = Load(type, values, (here,), call.span), Load(type, values, (there,), call.span)
+        store = Store(values, (here,), _combination(type, op, *both), call.span)
+        stop = _int(min(distance, size - distance))
+        return For(place, first, stop, _int(step), (store,), call.span)
+
+    # ------------------------------------------------------------------------------ scans
+    def _scan(
+        self, call: GroupCall, op: GroupOp, values: str
+    ) -> tuple[str, tuple[Stmt, ...]]:
+        """Each value behind the one before, then behind those two before, four before, and so on:
+        from one array to another in turn; and the last one."""
+        type = call.value.type
+        target = self._array(call, type) if self.size > 1 else values
+        steps: list[Stmt] = []
+        distance = 1
+        while distance < self.size:
+            own = Load(type, values, (self.own,), call.span)
+            place = Binary(INT64, "sub", self.own, _int(distance))
+            earlier = Load(type, values, (place,), call.span)
+            there = Compare("ge", self.own, _int(distance))
+            combined = Select(type, there, _combination(type, op, earlier, own), own)
+            steps += [Store(target, (self.own,), combined, call.span), _BARRIER]
+            values, target = target, values
+            distance *= 2
+        return values, tuple(steps)
+
+
+def _halves(size: int) -> list[int]:
+    """The powers of two below ``size``, the greatest first."""
+    return [1 << k for k in reversed(range((size - 1).bit_length()))]
+
+
+def _combination(type: ScalarType, op: GroupOp, a: Expr, b: Expr) -> Expr:
+    """As ``language.combine.COMBINE``."""
+    if op in ("min", "max"):
+        return Select(type, Compare("lt" if op == "min" else "gt", b, a), b, a)
+    return Binary(type, _OPERATIONS[op], a, b)
+
+
+def _int(value: int) -> Const:
+    return Const(INT64, value)

@@ -1,0 +1,425 @@
+"""Turn a kernel over work-items into a work-group function: regions between barriers become loops
+over the group's work-items.
+
+    x = a[i]                      for item in group.items(4):
+    tile[own] = x                     x = a[i]; tile[own] = x; x_of_items[own] = x
+    barrier()              →      for item in group.items(4):
+    out[i] = x + tile[0]              x = x_of_items[own]; out[i] = x + tile[0]
+
+Conditions and loops around barriers, and what they depend on, are the same for a whole group and
+stay outside.  What a work-item keeps from one region to another lies in local memory, one place for
+each.
+
+Source: Jääskeläinen et al., "pocl: A Performance-Portable OpenCL Implementation", International
+Journal of Parallel Programming 43, 2015: parallel regions and work-item loops.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from copy import copy
+from dataclasses import dataclass, field, replace
+from math import prod
+
+from fusionq.codegen.scoping import assigned_before_read, flatten_blocks
+from fusionq.ir.functions import DEVICE_FUNCTIONS
+from fusionq.ir.nodes import (
+    ArrayDecl,
+    Assign,
+    Atomic,
+    Barrier,
+    Block,
+    Break,
+    Call,
+    Compare,
+    Const,
+    Continue,
+    Expr,
+    Fence,
+    For,
+    If,
+    ItemQuery,
+    Kernel,
+    Load,
+    Stmt,
+    Store,
+    Unary,
+    Var,
+    While,
+    WorkItemLoop,
+)
+from fusionq.ir.types import BOOL, INT64, ScalarType
+from fusionq.ir.walk import (
+    assigned_variable,
+    expressions,
+    nested_bodies,
+    rewrite,
+    rewrite_body,
+    statements,
+    subexpressions,
+)
+from fusionq.passes.group_functions import linear_local_id
+from fusionq.passes.names import Names
+
+MOST_REPEATED = 12
+"""Expressions of an integer that is computed anew in each region rather than kept."""
+
+_OWN = ItemQuery("local_linear_id", 0)
+_OF_WORK_ITEMS = ("global_id", "local_id", "local_linear_id")
+
+
+def work_group_function(kernel: Kernel, local_range: Sequence[int]) -> Kernel:
+    """The work-group function of ``kernel``, which has no group functions, for work-groups of
+    ``local_range``."""
+    return _Former(kernel, tuple(local_range)).run()
+
+
+@dataclass
+class _Former:
+    kernel: Kernel
+    local_range: tuple[int, ...]
+    arrays: list[ArrayDecl] = field(default_factory=list)
+    region: list[Stmt] = field(default_factory=list)
+    """The statements since the last barrier."""
+    out: list[Stmt] = field(default_factory=list)
+    unordered: bool = False
+    """Whether all lanes have read, since the last barrier, what a region may overwrite."""
+
+    def __post_init__(self) -> None:
+        kernel = self.kernel
+        linear = linear_local_id(self.local_range)
+        # Each statement an object of its own, by which it is known.
+        body = self.body = rewrite_body(
+            flatten_blocks(kernel.body), lambda e: _OWN if e == linear else e, lambda s: (copy(s),)
+        )
+        loops = [s.var for s in statements(body) if isinstance(s, For)]
+        self.variables: dict[str, ScalarType] = dict(kernel.variables)
+        self.names = Names([
+            *(p.name for p in kernel.params), *(a.name for a in kernel.arrays),
+            *self.variables, *loops,
+        ])  # fmt: skip
+        self.size = prod(self.local_range)
+        self.private = {a.name for a in kernel.arrays if a.space == "private"}
+        self.local = {a.name for a in kernel.arrays if a.space == "local"}
+        self.split = _split_statements(self.body)
+        self.uniform = self._uniform_variables()
+
+    def run(self) -> Kernel:
+        body = self._formed(self.body)
+        repeated = self._repeated()
+        body = _Keeper(self, body, repeated).run()
+        return replace(
+            self.kernel,
+            body=body,
+            variables=tuple(self.variables.items()),
+            arrays=(*(a for a in self.kernel.arrays if a.name in self._declared(body)),
+                    *self.arrays),
+        )  # fmt: skip
+
+    def _declared(self, body: Sequence[Stmt]) -> set[str]:
+        """The arrays that ``body`` still uses."""
+        found = {s.array for s in statements(body) if isinstance(s, (Store, Atomic))}
+        return found | {e.array for e in expressions(body) if isinstance(e, Load)}
+
+    # ------------------------------------------------------------------ uniform values
+    def _uniform_variables(self) -> set[str]:
+        """The variables that have one value for all of a group."""
+        inside = {
+            id(s) for top in self._places(self.body, inside=True) for s in statements((top,))
+        }
+        every = list(statements(self.body))
+        loops = {s.var for s in every if isinstance(s, For) and id(s) in self.split}
+        found = {name for s in every if (name := assigned_variable(s)) is not None}
+        found -= {name for s in every if id(s) in inside and (name := assigned_variable(s))}
+        assignments = [s for s in self._places(self.body) if isinstance(s, Assign)]
+        while True:
+            self.uniform = found | loops
+            varying = {
+                s.name for s in assignments if s.name in found and not self._is_uniform(s.value)
+            }
+            if not varying:
+                return self.uniform
+            found = found - varying
+
+    def _places(self, body: Sequence[Stmt], inside: bool = False) -> Iterator[Stmt]:
+        """The statements that all of a group reach together, but those that are split; or,
+        ``inside``, all that are not Assigns of that kind."""
+        for stmt in body:
+            if id(stmt) in self.split:
+                for nested in nested_bodies(stmt):
+                    yield from self._places(nested, inside)
+            elif isinstance(stmt, Assign) != inside:
+                yield stmt
+
+    def _is_uniform(self, expr: Expr) -> bool:
+        """Whether ``expr`` has one value for all of a group where they all reach it together."""
+        for e in subexpressions(expr):
+            match e:
+                case Var() if e.name not in self.uniform:
+                    return False
+                case ItemQuery() if e.query in _OF_WORK_ITEMS:
+                    return False
+                case Load() if e.array in self.private:
+                    return False
+                case Call() if e.function in DEVICE_FUNCTIONS:
+                    return False
+        return True
+
+    def _value(self, expr: Expr) -> Expr:
+        """``expr``, the same for all of a group by the rules of barriers, outside of regions: its
+        own value, or that of the first work-item."""
+        if self._is_uniform(expr) and not _loads(expr):
+            return expr
+        name = self.names.fresh("uniform")
+        self.variables[name] = expr.type
+        if self._is_uniform(expr):
+            self._flush()
+            self.out.append(Assign(name, expr))
+        else:
+            kept = self.names.fresh(f"{name}_of_items")
+            self.arrays.append(ArrayDecl(kept, expr.type, (self.size,), "local"))
+            self.region.append(Store(kept, (_OWN,), expr))
+            self._flush()
+            self.out.append(Assign(name, Load(expr.type, kept, (_int(0),))))
+        self.unordered = True
+        return Var(expr.type, name)
+
+    # --------------------------------------------------------------------------- regions
+    def _flush(self) -> None:
+        """End the region."""
+        if all(isinstance(s, Block) for s in self.region):
+            self.out += self.region
+        else:
+            if self.unordered:
+                self.out.append(Barrier())
+            self.unordered = False
+            self.out.append(_loop(self.size, tuple(self.region)))
+        self.region = []
+
+    def _formed(self, body: Sequence[Stmt]) -> tuple[Stmt, ...]:
+        """``body``, which all of a group reach together, in regions."""
+        outer, self.out = self.out, []
+        for stmt in body:
+            if id(stmt) in self.split:
+                self._split_statement(stmt)
+            elif isinstance(stmt, Assign) and stmt.name in self.uniform:
+                self._uniform_assignment(stmt)
+            else:
+                self.region.append(stmt)
+        self._flush()
+        formed, self.out = tuple(self.out), outer
+        return formed
+
+    def _uniform_assignment(self, stmt: Assign) -> None:
+        """Before the region, if that makes no difference."""
+        written = [s for s in statements(self.region) if isinstance(s, Store | Atomic | Fence)]
+        used = {e.name for e in expressions(self.region) if isinstance(e, Var)}
+        if stmt.name in used or (written and _loads(stmt.value)):
+            self._flush()
+        self.unordered = self.unordered or _loads(stmt.value)
+        self.out.append(stmt)
+
+    def _split_statement(self, stmt: Stmt) -> None:
+        match stmt:
+            case Barrier():
+                self._flush()
+                if self.unordered:
+                    self.out.append(Barrier())
+                    self.unordered = False
+            case If():
+                cond = self._value(stmt.cond)
+                self._flush()
+                then, orelse = self._branch(stmt.then), self._branch(stmt.orelse)
+                self.out.append(If(cond, then, orelse, stmt.span))
+                self.unordered = True
+            case For():
+                start, stop, step = (self._value(e) for e in (stmt.start, stmt.stop, stmt.step))
+                self._flush()
+                body = self._branch(stmt.body)
+                self.out.append(For(stmt.var, start, stop, step, body, stmt.span))
+                self.unordered = True
+            case While():
+                self._flush()
+                outer, self.out, self.unordered = self.out, [], True
+                leaves = Unary(BOOL, "not", self._value(stmt.cond))
+                self._flush()
+                self.out.append(If(leaves, (Break(),), span=stmt.span))
+                body = (*self.out, *self._branch(stmt.body))
+                self.out = outer
+                self.out.append(While(Const(BOOL, True), body, stmt.span))
+                self.unordered = True
+            case Break() | Continue():
+                self._flush()
+                self.out.append(stmt)
+            case _:
+                raise AssertionError(f"no region ends at {stmt!r}")
+
+    def _branch(self, body: Sequence[Stmt]) -> tuple[Stmt, ...]:
+        self.unordered = True
+        return self._formed(body)
+
+    # -------------------------------------------------------------------- computed anew
+    def _repeated(self) -> dict[str, Assign]:
+        """Assignments that each region can make itself: the only ones to their variables, of few
+        operations on ids and arguments."""
+        every = list(statements(self.body))
+        times = Counter(assigned_variable(s) for s in every)
+        found: dict[str, Assign] = {}
+        for s in every:
+            if not isinstance(s, Assign) or times[s.name] > 1 or s.name in self.uniform:
+                continue
+            value = rewrite(
+                s.value,
+                lambda e: found[e.name].value if isinstance(e, Var) and e.name in found else e,
+            )
+            inside = list(subexpressions(value))
+            plain = not any(isinstance(e, Var | Load | Call) for e in inside)
+            if plain and len(inside) <= MOST_REPEATED and not s.value.type.is_float:
+                found[s.name] = replace(s, value=value)
+        return found
+
+
+@dataclass
+class _Keeper:
+    """Keeps what a work-item has from one region to another."""
+
+    former: _Former
+    body: tuple[Stmt, ...]
+    repeated: dict[str, Assign]
+
+    def run(self) -> tuple[Stmt, ...]:
+        former = self.former
+        regions: list[tuple[WorkItemLoop, bool]] = list(_regions(self.body, False))
+        used: dict[str, list[tuple[WorkItemLoop, bool]]] = {}
+        for region, again in regions:
+            for name in _mentioned(region.body):
+                used.setdefault(name, []).append((region, again))
+        self.kept: dict[str, str] = {}
+        """The arrays with a place for each work-item, by variable."""
+        for name, type in list(former.variables.items()):
+            places = used.get(name, [])
+            if name in former.uniform or name in self.repeated or not places:
+                continue
+            (region, again), *others = places
+            if others or (again and not assigned_before_read(region.body, name, False)[0]):
+                self.kept[name] = self._array(name, type, ())
+        self.moved: dict[str, str] = {}
+        """The same by private array."""
+        for array in former.kernel.arrays:
+            places = used.get(array.name, [])
+            if array.space == "private" and (len(places) > 1 or any(again for _, again in places)):
+                self.moved[array.name] = self._array(array.name, array.dtype, array.shape)
+        return rewrite_body(self.body, stmt=self._stmt)
+
+    def _array(self, name: str, type: ScalarType, shape: tuple[int, ...]) -> str:
+        kept = self.former.names.fresh(f"{name}_of_items")
+        self.former.arrays.append(ArrayDecl(kept, type, (*shape, self.former.size), "local"))
+        return kept
+
+    def _stmt(self, stmt: Stmt) -> tuple[Stmt, ...]:
+        if not isinstance(stmt, WorkItemLoop):
+            return (stmt,)
+        body = rewrite_body(stmt.body, self._moved, self._without_repeated)
+        read = {e.name for e in expressions(body) if isinstance(e, Var)}
+        assigned = {name for s in statements(body) if (name := assigned_variable(s))}
+        before: list[Stmt] = [s for name, s in self.repeated.items() if name in read]
+        after: list[Stmt] = []
+        for name, kept in self.kept.items():
+            if name not in read | assigned:
+                continue
+            type = self.former.variables[name]
+            first, always = assigned_before_read(body, name, False)
+            if not first or (name in assigned and not always):
+                before.append(Assign(name, Load(type, kept, (_OWN,))))
+            if name in assigned:
+                after.append(Store(kept, (_OWN,), Var(type, name)))
+        return (replace(stmt, body=(*before, *body, *after)),)
+
+    def _without_repeated(self, stmt: Stmt) -> tuple[Stmt, ...]:
+        match stmt:
+            case Assign() if stmt.name in self.repeated:
+                return ()
+            case Store() | Atomic() if stmt.array in self.moved:
+                indices = (*stmt.indices, _OWN)
+                return (replace(stmt, array=self.moved[stmt.array], indices=indices),)
+        return (stmt,)
+
+    def _moved(self, expr: Expr) -> Expr:
+        if isinstance(expr, Load) and expr.array in self.moved:
+            indices = (*expr.indices, _OWN)
+            return replace(expr, array=self.moved[expr.array], indices=indices)
+        return expr
+
+
+def _split_statements(body: Sequence[Stmt]) -> set[int]:
+    """The statements that end a region: barriers, what is around them, and what leaves a loop
+    around one."""
+    found: set[int] = set()
+
+    def walk(stmts: Sequence[Stmt], loop: Stmt | None, waits: bool) -> bool:
+        """``loop``: the innermost one; ``waits``: whether that has a barrier."""
+        split = False
+        for stmt in stmts:
+            inside = isinstance(stmt, Barrier)
+            if isinstance(stmt, For | While):
+                inside = any(isinstance(s, Barrier) for s in statements(stmt.body))
+                walk(stmt.body, stmt, inside)
+            elif isinstance(stmt, Break | Continue):
+                inside = waits
+            else:
+                for nested in nested_bodies(stmt):
+                    inside = walk(nested, loop, waits) or inside
+            if inside:
+                found.add(id(stmt))
+            split = split or inside
+        return split
+
+    walk(body, None, False)
+    return found
+
+
+def _loop(items: int, body: tuple[Stmt, ...]) -> WorkItemLoop:
+    """``body`` for the work-items of a group, without those that it does nothing for."""
+    *headings, last = body
+    if isinstance(last, If) and not last.orelse and all(isinstance(s, Block) for s in headings):
+        match last.cond:
+            case Compare("lt", ItemQuery("local_linear_id"), Const(_, int() as below)):
+                if below >= 1:
+                    return WorkItemLoop(min(items, below), (*headings, *last.then))
+            case Compare("eq", ItemQuery("local_linear_id"), Const(_, 0)):
+                return WorkItemLoop(1, (*headings, *last.then))
+    return WorkItemLoop(items, body)
+
+
+def _regions(body: Sequence[Stmt], again: bool) -> Iterator[tuple[WorkItemLoop, bool]]:
+    """The work-item loops, each with whether it may run several times."""
+    for stmt in body:
+        if isinstance(stmt, WorkItemLoop):
+            yield stmt, again
+            continue
+        for nested in nested_bodies(stmt):
+            yield from _regions(nested, again or isinstance(stmt, For | While))
+
+
+def _mentioned(body: Sequence[Stmt]) -> set[str]:
+    """The variables and arrays that ``body`` reads or sets."""
+    found: set[str] = set()
+    for stmt in statements(body):
+        name = assigned_variable(stmt)
+        found |= {name} if name is not None else set()
+        found |= {stmt.array} if isinstance(stmt, Store | Atomic) else set()
+    for e in expressions(body):
+        if isinstance(e, Var):
+            found.add(e.name)
+        elif isinstance(e, Load):
+            found.add(e.array)
+    return found
+
+
+def _loads(expr: Expr) -> bool:
+    return any(isinstance(e, Load) for e in subexpressions(expr))
+
+
+def _int(value: int) -> Const:
+    return Const(INT64, value)
