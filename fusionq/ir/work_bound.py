@@ -41,7 +41,8 @@ def _operations(body: Sequence[Stmt], shapes: Shapes) -> float:
     total = 0.0
     for statement in body:
         total += sum(1 for e in statement_expressions(statement) for _ in subexpressions(e))
-        inner = sum(_operations(nested, shapes) for nested in nested_bodies(statement))
+        # One at least: infinitely many times nothing is no number.
+        inner = 1 + sum(_operations(nested, shapes) for nested in nested_bodies(statement))
         if isinstance(statement, While):
             return inf
         total += inner * (_trips(statement, shapes) if isinstance(statement, For) else 1)

@@ -14,6 +14,7 @@ import fusionq as fq
 from fusionq.frontend.kernel import KernelFunction
 from fusionq.submission.run import PreparedRun
 from tests.property.commands import with_commands
+from tests.property.group_programs import group_programs
 from tests.property.kernel_expressions import Features
 from tests.property.list_runs import Held, held, made, submit, unfused
 from tests.property.programs import Program, programs
@@ -69,6 +70,19 @@ def test_stages_on_the_sycl_device(program: Program, seed: int) -> None:
 @examples(5)
 @given(with_commands(programs(EXACT)), SEEDS)
 def test_programs_on_the_sycl_device(program: Program, seed: int) -> None:
+    check(program, None, seed)
+
+
+@examples(40)
+@given(with_commands(group_programs(EXACT)), SEEDS)
+def test_work_groups_on_the_reference_device(program: Program, seed: int) -> None:
+    check(program, "reference", seed)
+
+
+@needs_device
+@examples(10)
+@given(with_commands(group_programs(EXACT)), SEEDS)
+def test_work_groups_on_the_sycl_device(program: Program, seed: int) -> None:
     check(program, None, seed)
 
 
