@@ -18,9 +18,10 @@ _C_TYPES: dict[str, Any] = {
     "bool": ctypes.c_uint8, "int8": ctypes.c_uint8, "int16": ctypes.c_int16,
     "int32": ctypes.c_int32, "int64": ctypes.c_int64, "uint8": ctypes.c_uint8,
     "uint16": ctypes.c_uint16, "uint32": ctypes.c_uint32, "uint64": ctypes.c_uint64,
-    "float16": ctypes.c_uint16, "float32": ctypes.c_float, "float64": ctypes.c_double,
+    "bfloat16": ctypes.c_uint16, "float16": ctypes.c_uint16, "float32": ctypes.c_float,
+    "float64": ctypes.c_double,
 }  # fmt: skip
-"""float16 and int8 (which dpctl does not take) travel as their bits."""
+"""bfloat16, float16 and int8 (which dpctl does not take) travel as their bits."""
 
 
 class NativeArguments:
@@ -84,9 +85,9 @@ class NativeArguments:
         if values is not None:
             check_fits(param, plain, values)
             argument.value = int(plain)
-        elif param.type.name == "float16":
+        elif param.type.name in ("bfloat16", "float16"):
             with np.errstate(over="ignore"):
-                argument.value = int(np.float16(plain).view(np.uint16))
+                argument.value = int(param.type.dtype.type(value).view(np.uint16))
         else:
             argument.value = plain
         return bytes(argument) != before

@@ -1,7 +1,8 @@
-"""What names a dtype: NumPy's and Python's types, and numba's."""
+"""What names a dtype: NumPy's and Python's types, numba's, and bfloat16 of ml_dtypes."""
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,28 @@ def numba_dtype(obj: object) -> np.dtype[Any] | None:
         return None
 
 
+@cache
+def bfloat16() -> np.dtype[Any]:
+    """The dtype of ml_dtypes, which is imported only for it."""
+    import ml_dtypes
+
+    found: np.dtype[Any] = np.dtype(ml_dtypes.bfloat16)
+    return found
+
+
+def is_bfloat16(dtype: np.dtype[Any]) -> bool:
+    """Whether a dtype is ``bfloat16()``, to NumPy a type of some other kind."""
+    return dtype.kind == "V" and dtype.type.__name__ == "bfloat16"
+
+
+def is_floating(dtype: np.dtype[Any]) -> bool:
+    """Whether a dtype's numbers are floating ones, bfloat16 among them."""
+    return dtype.kind == "f" or is_bfloat16(dtype)
+
+
 def as_dtype(obj: Any) -> np.dtype[Any]:
     """The dtype that ``obj`` names; TypeError if there is none."""
+    if isinstance(obj, str) and obj == "bfloat16":
+        return bfloat16()  # which NumPy knows by that name only once ml_dtypes is imported
     found = numba_dtype(obj)
     return np.dtype(obj) if found is None else found

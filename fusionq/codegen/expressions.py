@@ -41,7 +41,7 @@ from fusionq.ir.nodes import (
     Var,
 )
 from fusionq.ir.text import Text
-from fusionq.ir.types import FLOAT32, INT32, ScalarType
+from fusionq.ir.types import BFLOAT16, FLOAT32, INT32, ScalarType
 
 _OPERATORS = {
     "add": ("+", SUM), "sub": ("-", SUM), "mul": ("*", PRODUCT), "truediv": ("/", PRODUCT),
@@ -304,6 +304,9 @@ class ExpressionPrinter:
             return operand
         if target.is_bool:
             return Text(f"{operand.at(EQUALITY)} != 0", EQUALITY)
+        if BFLOAT16 in (target, source):
+            conversion = self._helpers.bfloat16_conversion(target, source)
+            return Text(f"{conversion}({operand.text})", PRIMARY)
         if source.is_float and not target.is_float:
             cast = self._helpers.saturating_cast(target, source)
             return Text(f"{cast}({operand.text})", PRIMARY)

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 
 from fusionq.ir.nodes import ArrayDecl
-from fusionq.ir.types import ScalarType
+from fusionq.ir.types import BFLOAT16, ScalarType
 
 PREFIX = "fq_"
 """What the helpers' names start with, and no name of the user's kernel does."""
@@ -14,7 +14,7 @@ PREFIX = "fq_"
 
 def suffix(type: ScalarType) -> str:
     """How a type is named in a helper's name: ``i32``, ``f64``, ``b8``."""
-    return f"{type.kind}{type.bits}"
+    return "bf16" if type == BFLOAT16 else f"{type.kind}{type.bits}"
 
 
 class HelperFunctions(ABC):

@@ -17,7 +17,7 @@ from fusionq.codegen.dialect import Dialect
 from fusionq.codegen.helper_functions import PREFIX, HelperFunctions, suffix
 from fusionq.ir.functions import INTEGER_FUNCTIONS
 from fusionq.ir.nodes import GroupOp
-from fusionq.ir.types import FLOAT32, INT64, UINT32, UINT64, ScalarType
+from fusionq.ir.types import BFLOAT16, FLOAT32, INT64, UINT32, UINT64, ScalarType
 
 _COMMON = {
     "square": "return a * a;",
@@ -99,6 +99,13 @@ _COMPUTED_IN_FLOAT32 = frozenset({"floordiv", "mod"})
 
 _SYMBOLS: dict[GroupOp, str] = {"add": "+", "mul": "*", "and": "&", "or": "|", "xor": "^"}
 
+# To nearest, ties to even; of NaN a quiet one with its sign.  On integers, so that no compiler's
+# view of floating numbers matters.
+_ROUNDED = """\
+        const $WORD bits = $BITS_OF(a);
+        const $WORD rounded = (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
+        return (bits & 0x7fffffff) > 0x7f800000 ? (bits >> 16 & 0x8000) | 0x7fc0 : rounded;"""
+
 _RANGE_LENGTH = """\
         if (step > 0 && start < stop) {
             return (($U)stop - ($U)start - 1) / ($U)step + 1;
@@ -136,6 +143,21 @@ class Helpers(HelperFunctions):
         else:
             body = _BODIES[type.kind][operation]
         return self._function(name, type, type, parameters, body)
+
+    def bfloat16_conversion(self, target: ScalarType, source: ScalarType) -> str:
+        """The name of the function that converts between bfloat16, which is the first half of a
+        float32, and float32."""
+        name = f"{PREFIX}{suffix(target)}_of_{suffix(source)}"
+        return self._made(name, lambda: self._conversion_text(name, target, source))
+
+    def _conversion_text(self, name: str, target: ScalarType, source: ScalarType) -> str:
+        scalars = self._dialect.scalars
+        word = scalars.type_name(UINT32)
+        if source == BFLOAT16:
+            body = f"return {scalars.float_of_bits}(({word})a << 16);"
+        else:
+            body = _ROUNDED.replace("$WORD", word).replace("$BITS_OF", scalars.bits_of_float)
+        return self._function(name, target, source, ("a",), body)
 
     def combination(self, op: GroupOp, type: ScalarType) -> str:
         """The name of the function that combines two values, as group functions do."""

@@ -11,6 +11,14 @@ from fusionq.ir.nodes import Const
 from fusionq.ir.text import PRIMARY, UNARY, Text
 
 
+def as_bits(const: Const, word: str) -> Text:
+    """A constant of a floating type as its bits in ``word``, the unsigned integer as wide."""
+    type = const.type
+    with np.errstate(over="ignore"):
+        value = type.dtype.type(const.value)
+    return Text(f"({word}){int(value.view(f'u{type.nbytes}')):#0{2 + 2 * type.nbytes}x}", UNARY)
+
+
 def spelled(const: Const, suffix: str, infinity: str, nan: str) -> Text:
     """A constant with its type's ``suffix``; ``infinity`` and ``nan`` of the type, as casts or
     plain names.

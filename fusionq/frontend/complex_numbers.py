@@ -32,6 +32,7 @@ from fusionq.frontend.values import (
 )
 from fusionq.ir.nodes import BinaryOp, CompareOp, Const, Expr, Load, Store, UnaryOp
 from fusionq.ir.types import (
+    BFLOAT16,
     COMPLEX64,
     COMPLEX128,
     FLOAT16,
@@ -98,7 +99,7 @@ class ComplexNumbers(Operators):
         """Both as complex numbers of the type of their arithmetic, evaluated once."""
         types = [x.real.type if isinstance(x, ComplexValue) else x.type for x in (a, b)]
         part = floating(arithmetic_type(*types))
-        part = FLOAT32 if part == FLOAT16 else part
+        part = FLOAT32 if part in (BFLOAT16, FLOAT16) else part
         made = [self.as_complex(x, part, node) for x in (a, b)]
         first, second = [self.once(x, "part", node) for x in made]
         assert isinstance(first, ComplexValue)

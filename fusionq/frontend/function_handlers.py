@@ -25,6 +25,7 @@ from fusionq.frontend.typing_rules import (
 from fusionq.frontend.values import Constant, Runtime, Scalar, Value
 from fusionq.ir.nodes import Binary, BinaryOp, Call, Cast, CompareOp, Const, Expr, UnaryOp
 from fusionq.ir.types import (
+    BFLOAT16,
     BOOL,
     FLOAT16,
     FLOAT32,
@@ -117,6 +118,12 @@ def float_function(
                 f"{ast.unparse(node.func)} of integers",
                 "Convert the arguments to a floating type, or use %.",
             )
+        if canonical == "nextafter" and result == BFLOAT16:
+            lowering.fail(
+                node,
+                f"{ast.unparse(node.func)} of bfloat16",
+                "Take that of float32, or add what the next number is away.",
+            )
         value = Call(result, canonical, _converted(lowering, arguments, result, node))
         return Runtime(_weak_if(weak, arguments, result), value)
 
@@ -158,14 +165,15 @@ def rounding(canonical: str, meaning: Callable[[Any], int]) -> Handler:
 def unit_conversion(
     function: Callable[..., Any], meaning: Callable[..., Any], weak: bool
 ) -> Handler:
-    """``degrees`` and ``radians``: a product with a constant, in float16 computed in float32."""
+    """``degrees`` and ``radians``: a product with a constant, in types of 16 bits computed in
+    float32."""
 
     def handler(lowering: Operators, arguments: Sequence[Scalar], node: ast.Call) -> Value:
         constants = _all_constant(arguments)
         if constants is not None:
             return lowering.fold(meaning, constants, node)
         result = _numpy_type(lowering, function, arguments, node)
-        wide = FLOAT32 if result == FLOAT16 else result
+        wide = FLOAT32 if result in (BFLOAT16, FLOAT16) else result
         factor = Const(wide, float(function(wide.dtype.type(1))))
         (value,) = _converted(lowering, arguments, result, node)
         product: Expr = Binary(wide, "mul", value if wide == result else Cast(wide, value), factor)

@@ -144,8 +144,8 @@ def _fill_table() -> None:
             getattr(math, name), unit_conversion(function, MATH_FUNCTIONS[name], weak=True), 1
         )
         _register(function, unit_conversion(function, function, weak=False), 1)
-    _register(np.rad2deg, unit_conversion(np.degrees, np.degrees, weak=False), 1)
-    _register(np.deg2rad, unit_conversion(np.radians, np.radians, weak=False), 1)
+    for function in (np.rad2deg, np.deg2rad):
+        _register(function, unit_conversion(function, function, weak=False), 1)
     for canonical, function in (
         ("abs", np.abs), ("sign", np.sign), ("minimum", np.minimum), ("maximum", np.maximum),
         ("fmin", np.fmin), ("fmax", np.fmax),

@@ -19,7 +19,8 @@ from fusionq.frontend.values import (
     describe,
 )
 from fusionq.ir.nodes import GroupOp
-from fusionq.ir.types import ScalarType
+from fusionq.ir.python_text import constructor
+from fusionq.ir.types import BFLOAT16, ScalarType
 from fusionq.language.groups import op_name
 
 BITWISE = ("and", "or", "xor")
@@ -65,6 +66,12 @@ class GroupArguments(LanguageArguments):
                 f"{op!r} of {type_name(type)} over a group",
                 "It needs integers or bools: convert first, e.g. np.int64(x).",
             )
+        if type == BFLOAT16 and op in ("add", "mul"):
+            self.fail(
+                node,
+                f"{op!r} of bfloat16 over a group, which would round each step to 8 digits",
+                "Combine float32, and convert the result: np.float32(x).",
+            )
         if type.is_bool and op not in BITWISE:
             self.fail(
                 node,
@@ -99,7 +106,7 @@ class GroupArguments(LanguageArguments):
             self.fail(
                 argument.node,
                 f"init is of type {type_name(init.type)}, what is combined of {type_name(type)}",
-                f"Convert it: np.{type.name}(…).",
+                f"Convert it: {constructor(type)}(…).",
             )
         if init.type.is_float and not type.is_float:
             self.fail(

@@ -21,7 +21,7 @@ from fusionq.frontend.values import (
     Value,
 )
 from fusionq.ir.nodes import Barrier, Const, Expr, Fence, GroupCall, GroupFunction, GroupOp, Var
-from fusionq.ir.types import INT64
+from fusionq.ir.types import BFLOAT16, FLOAT32, INT64
 from fusionq.language.atomics import AtomicRef, atomic_fence
 from fusionq.language.groups import (
     all_of_group,
@@ -161,12 +161,14 @@ class GroupOperations(AtomicOperations, PrivateArrays, Regions, JointOperations)
         node: ast.Call,
     ) -> Runtime:
         type_ = x.type.strong
+        exchanged = FLOAT32 if type_ == BFLOAT16 else type_  # which has all of its values
         result = self.fresh(_RESULTS[function])
-        value = self.convert(x, type_, node)
+        value = self.convert(Runtime(type_, self.convert(x, type_, node)), exchanged, node)
         inside = arguments["group"].value == ItemValue("sub_group")
         size = self.sub_group_size(node) if inside else None
         self.block.append(GroupCall(function, op, value, source, result, self.span(node), size))
-        return Runtime(type_, Var(type_, result))
+        found = Runtime(exchanged, Var(exchanged, result))
+        return Runtime(type_, self.convert(found, type_, node))
 
     def lone_region(self, arguments: Arguments, node: ast.Call) -> Value:
         self.fail(node, "a region is entered by with", 'Write with fq.region("name"):')

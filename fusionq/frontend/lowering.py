@@ -8,6 +8,7 @@ from dataclasses import replace
 from types import FunctionType, ModuleType
 
 from fusionq.base.errors import KernelLanguageError
+from fusionq.frontend.bfloat16 import legalised
 from fusionq.frontend.callees import Callee
 from fusionq.frontend.captures import Captures
 from fusionq.frontend.control_flow import conflict
@@ -248,7 +249,7 @@ def lower_kernel(
             value = Runtime(argument, Param(argument.strong, name))
         environment[name] = Binding(value, span)
     lowering.statements(source.tree.body)
-    body = tuple(finish(lowering.block, lambda: state.fresh("returned")))
+    body = legalised(tuple(finish(lowering.block, lambda: state.fresh("returned"))))
     read = {e.array for e in expressions(body) if isinstance(e, Load)}
     dtypes = {a.name: a.dtype for a in state.arrays.values()}
     dtypes |= {p.name: p.dtype for p in params if isinstance(p, ArrayParam)}

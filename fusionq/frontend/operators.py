@@ -35,6 +35,7 @@ from fusionq.ir.nodes import (
     Unary,
     UnaryOp,
 )
+from fusionq.ir.python_text import constructor
 from fusionq.ir.types import BOOL, INT64, ScalarType
 
 BINARY_OPERATORS: dict[type[ast.operator], BinaryOp] = {
@@ -264,8 +265,7 @@ def number_bits(a: Constant) -> int:
 
 def example_cast(scalar: ScalarType) -> str:
     """How to convert to a type, for hints."""
-    name = "bool_" if scalar.is_bool else scalar.name
-    return f"np.{name}(…)"
+    return f"{constructor(scalar)}(…)"
 
 
 def as_number(value: object) -> Number:

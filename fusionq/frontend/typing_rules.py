@@ -12,11 +12,12 @@ from fusionq.base.dtypes import numba_dtype
 from fusionq.frontend.values import Constant, Number, Scalar
 from fusionq.ir.nodes import Const
 from fusionq.ir.types import (
+    BFLOAT16,
     BOOL,
     FLOAT64,
     INT64,
-    SCALAR_TYPES,
     UINT64,
+    VALUE_TYPES,
     WEAK_FLOAT,
     WEAK_INT,
     ScalarType,
@@ -89,7 +90,7 @@ def holds_all(wider: ScalarType, narrower: ScalarType) -> bool:
     lets int64 pass for float64."""
     if wider.is_float and narrower.is_integer:
         digits = narrower.bits - (narrower.kind == "i")
-        return digits <= np.finfo(wider.name).nmant + 1
+        return digits <= (8 if wider == BFLOAT16 else np.finfo(wider.name).nmant + 1)
     return bool(np.can_cast(narrower.dtype, wider.dtype, "safe"))
 
 
@@ -178,7 +179,7 @@ def named_type(obj: object) -> ScalarType | None:
         return WEAK_BOOL
     if isinstance(obj, type) and issubclass(obj, np.generic):
         try:
-            return SCALAR_TYPES.get(np.dtype(obj).name)
+            return VALUE_TYPES.get(np.dtype(obj).name)
         except TypeError:
             return None
     of_numba = numba_dtype(obj)

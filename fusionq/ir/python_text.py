@@ -45,7 +45,7 @@ from fusionq.ir.nodes import (
     WorkItemLoop,
 )
 from fusionq.ir.text import PRIMARY, PRODUCT, SHIFT, SUM, UNARY, Text
-from fusionq.ir.types import ScalarType
+from fusionq.ir.types import BFLOAT16, ScalarType
 from fusionq.ir.walk import expressions, has_barrier
 
 INDENT = "    "
@@ -84,7 +84,9 @@ def uses_groups(kernel: Kernel) -> bool:
 
 
 def constructor(type: ScalarType) -> str:
-    """NumPy's constructor of a type."""
+    """The constructor of a type: NumPy's, or that of ml_dtypes."""
+    if type == BFLOAT16:
+        return "ml_dtypes.bfloat16"
     return "np.bool_" if type.is_bool else f"np.{type.name}"
 
 

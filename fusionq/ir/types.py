@@ -7,12 +7,14 @@ from functools import cache
 
 import numpy as np
 
-_dtype = cache(np.dtype)
+from fusionq.base.dtypes import as_dtype, is_bfloat16
+
+_dtype = cache(as_dtype)
 
 
 @dataclass(frozen=True, slots=True)
 class ScalarType:
-    """One of NumPy's bool, integer and floating scalar types.
+    """One of NumPy's bool, integer and floating scalar types, or bfloat16.
 
     ``weak`` marks the type of a Python ``int`` or ``float`` (a literal, a loop
     variable, ``len(a)``, a Python scalar argument): it takes the other
@@ -31,7 +33,7 @@ class ScalarType:
     @property
     def kind(self) -> str:
         """NumPy's kind letter: ``b`` bool, ``i`` signed, ``u`` unsigned, ``f`` floating."""
-        return self.dtype.kind
+        return "f" if self.name == "bfloat16" else self.dtype.kind
 
     @property
     def bits(self) -> int:
@@ -85,9 +87,14 @@ SCALAR_TYPES: dict[str, ScalarType] = {
     )
 }  # fmt: skip
 
+BFLOAT16 = ScalarType("bfloat16")
+"""What numbers are stored in and converted to and from float32: the IR has no operations on it."""
+VALUE_TYPES = SCALAR_TYPES | {BFLOAT16.name: BFLOAT16}
+"""What a value in the IR can be."""
+
 COMPLEX64, COMPLEX128 = ScalarType("complex64"), ScalarType("complex128")
 """What arrays may have too; in the IR these are arrays of the parts, see ``component_type``."""
-ELEMENT_TYPES = SCALAR_TYPES | {t.name: t for t in (COMPLEX64, COMPLEX128)}
+ELEMENT_TYPES = VALUE_TYPES | {t.name: t for t in (COMPLEX64, COMPLEX128)}
 """What an array argument's elements can be."""
 
 _BY_DTYPE = {t.dtype: t for t in SCALAR_TYPES.values()}
@@ -97,7 +104,8 @@ _CATEGORY = {"b": 0, "i": 1, "u": 1, "f": 2}
 
 def scalar_type(dtype: np.dtype[np.generic]) -> ScalarType | None:
     """The scalar type for a NumPy dtype in native byte order, or None if the language has none."""
-    return _BY_DTYPE.get(dtype)
+    found = _BY_DTYPE.get(dtype)
+    return BFLOAT16 if found is None and is_bfloat16(dtype) else found
 
 
 def component_type(element: ScalarType) -> ScalarType:
@@ -137,4 +145,17 @@ def promote(a: ScalarType, b: ScalarType) -> ScalarType:
     if a.weak or b.weak:
         weak, strong = (a, b) if a.weak else (b, a)  # NumPy itself has these rules from 2.0 on
         return weak.strong if _CATEGORY[weak.kind] > _CATEGORY[strong.kind] else strong
+    if BFLOAT16 in (a, b):
+        return _promoted_bfloat16(b if a == BFLOAT16 else a)
     return SCALAR_TYPES[np.result_type(a.dtype, b.dtype).name]
+
+
+def _promoted_bfloat16(other: ScalarType) -> ScalarType:
+    """The type of arithmetic of bfloat16 and another: as of float16, but beside that float32.
+
+    So ml_dtypes has it, but for a Python float, of which NumPy (2.4) makes a float32 there.
+    """
+    if other == FLOAT16:
+        return FLOAT32
+    common = promote(FLOAT16, other)
+    return BFLOAT16 if common == FLOAT16 else common

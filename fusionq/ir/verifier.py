@@ -58,7 +58,16 @@ from fusionq.ir.nodes import (
     WorkItemLoop,
 )
 from fusionq.ir.printer import print_expr
-from fusionq.ir.types import BOOL, INT32, INT64, SCALAR_TYPES, UINT32, ScalarType
+from fusionq.ir.types import (
+    BFLOAT16,
+    BOOL,
+    FLOAT32,
+    INT32,
+    INT64,
+    UINT32,
+    VALUE_TYPES,
+    ScalarType,
+)
 from fusionq.ir.walk import has_barrier, is_work_group_function
 
 _SHUFFLES = {"shift_left", "shift_right", "permute_xor", "select"}
@@ -171,7 +180,7 @@ class _Verifier:
             self._fail(f"the name '{name}' is declared twice")
 
     def _concrete(self, type_: ScalarType, what: str) -> None:
-        if type_.weak or type_.name not in SCALAR_TYPES:
+        if type_.weak or type_.name not in VALUE_TYPES:
             self._fail(f"'{what}' has the type {type_!r}, which is not concrete")
 
     # ----------------------------------------------------------------- statements
@@ -253,6 +262,7 @@ class _Verifier:
             self._fail("a group function in a work-group function")
         self._expr(stmt.value)
         type_ = stmt.value.type
+        self._computed(type_, f"'{stmt.function}' over a group")
         combines = stmt.function in ("reduce", "inclusive_scan", "exclusive_scan")
         if (stmt.op is not None) != combines:
             self._fail(f"'{stmt.function}' over a group with the operation {stmt.op}")
@@ -412,6 +422,7 @@ class _Verifier:
             case Compare():
                 self._expr(expr.lhs)
                 self._typed(expr.rhs, expr.lhs.type, "the right side of a comparison")
+                self._computed(expr.lhs.type, f"'{expr.op}'")
                 self._result(expr, BOOL)
             case Logical():
                 self._typed(expr.lhs, BOOL, f"the left side of '{expr.op}'")
@@ -424,10 +435,17 @@ class _Verifier:
             case Cast():
                 self._concrete(expr.type, print_expr(expr))
                 self._expr(expr.operand)
+                types = {expr.type, expr.operand.type}
+                if BFLOAT16 in types and not types <= {BFLOAT16, FLOAT32}:
+                    self._fail(f"a bfloat16 and no float32: {print_expr(expr)}")
             case Call():
                 self._call(expr)
             case _:
                 self._fail(f"not an expression: {expr!r}")
+
+    def _computed(self, type_: ScalarType, what: str) -> None:
+        if type_ == BFLOAT16:
+            self._fail(f"{what} of {type_}, which is computed in float32")
 
     def _result(self, expr: Expr, type_: ScalarType) -> None:
         if expr.type != type_:
@@ -456,6 +474,7 @@ class _Verifier:
 
     def _unary(self, expr: Unary) -> None:
         self._typed(expr.operand, expr.type, f"the operand of '{expr.op}'")
+        self._computed(expr.type, f"'{expr.op}'")
         allowed = {
             "neg": not expr.type.is_bool,
             "pos": not expr.type.is_bool,
@@ -468,6 +487,7 @@ class _Verifier:
     def _binary(self, expr: Binary) -> None:
         self._typed(expr.lhs, expr.type, f"the left side of '{expr.op}'")
         self._typed(expr.rhs, expr.type, f"the right side of '{expr.op}'")
+        self._computed(expr.type, f"'{expr.op}'")
         allowed = (
             _BOOL_OPS if expr.type.is_bool else (_FLOAT_OPS if expr.type.is_float else _INTEGER_OPS)
         )
@@ -482,6 +502,7 @@ class _Verifier:
     def _call(self, call: Call) -> None:
         for arg in call.args:
             self._expr(arg)
+            self._computed(arg.type, call.function)
         name = call.function
         types = {arg.type for arg in call.args}
         if name in FLOAT_FUNCTIONS:

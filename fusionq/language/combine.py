@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from fusionq.base.dtypes import is_floating
+
 COMBINE: dict[str, Callable[[Any, Any], Any]] = {
     "add": lambda a, b: a + b,
     "sub": lambda a, b: a - b,
@@ -35,7 +37,7 @@ def identity(op: str, dtype: np.dtype[Any]) -> Any:
         return dtype.type(1)
     if op == "and":
         return dtype.type(True) if dtype.kind == "b" else ~dtype.type(0)
-    if dtype.kind == "f":
+    if is_floating(dtype):
         return dtype.type(np.inf if op == "min" else -np.inf)
     if dtype.kind == "b":
         return dtype.type(op == "min")

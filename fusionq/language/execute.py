@@ -7,10 +7,11 @@ meaning in kernels, and so do the functions that it calls:
 * conversions to integers saturate and give 0 for NaN (``language.casts``);
 * array elements are NumPy scalars; an index that is negative or too large raises IndexError.
 
-With NumPy scalars for numbers the copy computes what the compiled kernel does, with one
-exception: where a Python number and a NumPy scalar meet on two paths (``y = 0.5`` in one branch
+With NumPy scalars for numbers the copy computes what the compiled kernel does, with two
+exceptions: where a Python number and a NumPy scalar meet on two paths (``y = 0.5`` in one branch
 and ``y = x[i]`` in the other), the compiled kernel gives both the NumPy type, and Python keeps
-them apart.
+them apart; and beside a Python float a bfloat16 becomes a float32 (NumPy 2.4 with ml_dtypes 0.6),
+where the compiled kernel keeps its type, as of any other floating type.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from fusionq.base.dtypes import is_bfloat16
 from fusionq.base.errors import DeviceError
 from fusionq.language.casts import cast
 from fusionq.language.scalar_functions import (
@@ -218,6 +220,10 @@ class _Patcher:
     def value(self, value: Any) -> Any:
         if isinstance(value, tuple):
             return tuple(self.value(item) for item in value)
+        if isinstance(value, type) and issubclass(value, np.generic):
+            dtype = np.dtype(value)
+            if is_bfloat16(dtype):
+                return ScalarConstructor(dtype)
         try:
             if value in _REPLACEMENTS:
                 return _REPLACEMENTS[value]

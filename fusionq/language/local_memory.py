@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fusionq.base.call_site import user_span
-from fusionq.base.dtypes import as_dtype
+from fusionq.base.dtypes import as_dtype, is_bfloat16
 from fusionq.base.errors import ArgumentError
 from fusionq.language.casts import integer_limits
 from fusionq.language.execute import KernelArray, ScalarConstructor
@@ -24,10 +24,10 @@ class LocalAccessor:
     """An array in local memory: each work-group has its own, which its work-items share.
 
     An argument of ``submit`` for a kernel over an NdRange.  ``shape``: an int or one to three
-    of them, each at least 1.  ``dtype``: bool, int8 … int64, uint8 … uint64, float16/32/64, also
-    as numba's types.  The contents are undefined when a work-group starts.  Equal shapes and
-    dtypes are equal accessors; the kernel is compiled for them.  Raises ArgumentError for anything
-    else.
+    of them, each at least 1.  ``dtype``: bool, int8 … int64, uint8 … uint64, float16/32/64 or
+    bfloat16, also as numba's types.  The contents are undefined when a work-group starts.  Equal
+    shapes and dtypes are equal accessors; the kernel is compiled for them.  Raises ArgumentError
+    for anything else.
     Source: SYCL 2020, section 4.7.6.11.
     """
 
@@ -106,16 +106,18 @@ def element_dtype(dtype: Any, what: str) -> np.dtype[Any]:
         found: np.dtype[Any] | None = None if dtype is None else as_dtype(dtype)
     except TypeError:
         found = None
+    if found is not None and is_bfloat16(found):
+        return found
     if found is None or not found.isnative or found.itemsize not in _KINDS.get(found.kind, ()):
         raise ArgumentError(
             f"{user_span()}: the dtype of {what} is bool, int8 … int64, uint8 … uint64 or "
-            f"float16, float32, float64, not {dtype!r}"
+            f"bfloat16, float16, float32, float64, not {dtype!r}"
         )
     return found
 
 
 def undefined(shape: tuple[int, ...], dtype: np.dtype[Any]) -> npt.NDArray[Any]:
     """A new array of what no kernel should rely on."""
-    if dtype.kind in "fc":
+    if dtype.kind in "fc" or is_bfloat16(dtype):
         return np.full(shape, np.nan, dtype)
     return np.full(shape, True if dtype.kind == "b" else integer_limits(dtype)[1], dtype)

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from fusionq.language.casts import saturate
+from fusionq.language.casts import is_floating_number, saturate
 from fusionq.language.math_functions import ldexp
 
 ScalarFunction = Callable[..., Any]
@@ -85,7 +85,7 @@ def _to_integer(numpy_function: ScalarFunction) -> Callable[[Any], int]:
     """``math.floor`` and its like: a Python int, saturating at int64."""
 
     def function(value: Any) -> int:
-        if isinstance(value, (float, np.floating)):
+        if is_floating_number(value):
             return to_int(numpy_function(value))
         return to_int(value)
 
@@ -94,7 +94,7 @@ def _to_integer(numpy_function: ScalarFunction) -> Callable[[Any], int]:
 
 def to_int(value: Any) -> int:
     """Built-in ``int``: truncates, saturates at int64, 0 for NaN; a uint64 wraps."""
-    if isinstance(value, (float, np.floating)):
+    if is_floating_number(value):
         return saturate(float(value), _INT64_MIN, _INT64_MAX)
     if isinstance(value, np.unsignedinteger):
         return int(value.astype(np.int64))
@@ -103,7 +103,7 @@ def to_int(value: Any) -> int:
 
 def round_to_int(value: Any) -> int:
     """Built-in ``round`` without digits: to nearest, ties to even."""
-    return to_int(np.rint(value)) if isinstance(value, (float, np.floating)) else to_int(value)
+    return to_int(np.rint(value)) if is_floating_number(value) else to_int(value)
 
 
 def _typed_choice(

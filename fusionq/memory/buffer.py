@@ -13,9 +13,9 @@ import numpy.typing as npt
 from fusionq.analysis.submission import Promotion
 from fusionq.backends.base import Backend
 from fusionq.base.call_site import user_span
-from fusionq.base.dtypes import as_dtype
+from fusionq.base.dtypes import as_dtype, is_bfloat16
 from fusionq.base.errors import ArgumentError, DeviceError, PromotionConflict
-from fusionq.memory.dlpack import GPU, HOST, capsule_of
+from fusionq.memory.dlpack import GPU, HOST, capsule_of, host_capsule
 from fusionq.memory.dlpack_arrays import described
 from fusionq.memory.foreign import check_host_access, check_not_masked, describe
 from fusionq.memory.foreign_array import ForeignArray, byte_bounds, check_dtype, contiguous_strides
@@ -53,8 +53,8 @@ class Buffer:
     buffer have its flags.
 
     dtypes: bool, int8 to int64, uint8 to uint64, float16, float32, float64, complex64, complex128,
-    in native byte order.  Raises ArgumentError, and PromotionConflict if both promotions are asked
-    for.
+    in native byte order, and ``ml_dtypes.bfloat16``, also as ``"bfloat16"``.  Raises
+    ArgumentError, and PromotionConflict if both promotions are asked for.
     """
 
     __slots__ = (
@@ -353,7 +353,10 @@ class Buffer:
     @property
     def __sycl_usm_array_interface__(self) -> dict[str, Any]:
         """The memory for dpctl, dpnp and numba-dpex (strides in elements), after waiting for the
-        kernels that use it; AttributeError where the memory is not USM."""
+        kernels that use it; AttributeError where the memory is not USM, or of bfloat16, which they
+        have not."""
+        if is_bfloat16(self._dtype):
+            raise AttributeError("dpctl's arrays have no bfloat16")
         self._synchronize("__sycl_usm_array_interface__ of a buffer that the list uses")
         storage = self._storage
         if storage.usm_interface is None or storage.address is None:
@@ -403,6 +406,8 @@ class Buffer:
         gpu = self._storage.gpu
         if gpu is None or dl_device == (HOST, 0):
             array = self.numpy() if gpu is None else np.array(self.numpy())
+            if is_bfloat16(self._dtype) and dl_device in (None, (HOST, 0)):
+                return host_capsule(array, max_version, copy)
             options = {"max_version": max_version, "dl_device": dl_device, "copy": copy}
             given = {name: value for name, value in options.items() if value is not None}
             return array.__dlpack__(**given)  # type: ignore[arg-type]  # what it was given

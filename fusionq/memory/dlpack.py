@@ -1,4 +1,4 @@
-"""DLPack capsules of memory on a GPU, in and out, without a copy.
+"""DLPack capsules of memory, in and out, without a copy.
 
 Source: DLPack 1.0, dlpack.h and the Python specification.
 """
@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from fusionq.base.dtypes import bfloat16, is_bfloat16
 from fusionq.base.errors import ArgumentError
 
 HOST, GPU, PINNED, MANAGED = 1, 2, 3, 13
@@ -19,6 +20,8 @@ HOST, GPU, PINNED, MANAGED = 1, 2, 3, 13
 
 _KINDS = {"i": 0, "u": 1, "f": 2, "b": 6}
 """DLDataTypeCode by NumPy's kind of dtype."""
+_BFLOAT = 4
+"""DLDataTypeCode of bfloat16."""
 _READ_ONLY = 1
 
 
@@ -135,7 +138,7 @@ def capsule_of(
         address if prod(shape) else None,
         _Device(*device),
         len(shape),
-        _DataType(_KINDS[dtype.kind], dtype.itemsize * 8, 1),
+        _DataType(_BFLOAT if is_bfloat16(dtype) else _KINDS[dtype.kind], dtype.itemsize * 8, 1),
         extents,
         distances,
         0,
@@ -147,6 +150,24 @@ def capsule_of(
     at = ctypes.addressof(managed)
     _given[at] = managed, extents, distances, owner
     return _new_capsule(at, name, ctypes.cast(_DESTRUCTOR, ctypes.c_void_p))
+
+
+def host_capsule(
+    array: np.ndarray[Any, Any], max_version: tuple[int, int] | None, copy: bool | None
+) -> Any:
+    """A capsule of an array of bfloat16, of which NumPy makes none; of a ``copy`` if it is asked
+    for."""
+    array = array.copy() if copy else array
+    return capsule_of(
+        array.__array_interface__["data"][0],
+        array.shape,
+        tuple(stride // array.itemsize for stride in array.strides),
+        array.dtype,
+        (HOST, 0),
+        array,
+        max_version is not None and max_version[0] >= 1,
+        array.flags.writeable,
+    )
 
 
 class Imported:
@@ -186,6 +207,8 @@ class Imported:
 
 
 def _dtype_of(found: _DataType) -> np.dtype[Any]:
+    if (found.code, found.bits, found.lanes) == (_BFLOAT, 16, 1):
+        return bfloat16()
     kinds = {code: kind for kind, code in _KINDS.items()}
     kind = kinds.get(found.code)
     if kind is None or found.lanes != 1 or found.bits % 8:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from fusionq.backends.base import DeviceEvent
+from fusionq.base.dtypes import bfloat16
 from fusionq.base.errors import ArgumentError
 from fusionq.memory.foreign_array import ForeignArray, checked_array, contiguous_strides
 
@@ -55,6 +56,8 @@ def describe_gpu_array(value: object, interface: dict[str, Any]) -> ForeignArray
             "as two arrays"
         )
     dtype = np.dtype(interface["typestr"])
+    if dtype.str == "<V2" and str(getattr(value, "dtype", "")).endswith("bfloat16"):
+        dtype = bfloat16()  # PyTorch's and ours: the interface has no letter for it
     shape = tuple(interface["shape"])
     strides = interface.get("strides")
     address, read_only = interface["data"]

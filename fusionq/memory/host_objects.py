@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from fusionq.base.dtypes import is_bfloat16
 from fusionq.base.errors import ArgumentError
 from fusionq.memory.dlpack import HOST, PINNED, Imported, imported
 from fusionq.memory.foreign_array import contiguous_strides
@@ -53,11 +54,12 @@ class _Tensor:
             "strides": contiguous_strides(tensor.shape, itemsize)
             if strides is None
             else tuple(stride * itemsize for stride in strides),
-            "typestr": tensor.dtype.str,
+            "typestr": f"<u{itemsize}" if is_bfloat16(tensor.dtype) else tensor.dtype.str,
             "version": 3,
         }
 
 
 def _over(tensor: Imported) -> np.ndarray[Any, Any]:
     """An array over the tensor's memory, which goes back to its library when nobody uses it."""
-    return np.asarray(_Tensor(tensor))
+    array = np.asarray(_Tensor(tensor))
+    return array.view(tensor.dtype) if is_bfloat16(tensor.dtype) else array

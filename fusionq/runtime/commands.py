@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fusionq.base.call_site import user_span
+from fusionq.base.dtypes import is_bfloat16, is_floating
 from fusionq.base.errors import ArgumentError, DeviceError, FusionStateError
 from fusionq.ir.types import type_of_scalar
 from fusionq.memory.buffer import Buffer, stored_array
@@ -96,8 +97,11 @@ def _element(value: object, dtype: np.dtype[Any]) -> Any:
     else."""
     if type_of_scalar(value) is None and not isinstance(value, (complex, np.complex64)):
         return None
-    kinds = {"b": "b", "i": "biu", "u": "biu", "f": "biuf", "c": "biufc"}[dtype.kind]
+    kind = "f" if is_floating(dtype) else dtype.kind
+    kinds = {"b": "b", "i": "biu", "u": "biu", "f": "biuf", "c": "biufc"}[kind]
     number: Any = value.item() if isinstance(value, np.generic) else value
+    if isinstance(value, np.generic) and is_bfloat16(value.dtype):
+        number = float(value)
     if np.asarray(number).dtype.kind not in kinds + ("O" if type(number) is int else ""):
         return None
     try:
@@ -105,7 +109,7 @@ def _element(value: object, dtype: np.dtype[Any]) -> Any:
             element: Any = np.array(number).astype(dtype)[()]
     except OverflowError:
         return None
-    is_float = dtype.kind in "fc"
+    is_float = kind in "fc"
     overflows = is_float and np.isinf(element) and not np.isinf(number)
     return None if overflows or (not is_float and element != number) else element
 

@@ -362,8 +362,8 @@ def _scalar_argument(name: str, label: str, value: Any) -> ScalarArgument:
     if found is None:
         raise ArgumentError(
             f"argument {name!r} is a {type(value).__name__}; scalars are Python's bool, int and "
-            f"float, and NumPy's {', '.join(SCALAR_TYPES)}; pass a complex number as an array of "
-            "one, or in its real and imaginary part"
+            f"float, NumPy's {', '.join(SCALAR_TYPES)}, and ml_dtypes.bfloat16; pass a complex "
+            "number as an array of one, or in its real and imaginary part"
         )
     return ScalarArgument(name, label, found, value)
 

@@ -11,17 +11,17 @@ from collections.abc import Sequence
 import numpy as np
 
 from fusionq.codegen.cuda.shared_memory import ALIGNMENT, offsets
-from fusionq.codegen.literals import spelled
+from fusionq.codegen.literals import as_bits, spelled
 from fusionq.ir.functions import PREDICATES
 from fusionq.ir.nodes import Const, Kernel, Space
 from fusionq.ir.text import PRIMARY, Text
-from fusionq.ir.types import ScalarType
+from fusionq.ir.types import BFLOAT16, ScalarType
 
 TYPE_NAMES = {
     "bool": "bool", "int8": "signed char", "int16": "short", "int32": "int", "int64": "long long",
     "uint8": "unsigned char", "uint16": "unsigned short", "uint32": "unsigned",
     "uint64": "unsigned long long",
-    "float16": "fq_half", "float32": "float", "float64": "double",
+    "bfloat16": "unsigned short", "float16": "fq_half", "float32": "float", "float64": "double",
 }  # fmt: skip
 
 _SUFFIXES = {"int64": "ll", "uint32": "u", "uint64": "ull", "float32": "f", "float64": ""}
@@ -54,6 +54,8 @@ class CudaScalars:
     # memory if b is `const float* __restrict__`: what was stored to a before is lost.
     restrict_constant = ""
     zero = "0"
+    bits_of_float = "__float_as_uint"
+    float_of_bits = "__uint_as_float"
     minimum = "min"
     maximum = "max"
     array_parameters = True
@@ -81,7 +83,8 @@ class CudaScalars:
     def _initializer(self, const: Const) -> str:
         """A constant as C++ computes it while compiling: constructors and intrinsics are not."""
         type = const.type
-        if not type.is_float or (np.isfinite(const.value) and type.name != "float16"):
+        finite = np.isfinite(const.value) and type.name != "float16"
+        if not type.is_float or finite or type == BFLOAT16:
             return self.literal(const).text
         with np.errstate(over="ignore"):
             bits = int(type.dtype.type(const.value).view(f"u{type.nbytes}"))
@@ -102,6 +105,8 @@ class CudaScalars:
 
     def literal(self, const: Const) -> Text:
         name = const.type.name
+        if const.type == BFLOAT16:
+            return as_bits(const, TYPE_NAMES[name])
         if name == "float16":
             with np.errstate(over="ignore"):
                 bits = int(np.float16(const.value).view(np.uint16))

@@ -17,6 +17,8 @@ class Scalars(Protocol):
     also with an ``int`` literal of one digit beside, are the language's own, and round once.  In
     CUDA C++ int64 is ``long long`` (``long`` has 32 bits on some hosts), float16 a class around
     ``__half`` with such operators and explicit conversions, pointers name no address space.
+    bfloat16 is the unsigned integer of its bits, and has conversions from and to float32 only
+    (``Helpers.bfloat16_conversion``).
     """
 
     size_type: str
@@ -39,6 +41,12 @@ class Scalars(Protocol):
 
     maximum: str
     """The function of two integers of one type that gives the greater."""
+
+    bits_of_float: str
+    """The function that gives the bits of a float32 as a uint32."""
+
+    float_of_bits: str
+    """The opposite."""
 
     array_parameters: bool
     """Whether a kernel over a range takes its arrays as pointers; else as addresses, uint64, which

@@ -8,15 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from fusionq.codegen.literals import spelled
+from fusionq.codegen.literals import as_bits, spelled
 from fusionq.ir.nodes import Const, Kernel, Space
 from fusionq.ir.text import Text
-from fusionq.ir.types import ScalarType
+from fusionq.ir.types import BFLOAT16, ScalarType
 
 TYPE_NAMES = {
     "bool": "bool", "int8": "char", "int16": "short", "int32": "int", "int64": "long",
     "uint8": "uchar", "uint16": "ushort", "uint32": "uint", "uint64": "ulong",
-    "float16": "half", "float32": "float", "float64": "double",
+    "bfloat16": "ushort", "float16": "half", "float32": "float", "float64": "double",
 }  # fmt: skip
 
 _SUFFIXES = {
@@ -47,6 +47,8 @@ class OpenCLScalars:
     size_type = "size_t"
     restrict = restrict_constant = "restrict"
     zero = "(get_work_dim() >> 2)"  # of 0 - x >> 31 Intel's compiler for CPUs makes -(x > 0)
+    bits_of_float = "as_uint"
+    float_of_bits = "as_float"
     minimum = "min"
     maximum = "max"
     array_parameters = False
@@ -68,7 +70,10 @@ class OpenCLScalars:
     def table(self, name: str, type: ScalarType, elements: Sequence[Const]) -> str:
         # NAN is no constant expression in all of them.
         nan = f"({TYPE_NAMES[type.name]})(0.0f / 0.0f)"
-        values = ", ".join(nan if e.value != e.value else self.literal(e).text for e in elements)
+        values = ", ".join(
+            nan if e.value != e.value and type != BFLOAT16 else self.literal(e).text
+            for e in elements
+        )
         storage = self.storage_name(type)
         return f"__constant {storage} {name}[{len(elements)}] = {{{values}}};"
 
@@ -80,6 +85,8 @@ class OpenCLScalars:
 
     def literal(self, const: Const) -> Text:
         name = const.type.name
+        if const.type == BFLOAT16:
+            return as_bits(const, TYPE_NAMES[name])
         of_type = "" if name == "float32" else f"({TYPE_NAMES[name]})"
         infinity, nan = f"{of_type}INFINITY", f"{of_type}NAN"
         return spelled(const, _SUFFIXES.get(name, ""), infinity, nan)

@@ -18,7 +18,7 @@ from fusionq.ir.nodes import (
     Var,
 )
 from fusionq.ir.python_text import INDENT, uses_groups
-from fusionq.ir.types import FLOAT16, UINT8, ScalarType
+from fusionq.ir.types import BFLOAT16, FLOAT16, UINT8, ScalarType
 from fusionq.ir.walk import (
     assigned_variable,
     expressions,
@@ -55,6 +55,8 @@ class _KernelPrinter:
         self.types = frozenset(e.type for e in expressions(kernel.body))
         if FLOAT16 in self.types:
             raise DeviceError("it computes in float16, which numba-dpex cannot compile")
+        if BFLOAT16 in self.types:
+            raise DeviceError("it has bfloat16 numbers, which numba-dpex has not")
         self.groups = uses_groups(kernel)
         self.helpers = PythonHelpers()
         self.names = python_names()

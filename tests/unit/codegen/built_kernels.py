@@ -30,6 +30,7 @@ from fusionq.ir.nodes import (
     While,
 )
 from fusionq.ir.types import (
+    BFLOAT16,
     BOOL,
     FLOAT16,
     FLOAT32,
@@ -236,6 +237,37 @@ def awkward_names():
             Store("local", index, value),
         ),
     )  # fmt: skip
+
+
+BFLOAT16_TABLE = (0x7FC0, 0x3F80, 0x8000, 0x0001, 0xFF80, 0xC2F7)
+
+
+def bfloat16_conversions(rows):
+    """``wide``: of ``narrow`` as float32; ``rounded``: of each row of ``numbers`` as bfloat16;
+    ``chosen``: constants, a scalar, elements of ``BFLOAT16_TABLE``, and a choice."""
+    here = load("narrow", ITEM, type=BFLOAT16)
+    body = [IDS[0], Store("wide", (ITEM,), Cast(FLOAT32, here))]
+    for k in range(rows):
+        place = (const(k), ITEM)
+        body.append(Store("rounded", place, Cast(BFLOAT16, load("numbers", *place))))
+    values = (float("nan"), float("-inf"), -0.0, 1.5, 2.0**-133)
+    chosen = [
+        *(Const(BFLOAT16, value) for value in values),
+        Param(BFLOAT16, "scalar"),
+        *(load("table", const(k), type=BFLOAT16) for k in range(len(BFLOAT16_TABLE))),
+        Select(BFLOAT16, less(ITEM, const(7)), here, Const(BFLOAT16, -3.0)),
+    ]
+    body += [Store("chosen", (const(k), ITEM), value) for k, value in enumerate(chosen)]
+    params = (
+        *arrays(("narrow",), BFLOAT16),
+        *arrays(("wide",)),
+        *arrays(("numbers",), ndim=2),
+        *arrays(("rounded", "chosen"), BFLOAT16, ndim=2),
+        ScalarParam("scalar", BFLOAT16),
+    )
+    contents = b"".join(bits.to_bytes(2, "little") for bits in BFLOAT16_TABLE).hex()
+    table = ArrayDecl("table", BFLOAT16, (len(BFLOAT16_TABLE),), "constant", contents=contents)
+    return Kernel("conversions", 1, params, (("i", INT64),), tuple(body), (table,))
 
 
 GOLDEN_KERNELS = (

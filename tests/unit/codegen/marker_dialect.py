@@ -50,6 +50,8 @@ class MarkerScalars:
     size_type = "SIZE"
     restrict = restrict_constant = "RESTRICT"
     zero = "ZERO"
+    bits_of_float = "BITS_OF_FLOAT"
+    float_of_bits = "FLOAT_OF_BITS"
     minimum = "MINIMUM"
     maximum = "MAXIMUM"
     array_parameters = False

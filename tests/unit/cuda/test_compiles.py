@@ -21,7 +21,7 @@ from tests.property.group_programs import group_programs
 from tests.property.kernel_expressions import Features
 from tests.property.programs import Program, programs
 from tests.property.running import examples
-from tests.unit.codegen.built_kernels import GOLDEN_KERNELS
+from tests.unit.codegen.built_kernels import GOLDEN_KERNELS, bfloat16_conversions
 from tests.unit.codegen.test_dialects import everything
 from tests.unit.cuda.compile_only import ARCHITECTURES, H100, compiling_queue
 from tests.unit.tables import for_each
@@ -38,6 +38,14 @@ def test_built_kernels(build) -> None:
         cubin = cubin_of(build(), generated(build(), "strict", TARGET), "strict", architecture)
         assert cubin.code.startswith(b"\x7fELF")
         assert cubin.resources.registers > 0
+        assert cubin.resources.spill_stores == cubin.resources.stack_bytes == 0
+
+
+def test_bfloat16() -> None:
+    pytest.importorskip("ml_dtypes", reason="bfloat16 is of ml_dtypes")
+    kernel = bfloat16_conversions(6)
+    for architecture in ARCHITECTURES:
+        cubin = cubin_of(kernel, generated(kernel, "strict", TARGET), "strict", architecture)
         assert cubin.resources.spill_stores == cubin.resources.stack_bytes == 0
 
 
