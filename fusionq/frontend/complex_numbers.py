@@ -255,7 +255,9 @@ class ComplexNumbers(Operators):
         part = component_type(array.type.dtype)
         span = self.span(node)
         places = [(*array.indices, Const(INT64, k)) for k in range(2)]
-        return ComplexValue(*[Runtime(part, Load(part, array.name, p, span)) for p in places])
+        return ComplexValue(
+            *[Runtime(part, Load(part.strong, array.name, p, span)) for p in places]
+        )
 
     def stored(self, array: ArrayValue, value: Value, node: ast.AST) -> None:
         """Emit the store of a number to an element."""

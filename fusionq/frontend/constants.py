@@ -12,7 +12,7 @@ import numpy as np
 
 from fusionq.base.dtypes import numba_dtype
 from fusionq.frontend.signature import TupleType
-from fusionq.ir.types import scalar_type, type_of_scalar
+from fusionq.ir.types import complex_type_of, element_type, type_of_scalar
 
 MOST_TABLE_BYTES = 65536
 """Of one constant array: what OpenCL C guarantees of constant memory (CL_DEVICE_MAX_CONSTANT_
@@ -25,7 +25,7 @@ def is_table(obj: object) -> bool:
         isinstance(obj, np.ndarray)
         and 0 < obj.nbytes <= MOST_TABLE_BYTES
         and not isinstance(obj, np.ma.MaskedArray)
-        and scalar_type(obj.dtype.newbyteorder("=")) is not None
+        and element_type(obj.dtype.newbyteorder("=")) is not None
     )
 
 
@@ -50,7 +50,9 @@ def tuple_type(value: tuple[object, ...] | list[object]) -> TupleType | None:
 
 def _is_of_numbers(items: tuple[object, ...]) -> bool:
     return all(
-        _is_of_numbers(item) if isinstance(item, tuple) else type_of_scalar(item) is not None
+        _is_of_numbers(item)
+        if isinstance(item, tuple)
+        else (type_of_scalar(item) or complex_type_of(item)) is not None
         for item in items
     )
 

@@ -12,13 +12,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fusionq.frontend.complex_numbers import Element
+from fusionq.frontend.complex_numbers import Element, complex_constant
 from fusionq.frontend.conditions import Conditions
+from fusionq.frontend.memory import declaration
 from fusionq.frontend.signature import ArrayType
 from fusionq.frontend.typing_rules import common_type, constant
 from fusionq.frontend.values import (
     ArrayValue,
     Axis,
+    ComplexValue,
     Constant,
     Runtime,
     Scalar,
@@ -27,8 +29,8 @@ from fusionq.frontend.values import (
     VectorValue,
     describe,
 )
-from fusionq.ir.nodes import ArrayDecl, Binary, Const, Expr, Load, Var
-from fusionq.ir.types import INT64, WEAK_INT, ScalarType
+from fusionq.ir.nodes import Binary, Const, Expr, Load, Var
+from fusionq.ir.types import ELEMENT_TYPES, INT64, WEAK_COMPLEX, WEAK_INT, ScalarType
 from fusionq.ir.walk import subexpressions
 
 MOST_UNROLLED = 64
@@ -48,13 +50,14 @@ class Elements(Conditions):
     def loaded(self, array: ArrayValue, node: ast.AST) -> Element:
         """The value of an element; of a constant array at a known index, a constant."""
         dtype = array.type.dtype
-        if dtype.is_complex:
-            return self.loaded_parts(array, node)
         elements = self.kernel.tables.get(array.name)
         places = [index.value for index in array.indices if isinstance(index, Const)]
         if elements is not None and len(places) == array.type.ndim:
             element = elements[tuple(map(int, places))]
-            return Constant(dtype, element.item() if dtype.weak else element)
+            element = element.item() if dtype.weak else element
+            return complex_constant(element) if dtype.is_complex else Constant(dtype, element)
+        if dtype.is_complex:
+            return self.loaded_parts(array, node)
         return Runtime(dtype, Load(dtype.strong, array.name, array.indices, self.span(node)))
 
     # -------------------------------------------------------------------- tuples
@@ -87,25 +90,31 @@ class Elements(Conditions):
         """A tuple of constants, or of equally long tuples of these, as a constant array; None
         where it is none, or its numbers have no type in common."""
         shape, numbers = _flattened(value)
-        common = common_type(numbers) if numbers else None
-        if common is None or not 0 < prod(shape) == len(numbers):
+        whole = [n.parts if isinstance(n, ComplexValue) else (n,) for n in numbers]
+        parts = [p for each in whole for p in each if isinstance(p, Constant)]
+        width = len(whole[0]) if whole else 0
+        common = common_type(parts) if all(len(each) == width for each in whole) else None
+        if common is None or not 0 < prod(shape) * width == len(parts):
             return None
-        elements = [constant(number.value, common.strong).value for number in numbers]
-        return self.table(np.array(elements, common.dtype).reshape(shape), common, name)
+        found = [constant(part.value, common.strong).value for part in parts]
+        elements = np.array(found, common.dtype)
+        if width == 2:
+            common = WEAK_COMPLEX if common.weak else ELEMENT_TYPES[f"complex{2 * common.bits}"]
+            elements = elements.view(common.dtype)
+        return self.table(elements.reshape(shape), common, name)
 
     def table(self, elements: npt.NDArray[Any], dtype: ScalarType, name: str) -> ArrayValue:
         """A constant array of the kernel; equal ones are one."""
         stored = dtype.dtype.newbyteorder("<")
         contents = elements.astype(stored).tobytes().hex()
         kind = ArrayType(dtype, elements.ndim)
+        made = declaration(name, dtype.strong, elements.shape, "constant")
+        made = dataclasses.replace(made, contents=contents)
         for other in self.kernel.arrays.values():
-            if (other.dtype, other.shape, other.contents) == (
-                dtype.strong, elements.shape, contents
-            ):
+            if dataclasses.replace(made, name=other.name) == other:
                 return ArrayValue(other.name, kind)
         name = self.kernel.fresh(re.sub(r"\W", "_", name))
-        declared = ArrayDecl(name, dtype.strong, elements.shape, "constant", contents=contents)
-        self.kernel.arrays[name] = declared
+        self.kernel.arrays[name] = dataclasses.replace(made, name=name)
         self.kernel.tables[name] = elements
         return ArrayValue(name, kind)
 
@@ -237,16 +246,15 @@ class Elements(Conditions):
         return self.smaller("pymax", a, b, node)
 
 
-def _flattened(value: TupleValue) -> tuple[tuple[int, ...], list[Constant]]:
-    """The shape of nested tuples, and the numbers in them; fewer than the shape says where it is
-    not a rectangle of constants."""
+def _flattened(value: TupleValue) -> tuple[tuple[int, ...], list[Value]]:
+    """The shape of nested tuples, and what is in them; less than the shape says where they are no
+    rectangle."""
     parts = [
         _flattened(item) if isinstance(item, TupleValue) else ((), [item]) for item in value.items
     ]
     shapes = {shape for shape, _ in parts}
     inner = shapes.pop() if len(shapes) == 1 else ()
-    numbers = [n for shape, part in parts if shape == inner for n in part]
-    return (len(parts), *inner), [n for n in numbers if isinstance(n, Constant)]
+    return (len(parts), *inner), [n for shape, part in parts if shape == inner for n in part]
 
 
 def strided(axis: Axis, index: Expr) -> Expr:

@@ -34,7 +34,8 @@ from fusionq.frontend.values import (
     describe,
 )
 from fusionq.frontend.vectors import Vectors
-from fusionq.ir.types import WEAK_INT, scalar_type
+from fusionq.ir.types import WEAK_INT, element_type
+from fusionq.language.memory_model import MEMORY_MODEL
 
 ZERO = Constant(WEAK_INT, 0)
 
@@ -122,6 +123,8 @@ class Expressions(Vectors):
         if obj is MISSING:
             self.fail(node, f"the name {name!r} is not defined", "Define or import it.")
         obj = self.kernel.captures.frozen(obj)
+        if isinstance(obj, MEMORY_MODEL):
+            return ObjectValue(obj)
         scalar = number_type(obj)
         if scalar is not None:
             return Constant(scalar, as_number(obj))
@@ -130,10 +133,10 @@ class Expressions(Vectors):
         if isinstance(obj, tuple):
             return TupleValue(tuple(self.captured(item, name, node) for item in obj))
         if isinstance(obj, np.ndarray):
-            dtype = scalar_type(obj.dtype) if is_table(obj) else None
+            dtype = element_type(obj.dtype) if is_table(obj) else None
             if dtype is not None:
                 if obj.ndim == 0:
-                    return Constant(dtype, dtype.dtype.type(obj))
+                    return self.captured(obj[()], name, node)
                 return self.table(obj, dtype, name)
             self.fail(
                 node,

@@ -224,8 +224,6 @@ def _argument_problem(argument: object) -> str | None:
             return (
                 f"has the dtype {argument.dtype}; convert it to one of {', '.join(ELEMENT_TYPES)}"
             )
-        if argument.dtype.is_complex and argument.ndim > 2:
-            return "is a complex array of more than two dimensions; reshape it, or pass its parts"
         if argument.ndim < 1:
             return "is a 0-dimensional array; pass a scalar, or reshape it to one dimension"
         return None

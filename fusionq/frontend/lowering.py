@@ -13,7 +13,8 @@ from fusionq.frontend.callees import Callee
 from fusionq.frontend.captures import Captures
 from fusionq.frontend.control_flow import conflict
 from fusionq.frontend.draft import finish
-from fusionq.frontend.signature import ArrayType, LocalType, Signature, TupleType
+from fusionq.frontend.memory import declaration
+from fusionq.frontend.signature import ArrayType, LocalType, Signature, TupleType, part_names
 from fusionq.frontend.source import FunctionSource
 from fusionq.frontend.state import FunctionState, KernelState
 from fusionq.frontend.statements import Statements
@@ -33,7 +34,6 @@ from fusionq.frontend.values import (
     same,
 )
 from fusionq.ir.nodes import (
-    ArrayDecl,
     ArrayParam,
     Assign,
     Atomic,
@@ -240,10 +240,16 @@ def lower_kernel(
             params.append(ArrayParam(name, dtype, argument.ndim + more))
             value = ArrayValue(name, argument)
         elif isinstance(argument, LocalType):
-            state.arrays[name] = ArrayDecl(name, argument.dtype, argument.shape, "local")
+            state.arrays[name] = declaration(name, argument.dtype, argument.shape, "local")
             value = ArrayValue(name, ArrayType(argument.dtype, len(argument.shape)))
         elif isinstance(argument, TupleType):
             value = lowering.captured(argument.value, name, source.tree)
+        elif argument.is_complex:
+            part = component_type(argument)
+            parts = [ScalarParam(n, part.strong) for n in part_names(name, source.parameters)]
+            state.reserve(p.name for p in parts)
+            params += parts
+            value = ComplexValue(*[Runtime(part, Param(p.type, p.name)) for p in parts])
         else:
             params.append(ScalarParam(name, argument.strong))
             value = Runtime(argument, Param(argument.strong, name))

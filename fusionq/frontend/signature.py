@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
@@ -40,6 +41,16 @@ class TupleType:
 
     def __str__(self) -> str:
         return self.text
+
+
+def part_names(name: str, parameters: Sequence[str]) -> tuple[str, ...]:
+    """The scalars that a kernel with these parameters has for the parts of a complex argument."""
+    names = []
+    for part in (f"{name}_real", f"{name}_imag"):
+        while part in parameters:
+            part += "_"
+        names.append(part)
+    return tuple(names)
 
 
 ArgumentType: TypeAlias = ArrayType | ScalarType | LocalType | TupleType

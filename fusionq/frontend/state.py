@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import ast
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from enum import IntEnum
 from typing import Any, NoReturn
 
 import numpy.typing as npt
@@ -30,6 +31,7 @@ from fusionq.frontend.values import (
     ItemValue,
     MethodValue,
     NewPrivateArray,
+    ObjectValue,
     Runtime,
     Scalar,
     TupleValue,
@@ -103,6 +105,10 @@ class KernelState:
             candidate = f"{name}_{count}"
         self._used.add(candidate)
         return candidate
+
+    def reserve(self, names: Iterable[str]) -> None:
+        """Use these names for nothing else."""
+        self._used.update(names)
 
     def narrow(self, parameter: str, target: ScalarType) -> None:
         """Note that a Python int argument is converted to an integer type."""
@@ -181,6 +187,15 @@ class FunctionState:
             outer, call = self.caller
             return outer.span(call)
         return self.source.span(node)
+
+    @contextmanager
+    def where(self, cond: Scalar, holds: bool) -> Iterator[None]:
+        """Inside the block ``cond`` is known to hold, or not to."""
+        known = self.path.facts
+        if isinstance(cond, Runtime):
+            self.path.facts = known + self.path.of(cond.expr, holds)
+        yield
+        self.path.facts = known
 
     # ----------------------------------------------------------------- variables
     def variable(self, name: str, scalar: ScalarType) -> Var:
@@ -343,6 +358,8 @@ class FunctionState:
         """The value if it is a number, else an error."""
         if isinstance(value, (Runtime, Constant)):
             return value
+        if isinstance(value, ObjectValue) and isinstance(value.object, IntEnum):
+            return Constant(WEAK_INT, int(value.object))
         self.fail(node, f"a number is needed here, not {describe(value)}", _scalar_hint(value))
 
     def integer_constant(self, value: Value, node: ast.AST, what: str) -> int:

@@ -68,7 +68,7 @@ class ScalarType:
 
     def __str__(self) -> str:
         if self.weak:
-            return "int" if self.kind == "i" else "float"
+            return {"i": "int", "f": "float", "c": "complex"}[self.kind]
         return self.name
 
 
@@ -93,7 +93,9 @@ VALUE_TYPES = SCALAR_TYPES | {BFLOAT16.name: BFLOAT16}
 """What a value in the IR can be."""
 
 COMPLEX64, COMPLEX128 = ScalarType("complex64"), ScalarType("complex128")
-"""What arrays may have too; in the IR these are arrays of the parts, see ``component_type``."""
+"""What arrays and arguments may have too; in the IR these are arrays of the parts, and two
+arguments: see ``component_type``."""
+WEAK_COMPLEX = ScalarType("complex128", weak=True)
 ELEMENT_TYPES = VALUE_TYPES | {t.name: t for t in (COMPLEX64, COMPLEX128)}
 """What an array argument's elements can be."""
 
@@ -112,6 +114,8 @@ def component_type(element: ScalarType) -> ScalarType:
     """The type of an element's components: of a complex number its real part's, else itself."""
     if not element.is_complex:
         return element
+    if element.weak:
+        return WEAK_FLOAT
     return FLOAT32 if element.name == COMPLEX64.name else FLOAT64
 
 
@@ -134,6 +138,13 @@ def type_of_scalar(value: object) -> ScalarType | None:
     if isinstance(value, float):
         return WEAK_FLOAT
     return None
+
+
+def complex_type_of(value: object) -> ScalarType | None:
+    """The type of a complex scalar argument; Python's is weak.  None for anything else."""
+    if isinstance(value, np.complexfloating):
+        return element_type(value.dtype)
+    return WEAK_COMPLEX if isinstance(value, complex) else None
 
 
 def promote(a: ScalarType, b: ScalarType) -> ScalarType:

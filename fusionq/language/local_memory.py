@@ -16,7 +16,7 @@ from fusionq.language.casts import integer_limits
 from fusionq.language.execute import KernelArray, ScalarConstructor
 from fusionq.language.scalar_functions import to_int
 
-_KINDS = {"b": (1,), "i": (1, 2, 4, 8), "u": (1, 2, 4, 8), "f": (2, 4, 8)}
+_KINDS = {"b": (1,), "i": (1, 2, 4, 8), "u": (1, 2, 4, 8), "f": (2, 4, 8), "c": (8, 16)}
 """The dtypes of the kernel language: NumPy's kind letters, with sizes in bytes."""
 
 
@@ -24,10 +24,10 @@ class LocalAccessor:
     """An array in local memory: each work-group has its own, which its work-items share.
 
     An argument of ``submit`` for a kernel over an NdRange.  ``shape``: an int or one to three
-    of them, each at least 1.  ``dtype``: bool, int8 … int64, uint8 … uint64, float16/32/64 or
-    bfloat16, also as numba's types.  The contents are undefined when a work-group starts.  Equal
-    shapes and dtypes are equal accessors; the kernel is compiled for them.  Raises ArgumentError
-    for anything else.
+    of them, each at least 1.  ``dtype``: bool, int8 … int64, uint8 … uint64, float16/32/64,
+    bfloat16, complex64/128, also as numba's types.  The contents are undefined when a
+    work-group starts.  Equal shapes and dtypes are equal accessors; the kernel is compiled for
+    them.  Raises ArgumentError for anything else.
     Source: SYCL 2020, section 4.7.6.11.
     """
 
@@ -111,7 +111,7 @@ def element_dtype(dtype: Any, what: str) -> np.dtype[Any]:
     if found is None or not found.isnative or found.itemsize not in _KINDS.get(found.kind, ()):
         raise ArgumentError(
             f"{user_span()}: the dtype of {what} is bool, int8 … int64, uint8 … uint64 or "
-            f"bfloat16, float16, float32, float64, not {dtype!r}"
+            f"bfloat16, float16, float32, float64, complex64, complex128, not {dtype!r}"
         )
     return found
 

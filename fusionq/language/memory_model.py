@@ -5,10 +5,10 @@ The names and values are those of ``numba_dpex.kernel_api``.
 
 from __future__ import annotations
 
-from enum import Enum
+from enum import Enum, IntEnum
 
 
-class MemoryOrder(Enum):
+class MemoryOrder(IntEnum):
     """How an atomic operation or a fence orders other accesses.
 
     Source: SYCL 2020, section 3.8.3.1.  ``CONSUME_UNSUPPORTED`` exists for its value only.
@@ -21,8 +21,10 @@ class MemoryOrder(Enum):
     ACQ_REL = 4
     SEQ_CST = 5
 
+    __str__ = Enum.__str__
 
-class MemoryScope(Enum):
+
+class MemoryScope(IntEnum):
     """The work-items for which an order holds.  Source: SYCL 2020, section 3.8.3.2."""
 
     WORK_ITEM = 0
@@ -31,8 +33,10 @@ class MemoryScope(Enum):
     DEVICE = 3
     SYSTEM = 4
 
+    __str__ = Enum.__str__
 
-class AddressSpace(Enum):
+
+class AddressSpace(IntEnum):
     """Where an array's elements lie.  Source: SYCL 2020, section 4.7.7.1."""
 
     PRIVATE = 0
@@ -40,3 +44,9 @@ class AddressSpace(Enum):
     CONSTANT = 2
     LOCAL = 3
     GENERIC = 4
+
+    __str__ = Enum.__str__
+
+
+MEMORY_MODEL = (MemoryOrder, MemoryScope, AddressSpace)
+"""The enumerations above, whose members are numbers too."""

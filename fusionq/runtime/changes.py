@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from fusionq.analysis.submission import Argument, ArrayArgument, ScalarArgument
 from fusionq.base.call_site import user_span
 from fusionq.base.errors import ArgumentError
+from fusionq.ir.types import complex_type_of
 from fusionq.memory.buffer import Buffer
 from fusionq.memory.foreign_array import components
 from fusionq.memory.storage import Storage
@@ -38,7 +39,7 @@ def changed_values(
         if isinstance(argument, ScalarArgument)
     ]
     values = list(ended.values)
-    for name, value in changed.items():
+    for name, value in _by_part(changed).items():
         places = _places_of(
             scalars, name, method, "put variables into the submit calls and use their names"
         )
@@ -59,6 +60,17 @@ def changed_values(
         check_values(entry, values[position : position + entry.scalars])
         position += entry.scalars
     return values
+
+
+def _by_part(changed: Mapping[str, ScalarValue]) -> dict[str, ScalarValue]:
+    """The scalars with complex ones as their parts, which are arguments of their own."""
+    parts: dict[str, ScalarValue] = {}
+    for name, value in changed.items():
+        if complex_type_of(value) is None:
+            parts[name] = value
+        else:
+            parts[f"{name}.real"], parts[f"{name}.imag"] = value.real, value.imag
+    return parts
 
 
 def changed_arrays(recorded: SubmissionList, changed: Mapping[str, Buffer]) -> SubmissionList:

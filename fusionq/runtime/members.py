@@ -87,8 +87,6 @@ def _why_not(queue: QueueState, *operands: Given) -> str | None:
     dimensions = len(operands[0][1].shape)
     if dimensions > len(COPIES):
         return f"its arrays have {dimensions} dimensions, and kernels of ours up to {len(COPIES)}"
-    if operands[0][1].dtype.kind == "c" and (len(operands) == 1 or dimensions > 2):
-        return "kernels take no complex scalars, and complex arrays of one or two dimensions"
     device, dtype = queue.target.device, operands[0][1].dtype
     if (dtype == np.float64 and not device.has_fp64) or (
         dtype == np.float16 and not device.has_fp16

@@ -34,17 +34,23 @@ from fusionq.cache.entries import MOST_VARIANTS, keep_check, kept_check
 from fusionq.frontend.constants import tuple_type
 from fusionq.frontend.dialect import counterpart, dialect_kernel
 from fusionq.frontend.kernel import KernelFunction
-from fusionq.frontend.signature import ArgumentType, ArrayType, LocalType, Signature
+from fusionq.frontend.signature import (
+    ArgumentType,
+    ArrayType,
+    LocalType,
+    Signature,
+    part_names,
+)
 from fusionq.ir.nodes import Kernel
 from fusionq.ir.types import (
     COMPLEX64,
     COMPLEX128,
+    ELEMENT_TYPES,
     FLOAT32,
-    SCALAR_TYPES,
     ScalarType,
+    complex_type_of,
     component_type,
     element_type,
-    scalar_type,
     type_of_scalar,
 )
 from fusionq.ir.waiting_loops import loops_that_wait_for_other_items, retries_that_wait
@@ -105,14 +111,20 @@ def _submission(
             f"({', '.join(names) or 'none'}), not {len(args)}"
         )
     labels = argument_labels(span, names)
-    arguments = tuple(
-        _argument(backend, name, label, value)
-        for name, label, value in zip(names, labels, args, strict=True)
-    )
+    arguments: list[Argument] = []
+    types: list[ArgumentType] = []
+    for name, label, value in zip(names, labels, args, strict=True):
+        whole = complex_type_of(value)
+        if whole is None:
+            arguments.append(_argument(backend, name, label, value))
+            types.append(_argument_type(arguments[-1]))
+        else:
+            arguments += _parts(name, part_names(name, names), label, value)
+            types.append(whole)
     signature = Signature(
         "nd_item" if isinstance(index_space, NdRange) else "item",
         index_space.ndim,
-        tuple(_argument_type(argument) for argument in arguments),
+        tuple(types),
         _sub_group_size(backend, function),
     )
     _check_work_group(function, index_space)
@@ -122,7 +134,7 @@ def _submission(
         signature,
         function.fingerprint,
         index_space,
-        arguments,
+        tuple(arguments),
         span,
         function.text,
         partial(function.specialise, signature, True),
@@ -282,10 +294,10 @@ def _argument(backend: Backend, name: str, label: str, value: object) -> Argumen
         value = value.buffer
         if isinstance(value, Buffer):
             return _buffer_argument(name, label, value, promote)
-    if isinstance(value, (bool, int, float, complex, np.generic)):
+    if isinstance(value, (bool, int, float, np.generic)):
         return _scalar_argument(name, label, value)
     if isinstance(value, LocalAccessor):
-        kind = LocalType(_strong_scalar_type(value.dtype), value.shape)
+        kind = LocalType(_element_type(value.dtype), value.shape)
         return DeclaredArgument(name, label, kind)
     if isinstance(value, (tuple, list)):
         return _tuple_argument(name, label, value)
@@ -304,16 +316,14 @@ def _argument(backend: Backend, name: str, label: str, value: object) -> Argumen
     )
 
 
-def _strong_scalar_type(dtype: np.dtype[Any]) -> ScalarType:
-    found = scalar_type(dtype)
+def _element_type(dtype: np.dtype[Any]) -> ScalarType:
+    found = element_type(dtype)
     assert found is not None
     return found
 
 
 def _component_type(dtype: np.dtype[Any]) -> ScalarType:
-    found = element_type(dtype)
-    assert found is not None
-    return component_type(found)
+    return component_type(_element_type(dtype))
 
 
 def _buffer_argument(
@@ -361,11 +371,21 @@ def _scalar_argument(name: str, label: str, value: Any) -> ScalarArgument:
     found = type_of_scalar(value)
     if found is None:
         raise ArgumentError(
-            f"argument {name!r} is a {type(value).__name__}; scalars are Python's bool, int and "
-            f"float, NumPy's {', '.join(SCALAR_TYPES)}, and ml_dtypes.bfloat16; pass a complex "
-            "number as an array of one, or in its real and imaginary part"
+            f"argument {name!r} is a {type(value).__name__}; scalars are Python's bool, int, float "
+            f"and complex, and NumPy's and ml_dtypes' {', '.join(ELEMENT_TYPES)}"
         )
     return ScalarArgument(name, label, found, value)
+
+
+def _parts(
+    name: str, names: Sequence[str], label: str, value: Any
+) -> tuple[ScalarArgument, ScalarArgument]:
+    """The real and the imaginary part of a complex scalar, with their ``names``."""
+    real, imag = names
+    return (
+        _scalar_argument(real, f"{label}.real", value.real),
+        _scalar_argument(imag, f"{label}.imag", value.imag),
+    )
 
 
 def _tuple_argument(
@@ -468,7 +488,9 @@ def _check_local_memory(backend: Backend, submission: Submission, facts: KernelF
 def _check_writable(
     facts: KernelFacts, arguments: tuple[Argument, ...], args: Sequence[object]
 ) -> None:
-    for argument, value in zip(arguments, args, strict=True):
+    arrays = [a for a in arguments if not isinstance(a, ScalarArgument)]
+    values = [v for v in args if not isinstance(v, (bool, int, float, complex, np.generic))]
+    for argument, value in zip(arrays, values, strict=True):
         if argument.name not in facts.stored or not isinstance(argument, ArrayArgument):
             continue
         if isinstance(value, AccessorArgument):

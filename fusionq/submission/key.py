@@ -55,6 +55,9 @@ def sort_argument(
     if isinstance(arg, Buffer):
         memory.append(arg._storage)
         return arg._token
+    if isinstance(arg, (complex, np.complexfloating)):
+        values += (arg.real, arg.imag)
+        return type(arg)
     if isinstance(arg, (bool, int, float, np.generic)):
         values.append(arg)
         return type(arg)

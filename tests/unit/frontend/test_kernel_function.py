@@ -155,7 +155,6 @@ def test_wrong_argument_counts():
     ("argument", "message"),
     [
         (ArrayType(ScalarType("longdouble"), 1), "has the dtype longdouble; convert"),
-        (ArrayType(ScalarType("complex64"), 3), "complex array of more than two dimensions"),
         (ArrayType(FLOAT32, 0), "0-dimensional"),
         ("text", "is a str; pass arrays and numbers"),
     ],

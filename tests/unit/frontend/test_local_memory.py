@@ -85,7 +85,7 @@ def test_local_accessors_refused(line, message):
     ("shape", "dtype", "message"),
     [
         (0, "f4", "at least 1"), ((4, 0), "f4", "at least 1"), (2.0, "f4", "int"),
-        ((1, 2, 3, 4), "f4", "1 to 3 dimensions"), ((), "f4", "1 to 3"), (4, "c8", "the dtype"),
+        ((1, 2, 3, 4), "f4", "1 to 3 dimensions"), ((), "f4", "1 to 3"), (4, "c32", "the dtype"),
         (4, ">f4", "the dtype"), (4, None, "the dtype"), (4, "M8[s]", "the dtype"),
         (4, "nonsense", "the dtype"),
     ],

@@ -23,7 +23,6 @@ NAMES = {
     "PAIR": (0.25, 2), "ROWS": [[1, 2], [3, 4]], "TYPED": (np.float32(1), np.float32(2)),
     "MIXED": (np.float32(1), 2), "fq": fq, "UNLIKE": (np.float32(1), np.int64(2)),
     "RAGGED": ((1, 2), (3,)), "EMPTY": (), "LARGE": np.zeros(20_000), "LONG": (2**70, 1),
-    "COMPLEX": np.zeros(3, complex),
 }  # fmt: skip
 A = np.array([0, 1, 2, 3, 1, 0], np.float32)
 
@@ -67,7 +66,6 @@ def test_python_numbers_take_the_type_beside_them():
         ("out[i] = PAIR[2]", "the tuple has 2 elements"),
         ("out[i] = PAIR[a[i]]", "an index of type float32"),
         ("out[i] = LARGE[j]", r"LARGE is an array from outside .* of float64\[20000\]"),
-        ("out[i] = COMPLEX[j].real", "COMPLEX is an array from outside"),
         ("WEIGHTS[j] = 1", "'WEIGHTS' is constant: it comes from outside the kernel"),
         ("WEIGHTS[j] += 1", "'WEIGHTS' is constant"),
         ("fq.AtomicRef(STEPS, j).fetch_add(1)", "'STEPS' is constant"),
