@@ -6,7 +6,7 @@ import ast
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from fusionq.frontend.draft import DraftIf
+from fusionq.frontend.draft import Draft, DraftIf
 from fusionq.frontend.group_arguments import BITWISE
 from fusionq.frontend.language_arguments import NOTHING, Arguments, LanguageArguments
 from fusionq.frontend.typing_rules import type_name
@@ -24,6 +24,9 @@ from fusionq.ir.nodes import (
     Assign,
     Atomic,
     AtomicOp,
+    Binary,
+    BinaryOp,
+    Call,
     Compare,
     Expr,
     Fence,
@@ -43,6 +46,9 @@ ATOMIC_METHODS: dict[str, AtomicOp] = {
     "exchange": "exchange", "load": "load", "store": "store",
 }  # fmt: skip
 
+_ARITHMETIC: dict[AtomicOp, BinaryOp] = {
+    "add": "add", "sub": "sub", "and": "and", "or": "or", "xor": "xor",
+}  # fmt: skip
 _FIRST = Constant(WEAK_INT, 0)
 
 
@@ -90,12 +96,6 @@ class AtomicOperations(LanguageArguments):
         space = AddressSpace[declared.space.upper()] if declared else AddressSpace.GLOBAL
         if array.name in self.kernel.tables:
             self.fail(place, f"{array.name!r} is constant", "Pass an array as an argument.")
-        if space is AddressSpace.PRIVATE:
-            self.fail(
-                place,
-                f"{array.name!r} is private: no other work-item can change it",
-                "Use plain assignments, or an array argument or LocalAccessor.",
-            )
         if "address_space" in arguments:
             given = self.member_argument(arguments, "address_space", space)
             if given not in (space, AddressSpace.GENERIC):
@@ -142,10 +142,34 @@ class AtomicOperations(LanguageArguments):
             value = self._operand(method, arguments[0], dtype, node.args[0])
         result = None if op == "store" else self.fresh("loaded" if op == "load" else "before")
         element, span = ref.element, self.span(node)
+        if self._is_private(element):
+            return self._unshared(op, element, value, node)
         self.block.append(
             Atomic(op, element.name, element.indices, value, result, ref.order, ref.scope, span)
         )
         return NOTHING if result is None else Runtime(dtype, Var(dtype, result))
+
+    def _is_private(self, element: ArrayValue) -> bool:
+        declared = self.kernel.arrays.get(element.name)
+        return declared is not None and declared.space == "private"
+
+    def _unshared(
+        self, op: AtomicOp, element: ArrayValue, value: Expr | None, node: ast.Call
+    ) -> Value:
+        """The operation on a private array, which no other work-item sees: a load and a store."""
+        dtype, span = element.type.dtype, self.span(node)
+        before = Var(dtype, self.fresh("before"))
+        load = Load(dtype, element.name, element.indices, span)
+        self.block.append(Assign(before.name, load, span))
+        if value is None:
+            return Runtime(dtype, before)
+        new = value
+        if op in ("min", "max"):
+            new = Call(dtype, f"py{op}", (before, value))
+        elif op not in ("exchange", "store"):
+            new = Binary(dtype, _ARITHMETIC[op], before, value)
+        self.block.append(Store(element.name, element.indices, new, span))
+        return NOTHING if op == "store" else Runtime(dtype, before)
 
     def _operand(self, method: str, value: Value, dtype: ScalarType, node: ast.expr) -> Expr:
         """The operand of an operation on elements of ``dtype``: of that type, or a Python number
@@ -206,20 +230,25 @@ class AtomicOperations(LanguageArguments):
             nans = Compare("ne", before, before), Compare("ne", expected, expected)
             same = Logical("or", same, Logical("and", *nans))
         at = ref.element
-        self.block += [
-            Assign(expected.name, load, span),
-            Atomic(
+        swap: list[Draft] = [Store(at.name, at.indices, new, span)]
+        operation: Draft = Assign(before.name, Load(dtype, at.name, at.indices, span), span)
+        if not self._is_private(at):
+            swap = []
+            operation = Atomic(
                 "compare_exchange", at.name, at.indices, new, before.name, ref.order, ref.scope,
                 span, expected,
-            ),
+            )  # fmt: skip
+        self.block += [
+            Assign(expected.name, load, span),
+            operation,
             Assign(swapped.name, same, span),
             DraftIf(
                 Unary(BOOL, "not", swapped),
                 [Store(element.name, element.indices, before, span)],
-                [],
+                swap,
                 span,
             ),
-        ]  # fmt: skip
+        ]
         return Runtime(BOOL, swapped)
 
     def discard(self, value: Value) -> None:

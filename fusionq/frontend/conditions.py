@@ -146,7 +146,7 @@ class Conditions(ComplexNumbers):
         decides = op == "or"
         if isinstance(lhs, Constant):
             return lhs if bool(lhs.value) == decides else evaluate()
-        with self.nested() as block:
+        with self.nested() as block, self.where(lhs, op == "and"):
             rhs = evaluate()
         self._refuse_meeting(block, node)
         result = WEAK_BOOL if lhs.type.weak and rhs.type.weak else BOOL
@@ -180,7 +180,7 @@ class Conditions(ComplexNumbers):
             return self.value(node.body if cond.value else node.orelse)
         branches: list[tuple[Value, list[Draft]]] = []
         for side in (node.body, node.orelse):
-            with self.nested() as block:
+            with self.nested() as block, self.where(cond, side is node.body):
                 branches.append((self.value(side), block))
             self._refuse_meeting(block, side)
         (then, then_block), (orelse, orelse_block) = branches

@@ -1,5 +1,7 @@
 """AtomicRef in kernels."""
 
+from textwrap import dedent
+
 import numpy as np
 import pytest
 
@@ -160,7 +162,6 @@ def test_what_is_read_before_an_atomic_stays_before_it():
          "'out' is in global memory, not in AddressSpace.LOCAL", "Write AddressSpace.GLOBAL"),
         ("y = fq.AtomicRef(out, 0) + 1", "a number is needed here, not an AtomicRef", ".load()"),
         ("y = fq.AtomicRef(out, 0).store(1) + 1", "a number is needed here", ""),
-        ("p = fq.PrivateArray(2, np.int32); fq.AtomicRef(p, 0).load()", "'p' is private", "plain"),
         ("y = fq.AtomicRef(out, 0) if i > 2 else 1", "a number is needed here", ".load()"),
     ],
 )  # fmt: skip
@@ -168,6 +169,44 @@ def test_atomics_refused(line, message, hint):
     arguments = (np.zeros(8, "float32"), np.zeros(8, "int8"), np.zeros((2, 2), "int32"))
     text = refused(*line.split("; "), parameters="out, small, flat", arguments=arguments)
     assert message in text and hint in text
+
+
+@pytest.mark.parametrize("dtype", [np.int32, np.float64])
+def test_private_memory_has_plain_operations(dtype):
+    made = define(
+        dedent("""
+        def k(item, a, out):
+            i = item.get_id(0)
+            p = fq.PrivateArray((2, 2), a.dtype, fill_zeros=True)
+            expected = fq.PrivateArray(1, a.dtype, fill_zeros=True)
+            ref = fq.AtomicRef(p, (1, 0), address_space=fq.AddressSpace.PRIVATE)
+            out[i, 0] = ref.fetch_add(a[i])
+            ref.fetch_sub(1)
+            out[i, 1] = ref.fetch_max(5)
+            out[i, 2] = ref.fetch_min(a[i] * 2)
+            ref.store(ref.load() + 1)
+            out[i, 3] = ref.exchange(7)
+            out[i, 4] = ref.compare_exchange(expected, 9)
+            out[i, 5] = ref.compare_exchange(expected, 11)
+            out[i, 6] = p[1, 0]
+            out[i, 7] = expected[0]
+        """),
+        fq=fq,
+    )
+    run_both(made, 8, np.arange(8).astype(dtype), np.zeros((8, 8)))
+
+
+def test_the_memory_models_members_are_numbers():
+    made = define(
+        dedent("""
+        def k(item, out):
+            out[0] = fq.MemoryOrder.SEQ_CST
+            out[1] = fq.MemoryScope.WORK_GROUP + fq.AddressSpace.LOCAL
+        """),
+        fq=fq,
+    )
+    (out,) = run_both(made, 1, np.zeros(2, np.int64))
+    assert out.tolist() == [5, 5]
 
 
 def test_an_atomic_ref_that_differs_between_paths_cannot_be_used():

@@ -111,6 +111,8 @@ def test_paths_that_meet_with_types_of_which_one_holds_both(one, other, wider):
         ["c = i < n", "if c:", "    y = x[i]", "if c:", "    y += 1", "if c:", "    out[i, 0] = y"],
         ["if i < n:", "    y = x[i]", "for k in range(n):", "    if i < n:",
          "        out[i, k] = y"],
+        ["c = i < n", "if c:", "    y = x[i]", "    z = i", "d = c and (z > 0 or y > 1)",
+         "out[i, 0] = y if c and not d else 3", "out[i, 1] = not c or y < 2 and z < 1"],
         # after a loop that certainly runs
         ["for k in range(3):", "    y = x[i] + k", "out[i, 0] = y", "out[i, 1] = k"],
         ["for k in range(5, 0, -2):", "    if i < k:", "        y = k", "        continue",
