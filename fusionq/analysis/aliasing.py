@@ -14,7 +14,7 @@ from functools import lru_cache
 from math import gcd, prod
 from typing import NamedTuple
 
-from fusionq.analysis.submission import ArrayArgument
+from fusionq.analysis.submission import ArrayArgument, Operands
 from fusionq.ir.types import ScalarType
 
 
@@ -123,6 +123,31 @@ def _places_of_whole_views(arguments: Sequence[ArrayArgument]) -> tuple[Place, .
             return None
         found.append(place)
     return tuple(found)
+
+
+def places_by_memory(
+    submissions: Sequence[Operands], numbers: tuple[int, ...]
+) -> tuple[Place, ...] | None:
+    """The places of the array arguments of ``submissions``, where those of one memory, which have
+    equal ``numbers``, are one and the same view, and memories do not overlap; else None."""
+    views: dict[int, object] = {}
+    number = iter(numbers)
+    for submission in submissions:
+        form = submission.form
+        for (shape, strides, _, offset, _), dtype in zip(
+            submission.places, form.dtypes, strict=True
+        ):
+            view = shape, strides, offset, dtype
+            if views.setdefault(next(number), view) != view:
+                return None
+            if not form.contiguous and has_element_twice(shape, strides, dtype.nbytes):
+                return None
+    return _places_of_views(numbers)
+
+
+@lru_cache(4096)
+def _places_of_views(numbers: tuple[int, ...]) -> tuple[Place, ...]:
+    return tuple([Place(number, 0, None) for number in numbers])
 
 
 def _places(number: int, arguments: Sequence[ArrayArgument]) -> list[Place]:

@@ -9,7 +9,7 @@ from functools import lru_cache, partial
 from typing import TYPE_CHECKING, cast
 
 from fusionq.analysis.item_space import global_range
-from fusionq.analysis.submission import ArrayArgument, ScalarArgument, Submission
+from fusionq.analysis.submission import ArrayArgument, ScalarArgument, Sized, Submission
 
 if TYPE_CHECKING:
     from fusionq.analysis.list_analysis import ListAnalysis
@@ -30,18 +30,9 @@ class Source:
     argument: int | None
     dim: int | None
 
-    def value(self, submissions: Sequence[Submission]) -> int:
+    def value(self, submissions: Sequence[Sized]) -> int:
         """The value in ``submissions``."""
-        submission = submissions[self.submission]
-        if self.argument is None:
-            assert self.dim is not None
-            return global_range(submission)[self.dim]
-        argument = submission.arguments[self.argument]
-        if isinstance(argument, ArrayArgument):
-            assert self.dim is not None
-            return argument.shape[self.dim]
-        assert isinstance(argument, ScalarArgument)
-        return int(argument.value)
+        return submissions[self.submission].number(self.argument, self.dim)
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +113,7 @@ class Validity:
             if source.argument is not None
         )
 
-    def holds(self, submissions: Sequence[Submission]) -> bool:
+    def holds(self, submissions: Sequence[Sized]) -> bool:
         """Whether the plan serves ``submissions`` (of the same structure)."""
         if any(source.value(submissions) != value for source, value in self.constants):
             return False

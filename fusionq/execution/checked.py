@@ -69,7 +69,7 @@ class CheckedRun(PreparedRun):
         fallback = _REASON if len(submissions) > 1 else plan.fallback
         plan = replace(plan, stages=stages, fallback=fallback)
         programs = programs_of(backend, plan, options, timings)
-        super().__init__(BuiltPlan(plan, programs), submissions, "miss", timings)
+        super().__init__(BuiltPlan(plan, programs), lambda: submissions, "miss", timings)
         self._reports: list[Allocation] = [backend.allocate(8 * WORDS) for _ in stages]
         bind(backend, self, pending)
 

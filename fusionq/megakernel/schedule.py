@@ -8,6 +8,7 @@ from math import gcd, prod
 
 import numpy as np
 
+from fusionq.base.identity_cache import cached_by_identity
 from fusionq.base.target import Target
 from fusionq.codegen import queue_layout as q
 from fusionq.codegen.stage_tables import code_bodies, operand_sets, wait_forms
@@ -91,12 +92,17 @@ def tiling_of(
 ) -> Tiling:
     """The tiling of the stages of ``body`` over ``extents``, of ``memory`` bytes in all;
     ``pipelined``: see ``choose_tiling``."""
-    item_bytes = []
-    for use in body.stages:
-        arrays = [p for p in body.codes[use.code].kernel.params if isinstance(p, ArrayParam)]
-        item_bytes.append(max(sum(p.dtype.nbytes for p in arrays), 1))
+    of_codes = _item_bytes(body)
+    item_bytes = [of_codes[use.code] for use in body.stages]
     tiling = choose_tiling(extents, item_bytes, memory, pipelined, target)
     return _bounded(body, tiling, extents, target)[0]
+
+
+@cached_by_identity
+def _item_bytes(body: Persistent) -> list[int]:
+    """For each code the bytes of one element of each of its arrays."""
+    arrays = [[p for p in code.kernel.params if isinstance(p, ArrayParam)] for code in body.codes]
+    return [max(sum(p.dtype.nbytes for p in of_code), 1) for of_code in arrays]
 
 
 def _bounded(
@@ -207,13 +213,13 @@ def _words(
     forms = wait_forms(body)
     parts = code_bodies(body)
     operands = operand_sets(body)
+    alike: dict[object, list[int]] = {}
     for k, use in enumerate(body.stages):
-        tiling, own, record = stages[k], counters[k], [1] * q.RECORD
-        ndim = len(tiling.tile)
-        record[q.TILE : q.TILE + ndim] = tiling.tile
-        record[q.COUNT : q.COUNT + ndim] = tiling.count
-        record[q.SHARED : q.SHARED + ndim] = own.shared
-        record[q.EXTENT : q.EXTENT + ndim] = tiling.extents
+        tiling, own = stages[k], counters[k]
+        kind = tiling, own.shared
+        if kind not in alike:
+            alike[kind] = _record(tiling, own.shared)
+        record = alike[kind].copy()
         record[q.COUNTERS], record[q.TOTAL] = own.first, own.total
         record[q.BODY], record[q.OPERANDS] = parts[use.code], operands[k]
         record[q.WAITS], record[q.WAITED] = len(use.producers), waited + len(waits)
@@ -229,3 +235,13 @@ def _words(
     header[q.ASSIGNMENT] = at + len(order) + len(starts)
     tables = [header, np.array(records, np.int64), order, starts, order[assigned]]
     return np.concatenate([*tables, np.array(waits, np.int64)])
+
+
+def _record(stage: TiledStage, shared: tuple[int, ...]) -> list[int]:
+    """A stage's record, as far as stages that are alike have it in common."""
+    record, ndim = [1] * q.RECORD, len(stage.tile)
+    record[q.TILE : q.TILE + ndim] = stage.tile
+    record[q.COUNT : q.COUNT + ndim] = stage.count
+    record[q.SHARED : q.SHARED + ndim] = shared
+    record[q.EXTENT : q.EXTENT + ndim] = stage.extents
+    return record

@@ -58,10 +58,15 @@ class TileBox:
 
 def extents_of(body: Persistent, params: Sequence[Mapping[str, int]]) -> list[tuple[int, ...]]:
     """The range of each stage; ``params``: for each stage, its code's integer parameters."""
+    known: dict[object, tuple[int, ...]] = {}
     found = []
     for stage, values in zip(body.stages, params, strict=True):
-        code = body.codes[stage.code]
-        found.append(tuple(int(evaluate(e, values)) for e in code.extents))
+        kind = stage.code, tuple(values.items())
+        extents = known.get(kind)
+        if extents is None:
+            code = body.codes[stage.code]
+            extents = known[kind] = tuple([int(evaluate(e, values)) for e in code.extents])
+        found.append(extents)
     return found
 
 

@@ -60,6 +60,7 @@ class Storage:
         "_allocation",
         "_home",
         "_shared",
+        "_usm_interface",
         "_watchers",
         "address",
         "last_backend",
@@ -67,7 +68,6 @@ class Storage:
         "nbytes",
         "owned",
         "token",
-        "usm_interface",
         "view_tokens",
         "writable",
     )
@@ -79,8 +79,8 @@ class Storage:
         self.owned = True
         self.writable = True
         """False for adopted memory that its owner declared read-only."""
-        self.usm_interface: dict[str, Any] | None = None
-        """``__sycl_usm_array_interface__`` of what owns the memory, if it is USM."""
+        self._usm_interface: dict[str, Any] | None = None
+        """That of adopted memory."""
         self.view_tokens: dict[Hashable, int] = {}
         self.last_event: DeviceEvent | None = None
         self.last_backend: Backend | None = None
@@ -100,7 +100,7 @@ class Storage:
         storage.owned = False
         storage.writable = array.writable
         storage.address = address
-        storage.usm_interface = array.usm_interface
+        storage._usm_interface = array.usm_interface
         if array.home is None:
             owned = HostBytes(address, nbytes, array.writable, array.owner)
             storage._adopted = np.asarray(owned)
@@ -111,6 +111,12 @@ class Storage:
             storage._allocation = adopted(array.home, address, nbytes, array.owner)
             storage.last_event = array.work
         return storage
+
+    @property
+    def usm_interface(self) -> dict[str, Any] | None:
+        """``__sycl_usm_array_interface__`` of what owns the memory, if it is USM."""
+        allocation = self._allocation
+        return self._usm_interface if allocation is None else allocation.usm_interface
 
     @property
     def gpu(self) -> int | None:
@@ -159,7 +165,6 @@ class Storage:
 
     def _place(self, allocation: Allocation, backend: Backend) -> None:
         self._allocation, self._home = allocation, backend
-        self.usm_interface = allocation.usm_interface
         self.address = allocation.address
 
     def check_reachable(self, backend: Backend) -> None:

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from fusionq.analysis.submission import Argument, ArrayArgument, ScalarArgument
+from fusionq.analysis.submission import (
+    Argument,
+    ArrayArgument,
+    ArrayPlace,
+    ScalarArgument,
+    ScalarValue,
+)
 from fusionq.base.call_site import user_span
 from fusionq.base.errors import ArgumentError
 from fusionq.ir.types import complex_type_of
@@ -18,7 +24,7 @@ from fusionq.submission.pending import (
     check_apart,
     check_values,
 )
-from fusionq.submission.run import ArrayPlace, CallArguments, ScalarValue
+from fusionq.submission.run import CallArguments
 
 _OF_ARRAYS = {
     "replay": "To change a Buffer, submit the list again",
@@ -173,7 +179,7 @@ def _elsewhere(
 ) -> KnownSubmission:
     """The submission with some of its arrays at other places."""
     known = entry.sized or entry
-    places = [moved.get(k, place) for k, place in enumerate(entry.deferred.places)]
+    places = [moved.get(k, place) for k, place in enumerate(entry.deferred.operands.places)]
     check_values(known, values)
     found = known.elsewhere(places, values)
     assert found is not None

@@ -221,11 +221,16 @@ class Launcher:
             self.backend, pending, options, partial(self._planned_run, pending, options)
         )
 
-    def _planned_run(self, pending: SubmissionList, options: FusionOptions) -> PreparedRun:
+    def _planned_run(
+        self,
+        pending: SubmissionList,
+        options: FusionOptions,
+        memories: tuple[int, ...] | None = None,
+    ) -> PreparedRun:
         with timed(pending.admission, "import"):
             from fusionq.execution.prepare import prepare
 
-        return prepare(self.backend, pending, options)
+        return prepare(self.backend, pending, options, memories)
 
     def _launch(
         self,

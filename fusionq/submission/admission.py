@@ -18,6 +18,7 @@ from fusionq.analysis.submission import (
     DeferredKernel,
     Promotion,
     ScalarArgument,
+    ScalarValue,
     Submission,
 )
 from fusionq.analysis.validity import Validity
@@ -68,7 +69,7 @@ from fusionq.submission.pending import (
     check_apart,
     check_bounds,
 )
-from fusionq.submission.run import CallArguments, ScalarValue
+from fusionq.submission.run import CallArguments
 
 
 def admit(
@@ -190,26 +191,23 @@ def _entry(
         checks=checked.passed,
         apart=facts.apart,
     )
-    check_bounds(entry, _values(submission))
+    check_bounds(entry, entry.deferred.operands.values)
     return entry
-
-
-def _values(submission: Submission) -> list[ScalarValue]:
-    return [a.value for a in submission.arguments if isinstance(a, ScalarArgument)]
 
 
 def check_again(entry: KnownSubmission, values: Sequence[ScalarValue]) -> None:
     """Check a known submission with integer ``values`` that it has not been seen with; raises as
     ``admit`` does."""
-    (submission,) = SubmissionList.of([entry], CallArguments.of((), (), values)).submissions()
-    span = user_span()
+    alone = SubmissionList.of([entry], CallArguments.of((), (), values))
+    (operands,), span = alone.operands(), user_span()
     with _told_where(span):
-        if not entry.passes(submission, values):
+        if not entry.passes(operands):
             from fusionq.planning.planner import check_submission
 
-            entry.checks.insert(0, check_submission(replace(submission, span=span), entry.checks))
+            submission = replace(alone.submissions()[0], span=span)
+            entry.checks.insert(0, check_submission(submission, entry.checks))
             del entry.checks[MOST_VARIANTS:]
-            entry.passes(submission, values)
+            entry.passes(operands)
 
 
 def _check(
@@ -218,8 +216,8 @@ def _check(
     """Prove that no access certainly leaves its array and no barrier is certainly missed, unless
     what was proved before, here or in an earlier process, says so for these sizes and integers
     too; remember it."""
-    submission, values = entry.submission, _values(entry.submission)
-    if entry.passes(submission, values):
+    submission, operands = entry.submission, entry.deferred.operands
+    if entry.passes(operands):
         return
     with timed(timings, "import"):
         from fusionq.planning.planner import check_submission
@@ -228,7 +226,7 @@ def _check(
         validity = check_submission(submission, entry.checks)
     entry.checks.insert(0, validity)
     del entry.checks[MOST_VARIANTS:]
-    entry.passes(submission, values)
+    entry.passes(operands)
     with timed(timings, "disk"):
         keep_check(submission, target, facts, entry.checks)
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from fusionq.analysis.submission import ScalarValue
 from fusionq.base.errors import ArgumentError, DeviceError
 from fusionq.frontend.constants import tuple_type
 from fusionq.frontend.dialect import counterpart
@@ -16,7 +17,7 @@ from fusionq.memory.buffer import AccessorArgument, Buffer
 from fusionq.memory.foreign import foreign_token
 from fusionq.memory.gpu_arrays import gpu_argument
 from fusionq.memory.host_objects import shared_array
-from fusionq.submission.run import CallArguments, ScalarValue
+from fusionq.submission.run import CallArguments
 
 SCALAR_CLASSES = frozenset(
     (
