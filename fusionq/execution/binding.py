@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from fusionq.analysis.submission import ArrayArgument, ScalarArgument
 from fusionq.backends.base import ArrayBinding, Backend, Binding, PreparedLaunch
 from fusionq.base.errors import DeviceError
+from fusionq.base.recursion import room_for_recursion
 from fusionq.memory.storage import Storage
 from fusionq.planning.plan import (
     ArgumentSource,
@@ -129,6 +130,7 @@ class _ListArguments:
         return found
 
 
+@room_for_recursion("a kernel of the list")
 def _persistent(
     backend: Backend,
     program: Program,

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from fusionq.report.report import Report
 
 
-@room_for_recursion("a kernel of the list")
 def prepare(
     backend: Backend,
     pending: SubmissionList,
@@ -37,32 +36,58 @@ def prepare(
     that takes longer than the list may wait for it, DeviceError where a kernel cannot be built or
     memory not be had or reached.
     """
-    if options.check or always_checked():
+    is_checked = bool(options.check or always_checked())
+    is_adaptive = options.strategy == "auto" and not options.tune and len(pending.entries) > 1
+    if is_adaptive:
+        is_adaptive = adapts() if options.adapt is None else options.adapt
+    if memories is not None and not (is_checked or is_adaptive or options.tune):
+        built = known_plan(backend, pending.operands(), memories, options)
+        if built is not None:
+            return _bound(backend, pending, built, "memory", dict(pending.admission))
+    return _planned(backend, pending, options, is_checked, is_adaptive)
+
+
+@room_for_recursion("a kernel of the list")
+def _planned(
+    backend: Backend,
+    pending: SubmissionList,
+    options: FusionOptions,
+    is_checked: bool,
+    is_adaptive: bool,
+) -> PreparedRun:
+    """As ``prepare``, where no plan is known."""
+    if is_checked:
         from fusionq.execution.checked import CheckedRun
 
         return CheckedRun(backend, pending, options)
+    submissions = pending.submissions()
     timings = dict(pending.admission)
-    wanted = adapts() if options.adapt is None else options.adapt
-    if wanted and options.strategy == "auto" and not options.tune and len(pending.entries) > 1:
+    if is_adaptive:
         from fusionq.execution.adaptive import adaptive_list
 
-        adaptive = adaptive_list(backend, pending.submissions(), options)
+        adaptive = adaptive_list(backend, submissions, options)
         if adaptive is not None:
             return _shown(adaptive.next_run(pending, timings))
-    built: BuiltPlan | None = None
-    cache: CacheOutcome = "memory"
     if options.tune:
         from fusionq.execution.autotune import tuned_plan
 
         built, cache = tuned_plan(backend, pending, options, timings)
-    elif memories is not None:
-        built = known_plan(backend, pending.operands(), memories, options)
-    if built is None:
-        built, cache = built_plan(backend, pending.submissions(), options, timings)
+    else:
+        built, cache = built_plan(backend, submissions, options, timings)
+    return _shown(_bound(backend, pending, built, cache, timings))
+
+
+def _bound(
+    backend: Backend,
+    pending: SubmissionList,
+    built: BuiltPlan,
+    cache: CacheOutcome,
+    timings: dict[str, float],
+) -> PreparedRun:
     run = PreparedRun(built, pending.submitted(), cache, timings)
     with timed(timings, "prepare"):
         bind(backend, run, pending)
-    return _shown(run)
+    return run
 
 
 def _shown(run: PreparedRun) -> PreparedRun:

@@ -59,6 +59,7 @@ class Storage:
         "_adopted",
         "_allocation",
         "_home",
+        "_reached_by",
         "_shared",
         "_usm_interface",
         "_watchers",
@@ -89,6 +90,8 @@ class Storage:
         self._shared: weakref.ref[npt.NDArray[np.uint8]] | None = None
         """The bytes as the host has been given them, as long as it has them."""
         self._home: MemoryHome | None = None
+        self._reached_by: Backend | None = None
+        """The last backend that was seen to reach the memory."""
         self._watchers: list[weakref.ref[deque[int]]] = []
 
     @classmethod
@@ -153,18 +156,19 @@ class Storage:
         DeviceError if it is adopted, and ``backend`` cannot reach it."""
         if self.address is None:
             self.allocate(backend)
-        if backend is not self._home:
+        if backend is not self._reached_by and backend is not self._home:
             try:
                 self.check_reachable(backend)
             except DeviceError:
                 if not self.owned:
                     raise
                 self._move(backend)
+            self._reached_by = backend
         assert self.address is not None
         return self.address
 
     def _place(self, allocation: Allocation, backend: Backend) -> None:
-        self._allocation, self._home = allocation, backend
+        self._allocation, self._home, self._reached_by = allocation, backend, backend
         self.address = allocation.address
 
     def check_reachable(self, backend: Backend) -> None:

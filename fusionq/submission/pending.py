@@ -145,7 +145,7 @@ class KnownSubmission:
         scalars are then remembered."""
         for validity in self.checks:
             if validity.holds((operands,)):
-                if validity.scalars:
+                if operands.values and validity.scalars:
                     self._rest_on(validity, operands.form)
                 if len(self.passed) >= 4096:
                     self.passed.clear()
