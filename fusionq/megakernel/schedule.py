@@ -117,14 +117,21 @@ def _bounded(
 ) -> tuple[Tiling, tuple[TiledStage, ...]]:
     """``tiling``, with tiles of whole work-groups that are large enough for the instructions not to
     be too many; and the stages cut so."""
-    codes = [body.codes[stage.code] for stage in body.stages]
-    groups = [c.local_range if is_work_group_function(c.kernel) else None for c in codes]
+    groups = _work_groups(body)
     while True:
-        tiling = in_groups(tiling, groups)
-        stages = tuple(tiled(e, t) for e, t in zip(extents, tiling.tiles, strict=True))
-        if sum(stage.tiles for stage in stages) <= MOST_INSTRUCTIONS:
+        if any(groups):
+            tiling = in_groups(tiling, groups)
+        stages = tuple([tiled(e, t) for e, t in zip(extents, tiling.tiles, strict=True)])
+        if sum([stage.tiles for stage in stages]) <= MOST_INSTRUCTIONS:
             return tiling, stages
         tiling = coarser(tiling, extents, target)
+
+
+@cached_by_identity
+def _work_groups(body: Persistent) -> list[tuple[int, ...] | None]:
+    """For each stage the work-groups that its tiles hold whole, if it has such."""
+    of_codes = [c.local_range if is_work_group_function(c.kernel) else None for c in body.codes]
+    return [of_codes[stage.code] for stage in body.stages]
 
 
 def is_pipelined(
