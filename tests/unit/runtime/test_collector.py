@@ -223,7 +223,6 @@ def failures(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
             yield found
         finally:
             gc.set_threshold(*before)
-            gc.unfreeze()
             gc.collect()
     assert not QUEUES and not NOTED
 
