@@ -68,7 +68,7 @@ reference backend; these are on both, since one device program of theirs checks 
 TWICE = ("sycl", "far", None)
 """The targets for which tests run a second time; None is the default device."""
 
-EXAMPLES = {"dev": 10, "ci": 25, "nightly": 2800}
+EXAMPLES = {"dev": 10, "ci": 20, "nightly": 2800}
 """Profiles of Hypothesis: how many of a hundred examples that a test asks for it gets.  Those of
 ``nightly`` are new each time, the others' the same: there Hypothesis does not mix in constants that
 it finds in the modules imported so far, which differ by what a worker ran before."""
