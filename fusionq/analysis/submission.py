@@ -26,6 +26,19 @@ ArrayPlace: TypeAlias = tuple[tuple[int, ...], tuple[int, ...], int, int, int | 
 
 
 @dataclass(frozen=True, slots=True)
+class FieldPath:
+    """A field of the records of an array argument: the kernel's ``parameter``, and the names of the
+    fields from the outermost on."""
+
+    parameter: str
+    path: tuple[str, ...]
+
+    def of(self, array: str) -> str:
+        """The field of ``array`` as a program writes it."""
+        return array + "".join(f'["{name}"]' for name in self.path)
+
+
+@dataclass(frozen=True, slots=True)
 class ArrayArgument:
     """An array argument: extents in elements, strides and offset in bytes.
 
@@ -50,6 +63,22 @@ class ArrayArgument:
     internal: bool = False
     is_complex: bool = False
     """Whether the last dimension, of extent 2, holds the parts of complex numbers."""
+    field: FieldPath | None = None
+    """Which field of an array of records it is, if it is one."""
+
+    @property
+    def parameter_text(self) -> str:
+        """What the kernel calls it."""
+        return self.name if self.field is None else self.field.of(self.field.parameter)
+
+    @property
+    def text(self) -> str:
+        """What the program that submits it calls it."""
+        return self.named(self.label)
+
+    def named(self, array: str) -> str:
+        """The same, where the array is called ``array``."""
+        return array if self.field is None else self.field.of(array)
 
     def elsewhere(
         self,
@@ -63,6 +92,7 @@ class ArrayArgument:
         return ArrayArgument(  # ``dataclasses.replace`` takes several times as long
             self.name, self.label, self.dtype, shape, strides, storage, offset, address,
             self.owned, self.buffer_flag, self.access_flag, self.internal, self.is_complex,
+            self.field,
         )  # fmt: skip
 
 
@@ -87,6 +117,12 @@ class DeclaredArgument:
 
 
 Argument = ArrayArgument | ScalarArgument | DeclaredArgument
+
+
+def parameter_of(argument: Argument) -> str:
+    """The kernel's parameter that an argument, or the array of which it is a field, is for."""
+    field = argument.field if isinstance(argument, ArrayArgument) else None
+    return argument.name if field is None else field.parameter
 
 
 @dataclass(slots=True, eq=False)

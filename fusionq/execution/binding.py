@@ -105,8 +105,9 @@ class _ListArguments:
         except DeviceError as error:
             like = self._likes[source.submission]
             argument = like.arguments[source.argument]
+            assert isinstance(argument, ArrayArgument)
             raise DeviceError(
-                f"{like.span}: argument {argument.name!r} ({argument.label}) of kernel "
+                f"{like.span}: argument {argument.parameter_text!r} ({argument.text}) of kernel "
                 f"{like.name!r}: {error}"
             ) from error
         shape, strides, *_ = place

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from fusionq.analysis.aliasing import distance, extent_of, places
+from fusionq.analysis.aliasing import distance, extent_groups, extent_of
 from fusionq.analysis.submission import ArrayArgument, ArrayPlace
 from fusionq.backends.base import Allocation, Backend
 from fusionq.memory.foreign import check_host_access, describe
@@ -89,7 +89,7 @@ def _written(pending: SubmissionList) -> Iterator[_Extent]:
     submissions = pending.submissions()
     present = [a for s in submissions for a in s.arguments if isinstance(a, ArrayArgument)]
     stored = [stores for entry in pending.entries for _, stores in array_arguments(entry)]
-    groups = [place.group for place in places(present)]
+    groups = extent_groups(present)
     for group in dict.fromkeys(groups):
         members = [k for k, g in enumerate(groups) if g == group]
         if any(stored[k] for k in members):
