@@ -6,6 +6,7 @@ import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from typing import Any
 
+from fusionq.ir.counted_loops import ends_by_counting
 from fusionq.ir.functions import DEVICE_FUNCTIONS
 from fusionq.ir.nodes import (
     Assign,
@@ -148,7 +149,7 @@ def _known(expr: Expr, values: Mapping[str, object]) -> object:
 def retries_that_wait(kernel: Kernel) -> Iterator[tuple[While, str]]:
     """Loops that repeat a ``compare_exchange`` of one element until it has a value that is not what
     they have seen there, with the array's name: such as a lock's, which another work-item has to
-    open.  What cannot be told counts as such."""
+    open.  What cannot be told counts as such, but for loops that end after a number of tries."""
     private = {array.name for array in kernel.arrays if array.space == "private"}
     values: dict[str, list[Expr | Atomic]] = {}
     for s in statements(kernel.body):
@@ -157,10 +158,11 @@ def retries_that_wait(kernel: Kernel) -> Iterator[tuple[While, str]]:
         elif isinstance(s, Atomic) and s.result is not None:
             values.setdefault(s.result, []).append(s)
     for loop in statements(kernel.body):
-        if not isinstance(loop, While):
+        if not isinstance(loop, While) or ends_by_counting(loop):
             continue
         inside = list(statements(loop.body))
-        inner = {id(s) for w in inside if isinstance(w, While) for s in statements(w.body)}
+        tries = [s for s in inside if isinstance(s, While) and not ends_by_counting(s)]
+        inner = {id(s) for w in tries for s in statements(w.body)}
         changed = frozenset(
             name
             for s in inside

@@ -266,6 +266,52 @@ def test_lock_free_loops_are_kernels() -> None:
     assert submit(greatest)[0] == 12
 
 
+LOCK_IN_A_LOOP = """
+def k(item, flag, out):
+    ref = fq.AtomicRef(flag, 0)
+    expected = fq.PrivateArray(1, np.int32)
+    tries, most, done = {start}, 3, False
+    while {condition}:
+        {turn}
+        expected[0] = 5
+        done = ref.compare_exchange(expected, 1)
+    out[0] = tries
+"""
+
+
+@pytest.mark.parametrize(
+    ("start", "condition", "turn", "tries"),
+    [
+        ("0", "tries < most and not done", "tries += 1", 3),
+        ("0", "not done and not tries >= most", "tries = tries + 2", 4),
+        ("0", "not (done or most <= tries)", "tries += 1", 3),
+        ("9", "tries > most and not done", "tries -= 1", 3),
+        ("0", "not done", "tries += 1\n        if done or tries > 7: break", 8),
+        ("0", "not done", "if tries >= item.get_range(0): break\n        tries += 1", 3),
+        # Nothing bounds these.
+        ("0", "tries < most and not done", "tries -= 1", None),
+        ("0", "tries < most or not done", "tries += 1", None),
+        ("0", "tries < flag[0] and not done", "tries += 1", None),
+        ("0", "tries < most and not done", "tries += 1\n        most += 1", None),
+        ("0", "tries < most and not done", "tries += 1\n        tries = 0", None),
+        ("0", "tries < most and not done", "if out[0] == 0: tries += 1", None),
+        ("0", "tries != most and not done", "tries += 2", None),
+        ("0", "tries < most and not done", "if out[0]: continue\n        tries += 1", None),
+        ("0.0", "tries < most and not done", "tries += 1", None),
+        ("0", "not done", "tries += 1\n        if done and tries > 7: break", None),
+    ],
+)
+def test_a_number_of_tries_is_no_waiting(
+    start: str, condition: str, turn: str, tries: int | None
+) -> None:
+    kernel = defined(LOCK_IN_A_LOOP.format(start=start, condition=condition, turn=turn))
+    if tries is not None:
+        assert submit(kernel)[0] == tries
+        return
+    with pytest.raises(fq.KernelLanguageError, match="repeats a compare_exchange on 'flag'"):
+        submit(kernel)
+
+
 @fq.kernel
 def by_name(item: fq.Item, flag, out):
     """As numba-dpex's own tests call it."""
