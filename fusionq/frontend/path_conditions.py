@@ -6,13 +6,15 @@ A name that only some paths bind can be read where the conditions hold under whi
         x = a[i]         …            out[i] = x
 
 Conditions are compared as expressions.  One that reads memory is not known any more at the next
-statement; one that reads a variable is known until the variable is assigned again.
+statement; one that reads a variable is known until the variable is assigned again.  Where a
+variable is the condition, what it was assigned holds too.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 from fusionq.frontend.draft import negated
 from fusionq.ir.nodes import Expr, Load, Logical, Var
@@ -27,23 +29,46 @@ class Fact:
     versions: tuple[tuple[str, int], ...]
 
 
+Definition: TypeAlias = tuple[int, tuple[tuple[Fact, ...], tuple[Fact, ...]]]
+"""How often a variable had been assigned, and the facts where it is true, and where it is false."""
+
+
 @dataclass(slots=True)
 class PathConditions:
     """The facts at the present statement; ``versions``: how often each variable was assigned,
-    which functions inlined into one kernel share."""
+    ``definitions``: of bools, what; functions inlined into one kernel share both."""
 
     versions: dict[str, int]
+    definitions: dict[str, Definition]
     facts: tuple[Fact, ...] = field(default=())
 
-    def assigned(self, variable: str) -> None:
-        """Note an assignment."""
-        self.versions[variable] = self.versions.get(variable, 0) + 1
+    def assigned(self, variable: str, value: Expr | None = None) -> None:
+        """Note an assignment; of a bool also what its ``value`` says where it is true or false."""
+        says = None
+        if value is not None and value.type.is_bool:
+            says = self.implied(value, True), self.implied(value, False)
+        self.versions[variable] = version = self.versions.get(variable, 0) + 1
+        self.definitions.pop(variable, None)
+        if says is not None:
+            self.definitions[variable] = version, says
 
     def of(self, cond: Expr, holds: bool) -> tuple[Fact, ...]:
-        """The facts that ``cond`` holds, or that it does not; none where memory decides."""
+        """The facts that together say that ``cond`` holds, or that it does not; none where memory
+        decides."""
         if any(isinstance(e, Load) for e in subexpressions(cond)):
             return ()
         return tuple(Fact(c, self._now(c)) for c in _conjuncts(cond if holds else negated(cond)))
+
+    def implied(self, cond: Expr, holds: bool) -> tuple[Fact, ...]:
+        """All facts that are known where ``cond`` holds, or where it does not."""
+        facts: list[Fact] = []
+        for conjunct in _conjuncts(cond if holds else negated(cond)):
+            facts += self.of(conjunct, True)
+            for truth, variable in ((True, conjunct), (False, negated(conjunct))):
+                if isinstance(variable, Var) and variable.name in self.definitions:
+                    version, says = self.definitions[variable.name]
+                    facts += says[not truth] if version == self.versions[variable.name] else ()
+        return tuple(facts)
 
     def hold(self, facts: tuple[Fact, ...]) -> bool:
         """Whether all of ``facts``, at least one, are known still."""

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
-from fusionq.ir.record_types import RecordType
 from fusionq.ir.types import ScalarType
 
 
@@ -14,7 +13,7 @@ from fusionq.ir.types import ScalarType
 class ArrayType:
     """An n-dimensional array argument."""
 
-    dtype: ScalarType | RecordType
+    dtype: ScalarType
     ndim: int
 
     def __str__(self) -> str:

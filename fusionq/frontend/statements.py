@@ -28,9 +28,7 @@ from fusionq.frontend.values import (
     Value,
     VectorValue,
     describe,
-    has_fields,
     is_array,
-    is_record,
 )
 from fusionq.ir.nodes import Assign, Const, Expr, Extent, ItemQuery, Param, Var
 from fusionq.ir.types import BOOL, INT64, WEAK_INT
@@ -97,14 +95,14 @@ class Statements(ControlFlow):
         match target:
             case ast.Name():
                 self.bind(target.id, value, node)
-            case ast.Subscript() | ast.Attribute():
+            case ast.Subscript():
                 self.store(target, value, node)
             case ast.Tuple() | ast.List():
                 self.unpack(target, value, node)
             case ast.Starred():
                 self.refuse(target)
             case _:
-                self.refuse(target)
+                self.fail(target, "attributes cannot be assigned", "Assign names or elements.")
 
     def bind(self, name: str, value: Value, node: ast.AST) -> None:
         """Let a name stand for a value; a number known at run time goes into a variable."""
@@ -120,7 +118,7 @@ class Statements(ControlFlow):
                 variable = self.variable(name, value.type)
                 if value.expr != variable:
                     self.block.append(Assign(variable.name, value.expr, self.span(node)))
-                    self.path.assigned(variable.name)
+                    self.path.assigned(variable.name, value.expr)
                 return Runtime(value.type, variable)
             case TupleValue():
                 names = [f"{name}.{i}" for i in range(len(value.items))]
@@ -209,18 +207,9 @@ class Statements(ControlFlow):
         for element, item in zip(target.elts, values, strict=True):
             self.assign(element, item, node)
 
-    def changeable(self, target: ast.Subscript | ast.Attribute) -> ArrayValue:
-        """The element, or the part of an array, that a subscript or a field's name denotes on the
-        left."""
+    def changeable(self, target: ast.Subscript) -> ArrayValue:
+        """The element, or the part of an array, that a subscript denotes on the left."""
         owner = self.value(target.value)
-        if isinstance(target, ast.Attribute):
-            if not (isinstance(owner, ArrayValue) and has_fields(owner)):
-                self.fail(
-                    target,
-                    "attributes cannot be assigned, but for fields of records",
-                    "Assign names or elements.",
-                )
-            return self.attribute_field(owner, target)
         if isinstance(owner, TupleValue):
             self.fail(target, "tuples cannot be changed", "Make a new tuple.")
         array = self.element(owner, target)
@@ -235,21 +224,13 @@ class Statements(ControlFlow):
                 "Pass an array as an argument, or copy it to a PrivateArray.",
             )
 
-    def store(
-        self, target: ast.Subscript | ast.Attribute, value: Value, node: ast.stmt
-    ) -> None:
+    def store(self, target: ast.Subscript, value: Value, node: ast.stmt) -> None:
         """``array[…] = value``; the value is evaluated already, before the indices."""
+        if not is_array(value):
+            self.number_value(value, getattr(node, "value", node))
         position = len(self.block)
         array = self.changeable(target)
-        if not has_fields(array) and (not is_array(value) or is_record(value)):
-            self.number_value(value, getattr(node, "value", node))
         value = self.evaluated_before(position, value, node)
-        if has_fields(array):
-            if isinstance(value, TupleValue):
-                names = [""] * len(value.items)
-                value = TupleValue(tuple(self.independent(names, value.items, True, node)))
-            self.assign_record(array, value, node)
-            return
         if array.ndim:
             self.assign_elements(array, value, node)
             return
@@ -269,7 +250,8 @@ class Statements(ControlFlow):
                 result = self.elementwise(partial(self.arithmetic, op, node=node), [a, b], node)
                 self.bind(node.target.id, result, node)
             return
-        assert isinstance(node.target, (ast.Subscript, ast.Attribute))
+        if not isinstance(node.target, ast.Subscript):
+            self.fail(node, "attributes cannot be assigned", "Assign names or elements.")
         array = self.changeable(node.target)
         if array.ndim:
             position = len(self.block)
@@ -297,10 +279,11 @@ class Statements(ControlFlow):
         blocks: list[list[Draft]] = []
         ends: list[State] = []
         paths = [self.path.of(cond.expr, holds) for holds in (True, False)]
+        implied = [self.path.implied(cond.expr, holds) for holds in (True, False)]
         reached: list[int] = []
         for number, body in enumerate((node.body, node.orelse)):
             self.env = dict(before)
-            self.path.facts = known + paths[number]
+            self.path.facts = known + implied[number]
             with self.nested() as block:
                 self.statements(body)
             blocks.append(block)
@@ -308,7 +291,7 @@ class Statements(ControlFlow):
                 ends.append((self.env, block))
                 reached.append(number)
         self.env = self.merge(ends, [paths[number] for number in reached])
-        self.path.facts = known + (paths[reached[0]] if len(reached) == 1 else ())
+        self.path.facts = known + (implied[reached[0]] if len(reached) == 1 else ())
         self.block.append(DraftIf(cond.expr, blocks[0], blocks[1], self.span(node)))
 
     # --------------------------------------------------------------------- loops

@@ -158,14 +158,13 @@ def _name(submission: Submission, argument: int) -> str:
 def _producer(submission: Submission, written: list[Temporary]) -> Producer:
     """What is inlined of a submission; NotInlined where it cannot be."""
     extents = global_range(submission)
-    kernel = submission.ir
-    params = {param.name for param in kernel.params}
     sizes = {
         extent: Extent(argument.name, dim)
         for argument in submission.arguments
-        if isinstance(argument, ArrayArgument) and argument.name in params
+        if isinstance(argument, ArrayArgument)
         for dim, extent in enumerate(argument.shape)
     }
+    kernel = submission.ir
     for e in expressions(kernel.body):
         if isinstance(e, ItemQuery) and e.query == "global_range" and extents[e.dim] not in sizes:
             raise NotInlined(

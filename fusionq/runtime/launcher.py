@@ -10,6 +10,7 @@ from typing import Protocol
 from fusionq.backends.base import Backend, DeviceEvent
 from fusionq.backends.interruptible import keep_until_run
 from fusionq.base.call_site import located, user_span
+from fusionq.base.config import always_checked
 from fusionq.base.errors import (
     ArgumentError,
     DeviceError,
@@ -134,10 +135,12 @@ class Launcher:
         return self._launch(run, run.used(call.memory), call.foreign, call.depends)[0]
 
     def _plain_run(self, entry: KnownSubmission, call: CallArguments) -> PreparedRun:
-        alone = SubmissionList.of([entry], call)
+        def single() -> SubmissionList:
+            return SubmissionList.of([entry], call)
+
         run = entry.plain
-        if run is None or not run.rebind(call.values, alone.submissions):
-            run = entry.plain = self._new_run(alone, UNFUSED)
+        if run is None or not run.rebind(call.values, lambda: single().submissions()):
+            run = entry.plain = self._new_run(single(), UNFUSED)
         return run
 
     def run_again(self, ended: SubmissionList, call: CallArguments) -> None:
@@ -212,22 +215,17 @@ class Launcher:
     def _new_run(self, pending: SubmissionList, options: FusionOptions) -> PreparedRun:
         """Launches of the list: those of another one in other memory, or prepared from the plan."""
         self._bring(pending.memory)
-        if options.tune or options.check:
+        if options.tune or options.check or always_checked():
             return self._planned_run(pending, options)
         return self.cache.by_sizes.run_for(
             self.backend, pending, options, partial(self._planned_run, pending, options)
         )
 
-    def _planned_run(
-        self,
-        pending: SubmissionList,
-        options: FusionOptions,
-        memories: tuple[int, ...] | None = None,
-    ) -> PreparedRun:
+    def _planned_run(self, pending: SubmissionList, options: FusionOptions) -> PreparedRun:
         with timed(pending.admission, "import"):
             from fusionq.execution.prepare import prepare
 
-        return prepare(self.backend, pending, options, memories)
+        return prepare(self.backend, pending, options)
 
     def _launch(
         self,

@@ -7,14 +7,13 @@ from contextlib import suppress
 
 import numpy as np
 
-from fusionq.analysis.submission import ArrayPlace
 from fusionq.backends.base import Backend
 from fusionq.base.errors import DeviceError
 from fusionq.base.options import FusionOptions
 from fusionq.memory.foreign_array import byte_bounds
 from fusionq.memory.storage import Storage
 from fusionq.submission.pending import SubmissionList
-from fusionq.submission.run import PreparedRun
+from fusionq.submission.run import ArrayPlace, PreparedRun
 
 
 class RunsBySizes:
@@ -34,16 +33,15 @@ class RunsBySizes:
         backend: Backend,
         pending: SubmissionList,
         options: FusionOptions,
-        prepare: Callable[[tuple[int, ...] | None], PreparedRun],
+        prepare: Callable[[], PreparedRun],
     ) -> PreparedRun:
-        """How the list runs: as another one of its kind or, else, as ``prepare`` says, which is
-        given the numbers of the arrays' memories (see ``sharing``); raises what that does.  All
-        memory that is there has to be where ``backend`` reaches it."""
-        places = [place for entry in pending.entries for place in entry.deferred.operands.places]
-        shared = sharing(places, pending.memory)
-        if shared is None:
-            return prepare(None)
-        key = options, shared, *[entry.sized or entry for entry in pending.entries]
+        """How the list runs: as another one of its kind or, else, as ``prepare`` says; raises what
+        that does.  All memory that is there has to be where ``backend`` reaches it."""
+        places = pending.places()
+        aliasing = sharing(places, pending.memory)
+        if aliasing is None:
+            return prepare()
+        key = options, aliasing, *[entry.sized or entry for entry in pending.entries]
         run = self._runs.get(key)
         if run is not None:
             with suppress(DeviceError):  # of which ``prepare`` says more
@@ -52,7 +50,7 @@ class RunsBySizes:
                 )
                 if found is not None and found.rebind(pending.values, pending.submissions):
                     return found
-        run = prepare(shared[0])
+        run = prepare()
         self._add(key, run)
         return run
 
@@ -76,18 +74,16 @@ class RunsBySizes:
                 del self._runs[key]
 
 
-def sharing(
-    places: Sequence[ArrayPlace], memory: Sequence[object]
-) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
-    """For each of the array arguments at ``places``, which ``memory`` keeps, the number of its
-    memory, and where in it it begins: of lists of equal forms and sizes, those with equal answers
-    have equal ``analysis.aliasing.places`` and use the same of their storages.  None where extents
-    have to be compared: where memory of others overlaps what is not the same."""
+def sharing(places: Sequence[ArrayPlace], memory: Sequence[object]) -> Hashable | None:
+    """Which of the array arguments at ``places``, which ``memory`` keeps, share memory, and how: of
+    lists of equal forms and sizes, those with equal answers have equal ``analysis.aliasing.places``
+    and use the same of their storages.  None where extents have to be compared: where memory of
+    others overlaps what is not the same."""
     numbers: dict[Hashable, int] = {}
     extents: dict[Hashable, tuple[int, int]] = {}
-    memories: list[int] = []
+    pattern: list[int] = []
     compare = False
-    for (shape, strides, token, _, address), held in zip(places, memory, strict=True):
+    for (shape, strides, token, offset, address), held in zip(places, memory, strict=True):
         key: Hashable = token
         if type(held) is Storage:
             low = held.address
@@ -101,11 +97,12 @@ def sharing(
             compare = True
         else:
             return None
-        memories.append(numbers.setdefault(key, len(numbers)))
+        pattern.append(numbers.setdefault(key, len(numbers)))
+        pattern.append(offset)
     if compare:
         beyond = 0
         for low, high in sorted(extents.values()):
             if low < beyond:
                 return None
             beyond = high
-    return tuple(memories), tuple([place[3] for place in places])
+    return tuple(pattern)

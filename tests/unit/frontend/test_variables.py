@@ -113,6 +113,8 @@ def test_paths_that_meet_with_types_of_which_one_holds_both(one, other, wider):
          "        out[i, k] = y"],
         ["c = i < n", "if c:", "    y = x[i]", "    z = i", "d = c and (z > 0 or y > 1)",
          "out[i, 0] = y if c and not d else 3", "out[i, 1] = not c or y < 2 and z < 1"],
+        ["c = i < n", "if c:", "    y = x[i]", "d = c and y > 2", "if d:", "    out[i, 0] = y",
+         "e = not c or y < 2", "if not e:", "    out[i, 1] = y"],
         # after a loop that certainly runs
         ["for k in range(3):", "    y = x[i] + k", "out[i, 0] = y", "out[i, 1] = k"],
         ["for k in range(5, 0, -2):", "    if i < k:", "        y = k", "        continue",
@@ -147,6 +149,12 @@ def test_a_loop_variable_after_a_break():
         ["for k in range(3):", "    if i > k:", "        y = k", "out[i, 0] = y"],
         ["for k in range(3):", "    if i > k:", "        break", "    y = k", "out[i, 0] = y"],
         ["for k in range(0):", "    y = k", "out[i, 0] = y"],
+        ["c = i < n", "if c and x[i] > 1:", "    y = 2", "if c:", "    out[i, 0] = y"],
+        ["c = i < n", "if c:", "    y = 2", "d = c or i > 2", "if d:", "    out[i, 0] = y"],
+        ["c = i < n", "if c:", "    y = 2", "d = c and i > 1", "c = i > 1", "if d:",
+         "    pass", "if c:", "    out[i, 0] = y"],
+        ["c = i < n", "d = c and i > 1", "c = i > 0", "if c:", "    y = 2", "if d:",
+         "    out[i, 0] = y"],
     ],
 )  # fmt: skip
 def test_names_that_another_condition_binds(lines):

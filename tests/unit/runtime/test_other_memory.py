@@ -38,9 +38,9 @@ def prepared(monkeypatch):
     lists = []
     original = preparing.prepare
 
-    def counted(backend, pending, *others):
+    def counted(backend, pending, options):
         lists.append(len(pending.entries))
-        return original(backend, pending, *others)
+        return original(backend, pending, options)
 
     monkeypatch.setattr(preparing, "prepare", counted)
     return lists
