@@ -41,7 +41,7 @@ from fusionq.ir.nodes import (
     Var,
 )
 from fusionq.ir.text import Text
-from fusionq.ir.types import BFLOAT16, FLOAT32, INT32, ScalarType
+from fusionq.ir.types import BFLOAT16, FLOAT32, INT32, UINT32, ScalarType
 
 _OPERATORS = {
     "add": ("+", SUM), "sub": ("-", SUM), "mul": ("*", PRODUCT), "truediv": ("/", PRODUCT),
@@ -89,8 +89,25 @@ class ExpressionPrinter:
         """The right operand of ``<`` or ``>``."""
         return self._untyped(expr).at(ORDER + 1)
 
+    def to_store(self, expr: Expr) -> str:
+        """A value as an element of memory."""
+        text = self.value(expr)
+        if expr.type != BFLOAT16:
+            return text
+        return f"{self._dialect.scalars.bits_of_float}({text}) >> 16"
+
+    def _stored(self, text: str, type: ScalarType) -> Text:
+        """The value of an element or argument of a type."""
+        if type.is_bool:
+            return Text(f"{text} != 0", EQUALITY)
+        if type != BFLOAT16:
+            return Text(text, PRIMARY)
+        scalars = self._dialect.scalars
+        word = self.type_name(UINT32)
+        return Text(f"{scalars.float_of_bits}(({word}){text} << 16)", PRIMARY)
+
     def subscript(self, array: str, indices: tuple[Expr, ...]) -> str:
-        """``array[…]`` as an lvalue or, but for bool, a value."""
+        """``array[…]`` as an lvalue or, but for bool and bfloat16, a value."""
         term = self._index if self._memory.is_linear(array) else self._text
         offset = self._memory.offset(array, [term(index) for index in indices])
         return f"{self._names.of(array)}[{offset.text}]"
@@ -122,17 +139,14 @@ class ExpressionPrinter:
                 return Text(self._names.of(expr.name), PRIMARY)
             case Param():
                 name = self._memory.scalar(expr.name)
-                return Text(f"{name} != 0", EQUALITY) if expr.type.is_bool else Text(name, PRIMARY)
+                return self._stored(name, expr.type)
             case Extent():
                 return self._memory.extent(expr.array, expr.dim)
             case ItemQuery():
                 query = self._dialect.items.query(expr.query, expr.dim, self._memory.ndim)
                 return Text(f"({self.type_name(expr.type)}){query}", UNARY)
             case Load():
-                element = self.subscript(expr.array, expr.indices)
-                if expr.type.is_bool:
-                    return Text(f"{element} != 0", EQUALITY)
-                return Text(element, PRIMARY)
+                return self._stored(self.subscript(expr.array, expr.indices), expr.type)
             case Unary():
                 return self._unary(expr)
             case Binary():
@@ -304,9 +318,10 @@ class ExpressionPrinter:
             return operand
         if target.is_bool:
             return Text(f"{operand.at(EQUALITY)} != 0", EQUALITY)
-        if BFLOAT16 in (target, source):
-            conversion = self._helpers.bfloat16_conversion(target, source)
-            return Text(f"{conversion}({operand.text})", PRIMARY)
+        if source == BFLOAT16:  # to float32, which its values are
+            return operand
+        if target == BFLOAT16:
+            return Text(f"{self._helpers.rounded_to_bfloat16()}({operand.text})", PRIMARY)
         if source.is_float and not target.is_float:
             cast = self._helpers.saturating_cast(target, source)
             return Text(f"{cast}({operand.text})", PRIMARY)

@@ -99,12 +99,11 @@ _COMPUTED_IN_FLOAT32 = frozenset({"floordiv", "mod"})
 
 _SYMBOLS: dict[GroupOp, str] = {"add": "+", "mul": "*", "and": "&", "or": "|", "xor": "^"}
 
-# To nearest, ties to even; of NaN a quiet one with its sign.  On integers, so that no compiler's
-# view of floating numbers matters.
+# To nearest, ties to even; of NaN a quiet one with its sign.
 _ROUNDED = """\
         const $WORD bits = $BITS_OF(a);
-        const $WORD rounded = (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
-        return (bits & 0x7fffffff) > 0x7f800000 ? (bits >> 16 & 0x8000) | 0x7fc0 : rounded;"""
+        const $WORD rounded = (bits + 0x7fff + (bits >> 16 & 1)) & 0xffff0000;
+        return $OF_BITS(a != a ? (bits & 0x80000000) | 0x7fc00000 : rounded);"""
 
 _RANGE_LENGTH = """\
         if (step > 0 && start < stop) {
@@ -144,20 +143,17 @@ class Helpers(HelperFunctions):
             body = _BODIES[type.kind][operation]
         return self._function(name, type, type, parameters, body)
 
-    def bfloat16_conversion(self, target: ScalarType, source: ScalarType) -> str:
-        """The name of the function that converts between bfloat16, which is the first half of a
-        float32, and float32."""
-        name = f"{PREFIX}{suffix(target)}_of_{suffix(source)}"
-        return self._made(name, lambda: self._conversion_text(name, target, source))
+    def rounded_to_bfloat16(self) -> str:
+        """The name of the function that gives the bfloat16, as a float32, of a float32."""
+        name = f"{PREFIX}{suffix(BFLOAT16)}_of_{suffix(FLOAT32)}"
+        return self._made(name, lambda: self._rounded_text(name))
 
-    def _conversion_text(self, name: str, target: ScalarType, source: ScalarType) -> str:
+    def _rounded_text(self, name: str) -> str:
         scalars = self._dialect.scalars
-        word = scalars.type_name(UINT32)
-        if source == BFLOAT16:
-            body = f"return {scalars.float_of_bits}(({word})a << 16);"
-        else:
-            body = _ROUNDED.replace("$WORD", word).replace("$BITS_OF", scalars.bits_of_float)
-        return self._function(name, target, source, ("a",), body)
+        body = _ROUNDED.replace("$WORD", scalars.type_name(UINT32))
+        body = body.replace("$BITS_OF", scalars.bits_of_float)
+        body = body.replace("$OF_BITS", scalars.float_of_bits)
+        return self._function(name, BFLOAT16, FLOAT32, ("a",), body)
 
     def combination(self, op: GroupOp, type: ScalarType) -> str:
         """The name of the function that combines two values, as group functions do."""

@@ -9,14 +9,15 @@ import numpy as np
 
 from fusionq.ir.nodes import Const
 from fusionq.ir.text import PRIMARY, UNARY, Text
+from fusionq.ir.types import BFLOAT16
 
 
-def as_bits(const: Const, word: str) -> Text:
-    """A constant of a floating type as its bits in ``word``, the unsigned integer as wide."""
+def bits_text(const: Const) -> str:
+    """The bits of a constant of a floating type, as a number."""
     type = const.type
     with np.errstate(over="ignore"):
-        value = type.dtype.type(const.value)
-    return Text(f"({word}){int(value.view(f'u{type.nbytes}')):#0{2 + 2 * type.nbytes}x}", UNARY)
+        bits = int(type.dtype.type(const.value).view(f"u{type.nbytes}"))
+    return f"{bits:#0{2 + 2 * type.nbytes}x}"
 
 
 def spelled(const: Const, suffix: str, infinity: str, nan: str) -> Text:
@@ -39,6 +40,8 @@ def spelled(const: Const, suffix: str, infinity: str, nan: str) -> Text:
         return Text(nan, UNARY if nan.startswith("(") else PRIMARY)
     with np.errstate(over="ignore"):
         rounded: Any = type.dtype.type(number)
+    if type == BFLOAT16:
+        rounded = np.float32(rounded)
     if np.isinf(rounded):
         if number < 0:
             return Text(f"-{infinity}", UNARY)

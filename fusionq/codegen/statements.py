@@ -92,7 +92,7 @@ class StatementPrinter:
                 return [line]
             case Store():
                 target = self._expressions.subscript(stmt.array, stmt.indices)
-                return [f"{target} = {value(stmt.value)};"]
+                return [f"{target} = {self._expressions.to_store(stmt.value)};"]
             case If():
                 return self._if(stmt, declared)
             case For():

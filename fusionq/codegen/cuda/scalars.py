@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from fusionq.codegen.cuda.shared_memory import ALIGNMENT, offsets
-from fusionq.codegen.literals import as_bits, spelled
+from fusionq.codegen.literals import bits_text, spelled
 from fusionq.ir.functions import PREDICATES
 from fusionq.ir.nodes import Const, Kernel, Space
 from fusionq.ir.text import PRIMARY, Text
@@ -21,16 +21,23 @@ TYPE_NAMES = {
     "bool": "bool", "int8": "signed char", "int16": "short", "int32": "int", "int64": "long long",
     "uint8": "unsigned char", "uint16": "unsigned short", "uint32": "unsigned",
     "uint64": "unsigned long long",
-    "bfloat16": "unsigned short", "float16": "fq_half", "float32": "float", "float64": "double",
+    "bfloat16": "float", "float16": "fq_half", "float32": "float", "float64": "double",
 }  # fmt: skip
 
-_SUFFIXES = {"int64": "ll", "uint32": "u", "uint64": "ull", "float32": "f", "float64": ""}
+_STORED = {"bool": "unsigned char", "bfloat16": "unsigned short"}
+"""What elements and arguments are of another type than values."""
+
+_SUFFIXES = {
+    "int64": "ll", "uint32": "u", "uint64": "ull", "bfloat16": "f", "float32": "f", "float64": "",
+}  # fmt: skip
 
 _INFINITIES = {
+    "bfloat16": "__int_as_float(0x7f800000)",
     "float32": "__int_as_float(0x7f800000)",
     "float64": "__longlong_as_double(0x7ff0000000000000ll)",
 }
 _NANS = {
+    "bfloat16": "__int_as_float(0x7fc00000)",
     "float32": "__int_as_float(0x7fc00000)",
     "float64": "__longlong_as_double(0x7ff8000000000000ll)",
 }
@@ -64,7 +71,7 @@ class CudaScalars:
         return TYPE_NAMES[type.name]
 
     def storage_name(self, type: ScalarType) -> str:
-        return "unsigned char" if type.is_bool else TYPE_NAMES[type.name]
+        return _STORED.get(type.name) or TYPE_NAMES[type.name]
 
     def aliased_type(self, type: ScalarType) -> tuple[str, str]:
         storage = self.storage_name(type)
@@ -83,8 +90,9 @@ class CudaScalars:
     def _initializer(self, const: Const) -> str:
         """A constant as C++ computes it while compiling: constructors and intrinsics are not."""
         type = const.type
-        finite = np.isfinite(const.value) and type.name != "float16"
-        if not type.is_float or finite or type == BFLOAT16:
+        if type == BFLOAT16:
+            return bits_text(const)
+        if not type.is_float or (np.isfinite(const.value) and type.name != "float16"):
             return self.literal(const).text
         with np.errstate(over="ignore"):
             bits = int(type.dtype.type(const.value).view(f"u{type.nbytes}"))
@@ -105,8 +113,6 @@ class CudaScalars:
 
     def literal(self, const: Const) -> Text:
         name = const.type.name
-        if const.type == BFLOAT16:
-            return as_bits(const, TYPE_NAMES[name])
         if name == "float16":
             with np.errstate(over="ignore"):
                 bits = int(np.float16(const.value).view(np.uint16))

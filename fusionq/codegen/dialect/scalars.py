@@ -17,8 +17,7 @@ class Scalars(Protocol):
     also with an ``int`` literal of one digit beside, are the language's own, and round once.  In
     CUDA C++ int64 is ``long long`` (``long`` has 32 bits on some hosts), float16 a class around
     ``__half`` with such operators and explicit conversions, pointers name no address space.
-    bfloat16 is the unsigned integer of its bits, and has conversions from and to float32 only
-    (``Helpers.bfloat16_conversion``).
+    A value of bfloat16 is a float that was rounded (``Helpers.rounded_to_bfloat16``).
     """
 
     size_type: str
@@ -56,7 +55,8 @@ class Scalars(Protocol):
         """The type of a value; bool has one of its own."""
 
     def storage_name(self, type: ScalarType) -> str:
-        """The type of an element in memory and of a kernel argument: bool is one byte."""
+        """The type of an element in memory and of a kernel argument: bool is one byte, bfloat16 an
+        unsigned integer, the first half of the float's bits."""
 
     def aliased_type(self, type: ScalarType) -> tuple[str, str]:
         """A type like ``storage_name(type)`` that may lie in the same memory as any other, and

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from fusionq.codegen.literals import as_bits, spelled
+from fusionq.codegen.literals import bits_text, spelled
 from fusionq.ir.nodes import Const, Kernel, Space
 from fusionq.ir.text import Text
 from fusionq.ir.types import BFLOAT16, ScalarType
@@ -16,12 +16,15 @@ from fusionq.ir.types import BFLOAT16, ScalarType
 TYPE_NAMES = {
     "bool": "bool", "int8": "char", "int16": "short", "int32": "int", "int64": "long",
     "uint8": "uchar", "uint16": "ushort", "uint32": "uint", "uint64": "ulong",
-    "bfloat16": "ushort", "float16": "half", "float32": "float", "float64": "double",
+    "bfloat16": "float", "float16": "half", "float32": "float", "float64": "double",
 }  # fmt: skip
+
+_STORED = {"bool": "uchar", "bfloat16": "ushort"}
+"""What elements and arguments are of another type than values."""
 
 _SUFFIXES = {
     "int64": "L", "uint32": "u", "uint64": "UL",
-    "float16": "h", "float32": "f", "float64": "",
+    "bfloat16": "f", "float16": "h", "float32": "f", "float64": "",
 }  # fmt: skip
 
 _SPACE_QUALIFIERS: dict[Space, str] = {
@@ -57,7 +60,7 @@ class OpenCLScalars:
         return TYPE_NAMES[type.name]
 
     def storage_name(self, type: ScalarType) -> str:
-        return "uchar" if type.is_bool else TYPE_NAMES[type.name]
+        return _STORED.get(type.name) or TYPE_NAMES[type.name]
 
     def aliased_type(self, type: ScalarType) -> tuple[str, str]:
         storage = self.storage_name(type)
@@ -70,11 +73,10 @@ class OpenCLScalars:
     def table(self, name: str, type: ScalarType, elements: Sequence[Const]) -> str:
         # NAN is no constant expression in all of them.
         nan = f"({TYPE_NAMES[type.name]})(0.0f / 0.0f)"
-        values = ", ".join(
-            nan if e.value != e.value and type != BFLOAT16 else self.literal(e).text
-            for e in elements
-        )
+        values = ", ".join(nan if e.value != e.value else self.literal(e).text for e in elements)
         storage = self.storage_name(type)
+        if type == BFLOAT16:
+            values = ", ".join(bits_text(element) for element in elements)
         return f"__constant {storage} {name}[{len(elements)}] = {{{values}}};"
 
     def local_pool(self, kernel: Kernel) -> None:
@@ -85,10 +87,10 @@ class OpenCLScalars:
 
     def literal(self, const: Const) -> Text:
         name = const.type.name
-        if const.type == BFLOAT16:
-            return as_bits(const, TYPE_NAMES[name])
-        of_type = "" if name == "float32" else f"({TYPE_NAMES[name]})"
+        of_type = "" if name in ("bfloat16", "float32") else f"({TYPE_NAMES[name]})"
         infinity, nan = f"{of_type}INFINITY", f"{of_type}NAN"
+        if const.type == BFLOAT16:
+            nan = "as_float(0x7fc00000)"  # whose first half is a NaN too
         return spelled(const, _SUFFIXES.get(name, ""), infinity, nan)
 
     def function(self, name: str, type: ScalarType) -> str | None:

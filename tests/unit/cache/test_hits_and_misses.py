@@ -104,6 +104,28 @@ def test_what_the_key_holds(what: str, queue: fq.FusionQueue) -> None:
             assert ran.out.dtype == out.dtype
 
 
+def test_what_the_key_holds_of_types_of_two_bytes(queue: fq.FusionQueue) -> None:
+    ml_dtypes = pytest.importorskip("ml_dtypes", reason="bfloat16 is of ml_dtypes")
+    bfloat16 = ml_dtypes.bfloat16
+    programs = [
+        changed(dtype=bfloat16),
+        changed(dtype=np.float16),
+        changed(dtype=np.uint16, factor=3),
+        changed(constant=bfloat16(2)),
+        changed(constant=np.float16(2)),
+        changed(factor=bfloat16(3)),
+        changed(factor=np.float16(3)),
+    ]
+    expected = [without_cache(program, queue).out for program in programs]
+    for outcome in ("miss", "disk"):
+        for program, out in zip(programs, expected, strict=True):
+            forget()
+            ran = run(program, queue)
+            assert ran.cache == outcome
+            np.testing.assert_array_equal(ran.out, out)
+            assert ran.out.dtype == out.dtype
+
+
 SAME = {
     "nothing": BASE,
     "size": changed(shape=(40,)),
