@@ -68,7 +68,7 @@ reference backend; these are on both, since one device program of theirs checks 
 TWICE = ("sycl", "far", None)
 """The targets for which tests run a second time; None is the default device."""
 
-EXAMPLES = {"dev": 10, "ci": 100, "nightly": 2800}
+EXAMPLES = {"dev": 10, "ci": 20, "nightly": 2800}
 """Profiles of Hypothesis: how many of a hundred examples that a test asks for it gets.  Those of
 ``nightly`` are new each time, the others' the same: there Hypothesis does not mix in constants that
 it finds in the modules imported so far, which differ by what a worker ran before."""
@@ -116,9 +116,10 @@ def _is_in(place: Path, places: tuple[str, ...]) -> bool:
     return any(place.is_relative_to(one) for one in places)
 
 
-def pytest_collection_finish() -> None:
-    """Many tests collect garbage to see what dies.  What the suite itself is made of does not,
-    and would cost each of them a walk through it."""
+@pytest.fixture(scope="module", autouse=True)
+def _frozen() -> None:
+    """Many tests collect garbage to see what dies.  What the suite itself is made of, and what
+    modules have left, does not, and would cost each of them a walk through it."""
     gc.collect()
     gc.freeze()
 

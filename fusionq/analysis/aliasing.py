@@ -14,7 +14,8 @@ from functools import lru_cache
 from math import gcd, prod
 from typing import NamedTuple
 
-from fusionq.analysis.submission import ArrayArgument
+from fusionq.analysis.interleaved import Bytes, apart
+from fusionq.analysis.submission import ArrayArgument, ArrayPlace, Operands
 from fusionq.ir.types import ScalarType
 
 
@@ -90,17 +91,52 @@ def has_element_twice(shape: tuple[int, ...], strides: tuple[int, ...], itemsize
 def places(arguments: Sequence[ArrayArgument]) -> tuple[Place, ...]:
     """The place of each argument; groups and views are numbered by first appearance.
 
-    Arguments may share memory if their extents have a byte in common.
+    Arguments may share memory if their extents have a byte in common, unless their elements lie
+    between each other's.
     """
     known = _places_of_whole_views(arguments)
     if known is not None:
         return known
     groups: dict[int, list[ArrayArgument]] = {}
-    root = _roots(arguments)
+    root = _apart(arguments, extent_groups(arguments))
     for argument, group in zip(arguments, root, strict=True):
         groups.setdefault(group, []).append(argument)
     found = {group: iter(_places(n, groups[group])) for n, group in enumerate(groups)}
     return tuple(next(found[group]) for group in root)
+
+
+def _apart(arguments: Sequence[ArrayArgument], root: Sequence[int]) -> list[int]:
+    """For each argument the first one of its group, groups by extents divided where their views lie
+    between each other's elements."""
+    members: dict[int, list[int]] = {}
+    for k, group in enumerate(root):
+        members.setdefault(group, []).append(k)
+    found = list(root)
+    for group, positions in members.items():
+        origin = arguments[group]
+        views: dict[Bytes, list[int]] = {}
+        for k in positions:
+            views.setdefault(_bytes(origin, arguments[k]), []).append(k)
+        if len(views) > 1:
+            uses = list(views.values())
+            for part in apart(tuple(views)):
+                first = min(uses[v][0] for v in part)
+                for v in part:
+                    for k in uses[v]:
+                        found[k] = first
+    return found
+
+
+def _bytes(origin: ArrayArgument, argument: ArrayArgument) -> Bytes:
+    """The bytes of an argument, from the first element of ``origin`` on; empty ones have any."""
+    if 0 in argument.shape:
+        return Bytes(0, 0, ())
+    dims = zip(argument.shape, argument.strides, strict=True)
+    return Bytes(
+        distance(origin, argument),
+        argument.dtype.nbytes,
+        tuple((extent, stride) for extent, stride in dims if extent > 1),
+    )
 
 
 def _places_of_whole_views(arguments: Sequence[ArrayArgument]) -> tuple[Place, ...] | None:
@@ -123,6 +159,31 @@ def _places_of_whole_views(arguments: Sequence[ArrayArgument]) -> tuple[Place, .
             return None
         found.append(place)
     return tuple(found)
+
+
+def places_by_memory(
+    submissions: Sequence[Operands], numbers: tuple[int, ...]
+) -> tuple[Place, ...] | None:
+    """The places of the array arguments of ``submissions``, where those of one memory, which have
+    equal ``numbers``, are one and the same view, and memories do not overlap; else None."""
+    views: dict[int, tuple[ArrayPlace, ScalarType]] = {}
+    number = iter(numbers)
+    for submission in submissions:
+        form = submission.form
+        for place, dtype in zip(submission.places, form.dtypes, strict=True):
+            first, its_dtype = views.setdefault(next(number), (place, dtype))
+            if first is place:
+                shape, strides, *_ = place
+                if not form.contiguous and has_element_twice(shape, strides, dtype.nbytes):
+                    return None
+            elif place[:2] != first[:2] or place[3] != first[3] or dtype != its_dtype:
+                return None
+    return _places_of_views(numbers)
+
+
+@lru_cache(4096)
+def _places_of_views(numbers: tuple[int, ...]) -> tuple[Place, ...]:
+    return tuple([Place(number, 0, None) for number in numbers])
 
 
 def _places(number: int, arguments: Sequence[ArrayArgument]) -> list[Place]:
@@ -155,8 +216,9 @@ def distance(origin: ArrayArgument, other: ArrayArgument) -> int:
     return other.address - origin.address
 
 
-def _roots(arguments: Sequence[ArrayArgument]) -> list[int]:
-    """For each argument the first argument of its group."""
+def extent_groups(arguments: Sequence[ArrayArgument]) -> list[int]:
+    """For each argument the first one of those whose extents, bytes between their elements
+    included, overlap its own or one another's."""
     views: dict[tuple[object, ...], int] = {}
     first = [
         views.setdefault((a.storage, a.offset, a.shape, a.strides, a.dtype), k)

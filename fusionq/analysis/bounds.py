@@ -29,7 +29,7 @@ def check_bounds(analysis: ListAnalysis) -> None:
             argument = submission.arguments[analysis.argument_index(0, access.array)]
             assert isinstance(argument, ArrayArgument)
             shape = argument.shape[:-1] if argument.is_complex else argument.shape
-            what = f"array {argument.name!r} (argument `{argument.label}`, shape {shape})"
+            what = f"array {argument.parameter_text!r} (argument `{argument.text}`, shape {shape})"
             parts = argument.is_complex
             extents = [symbols.size(n) for n in argument.shape]
             remedy = "Submit a smaller range, pass a larger array, or guard"

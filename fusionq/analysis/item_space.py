@@ -6,17 +6,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from fusionq.analysis.submission import Submission
+from fusionq.analysis.submission import Sized, Submission
 from fusionq.language.ranges import NdRange, Range
 
 
-def global_range(submission: Submission) -> Range:
+def global_range(submission: Sized) -> Range:
     """The submission's global extents."""
     r = submission.range
     return r.global_range if isinstance(r, NdRange) else r
 
 
-def local_range(submission: Submission) -> tuple[int, ...] | None:
+def local_range(submission: Sized) -> tuple[int, ...] | None:
     """The submission's explicit work-group size, or None for a plain Range."""
     r = submission.range
     return tuple(r.local_range) if isinstance(r, NdRange) else None

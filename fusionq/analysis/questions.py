@@ -87,7 +87,7 @@ class Questions:
         """What a report calls the memory of an array argument."""
         found = self.submissions[submission].arguments[argument]
         assert isinstance(found, ArrayArgument)
-        return self._names.get(found.storage, found.label)
+        return found.named(self._names.get(found.storage, found.label))
 
     @cached_property
     def _names(self) -> dict[int, str]:

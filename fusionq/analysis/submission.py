@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 from math import prod
-from typing import Literal
+from typing import Literal, Protocol, TypeAlias
 
 import numpy as np
 
@@ -17,6 +17,25 @@ from fusionq.ir.types import ScalarType
 from fusionq.language.ranges import NdRange, Range
 
 Promotion = Literal["private", "local"]
+
+ScalarValue: TypeAlias = bool | int | float | np.generic
+"""The value of a scalar argument."""
+
+ArrayPlace: TypeAlias = tuple[tuple[int, ...], tuple[int, ...], int, int, int | None]
+"""Extents, strides, storage, offset and address of an array argument."""
+
+
+@dataclass(frozen=True, slots=True)
+class FieldPath:
+    """A field of the records of an array argument: the kernel's ``parameter``, and the names of the
+    fields from the outermost on."""
+
+    parameter: str
+    path: tuple[str, ...]
+
+    def of(self, array: str) -> str:
+        """The field of ``array`` as a program writes it."""
+        return array + "".join(f'["{name}"]' for name in self.path)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +63,22 @@ class ArrayArgument:
     internal: bool = False
     is_complex: bool = False
     """Whether the last dimension, of extent 2, holds the parts of complex numbers."""
+    field: FieldPath | None = None
+    """Which field of an array of records it is, if it is one."""
+
+    @property
+    def parameter_text(self) -> str:
+        """What the kernel calls it."""
+        return self.name if self.field is None else self.field.of(self.field.parameter)
+
+    @property
+    def text(self) -> str:
+        """What the program that submits it calls it."""
+        return self.named(self.label)
+
+    def named(self, array: str) -> str:
+        """The same, where the array is called ``array``."""
+        return array if self.field is None else self.field.of(array)
 
     def elsewhere(
         self,
@@ -57,6 +92,7 @@ class ArrayArgument:
         return ArrayArgument(  # ``dataclasses.replace`` takes several times as long
             self.name, self.label, self.dtype, shape, strides, storage, offset, address,
             self.owned, self.buffer_flag, self.access_flag, self.internal, self.is_complex,
+            self.field,
         )  # fmt: skip
 
 
@@ -67,7 +103,7 @@ class ScalarArgument:
     name: str
     label: str
     type: ScalarType
-    value: bool | int | float | np.generic
+    value: ScalarValue
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +117,12 @@ class DeclaredArgument:
 
 
 Argument = ArrayArgument | ScalarArgument | DeclaredArgument
+
+
+def parameter_of(argument: Argument) -> str:
+    """The kernel's parameter that an argument, or the array of which it is a field, is for."""
+    field = argument.field if isinstance(argument, ArrayArgument) else None
+    return argument.name if field is None else field.parameter
 
 
 @dataclass(slots=True, eq=False)
@@ -101,12 +143,71 @@ class DeferredKernel:
 
 class Form:
     """What a submission has in common with others of other sizes and other memory: the kernel, the
-    arguments' types, layouts and flags.  Equal ones are one object (``form_of``)."""
+    arguments' types, layouts and flags.  Equal ones are one object (``form_of``).
 
-    __slots__ = ("__weakref__", "parts")
+    ``positions``: for each argument its place among the arrays or among the scalars.  ``dtypes``
+    are the arrays'; ``contiguous``: whether all of them are.
+    """
 
-    def __init__(self, parts: Hashable) -> None:
-        self.parts = parts
+    __slots__ = ("__weakref__", "contiguous", "dtypes", "parts", "positions")
+
+    def __init__(
+        self,
+        parts: Hashable,
+        positions: tuple[int, ...],
+        dtypes: tuple[ScalarType, ...],
+        contiguous: bool,
+    ) -> None:
+        self.parts, self.positions = parts, positions
+        self.dtypes, self.contiguous = dtypes, contiguous
+
+
+class Sized(Protocol):
+    """A submission, or what says its sizes and scalars without making one."""
+
+    @property
+    def form(self) -> Form | None:
+        """Where it is known, what ``form_of`` gives."""
+
+    @property
+    def range(self) -> Range | NdRange:
+        """The index space."""
+
+    def shapes(self) -> Iterator[tuple[int, ...]]:
+        """The extents of each array argument."""
+
+    def number(self, argument: int | None, dim: int | None) -> int:
+        """An extent of the range (``argument`` None) or of an array argument, or the value of a
+        scalar argument (``dim`` None)."""
+
+
+class Operands:
+    """What a submission has beside its form: ``places`` are those of its array arguments,
+    ``values`` its scalars."""
+
+    __slots__ = ("form", "places", "range", "values")
+
+    def __init__(
+        self,
+        form: Form,
+        range: Range | NdRange,
+        places: Sequence[ArrayPlace],
+        values: Sequence[ScalarValue],
+    ) -> None:
+        self.form, self.range, self.places, self.values = form, range, places, values
+
+    def shapes(self) -> Iterator[tuple[int, ...]]:
+        """See ``Sized``."""
+        return (place[0] for place in self.places)
+
+    def number(self, argument: int | None, dim: int | None) -> int:
+        """See ``Sized``."""
+        if argument is None:
+            assert dim is not None
+            space = self.range
+            return (space.global_range if isinstance(space, NdRange) else space)[dim]
+        position = self.form.positions[argument]
+        return int(self.values[position]) if dim is None else self.places[position][0][dim]
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +241,23 @@ class Submission:
             index, self.kernel, self.signature, self.fingerprint, range, arguments, self.span,
             self.text, self.with_regions, self.notes, self.form,
         )  # fmt: skip
+
+    def shapes(self) -> Iterator[tuple[int, ...]]:
+        """See ``Sized``."""
+        return (a.shape for a in self.arguments if isinstance(a, ArrayArgument))
+
+    def number(self, argument: int | None, dim: int | None) -> int:
+        """See ``Sized``."""
+        if argument is None:
+            assert dim is not None
+            space = self.range
+            return (space.global_range if isinstance(space, NdRange) else space)[dim]
+        present = self.arguments[argument]
+        if isinstance(present, ArrayArgument):
+            assert dim is not None
+            return present.shape[dim]
+        assert isinstance(present, ScalarArgument)
+        return int(present.value)
 
     @property
     def ir(self) -> Kernel:

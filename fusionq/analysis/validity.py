@@ -6,10 +6,10 @@ import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from fusionq.analysis.item_space import global_range
-from fusionq.analysis.submission import ArrayArgument, ScalarArgument, Submission
+from fusionq.analysis.submission import ArrayArgument, ScalarArgument, Sized, Submission
 
 if TYPE_CHECKING:
     from fusionq.analysis.list_analysis import ListAnalysis
@@ -30,18 +30,9 @@ class Source:
     argument: int | None
     dim: int | None
 
-    def value(self, submissions: Sequence[Submission]) -> int:
+    def value(self, submissions: Sequence[Sized]) -> int:
         """The value in ``submissions``."""
-        submission = submissions[self.submission]
-        if self.argument is None:
-            assert self.dim is not None
-            return global_range(submission)[self.dim]
-        argument = submission.arguments[self.argument]
-        if isinstance(argument, ArrayArgument):
-            assert self.dim is not None
-            return argument.shape[self.dim]
-        assert isinstance(argument, ScalarArgument)
-        return int(argument.value)
+        return submissions[self.submission].number(self.argument, self.dim)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,11 +46,11 @@ class Condition:
 
     def holds(self, values: Mapping[str, int]) -> bool:
         """Whether it is true of all uses, whose symbols have these ``values``."""
-        holds = _compiled(self.text)
-        return all(
-            holds({name: values[symbol] for name, symbol in zip(self.names, use, strict=True)})
-            for use in self.uses
-        )
+        holds, names = _compiled(self.text), self.names
+        for use in self.uses:
+            if not holds(dict(zip(names, [values[symbol] for symbol in use], strict=True))):
+                return False
+        return True
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,18 +113,18 @@ class Validity:
             if source.argument is not None
         )
 
-    def holds(self, submissions: Sequence[Submission]) -> bool:
+    def holds(self, submissions: Sequence[Sized]) -> bool:
         """Whether the plan serves ``submissions`` (of the same structure)."""
         if any(source.value(submissions) != value for source, value in self.constants):
             return False
         values: dict[str, int] = {}
         for name, sources in self.sources:
             value = values[name] = sources[0].value(submissions)
-            if any(s.value(submissions) != value for s in sources[1:]):
+            if any([s.value(submissions) != value for s in sources[1:]]):
                 return False
         return (
-            all(values[name] == value for name, value in self.pinned)
-            and all(abs(values[name]) <= limit for name, limit in self.limits)
+            all([values[name] == value for name, value in self.pinned])
+            and all([abs(values[name]) <= limit for name, limit in self.limits])
             and all(condition.holds(values) for condition in self.conditions)
         )
 
@@ -232,11 +223,14 @@ def _sources(analysis: ListAnalysis, asked_for: Collection[str]) -> dict[str, tu
     return sources
 
 
+_NO_GLOBALS: dict[str, Any] = {"__builtins__": {}}
+
+
 @lru_cache(maxsize=1024)
 def _compiled(text: str) -> Callable[[Mapping[str, int]], bool]:
     code = compile(text, "<validity>", "eval")
 
     def holds(values: Mapping[str, int]) -> bool:
-        return cast(bool, eval(code, {"__builtins__": {}}, dict(values)))
+        return cast(bool, eval(code, _NO_GLOBALS, values))
 
     return holds

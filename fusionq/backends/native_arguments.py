@@ -34,10 +34,14 @@ class NativeArguments:
         by_name = bound_by_name(kernel, bindings)
         self._scalars: dict[str, tuple[ScalarParam, Any, Interval | None]] = {}
         """The parameter, the argument, and what values it may have if it is an integer."""
-        self.values = [self._argument(slot, kernel, by_name) for slot in slots]
+        self._pointers: dict[str, int] = {}
+        """Which of ``values`` is an array's address."""
+        self.values: list[Any] = []
         """They stay where they are in memory when a scalar changes."""
-        self._pointers = {s.param: k for k, s in enumerate(slots) if isinstance(s, Pointer)}
-        """Which of them is an array's address."""
+        for slot in slots:
+            if type(slot) is Pointer:
+                self._pointers[slot.param] = len(self.values)
+            self.values.append(self._argument(slot, kernel, by_name[slot.param]))
 
     def elsewhere(self, addresses: Mapping[str, int]) -> NativeArguments:
         """The same with the arrays of some parameters at other ``addresses``."""
@@ -55,22 +59,22 @@ class NativeArguments:
             scalars[name] = param, copy, interval
         return other
 
-    def _argument(self, slot: Slot, kernel: Kernel, bindings: Mapping[str, Binding]) -> Any:
-        binding, param = bindings[slot.param], kernel.param(slot.param)
-        match slot, binding:
-            case Pointer(), ArrayBinding():
+    def _argument(self, slot: Slot, kernel: Kernel, binding: Binding) -> Any:
+        if isinstance(binding, ArrayBinding):
+            if isinstance(slot, Pointer):
                 return ctypes.c_uint64(binding.address)
-            case Extent(), ArrayBinding():
+            if isinstance(slot, Extent):
                 return ctypes.c_int64(binding.shape[slot.dim])
-            case Stride(), ArrayBinding():
+            if isinstance(slot, Stride):
                 return ctypes.c_int64(binding.strides[slot.dim])
-            case Scalar(), bool() | int() | float() | np.generic():
-                assert isinstance(param, ScalarParam)
-                argument = _C_TYPES[param.type.name]()
-                self._scalars[slot.param] = (param, argument, values_of(param))
-                self.set_scalar(slot.param, binding)
-                return argument
-        raise misfit(kernel, param, binding)
+        param = kernel.param(slot.param)
+        if not isinstance(slot, Scalar) or not isinstance(binding, (bool, int, float, np.generic)):
+            raise misfit(kernel, param, binding)
+        assert isinstance(param, ScalarParam)
+        argument = _C_TYPES[param.type.name]()
+        self._scalars[slot.param] = (param, argument, values_of(param))
+        self.set_scalar(slot.param, binding)
+        return argument
 
     def set_scalar(self, name: str, value: bool | int | float | np.generic) -> bool:
         """Give scalar parameter ``name`` another value; whether its bits are others than before.

@@ -222,7 +222,7 @@ class AdaptiveList:
         if found is None:
             return None
         built, outcome = found
-        run = PreparedRun(built, submissions, outcome, timings)
+        run = PreparedRun(built, lambda: submissions, outcome, timings)
         try:
             with timed(timings, "prepare"):
                 bind(self._backend, run, pending)

@@ -15,7 +15,7 @@ from math import inf
 from statistics import median
 from typing import TYPE_CHECKING, Literal, TypeVar
 
-from fusionq.analysis.submission import ArrayArgument, Submission
+from fusionq.analysis.submission import ArrayPlace, Submission
 from fusionq.analysis.validity import for_this_order, largest_extent
 from fusionq.backends.base import Backend
 from fusionq.base.errors import DeviceError, FusionRefused, MegakernelStalled
@@ -195,16 +195,16 @@ class _RunOnCopies(PreparedRun):
         submissions: tuple[Submission, ...],
         scratch: Scratch,
     ) -> None:
-        super().__init__(built, submissions, "miss", {})
+        super().__init__(built, lambda: submissions, "miss", {})
         self._backend = backend
         self._scratch = scratch
         self.stalled: str | None = None
         """How a wait inside a persistent kernel ran out."""
 
-    def address_of(self, backend: Backend, argument: ArrayArgument, held: object) -> int:
+    def address_of(self, backend: Backend, place: ArrayPlace, held: object) -> int:
         """Where an array argument's memory is: its copy, if there is one."""
-        copy = self._scratch(argument)
-        return super().address_of(backend, argument, held) if copy is None else copy
+        copy = self._scratch(place)
+        return super().address_of(backend, place, held) if copy is None else copy
 
     def seconds(self) -> float:
         """How long it takes to launch and run all; infinite once it has stalled."""

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from itertools import accumulate
 from typing import TYPE_CHECKING
 
-from fusionq.analysis.submission import (
-    ArrayArgument,
-    DeclaredArgument,
-    ScalarArgument,
-    Submission,
-)
+from fusionq.analysis.submission import ArrayArgument, ScalarArgument
 from fusionq.backends.base import ArrayBinding, Backend, Binding, PreparedLaunch
 from fusionq.base.errors import DeviceError
+from fusionq.base.recursion import room_for_recursion
 from fusionq.memory.storage import Storage
 from fusionq.planning.plan import (
     ArgumentSource,
@@ -36,72 +33,105 @@ def bind(backend: Backend, run: PreparedRun, pending: SubmissionList) -> None:
     """Allocate what the launches need, and prepare them."""
     from fusionq.planning.launching import launch_shape_of
 
-    submissions = run.submissions
-    arrays, scalars = _positions(submissions)
+    arguments = _ListArguments(backend, run, pending)
     run.bound_values = list(pending.values)
     run.setters = [[] for _ in pending.values]
-    used: dict[object, int] = {}
-
-    def array_binding(
-        submission: Submission, argument: ArrayArgument, held: object
-    ) -> ArrayBinding:
-        try:
-            address = run.address_of(backend, argument, held)
-        except DeviceError as error:
-            raise DeviceError(
-                f"{submission.span}: argument {argument.name!r} ({argument.label}) of kernel "
-                f"{submission.name!r}: {error}"
-            ) from error
-        itemsize = argument.dtype.nbytes
-        return ArrayBinding(
-            address, argument.shape, tuple(stride // itemsize for stride in argument.strides)
-        )
-
-    def binding(source: ParamSource) -> Binding:
-        if isinstance(source, RangeSource):
-            return _global_range(submissions[source.submission])[source.dim]
-        assert not isinstance(source, QueueSource)
-        argument = submissions[source.submission].arguments[source.argument]
-        if isinstance(source, ExtentSource):
-            assert isinstance(argument, ArrayArgument)
-            return argument.shape[source.dim]
-        if isinstance(argument, ScalarArgument):
-            return argument.value
-        assert isinstance(argument, ArrayArgument)
-        position = arrays[source.submission, source.argument]
-        held = pending.memory[position]
-        if isinstance(held, Storage):
-            used.setdefault(held.token, position)
-        return array_binding(submissions[source.submission], argument, held)
-
     plan = run.built.plan
     launches: list[PreparedLaunch | None] = []
     for k, (stage, program) in enumerate(zip(plan.stages, run.built.programs, strict=True)):
         launch: PreparedLaunch
         scheduling: frozenset[str] = frozenset()
         if stage.inner:
-            launch = _persistent(backend, program, stage, binding, partial(run.extra_tiles, k))
+            extra = partial(run.extra_tiles, k)
+            launch = _persistent(backend, program, stage, arguments.binding, extra)
             scheduling = launch.scheduling
             run.checks.append(launch.check)
         else:
-            shape = launch_shape_of(stage, submissions, backend.target)
+            shape = launch_shape_of(stage, arguments.operands, backend.target)
             if shape is None:
                 launches.append(None)
                 continue
-            bindings = [*map(binding, stage.sources), *run.extra_bindings(k, shape)]
+            bindings = [*map(arguments.binding, stage.sources), *run.extra_bindings(k, shape)]
             launch = backend.prepare(program, bindings, shape)
         launches.append(launch)
-        for position, name in _scalar_params(stage, scalars):
+        for name, position in arguments.parameters(stage, ScalarArgument).items():
             run.setters[position].append((launch, name))
             if name in scheduling:
                 run.scheduling.add(position)
     run.has_launches(backend, launches)
-    run.used = selection(tuple(used.values()), len(pending.memory))
+    run.used = selection(tuple(arguments.used.values()), len(pending.memory))
     run.is_in(pending.memory)
     if type(run) is PreparedRun and not run.checks:  # others have arguments of their own
-        run.pointers = [_pointers(stage, arrays) for stage in plan.stages]
+        run.pointers = [arguments.parameters(stage, ArrayArgument) for stage in plan.stages]
 
 
+class _ListArguments:
+    """What the parameters of kernels are bound to: the arguments of a list."""
+
+    def __init__(self, backend: Backend, run: PreparedRun, pending: SubmissionList) -> None:
+        self._backend, self._run, self._memory = backend, run, pending.memory
+        self._likes = [entry.deferred.like for entry in pending.entries]
+        self.operands = pending.operands()
+        self._arrays = list(accumulate([len(o.places) for o in self.operands], initial=0))
+        """How many array arguments come before each submission."""
+        self._scalars = list(accumulate([len(o.values) for o in self.operands], initial=0))
+        self.used: dict[int, int] = {}
+        """The storages that parameters are bound to, by token, each with the position of an
+        argument that is in it."""
+
+    def binding(self, source: ParamSource) -> Binding:
+        """The value of a parameter; DeviceError where memory cannot be had or reached."""
+        if isinstance(source, ArgumentSource):
+            operands = self.operands[source.submission]
+            position = operands.form.positions[source.argument]
+            like = self._likes[source.submission].arguments[source.argument]
+            if isinstance(like, ScalarArgument):
+                return operands.values[position]
+            return self._array(source, position)
+        if isinstance(source, RangeSource):
+            return self.operands[source.submission].number(None, source.dim)
+        assert isinstance(source, ExtentSource)
+        return self.operands[source.submission].number(source.argument, source.dim)
+
+    def _array(self, source: ArgumentSource, position: int) -> ArrayBinding:
+        operands = self.operands[source.submission]
+        place, itemsize = operands.places[position], operands.form.dtypes[position].nbytes
+        in_list = self._arrays[source.submission] + position
+        held = self._memory[in_list]
+        if isinstance(held, Storage):
+            self.used.setdefault(held.token, in_list)
+        try:
+            address = self._run.address_of(self._backend, place, held)
+        except DeviceError as error:
+            like = self._likes[source.submission]
+            argument = like.arguments[source.argument]
+            assert isinstance(argument, ArrayArgument)
+            raise DeviceError(
+                f"{like.span}: argument {argument.parameter_text!r} ({argument.text}) of kernel "
+                f"{like.name!r}: {error}"
+            ) from error
+        shape, strides, *_ = place
+        return ArrayBinding(address, shape, tuple([stride // itemsize for stride in strides]))
+
+    def parameters(
+        self, stage: StagePlan, kind: type[ArrayArgument] | type[ScalarArgument]
+    ) -> dict[str, int]:
+        """Each parameter of the stage's kernel that is an argument of that kind: its place among
+        the list's."""
+        before = self._arrays if kind is ArrayArgument else self._scalars
+        found: dict[str, int] = {}
+        if before[-1] == 0:
+            return found
+        for param, source in zip(stage.kernel.params, stage.sources, strict=False):
+            if isinstance(source, ArgumentSource):
+                like = self._likes[source.submission].arguments[source.argument]
+                if isinstance(like, kind):
+                    position = self.operands[source.submission].form.positions[source.argument]
+                    found[param.name] = before[source.submission] + position
+        return found
+
+
+@room_for_recursion("a kernel of the list")
 def _persistent(
     backend: Backend,
     program: Program,
@@ -115,41 +145,3 @@ def _persistent(
     return PersistentLaunch(
         backend, program, stage.kernel, stage.sources, bindings, extra=extra
     )
-
-
-def _scalar_params(stage: StagePlan, scalars: dict[tuple[int, int], int]) -> list[tuple[int, str]]:
-    """Each parameter of the stage's kernel that has a scalar argument's value: the argument's
-    place among the list's scalars, the parameter's name."""
-    return [
-        (scalars[source.submission, source.argument], param.name)
-        for param, source in zip(stage.kernel.params, stage.sources, strict=False)
-        if isinstance(source, ArgumentSource) and (source.submission, source.argument) in scalars
-    ]
-
-
-def _pointers(stage: StagePlan, arrays: dict[tuple[int, int], int]) -> dict[str, int]:
-    """Each parameter of the stage's kernel that is an array: its place among the list's arrays."""
-    return {
-        param.name: arrays[source.submission, source.argument]
-        for param, source in zip(stage.kernel.params, stage.sources, strict=True)
-        if isinstance(source, ArgumentSource) and (source.submission, source.argument) in arrays
-    }
-
-
-def _positions(
-    submissions: Sequence[Submission],
-) -> tuple[dict[tuple[int, int], int], dict[tuple[int, int], int]]:
-    """Where (submission, argument) lies among the list's array arguments and its scalars."""
-    arrays: dict[tuple[int, int], int] = {}
-    scalars: dict[tuple[int, int], int] = {}
-    for s, submission in enumerate(submissions):
-        for a, argument in enumerate(submission.arguments):
-            if not isinstance(argument, DeclaredArgument):
-                places = arrays if isinstance(argument, ArrayArgument) else scalars
-                places[s, a] = len(places)
-    return arrays, scalars
-
-
-def _global_range(submission: Submission) -> tuple[int, ...]:
-    space = submission.range
-    return space if isinstance(space, tuple) else space.global_range

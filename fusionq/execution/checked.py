@@ -69,7 +69,7 @@ class CheckedRun(PreparedRun):
         fallback = _REASON if len(submissions) > 1 else plan.fallback
         plan = replace(plan, stages=stages, fallback=fallback)
         programs = programs_of(backend, plan, options, timings)
-        super().__init__(BuiltPlan(plan, programs), submissions, "miss", timings)
+        super().__init__(BuiltPlan(plan, programs), lambda: submissions, "miss", timings)
         self._reports: list[Allocation] = [backend.allocate(8 * WORDS) for _ in stages]
         bind(backend, self, pending)
 
@@ -136,17 +136,19 @@ def _message(
     item = ", ".join(str(n) for n in words[IDS_AT : IDS_AT + min(ndim, DIMS)])
     element = ", ".join(str(n) for n in words[INDICES_AT : INDICES_AT + access.ndim])
     shape = ", ".join(str(n) for n in words[EXTENTS_AT : EXTENTS_AT + access.ndim])
-    label = f" (argument `{argument.label}`)" if isinstance(argument, ArrayArgument) else ""
+    array, label = access.array, ""
+    if isinstance(argument, ArrayArgument):
+        array, label = argument.parameter_text, f" (argument `{argument.text}`)"
     more = int(words[0]) - 1
     others = f"; {more:,} more access{'es' * (more > 1)} did so in this launch" if more else ""
     if access.fault == "outside":
-        what = f"{access.kind} outside array {access.array!r}{label}"
+        what = f"{access.kind} outside array {array!r}{label}"
         then = (
             "The access did not happen, and nothing after it was run. Guard it with an `if`, or "
             "pass a larger array."
         )
     else:
-        what = f"{access.kind} of an element of {access.array!r}{label} that nothing has written"
+        what = f"{access.kind} of an element of {array!r}{label} that nothing has written"
         then = "Nothing after this launch was run. " + _where_written(checked, access, argument)
     return (
         f"{submission.ir.name}: {what}: work-item ({item}) {access.kind}s element [{element}] of "

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from dataclasses import replace
 from time import perf_counter
 from typing import TYPE_CHECKING
 
-from fusionq.analysis.submission import Submission
+from fusionq.analysis.aliasing import places_by_memory
+from fusionq.analysis.submission import Operands, Submission
 from fusionq.analysis.validity import for_this_order
 from fusionq.backends.base import Backend, Program
 from fusionq.base.call_site import warn_aborted
@@ -21,7 +22,7 @@ from fusionq.cache.plan_cache import PLANS, BuiltPlan
 from fusionq.execution.planning_time import UNFINISHED, PlanningStopped, seconds_allowed
 from fusionq.ir.nodes import Kernel
 from fusionq.planning.plan import Plan
-from fusionq.planning.structure import structure_key
+from fusionq.planning.structure import structure_key, structure_of
 
 if TYPE_CHECKING:
     from fusionq.report.model import CacheOutcome
@@ -52,6 +53,24 @@ def built_plan(
         )
     PLANS.add_plan(key, built)
     return built, outcome
+
+
+def known_plan(
+    backend: Backend,
+    submissions: Sequence[Operands],
+    memories: tuple[int, ...],
+    options: FusionOptions,
+) -> BuiltPlan | None:
+    """What ``built_plan`` finds in memory for ``submissions`` whose arrays lie in ``memories``,
+    which do not overlap; also None where addresses have to be compared."""
+    aliasing = places_by_memory(submissions, memories)
+    if aliasing is None:
+        return None
+    key = backend.program_domain, structure_of(submissions, aliasing, options)
+    for built in PLANS.plans(key):
+        if built.plan.validity.holds(submissions):
+            return built
+    return None
 
 
 def _built_plan(

@@ -12,32 +12,57 @@ from fusionq.base.phases import timed
 from fusionq.base.recursion import room_for_recursion
 from fusionq.cache.plan_cache import BuiltPlan
 from fusionq.execution.binding import bind
-from fusionq.execution.compile import built_plan
+from fusionq.execution.compile import built_plan, known_plan
 from fusionq.execution.reporting import report_of
 from fusionq.planning.plan import Plan
 from fusionq.submission.pending import SubmissionList
 from fusionq.submission.run import PreparedRun
 
 if TYPE_CHECKING:
+    from fusionq.report.model import CacheOutcome
     from fusionq.report.report import Report
 
 
-@room_for_recursion("a kernel of the list")
-def prepare(backend: Backend, pending: SubmissionList, options: FusionOptions) -> PreparedRun:
-    """Plan, build and prepare a list, as far as the caches do not have it.
+def prepare(
+    backend: Backend,
+    pending: SubmissionList,
+    options: FusionOptions,
+    memories: tuple[int, ...] | None = None,
+) -> PreparedRun:
+    """Plan, build and prepare a list, as far as the caches do not have it; ``memories``: the
+    numbers of the arrays' memories, where these do not overlap.
 
     Raises FusionRefused, PromotionConflict and ArgumentError from planning, PlanningStopped where
     that takes longer than the list may wait for it, DeviceError where a kernel cannot be built or
     memory not be had or reached.
     """
-    if options.check or always_checked():
+    is_checked = bool(options.check or always_checked())
+    is_adaptive = options.strategy == "auto" and not options.tune and len(pending.entries) > 1
+    if is_adaptive:
+        is_adaptive = adapts() if options.adapt is None else options.adapt
+    if memories is not None and not (is_checked or is_adaptive or options.tune):
+        built = known_plan(backend, pending.operands(), memories, options)
+        if built is not None:
+            return _bound(backend, pending, built, "memory", dict(pending.admission))
+    return _planned(backend, pending, options, is_checked, is_adaptive)
+
+
+@room_for_recursion("a kernel of the list")
+def _planned(
+    backend: Backend,
+    pending: SubmissionList,
+    options: FusionOptions,
+    is_checked: bool,
+    is_adaptive: bool,
+) -> PreparedRun:
+    """As ``prepare``, where no plan is known."""
+    if is_checked:
         from fusionq.execution.checked import CheckedRun
 
         return CheckedRun(backend, pending, options)
     submissions = pending.submissions()
     timings = dict(pending.admission)
-    wanted = adapts() if options.adapt is None else options.adapt
-    if wanted and options.strategy == "auto" and not options.tune and len(submissions) > 1:
+    if is_adaptive:
         from fusionq.execution.adaptive import adaptive_list
 
         adaptive = adaptive_list(backend, submissions, options)
@@ -49,10 +74,20 @@ def prepare(backend: Backend, pending: SubmissionList, options: FusionOptions) -
         built, cache = tuned_plan(backend, pending, options, timings)
     else:
         built, cache = built_plan(backend, submissions, options, timings)
-    run = PreparedRun(built, submissions, cache, timings)
+    return _shown(_bound(backend, pending, built, cache, timings))
+
+
+def _bound(
+    backend: Backend,
+    pending: SubmissionList,
+    built: BuiltPlan,
+    cache: CacheOutcome,
+    timings: dict[str, float],
+) -> PreparedRun:
+    run = PreparedRun(built, pending.submitted(), cache, timings)
     with timed(timings, "prepare"):
         bind(backend, run, pending)
-    return _shown(run)
+    return run
 
 
 def _shown(run: PreparedRun) -> PreparedRun:
@@ -75,4 +110,4 @@ def empty_run() -> PreparedRun:
     from fusionq.analysis.validity import Validity
 
     plan = Plan("unfused", (), (), (), "nothing was submitted", Validity((), (), ()), {})
-    return PreparedRun(BuiltPlan(plan, ()), (), "memory", {})
+    return PreparedRun(BuiltPlan(plan, ()), tuple, "memory", {})

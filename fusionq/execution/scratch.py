@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from fusionq.analysis.aliasing import distance, extent_of, places
-from fusionq.analysis.submission import ArrayArgument
+from fusionq.analysis.aliasing import distance, extent_groups, extent_of
+from fusionq.analysis.submission import ArrayArgument, ArrayPlace
 from fusionq.backends.base import Allocation, Backend
 from fusionq.memory.foreign import check_host_access, describe
 from fusionq.memory.storage import Storage
 from fusionq.submission.pending import SubmissionList, array_arguments
 
 _ALIGNMENT = 64
-
-Key = tuple[object, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,15 +28,16 @@ class _Extent:
 
 
 class Scratch:
-    """The copies; an instance is a function from an array argument to the address of its copy,
-    None where the list only reads that memory.
+    """The copies; an instance is a function from an array argument's place to the address of its
+    copy, None where the list only reads that memory.
 
     Raises DeviceError where there is not enough memory for them, or an array of another library
     cannot be copied.
     """
 
     def __init__(self, backend: Backend, pending: SubmissionList) -> None:
-        self._addresses: dict[Key, int] = {}
+        self._addresses: dict[tuple[object, ...], int] = {}
+        """By an argument's place, but for its address."""
         self._copies: list[tuple[Allocation, int, int, int | None]] = []
         """Each copy, where in it the contents begin, how many bytes they are, and at what address
         those are that it is a copy of; None where that has not been allocated."""
@@ -55,8 +54,8 @@ class Scratch:
             self._copy(backend, extent)
         self.restore()
 
-    def __call__(self, argument: ArrayArgument) -> int | None:
-        return self._addresses.get(_key(argument))
+    def __call__(self, place: ArrayPlace) -> int | None:
+        return self._addresses.get(place[:4])
 
     def restore(self) -> None:
         """Give the copies the contents of the list's own memory again.  No launch may be using
@@ -76,7 +75,8 @@ class Scratch:
         self.nbytes += extent.nbytes
         self._copies.append((copy, pad, extent.nbytes, start))
         for argument, offset in zip(extent.arguments, extent.offsets, strict=True):
-            self._addresses[_key(argument)] = copy.address + pad + offset
+            a = argument
+            self._addresses[a.shape, a.strides, a.storage, a.offset] = copy.address + pad + offset
 
 
 def bytes_written(pending: SubmissionList) -> int:
@@ -89,7 +89,7 @@ def _written(pending: SubmissionList) -> Iterator[_Extent]:
     submissions = pending.submissions()
     present = [a for s in submissions for a in s.arguments if isinstance(a, ArrayArgument)]
     stored = [stores for entry in pending.entries for _, stores in array_arguments(entry)]
-    groups = [place.group for place in places(present)]
+    groups = extent_groups(present)
     for group in dict.fromkeys(groups):
         members = [k for k, g in enumerate(groups) if g == group]
         if any(stored[k] for k in members):
@@ -104,7 +104,3 @@ def _extent(arguments: list[ArrayArgument]) -> _Extent:
     high = max(d + above for d, (_, above) in zip(distances, reach, strict=True))
     start = None if origin.address is None else origin.address + low
     return _Extent(tuple(arguments), tuple(d - low for d in distances), high - low, start)
-
-
-def _key(argument: ArrayArgument) -> Key:
-    return argument.storage, argument.offset, argument.shape, argument.strides, argument.dtype

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import gcd
 
 import numpy as np
 
@@ -15,19 +16,22 @@ from fusionq.submission.pending import SubmissionList
 
 
 class WrittenMemory:
-    """A byte for each element of the allocations that a list has to write before it reads them:
-    those that are new with it, and those that its options ask to promote."""
+    """A byte for each place where an element may begin, of the allocations that a list has to write
+    before it reads them: those that are new with it, and those that its options ask to promote."""
 
     def __init__(self, backend: Backend, pending: SubmissionList, options: FusionOptions) -> None:
         arguments = [
             a for s in pending.submissions() for a in s.arguments if isinstance(a, ArrayArgument)
         ]
-        itemsizes = {a.storage: a.dtype.nbytes for a in arguments}
+        self._units: dict[int, int] = {}
+        for a in arguments:
+            unit = gcd(self._units.get(a.storage, 0), a.dtype.nbytes, a.offset, *a.strides)
+            self._units[a.storage] = unit
         storages = {held.token: held for held in pending.memory if isinstance(held, Storage)}
         new = {token for token, held in storages.items() if held.address is None}
         kept = {a.storage for a in arguments if not _asked_to_promote(a, options)}
         self._marks: dict[int, Allocation] = {
-            token: backend.allocate(max(held.nbytes // itemsizes[token], 1))
+            token: backend.allocate(max(held.nbytes // self._units[token], 1))
             for token, held in storages.items()
             if token in new or token not in kept
         }
@@ -48,11 +52,11 @@ class WrittenMemory:
 
     def binding(self, argument: ArrayArgument) -> ArrayBinding:
         """The marks of the argument's elements."""
-        itemsize = argument.dtype.nbytes
+        unit = self._units[argument.storage]
         return ArrayBinding(
-            self._marks[argument.storage].address + argument.offset // itemsize,
+            self._marks[argument.storage].address + argument.offset // unit,
             argument.shape,
-            tuple(stride // itemsize for stride in argument.strides),
+            tuple(stride // unit for stride in argument.strides),
         )
 
     def begin(self) -> None:

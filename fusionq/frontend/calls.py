@@ -177,7 +177,7 @@ class Calls(GroupOperations):
         """``len`` of an array or a tuple."""
         if isinstance(value, TupleValue):
             return Constant(WEAK_INT, len(value.items))
-        if isinstance(value, ArrayValue):
+        if isinstance(value, ArrayValue) and value.ndim:
             return self.extents(value)[0]
         self.fail(node, f"len of {describe(value)}", "len takes an array or a tuple.")
 

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fusionq.frontend.complex_numbers import Element, complex_constant
-from fusionq.frontend.conditions import Conditions
+from fusionq.frontend.fields import Fields
 from fusionq.frontend.memory import declaration
 from fusionq.frontend.signature import ArrayType
 from fusionq.frontend.typing_rules import common_type, constant
@@ -28,6 +28,8 @@ from fusionq.frontend.values import (
     Value,
     VectorValue,
     describe,
+    has_fields,
+    is_record,
 )
 from fusionq.ir.nodes import Binary, Const, Expr, Load, Var
 from fusionq.ir.types import ELEMENT_TYPES, INT64, WEAK_COMPLEX, WEAK_INT, ScalarType
@@ -37,19 +39,24 @@ MOST_UNROLLED = 64
 """Iterations of a loop whose variable has to be known at compile time."""
 
 
-class Elements(Conditions):
+class Elements(Fields):
     """Lowers subscripts."""
 
     def subscript(self, node: ast.Subscript) -> Value:
         owner = self.value(node.value)
         if isinstance(owner, TupleValue):
             return self.item(owner, node)
-        array = self.element(owner, node)
-        return array if array.ndim else self.loaded(array, node)
+        return self.part_or_number(self.element(owner, node), node)
+
+    def part_or_number(self, array: ArrayValue, node: ast.AST) -> Value:
+        """A part of an array as a value: of an element that is a number, what it holds."""
+        return array if array.ndim or has_fields(array) else self.loaded(array, node)
 
     def loaded(self, array: ArrayValue, node: ast.AST) -> Element:
         """The value of an element; of a constant array at a known index, a constant."""
         dtype = array.type.dtype
+        if has_fields(array):
+            self.scalar(array, node)  # which says what to do
         elements = self.kernel.tables.get(array.name)
         places = [index.value for index in array.indices if isinstance(index, Const)]
         if elements is not None and len(places) == array.type.ndim:
@@ -120,6 +127,9 @@ class Elements(Conditions):
 
     def element(self, owner: Value, node: ast.Subscript) -> ArrayValue:
         """The part of an array that a subscript denotes."""
+        name = self.field_name(node.slice)
+        if name is not None:
+            return self.field(owner, name, node)
         if isinstance(owner, VectorValue):
             owner = self.materialised("value", owner, node)
         if not isinstance(owner, ArrayValue):
@@ -138,6 +148,8 @@ class Elements(Conditions):
     ) -> ArrayValue:
         """``owner`` with indices for its first dimensions, which ``nodes`` stand for."""
         if len(scalars) > owner.ndim:
+            if is_record(owner):
+                self.fail(node, "a record has no indices", 'Take a field: r.x or r["x"].')
             of = f"{owner.ndim}-d part of the array" if owner.axes else f"{owner.ndim}-d array"
             self.fail(
                 node,

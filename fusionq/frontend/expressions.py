@@ -15,6 +15,7 @@ from fusionq.frontend.conditions import MOST_CHAINED
 from fusionq.frontend.constants import MOST_TABLE_BYTES, is_table
 from fusionq.frontend.item_queries import ITEM_MEMBERS, item_property, sub_group_query
 from fusionq.frontend.operators import BINARY_OPERATORS, UNARY_OPERATORS, as_number
+from fusionq.frontend.record_assignments import RecordAssignments
 from fusionq.frontend.refused import REFUSED_SYNTAX, similar
 from fusionq.frontend.typing_rules import number_type
 from fusionq.frontend.values import (
@@ -32,15 +33,15 @@ from fusionq.frontend.values import (
     Value,
     VectorValue,
     describe,
+    has_fields,
 )
-from fusionq.frontend.vectors import Vectors
 from fusionq.ir.types import WEAK_INT, element_type
 from fusionq.language.memory_model import MEMORY_MODEL
 
 ZERO = Constant(WEAK_INT, 0)
 
 
-class Expressions(Vectors):
+class Expressions(RecordAssignments):
     """Lowers expressions; what needs statements emits them before."""
 
     @abstractmethod
@@ -186,6 +187,10 @@ class Expressions(Vectors):
             return self.object_attribute(known, node)
         owner = self.value(node.value)
         match owner:
+            case ArrayValue() if has_fields(owner) and not (
+                node.attr == "dtype" or (owner.ndim and node.attr in ("shape", "ndim", "size"))
+            ):
+                return self.part_or_number(self.attribute_field(owner, node), node)
             case ArrayValue():
                 return self.array_attribute(owner, node)
             case ItemValue():

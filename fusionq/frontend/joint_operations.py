@@ -22,6 +22,7 @@ from fusionq.frontend.values import (
     Runtime,
     Value,
     describe,
+    has_fields,
 )
 from fusionq.ir.nodes import ArrayDecl, GroupCall, GroupFunction, GroupOp, Var
 from fusionq.ir.types import BOOL, ScalarType
@@ -99,7 +100,7 @@ class JointOperations(GroupArguments):
 
     def _elements(self, name: str, arguments: Arguments) -> ArrayValue:
         value = arguments[name].value
-        if not isinstance(value, ArrayValue) or value.ndim != 1:
+        if not isinstance(value, ArrayValue) or value.ndim != 1 or has_fields(value):
             self.fail(
                 arguments[name].node,
                 f"a one-dimensional array is needed here, not {describe(value)}",

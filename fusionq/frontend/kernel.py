@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, Literal, NoReturn, overload
 
@@ -16,9 +16,17 @@ from fusionq.base.span import Span
 from fusionq.frontend.callees import Callee, callee_of
 from fusionq.frontend.captures import Captures
 from fusionq.frontend.item_queries import ITEM_MEMBERS
-from fusionq.frontend.signature import ArrayType, LocalType, Signature, TupleType
+from fusionq.frontend.record_arrays import FieldNames, name_fields
+from fusionq.frontend.signature import (
+    ArgumentType,
+    ArrayType,
+    LocalType,
+    Signature,
+    TupleType,
+)
 from fusionq.frontend.source import FunctionSource, KernelText
 from fusionq.ir.nodes import Kernel
+from fusionq.ir.record_types import RecordType
 from fusionq.ir.types import ELEMENT_TYPES, ScalarType
 
 ItemKind = Literal["item", "nd_item"]
@@ -89,6 +97,11 @@ class KernelFunction:
         names = self.callee.free_parameters
         without = count == len(names) and not (names and self._asks(names[0]))
         return names if without else names[1:]
+
+    def field_names(self, types: Sequence[ArgumentType]) -> FieldNames:
+        """The names of the fields' arrays, for arguments of these types."""
+        arguments = list(zip(self.names_of(len(types)), types, strict=True))
+        return name_fields(arguments, set(self._source.parameters))
 
     def _asks(self, name: str) -> bool:
         """Whether the parameter is a work-item, by its annotation or by what it is asked for."""
@@ -220,6 +233,8 @@ class KernelFunction:
 def _argument_problem(argument: object) -> str | None:
     """Why a kernel cannot take an argument of this type; None if it can."""
     if isinstance(argument, ArrayType):
+        if isinstance(argument.dtype, RecordType):
+            return None if argument.ndim else "is a single record; pass an array of one"
         if argument.dtype not in ELEMENT_TYPES.values():
             return (
                 f"has the dtype {argument.dtype}; convert it to one of {', '.join(ELEMENT_TYPES)}"

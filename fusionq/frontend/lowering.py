@@ -14,6 +14,7 @@ from fusionq.frontend.captures import Captures
 from fusionq.frontend.control_flow import conflict
 from fusionq.frontend.draft import finish
 from fusionq.frontend.memory import declaration
+from fusionq.frontend.record_arrays import field_arrays
 from fusionq.frontend.signature import ArrayType, LocalType, Signature, TupleType, part_names
 from fusionq.frontend.source import FunctionSource
 from fusionq.frontend.state import FunctionState, KernelState
@@ -37,6 +38,7 @@ from fusionq.ir.nodes import (
     ArrayParam,
     Assign,
     Atomic,
+    Extent,
     GroupCall,
     Kernel,
     KernelParam,
@@ -44,7 +46,9 @@ from fusionq.ir.nodes import (
     Param,
     ScalarParam,
     Stmt,
+    Store,
 )
+from fusionq.ir.record_types import RecordType
 from fusionq.ir.types import ScalarType, component_type
 from fusionq.ir.walk import expressions, statements
 
@@ -231,13 +235,14 @@ def lower_kernel(
     names = list(callee.free_parameters)
     if len(names) > len(signature.arguments):
         environment[names.pop(0)] = Binding(ItemValue(signature.item), span)
+    arguments = list(zip(names, signature.arguments, strict=True))
+    state.name_fields(arguments)
     for name, bound in callee.bound.items():
         environment[name] = Binding(lowering.captured(bound, name, source.tree), span)
-    for name, argument in zip(names, signature.arguments, strict=True):
+    for name, argument in arguments:
         value: Value
         if isinstance(argument, ArrayType):
-            dtype, more = component_type(argument.dtype), argument.dtype.is_complex
-            params.append(ArrayParam(name, dtype, argument.ndim + more))
+            params += _array_params(name, argument, state)
             value = ArrayValue(name, argument)
         elif isinstance(argument, LocalType):
             state.arrays[name] = declaration(name, argument.dtype, argument.shape, "local")
@@ -256,6 +261,9 @@ def lower_kernel(
         environment[name] = Binding(value, span)
     lowering.statements(source.tree.body)
     body = legalised(tuple(finish(lowering.block, lambda: state.fresh("returned"))))
+    used = {e.array for e in expressions(body) if isinstance(e, (Load, Extent))}
+    used |= {s.array for s in statements(body) if isinstance(s, (Store, Atomic))}
+    params = [p for p in params if p.name in used or p.name not in state.field_extents]
     read = {e.array for e in expressions(body) if isinstance(e, Load)}
     dtypes = {a.name: a.dtype for a in state.arrays.values()}
     dtypes |= {p.name: p.dtype for p in params if isinstance(p, ArrayParam)}
@@ -271,6 +279,19 @@ def lower_kernel(
         sub_group_size=signature.sub_group_size if state.uses_sub_groups else None,
         span=source.span(source.tree),
     )
+
+
+def _array_params(name: str, argument: ArrayType, state: KernelState) -> list[KernelParam]:
+    """The parameters that an array argument is in the IR: of records, one for each field."""
+    dtype, ndim = argument.dtype, argument.ndim
+    if not isinstance(dtype, RecordType):
+        return [ArrayParam(name, component_type(dtype), ndim + dtype.is_complex)]
+    params: list[KernelParam] = []
+    for field in field_arrays(name, dtype, state.fields):
+        state.field_extents[field.name] = (*[None] * ndim, *field.shape)
+        dimensions = ndim + len(field.shape) + field.dtype.is_complex
+        params.append(ArrayParam(field.name, component_type(field.dtype), dimensions))
+    return params
 
 
 def _with_bounds(param: KernelParam, bounds: Mapping[str, tuple[int, int]]) -> KernelParam:

@@ -10,6 +10,7 @@ import numpy as np
 from fusionq.frontend.complex_numbers import complex_type
 from fusionq.frontend.language_arguments import Arguments, LanguageArguments
 from fusionq.frontend.memory import declaration
+from fusionq.frontend.record_arrays import FieldArray, field_arrays
 from fusionq.frontend.signature import ArrayType
 from fusionq.frontend.typing_rules import named_type
 from fusionq.frontend.values import (
@@ -21,6 +22,7 @@ from fusionq.frontend.values import (
     Value,
 )
 from fusionq.ir.nodes import ArrayDecl, Const, For, Stmt, Store, Var
+from fusionq.ir.record_types import RecordType, record_type
 from fusionq.ir.types import INT64, ScalarType
 
 
@@ -52,7 +54,10 @@ class PrivateArrays(LanguageArguments):
     def _dtype(self, arguments: Arguments) -> ScalarType:
         argument = arguments["dtype"]
         obj = argument.value.object if isinstance(argument.value, ObjectValue) else None
-        dtype = complex_type(obj) or named_type(obj.type if isinstance(obj, np.dtype) else obj)
+        if isinstance(obj, np.dtype) and obj.names is not None:
+            dtype: ScalarType | None = record_type(obj)
+        else:
+            dtype = complex_type(obj) or named_type(obj.type if isinstance(obj, np.dtype) else obj)
         if dtype is None:
             self.fail(
                 argument.node,
@@ -73,9 +78,16 @@ class PrivateArrays(LanguageArguments):
         """The array under a name, filled with zeros if it was asked for."""
         name = self.fresh(name.replace(".", "_"))
         dtype = array.type.dtype
-        made = self.kernel.arrays[name] = declaration(name, dtype, array.shape, "private")
-        if array.fill_zeros:
-            self.block.append(self._zeros(made, node))
+        arrays = [FieldArray(name, dtype, ())]
+        if isinstance(dtype, RecordType):
+            self.kernel.name_fields([(name, array.type)])
+            arrays = list(field_arrays(name, dtype, self.kernel.fields))
+        for each in arrays:
+            shape = (*array.shape, *each.shape)
+            made = declaration(each.name, each.dtype, shape, "private")
+            self.kernel.arrays[each.name] = made
+            if array.fill_zeros:
+                self.block.append(self._zeros(made, node))
         return ArrayValue(name, array.type)
 
     def _zeros(self, array: ArrayDecl, node: ast.AST) -> Stmt:

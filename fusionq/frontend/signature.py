@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
+from fusionq.ir.record_types import RecordType
 from fusionq.ir.types import ScalarType
 
 
@@ -13,7 +14,7 @@ from fusionq.ir.types import ScalarType
 class ArrayType:
     """An n-dimensional array argument."""
 
-    dtype: ScalarType
+    dtype: ScalarType | RecordType
     ndim: int
 
     def __str__(self) -> str:

@@ -18,7 +18,8 @@ from fusionq.frontend.callees import is_known
 from fusionq.frontend.captures import Captures
 from fusionq.frontend.draft import Draft, Jump, stores
 from fusionq.frontend.path_conditions import Definition, PathConditions
-from fusionq.frontend.signature import Signature
+from fusionq.frontend.record_arrays import FieldNames, name_fields
+from fusionq.frontend.signature import ArgumentType, Signature
 from fusionq.frontend.source import FunctionSource
 from fusionq.frontend.typing_rules import constant, type_name
 from fusionq.frontend.values import (
@@ -38,6 +39,7 @@ from fusionq.frontend.values import (
     Value,
     VectorValue,
     describe,
+    is_record,
 )
 from fusionq.ir.nodes import (
     ArrayDecl,
@@ -97,6 +99,10 @@ class KernelState:
         self.uses_sub_groups = False
         self.regions = False
         """Whether the kernel's regions and marks become records, for profiling."""
+        self.fields: FieldNames = {}
+        """The arrays that stand for the fields of arrays of records."""
+        self.field_extents: dict[str, tuple[int | None, ...]] = {}
+        """Of the arrays that stand for fields of parameters: extents that are known."""
         self._used = set(reserved)
 
     def fresh(self, name: str) -> str:
@@ -112,6 +118,10 @@ class KernelState:
         """Use these names for nothing else."""
         self._used.update(names)
 
+    def name_fields(self, arguments: Sequence[tuple[str, ArgumentType]]) -> None:
+        """Name the arrays of the fields of those arguments, or new arrays, that are of records."""
+        self.fields |= name_fields(arguments, self._used)
+
     def narrow(self, parameter: str, target: ScalarType) -> None:
         """Note that a Python int argument is converted to an integer type."""
         low, high = integer_limits(target.dtype)
@@ -122,12 +132,13 @@ class KernelState:
         """A function that takes back the names, bounds and arrays given since."""
         used, bounds, arrays = set(self._used), dict(self.bounds), dict(self.arrays)
         notes, tables = dict(self.notes), dict(self.tables)
-        unrollable, slots = dict(self.unrollable), dict(self.slots)
+        unrollable, slots, fields = dict(self.unrollable), dict(self.slots), dict(self.fields)
 
         def restore() -> None:
             self._used, self.bounds, self.arrays = set(used), dict(bounds), dict(arrays)
             self.notes, self.tables = dict(notes), dict(tables)
             self.unrollable, self.slots = dict(unrollable), dict(slots)
+            self.fields = dict(fields)
 
         return restore
 
@@ -349,10 +360,15 @@ class FunctionState:
         ]
 
     def extent(self, array: str, dim: int) -> Scalar:
-        """``array.shape[dim]`` of a whole array."""
+        """``array.shape[dim]`` of a whole array; one of records has its fields' first extents."""
+        while array in self.kernel.fields:
+            array = next(iter(self.kernel.fields[array].values()))
         declared = self.kernel.arrays.get(array)
         if declared is not None:
             return Constant(WEAK_INT, declared.shape[dim])
+        known = self.kernel.field_extents.get(array, ())
+        if dim < len(known) and (extent := known[dim]) is not None:
+            return Constant(WEAK_INT, extent)
         return Runtime(WEAK_INT, Extent(array, dim))
 
     # -------------------------------------------------------------- expectations
@@ -397,6 +413,8 @@ def reads_memory(expr: Expr) -> bool:
 
 def _scalar_hint(value: Value) -> str:
     match value:
+        case ArrayValue() if is_record(value):
+            return 'Take one of its fields, e.g. r.x or r["x"].'
         case ArrayValue():
             return "Give one index for each dimension, e.g. a[i] or a[i, j]."
         case TupleValue():

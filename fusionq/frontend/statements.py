@@ -28,7 +28,9 @@ from fusionq.frontend.values import (
     Value,
     VectorValue,
     describe,
+    has_fields,
     is_array,
+    is_record,
 )
 from fusionq.ir.nodes import Assign, Const, Expr, Extent, ItemQuery, Param, Var
 from fusionq.ir.types import BOOL, INT64, WEAK_INT
@@ -95,14 +97,14 @@ class Statements(ControlFlow):
         match target:
             case ast.Name():
                 self.bind(target.id, value, node)
-            case ast.Subscript():
+            case ast.Subscript() | ast.Attribute():
                 self.store(target, value, node)
             case ast.Tuple() | ast.List():
                 self.unpack(target, value, node)
             case ast.Starred():
                 self.refuse(target)
             case _:
-                self.fail(target, "attributes cannot be assigned", "Assign names or elements.")
+                self.refuse(target)
 
     def bind(self, name: str, value: Value, node: ast.AST) -> None:
         """Let a name stand for a value; a number known at run time goes into a variable."""
@@ -207,9 +209,18 @@ class Statements(ControlFlow):
         for element, item in zip(target.elts, values, strict=True):
             self.assign(element, item, node)
 
-    def changeable(self, target: ast.Subscript) -> ArrayValue:
-        """The element, or the part of an array, that a subscript denotes on the left."""
+    def changeable(self, target: ast.Subscript | ast.Attribute) -> ArrayValue:
+        """The element, or the part of an array, that a subscript or a field's name denotes on the
+        left."""
         owner = self.value(target.value)
+        if isinstance(target, ast.Attribute):
+            if not (isinstance(owner, ArrayValue) and has_fields(owner)):
+                self.fail(
+                    target,
+                    "attributes cannot be assigned, but for fields of records",
+                    "Assign names or elements.",
+                )
+            return self.attribute_field(owner, target)
         if isinstance(owner, TupleValue):
             self.fail(target, "tuples cannot be changed", "Make a new tuple.")
         array = self.element(owner, target)
@@ -224,13 +235,21 @@ class Statements(ControlFlow):
                 "Pass an array as an argument, or copy it to a PrivateArray.",
             )
 
-    def store(self, target: ast.Subscript, value: Value, node: ast.stmt) -> None:
+    def store(
+        self, target: ast.Subscript | ast.Attribute, value: Value, node: ast.stmt
+    ) -> None:
         """``array[…] = value``; the value is evaluated already, before the indices."""
-        if not is_array(value):
-            self.number_value(value, getattr(node, "value", node))
         position = len(self.block)
         array = self.changeable(target)
+        if not has_fields(array) and (not is_array(value) or is_record(value)):
+            self.number_value(value, getattr(node, "value", node))
         value = self.evaluated_before(position, value, node)
+        if has_fields(array):
+            if isinstance(value, TupleValue):
+                names = [""] * len(value.items)
+                value = TupleValue(tuple(self.independent(names, value.items, True, node)))
+            self.assign_record(array, value, node)
+            return
         if array.ndim:
             self.assign_elements(array, value, node)
             return
@@ -250,8 +269,7 @@ class Statements(ControlFlow):
                 result = self.elementwise(partial(self.arithmetic, op, node=node), [a, b], node)
                 self.bind(node.target.id, result, node)
             return
-        if not isinstance(node.target, ast.Subscript):
-            self.fail(node, "attributes cannot be assigned", "Assign names or elements.")
+        assert isinstance(node.target, (ast.Subscript, ast.Attribute))
         array = self.changeable(node.target)
         if array.ndim:
             position = len(self.block)

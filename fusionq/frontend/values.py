@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, TypeGuard
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from fusionq.base.span import Span
 from fusionq.frontend.path_conditions import Fact
 from fusionq.frontend.signature import ArrayType
 from fusionq.ir.nodes import Expr, MemoryOrderName, MemoryScopeName
+from fusionq.ir.record_types import RecordType
 from fusionq.ir.types import ScalarType
 
 Number: TypeAlias = bool | int | float | np.generic
@@ -244,6 +245,16 @@ def is_array(value: Value) -> bool:
     return isinstance(value, (ArrayValue, VectorValue))
 
 
+def is_record(value: Value) -> TypeGuard[ArrayValue]:
+    """Whether a value is a record: an element of an array of these."""
+    return isinstance(value, ArrayValue) and not value.ndim and has_fields(value)
+
+
+def has_fields(array: ArrayValue) -> bool:
+    """Whether the elements of an array are records."""
+    return isinstance(array.type.dtype, RecordType)
+
+
 def describe(value: Value) -> str:
     """The value in words, for messages."""
     match value:
@@ -251,6 +262,10 @@ def describe(value: Value) -> str:
             return f"a number of type {value.type}"
         case ComplexValue():
             return f"a complex number of type {value.type_name}"
+        case ArrayValue() if is_record(value):
+            return f"a record of {value.name!r}"
+        case ArrayValue() if has_fields(value):
+            return f"a {value.ndim}-d array of records"
         case ArrayValue():
             return f"a {value.ndim}-d {'part of an array' if value.axes else 'array'}"
         case VectorValue():

@@ -29,6 +29,9 @@ from fusionq.frontend.values import (
     Scalar,
     Value,
     VectorValue,
+    describe,
+    has_fields,
+    is_record,
 )
 from fusionq.ir.nodes import Assign, Compare, Const, Expr, Load, Var
 from fusionq.ir.types import INT64, WEAK_INT, component_type, element_type
@@ -45,8 +48,14 @@ class Vectors(Elements):
         return self.as_operand(self.value(node), node)
 
     def as_operand(self, value: Value, node: ast.AST) -> Operand:
-        """The value if it is a number or an array, else an error."""
-        if isinstance(value, (ArrayValue, VectorValue)):
+        """The value if it is a number or an array of numbers, else an error."""
+        if isinstance(value, ArrayValue) and has_fields(value) and value.ndim:
+            self.fail(
+                node,
+                f"a number or an array of numbers is needed here, not {describe(value)}",
+                'Take a field of it: p["x"] is an array.',
+            )
+        if isinstance(value, (ArrayValue, VectorValue)) and not is_record(value):
             return value
         return self.number_value(value, node)
 

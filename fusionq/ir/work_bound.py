@@ -27,6 +27,11 @@ class WorkBound:
         else:
             self._each = _operations(kernel.body, {})
 
+    @property
+    def depends_on_shapes(self) -> bool:
+        """Whether ``operations`` needs the shapes."""
+        return self._is_persistent or self._each == inf
+
     def operations(self, items: int, shapes: Shapes) -> float:
         """Operations of ``items`` work-items, about, or more; infinite where a loop's end depends
         on more than constants and extents.  Of a persistent kernel: every stage over all elements

@@ -123,15 +123,31 @@ class KernelArray:
         return len(self._array)
 
     def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, str):
+            return KernelArray(self._array[index])
         checked = self._checked(index)
         element = self._array[checked]
         is_element = len(checked) == self.ndim and not any(isinstance(i, slice) for i in checked)
+        if is_element and isinstance(element, np.void):
+            return KernelRecord(element)
         return element if is_element else KernelArray(element)
 
+    def __getattr__(self, name: str) -> Any:
+        """A field of the records."""
+        if name.startswith("_") or name not in (self._array.dtype.names or ()):
+            raise AttributeError(name)
+        return self[name]
+
     def __setitem__(self, index: Any, value: Any) -> None:
+        if isinstance(index, str):
+            self[index][:] = value
+            return
         checked = self._checked(index)
         dtype = self._array.dtype
         if len(checked) == self.ndim and not any(isinstance(i, slice) for i in checked):
+            if dtype.names is not None:
+                self[index]._assign(value)
+                return
             self._array[checked] = cast(value, dtype)
             return
         part = self._array[checked]
@@ -150,6 +166,54 @@ class KernelArray:
             if not isinstance(i, slice) and not 0 <= i < extent:
                 raise IndexError(f"the index {indices} is outside the shape {self.shape}")
         return indices
+
+
+class KernelRecord:
+    """A record as a kernel sees it: a view, whose fields are items and attributes."""
+
+    def __init__(self, record: np.void) -> None:
+        object.__setattr__(self, "_record", record)
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The record's dtype."""
+        record: np.void = self._record
+        return record.dtype
+
+    def __getitem__(self, name: str) -> Any:
+        value = self._record[name]
+        if isinstance(value, np.void):
+            return KernelRecord(value)
+        return KernelArray(value) if isinstance(value, np.ndarray) else value
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        present = self[name]
+        if isinstance(present, KernelRecord):
+            present._assign(value)
+        elif isinstance(present, KernelArray) and present.dtype.dtype.names is not None:
+            for k in range(len(present)):
+                present[k] = value[k]
+        elif isinstance(present, KernelArray):
+            present[:] = value
+        else:
+            self._record[name] = cast(value, present.dtype)
+
+    def __getattr__(self, name: str) -> Any:
+        """A field."""
+        if name.startswith("_") or name not in (self.dtype.names or ()):
+            raise AttributeError(name)
+        return self[name]
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        self[name] = value
+
+    def _assign(self, value: Any) -> None:
+        """All fields, of another record or of a tuple, by position."""
+        if isinstance(value, KernelRecord):
+            copy = KernelRecord(value._record.copy())
+            value = tuple(copy[name] for name in value.dtype.names or ())
+        for name, item in zip(self.dtype.names or (), value, strict=True):
+            self[name] = item
 
 
 for _name in (

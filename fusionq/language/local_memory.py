@@ -118,6 +118,11 @@ def element_dtype(dtype: Any, what: str) -> np.dtype[Any]:
 
 def undefined(shape: tuple[int, ...], dtype: np.dtype[Any]) -> npt.NDArray[Any]:
     """A new array of what no kernel should rely on."""
+    if dtype.names is not None:
+        made: npt.NDArray[Any] = np.zeros(shape, dtype)
+        for name in dtype.names:
+            made[name] = undefined(made[name].shape, made[name].dtype)
+        return made
     if dtype.kind in "fc" or is_bfloat16(dtype):
         return np.full(shape, np.nan, dtype)
     return np.full(shape, True if dtype.kind == "b" else integer_limits(dtype)[1], dtype)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from math import prod
 from typing import NamedTuple
@@ -24,6 +25,7 @@ from fusionq.base.errors import MegakernelStalled
 from fusionq.base.identity_cache import cached_by_identity
 from fusionq.base.target import LaunchShape, Target
 from fusionq.codegen import queue_layout as q
+from fusionq.codegen.stage_tables import operand_sets
 from fusionq.ir.nodes import ArrayParam, Kernel, Param, Persistent, ScalarParam, StageCode
 from fusionq.ir.walk import subexpressions
 from fusionq.ir.work_bound import WorkBound
@@ -72,15 +74,18 @@ def spin_limit(
     body = kernel.body[0]
     assert isinstance(body, Persistent)
     works = _work_bounds(body)
+    alike = Counter(zip(operand_sets(body), schedule.stages, strict=True))
+    of_operands = dict(zip(operand_sets(body), body.stages, strict=True))
     operations = 0.0
-    for stage, tiled in zip(body.stages, schedule.stages, strict=True):
+    for (operands, tiled), count in alike.items():
+        stage = of_operands[operands]
         params = body.codes[stage.code].kernel.params
         shapes = {
             param.name: binding.shape
             for param, name in zip(params, stage.arguments, strict=True)
             if isinstance(binding := bindings.get(name), ArrayBinding)
         }
-        operations += works[stage.code].operations(prod(tiled.extents), shapes)
+        operations += count * works[stage.code].operations(prod(tiled.extents), shapes)
     wanted = max(SAFE_POLLS * operations, target.least_spin_limit)
     return int(min(wanted, target.spin_limit))
 

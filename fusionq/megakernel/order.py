@@ -25,7 +25,11 @@ def waves(
 
     ``block`` stages are done together, then the next ones: a limit to what has to be in the cache.
     """
-    rows = max(stage.count[0] for stage in stages)
+    rows = max([stage.count[0] for stage in stages])
+    if block == 1:  # a stage does not wait for itself
+        counts = {stage.count[0] for stage in stages}
+        evenly = {n: _evenly(n, rows) for n in counts}
+        return [evenly[stage.count[0]] for stage in stages]
     found: list[Integers] = [np.empty(0, np.int64)] * len(stages)
     for start in range(0, len(stages), block):
         stop = min(start + block, len(stages))
@@ -42,11 +46,8 @@ def _block(
 ) -> list[Integers]:
     latest: list[Integers] = []
     for stage in stages[start:stop]:
-        count = stage.count[0]
-        latest.append(np.arange(count, dtype=np.int64) * rows // count)
+        latest.append(_evenly(stage.count[0], rows))
     needed = [False] * (stop - start)
-    if stop - start == 1:  # a stage does not wait for itself
-        return latest
     bound = [np.full(stage.count[0], np.iinfo(np.int64).max) for stage in stages[start:stop]]
     for s in reversed(range(start, stop)):
         k = s - start
@@ -60,6 +61,11 @@ def _block(
             low, high, wave = _row_intervals(stages[s], box, latest[k] - 1, stages[box.producer])
             _lower(bound[p], low, high, wave)
     return latest
+
+
+def _evenly(count: int, rows: int) -> Integers:
+    """The waves of ``count`` rows of tiles, where the stage with the most has ``rows``."""
+    return np.arange(count, dtype=np.int64) * rows // count
 
 
 def _filled(wave: Integers) -> Integers:
@@ -114,8 +120,11 @@ def instructions(
     stages: Sequence[TiledStage], wave: Sequence[Integers], block: int
 ) -> tuple[Integers, Integers]:
     """Stage and tile of every instruction, in order."""
-    stage = np.repeat(np.arange(len(stages)), [s.tiles for s in stages])
-    tile = np.concatenate([np.arange(s.tiles, dtype=np.int64) for s in stages])
+    tiles = np.array([s.tiles for s in stages])
+    stage = np.repeat(np.arange(len(stages)), tiles)
+    tile = np.arange(len(stage)) - np.repeat(np.cumsum(tiles) - tiles, tiles)
+    if block == 1:  # waves go through a stage's tiles as they are numbered
+        return stage, tile
     key = np.concatenate(
         [np.repeat(w, s.tiles // s.count[0]) for w, s in zip(wave, stages, strict=True)]
     )

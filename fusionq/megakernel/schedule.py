@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from math import gcd, prod
 
 import numpy as np
 
+from fusionq.base.identity_cache import cached_by_identity
 from fusionq.base.target import Target
 from fusionq.codegen import queue_layout as q
 from fusionq.codegen.stage_tables import code_bodies, operand_sets, wait_forms
@@ -68,17 +69,14 @@ def make_schedule(
     assert all(prod(e) for e in extents)
     if tiling is None:
         pipelined = memory > target.kept_bytes and is_pipelined(body, extents, params)
-        tiling = tiling_of(body, extents, memory, pipelined, target)
+        tiling = _chosen_tiling(body, extents, memory, pipelined, target)
     tiling, stages = _bounded(body, tiling, extents, target)
     waits = boxes(body, stages, params)
-    counters, lines = _counters(stages, waits)
-    wave = waves(stages, waits, tiling.block)
-    stage, tile = instructions(stages, wave, tiling.block)
-    starts, assigned = _assignment(stage, tiling, workers)
-    words = _words(body, params, stages, counters, stage, tile, starts, assigned, workers)
+    order = _order_of(body, stages, waits, tiling, workers)
     return Schedule(
-        words, lines * target.control_line, stages, waits, counters, stage, tile, starts, assigned,
-        workers, tiling,
+        _with_sizes(order.words, body, stages, params), order.lines * target.control_line, stages,
+        waits, order.counters, order.stage, order.tile, order.starts, order.assigned, workers,
+        tiling,
     )  # fmt: skip
 
 
@@ -91,12 +89,27 @@ def tiling_of(
 ) -> Tiling:
     """The tiling of the stages of ``body`` over ``extents``, of ``memory`` bytes in all;
     ``pipelined``: see ``choose_tiling``."""
-    item_bytes = []
-    for use in body.stages:
-        arrays = [p for p in body.codes[use.code].kernel.params if isinstance(p, ArrayParam)]
-        item_bytes.append(max(sum(p.dtype.nbytes for p in arrays), 1))
-    tiling = choose_tiling(extents, item_bytes, memory, pipelined, target)
+    tiling = _chosen_tiling(body, extents, memory, pipelined, target)
     return _bounded(body, tiling, extents, target)[0]
+
+
+def _chosen_tiling(
+    body: Persistent,
+    extents: Sequence[tuple[int, ...]],
+    memory: int,
+    pipelined: bool,
+    target: Target,
+) -> Tiling:
+    of_codes = _item_bytes(body)
+    item_bytes = [of_codes[use.code] for use in body.stages]
+    return choose_tiling(extents, item_bytes, memory, pipelined, target)
+
+
+@cached_by_identity
+def _item_bytes(body: Persistent) -> list[int]:
+    """For each code the bytes of one element of each of its arrays."""
+    arrays = [[p for p in code.kernel.params if isinstance(p, ArrayParam)] for code in body.codes]
+    return [max(sum(p.dtype.nbytes for p in of_code), 1) for of_code in arrays]
 
 
 def _bounded(
@@ -104,14 +117,21 @@ def _bounded(
 ) -> tuple[Tiling, tuple[TiledStage, ...]]:
     """``tiling``, with tiles of whole work-groups that are large enough for the instructions not to
     be too many; and the stages cut so."""
-    codes = [body.codes[stage.code] for stage in body.stages]
-    groups = [c.local_range if is_work_group_function(c.kernel) else None for c in codes]
+    groups = _work_groups(body)
     while True:
-        tiling = in_groups(tiling, groups)
-        stages = tuple(tiled(e, t) for e, t in zip(extents, tiling.tiles, strict=True))
-        if sum(stage.tiles for stage in stages) <= MOST_INSTRUCTIONS:
+        if any(groups):
+            tiling = in_groups(tiling, groups)
+        stages = tuple([tiled(e, t) for e, t in zip(extents, tiling.tiles, strict=True)])
+        if sum([stage.tiles for stage in stages]) <= MOST_INSTRUCTIONS:
             return tiling, stages
         tiling = coarser(tiling, extents, target)
+
+
+@cached_by_identity
+def _work_groups(body: Persistent) -> list[tuple[int, ...] | None]:
+    """For each stage the work-groups that its tiles hold whole, if it has such."""
+    of_codes = [c.local_range if is_work_group_function(c.kernel) else None for c in body.codes]
+    return [of_codes[stage.code] for stage in body.stages]
 
 
 def is_pipelined(
@@ -128,6 +148,78 @@ def is_pipelined(
             if width > max(probe[box.producer].count[0] // 8, 3):
                 return False
     return True
+
+
+@dataclass(frozen=True)
+class _Order:
+    """What the schedules of one persistent kernel have in common whose stages are cut into as many
+    tiles, which wait for the same tiles: all but the sizes.
+
+    ``lines``: those of the control memory.  The others are a Schedule's; ``words`` without sizes.
+    """
+
+    counters: tuple[Counters, ...]
+    lines: int
+    stage: Integers
+    tile: Integers
+    starts: Integers
+    assigned: Integers
+    words: Integers
+
+
+KEPT_ORDERS, LARGEST_KEPT = 64, 1 << 10
+"""Orders that are kept for each kernel, and of how many instructions at most: those of small lists,
+whose sizes may vary from call to call."""
+
+
+def _order_of(
+    body: Persistent,
+    stages: Sequence[TiledStage],
+    waits: Sequence[Sequence[TileBox]],
+    tiling: Tiling,
+    workers: int,
+) -> _Order:
+    counts = tuple([stage.count for stage in stages])
+    known = _orders(body)
+    key = None
+    if sum([prod(count) for count in counts]) <= LARGEST_KEPT:
+        key = counts, _contents(waits), tiling.block, tiling.assignment, workers
+        found = known.get(key)
+        if found is not None:
+            return found
+    counters, lines = _counters(stages, waits)
+    wave = waves(stages, waits, tiling.block)
+    stage, tile = instructions(stages, wave, tiling.block)
+    starts, assigned = _assignment(stage, tiling, workers)
+    words = _words(body, stages, counters, stage, tile, starts, assigned, workers)
+    order = _Order(counters, lines, stage, tile, starts, assigned, words)
+    if key is not None:
+        if len(known) >= KEPT_ORDERS:
+            known.clear()
+        known[key] = order
+    return order
+
+
+@cached_by_identity
+def _orders(body: Persistent) -> dict[Hashable, _Order]:
+    """The orders that are kept for ``body``, by what they depend on."""
+    return {}
+
+
+def _contents(waits: Sequence[Sequence[TileBox]]) -> Hashable:
+    """What the boxes of waits contain; those of stages that are alike share their arrays."""
+    known: dict[int, bytes] = {}
+    found: list[bytes | None] = []
+    for of_stage in waits:
+        for box in of_stage:
+            contents = None
+            if box.low is not None and box.high is not None:
+                contents = known.get(id(box.low))
+                if contents is None:
+                    arrays = *box.low, *box.high
+                    contents = known[id(box.low)] = b"".join([a.tobytes() for a in arrays])
+            found.append(contents)
+    return tuple(found)
 
 
 def _counters(
@@ -189,7 +281,6 @@ def _assignment(stage: Integers, tiling: Tiling, workers: int) -> tuple[Integers
 
 def _words(
     body: Persistent,
-    params: Sequence[Mapping[str, int]],
     stages: Sequence[TiledStage],
     counters: Sequence[Counters],
     stage: Integers,
@@ -198,6 +289,7 @@ def _words(
     assigned: Integers,
     workers: int,
 ) -> Integers:
+    """The schedule's words, without the sizes of ``_with_sizes``."""
     order = (stage << q.TILE_BITS) | tile
     header = np.zeros(q.HEADER, np.int64)
     records: list[int] = []
@@ -208,19 +300,16 @@ def _words(
     parts = code_bodies(body)
     operands = operand_sets(body)
     for k, use in enumerate(body.stages):
-        tiling, own, record = stages[k], counters[k], [1] * q.RECORD
-        ndim = len(tiling.tile)
-        record[q.TILE : q.TILE + ndim] = tiling.tile
-        record[q.COUNT : q.COUNT + ndim] = tiling.count
+        own, record = counters[k], [1] * q.RECORD
+        ndim = len(stages[k].count)
+        record[q.COUNT : q.COUNT + ndim] = stages[k].count
         record[q.SHARED : q.SHARED + ndim] = own.shared
-        record[q.EXTENT : q.EXTENT + ndim] = tiling.extents
         record[q.COUNTERS], record[q.TOTAL] = own.first, own.total
         record[q.BODY], record[q.OPERANDS] = parts[use.code], operands[k]
         record[q.WAITS], record[q.WAITED] = len(use.producers), waited + len(waits)
         records += record
-        for producer, (form, names) in zip(use.producers, forms.of_codes[use.code], strict=True):
-            values = [params[k][name] for name in names]
-            waits += [producer, form, *values, *(0,) * (forms.values - len(values))]
+        for producer, (form, _) in zip(use.producers, forms.of_codes[use.code], strict=True):
+            waits += [producer, form, *(0,) * forms.values]
     header[q.INSTRUCTIONS] = len(order)
     header[q.WORKERS] = workers
     header[q.STATIC] = len(starts) > 0
@@ -229,3 +318,28 @@ def _words(
     header[q.ASSIGNMENT] = at + len(order) + len(starts)
     tables = [header, np.array(records, np.int64), order, starts, order[assigned]]
     return np.concatenate([*tables, np.array(waits, np.int64)])
+
+
+def _with_sizes(
+    words: Integers,
+    body: Persistent,
+    stages: Sequence[TiledStage],
+    params: Sequence[Mapping[str, int]],
+) -> Integers:
+    """A schedule's ``words`` with the stages' extents, the shapes of their tiles, and the values of
+    the waits' closed forms."""
+    words = words.copy()
+    records = words[q.HEADER :][: len(stages) * q.RECORD].reshape(len(stages), q.RECORD)
+    records[:, q.TILE : q.TILE + q.DIMS] = [(*s.tile, 1, 1)[: q.DIMS] for s in stages]
+    records[:, q.EXTENT : q.EXTENT + q.DIMS] = [(*s.extents, 1, 1)[: q.DIMS] for s in stages]
+    forms = wait_forms(body)
+    if forms.values:
+        values: list[list[int]] = []
+        for use, own in zip(body.stages, params, strict=True):
+            for _, names in forms.of_codes[use.code]:
+                padding = [0] * (forms.values - len(names))
+                values.append([own[name] for name in names] + padding)
+        if values:
+            waits = words[records[0, q.WAITED] :].reshape(len(values), q.VALUES + forms.values)
+            waits[:, q.VALUES :] = values
+    return words

@@ -30,9 +30,10 @@ class TiledStage:
         """The first and the last work-item of every tile, by dimension."""
         first: list[Integers] = []
         last: list[Integers] = []
-        grid = np.indices(self.count, dtype=np.int64)
-        for d, at in enumerate(grid):
-            start = at.reshape(-1) * self.tile[d]
+        for d, count in enumerate(self.count):
+            start = np.arange(count, dtype=np.int64) * self.tile[d]
+            if len(self.count) > 1:
+                start = np.tile(start.repeat(prod(self.count[d + 1 :])), prod(self.count[:d]))
             first.append(start)
             last.append(np.minimum(start + self.tile[d], self.extents[d]) - 1)
         return tuple(first), tuple(last)
@@ -58,10 +59,15 @@ class TileBox:
 
 def extents_of(body: Persistent, params: Sequence[Mapping[str, int]]) -> list[tuple[int, ...]]:
     """The range of each stage; ``params``: for each stage, its code's integer parameters."""
+    known: dict[object, tuple[int, ...]] = {}
     found = []
     for stage, values in zip(body.stages, params, strict=True):
-        code = body.codes[stage.code]
-        found.append(tuple(int(evaluate(e, values)) for e in code.extents))
+        kind = stage.code, tuple(values.items())
+        extents = known.get(kind)
+        if extents is None:
+            code = body.codes[stage.code]
+            extents = known[kind] = tuple([int(evaluate(e, values)) for e in code.extents])
+        found.append(extents)
     return found
 
 
@@ -81,7 +87,8 @@ def boxes(
     found = []
     for use, stage, values in zip(body.stages, stages, params, strict=True):
         sources = [stages[producer] for producer in use.producers]
-        kind = use.code, stage, tuple(sources), tuple(values.items())
+        # Equal stages are one object, as long as that is kept.
+        kind = use.code, id(stage), tuple(map(id, sources)), tuple(values.items())
         bounds = known.get(kind)
         if bounds is None:
             bounds = known[kind] = _bounds(body.codes[use.code], sources, stage, values)
@@ -109,11 +116,12 @@ def _bounds(
         low: list[Integers] = []
         high: list[Integers] = []
         nothing = np.zeros(stage.tiles, dtype=bool)
+        zero = np.zeros(stage.tiles, dtype=np.int64)
         for d, (a, b) in enumerate(wait.bounds):
-            lower = np.broadcast_to(evaluate(a, params, first, last), (stage.tiles,))
-            upper = np.broadcast_to(evaluate(b, params, first, last), (stage.tiles,))
-            nothing |= upper < np.maximum(lower, 0)
-            low.append(np.maximum(lower, 0) // source.tile[d])
+            lower = np.maximum(evaluate(a, params, first, last), zero)
+            upper = evaluate(b, params, first, last) + zero
+            nothing |= upper < lower
+            low.append(lower // source.tile[d])
             high.append(np.minimum(upper // source.tile[d], source.count[d] - 1))
         high[0] = np.where(nothing, -1, high[0])
         found.append((tuple(low), tuple(high)))

@@ -42,7 +42,7 @@ def choose_tiling(
     ``pipelined``: a tile waits for few tiles of each earlier stage, so that one part of the
     memory can go through many stages before the next does.
     """
-    items = max(prod(e) for e in extents)
+    items = max([prod(e) for e in set(extents)])
     workers, line = target.resident_workers, target.worker_size
     if pipelined and memory > target.kept_bytes:
         tiles = _slabs(extents, target)
@@ -55,11 +55,8 @@ def choose_tiling(
         alike = max(map(prod, tiles)) < 2 * min(map(prod, tiles))
         return Tiling(tiles, block, "stages" if alike and min(rows) >= 8 * block else "tickets")
     if items <= target.small_stage:
-        return Tiling(
-            tuple(_shape(e, max(-(-prod(e) // workers), line), line) for e in extents),
-            1,
-            "turns",
-        )
+        shapes = {e: _shape(e, max(-(-prod(e) // workers), line), line) for e in set(extents)}
+        return Tiling(tuple([shapes[e] for e in extents]), 1, "turns")
     size = max(items // (target.tiles_per_worker * workers), target.smallest_tile)
     size = min(size, target.largest_tile)
     return Tiling(tuple(_shape(e, size, line) for e in extents), 1, "tickets")

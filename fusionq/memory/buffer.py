@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass
+from difflib import get_close_matches
 from math import prod
 from operator import index
 from typing import Any, Literal, SupportsIndex
@@ -15,6 +17,7 @@ from fusionq.backends.base import Backend
 from fusionq.base.call_site import user_span
 from fusionq.base.dtypes import as_dtype, is_bfloat16
 from fusionq.base.errors import ArgumentError, DeviceError, PromotionConflict
+from fusionq.ir.record_types import Member
 from fusionq.memory.dlpack import GPU, HOST, capsule_of, host_capsule
 from fusionq.memory.dlpack_arrays import described
 from fusionq.memory.foreign import check_host_access, check_not_masked, describe
@@ -53,8 +56,9 @@ class Buffer:
     buffer have its flags.
 
     dtypes: bool, int8 to int64, uint8 to uint64, float16, float32, float64, complex64, complex128,
-    in native byte order, and ``ml_dtypes.bfloat16``, also as ``"bfloat16"``.  Raises
-    ArgumentError, and PromotionConflict if both promotions are asked for.
+    in native byte order, ``ml_dtypes.bfloat16``, also as ``"bfloat16"``, and records of these
+    (NumPy's structured dtypes, with aligned fields); ``buffer["x"]`` is a view of their field
+    ``x``.  Raises ArgumentError, and PromotionConflict if both promotions are asked for.
     """
 
     __slots__ = (
@@ -175,8 +179,11 @@ class Buffer:
         self._strides = strides
         self._offset = offset
         self._dtype = dtype
+        kind: Hashable = dtype.char
+        if dtype.names is not None:
+            self.__class__, kind = RecordBuffer, dtype
         self._token = self._storage.view_token(
-            (shape, strides, offset, dtype.char, self._promotion, self._internal)
+            (shape, strides, offset, kind, self._promotion, self._internal)
         )
 
     # ------------------------------------------------------------------ description
@@ -301,17 +308,44 @@ class Buffer:
         return StoredArray(self._storage, self._shape, self._strides, self._offset, self._dtype)
 
     # ------------------------------------------------------------------------- views
-    def __getitem__(self, key: BasicIndex | tuple[BasicIndex, ...]) -> Buffer:
+    def __getitem__(self, key: BasicIndex | tuple[BasicIndex, ...] | str) -> Buffer:
         """A view that shares this buffer's memory and has its flags: integers, slices (also with
-        negative steps) and ``...``, as in NumPy; at least one dimension must remain."""
+        negative steps) and ``...``, as in NumPy, at least one dimension must remain; the name of a
+        field of records."""
+        if isinstance(key, str):
+            return self._field(key)
         try:
             shape, strides, distance = basic_view(key, self._shape, self._strides)
         except ArgumentError as error:
             raise _refuse(str(error)) from None
+        return self._view(shape, strides, distance, self._dtype)
+
+    def _view(
+        self,
+        shape: tuple[int, ...],
+        strides: tuple[int, ...],
+        distance: int,
+        dtype: np.dtype[Any],
+    ) -> Buffer:
+        """A view whose first element is ``distance`` bytes behind this buffer's."""
         view = object.__new__(Buffer)
         view._promotion, view._internal = self._promotion, self._internal
-        view._set_view(self._ownership, shape, strides, self._offset + distance, self._dtype)
+        view._set_view(self._ownership, shape, strides, self._offset + distance, dtype)
         return view
+
+    def _field(self, name: str) -> Buffer:
+        """The field of the records."""
+        known = self._dtype.names or ()
+        if name not in known:
+            near = get_close_matches(name, known, n=1)
+            hint = f"; did you mean {near[0]!r}?" if near else ""
+            its = f"its fields are {', '.join(known)}" if known else "its elements have no fields"
+            raise _refuse(f"this Buffer has no field {name!r}{hint} ({its})")
+        assert self._dtype.fields is not None
+        whole, offset, *_ = self._dtype.fields[name]
+        dtype, shape = (whole, ()) if whole.subdtype is None else whole.subdtype
+        inner = contiguous_strides(shape, dtype.itemsize)
+        return self._view(self._shape + shape, self._strides + inner, offset, dtype)
 
     __iter__ = None
 
@@ -368,6 +402,7 @@ class Buffer:
             "strides": tuple(stride // itemsize for stride in self._strides),
             "offset": 0,
             "typestr": self._dtype.str,
+            **({} if self._dtype.names is None else {"descr": self._dtype.descr}),
             "version": 1,
             "syclobj": storage.usm_interface["syclobj"],
         }
@@ -441,6 +476,21 @@ class Buffer:
         """DLPack's type and number of the device: (2, number) of a GPU, else the host's, (1, 0)."""
         gpu = self._storage.gpu
         return (HOST, 0) if gpu is None else (GPU, gpu)
+
+
+class RecordBuffer(Buffer):
+    """A Buffer of records, which ``submit`` takes for one array argument for each field."""
+
+    __slots__ = ()
+
+    def member(self, member: Member) -> Buffer:
+        """A field, or a field of a field, that is no record itself."""
+        return self._view(
+            self._shape + member.shape,
+            self._strides + member.strides,
+            member.offset,
+            member.dtype,
+        )
 
 
 def _made_again(contents: npt.NDArray[Any], flags: dict[str, Any]) -> Buffer:

@@ -125,6 +125,8 @@ def capsule_of(
     """A capsule of memory that ``owner`` keeps; ``strides`` in elements, ``device`` DLPack's type
     and number.  BufferError for read-only memory, unless ``versioned``: before version 1.0 a
     capsule cannot say so."""
+    if dtype.kind not in _KINDS and not is_bfloat16(dtype):
+        raise BufferError(f"DLPack has no {dtype}")
     if not writable and not versioned:
         raise BufferError(
             "this Buffer's memory is read-only, which a DLPack capsule before version 1.0 cannot "

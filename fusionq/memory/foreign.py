@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from fusionq.base.errors import ArgumentError, DeviceError
+from fusionq.ir.record_types import Member, members
 from fusionq.memory.foreign_array import ForeignArray, checked_array, contiguous_strides
 from fusionq.memory.gpu_arrays import describe_gpu_array, gpu_interface
 from fusionq.memory.host_objects import shared_array
@@ -33,6 +34,25 @@ def foreign_token(value: object) -> Hashable | None:
         interface.get("typestr"),
         interface.get("syclobj"),
     )
+
+
+def array_members(value: object) -> tuple[Member, ...]:
+    """The members of the records in an array that has a token; none of any other array."""
+    if isinstance(value, np.ndarray):
+        return members(value.dtype)
+    interface = usm_interface(value)
+    if interface is None or interface.get("typestr", "")[1:2] != "V":
+        return ()
+    return members(_dtype_by(interface))
+
+
+def _dtype_by(interface: dict[str, Any]) -> np.dtype[Any]:
+    """The dtype by an array interface, which has the fields of records in ``descr``."""
+    fields, typestr = interface.get("descr"), interface["typestr"]
+    if isinstance(fields, list) and typestr[1:2] == "V":
+        typestr = np.lib.format.descr_to_dtype(fields)
+    dtype: np.dtype[Any] = np.dtype(typestr)
+    return dtype
 
 
 def usm_interface(value: object) -> dict[str, Any] | None:
@@ -76,7 +96,7 @@ def check_not_masked(array: np.ndarray[Any, Any]) -> None:
 
 def _describe_usm(value: object, interface: dict[str, Any]) -> ForeignArray:
     try:
-        dtype = np.dtype(interface["typestr"])
+        dtype = _dtype_by(interface)
         shape = tuple(map(index, interface["shape"]))
         pointer, read_only = interface["data"]
         strides = interface.get("strides")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 from typing import Any
 
@@ -10,6 +10,7 @@ import numpy as np
 
 from fusionq.backends.base import DeviceEvent, MemoryHome
 from fusionq.base.errors import ArgumentError
+from fusionq.ir.record_types import Member, members
 from fusionq.ir.types import ELEMENT_TYPES, element_type
 from fusionq.memory.region import Region
 
@@ -30,6 +31,16 @@ class ForeignArray:
     """The GPU whose memory it is; None for USM and the host's memory."""
     work: DeviceEvent | None = None
     """What its library has given to a GPU's stream, after which the contents are there."""
+
+    def member(self, member: Member) -> ForeignArray:
+        """A field of an array of records."""
+        return replace(
+            self,
+            address=self.address + member.offset,
+            shape=self.shape + member.shape,
+            strides=self.strides + member.strides,
+            dtype=member.dtype,
+        )
 
     @property
     def region(self) -> Region:
@@ -53,7 +64,9 @@ def contiguous_strides(shape: tuple[int, ...], itemsize: int) -> tuple[int, ...]
 
 def check_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
     """``dtype`` if kernels can use it; ArgumentError, which says what is allowed, if not."""
-    if element_type(dtype) is None:
+    if dtype.names is not None:
+        _check_fields(dtype)
+    elif element_type(dtype) is None:
         hint = "; convert it with .astype()"
         if not dtype.isnative:
             hint = f"; {dtype.str!r} is not in this machine's byte order{hint}"
@@ -62,6 +75,27 @@ def check_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
             f"{', '.join(ELEMENT_TYPES)}{hint}"
         )
     return dtype
+
+
+def _check_fields(dtype: np.dtype[Any]) -> None:
+    """ArgumentError, which names the field, where kernels cannot have such records."""
+    if not members(dtype):
+        raise ArgumentError("records without fields are not supported")
+    for member in members(dtype):
+        name = ".".join(member.path)
+        try:
+            check_dtype(member.dtype)
+        except ArgumentError as error:
+            raise ArgumentError(f"the field {name!r}: {error}") from None
+        if 0 in member.shape:
+            raise ArgumentError(f"the field {name!r} has no elements: its shape is {member.shape}")
+        size = component_size(member.dtype)
+        if member.offset % size or dtype.itemsize % size:
+            raise ArgumentError(
+                f"the field {name!r} ({member.dtype}) lies at byte {member.offset} of records of "
+                f"{dtype.itemsize} bytes, so not always at a multiple of its size; make the dtype "
+                "with np.dtype(…, align=True), and convert arrays with .astype() of that"
+            )
 
 
 def component_size(dtype: np.dtype[Any]) -> int:
@@ -87,6 +121,10 @@ def checked_array(array: ForeignArray) -> ForeignArray:
             "0-dimensional arrays are not supported; pass a scalar (x[()]) or an array of "
             "shape (1,) (x.reshape(1))"
         )
+    if array.dtype.names is not None:
+        for member in members(array.dtype):
+            checked_array(array.member(member))
+        return array
     itemsize = component_size(array.dtype)
     if array.address % itemsize or any(stride % itemsize for stride in array.strides):
         raise ArgumentError(

@@ -59,7 +59,9 @@ class Storage:
         "_adopted",
         "_allocation",
         "_home",
+        "_reached_by",
         "_shared",
+        "_usm_interface",
         "_watchers",
         "address",
         "last_backend",
@@ -67,7 +69,6 @@ class Storage:
         "nbytes",
         "owned",
         "token",
-        "usm_interface",
         "view_tokens",
         "writable",
     )
@@ -79,8 +80,8 @@ class Storage:
         self.owned = True
         self.writable = True
         """False for adopted memory that its owner declared read-only."""
-        self.usm_interface: dict[str, Any] | None = None
-        """``__sycl_usm_array_interface__`` of what owns the memory, if it is USM."""
+        self._usm_interface: dict[str, Any] | None = None
+        """That of adopted memory."""
         self.view_tokens: dict[Hashable, int] = {}
         self.last_event: DeviceEvent | None = None
         self.last_backend: Backend | None = None
@@ -89,6 +90,8 @@ class Storage:
         self._shared: weakref.ref[npt.NDArray[np.uint8]] | None = None
         """The bytes as the host has been given them, as long as it has them."""
         self._home: MemoryHome | None = None
+        self._reached_by: Backend | None = None
+        """The last backend that was seen to reach the memory."""
         self._watchers: list[weakref.ref[deque[int]]] = []
 
     @classmethod
@@ -100,7 +103,7 @@ class Storage:
         storage.owned = False
         storage.writable = array.writable
         storage.address = address
-        storage.usm_interface = array.usm_interface
+        storage._usm_interface = array.usm_interface
         if array.home is None:
             owned = HostBytes(address, nbytes, array.writable, array.owner)
             storage._adopted = np.asarray(owned)
@@ -111,6 +114,12 @@ class Storage:
             storage._allocation = adopted(array.home, address, nbytes, array.owner)
             storage.last_event = array.work
         return storage
+
+    @property
+    def usm_interface(self) -> dict[str, Any] | None:
+        """``__sycl_usm_array_interface__`` of what owns the memory, if it is USM."""
+        allocation = self._allocation
+        return self._usm_interface if allocation is None else allocation.usm_interface
 
     @property
     def gpu(self) -> int | None:
@@ -147,19 +156,19 @@ class Storage:
         DeviceError if it is adopted, and ``backend`` cannot reach it."""
         if self.address is None:
             self.allocate(backend)
-        if backend is not self._home:
+        if backend is not self._reached_by and backend is not self._home:
             try:
                 self.check_reachable(backend)
             except DeviceError:
                 if not self.owned:
                     raise
                 self._move(backend)
+            self._reached_by = backend
         assert self.address is not None
         return self.address
 
     def _place(self, allocation: Allocation, backend: Backend) -> None:
-        self._allocation, self._home = allocation, backend
-        self.usm_interface = allocation.usm_interface
+        self._allocation, self._home, self._reached_by = allocation, backend, backend
         self.address = allocation.address
 
     def check_reachable(self, backend: Backend) -> None:

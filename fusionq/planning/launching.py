@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from math import prod
 
 from fusionq.analysis.item_space import global_range
-from fusionq.analysis.submission import Submission
+from fusionq.analysis.submission import Sized
 from fusionq.base.errors import ArgumentError
 from fusionq.base.target import LaunchShape, Target
 from fusionq.codegen.launch_shape import launch_shape
@@ -14,7 +14,7 @@ from fusionq.planning.plan import StagePlan
 
 
 def launch_shape_of(
-    stage: StagePlan, submissions: Sequence[Submission], target: Target
+    stage: StagePlan, submissions: Sequence[Sized], target: Target
 ) -> LaunchShape | None:
     """The work-items to launch for ``stage``, or None if there are none."""
     extents = global_range(submissions[stage.geometry])

@@ -158,13 +158,14 @@ def _name(submission: Submission, argument: int) -> str:
 def _producer(submission: Submission, written: list[Temporary]) -> Producer:
     """What is inlined of a submission; NotInlined where it cannot be."""
     extents = global_range(submission)
+    kernel = submission.ir
+    params = {param.name for param in kernel.params}
     sizes = {
         extent: Extent(argument.name, dim)
         for argument in submission.arguments
-        if isinstance(argument, ArrayArgument)
+        if isinstance(argument, ArrayArgument) and argument.name in params
         for dim, extent in enumerate(argument.shape)
     }
-    kernel = submission.ir
     for e in expressions(kernel.body):
         if isinstance(e, ItemQuery) and e.query == "global_range" and extents[e.dim] not in sizes:
             raise NotInlined(

@@ -167,7 +167,7 @@ class Plan:
         def label(submission: int, argument: int) -> str:
             found = submissions[submission].arguments[argument]
             assert isinstance(found, ArrayArgument)
-            return names.get(found.storage, found.label)
+            return found.named(names.get(found.storage, found.label))
 
         return replace(
             self,

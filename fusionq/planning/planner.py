@@ -17,7 +17,7 @@ from fusionq.analysis.list_dependences import direct_dependences
 from fusionq.analysis.proof import PlanOperations, plan_operations
 from fusionq.analysis.questions import Questions
 from fusionq.analysis.show import analysis_text
-from fusionq.analysis.submission import Submission
+from fusionq.analysis.submission import ArrayArgument, Submission
 from fusionq.analysis.validity import (
     ScalarPlace,
     Validity,
@@ -344,9 +344,10 @@ def _require(fallback: str | None, decisions: Sequence[PromotionDecision]) -> No
 
 
 def _dependence(submissions: Sequence[Submission], f: PairScope) -> Dependence:
-    label = submissions[f.consumer].arguments[f.consumer_argument].label
+    argument = submissions[f.consumer].arguments[f.consumer_argument]
+    assert isinstance(argument, ArrayArgument)
     return Dependence(
-        f.producer, f.consumer, label, f.consumer_argument, f.kind, f.scope, f.reason,
+        f.producer, f.consumer, argument.text, f.consumer_argument, f.kind, f.scope, f.reason,
         f.producer_span, f.consumer_span,
     )  # fmt: skip
 

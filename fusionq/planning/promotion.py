@@ -65,7 +65,7 @@ def check_flags(submission: Submission) -> None:
         buffer, accessor = argument.buffer_flag, argument.access_flag
         if buffer and accessor and buffer != accessor:
             raise PromotionConflict(
-                f"`{argument.label}`, submitted at {submission.span}, is flagged for {buffer} "
+                f"`{argument.text}`, submitted at {submission.span}, is flagged for {buffer} "
                 f"promotion and its access for {accessor}: flag one of the two, or both alike"
             )
 
@@ -86,12 +86,20 @@ def flagged(questions: Questions, options: FusionOptions) -> Iterator[tuple[int,
     groups: dict[int, list[Place]] = {}
     found = set()
     for place, lies in questions.place.items():
+        if _is_unused_field(questions, place):
+            continue
         groups.setdefault(lies.group, []).append(place)
         argument = argument_at(questions, place)
         if _flag(argument) or (options.promote == "internal" and argument.internal):
             found.add(lies.group)
     for group in sorted(found):
         yield group, groups[group]
+
+
+def _is_unused_field(questions: Questions, place: Place) -> bool:
+    """Whether it is a field of records that the kernel leaves alone."""
+    argument, kernel = argument_at(questions, place), questions.submissions[place[0]].ir
+    return argument.field is not None and all(p.name != argument.name for p in kernel.params)
 
 
 def not_promoted(

@@ -3,38 +3,48 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
+from typing import TypeAlias
 from weakref import WeakValueDictionary
 
-from fusionq.analysis.aliasing import has_unit_stride, is_contiguous, places
+from fusionq.analysis.aliasing import Place, has_unit_stride, is_contiguous, places
 from fusionq.analysis.item_space import global_range, local_range
-from fusionq.analysis.submission import ArrayArgument, Form, Submission
+from fusionq.analysis.submission import ArrayArgument, Form, Sized, Submission
 from fusionq.base.options import FusionOptions
 from fusionq.base.target import Target
 
+Structure: TypeAlias = tuple[tuple[Hashable, ...], Hashable, Hashable, Hashable, Hashable]
 
-def structure_key(
-    submissions: Sequence[Submission], options: FusionOptions
-) -> tuple[tuple[Hashable, ...], Hashable, Hashable, Hashable, Hashable]:
+
+def structure_key(submissions: Sequence[Submission], options: FusionOptions) -> Structure:
     """What a plan depends on beside its validity and its target: kernels, types, aliasing, flags,
     the order of all sizes, and options; not the sizes themselves.
 
     For tables of this process; ``structure_text`` is for others.
     """
+    arrays = [a for s in submissions for a in s.arguments if isinstance(a, ArrayArgument)]
+    return structure_of(submissions, places(arrays), options)
+
+
+def structure_of(
+    submissions: Sequence[Sized], aliasing: tuple[Place, ...], options: FusionOptions
+) -> Structure:
+    """``structure_key``, where the places of all array arguments are known."""
     numbers: dict[int, int] = {}  # each size gets a number where it first appears
     number = numbers.setdefault
-    arrays: list[ArrayArgument] = []
     parts: list[Hashable] = []
     for submission in submissions:
-        parts.append(submission.form or form_of(submission))
+        form = submission.form
+        if form is None:
+            assert isinstance(submission, Submission)
+            form = form_of(submission)
+        parts.append(form)
         for n in global_range(submission):
             parts.append(number(n, len(numbers)))
-        for argument in submission.arguments:
-            if isinstance(argument, ArrayArgument):
-                arrays.append(argument)
-                for n in argument.shape:
-                    parts.append(number(n, len(numbers)))
+        for shape in submission.shapes():
+            for n in shape:
+                parts.append(number(n, len(numbers)))
     order = tuple([numbers[size] for size in sorted(numbers)])
-    return tuple(parts), places(arrays), order, numbers.get(0), options.of_plan
+    return tuple(parts), aliasing, order, numbers.get(0), options.of_plan
 
 
 def structure_text(
@@ -53,18 +63,26 @@ _forms: WeakValueDictionary[Hashable, Form] = WeakValueDictionary()
 
 def form_of(submission: Submission) -> Form:
     """The form of a submission; the same object for equal ones."""
+    arrays = [a for a in submission.arguments if isinstance(a, ArrayArgument)]
     flags: list[Hashable] = []
-    for argument in submission.arguments:
-        if isinstance(argument, ArrayArgument):
-            flags += (
-                is_contiguous(argument),
-                has_unit_stride(argument),
-                argument.buffer_flag,
-                argument.access_flag,
-                argument.internal,
-            )
+    for array in arrays:
+        flags += (
+            is_contiguous(array),
+            has_unit_stride(array),
+            array.buffer_flag,
+            array.access_flag,
+            array.internal,
+        )
     parts = submission.fingerprint, submission.signature, local_range(submission), tuple(flags)
     form = _forms.get(parts)
     if form is None:
-        form = _forms.setdefault(parts, Form(parts))
+        dtypes, contiguous = tuple([a.dtype for a in arrays]), all(map(is_contiguous, arrays))
+        form = Form(parts, _positions(submission), dtypes, contiguous)
+        form = _forms.setdefault(parts, form)
     return form
+
+
+def _positions(submission: Submission) -> tuple[int, ...]:
+    """For each argument how many of its kind come before it."""
+    kinds = [type(a) for a in submission.arguments]
+    return tuple([kinds[:k].count(kind) for k, kind in enumerate(kinds)])

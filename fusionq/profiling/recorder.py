@@ -9,7 +9,7 @@ from math import prod
 
 import numpy as np
 
-from fusionq.analysis.submission import ArrayArgument
+from fusionq.analysis.submission import ArrayPlace
 from fusionq.backends.base import (
     Allocation,
     ArrayBinding,
@@ -129,7 +129,7 @@ class ProfiledRun(PreparedRun):
         recorded: Recorded,
         work: int,
         variant: Variant = "",
-        scratch: Callable[[ArrayArgument], int | None] | None = None,
+        scratch: Callable[[ArrayPlace], int | None] | None = None,
         every: Sequence[int] | None = None,
     ) -> None:
         from fusionq.execution.device_costs import measured_target
@@ -151,7 +151,7 @@ class ProfiledRun(PreparedRun):
             every = (options.every or 1,) * len(plan.stages)
         plan, lowered = instrumented(plan, submissions, backend.target, options, every)
         programs = programs_of(backend, plan, fusion_options, timings)
-        super().__init__(BuiltPlan(plan, programs), submissions, "miss", timings)
+        super().__init__(BuiltPlan(plan, programs), lambda: submissions, "miss", timings)
         self.profiled = True
         self.recorded, self.work, self.every = recorded, work, tuple(every)
         self._backend, self._lowered, self._options = backend, lowered, options
@@ -170,10 +170,10 @@ class ProfiledRun(PreparedRun):
         self._depth = min(depths, default=_MOST_DEPTH)
 
     # ------------------------------------------------------------------------- binding
-    def address_of(self, backend: Backend, argument: ArrayArgument, held: object) -> int:
+    def address_of(self, backend: Backend, place: ArrayPlace, held: object) -> int:
         """Where an array argument's memory is: its copy, if there is one."""
-        copy = None if self._scratch is None else self._scratch(argument)
-        return super().address_of(backend, argument, held) if copy is None else copy
+        copy = None if self._scratch is None else self._scratch(place)
+        return super().address_of(backend, place, held) if copy is None else copy
 
     def extra_bindings(self, stage: int, shape: LaunchShape) -> Sequence[Binding]:
         """Memory for the records of ``stage``, which is launched in that shape."""

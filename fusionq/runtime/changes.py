@@ -4,11 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from fusionq.analysis.submission import Argument, ArrayArgument, ScalarArgument
+from fusionq.analysis.submission import (
+    Argument,
+    ArrayArgument,
+    ArrayPlace,
+    ScalarArgument,
+    ScalarValue,
+    parameter_of,
+)
 from fusionq.base.call_site import user_span
 from fusionq.base.errors import ArgumentError
+from fusionq.ir.record_types import members
 from fusionq.ir.types import complex_type_of
-from fusionq.memory.buffer import Buffer
+from fusionq.memory.buffer import Buffer, RecordBuffer
 from fusionq.memory.foreign_array import components
 from fusionq.memory.storage import Storage
 from fusionq.submission.pending import (
@@ -18,7 +26,7 @@ from fusionq.submission.pending import (
     check_apart,
     check_values,
 )
-from fusionq.submission.run import ArrayPlace, CallArguments, ScalarValue
+from fusionq.submission.run import CallArguments
 
 _OF_ARRAYS = {
     "replay": "To change a Buffer, submit the list again",
@@ -98,9 +106,10 @@ def changed_arrays(recorded: SubmissionList, changed: Mapping[str, Buffer]) -> S
             )
         for k in places:
             s, argument, stores = arrays[k]
-            _check_alike(name, argument, buffer, stores)
+            part = _field_of(name, buffer, argument)
+            _check_alike(name, argument, part, stores)
             memory[k] = buffer._storage
-            moved.setdefault(s, {})[k - first[s]] = _place_of(buffer)
+            moved.setdefault(s, {})[k - first[s]] = _place_of(part)
     call = CallArguments.of(memory, [m for m in memory if not isinstance(m, Storage)], ())
     entries, call.values = list(recorded.entries), recorded.values
     for s, (entry, own) in enumerate(recorded.calls()):
@@ -117,7 +126,7 @@ def _places_of(
     places = [k for k, (_, a) in enumerate(arguments) if a.label == name]
     if places:
         return places
-    places = [k for k, (_, a) in enumerate(arguments) if a.name == name]
+    places = [k for k, (_, a) in enumerate(arguments) if parameter_of(a) == name]
     if len({arguments[k][1].label for k in places}) > 1:
         meant = [f"{arguments[k][1].label} of submission {arguments[k][0]}" for k in places]
         raise ArgumentError(
@@ -128,8 +137,22 @@ def _places_of(
 
 def _names_of(arguments: Sequence[tuple[int, Argument]]) -> str:
     """All names that ``_places_of`` finds."""
-    known = sorted({a.label for _, a in arguments} | {a.name for _, a in arguments})
+    known = sorted({a.label for _, a in arguments} | {parameter_of(a) for _, a in arguments})
     return ", ".join(known) or "none"
+
+
+def _field_of(name: str, buffer: Buffer, argument: ArrayArgument) -> Buffer:
+    """What of a Buffer takes the place of the argument: of records the same field."""
+    if argument.field is None:
+        return buffer
+    if isinstance(buffer, RecordBuffer):
+        for member in members(buffer.dtype):
+            if member.path == argument.field.path:
+                return buffer.member(member)
+    raise ArgumentError(
+        f"{user_span()}: update({name}=…) takes a Buffer like the one that was recorded, whose "
+        f"records have a field {argument.parameter_text}; this one's elements are {buffer.dtype}"
+    )
 
 
 def _check_alike(name: str, argument: ArrayArgument, buffer: Buffer, stores: bool) -> None:
@@ -173,7 +196,7 @@ def _elsewhere(
 ) -> KnownSubmission:
     """The submission with some of its arrays at other places."""
     known = entry.sized or entry
-    places = [moved.get(k, place) for k, place in enumerate(entry.deferred.places)]
+    places = [moved.get(k, place) for k, place in enumerate(entry.deferred.operands.places)]
     check_values(known, values)
     found = known.elsewhere(places, values)
     assert found is not None

@@ -47,13 +47,23 @@ def memcpy(
         event, alone = join_copy(queue, submit, (dst, target), (src, source), depends_on)
     if event is not None:
         return event
-    operands: list[Operand] = [(target, "write"), (source, "read")]
+    # What lies between the fields of records is not copied.
+    how: Access = "write" if target.dtype.names is None else "read_write"
+    operands: list[Operand] = [(target, how), (source, "read")]
     _synchronize(queue, "memcpy", operands, depends_on, alone)
-    if not _copied_on_device(target, source):
+    if how == "read_write" or not _copied_on_device(target, source):
         with _on_host("memcpy", operands) as (into, out_of):
             # NumPy copies some views that overlap, such as a[:8] to a[::2], element by element.
-            np.copyto(into, out_of.copy() if np.may_share_memory(into, out_of) else out_of)
+            _copy_fields(into, out_of.copy() if np.may_share_memory(into, out_of) else out_of)
     return Event()
+
+
+def _copy_fields(into: npt.NDArray[Any], source: npt.NDArray[Any]) -> None:
+    """Copy the elements, of records the fields."""
+    if into.dtype.names is None:
+        np.copyto(into, source)
+    for name in into.dtype.names or ():
+        _copy_fields(into[name], source[name])
 
 
 def _copied_on_device(target: Buffer | ForeignArray, source: Buffer | ForeignArray) -> bool:
@@ -74,6 +84,11 @@ def fill(
 ) -> Event:
     """See ``FusionQueue.fill``; ``submit`` is that of the queue."""
     target = _operand("fill", buffer)
+    if target.dtype.names is not None:
+        raise ArgumentError(
+            f"{user_span()}: fill of records; fill their fields, such as "
+            f"fill(buffer[{target.dtype.names[0]!r}], value)"
+        )
     _require_writable("fill", target)
     element = _element(value, target.dtype)
     if element is None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from types import TracebackType
 from typing import TYPE_CHECKING
 
+from fusionq.analysis.submission import ScalarValue
 from fusionq.base.call_site import user_span
 from fusionq.base.errors import ArgumentError, FusionStateError
 from fusionq.base.not_copied import NotCopied
@@ -25,7 +26,7 @@ from fusionq.runtime.changes import changed_values
 from fusionq.runtime.event import Event
 from fusionq.runtime.queue import FusionQueue
 from fusionq.submission.pending import SubmissionList
-from fusionq.submission.run import CallArguments, ScalarValue
+from fusionq.submission.run import CallArguments
 
 if TYPE_CHECKING:
     from fusionq.report.report import Report

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
+from fusionq.analysis.submission import ScalarValue
 from fusionq.backends.base import DeviceEvent
 from fusionq.base.call_site import user_span
 from fusionq.base.errors import ArgumentError, FusionStateError
@@ -21,7 +22,7 @@ from fusionq.runtime.event import AllOf, Event, as_dependence, device_event_of, 
 from fusionq.runtime.fusion import Fusion, fusion
 from fusionq.runtime.queue import FusionQueue
 from fusionq.submission.pending import KnownSubmission, SubmissionList
-from fusionq.submission.run import CallArguments, ScalarValue
+from fusionq.submission.run import CallArguments
 
 if TYPE_CHECKING:
     from fusionq.report.report import Report

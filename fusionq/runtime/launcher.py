@@ -10,7 +10,6 @@ from typing import Protocol
 from fusionq.backends.base import Backend, DeviceEvent
 from fusionq.backends.interruptible import keep_until_run
 from fusionq.base.call_site import located, user_span
-from fusionq.base.config import always_checked
 from fusionq.base.errors import (
     ArgumentError,
     DeviceError,
@@ -135,12 +134,10 @@ class Launcher:
         return self._launch(run, run.used(call.memory), call.foreign, call.depends)[0]
 
     def _plain_run(self, entry: KnownSubmission, call: CallArguments) -> PreparedRun:
-        def single() -> SubmissionList:
-            return SubmissionList.of([entry], call)
-
+        alone = SubmissionList.of([entry], call)
         run = entry.plain
-        if run is None or not run.rebind(call.values, lambda: single().submissions()):
-            run = entry.plain = self._new_run(single(), UNFUSED)
+        if run is None or not run.rebind(call.values, alone.submissions):
+            run = entry.plain = self._new_run(alone, UNFUSED)
         return run
 
     def run_again(self, ended: SubmissionList, call: CallArguments) -> None:
@@ -215,17 +212,22 @@ class Launcher:
     def _new_run(self, pending: SubmissionList, options: FusionOptions) -> PreparedRun:
         """Launches of the list: those of another one in other memory, or prepared from the plan."""
         self._bring(pending.memory)
-        if options.tune or options.check or always_checked():
+        if options.tune or options.check:
             return self._planned_run(pending, options)
         return self.cache.by_sizes.run_for(
             self.backend, pending, options, partial(self._planned_run, pending, options)
         )
 
-    def _planned_run(self, pending: SubmissionList, options: FusionOptions) -> PreparedRun:
+    def _planned_run(
+        self,
+        pending: SubmissionList,
+        options: FusionOptions,
+        memories: tuple[int, ...] | None = None,
+    ) -> PreparedRun:
         with timed(pending.admission, "import"):
             from fusionq.execution.prepare import prepare
 
-        return prepare(self.backend, pending, options)
+        return prepare(self.backend, pending, options, memories)
 
     def _launch(
         self,

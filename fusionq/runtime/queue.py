@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from fusionq.analysis.submission import ScalarValue
 from fusionq.base.call_site import located, user_span
 from fusionq.base.errors import ArgumentError, DeviceError, FusionStateError
 from fusionq.base.not_copied import NotCopied
@@ -25,7 +26,7 @@ from fusionq.runtime.queue_cache import QueueCache
 from fusionq.runtime.state import QueueState
 from fusionq.submission.key import SCALAR_CLASSES, range_or_none, sort_argument
 from fusionq.submission.pending import SubmissionList, check_values, use_numbers
-from fusionq.submission.run import CallArguments, ScalarValue
+from fusionq.submission.run import CallArguments
 
 if TYPE_CHECKING:
     from fusionq.frontend.kernel import KernelFunction

@@ -76,7 +76,7 @@ class QueueCache:
                 if not run.tokens.isdisjoint(stale):
                     del self.runs[key]
             for key, entry in tuple(self.known.items()):
-                if any(storage in stale for _, _, storage, _, _ in entry.deferred.places):
+                if any(storage in stale for _, _, storage, _, _ in entry.deferred.operands.places):
                     del self.known[key]
 
     def drop_moved(self) -> None:

@@ -83,26 +83,28 @@ class QueueState:
         with LOCK:
             if NOTED:
                 run_noted()
-            problem = (
-                "start_fusion on a closed queue; make a new FusionQueue"
-                if self.closed
-                else "this queue was made with fusion=False, which forbids fusion"
-                if not self._fusion_allowed
-                else "a graph records what is submitted to this queue; start fusions behind the "
-                "`with graph.record(queue)` block"
-                if self.is_recording
-                else "start_fusion on a queue that is in fusion mode already; call "
-                "complete_fusion or cancel_fusion first, and do not nest `with fusion(queue)`"
-                if self.list is not None
-                else None
-            )
-            if problem is not None:
-                raise FusionStateError(f"{user_span()}: {problem}")
+            if self.list is not None or self.closed or not self._fusion_allowed:
+                raise self._no_fusion()
             self.ended = None
             self.list = pending = SubmissionList(owner or self)
             if owner is None:
                 QUEUES.append(self)
             return pending
+
+    def _no_fusion(self) -> FusionStateError:
+        """Why fusion mode cannot begin."""
+        problem = (
+            "start_fusion on a closed queue; make a new FusionQueue"
+            if self.closed
+            else "this queue was made with fusion=False, which forbids fusion"
+            if not self._fusion_allowed
+            else "a graph records what is submitted to this queue; start fusions behind the "
+            "`with graph.record(queue)` block"
+            if self.is_recording
+            else "start_fusion on a queue that is in fusion mode already; call "
+            "complete_fusion or cancel_fusion first, and do not nest `with fusion(queue)`"
+        )
+        return FusionStateError(f"{user_span()}: {problem}")
 
     def exchange_error_model(self, error_model: ErrorModel) -> ErrorModel:
         """Take a block's error model, or at its end the one that there was; the one until now."""

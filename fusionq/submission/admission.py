@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -16,9 +16,12 @@ from fusionq.analysis.submission import (
     ArrayArgument,
     DeclaredArgument,
     DeferredKernel,
+    FieldPath,
     Promotion,
     ScalarArgument,
+    ScalarValue,
     Submission,
+    parameter_of,
 )
 from fusionq.analysis.validity import Validity
 from fusionq.backends.base import Backend
@@ -34,6 +37,7 @@ from fusionq.cache.entries import MOST_VARIANTS, keep_check, kept_check
 from fusionq.frontend.constants import tuple_type
 from fusionq.frontend.dialect import counterpart, dialect_kernel
 from fusionq.frontend.kernel import KernelFunction
+from fusionq.frontend.record_arrays import field_arrays
 from fusionq.frontend.signature import (
     ArgumentType,
     ArrayType,
@@ -42,6 +46,7 @@ from fusionq.frontend.signature import (
     part_names,
 )
 from fusionq.ir.nodes import Kernel
+from fusionq.ir.record_types import Member, RecordType, members, record_type
 from fusionq.ir.types import (
     COMPLEX64,
     COMPLEX128,
@@ -56,7 +61,7 @@ from fusionq.ir.types import (
 from fusionq.ir.waiting_loops import loops_that_wait_for_other_items, retries_that_wait
 from fusionq.language.local_memory import LocalAccessor
 from fusionq.language.ranges import NdRange, Range, as_range
-from fusionq.memory.buffer import AccessorArgument, Buffer
+from fusionq.memory.buffer import AccessorArgument, Buffer, RecordBuffer
 from fusionq.memory.foreign import describe
 from fusionq.memory.foreign_array import ForeignArray, components
 from fusionq.memory.storage import check_reachable
@@ -68,7 +73,7 @@ from fusionq.submission.pending import (
     check_apart,
     check_bounds,
 )
-from fusionq.submission.run import CallArguments, ScalarValue
+from fusionq.submission.run import CallArguments
 
 
 def admit(
@@ -111,16 +116,17 @@ def _submission(
             f"({', '.join(names) or 'none'}), not {len(args)}"
         )
     labels = argument_labels(span, names)
-    arguments: list[Argument] = []
+    given: list[Argument | _Records] = []
     types: list[ArgumentType] = []
     for name, label, value in zip(names, labels, args, strict=True):
         whole = complex_type_of(value)
         if whole is None:
-            arguments.append(_argument(backend, name, label, value))
-            types.append(_argument_type(arguments[-1]))
+            given.append(_argument(backend, name, label, value))
+            types.append(_argument_type(given[-1]))
         else:
-            arguments += _parts(name, part_names(name, names), label, value)
+            given += _parts(name, part_names(name, names), label, value)
             types.append(whole)
+    arguments = _named(given, types, function)
     signature = Signature(
         "nd_item" if isinstance(index_space, NdRange) else "item",
         index_space.ndim,
@@ -134,7 +140,7 @@ def _submission(
         signature,
         function.fingerprint,
         index_space,
-        tuple(arguments),
+        arguments,
         span,
         function.text,
         partial(function.specialise, signature, True),
@@ -190,26 +196,23 @@ def _entry(
         checks=checked.passed,
         apart=facts.apart,
     )
-    check_bounds(entry, _values(submission))
+    check_bounds(entry, entry.deferred.operands.values)
     return entry
-
-
-def _values(submission: Submission) -> list[ScalarValue]:
-    return [a.value for a in submission.arguments if isinstance(a, ScalarArgument)]
 
 
 def check_again(entry: KnownSubmission, values: Sequence[ScalarValue]) -> None:
     """Check a known submission with integer ``values`` that it has not been seen with; raises as
     ``admit`` does."""
-    (submission,) = SubmissionList.of([entry], CallArguments.of((), (), values)).submissions()
-    span = user_span()
+    alone = SubmissionList.of([entry], CallArguments.of((), (), values))
+    (operands,), span = alone.operands(), user_span()
     with _told_where(span):
-        if not entry.passes(submission, values):
+        if not entry.passes(operands):
             from fusionq.planning.planner import check_submission
 
-            entry.checks.insert(0, check_submission(replace(submission, span=span), entry.checks))
+            submission = replace(alone.submissions()[0], span=span)
+            entry.checks.insert(0, check_submission(submission, entry.checks))
             del entry.checks[MOST_VARIANTS:]
-            entry.passes(submission, values)
+            entry.passes(operands)
 
 
 def _check(
@@ -218,8 +221,8 @@ def _check(
     """Prove that no access certainly leaves its array and no barrier is certainly missed, unless
     what was proved before, here or in an earlier process, says so for these sizes and integers
     too; remember it."""
-    submission, values = entry.submission, _values(entry.submission)
-    if entry.passes(submission, values):
+    submission, operands = entry.submission, entry.deferred.operands
+    if entry.passes(operands):
         return
     with timed(timings, "import"):
         from fusionq.planning.planner import check_submission
@@ -228,7 +231,7 @@ def _check(
         validity = check_submission(submission, entry.checks)
     entry.checks.insert(0, validity)
     del entry.checks[MOST_VARIANTS:]
-    entry.passes(submission, values)
+    entry.passes(operands)
     with timed(timings, "disk"):
         keep_check(submission, target, facts, entry.checks)
 
@@ -285,15 +288,45 @@ def _index_space(function: KernelFunction, range: Any) -> Range | NdRange:
 
 
 # --------------------------------------------------------------------------- arguments
-def _argument(backend: Backend, name: str, label: str, value: object) -> Argument:
+@dataclass(frozen=True, slots=True)
+class _Records:
+    """An array of records: an argument for each member, none with the name of its array yet."""
+
+    type: ArrayType
+    members: tuple[ArrayArgument, ...]
+
+
+def _named(
+    given: Sequence[Argument | _Records],
+    types: Sequence[ArgumentType],
+    function: KernelFunction,
+) -> tuple[Argument, ...]:
+    """The arguments, those of records with the names that the kernel has for them."""
+    if not any(isinstance(one, _Records) for one in given):
+        return tuple([one for one in given if not isinstance(one, _Records)])
+    names = function.field_names(types)
+    found: list[Argument] = []
+    for one in given:
+        if isinstance(one, _Records):
+            assert isinstance(one.type.dtype, RecordType)
+            (parameter,) = {m.field.parameter for m in one.members if m.field is not None}
+            arrays = field_arrays(parameter, one.type.dtype, names)
+            pairs = zip(one.members, arrays, strict=True)
+            found += [replace(member, name=array.name) for member, array in pairs]
+        else:
+            found.append(one)
+    return tuple(found)
+
+
+def _argument(backend: Backend, name: str, label: str, value: object) -> Argument | _Records:
     if isinstance(value, Buffer):
-        return _buffer_argument(name, label, value, None)
+        return _buffer_arguments(name, label, value, None)
     promote: Promotion | None = None
     if isinstance(value, AccessorArgument):
         promote = value.promote
         value = value.buffer
         if isinstance(value, Buffer):
-            return _buffer_argument(name, label, value, promote)
+            return _buffer_arguments(name, label, value, promote)
     if isinstance(value, (bool, int, float, np.generic)):
         return _scalar_argument(name, label, value)
     if isinstance(value, LocalAccessor):
@@ -305,7 +338,14 @@ def _argument(backend: Backend, name: str, label: str, value: object) -> Argumen
         foreign = describe(value)
         if foreign is not None:
             check_reachable(backend, foreign.usm_interface, "this array", foreign.home)
-            return _foreign_argument(name, label, foreign, promote)
+            if foreign.dtype.names is None:
+                return _foreign_argument(name, label, foreign, promote)
+            return _records(
+                name,
+                foreign.dtype,
+                foreign.shape,
+                lambda member: _foreign_argument(name, label, foreign.member(member), promote),
+            )
     except (ArgumentError, DeviceError) as error:
         raise type(error)(f"argument {name!r}: {error}") from None
     raise ArgumentError(
@@ -324,6 +364,32 @@ def _element_type(dtype: np.dtype[Any]) -> ScalarType:
 
 def _component_type(dtype: np.dtype[Any]) -> ScalarType:
     return component_type(_element_type(dtype))
+
+
+def _buffer_arguments(
+    name: str, label: str, buffer: Buffer, promote: Promotion | None
+) -> Argument | _Records:
+    if not isinstance(buffer, RecordBuffer):
+        return _buffer_argument(name, label, buffer, promote)
+    return _records(
+        name,
+        buffer.dtype,
+        buffer.shape,
+        lambda member: _buffer_argument(name, label, buffer.member(member), promote),
+    )
+
+
+def _records(
+    name: str,
+    dtype: np.dtype[Any],
+    shape: tuple[int, ...],
+    argument: Callable[[Member], ArrayArgument],
+) -> _Records:
+    type = record_type(dtype)
+    assert type is not None
+    found = [(member, argument(member)) for member in members(dtype)]
+    fields = [replace(a, field=FieldPath(name, member.path)) for member, a in found]
+    return _Records(ArrayType(type, len(shape)), tuple(fields))
 
 
 def _buffer_argument(
@@ -369,6 +435,11 @@ def _foreign_argument(
 
 def _scalar_argument(name: str, label: str, value: Any) -> ScalarArgument:
     found = type_of_scalar(value)
+    if isinstance(value, np.void):
+        raise ArgumentError(
+            f"argument {name!r} is a single record; pass an array of one, records[i:i + 1], or its "
+            "fields"
+        )
     if found is None:
         raise ArgumentError(
             f"argument {name!r} is a {type(value).__name__}; scalars are Python's bool, int, float "
@@ -401,7 +472,9 @@ def _tuple_argument(
     return DeclaredArgument(name, label, kind)
 
 
-def _argument_type(argument: Argument) -> ArgumentType:
+def _argument_type(argument: Argument | _Records) -> ArgumentType:
+    if isinstance(argument, _Records):
+        return argument.type
     if isinstance(argument, ArrayArgument):
         if argument.is_complex:
             whole = COMPLEX64 if argument.dtype == FLOAT32 else COMPLEX128
@@ -489,8 +562,11 @@ def _check_writable(
     facts: KernelFacts, arguments: tuple[Argument, ...], args: Sequence[object]
 ) -> None:
     arrays = [a for a in arguments if not isinstance(a, ScalarArgument)]
-    values = [v for v in args if not isinstance(v, (bool, int, float, complex, np.generic))]
-    for argument, value in zip(arrays, values, strict=True):
+    parameters = dict.fromkeys(map(parameter_of, arrays))
+    given = [v for v in args if not isinstance(v, (bool, int, float, complex, np.generic))]
+    values = dict(zip(parameters, given, strict=True))
+    for argument in arrays:
+        value = values[parameter_of(argument)]
         if argument.name not in facts.stored or not isinstance(argument, ArrayArgument):
             continue
         if isinstance(value, AccessorArgument):
@@ -502,6 +578,6 @@ def _check_writable(
             writable = foreign is None or foreign.writable
         if not writable:
             raise ArgumentError(
-                f"kernel {facts.name!r} stores to argument {argument.name!r} "
-                f"({argument.label}), which is a read-only array; pass a writable copy"
+                f"kernel {facts.name!r} stores to argument {argument.parameter_text!r} "
+                f"({argument.text}), which is a read-only array; pass a writable copy"
             )

@@ -7,16 +7,18 @@ from typing import Any
 
 import numpy as np
 
+from fusionq.analysis.submission import ScalarValue
 from fusionq.base.errors import ArgumentError, DeviceError
 from fusionq.frontend.constants import tuple_type
 from fusionq.frontend.dialect import counterpart
+from fusionq.ir.record_types import members
 from fusionq.language.local_memory import LocalAccessor
 from fusionq.language.ranges import NdRange, Range, as_range
 from fusionq.memory.buffer import AccessorArgument, Buffer
-from fusionq.memory.foreign import foreign_token
+from fusionq.memory.foreign import array_members, foreign_token
 from fusionq.memory.gpu_arrays import gpu_argument
 from fusionq.memory.host_objects import shared_array
-from fusionq.submission.run import CallArguments, ScalarValue
+from fusionq.submission.run import CallArguments
 
 SCALAR_CLASSES = frozenset(
     (
@@ -49,12 +51,10 @@ def sort_argument(
     the others of its ``call``, whose arrays and scalars so far are ``memory`` and ``values``."""
     if isinstance(arg, AccessorArgument):
         if isinstance(arg.buffer, Buffer):
-            memory.append(arg.buffer._storage)
-            return arg.buffer._token, arg.promote
+            return _buffer_token(arg.buffer, memory), arg.promote
         return _foreign_token(arg.buffer, call, memory), arg.promote
     if isinstance(arg, Buffer):
-        memory.append(arg._storage)
-        return arg._token
+        return _buffer_token(arg, memory)
     if isinstance(arg, (complex, np.complexfloating)):
         values += (arg.real, arg.imag)
         return type(arg)
@@ -67,6 +67,12 @@ def sort_argument(
     if isinstance(arg, (tuple, list)):
         return tuple_type(arg)
     return _foreign_token(arg, call, memory)
+
+
+def _buffer_token(buffer: Buffer, memory: list[object]) -> object:
+    """The token of a Buffer; one of records is one array argument for each field."""
+    memory += [buffer._storage] * (len(members(buffer._dtype)) or 1)
+    return buffer._token
 
 
 def _foreign_token(arg: object, call: CallArguments, memory: list[object]) -> object:
@@ -85,6 +91,6 @@ def _foreign_token(arg: object, call: CallArguments, memory: list[object]) -> ob
                 token = foreign_token(arg)
         except (ArgumentError, DeviceError):
             return None
-    memory.append(arg)
+    memory += [arg] * (len(array_members(arg)) or 1)
     call.foreign = [*call.foreign, arg]
     return token

@@ -15,8 +15,12 @@ from fusionq.analysis.aliasing import places
 from fusionq.analysis.submission import (
     Argument,
     ArrayArgument,
+    ArrayPlace,
     DeclaredArgument,
+    Form,
+    Operands,
     ScalarArgument,
+    ScalarValue,
     Submission,
 )
 from fusionq.backends.base import DeviceEvent
@@ -27,7 +31,7 @@ from fusionq.base.target import Target
 from fusionq.memory.foreign_array import byte_bounds
 from fusionq.memory.region import Region
 from fusionq.memory.storage import Storage
-from fusionq.submission.run import ArrayPlace, CallArguments, PreparedRun, ScalarValue
+from fusionq.submission.run import CallArguments, PreparedRun
 
 if TYPE_CHECKING:
     from fusionq.analysis.validity import Validity
@@ -40,55 +44,33 @@ use_numbers = count()
 
 
 class DeferredSubmission:
-    """A submission that is made from another one when it is first asked for: with its arrays at
-    other ``places``, and other scalar ``values``."""
+    """A submission that is made, ``like`` another one of its form, when it is first asked for;
+    ``operands`` None: that one itself."""
 
-    __slots__ = ("_like", "_made", "_places", "_values")
+    __slots__ = ("_made", "_operands", "like")
 
-    def __init__(
-        self,
-        like: Submission,
-        places: Sequence[ArrayPlace] | None = None,
-        values: Sequence[ScalarValue] = (),
-    ) -> None:
-        self._like, self._places, self._values = like, places, values
-        self._made = like if places is None else None
+    def __init__(self, like: Submission, operands: Operands | None = None) -> None:
+        self.like, self._operands = like, operands
+        self._made = like if operands is None else None
 
     @property
-    def places(self) -> Sequence[ArrayPlace]:
-        """Those of the array arguments, in order."""
-        if self._places is None:
-            arrays = [a for a in self._like.arguments if isinstance(a, ArrayArgument)]
-            self._places = [(a.shape, a.strides, a.storage, a.offset, a.address) for a in arrays]
-        return self._places
+    def operands(self) -> Operands:
+        """What it has beside its form."""
+        if self._operands is None:
+            like = self.like
+            arrays = [a for a in like.arguments if isinstance(a, ArrayArgument)]
+            places = [(a.shape, a.strides, a.storage, a.offset, a.address) for a in arrays]
+            values = [a.value for a in like.arguments if isinstance(a, ScalarArgument)]
+            assert like.form is not None, "a submission that has been checked"
+            self._operands = Operands(like.form, like.range, places, values)
+        return self._operands
 
     @property
     def made(self) -> Submission:
         """The submission."""
         if self._made is None:
-            like = self._like
-            arguments = with_places(like.arguments, self.places, self._values)
-            self._made = like.like(0, like.range, arguments)
+            (self._made,) = _submitted([self], self.operands.values)
         return self._made
-
-
-def with_places(
-    arguments: Sequence[Argument],
-    places: Sequence[ArrayPlace],
-    values: Sequence[ScalarValue],
-) -> tuple[Argument, ...]:
-    """The ``arguments`` with other memory and other scalars."""
-    places_, values_ = iter(places), iter(values)
-    return tuple(
-        [
-            a.elsewhere(*next(places_))
-            if isinstance(a, ArrayArgument)
-            else ScalarArgument(a.name, a.label, a.type, next(values_))
-            if isinstance(a, ScalarArgument)
-            else a
-            for a in arguments
-        ]
-    )
 
 
 @dataclass(slots=True, eq=False)
@@ -141,29 +123,38 @@ class KnownSubmission:
             passed = {integers}
         else:
             passed = set()
+        deferred = self.deferred
+        same = deferred.operands
+        operands = Operands(same.form, same.range, places, values)
         return KnownSubmission(
-            DeferredSubmission(self.deferred.made, places, values),
+            DeferredSubmission(deferred.like, operands),
             self.stores, self.scalars, self.bounds, self.check_again, None, 0, self.checks,
             self.rests_on, passed, False, self.apart, self,
         )  # fmt: skip
 
-    def passes(self, submission: Submission, values: Sequence[ScalarValue]) -> bool:
-        """Whether one of the ``checks`` serves ``submission``, which is this one with these
-        ``values``; they are then remembered."""
+    def resized(self, operands: Operands) -> KnownSubmission | None:
+        """The same of other sizes; None where these have not been checked."""
+        entry = KnownSubmission(
+            DeferredSubmission(self.deferred.like, operands),
+            self.stores, self.scalars, self.bounds, self.check_again, None, 0, self.checks,
+        )  # fmt: skip
+        return entry if entry.passes(operands) else None
+
+    def passes(self, operands: Operands) -> bool:
+        """Whether one of the ``checks`` serves this submission with these ``operands``; their
+        scalars are then remembered."""
         for validity in self.checks:
-            if validity.holds((submission,)):
-                if validity.scalars:
-                    self._rest_on(validity, submission)
+            if validity.holds((operands,)):
+                if operands.values and validity.scalars:
+                    self._rest_on(validity, operands.form)
                 if len(self.passed) >= 4096:
                     self.passed.clear()
-                self.passed.add(self.integers(values))
+                self.passed.add(self.integers(operands.values))
                 return True
         return False
 
-    def _rest_on(self, validity: Validity, submission: Submission) -> None:
-        arguments = enumerate(submission.arguments)
-        scalars = [k for k, a in arguments if isinstance(a, ScalarArgument)]
-        rests_on = {scalars.index(k) for k in validity.scalars}
+    def _rest_on(self, validity: Validity, form: Form) -> None:
+        rests_on = {form.positions[k] for k in validity.scalars}
         if not rests_on <= set(self.rests_on):
             self.rests_on = tuple(sorted(rests_on | set(self.rests_on)))
             self.passed.clear()
@@ -369,9 +360,18 @@ class SubmissionList:
         """What kept submission ``index``, or for -1 anything, from running."""
         return self.errors.get(index) if self.errors and index >= 0 else self.error
 
-    def places(self) -> list[ArrayPlace]:
-        """Those of all array arguments, when they were submitted."""
-        return [place for entry in self.entries for place in entry.deferred.places]
+    def operands(self) -> list[Operands]:
+        """Those of the submissions, when they were submitted, with the present scalar values."""
+        values = self.values
+        if not values:
+            return [entry.deferred.operands for entry in self.entries]
+        found: list[Operands] = []
+        start = 0
+        for entry in self.entries:
+            own, stop = entry.deferred.operands, start + entry.scalars
+            found.append(Operands(own.form, own.range, own.places, values[start:stop]))
+            start = stop
+        return found
 
     def submitted(self) -> Callable[[], tuple[Submission, ...]]:
         """Gives the submissions with the present scalar values; keeps no memory alive."""
@@ -489,22 +489,25 @@ def _submitted(
     memory_, values_ = chain(memory, repeat(None)), iter(values)
     submissions = []
     for i, one in enumerate(deferred):
-        made = one.made
-        arguments = tuple([_present(a, memory_, values_) for a in made.arguments])
-        submissions.append(made.like(i, made.range, arguments))
+        like, operands = one.like, one.operands
+        places = iter(operands.places)
+        arguments = tuple([_present(a, places, memory_, values_) for a in like.arguments])
+        submissions.append(like.like(i, operands.range, arguments))
     return tuple(submissions)
 
 
 def _present(
-    argument: Argument, memory: Iterator[object], values: Iterator[ScalarValue]
+    argument: Argument,
+    places: Iterator[ArrayPlace],
+    memory: Iterator[object],
+    values: Iterator[ScalarValue],
 ) -> Argument:
     if isinstance(argument, ScalarArgument):
         return ScalarArgument(argument.name, argument.label, argument.type, next(values))
     if isinstance(argument, DeclaredArgument):
         return argument
+    shape, strides, storage, offset, address = next(places)
     held = next(memory)
     if isinstance(held, Storage) and held.address is not None:
-        a, address = argument, held.address + argument.offset
-        if address != a.address:
-            return a.elsewhere(a.shape, a.strides, a.storage, a.offset, address)
-    return argument
+        address = held.address + offset
+    return argument.elsewhere(shape, strides, storage, offset, address)

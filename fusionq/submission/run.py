@@ -8,9 +8,7 @@ from functools import partial
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Protocol
 
-import numpy as np
-
-from fusionq.analysis.submission import ArrayArgument, Submission
+from fusionq.analysis.submission import ArrayPlace, ScalarValue, Submission
 from fusionq.backends.base import Backend, Binding, DeviceEvent, PreparedLaunch
 from fusionq.base.target import LaunchShape
 from fusionq.cache.plan_cache import BuiltPlan
@@ -19,12 +17,6 @@ from fusionq.memory.storage import Storage
 if TYPE_CHECKING:
     from fusionq.megakernel.schedule import Schedule
     from fusionq.report.model import CacheOutcome
-
-ArrayPlace = tuple[tuple[int, ...], tuple[int, ...], int, int, int | None]
-"""Extents, strides, storage, offset and address of an array argument."""
-
-ScalarValue = bool | int | float | np.generic
-"""The value of a scalar argument."""
 
 
 class CallArguments:
@@ -119,12 +111,12 @@ class PreparedRun:
     def __init__(
         self,
         built: BuiltPlan,
-        submissions: tuple[Submission, ...],
+        submissions: Callable[[], tuple[Submission, ...]],
         cache: CacheOutcome,
         timings: dict[str, float],
     ) -> None:
         self.built = built
-        self.submissions_of: Callable[[], tuple[Submission, ...]] = lambda: submissions
+        self.submissions_of = submissions
         """Gives what is launched, as it was when that was prepared."""
         self.cache = cache
         self.timings = timings
@@ -141,7 +133,7 @@ class PreparedRun:
         self.one: PreparedLaunch | None = None
         """What it made."""
         stage_of = {s: k for k, stage in enumerate(built.plan.stages) for s in stage.submissions}
-        self.stage_of = tuple(stage_of[s] for s in range(len(submissions)))
+        self.stage_of = tuple([stage_of[s] for s in range(len(stage_of))])
         self.used: Callable[[Sequence[object]], Sequence[Storage]] = selection((), 0)
         """The storages that the launches use, once each, of the list's array arguments."""
         self.bound_values: list[ScalarValue] = []
@@ -238,11 +230,11 @@ class PreparedRun:
         self.tokens = frozenset([m.token for m in memory if isinstance(m, Storage)])
         self.moves = Storage.moves
 
-    def address_of(self, backend: Backend, argument: ArrayArgument, held: object) -> int:
-        """Where an array argument's memory is; ``held`` keeps it."""
-        address = argument.address
+    def address_of(self, backend: Backend, place: ArrayPlace, held: object) -> int:
+        """Where an array argument's memory is, which was at ``place``; ``held`` keeps it."""
+        _, _, _, offset, address = place
         if isinstance(held, Storage):
-            address = held.make_reachable(backend) + argument.offset
+            address = held.make_reachable(backend) + offset
         assert address is not None
         return address
 

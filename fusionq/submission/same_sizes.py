@@ -7,13 +7,14 @@ from contextlib import suppress
 
 import numpy as np
 
+from fusionq.analysis.submission import ArrayPlace
 from fusionq.backends.base import Backend
 from fusionq.base.errors import DeviceError
 from fusionq.base.options import FusionOptions
 from fusionq.memory.foreign_array import byte_bounds
 from fusionq.memory.storage import Storage
 from fusionq.submission.pending import SubmissionList
-from fusionq.submission.run import ArrayPlace, PreparedRun
+from fusionq.submission.run import PreparedRun
 
 
 class RunsBySizes:
@@ -33,15 +34,16 @@ class RunsBySizes:
         backend: Backend,
         pending: SubmissionList,
         options: FusionOptions,
-        prepare: Callable[[], PreparedRun],
+        prepare: Callable[[tuple[int, ...] | None], PreparedRun],
     ) -> PreparedRun:
-        """How the list runs: as another one of its kind or, else, as ``prepare`` says; raises what
-        that does.  All memory that is there has to be where ``backend`` reaches it."""
-        places = pending.places()
-        aliasing = sharing(places, pending.memory)
-        if aliasing is None:
-            return prepare()
-        key = options, aliasing, *[entry.sized or entry for entry in pending.entries]
+        """How the list runs: as another one of its kind or, else, as ``prepare`` says, which is
+        given the numbers of the arrays' memories (see ``sharing``); raises what that does.  All
+        memory that is there has to be where ``backend`` reaches it."""
+        places = [place for entry in pending.entries for place in entry.deferred.operands.places]
+        shared = sharing(places, pending.memory)
+        if shared is None:
+            return prepare(None)
+        key = options, shared, *[entry.sized or entry for entry in pending.entries]
         run = self._runs.get(key)
         if run is not None:
             with suppress(DeviceError):  # of which ``prepare`` says more
@@ -50,7 +52,7 @@ class RunsBySizes:
                 )
                 if found is not None and found.rebind(pending.values, pending.submissions):
                     return found
-        run = prepare()
+        run = prepare(shared[0])
         self._add(key, run)
         return run
 
@@ -74,16 +76,18 @@ class RunsBySizes:
                 del self._runs[key]
 
 
-def sharing(places: Sequence[ArrayPlace], memory: Sequence[object]) -> Hashable | None:
-    """Which of the array arguments at ``places``, which ``memory`` keeps, share memory, and how: of
-    lists of equal forms and sizes, those with equal answers have equal ``analysis.aliasing.places``
-    and use the same of their storages.  None where extents have to be compared: where memory of
-    others overlaps what is not the same."""
+def sharing(
+    places: Sequence[ArrayPlace], memory: Sequence[object]
+) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
+    """For each of the array arguments at ``places``, which ``memory`` keeps, the number of its
+    memory, and where in it it begins: of lists of equal forms and sizes, those with equal answers
+    have equal ``analysis.aliasing.places`` and use the same of their storages.  None where extents
+    have to be compared: where memory of others overlaps what is not the same."""
     numbers: dict[Hashable, int] = {}
     extents: dict[Hashable, tuple[int, int]] = {}
-    pattern: list[int] = []
+    memories: list[int] = []
     compare = False
-    for (shape, strides, token, offset, address), held in zip(places, memory, strict=True):
+    for (shape, strides, token, _, address), held in zip(places, memory, strict=True):
         key: Hashable = token
         if type(held) is Storage:
             low = held.address
@@ -97,12 +101,11 @@ def sharing(places: Sequence[ArrayPlace], memory: Sequence[object]) -> Hashable 
             compare = True
         else:
             return None
-        pattern.append(numbers.setdefault(key, len(numbers)))
-        pattern.append(offset)
+        memories.append(numbers.setdefault(key, len(numbers)))
     if compare:
         beyond = 0
         for low, high in sorted(extents.values()):
             if low < beyond:
                 return None
             beyond = high
-    return tuple(pattern)
+    return tuple(memories), tuple([place[3] for place in places])

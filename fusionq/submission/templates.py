@@ -12,14 +12,14 @@ from itertools import chain
 import numpy as np
 
 from fusionq.analysis.aliasing import layout
+from fusionq.analysis.submission import ArrayPlace, Operands, ScalarValue
 from fusionq.base.call_site import user_line
 from fusionq.language.local_memory import LocalAccessor
 from fusionq.language.ranges import NdRange, Range
 from fusionq.memory.buffer import AccessorArgument, Buffer
 from fusionq.memory.foreign_array import component_size, components
 from fusionq.submission.key import SCALAR_CLASSES, range_or_none
-from fusionq.submission.pending import DeferredSubmission, KnownSubmission, with_places
-from fusionq.submission.run import ArrayPlace, ScalarValue
+from fusionq.submission.pending import KnownSubmission
 
 
 class Templates:
@@ -67,24 +67,14 @@ class Templates:
             template = self._entries.get((key[0], _order(space, places)))
         except TypeError:  # no kernel, and without a hash
             return None
-        if template is None or space.size == 0 or any(0 in shape for shape, *_ in places):
+        if template is None or space.size == 0 or any([0 in place[0] for place in places]):
             return None
-        submission = template.submission
-        arguments = with_places(submission.arguments, places, values)
-        submission = submission.like(0, space, arguments)
+        operands = Operands(template.deferred.operands.form, space, places, values)
         if sized is not None:
-            return sized.elsewhere(places, values) if sized.passes(submission, values) else None
-        entry = KnownSubmission(
-            DeferredSubmission(submission),
-            template.stores,
-            template.scalars,
-            template.bounds,
-            template.check_again,
-            checks=template.checks,
-        )
-        if not entry.passes(submission, values):
-            return None
-        _add(self._sized, key, entry, self._capacity)
+            return sized.elsewhere(places, values) if sized.passes(operands) else None
+        entry = template.resized(operands)
+        if entry is not None:
+            _add(self._sized, key, entry, self._capacity)
         return entry
 
 

@@ -122,9 +122,11 @@ class SyclLaunch:
         self._order = order
         self._kernel = program.native
         self._name = program.kernel.name
-        self._what = f"{program.kernel.name!r} ({program.kernel.span})"
-        arrays = zip(program.kernel.params, bindings, strict=False)
-        shapes = {p.name: b.shape for p, b in arrays if isinstance(b, ArrayBinding)}
+        self._what = program.what
+        shapes = {}
+        if program.work.depends_on_shapes:
+            arrays = zip(program.kernel.params, bindings, strict=False)
+            shapes = {p.name: b.shape for p, b in arrays if isinstance(b, ArrayBinding)}
         self._operations = program.work.operations(prod(shape.global_range), shapes)
         self._global = list(shape.global_range)
         self._local = list(shape.local_range)

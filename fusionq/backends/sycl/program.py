@@ -32,9 +32,12 @@ class SyclProgram:
     generated: DeviceSource | None = None
     """What it was built from, where that was OpenCL C."""
     work: WorkBound = field(init=False, compare=False)
+    what: str = field(init=False, compare=False)
+    """Its name and place in the program, for messages."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "work", WorkBound(self.kernel))
+        object.__setattr__(self, "what", f"{self.kernel.name!r} ({self.kernel.span})")
 
 
 def build(queue: Any, kernel: Kernel, fp: FloatMode, target: Target) -> SyclProgram:

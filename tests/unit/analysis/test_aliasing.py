@@ -7,6 +7,8 @@ from itertools import product
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from fusionq.analysis.aliasing import Place, extent_of, overlaps_itself, places
 from tests.unit.lists import argument, root
@@ -55,8 +57,9 @@ def test_addresses_are_equal_where_bytes_are(views):
     found = places([argument("v", view) for view in views])
     touched = []
     for view, place in zip(views, found, strict=True):
-        assert (place.by_address is None) == (view.size == 0 or found.count(place) > 1)
-        units = {}
+        alone = len({p.view for p in found if p.group == place.group}) == 1
+        assert (place.by_address is None) == (view.size == 0 or alone)
+        units = {n: {(place.group, f"element {n}")} for n in range(view.size)}
         if place.by_address is not None:
             lie = place.by_address
             for n, index in enumerate(product(*map(range, view.shape))):
@@ -67,6 +70,61 @@ def test_addresses_are_equal_where_bytes_are(views):
         for (n, at), (m, other) in product(enumerate(addresses(a)), enumerate(addresses(b))):
             shared = at < other + b.itemsize and other < at + a.itemsize
             assert shared == (not of_a[n].isdisjoint(of_b[m]))
+
+
+RECORDS = np.zeros(
+    (3, 4), np.dtype([("t", "i1"), ("x", "f4"), ("v", "f8", (2,)), ("y", "i2")], align=True)
+)
+UNION = np.zeros(9, {"names": ["f", "i"], "formats": ["f4", "i4"], "offsets": [0, 0]})
+GRID = np.zeros((6, 8), np.float32)
+
+
+@pytest.mark.parametrize(
+    ("views", "groups"),
+    [
+        ([RECORDS[n] for n in RECORDS.dtype.names], [0, 1, 2, 3]),
+        ([RECORDS["x"], RECORDS["v"][:, 1:], RECORDS["x"][1:, ::-2], RECORDS["v"][..., 1]],
+         [0, 1, 0, 1]),
+        ([RECORDS["v"][..., 0], RECORDS["v"][::-1, :, 1], RECORDS["y"].T], [0, 1, 2]),
+        ([PACKED["x"], PACKED["y"][::-1], PACKED["x"][3:]], [0, 1, 0]),
+        ([UNION["f"], UNION["i"][::-2]], [0, 0]),
+        ([MEMORY[::2], MEMORY[1::2], MEMORY[6:60:4], MEMORY[3::6]], [0, 1, 0, 1]),
+        ([MEMORY[::2], MEMORY[1::3]], [0, 0]),
+        ([GRID[:, 2], GRID[:, 3:5], GRID[:, 4:], GRID[:, :2]], [0, 1, 1, 2]),
+        ([GRID[::2], GRID[1::2], GRID[0, 3:], GRID[5, :2]], [0, 1, 0, 1]),
+        ([GRID[:, ::2], GRID[::2, 1::2], GRID[1::2, 1::2]], [0, 1, 2]),
+        ([GRID[:, 7], GRID.reshape(-1)[7:9]], [0, 0]),
+        ([GRID[:, 7], GRID.reshape(-1)[8:11]], [0, 1]),
+    ],
+)  # fmt: skip
+def test_views_between_each_others_elements_share_no_memory(views, groups):
+    assert [p.group for p in places([argument("v", view) for view in views])] == groups
+
+
+@given(st.integers(0, 2**32 - 1))
+@settings(max_examples=200, deadline=None)
+def test_views_of_different_groups_have_no_byte_in_common(seed):
+    rng = np.random.default_rng(seed)
+    memory = np.zeros(256, np.uint8)
+    views = []
+    for _ in range(rng.integers(2, 6)):
+        dtype = np.dtype(rng.choice(["i1", "i2", "f4", "f8"]))
+        shape = tuple(rng.integers(1, 5, rng.integers(1, 4)))
+        steps = rng.choice([0, 1, 2, 3, 4, 6, 8, 12, 24], len(shape))
+        strides = [int(s) for s in steps * rng.choice([-1, 1], len(shape))]
+        reach = [(n - 1) * s for n, s in zip(shape, strides, strict=True)]
+        low, high = -sum(r for r in reach if r < 0), sum(r for r in reach if r > 0)
+        at = low + int(rng.integers(0, 256 - low - high - dtype.itemsize))
+        views.append(np.ndarray(shape, dtype, memory, at, strides))
+    found = places([argument("v", view) for view in views])
+    touched = []
+    for view in views:
+        bytes_of = set()
+        for at in addresses(view):
+            bytes_of |= set(range(at, at + view.itemsize))
+        touched.append(bytes_of)
+    for (p, a), (q, b) in product(zip(found, touched, strict=True), repeat=2):
+        assert p.group == q.group or a.isdisjoint(b)
 
 
 def test_one_view_is_compared_by_index():

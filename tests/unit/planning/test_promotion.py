@@ -174,3 +174,37 @@ def test_internal_memory_that_nobody_exchanges_and_that_cannot_be_private_stays(
     assert (local, scope) == ("local", "global")
     assert "not certain to be preceded by a write" in reason
     assert np.array_equal(out.numpy(), 2 * np.arange(N).reshape(-1, 4)[:, ::-1].ravel())
+
+
+@fq.kernel
+def both_by_groups(item: fq.NdItem, tile, a, first, second):
+    i = item.get_global_id(0)
+    tile[item.get_local_id(0)] = a[i]
+    first[i] = a[i]
+    second[i] = a[i]
+
+
+@fq.kernel
+def both_reversed(item: fq.NdItem, first, second, out):
+    i = item.get_global_id(0)
+    out[i] = first[i // 4 * 4 + 3 - i % 4] + second[i // 4 * 4 + 3 - i % 4]
+
+
+@pytest.mark.parametrize("free", [64, 63, 32, 31])
+def test_buffers_in_local_memory_and_local_accessors_share_what_the_device_has(queue, free):
+    # A work-group has four elements of each buffer: 32 bytes.
+    first, second = temporary(promote_local=True), temporary(promote_local=True)
+    tile = fq.LocalAccessor(queue.device.local_memory_bytes - free, np.int8)
+    with fq.fusion(queue) as f:
+        queue.submit(both_by_groups, fq.NdRange(N, 4), tile, data(), first, second)
+        queue.submit(both_reversed, fq.NdRange(N, 4), first, second, out := fq.Buffer(N, np.int64))
+    taken = "a work-group's 4 elements take 32 bytes of local memory, and {} are free"
+    local = (
+        "4 elements a work-group of 4, each written before it is read and touched by no other "
+        "work-group"
+    )
+    assert decisions(f) == [
+        ("local", local) if free >= 32 else ("global", taken.format(free)),
+        ("local", local) if free >= 64 else ("global", taken.format(free - 32 * (free >= 32))),
+    ]
+    assert np.array_equal(out.numpy(), 2 * np.arange(N).reshape(-1, 4)[:, ::-1].ravel())

@@ -56,7 +56,7 @@ def test_a_conversion_across_kinds_is_refused():
 
 
 @pytest.mark.parametrize(
-    "dtype", [np.clongdouble, ">f4", object, "U3", "M8[s]", np.longdouble, [("a", "f4")]]
+    "dtype", [np.clongdouble, ">f4", object, "U3", "M8[s]", np.longdouble, [("a", "S4")]]
 )
 def test_other_dtypes_are_refused_with_the_list_of_what_is_allowed(dtype):
     with pytest.raises(fq.ArgumentError, match=r"int8.*complex128"):

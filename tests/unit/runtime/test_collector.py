@@ -223,7 +223,6 @@ def failures(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
             yield found
         finally:
             gc.set_threshold(*before)
-            gc.unfreeze()
             gc.collect()
     assert not QUEUES and not NOTED
 
@@ -274,7 +273,7 @@ def test_all_calls_with_every_threshold(
             for call in CALLS:
                 call(queue, target)
 
-    for threshold in THRESHOLDS:
+    for threshold in THRESHOLDS if threads == 1 else THRESHOLDS[::5]:
         gc.set_threshold(threshold, 2, 2)
         in_threads(work, threads, failures)
 

@@ -38,9 +38,9 @@ def prepared(monkeypatch):
     lists = []
     original = preparing.prepare
 
-    def counted(backend, pending, options):
+    def counted(backend, pending, *others):
         lists.append(len(pending.entries))
-        return original(backend, pending, options)
+        return original(backend, pending, *others)
 
     monkeypatch.setattr(preparing, "prepare", counted)
     return lists

@@ -1,0 +1,199 @@
+"""Arrays of records as arguments: buffers, NumPy's arrays, fields, fusion, promotion, commands."""
+
+import numpy as np
+import pytest
+
+import fusionq as fq
+
+PARTICLE = np.dtype(
+    [("id", "i2"), ("x", "f4"), ("v", "f8", (3,)), ("box", [("low", "i4"), ("high", "i4")])],
+    align=True,
+)
+N = 40
+
+
+def particles(seed=0, n=N):
+    rng = np.random.default_rng(seed)
+    made = rng.integers(0, 256, n * PARTICLE.itemsize, np.uint8).view(PARTICLE)
+    made["x"], made["v"] = rng.normal(size=n), rng.normal(size=(n, 3))
+    made["box"]["low"] = made["box"]["high"] = 3
+    return made
+
+
+def copied(array):
+    """With the bytes between the fields."""
+    return np.frombuffer(bytearray(array.tobytes()), array.dtype)
+
+
+@fq.kernel
+def push(item, p, out):
+    i = item.get_id(0)
+    out[i].x = p[i].x * 2
+    out[i].v[0] = p[i].v[1] + p[i].x
+    out[i].box.low = p[i].id
+
+
+@fq.kernel
+def gather(item, tmp, p):
+    i = item.get_id(0)
+    p[i].x = tmp[i].x - np.float32(tmp[i].v[0])
+    p[i]["box"]["high"] = tmp[i].box.low
+
+
+@fq.kernel
+def whole(item, a, b):
+    i = item.get_id(0)
+    b[i] = a[i]
+
+
+@fq.kernel
+def double(item, x):
+    i = item.get_id(0)
+    x[i] = x[i] * 2
+
+
+@fq.kernel
+def from_the_left(item, x, y):
+    i = item.get_id(0)
+    if i > 0:
+        y[i] = x[i - 1]
+
+
+@fq.kernel
+def speeds(item, v, out):
+    i = item.get_id(0)
+    out[i] = v[i, 0] + v[i][2]
+
+
+@pytest.fixture
+def queue(target):
+    with fq.FusionQueue(target) as made:
+        yield made
+
+
+def test_buffers_and_arrays_of_records(queue):
+    p = particles()
+    buffer, out = fq.Buffer(p), fq.Buffer(N, PARTICLE)
+    assert (buffer.dtype, buffer.shape, buffer.nbytes) == (PARTICLE, (N,), p.nbytes)
+    assert (buffer["v"].shape, buffer["v"].strides) == ((N, 3), (PARTICLE.itemsize, 8))
+    assert buffer["box"]["high"].dtype == np.int32
+    for given in (buffer, p, fq.Buffer(p, copy=False), fq.access(buffer)):
+        queue.submit(push, N, given, out)
+        queue.submit(push, N, given, out)
+        np.testing.assert_array_equal(out.numpy()["x"], p["x"] * 2)
+        np.testing.assert_array_equal(out["v"].numpy()[:, 0], p["v"][:, 1] + p["x"])
+        assert not out.numpy()["v"][:, 1:].any()
+        queue.fill(out["x"], 0)
+    total = np.zeros(N // 2)
+    queue.submit(speeds, N // 2, buffer[::-2]["v"], total)
+    queue.wait()
+    np.testing.assert_array_equal(total, (p["v"][:, 0] + p["v"][:, 2])[::-2])
+
+
+def test_an_unknown_field_of_a_buffer_is_named():
+    buffer = fq.Buffer(3, PARTICLE)
+    with pytest.raises(fq.ArgumentError, match="no field 'boxx'; did you mean 'box'"):
+        buffer["boxx"]
+    with pytest.raises(fq.ArgumentError, match="elements have no fields"):
+        buffer["x"]["x"]
+
+
+@pytest.mark.parametrize("strategy", ["auto", "megakernel"])
+def test_a_fused_list_is_the_unfused_one(queue, strategy):
+    results = []
+    for fused in (False, True):
+        p = copied(particles())
+        held = fq.Buffer(p, copy=False)
+        tmp = fq.Buffer(N, PARTICLE, promote_private=True)
+        last = fq.Buffer(copied(particles(1)), copy=False)
+
+        def submit(held=held, tmp=tmp, last=last):
+            queue.submit(push, N, held, tmp)
+            queue.submit(gather, N, tmp, held)
+            queue.submit(from_the_left, N, held["x"], last["x"])
+            queue.submit(whole, N, held[::-1], last)
+
+        if fused:
+            with fq.fusion(queue, strategy=strategy) as f:
+                submit()
+            scopes = {d.buffer: d.scope for d in f.report.promotions}
+            private = dict.fromkeys(['tmp["x"]', 'tmp["v"]', 'tmp["box"]["low"]'], "private")
+            assert scopes == private, str(f.report)
+            assert not tmp.is_allocated
+        else:
+            submit()
+        queue.wait()
+        results.append((p.tobytes(), last.numpy().tobytes()))
+    assert results[0] == results[1]
+
+
+def test_different_fields_do_not_depend_on_each_other(queue):
+    p = fq.Buffer(particles())
+    expected = p.numpy().copy()
+    with fq.fusion(queue, strategy="fused") as f:
+        queue.submit(double, N, p["x"])
+        queue.submit(double, N, p["v"][:, 1])
+        queue.submit(double, N, p["v"][::-1, 2])
+    assert (f.report.strategy, f.report.dependences) == ("fused", ()), str(f.report)
+    expected["x"] *= 2
+    expected["v"][:, 1:] *= 2
+    np.testing.assert_array_equal(p.numpy(), expected)
+    with fq.fusion(queue) as f:
+        queue.submit(push, N, p, p)
+        queue.submit(double, N, p["x"])
+    found = {(d.buffer, d.kind, d.scope) for d in f.report.dependences}
+    assert found == {("p", kind, "ITEM") for kind in ("RAW", "WAR", "WAW")}
+
+
+def test_commands_and_graphs(queue):
+    p, q = fq.Buffer(particles(1)), fq.Buffer(particles(2))
+    out = fq.Buffer(copied(particles(3)), copy=False)
+    between = between_fields(out)
+    for fused in (False, True):
+        if fused:
+            with fq.fusion(queue) as f:
+                queue.memcpy(out, q)
+                queue.submit(push, N, out, out)
+            assert f.report.strategy == "fused", str(f.report)
+            expected = q.numpy().copy()
+            expected["x"] *= 2
+            expected["v"][:, 0] = expected["v"][:, 1] + expected["x"]
+            expected["box"]["low"] = expected["id"]
+        else:
+            queue.memcpy(out, p)
+            expected = p.numpy()
+        np.testing.assert_array_equal(out.numpy(), expected)
+        assert between_fields(out) == between
+    graph = fq.Graph()
+    with graph.record(queue):
+        queue.submit(whole, N, p, out)
+    graph.update(p=q)
+    graph.launch().wait()
+    np.testing.assert_array_equal(out.numpy(), q.numpy())
+    for other in (fq.Buffer(N, np.float32), fq.Buffer(N, np.dtype([("x", "f4")]))):
+        with pytest.raises(fq.ArgumentError, match="like the one that was recorded"):
+            graph.update(p=other)
+    with pytest.raises(fq.ArgumentError, match=r"fill\(buffer\['id'\], value\)"):
+        queue.fill(p, 3)
+
+
+def between_fields(buffer):
+    """The bytes that belong to no field."""
+    used = np.zeros(PARTICLE.itemsize, bool)
+    for name in PARTICLE.names:
+        dtype, offset = PARTICLE.fields[name][:2]
+        used[offset : offset + dtype.itemsize] = True
+    assert not used.all()
+    return buffer.numpy().view(np.uint8).reshape(N, -1)[:, ~used].tobytes()
+
+
+def test_checked_runs_know_which_fields_were_written(queue):
+    tmp, p = fq.Buffer(N, PARTICLE), fq.Buffer(particles())
+    with fq.fusion(queue, check="initialized"):
+        queue.submit(push, N, p, tmp)
+        queue.submit(gather, N, tmp, p)
+    other = fq.Buffer(N, PARTICLE)
+    said = pytest.raises(fq.ArgumentError, match=r"""of 'tmp\["v"\]' \(argument `other\["v"\]`""")
+    with said, fq.fusion(queue, check="initialized"):
+        queue.fill(other["x"], 1)
+        queue.submit(gather, N, other, p)
