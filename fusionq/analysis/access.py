@@ -8,13 +8,15 @@ inexact (it may happen, so it counts as happening) or unknown (it may touch any 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from functools import partial
+from typing import Literal, TypeVar
 
 import islpy as isl
 
-from fusionq.analysis.affine import Affine, AffineReader, Truth, Value, isl_val
+from fusionq.analysis.affine import Affine, AffineReader, Truth, Value, is_short, isl_val
+from fusionq.analysis.proof import OuterTooHard, TooManyOperations, answered
 from fusionq.analysis.symbols import Symbols
 from fusionq.base.span import Span
 from fusionq.ir.nodes import (
@@ -39,6 +41,8 @@ from fusionq.ir.nodes import (
     While,
 )
 from fusionq.ir.walk import assigned_variable, operands, statement_expressions, statements
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,6 +156,7 @@ class _Walker:
         for d, name in enumerate(self.shape.global_range):
             i, n = self._dimension(d, self.symbols.bound(name)), self._size(name)
             start = start.intersect(i.value.ge_set(self._zero())).intersect(i.value.lt_set(n.value))
+        self.start = start
         self.body(self.kernel.body, _Live(start, True))
 
     # ------------------------------------------------------------------------- values
@@ -196,7 +201,13 @@ class _Walker:
     def evaluate(self, expr: Expr, live: _Live) -> Value:
         """Record the loads of ``expr`` and return its value."""
         self._record(expr, live)
-        return self.reader.read(expr, self.env)
+        return self._read(expr)
+
+    def _read(self, expr: Expr) -> Value:
+        """The value of ``expr``; None, too, where it takes too long to find out."""
+        if expr.type.is_float:
+            return None
+        return _in_time(lambda: self.reader.read(expr, self.env), None)
 
     def _record(self, expr: Expr, live: _Live) -> None:
         """Record the loads of ``expr`` in evaluation order, each where it is evaluated."""
@@ -215,12 +226,20 @@ class _Walker:
                     self._access(expr, "read", live)
 
     def _split(self, live: _Live, cond: Value) -> tuple[_Live, _Live]:
-        if isinstance(cond, Truth):
-            return (
-                _Live(live.instances.intersect(cond.true), live.exact),
-                _Live(live.instances.subtract(cond.true), live.exact),
-            )
-        return _Live(live.instances, False), _Live(live.instances, False)
+        if not isinstance(cond, Truth):
+            return _Live(live.instances, False), _Live(live.instances, False)
+        before, true = live.instances, cond.true
+        yes = self._live(lambda: before.intersect(true), live.exact)
+        no = self._live(lambda: before.subtract(true), live.exact)
+        return yes, no
+
+    def _live(self, instances: Callable[[], isl.Set], exact: bool) -> _Live:
+        """What ``instances`` finds; any work-item, perhaps, where that takes too long or is too
+        long to go on with."""
+        found = _in_time(instances, None)
+        if found is None or not is_short(found):
+            return _Live(self.start, False)
+        return _Live(found, exact)
 
     def _tick(self) -> int:
         self.clock += 1
@@ -231,7 +250,7 @@ class _Walker:
     ) -> None:
         if node.array in self.left_out:
             return
-        values = [self.reader.read(index, self.env) for index in node.indices]
+        values = [self._read(index) for index in node.indices]
         known = tuple(v.value for v in values if isinstance(v, Affine))
         self.found.append(
             Access(
@@ -307,15 +326,20 @@ class _Walker:
             # A variable that only one side assigns is read only where that side ran.
             a = env_yes[name] if name in env_yes else self.env[name]
             b = self.env.get(name, a)
-            if a is not b:
-                a = self.reader.choose(cond.true, a, b) if isinstance(cond, Truth) else None
-            self.env[name] = a
+            self.env[name] = a if a is b else self._joined(cond, a, b)
         if not _leaves(stmt.then) and not _leaves(stmt.orelse):
             return live
-        return _Live(
-            after_yes.instances.union(after_no.instances).coalesce(),
+        return self._live(
+            lambda: after_yes.instances.union(after_no.instances).coalesce(),
             after_yes.exact and after_no.exact,
         )
+
+    def _joined(self, cond: Value, then: Value, orelse: Value) -> Value:
+        """The value of a variable behind an ``if``."""
+        if not isinstance(cond, Truth):
+            return None
+        where = cond.true
+        return _in_time(lambda: self.reader.choose(where, then, orelse), None)
 
     def _for(self, stmt: For, live: _Live) -> None:
         start, stop, step = (self.evaluate(e, live) for e in (stmt.start, stmt.stop, stmt.step))
@@ -327,18 +351,25 @@ class _Walker:
         if isinstance(start, Affine) and isinstance(stop, Affine) and stride:
             var = self.reader.dimension(position, max(start.bound, stop.bound))
             assert var is not None
-            offset, zero = var.value.sub(start.value), self._zero()
-            inside = (
-                offset.ge_set(zero).intersect(var.value.lt_set(stop.value))
-                if stride > 0
-                else offset.le_set(zero).intersect(var.value.gt_set(stop.value))
-            )
-            if abs(stride) > 1:
-                inside = inside.intersect(offset.mod_val(isl_val(abs(stride))).eq_set(zero))
-            iterations = _Live(live.instances.intersect(inside), live.exact)
-            self._loop(stmt.body, iterations, position, {stmt.var: var}, backwards=stride < 0)
+            inside = partial(self._iterations, var.value, start.value, stop.value, stride)
+            each = self._live(lambda: live.instances.intersect(inside()), live.exact)
+            self._loop(stmt.body, each, position, {stmt.var: var}, backwards=stride < 0)
         else:
             self._loop(stmt.body, _Live(live.instances, False), position, {stmt.var: None})
+
+    def _iterations(
+        self, var: isl.PwAff, start: isl.PwAff, stop: isl.PwAff, stride: int
+    ) -> isl.Set:
+        """The instances in which a loop's variable has one of its values."""
+        offset, zero = var.sub(start), self._zero()
+        inside = (
+            offset.ge_set(zero).intersect(var.lt_set(stop))
+            if stride > 0
+            else offset.le_set(zero).intersect(var.gt_set(stop))
+        )
+        if abs(stride) > 1:
+            inside = inside.intersect(offset.mod_val(isl_val(abs(stride))).eq_set(zero))
+        return inside
 
     def _while(self, stmt: While, live: _Live) -> None:
         """The trip count is unknown: every access of the loop may happen, at any value of what
@@ -368,6 +399,16 @@ class _Walker:
         for name in variables:
             self.env.pop(name, None)
         self.env.update(dict.fromkeys(assigned))
+
+
+def _in_time(read: Callable[[], T], unknown: T) -> T:
+    """What ``read`` finds out; ``unknown`` where that takes too long."""
+    try:
+        return answered(read)
+    except OuterTooHard:
+        raise
+    except TooManyOperations:
+        return unknown
 
 
 def _can_break(body: Iterable[Stmt]) -> bool:

@@ -31,7 +31,8 @@ from fusionq.ir.types import BOOL, INT64
 
 INT64_LIMIT = 1 << 63
 MOST_PIECES = 32
-"""Elements of a constant array whose values are looked up; more are unknown integers."""
+"""Cases in a value or a condition that is analysed, and elements of a constant array whose values
+are looked up: questions about two values compare all cases of the one with all of the other."""
 
 MOST_QUOTIENTS = 8
 """Integer divisions in a value that is analysed: what isl takes for more grows beyond any bound."""
@@ -93,11 +94,9 @@ class AffineReader:
                 return self.queries(expr)
             case Unary(_, "not", operand):
                 inner = self.read(operand, env)
-                return (
-                    Truth(self.everywhere().subtract(inner.true))
-                    if isinstance(inner, Truth)
-                    else None
-                )
+                if not isinstance(inner, Truth):
+                    return None
+                return truth(self.everywhere().subtract(inner.true))
             case Unary(type, op, operand) if type == INT64 and op in ("neg", "pos"):
                 value = self.read(operand, env)
                 if not isinstance(value, Affine):
@@ -118,7 +117,7 @@ class AffineReader:
             case Compare(op, lhs, rhs):
                 a, b = self.read(lhs, env), self.read(rhs, env)
                 if isinstance(a, Affine) and isinstance(b, Affine):
-                    return Truth(COMPARISONS[op](a.value, b.value))
+                    return truth(COMPARISONS[op](a.value, b.value))
                 return None
             case Load(type, array, indices) if array in self.tables and type.is_integer:
                 return self._table(self.tables[array], [self.read(i, env) for i in indices])
@@ -184,16 +183,16 @@ class AffineReader:
             )
             return affine(value, max(then.bound, orelse.bound))
         if isinstance(then, Truth) and isinstance(orelse, Truth):
-            return Truth(then.true.intersect(where).union(orelse.true.intersect(elsewhere)))
+            return truth(then.true.intersect(where).union(orelse.true.intersect(elsewhere)))
         return None
 
     def _combine(self, op: str, a: Value, b: Value) -> Value:
         if not (isinstance(a, Truth) and isinstance(b, Truth)):
             return None
         if op == "and":
-            return Truth(a.true.intersect(b.true))
+            return truth(a.true.intersect(b.true))
         if op == "or":
-            return Truth(a.true.union(b.true))
+            return truth(a.true.union(b.true))
         return None
 
     def _extremum(
@@ -269,9 +268,28 @@ def affine(value: isl.PwAff, bound: int) -> Affine | None:
     """An affine value, or None if int64 could not hold it or it is too long to analyse."""
     if bound >= INT64_LIMIT:
         return None
-    if any(piece.dim(isl.dim_type.div) > MOST_QUOTIENTS for _, piece in value.get_pieces()):
+    pieces = value.get_pieces()
+    if len(pieces) > MOST_PIECES:
+        value = value.coalesce()
+        pieces = value.get_pieces()
+    if len(pieces) > MOST_PIECES:
+        return None
+    if any(piece.dim(isl.dim_type.div) > MOST_QUOTIENTS for _, piece in pieces):
         return None
     return Affine(value, bound)
+
+
+def truth(true: isl.Set) -> Truth | None:
+    """A condition that holds in ``true``, or None if that is too long to analyse."""
+    return Truth(true) if is_short(true) else None
+
+
+def is_short(instances: isl.Set) -> bool:
+    """Whether a set is short enough to be analysed."""
+    pieces = instances.get_basic_sets()
+    return len(pieces) <= MOST_PIECES and all(
+        piece.dim(isl.dim_type.div) <= 2 * MOST_QUOTIENTS for piece in pieces
+    )
 
 
 def isl_val(value: int) -> isl.Val:

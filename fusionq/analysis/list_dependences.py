@@ -23,6 +23,7 @@ from fusionq.analysis.dependence import (
 )
 from fusionq.analysis.list_analysis import ListAnalysis
 from fusionq.analysis.overwritten import is_overwritten, writes_within
+from fusionq.analysis.proof import in_steps, nothing_left
 from fusionq.analysis.questions import Questions
 from fusionq.analysis.scope import DependenceKind
 from fusionq.base.steps import Steps
@@ -51,8 +52,8 @@ class _Memory:
     live: dict[int, _Live] = field(default_factory=dict)
     writers: dict[Hashable, int] = field(default_factory=dict)
     overwrites: dict[Hashable, bool] = field(default_factory=dict)
-    unknown: int | None = None
-    """The last submission that was not compared with all that it would have to be."""
+    unknown: tuple[int, str] | None = None
+    """The last submission that was not compared with all that it would have to be, and why."""
 
 
 def direct_dependences(questions: Questions) -> Steps[list[tuple[PairScope, ...]]]:
@@ -66,11 +67,11 @@ def direct_dependences(questions: Questions) -> Steps[list[tuple[PairScope, ...]
     finder = _Finder(questions)
     every = range(len(questions.submissions))
     for s in every:
-        finder.note(s)
+        yield from in_steps(partial(finder.note, s))
         yield "analysis"
     found = []
     for s in every:
-        found.append(finder.consumer(s))
+        found.append((yield from in_steps(partial(finder.consumer, s))))
         yield "analysis"
     return found
 
@@ -86,12 +87,15 @@ class _Finder:
 
     def note(self, s: int) -> None:
         """What submission ``s``, the next one, does to its memory."""
-        self.accesses.append(accessed(self.questions, s))
-        self.uses.append(_uses(self.accesses[s]))
-        for group, use in self.uses[s].items():
+        accesses = accessed(self.questions, s)
+        uses = _uses(accesses)
+        ways = {group: self._way(s, group) for group, use in uses.items() if use.writes}
+        self.accesses.append(accesses)
+        self.uses.append(uses)
+        for group in uses:
             memory = self.memories.setdefault(group, _Memory())
-            if use.writes:
-                memory.writers.setdefault(self._way(s, group), s)
+            if group in ways:
+                memory.writers.setdefault(ways[group], s)
 
     def consumer(self, s: int) -> tuple[PairScope, ...]:
         """The dependences of submission ``s``, the next one, once all are noted."""
@@ -104,9 +108,20 @@ class _Finder:
                 if live.writes or (use.writes and live.reads)
             }
         )
-        if len(producers) > self.most:
-            found = [
-                self._unknown(p, s, group)
+        why = nothing_left()
+        if why is None and len(producers) > self.most:
+            why = (
+                f"more than {self.most} submissions use this memory and nothing overwrites all of "
+                "it: they are too many to compare"
+            )
+        found = [
+            self._unknown(since[0], s, group, since[1])
+            for group in own
+            if (since := self.memories[group].unknown) is not None
+        ]
+        if why is not None:
+            found += [
+                self._unknown(p, s, group, why)
                 for p in producers
                 for group, use in own.items()
                 if group in self.uses[p] and (use.writes or self.uses[p][group].writes)
@@ -115,15 +130,15 @@ class _Finder:
                 memory = self.memories[group]
                 if memory.writers:
                     memory.live.clear()
-                    memory.unknown = s
+                    memory.unknown = s, why
             return tuple(found)
-        found = [
-            self._unknown(self.memories[group].unknown, s, group)
-            for group in own
-            if self.memories[group].unknown is not None
-        ]
-        for p in producers:
-            of_pair, overwritten = self._of_pair(p, s)
+        pairs = [self._of_pair(p, s) for p in producers]
+        overwrites = {
+            group
+            for group, use in own.items()
+            if use.writes and self._overwrites_all(self.memories[group], s, group)
+        }
+        for p, (of_pair, overwritten) in zip(producers, pairs, strict=True):
             found += [f.between(p, s) for f in of_pair]
             for group, use in self.uses[p].items():
                 live = self.memories[group].live.get(p)
@@ -134,7 +149,7 @@ class _Finder:
                         del self.memories[group].live[p]
         for group, use in own.items():
             memory = self.memories[group]
-            if use.writes and self._overwrites_all(memory, s, group):
+            if group in overwrites:
                 memory.live.clear()
                 memory.unknown = None
             memory.live[s] = _Live(set(use.reads), set(use.writes))
@@ -192,18 +207,15 @@ class _Finder:
         within = self.questions.ask((writer, s), "writes within", writes_within)
         return any(k in within for k, own, *_ in self.questions.memory(writer) if own == group)
 
-    def _unknown(self, producer: int | None, consumer: int, group: int) -> PairScope:
-        """A dependence between two submissions that share memory and are not compared; where both
-        only read, on what was written before the first of them."""
-        assert producer is not None
+    def _unknown(self, producer: int, consumer: int, group: int, why: str) -> PairScope:
+        """A dependence between two submissions that share memory and are not compared, and ``why``;
+        where both only read, on what was written before the first of them."""
         first, second = self.uses[producer][group], self.uses[consumer][group]
         written: DependenceKind = "WAW" if first.writes else "WAR"
         kind: DependenceKind = written if second.writes else "RAW"
         submissions = self.questions.submissions
         return PairScope(
-            producer, consumer, first.argument, second.argument, kind, "UNKNOWN",
-            f"more than {self.most} submissions use this memory and nothing overwrites all of it: "
-            "they are too many to compare",
+            producer, consumer, first.argument, second.argument, kind, "UNKNOWN", why,
             submissions[producer].ir.span, submissions[consumer].ir.span,
         )  # fmt: skip
 

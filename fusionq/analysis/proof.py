@@ -12,6 +12,7 @@ from typing import TypeVar
 import islpy as isl
 
 from fusionq.analysis.symbols import Symbols
+from fusionq.base.steps import Steps
 
 T = TypeVar("T")
 
@@ -35,6 +36,12 @@ PLAN_OPERATIONS = 3_000_000
 """isl operations that all questions about a list together may take.  Equal questions are answered
 once, so that it does for long lists too."""
 
+PLAN_SECONDS = 1.0
+"""Processor time that questions without an answer may take together, for a list."""
+
+CHECK_SECONDS = 0.1
+"""The same, for the checks of one submission."""
+
 clock: Callable[[], float] = time.thread_time
 """The seconds that attempts are measured by: of the thread's own work, whatever else runs."""
 
@@ -45,18 +52,32 @@ class TooManyOperations(Exception):
     """A question to isl takes more than it may; the text says why there is no answer."""
 
 
+class OuterTooHard(TooManyOperations):
+    """A question in which another is asked has taken what it may before that."""
+
+
 class PlanTooHard(TooManyOperations):
     """The questions about a list have together taken what they may: there are no more answers."""
 
 
-class PlanOperations:
-    """The operations that the questions about a list may take together, and what is left; none
-    ``seconds`` of processor time after the first."""
+class Interrupted(Exception):
+    """It is time to stop; what has been answered is kept."""
 
-    def __init__(self, seconds: float = inf) -> None:
+
+class PlanOperations:
+    """What the questions about a list may take together, and what is left: operations, and
+    ``lost`` seconds for those that remain without an answer.  None is answered ``seconds`` of
+    processor time after the first."""
+
+    def __init__(self, seconds: float = inf, lost: float = PLAN_SECONDS) -> None:
         self.allowed = self.left = PLAN_OPERATIONS
+        self.may_lose = self.left_to_lose = lost
         self.seconds = seconds
         self.until = clock() + seconds
+        self.stops: Callable[[], bool] = lambda: False
+        """Whether it is time to stop."""
+        self.may_stop = False
+        """Whether that is possible now."""
 
 
 _plan: PlanOperations | None = None
@@ -75,6 +96,29 @@ def plan_operations(plan: PlanOperations | None = None) -> Iterator[None]:
         _plan = outer
 
 
+def in_steps(find: Callable[[], T]) -> Steps[T]:
+    """What ``find`` returns, which asks any number of questions: where it is time to stop between
+    two of them, that is a step, and it is called again, which finds their answers known."""
+    while True:
+        plan = _plan
+        if plan is None:
+            return find()
+        plan.may_stop = True
+        try:
+            return find()
+        except Interrupted:
+            pass
+        finally:
+            plan.may_stop = False
+        yield "analysis"
+
+
+def stop_if_late() -> None:
+    """Raise Interrupted inside ``in_steps``, if it is time to stop."""
+    if _plan is not None and _plan.may_stop and _plan.stops():
+        raise Interrupted
+
+
 def answered(question: Callable[[], T], questions: int = 1) -> T:
     """What ``question``, which asks isl about that many ``questions``, returns; it is called again,
     with more operations, where it has not taken long.  TooManyOperations where it takes too many or
@@ -83,13 +127,17 @@ def answered(question: Callable[[], T], questions: int = 1) -> T:
     most = questions * OPERATIONS
     limit = min(questions * FIRST_OPERATIONS, most)
     seconds = min(questions, MOST_COUNTED) * SECONDS
+    first = clock()
     while True:
         started = clock()
         try:
             with limited_operations(limit):
                 return question()
         except _LimitReached as error:
-            if limit == most or clock() - started > seconds:
+            now = clock()
+            if limit == most or now - started > seconds:
+                if _plan is not None:
+                    _plan.left_to_lose -= now - first
                 raise TooManyOperations(TOO_HARD) from error
         limit = min(limit * 3 // 2, most)
 
@@ -106,7 +154,7 @@ def limited_operations(most: int) -> Iterator[None]:
     plan, outer = _plan, context.get_max_operations()
     limit = most
     if outer and _reached(context, outer):
-        raise TooManyOperations(TOO_HARD)
+        raise OuterTooHard(TOO_HARD)
     if plan is not None:
         if outer:
             plan.left -= _operations(context)
@@ -143,11 +191,26 @@ def _check_limit(
     raise _LimitReached(TOO_HARD) from cause
 
 
+def nothing_left() -> str | None:
+    """Why no question about the list is answered any longer; None if they are."""
+    try:
+        if _plan is not None:
+            _check(_plan)
+    except PlanTooHard as error:
+        return str(error)
+    return None
+
+
 def _check(plan: PlanOperations) -> None:
     if plan.until < inf and clock() > plan.until:
         raise PlanTooHard(
             f"the questions about this list have taken the {plan.seconds:g} s that they may take "
             "together"
+        )
+    if plan.left_to_lose <= 0:
+        raise PlanTooHard(
+            "questions about this list that are too hard to decide have taken the "
+            f"{plan.may_lose:g} s that they may take together"
         )
     if plan.left <= 0:
         raise PlanTooHard(

@@ -16,6 +16,7 @@ from typing import TypeVar, cast
 from fusionq.analysis.aliasing import Place, ViewPlace
 from fusionq.analysis.list_analysis import KernelsRead, ListAnalysis, analyse, places_of
 from fusionq.analysis.list_validity import ListValidity
+from fusionq.analysis.proof import stop_if_late
 from fusionq.analysis.submission import (
     Argument,
     ArrayArgument,
@@ -116,12 +117,14 @@ class Questions:
         the list's validity is what it rests on from then on.
 
         It may depend on the memory of the given ``arguments`` of each member (None: all) only.
-        Finding an answer may take others, about some of the members.
+        Finding an answer may take others, about some of the members.  Interrupted inside
+        ``in_steps``, if it is not known and it is time to stop.
         """
         structure, integers = self._structure(members, arguments)
         known = self._answers.setdefault((structure, question), [])
         found = self._known(known, members) if integers else next(iter(known), None)
         if found is None:
+            stop_if_late()
             analysis = self._analysis(structure, integers, members).for_question()
             outer, self._inside = self._inside, []
             try:

@@ -11,8 +11,8 @@ from itertools import chain
 
 from fusionq.base.target import FloatMode, Target
 from fusionq.codegen import queue_layout as q
-from fusionq.codegen.array_access import Memory
-from fusionq.codegen.device_source import DeviceSource, Pointer, Scalar, Slot
+from fusionq.codegen.array_access import Memory, slot_type
+from fusionq.codegen.device_source import DeviceSource, Extent, Pointer, Scalar, Slot, Stride
 from fusionq.codegen.dialect import Dialect
 from fusionq.codegen.expressions import ExpressionPrinter
 from fusionq.codegen.helpers import Helpers
@@ -33,7 +33,7 @@ from fusionq.codegen.scoping import Body
 from fusionq.codegen.stage_tables import (
     Bounds,
     code_bodies,
-    operand_sets,
+    operands_of,
     value_name,
     wait_forms,
 )
@@ -44,7 +44,7 @@ from fusionq.codegen.tile_loop import (
     TileItems,
     TileLoop,
 )
-from fusionq.ir.nodes import Expr, Kernel, Param, Persistent, ScalarParam, StageCode
+from fusionq.ir.nodes import ArrayParam, Expr, Kernel, Param, Persistent, ScalarParam, StageCode
 from fusionq.ir.types import INT64, UINT8, UINT32, ScalarType
 from fusionq.ir.walk import is_work_group_function, subexpressions
 
@@ -79,7 +79,9 @@ class _PersistentPrinter:
         self.local_bytes = max(local_places(code.kernel)[1] for code in body.codes)
         """What the local arrays of a stage take at most."""
         self.bodies = code_bodies(body)
-        self.operands = operand_sets(body)
+        self.operands = operands_of(body)
+        self.given: dict[int, str] = {}
+        """What a worker writes into each cell of its table."""
         self.dims = max(code.kernel.ndim for code in body.codes)
         """The most dimensions of a stage."""
         self.waited_dims = max(
@@ -149,7 +151,7 @@ class _PersistentPrinter:
         fq_stop = fq_schedule[fq_next + {worker} + 1];
         fq_next = fq_schedule[fq_next + {worker}];
     }}
-{self.records.start}    for (;;) {{
+{self._given()}{self.records.start}    for (;;) {{
         const {i64} fq_instruction = fq_static
             ? (fq_next < fq_stop ? fq_schedule[fq_schedule[{q.ASSIGNMENT}] + fq_next++] : -1)
             : fq_ticket(fq_schedule, fq_control, {self.epoch}, fq_lane);
@@ -159,6 +161,24 @@ class _PersistentPrinter:
         {tables} const fq_record = fq_schedule + {q.HEADER} + {q.RECORD} * fq_stage;
         int fq_waited = 0;
 {self.records.taken}{self._tile()}"""
+
+    def _given(self) -> str:
+        """What fills a worker's table, in which stages with one body find their arguments."""
+        if not self.given:
+            return ""
+        c, lines = self.words, q.table_lines(self.operands.count, self.target.control_line)
+        table = c.scalars.pointer(c.int64, "global")
+        line = f"fq_schedule[{q.GIVEN}] + {lines} * {self.workers.worker}"
+        stores = [f"        {text}" for _, text in sorted(self.given.items())]
+        return "\n".join(
+            [
+                f"    {table} const fq_given = ({table})fq_word(fq_control, {line}, 0);",
+                "    if (fq_lane == 0) {",
+                *stores,
+                "    }",
+                f"    {self.workers.barrier};\n",
+            ]
+        )
 
     def _tile(self) -> str:
         """The work-items of the instruction's tile."""
@@ -337,7 +357,6 @@ class _PersistentPrinter:
 
     def _case(self, number: int, code: StageCode, lines: StatementLines) -> list[str]:
         """What a worker does for a tile of the stages with a body."""
-        codes = [k for k, own in enumerate(self.bodies) if own == number]
         arguments = ["fq_lane"]
         if is_work_group_function(code.kernel) and self.local_bytes:
             arguments.append(_LOCAL)
@@ -347,48 +366,52 @@ class _PersistentPrinter:
         pad = " " * 12
         return [
             f"        case {number}: {{",
-            *(f"{pad}{line}" for line in self._operands(codes, code, lines.memory, lines.slots)),
+            *(f"{pad}{line}" for line in self._operands(number, code, lines.memory, lines.slots)),
             f"{pad}fq_stage_{number}({', '.join(arguments)});",
             f"{pad}break;",
             "        }",
         ]
 
     def _operands(
-        self, codes: Sequence[int], code: StageCode, memory: Memory, slots: Sequence[Slot]
+        self, number: int, code: StageCode, memory: Memory, slots: Sequence[Slot]
     ) -> list[str]:
-        """Declarations of operands, of stages of ``codes`` with the parameters of ``code``, from
-        the persistent kernel's parameters."""
+        """Declarations of the operands of stages with a body, whose parameters are those of
+        ``code``: the kernel's parameters where they are the same for all stages, else from the
+        worker's table."""
         position = {p.name: k for k, p in enumerate(code.kernel.params)}
-        uses = {
-            number: stage
-            for number, stage in zip(self.operands, self.body.stages, strict=True)
-            if stage.code in codes
-        }
+        uses = [stage for stage in self.body.stages if self.bodies[stage.code] == number]
+        varying = self.operands.varying[number]
         lines: list[str] = []
-        varying: list[tuple[str, list[str]]] = []
         for slot in slots:
-            given = [
-                self.memory.identifier(_renamed(slot, stage.arguments[position[slot.param]]))
-                for stage in uses.values()
-            ]
-            identifier = memory.identifier(slot)
-            declared = parameter_text(code.kernel, slot, memory, self.dialect)
-            if len(set(given)) == 1:
-                lines.append(f"const {declared} = {given[0]};")
+            place = position[slot.param]
+            type = slot_type(code.kernel, slot)
+            pointer = self.dialect.scalars.pointer(self.dialect.scalars.storage_name(type), "global")
+            own = self._cell(code.kernel, slot)
+            if place not in varying:
+                value = self.memory.identifier(_renamed(slot, uses[0].arguments[place]))
             else:
-                lines.append(f"{declared};")
-                varying.append((identifier, given))
+                value = f"*({pointer})(fq_given + fq_operands[{varying.index(place)}] + {own})"
+                for name in dict.fromkeys(stage.arguments[place] for stage in uses):
+                    cell = self.operands.cells[name] + own
+                    given = self.memory.identifier(_renamed(slot, name))
+                    self.given[cell] = f"*({pointer})(fq_given + {cell}) = {given};"
+            declared = parameter_text(code.kernel, slot, memory, self.dialect)
+            lines.append(f"const {declared} = {value};")
         if varying:
-            groups: dict[tuple[str, ...], list[int]] = {}
-            for k, number in enumerate(uses):
-                groups.setdefault(tuple(given[k] for _, given in varying), []).append(number)
-            *others, last = groups.items()
-            lines.append(f"switch ((int)fq_record[{q.OPERANDS}]) {{")
-            for values, numbers in others:
-                lines.append(" ".join(f"case {n}:" for n in numbers))
-                lines += [f"    {_assigned(varying, values)} break;"]
-            lines += ["default:", f"    {_assigned(varying, last[0])}", "}"]
+            table = f"{self.words.tables} const fq_operands"
+            lines.insert(0, f"{table} = fq_schedule + fq_record[{q.OPERANDS}];")
         return lines
+
+    def _cell(self, kernel: Kernel, slot: Slot) -> int:
+        """The cell of an argument among those of its parameter."""
+        match slot:
+            case Extent():
+                return 1 + slot.dim
+            case Stride():
+                param = kernel.param(slot.param)
+                assert isinstance(param, ArrayParam)
+                return 1 + param.ndim + slot.dim
+        return 0
 
 
 class _Given(Names):
@@ -396,10 +419,6 @@ class _Given(Names):
 
     def fresh(self, wanted: str) -> str:
         return super().fresh(f"given_{wanted}")
-
-
-def _assigned(varying: list[tuple[str, list[str]]], values: tuple[str, ...]) -> str:
-    return " ".join(f"{name} = {v};" for (name, _), v in zip(varying, values, strict=True))
 
 
 def _renamed(slot: Slot, param: str) -> Slot:

@@ -3,15 +3,18 @@
 The schedule (int64) starts with a header: the number of instructions, of workers, whether the
 workers may follow the static assignment, and where the three tables begin: the order of all
 instructions; for each worker the position of its first instruction in the assignment (and one past
-the last); the assignment.  A record for each stage follows, then those tables and what each stage
-waits for.  An instruction is the stage's number above bit ``TILE_BITS`` and the tile's
+the last); the assignment.  A record for each stage follows, then those tables, what each stage waits
+for, and the operands of stages that share a body.  An instruction is the stage's number above bit ``TILE_BITS`` and the tile's
 below, tiles counted with the last dimension fastest.
 
 What differs from stage to stage stands in the records, so that the code does not grow with their
 number.
 
 The control memory (uint32) is made of lines of ``Target.control_line`` words, one cache line each:
-first the queue's own, then the barrier counters.
+first the queue's own, then the barrier counters, then for each worker a table of its own.  There it
+writes the kernel's arguments at the start, those in which stages with one body differ, in cells of
+64 bits: of an array the address, the extents and the strides, of a scalar its value.  The operands
+of a stage are the first cells of its arguments.
 """
 
 from __future__ import annotations
@@ -20,13 +23,13 @@ TILE_BITS = 40
 DIMS = 3
 
 # Header of the schedule.
-INSTRUCTIONS, WORKERS, STATIC, ORDER, STARTS, ASSIGNMENT = range(6)
+INSTRUCTIONS, WORKERS, STATIC, ORDER, STARTS, ASSIGNMENT, GIVEN = range(7)
 HEADER = 8
 
 # Record of a stage: tile shape, tiles, tiles that share a counter, range (each by dimension, 1
 # where the stage has fewer dimensions), first counter's line (-1: none), line of the counter of
-# all tiles (-1: none), numbers of its code's body and of its operands, how many stages it waits
-# for, and where its waits begin.
+# all tiles (-1: none), number of its code's body, where its operands begin, how many stages it
+# waits for, and where its waits begin.
 TILE, COUNT, SHARED, EXTENT, COUNTERS, TOTAL = 0, 3, 6, 9, 12, 13
 BODY, OPERANDS, WAITS, WAITED = 14, 15, 16, 17
 RECORD = 18
@@ -40,3 +43,11 @@ HEAD, ARRIVED, MODE, STALL, FIRST_COUNTER = range(5)
 
 # Words of the stall line; CLAIM is set by the one worker that fills it, FLAG when it has.
 FLAG, CLAIM, STALL_STAGE, STALL_TILE, STALL_COUNTER, STALL_EXPECTED, STALL_SEEN = range(7)
+
+CELL_WORDS = 2
+"""Words of the control memory that a cell takes."""
+
+
+def table_lines(cells: int, line: int) -> int:
+    """The lines of ``line`` words that a worker's table of so many ``cells`` takes."""
+    return -(-cells * CELL_WORDS // line)

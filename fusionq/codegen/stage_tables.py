@@ -6,7 +6,7 @@ from collections.abc import Hashable
 from dataclasses import dataclass, replace
 
 from fusionq.base.identity_cache import cached_by_identity
-from fusionq.ir.nodes import ArrayParam, Expr, Param, Persistent, StageCode, TileWait
+from fusionq.ir.nodes import ArrayParam, Expr, KernelParam, Param, Persistent, StageCode, TileWait
 from fusionq.ir.walk import expressions, rewrite
 
 Bounds = tuple[tuple[Expr, Expr], ...]
@@ -38,12 +38,44 @@ def code_bodies(body: Persistent) -> list[int]:
     return [numbers.setdefault(_without_waits(code), len(numbers)) for code in body.codes]
 
 
+@dataclass(frozen=True, slots=True)
+class Operands:
+    """The arguments in which stages with one body differ, and where a worker finds their values: in
+    64-bit cells of a table of its own, some for each of the kernel's parameters.
+
+    ``varying``: for each body the positions of the parameters whose arguments differ.  ``cells``:
+    the first cell of each of the kernel's parameters that is such an argument; ``count`` are
+    there.  ``rows``: for each stage the first cells of these arguments.
+    """
+
+    varying: tuple[tuple[int, ...], ...]
+    cells: dict[str, int]
+    count: int
+    rows: tuple[tuple[int, ...], ...]
+
+
 @cached_by_identity
-def operand_sets(body: Persistent) -> list[int]:
-    """For each stage the number of its operands: stages of one code with equal arguments have the
-    same."""
-    numbers: dict[Hashable, int] = {}
-    return [numbers.setdefault((s.code, s.arguments), len(numbers)) for s in body.stages]
+def operands_of(body: Persistent) -> Operands:
+    """Where the stages of ``body`` find their arguments."""
+    numbers = code_bodies(body)
+    given: list[dict[int, set[str]]] = [{} for _ in set(numbers)]
+    for stage in body.stages:
+        for position, _ in _used_params(body.codes[stage.code]):
+            arguments = given[numbers[stage.code]].setdefault(position, set())
+            arguments.add(stage.arguments[position])
+    varying = tuple(tuple(p for p, names in of.items() if len(names) > 1) for of in given)
+    cells: dict[str, int] = {}
+    count = 0
+    rows = []
+    for stage in body.stages:
+        for position in varying[numbers[stage.code]]:
+            name = stage.arguments[position]
+            if name not in cells:
+                cells[name] = count
+                param = body.codes[stage.code].kernel.params[position]
+                count += 1 + 2 * param.ndim if isinstance(param, ArrayParam) else 1
+        rows.append(tuple(cells[stage.arguments[p]] for p in varying[numbers[stage.code]]))
+    return Operands(varying, cells, count, tuple(rows))
 
 
 @cached_by_identity
@@ -74,10 +106,15 @@ def _without_waits(code: StageCode) -> Hashable:
     """What the text of a code's body depends on; parameters that only the waits use do not
     count."""
     kernel = code.kernel
-    used = {e.name for e in expressions(kernel.body) if isinstance(e, Param)}
-    params = tuple(
+    params = _used_params(code)
+    return kernel.body, kernel.arrays, kernel.variables, params, code.extents, code.local_range
+
+
+def _used_params(code: StageCode) -> tuple[tuple[int, KernelParam], ...]:
+    """The parameters of a code that its body may use, with their positions."""
+    used = {e.name for e in expressions(code.kernel.body) if isinstance(e, Param)}
+    return tuple(
         (position, param)
-        for position, param in enumerate(kernel.params)
+        for position, param in enumerate(code.kernel.params)
         if isinstance(param, ArrayParam) or param.name in used
     )
-    return kernel.body, kernel.arrays, kernel.variables, params, code.extents, code.local_range

@@ -15,7 +15,7 @@ from functools import partial
 import islpy as isl
 
 from fusionq.analysis.list_analysis import ListAnalysis
-from fusionq.analysis.proof import TooManyOperations, answered
+from fusionq.analysis.proof import TooManyOperations, answered, in_steps
 from fusionq.analysis.stage_relations import Relation, StageItems, tile_context
 from fusionq.analysis.stage_waits import StageRelations
 from fusionq.base.steps import Steps
@@ -53,28 +53,33 @@ class _Checker:
         self.identity = identity
 
     def check(self) -> Steps[str | None]:
-        stages = self.body.stages
-        for consumer in range(len(stages)):
-            waited: list[int] = []
-            for producer in sorted(set(stages[consumer].producers), reverse=True):
-                if producer >= consumer:
-                    return f"stage {consumer} waits for stage {producer}, which comes after it"
-                if not self._enough(producer, consumer):
-                    return (
-                        f"stage {consumer} may not wait for all that it depends on of stage "
-                        f"{producer}"
-                    )
-                waited.append(producer)
-            for producer in self.relations.producers(consumer):
-                if producer in waited:
-                    continue
-                if not any(
-                    self.relations.covered(producer, through, consumer)
-                    for through in waited
-                    if through > producer
-                ):
-                    return f"stage {consumer} depends on stage {producer} and does not wait for it"
+        for consumer in range(len(self.body.stages)):
+            reason = yield from in_steps(partial(self._stage, consumer))
+            if reason is not None:
+                return reason
             yield "analysis"
+        return None
+
+    def _stage(self, consumer: int) -> str | None:
+        """Why the waits of a stage may not be enough; None if they are."""
+        waited: list[int] = []
+        for producer in sorted(set(self.body.stages[consumer].producers), reverse=True):
+            if producer >= consumer:
+                return f"stage {consumer} waits for stage {producer}, which comes after it"
+            if not self._enough(producer, consumer):
+                return (
+                    f"stage {consumer} may not wait for all that it depends on of stage {producer}"
+                )
+            waited.append(producer)
+        for producer in self.relations.producers(consumer):
+            if producer in waited:
+                continue
+            if not any(
+                self.relations.covered(producer, through, consumer)
+                for through in waited
+                if through > producer
+            ):
+                return f"stage {consumer} depends on stage {producer} and does not wait for it"
         return None
 
     def _enough(self, producer: int, consumer: int) -> bool:

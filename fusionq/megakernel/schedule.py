@@ -11,7 +11,7 @@ import numpy as np
 from fusionq.base.identity_cache import cached_by_identity
 from fusionq.base.target import Target
 from fusionq.codegen import queue_layout as q
-from fusionq.codegen.stage_tables import code_bodies, operand_sets, wait_forms
+from fusionq.codegen.stage_tables import code_bodies, operands_of, wait_forms
 from fusionq.ir.nodes import ArrayParam, Persistent
 from fusionq.ir.walk import is_work_group_function
 from fusionq.megakernel.evaluate import Integers
@@ -72,7 +72,7 @@ def make_schedule(
         tiling = _chosen_tiling(body, extents, memory, pipelined, target)
     tiling, stages = _bounded(body, tiling, extents, target)
     waits = boxes(body, stages, params)
-    order = _order_of(body, stages, waits, tiling, workers)
+    order = _order_of(body, stages, waits, tiling, workers, target.control_line)
     return Schedule(
         _with_sizes(order.words, body, stages, params), order.lines * target.control_line, stages,
         waits, order.counters, order.stage, order.tile, order.starts, order.assigned, workers,
@@ -178,12 +178,13 @@ def _order_of(
     waits: Sequence[Sequence[TileBox]],
     tiling: Tiling,
     workers: int,
+    control_line: int,
 ) -> _Order:
     counts = tuple([stage.count for stage in stages])
     known = _orders(body)
     key = None
     if sum([prod(count) for count in counts]) <= LARGEST_KEPT:
-        key = counts, _contents(waits), tiling.block, tiling.assignment, workers
+        key = counts, _contents(waits), tiling.block, tiling.assignment, workers, control_line
         found = known.get(key)
         if found is not None:
             return found
@@ -192,6 +193,8 @@ def _order_of(
     stage, tile = instructions(stages, wave, tiling.block)
     starts, assigned = _assignment(stage, tiling, workers)
     words = _words(body, stages, counters, stage, tile, starts, assigned, workers)
+    words[q.GIVEN] = lines
+    lines += workers * q.table_lines(operands_of(body).count, control_line)
     order = _Order(counters, lines, stage, tile, starts, assigned, words)
     if key is not None:
         if len(known) >= KEPT_ORDERS:
@@ -298,18 +301,25 @@ def _words(
     waits: list[int] = []
     forms = wait_forms(body)
     parts = code_bodies(body)
-    operands = operand_sets(body)
+    operands = operands_of(body)
     for k, use in enumerate(body.stages):
         own, record = counters[k], [1] * q.RECORD
         ndim = len(stages[k].count)
         record[q.COUNT : q.COUNT + ndim] = stages[k].count
         record[q.SHARED : q.SHARED + ndim] = own.shared
         record[q.COUNTERS], record[q.TOTAL] = own.first, own.total
-        record[q.BODY], record[q.OPERANDS] = parts[use.code], operands[k]
+        record[q.BODY] = parts[use.code]
         record[q.WAITS], record[q.WAITED] = len(use.producers), waited + len(waits)
         records += record
         for producer, (form, _) in zip(use.producers, forms.of_codes[use.code], strict=True):
             waits += [producer, form, *(0,) * forms.values]
+    begins: dict[tuple[int, ...], int] = {}
+    cells: list[int] = []
+    for row in operands.rows:
+        if row not in begins:
+            begins[row] = waited + len(waits) + len(cells)
+            cells += row
+    records[q.OPERANDS :: q.RECORD] = [begins[row] for row in operands.rows]
     header[q.INSTRUCTIONS] = len(order)
     header[q.WORKERS] = workers
     header[q.STATIC] = len(starts) > 0
@@ -317,7 +327,7 @@ def _words(
     header[q.STARTS] = at + len(order)
     header[q.ASSIGNMENT] = at + len(order) + len(starts)
     tables = [header, np.array(records, np.int64), order, starts, order[assigned]]
-    return np.concatenate([*tables, np.array(waits, np.int64)])
+    return np.concatenate([*tables, np.array([*waits, *cells], np.int64)])
 
 
 def _with_sizes(
@@ -340,6 +350,7 @@ def _with_sizes(
                 padding = [0] * (forms.values - len(names))
                 values.append([own[name] for name in names] + padding)
         if values:
-            waits = words[records[0, q.WAITED] :].reshape(len(values), q.VALUES + forms.values)
-            waits[:, q.VALUES :] = values
+            length = q.VALUES + forms.values
+            waits = words[records[0, q.WAITED] :][: len(values) * length]
+            waits.reshape(len(values), length)[:, q.VALUES :] = values
     return words

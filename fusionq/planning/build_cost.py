@@ -3,7 +3,7 @@
 The seconds are a sum over what the kernel's text has, each with what one of them costs
 (``base.target.BuildCosts``).  A persistent kernel has its protocol once, and of its stages the text
 of each body, twice where the inside of a tile has code of its own; each closed form of a wait; and
-each set of operands.
+the arguments that stages with one body find in a table.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from math import comb
 
 from fusionq.base.target import BuildCosts
 from fusionq.codegen.interior import parted
-from fusionq.codegen.stage_tables import code_bodies, operand_sets, wait_forms
+from fusionq.codegen.stage_tables import code_bodies, operands_of, wait_forms
 from fusionq.ir.nodes import ArrayParam, Binary, Expr, For, If, Kernel, Persistent, Stmt, While
 from fusionq.ir.walk import statement_expressions, statements, subexpressions
 
@@ -61,6 +61,7 @@ def build_work(kernel: Kernel) -> BuildWork:
         whole, inner = parted(body.codes[numbers.index(number)])
         printed += [*whole, *(() if inner is None else inner.body)]
     waits = wait_forms(body).forms
+    operands = operands_of(body)
     return _counted(
         printed,
         (e for wait in waits for pair in wait for e in pair),
@@ -68,17 +69,8 @@ def build_work(kernel: Kernel) -> BuildWork:
         workers=1,
         bodies=len(set(numbers)),
         waits=len(waits),
-        operands=_operands(body, numbers),
+        operands=len(operands.cells) + sum(map(len, operands.varying)),
     )
-
-
-def _operands(body: Persistent, numbers: list[int]) -> int:
-    """The operands of stages whose bodies take several sets of them in turn; ``numbers`` are those
-    of the codes' bodies."""
-    sets: dict[int, dict[int, int]] = {}
-    for operands, stage in zip(operand_sets(body), body.stages, strict=True):
-        sets.setdefault(numbers[stage.code], {})[operands] = len(stage.arguments)
-    return sum(sum(found.values()) for found in sets.values() if len(found) > 1)
 
 
 def _counted(body: Iterable[Stmt], more: Iterable[Expr], **others: int) -> BuildWork:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from functools import partial
 from itertools import chain
 from types import MappingProxyType
 
 from fusionq.analysis.dependence import PairScope
+from fusionq.analysis.proof import in_steps
 from fusionq.analysis.questions import Questions
 from fusionq.base.options import FusionOptions
 from fusionq.base.steps import Steps
@@ -65,7 +67,8 @@ def launches_of(
     builds = Builds(bound) if bound is not None and joined else None
     plans = []
     for stage, moved in zip(layout.stages, layout.moved, strict=True):
-        plans.append(kernels.plan(stage, kernels.fused(stage, moved)))
+        fused = yield from in_steps(partial(kernels.fused, stage, moved))
+        plans.append(kernels.plan(stage, fused))
         slow = None if builds is None else builds.exceeded_with(plans[-1].kernel)
         if slow is not None:
             return slow

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from fusionq.analysis.dependence import PairScope
 from fusionq.analysis.item_space import global_range, largest
+from fusionq.analysis.proof import in_steps
 from fusionq.analysis.questions import Questions
 from fusionq.analysis.stage_relations import stage_items, tile_context
 from fusionq.analysis.stage_waits import StageRelations
@@ -155,7 +157,9 @@ def persistent_stage(
     fused_stages = []
     different: set[int] = set()
     for k, stage in zip(run, stages, strict=True):
-        fused = functions[k] if k in functions else kernels.fused(stage, layout.moved[k])
+        fused = functions.get(k)
+        if fused is None:
+            fused = yield from in_steps(partial(kernels.fused, stage, layout.moved[k]))
         fused_stages.append(fused)
         different.add(id(fused.kernel))
         if len(different) > MOST_CODES:
@@ -166,7 +170,7 @@ def persistent_stage(
     relations = StageRelations(questions, items, dependences)
     parts = []
     for k, (stage, fused) in enumerate(zip(stages, fused_stages, strict=True)):
-        waits = [_wait(relations, p, k) for p in relations.waits(k)]
+        waits = yield from in_steps(partial(_waits, relations, k))
         parts.append(_parts(submissions, stage, fused, waits))
         yield "analysis"
     name = f"megakernel{len(stages)}_" + _joined([f.kernel.name for f in fused_stages])
@@ -193,6 +197,10 @@ def persistent_stage(
 
 def _joined(names: Sequence[str]) -> str:
     return "_".join(dict.fromkeys(names))[:40].rstrip("_")
+
+
+def _waits(relations: StageRelations, consumer: int) -> list[StageWait]:
+    return [_wait(relations, producer, consumer) for producer in relations.waits(consumer)]
 
 
 def _wait(relations: StageRelations, producer: int, consumer: int) -> StageWait:

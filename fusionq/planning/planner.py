@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import threading
 from collections.abc import Callable, Collection, Sequence
+from functools import partial
 from math import inf
 from time import perf_counter
 
@@ -14,7 +15,7 @@ from fusionq.analysis.dependence import PairScope
 from fusionq.analysis.item_space import global_range
 from fusionq.analysis.list_analysis import KernelsRead, analyse
 from fusionq.analysis.list_dependences import direct_dependences
-from fusionq.analysis.proof import PlanOperations, plan_operations
+from fusionq.analysis.proof import CHECK_SECONDS, PlanOperations, in_steps, plan_operations
 from fusionq.analysis.questions import Questions
 from fusionq.analysis.show import analysis_text
 from fusionq.analysis.submission import ArrayArgument, Submission
@@ -73,7 +74,7 @@ def check_submission(submission: Submission, known: Sequence[Validity] = ()) -> 
     are those for which that was known before.
     """
     check_flags(submission)
-    with _lock, plan_operations():
+    with _lock, plan_operations(PlanOperations(lost=CHECK_SECONDS)):
         varying = values_of(varying_since(known, [submission], 1), [submission])
         analysis = analyse([submission], read=KernelsRead(own_arrays=True), varying=varying)
         check_bounds(analysis)
@@ -133,6 +134,7 @@ class Planning:
 
     def go_on(self, stops: Callable[[], bool] = lambda: False) -> Plan | None:
         """The plan; None where it ``stops`` before the next step."""
+        self._operations.stops = stops
         with _lock, plan_operations(self._operations):
             started = perf_counter()
             while not stops():
@@ -299,7 +301,8 @@ def _with_persistent(
             continue
         for k in run:
             stage = layout.stages[k]
-            plans.append(kernels.plan(stage, kernels.fused(stage, layout.moved[k])))
+            fused = yield from in_steps(partial(kernels.fused, stage, layout.moved[k]))
+            plans.append(kernels.plan(stage, fused))
             yield "passes"
     return found, layout, tuple(plans)
 

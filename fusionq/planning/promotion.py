@@ -14,6 +14,7 @@ from fusionq.analysis.list_analysis import ListAnalysis
 from fusionq.analysis.list_dependences import accessed
 from fusionq.analysis.local_footprint import local_footprint
 from fusionq.analysis.private_footprint import private_footprint
+from fusionq.analysis.proof import in_steps
 from fusionq.analysis.questions import Questions
 from fusionq.analysis.submission import ArrayArgument, Promotion, Submission
 from fusionq.analysis.work_groups import largest_extents
@@ -152,7 +153,8 @@ class _Promoter:
             decision = self.decided.get(group)
             if decision is None:
                 used = [place for place in places if place[0] in self.stage_of]
-                scope, reason = self._decide(used or places)
+                decide = partial(self._decide, used or places)
+                scope, reason = yield from in_steps(decide)
                 label = self.questions.buffer_name(*places[0])
                 decision = PromotionDecision(label, *places[0], scope, reason)
             decisions.append(decision)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from fusionq.analysis.dependence import PairScope, inside_groups
 from fusionq.analysis.item_space import (
@@ -15,6 +16,7 @@ from fusionq.analysis.item_space import (
     local_range,
     share_items,
 )
+from fusionq.analysis.proof import in_steps
 from fusionq.analysis.questions import Questions
 from fusionq.analysis.submission import Submission
 from fusionq.analysis.work_groups import largest_extents
@@ -81,7 +83,7 @@ def split(
         producers = {stage_of[d.producer] for d in needed if d.scope != "NONE"}
         for k in _within_reach(len(stages), producers):
             between = [d for d in needed if stage_of[d.producer] == k]
-            reason = stages[k].join(s, between)
+            reason = yield from in_steps(partial(stages[k].join, s, between))
             if reason is None:
                 stage_of.append(k)
                 break
@@ -151,9 +153,13 @@ class _GrowingStage:
         meeting = {self._ranges(d): d for d in between if d.scope == "ITEM"}
         waiting = [d for d in between if d.scope in WAITS]
         self._members.add(s)
-        joined = self._joined(meeting, waiting)
+        joined: ItemSpace | str = "it is not known yet"
+        try:
+            joined = self._joined(meeting, waiting)
+        finally:
+            if isinstance(joined, str):
+                self._members.remove_last()
         if isinstance(joined, str):
-            self._members.remove_last()
             return joined
         self._space = joined
         self._meeting = {**meeting, **self._meeting}

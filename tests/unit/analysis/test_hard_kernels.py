@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
+import pytest
 
 import fusionq as fq
+from fusionq.analysis import proof
 from fusionq.analysis.affine import MOST_QUOTIENTS
 from fusionq.analysis.list_analysis import analyse
+from fusionq.analysis.proof import PlanOperations, limited_operations, plan_operations
 from tests.unit.lists import submissions
 from tests.unit.tables import defined
 
@@ -21,6 +26,47 @@ def divided(steps: int) -> fq.KernelFunction:
         + "".join(lines)
         + "    b[i] = a[j % 64]\n"
     )
+
+
+def chained(step: Callable[[int], str]) -> Callable[[int], fq.KernelFunction]:
+    """Kernels with so many steps on their way to an index."""
+
+    def kernel(steps: int) -> fq.KernelFunction:
+        lines = "".join(f"    {line}\n" for k in range(steps) for line in step(k).splitlines())
+        return defined(
+            f"def k(item, a, b):\n    i = item.get_id(0)\n    j = i\n{lines}    b[i] = a[j % 64]\n"
+        )
+
+    return kernel
+
+
+CHAINS = {
+    "quotients": divided,
+    "conditions": chained(lambda k: f"if j % {k + 2} > {k // 2}:\n    j = j // 2 + {k}"),
+    "extremes": chained(lambda k: f"j = min(max(j, {k} - j), {50 + k} + i // {k + 2})"),
+    "selections": chained(lambda k: f"j = j + {k} if (i + j) % {k + 2} < 2 else j - {k}"),
+    "magnitudes": chained(lambda k: f"j = abs(j - {100 + 7 * k})"),
+    "returns": chained(lambda k: f"if i // {k + 1} % {k + 2} == 1:\n    return"),
+    "alternatives": chained(lambda k: f"if (i + {k}) % {k + 2} != 1 or i > {k}:\n    j = j + 1"),
+}
+
+
+@pytest.mark.parametrize("name", CHAINS)
+def test_reading_takes_a_bounded_number_of_operations(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All of them are a question's, which ends, and in proportion to the length of the chain; no
+    time passes."""
+    monkeypatch.setattr(proof, "clock", lambda: 0.0)
+    taken = []
+    for steps in (2, 24, 48):
+        operations = PlanOperations()
+        with plan_operations(operations), limited_operations(2000):
+            indices(CHAINS[name](steps), "read")
+        taken.append(operations.allowed - operations.left)
+    assert taken[0] < 100_000
+    assert taken[1] < 100 * proof.OPERATIONS
+    assert taken[2] < 3 * taken[1]
 
 
 def indices(kernel: fq.KernelFunction, kind: str) -> list[bool]:

@@ -205,6 +205,50 @@ def test_what_a_question_takes_around_another_counts(monkeypatch):
                 work(1)
 
 
+def test_questions_without_an_answer_are_bounded_together(monkeypatch):
+    """A clock that moves by 0.1 s with each question that reaches its limit."""
+    now = [0.0]
+
+    def hard() -> None:
+        now[0] += 0.1
+        work(proof.OPERATIONS + 1)
+
+    monkeypatch.setattr(proof, "clock", lambda: now[0])
+    with plan_operations(proof.PlanOperations(lost=0.5)):
+        answered(lambda: now.__setitem__(0, 7.0))  # one that has an answer
+        for _ in range(10):
+            with suppress(TooManyOperations):
+                answered(hard)
+        with pytest.raises(PlanTooHard, match="too hard to decide have taken the 0.5 s"):
+            answered(lambda: work(10))
+    assert 0.4 < now[0] - 7 < 0.9
+
+
+def test_steps_stop_between_questions_and_answer_all(monkeypatch):
+    """It is time to stop after every second look."""
+    known: list[int] = []
+    attempts = []
+
+    def find() -> list[int]:
+        attempts.append(1)
+        for k in range(5):
+            if k not in known:
+                proof.stop_if_late()
+                known.append(k)
+        return known
+
+    looks = count(1)
+    operations = proof.PlanOperations()
+    operations.stops = lambda: next(looks) % 2 == 0
+    steps = proof.in_steps(find)
+    with plan_operations(operations):
+        assert [next(steps, None) for _ in range(5)] == ["analysis"] * 4 + [None]
+        proof.stop_if_late()
+        proof.stop_if_late()  # outside it is never time to stop
+    assert known == [0, 1, 2, 3, 4]
+    assert len(attempts) == 5
+
+
 def test_too_hard_is_not_proved(monkeypatch):
     symbols = Symbols()
     symbols.size(2)

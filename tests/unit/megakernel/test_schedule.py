@@ -136,7 +136,7 @@ def test_counters_stand_for_just_the_tiles_of_a_box(case: str, size: int) -> Non
                 used |= {counter_of(schedule, stage, t) for t in range(tiles)}
             assert not used & lines
             lines |= used
-        last = schedule.control_words // REFERENCE.control_line
+        last = int(schedule.words[q.GIVEN])  # the workers' tables
         assert lines == set(range(q.FIRST_COUNTER, last))
         for stage, boxes in enumerate(schedule.waits):
             for box in boxes:
