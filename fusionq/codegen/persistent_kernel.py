@@ -380,12 +380,12 @@ class _PersistentPrinter:
         worker's table."""
         position = {p.name: k for k, p in enumerate(code.kernel.params)}
         uses = [stage for stage in self.body.stages if self.bodies[stage.code] == number]
-        varying = self.operands.varying[number]
+        varying, scalars = self.operands.varying[number], self.dialect.scalars
         lines: list[str] = []
         for slot in slots:
             place = position[slot.param]
             type = slot_type(code.kernel, slot)
-            pointer = self.dialect.scalars.pointer(self.dialect.scalars.storage_name(type), "global")
+            pointer = scalars.pointer(scalars.storage_name(type), "global")
             own = self._cell(code.kernel, slot)
             if place not in varying:
                 value = self.memory.identifier(_renamed(slot, uses[0].arguments[place]))

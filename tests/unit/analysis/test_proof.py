@@ -219,7 +219,7 @@ def test_questions_without_an_answer_are_bounded_together(monkeypatch):
         for _ in range(10):
             with suppress(TooManyOperations):
                 answered(hard)
-        with pytest.raises(PlanTooHard, match="too hard to decide have taken the 0.5 s"):
+        with pytest.raises(PlanTooHard, match=r"too hard to decide have taken the 0\.5 s"):
             answered(lambda: work(10))
     assert 0.4 < now[0] - 7 < 0.9
 
