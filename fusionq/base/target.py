@@ -99,7 +99,7 @@ class BuildCosts:
     build_wait: float
     """A closed form of what tiles wait for."""
     build_operand: float
-    """A value of a set of operands."""
+    """An argument in a worker's table, and one that a body takes from there."""
 
 
 @dataclass(frozen=True, slots=True)
