@@ -61,30 +61,48 @@ def shared_by_owners(analysis: ListAnalysis, elements: isl.Map) -> bool:
 
 def bounding_box(analysis: ListAnalysis, elements: isl.Map) -> Footprint | str:
     """The box around each owner's elements, or why there is none of bounded size."""
+    found = box_around(analysis, elements)
+    if isinstance(found, str):
+        return found
+    extents, base = found
+    return Footprint(extents, () if prod(extents) == 1 else base)
+
+
+def box_around(
+    analysis: ListAnalysis, elements: isl.Map, for_all_sizes: bool = False
+) -> tuple[tuple[int, ...], tuple[isl.Aff, ...]] | str:
+    """The extents and the first indices of the box around what each owner has, or why there is none
+    of bounded size: the smallest for the present sizes, or, if there is one ``for_all_sizes``,
+    that."""
     extents: list[int] = []
     base: list[isl.Aff] = []
     for dim in range(elements.dim(isl.dim_type.out)):
         low, high = elements.dim_min(dim).coalesce(), elements.dim_max(dim)
-        best: tuple[int, isl.Aff] | None = None
+        starts = []
         for _, piece in low.get_pieces():
             start = piece.floor()  # a whole number for every owner, not only the piece's
             first = isl.PwAff.from_aff(start)
-            if not analysis.proofs.is_empty(low.lt_set(first.intersect_domain(low.domain()))):
-                continue
-            distance = _largest(analysis, high.sub(first))
-            if distance is not None and (best is None or distance < best[0]):
-                best = distance, start
+            if analysis.proofs.is_empty(low.lt_set(first.intersect_domain(low.domain()))):
+                starts.append((start, high.sub(first)))
+        best: tuple[int, isl.Aff] | None = None
+        for kinds in ((False,), (True,)) if for_all_sizes else ((False, True),):
+            for start, difference in starts if best is None else ():
+                distance = _largest(analysis, difference, kinds)
+                if distance is not None and (best is None or distance < best[0]):
+                    best = distance, start
         if best is None:
             return "the elements that belong together have no box of bounded size"
         extents.append(best[0] + 1)
         base.append(best[1])
-    single = prod(extents) == 1
-    return Footprint(tuple(extents), () if single else tuple(base))
+    return tuple(extents), tuple(base)
 
 
-def _largest(analysis: ListAnalysis, difference: isl.PwAff) -> int | None:
-    """The largest value of ``difference``, for all sizes if possible, else for today's."""
-    for pinned in (False, True):
+def _largest(
+    analysis: ListAnalysis, difference: isl.PwAff, kinds: Sequence[bool]
+) -> int | None:
+    """The largest value of ``difference``, for all sizes, or for today's where they are pinned; of
+    these ``kinds`` the first for which there is one."""
+    for pinned in kinds:
         value = difference.intersect_params(analysis.symbols.point) if pinned else difference
         largest = greatest(value.floor())
         if largest.is_int():

@@ -54,6 +54,9 @@ class StageWork:
     whole: Work
     inside: Work | None
     tiles: int
+    groups: int | None = None
+    """Of a launch by overlapped tiles its work-groups; ``inside`` is then what parts do of which
+    conditions are split off, ``whole`` what the others do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +135,12 @@ def _launched(stages: Sequence[StageWork], work: ListWork, target: Target) -> fl
     """Seconds of a launch that does ``stages``."""
     items = max(stage.items for stage in stages)
     groups = -(-items // target.preferred_work_group)
-    busy = sum(_busy(stage.whole, groups, target) for stage in stages)
+    busy = sum(
+        _busy(stage.whole, groups, target)
+        if stage.groups is None
+        else tile_seconds(stage.whole, stage.inside, stage.groups, target)
+        for stage in stages
+    )
     streamed = sum(_streamed(stage, work, target) for stage in stages)
     return max(target.costs.launch_seconds, streamed, busy)
 
@@ -160,6 +168,14 @@ def _persistent(work: ListWork, target: Target) -> float:
     return costs.start_launches * costs.launch_seconds + seconds
 
 
+def tile_seconds(whole: Work, inside: Work | None, groups: int, target: Target) -> float:
+    """Seconds of work-groups that do tiles, with conditions split off ``inside``."""
+    seconds = _busy(whole, groups, target)
+    if inside is not None:
+        seconds += _busy(inside, groups, target) / target.costs.interior_speedup
+    return seconds
+
+
 def _busy(work: Work, parts: int, target: Target) -> float:
     """Seconds of a stage's ``work`` in so many ``parts`` side by side, with what is accessed in
     the caches."""
@@ -172,5 +188,9 @@ def _busy(work: Work, parts: int, target: Target) -> float:
 def _streamed(stage: StageWork, work: ListWork, target: Target) -> float:
     """Seconds in which memory gives and takes what a stage touches of its arrays, if the caches do
     not keep them."""
-    kept = work.nbytes <= target.kept_bytes
-    return 0.0 if kept else min(stage.nbytes, stage.whole.accessed) / target.costs.memory_bandwidth
+    if work.nbytes <= target.kept_bytes:
+        return 0.0
+    accessed = stage.whole.accessed
+    if stage.groups is not None and stage.inside is not None:
+        accessed += stage.inside.accessed
+    return min(stage.nbytes, accessed) / target.costs.memory_bandwidth

@@ -29,8 +29,9 @@ def launch_shape_of(
             f"work-groups of {stage.local_range} have {size} work-items; {device.name} takes at "
             f"most {device.max_work_group_size}"
         )
+    done = stage.local_range if stage.tiling is None else stage.tiling.tile
     whole = tuple(
-        -(-extent // local) * local
-        for extent, local in zip(space, stage.local_range, strict=True)
+        -(-extent // items) * local
+        for extent, items, local in zip(space, done, stage.local_range, strict=True)
     )
     return LaunchShape(whole, stage.local_range)

@@ -6,15 +6,17 @@ from collections.abc import Collection, Hashable, Sequence
 from dataclasses import replace
 from math import prod
 
-from fusionq.analysis.item_space import global_range
+from fusionq.analysis.item_space import global_range, largest
 from fusionq.analysis.questions import Questions
 from fusionq.analysis.submission import ArrayArgument, ScalarArgument, Submission
 from fusionq.base.target import Target
 from fusionq.codegen.interior import parted
-from fusionq.ir.nodes import ArrayParam, Kernel, Persistent
+from fusionq.ir.nodes import ArrayParam, Const, Kernel, Param, Persistent, StageCode
+from fusionq.ir.types import INT64
 from fusionq.megakernel.evaluate import evaluate
 from fusionq.megakernel.schedule import is_pipelined, tiling_of
 from fusionq.megakernel.tiles import extents_of, tiled
+from fusionq.passes.fuse import FusedKernel
 from fusionq.passes.sources import (
     ArgumentSource,
     ExtentSource,
@@ -23,7 +25,7 @@ from fusionq.passes.sources import (
     RangeSource,
 )
 from fusionq.planning.cost import ListWork, StageWork, Work
-from fusionq.planning.plan import StagePlan
+from fusionq.planning.plan import StagePlan, TiledPart, Tiling
 from fusionq.planning.work import Sizes, accessed_bytes, functions, operations
 
 
@@ -37,7 +39,7 @@ def list_work(
     ``launches``: the submissions of each that would do the list without it."""
     body = plan.kernel.body[0]
     assert isinstance(body, Persistent)
-    arrays, integers = _arguments(questions, plan)
+    arrays, integers = _arguments(questions, plan.kernel, plan.sources)
     interiors = [parted(code)[1] for code in body.codes]
     known: dict[Hashable, tuple[int, Work, Work | None]] = {}
     found: list[tuple[int, Work, Work | None]] = []
@@ -89,9 +91,12 @@ def launches_work(
     found: list[StageWork] = []
     memory: dict[Hashable, int] = {}
     for number, plan in enumerate(plans):
-        arrays, integers = _arguments(questions, plan)
+        arrays, integers = _arguments(questions, plan.kernel, plan.sources)
         own = {view: prod(a.shape) * a.dtype.nbytes for view, a in arrays.values()}
         memory |= own
+        if plan.tiling is not None:
+            found.append(_tiled_work(questions, plan, plan.tiling, number, sum(own.values())))
+            continue
         shapes = {(name, d): n for name, (_, a) in arrays.items() for d, n in enumerate(a.shape)}
         items = global_range(questions.submissions[plan.geometry]).size
         work = _work(plan.kernel, Sizes(integers, shapes), items, distinct=True)
@@ -101,6 +106,9 @@ def launches_work(
 
 def launch_operations(submissions: Sequence[Submission], plan: StagePlan) -> float:
     """The scalar operations of all work-items of a launch that is no persistent kernel."""
+    if plan.tiling is not None:
+        groups = _tiles(submissions, plan, plan.tiling)
+        return sum(groups * prod(p.items) * p.operations for p in plan.tiling.parts)
     params: dict[str, int] = {}
     extents: dict[tuple[str, int], int] = {}
     for param, source in zip(plan.kernel.params, plan.sources, strict=True):
@@ -115,6 +123,59 @@ def launch_operations(submissions: Sequence[Submission], plan: StagePlan) -> flo
     return items * operations(plan.kernel, Sizes(params, extents))
 
 
+def tiled_part(
+    questions: Questions, fused: FusedKernel, members: tuple[int, ...], items: tuple[int, ...]
+) -> TiledPart:
+    """The part of a launch by overlapped tiles that ``fused`` is."""
+    kernel = fused.kernel
+    arrays, integers = _arguments(
+        questions, kernel, [fused.sources[p.name] for p in kernel.params]
+    )
+    sizes = Sizes(
+        integers, {(name, d): n for name, (_, a) in arrays.items() for d, n in enumerate(a.shape)}
+    )
+    range_ = global_range(questions.submissions[largest(questions.submissions, members)])
+    named = {
+        integers[name]: Param(INT64, name)
+        for name, source in fused.sources.items()
+        if isinstance(source, RangeSource)
+    }
+    extents = tuple(named.get(n, Const(INT64, n)) for n in range_)
+    interior = parted(StageCode(kernel, extents, (), None))[1]
+    done = kernel if interior is None else replace(kernel, body=interior.body)
+    return TiledPart(
+        members,
+        items,
+        accessed_bytes(done, sizes, distinct=True),
+        functions(done, sizes),
+        operations(done, sizes),
+        interior is not None,
+    )
+
+
+def _tiled_work(
+    questions: Questions, plan: StagePlan, tiling: Tiling, number: int, nbytes: int
+) -> StageWork:
+    """The work of launch ``number``, by overlapped tiles."""
+    groups = _tiles(questions.submissions, plan, tiling)
+    work: dict[bool, Work] = {}
+    for part in tiling.parts:
+        items = groups * prod(part.items)
+        so_far = work.get(part.interior, Work(0, 0))
+        work[part.interior] = Work(
+            so_far.accessed + items * part.accessed, so_far.functions + items * part.functions
+        )
+    items = global_range(questions.submissions[plan.geometry]).size
+    return StageWork(
+        number, items, nbytes, work.get(False, Work(0, 0)), work.get(True), 0, groups
+    )
+
+
+def _tiles(submissions: Sequence[Submission], plan: StagePlan, tiling: Tiling) -> int:
+    extents = global_range(submissions[plan.geometry])
+    return prod(-(-n // t) for n, t in zip(extents, tiling.tile, strict=True))
+
+
 def _work(kernel: Kernel, sizes: Sizes, items: int, distinct: bool = False) -> Work:
     """What so many work-items do; ``distinct``: see ``accessed_bytes``."""
     accessed = accessed_bytes(kernel, sizes, distinct)
@@ -122,14 +183,14 @@ def _work(kernel: Kernel, sizes: Sizes, items: int, distinct: bool = False) -> W
 
 
 def _arguments(
-    questions: Questions, plan: StagePlan
+    questions: Questions, kernel: Kernel, sources: Sequence[ParamSource]
 ) -> tuple[dict[str, tuple[Hashable, ArrayArgument]], dict[str, int]]:
     """The arrays, each with what is equal for equal views, and the integers that the parameters of
     a launch's kernel have."""
     identity = Identity(questions)
     arrays: dict[str, tuple[Hashable, ArrayArgument]] = {}
     integers: dict[str, int] = {}
-    for param, source in zip(plan.kernel.params, plan.sources, strict=True):
+    for param, source in zip(kernel.params, sources, strict=True):
         if isinstance(source, QueueSource):
             continue
         if isinstance(param, ArrayParam):

@@ -8,27 +8,36 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import prod
+from typing import Literal
 
 from fusionq.analysis.dependence import PairScope
 from fusionq.analysis.list_dependences import direct_dependences
 from fusionq.analysis.questions import Questions
-from fusionq.analysis.validity import ScalarPlace
+from fusionq.analysis.validity import ScalarPlace, Validity
 from fusionq.base.options import FusionOptions
 from fusionq.base.steps import Steps
 from fusionq.base.target import Target
 from fusionq.planning.cost import OverlapEstimate, launches_seconds
-from fusionq.planning.layout import all_launches, layout_of
-from fusionq.planning.list_work import launches_work
-from fusionq.planning.overlapped_list import OverlappedList, overlapped_list
+from fusionq.planning.layout import promoted
+from fusionq.planning.list_work import launch_operations, launches_work
+from fusionq.planning.overlapped_list import OverlappedList, overlapped_list, unchanged_list
+from fusionq.planning.overlapped_tiles import TiledStages
 from fusionq.planning.plan import PromotionDecision, Recomputation, StagePlan
 from fusionq.planning.promotion import Promotions
 from fusionq.planning.recomputing import Temporaries, Temporary, temporaries
 from fusionq.planning.stage_kernels import StageKernels
+from fusionq.planning.stages import SplitOptions, split
 
 NOTHING_FLAGGED = (
     "no temporary is computed anew: none is flagged (promote_private, promote_local, or "
     "internal=True with promote='internal')"
 )
+
+
+WAYS: tuple[Literal["inlined", "tiled"], ...] = ("inlined", "tiled")
+"""How temporaries are computed anew where there are several ways: by each work-item that reads
+them, or by work-groups in local memory.  Tests leave one out."""
 
 
 @dataclass(frozen=True)
@@ -40,6 +49,8 @@ class Overlap:
     layout: Promotions
     plans: tuple[StagePlan, ...]
     recomputed: tuple[Recomputation, ...]
+    validity: Validity
+    """For which lists of the same structure that is right."""
 
 
 def with_overlap(
@@ -50,36 +61,108 @@ def with_overlap(
     varying: Collection[ScalarPlace],
     barrierless: str | None,
 ) -> Steps[Overlap | str]:
-    """The list with the flagged temporaries computed anew of which that is proved; or why there
-    are none."""
+    """The list with the flagged temporaries computed anew of which that is proved, in the way that
+    takes least on ``target``; or why there are none."""
     found = yield from temporaries(questions, options)
-    made = yield from overlapped_list(questions, found)
-    if made is None:
-        return _nothing(questions, found)
-    varies = [place for place, origin in made.origins.items() if origin in varying]
-    values = {place: fixed[o] for place, o in made.origins.items() if o in fixed}
-    asked = Questions(made.submissions, varies)
-    raw = yield from direct_dependences(asked)
-    decided = {
-        asked.place[t.producer, t.argument].group: _decision(questions, t)
-        for t in found.found.values()
-    }
-    scopes, layout = yield from layout_of(
-        asked, raw, options, target, barrierless, made.absent, decided
+    finder = _Ways(questions, options, target, fixed, varying, barrierless)
+    exchanged = frozenset(
+        t.producer for t in found.found.values() if any(prod(n) > 1 for n in t.halo.values())
     )
-    kernels = StageKernels(asked, options, values, made.absent)
-    plans = yield from all_launches(kernels, layout)
-    questions.validity.add(
-        made.validity(asked.validity.result()), range(len(questions.submissions))
-    )
-    return Overlap(
-        found=tuple(_in_list(d, made) for d in scopes),
-        layout=replace(layout, decisions=_decisions(questions, layout, found, made)),
-        plans=tuple(
-            replace(plan, sources=tuple(map(made.source, plan.sources))) for plan in plans
-        ),
-        recomputed=tuple(_recomputation(questions, t) for t in found.found.values()),
-    )
+    grouped = exchanged and barrierless is None and options.barriers == "auto"
+    ways: list[Overlap | str] = []
+    for tiled in (frozenset[int](), *([exchanged] if grouped else [])):
+        if not tiled or "tiled" in WAYS:
+            own = Temporaries(dict(found.found), dict(found.refused))
+            ways.append((yield from finder.way(own, tiled)))
+    made = [way for way in ways if isinstance(way, Overlap)]
+    if len(made) > 1 and "inlined" not in WAYS:
+        del made[0]
+    if not made:
+        assert isinstance(ways[0], str)
+        return ways[0]
+    best = min(made, key=finder.cost)
+    questions.validity.add(best.validity, range(len(questions.submissions)))
+    return best
+
+
+@dataclass(frozen=True)
+class _Ways:
+    """Ways to compute the temporaries of a list anew."""
+
+    questions: Questions
+    options: FusionOptions
+    target: Target
+    fixed: Mapping[ScalarPlace, int]
+    varying: Collection[ScalarPlace]
+    barrierless: str | None
+
+    def way(self, found: Temporaries, tiled: frozenset[int]) -> Steps[Overlap | str]:
+        """The list in which the work of the producers ``tiled`` is done for a tile and its halo by
+        work-groups, and that of the other producers of ``found`` by each work-item that reads it;
+        or why there is none."""
+        questions = self.questions
+        inlined = {g: t for g, t in found.found.items() if t.producer not in tiled}
+        apart = {g: t for g, t in found.found.items() if t.producer in tiled}
+        rest = Temporaries(inlined)
+        made = yield from overlapped_list(questions, rest)
+        for group, reason in rest.refused.items():
+            if tiled:
+                return (yield from self.way(found, tiled | {found.found[group].producer}))
+            found.refuse(group, reason)
+        if made is None:
+            if not tiled:
+                return _nothing(questions, found)
+            made = unchanged_list(questions)
+        varies = [place for place, origin in made.origins.items() if origin in self.varying]
+        values = {place: self.fixed[o] for place, o in made.origins.items() if o in self.fixed}
+        asked = Questions(made.submissions, varies)
+        raw = yield from direct_dependences(asked)
+        decided = {
+            asked.place[t.producer, t.argument].group: _decision(questions, t, t.producer in tiled)
+            for t in found.found.values()
+        }
+        producers: dict[int, tuple[int, ...]] = {}
+        for t in apart.values():
+            producers[t.producer] = (*producers.get(t.producer, ()), t.argument)
+        tiles = TiledStages(asked, producers, self.target)
+        decided |= tiles.kept()
+        always = self.options.require
+        absent = {*made.absent, *producers}
+        split_options = SplitOptions(self.barrierless, always, self.target, absent)
+        stages = yield from split(asked, tiles.dependences(raw), split_options)
+        scopes, layout = yield from promoted(
+            asked, raw, stages, self.options, self.target, decided
+        )
+        unfit = tiles.unfit(layout.stages, layout.moved)
+        if unfit is not None:
+            return unfit
+        kernels = StageKernels(asked, self.options, values, made.absent)
+        plans: list[StagePlan] = []
+        for stage, moved in zip(layout.stages, layout.moved, strict=True):
+            if tiles.of_stage(stage):
+                plan = yield from tiles.launch(stage, moved, kernels)
+                if isinstance(plan, str):
+                    return plan
+            else:
+                plan = kernels.plan(stage, kernels.fused(stage, moved))
+                yield "passes"
+            plans.append(replace(plan, sources=tuple(map(made.source, plan.sources))))
+        return Overlap(
+            found=tuple(_in_list(tiles.in_group(d), made) for d in scopes),
+            layout=replace(layout, decisions=_decisions(questions, layout, found, made)),
+            plans=tuple(plans),
+            recomputed=tuple(_recomputation(questions, t) for t in found.found.values()),
+            validity=made.validity(asked.validity.result()),
+        )
+
+    def cost(self, overlap: Overlap) -> tuple[float, float]:
+        """What launches take, and, where a launch itself takes longer than its work, how many
+        operations they do."""
+        submissions = self.questions.submissions
+        return (
+            launches_seconds(*launches_work(self.questions, overlap.plans), self.target),
+            sum(launch_operations(submissions, plan) for plan in overlap.plans),
+        )
 
 
 def compared_work(
@@ -109,8 +192,13 @@ def _nothing(questions: Questions, found: Temporaries) -> str:
     return f"no temporary is computed anew: {reasons}"
 
 
-def _decision(questions: Questions, t: Temporary) -> PromotionDecision:
+def _decision(questions: Questions, t: Temporary, tiled: bool) -> PromotionDecision:
     label = questions.buffer_name(t.producer, t.argument)
+    if tiled:
+        return PromotionDecision(
+            label, t.producer, t.argument, "local",
+            "a work-group computes what its tile reads, its halo too",
+        )  # fmt: skip
     return PromotionDecision(
         label, t.producer, t.argument, "private",
         "nothing is stored: who reads an element computes it anew",

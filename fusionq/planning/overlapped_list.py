@@ -75,6 +75,19 @@ def overlapped_list(questions: Questions, found: Temporaries) -> Steps[Overlappe
     return None
 
 
+def unchanged_list(questions: Questions) -> OverlappedList:
+    """The list as it is."""
+    return OverlappedList(questions.submissions, {}, _own_places(questions))
+
+
+def _own_places(questions: Questions) -> dict[Place, Place]:
+    return {
+        (s, k): (s, k)
+        for s, each in enumerate(questions.submissions)
+        for k in range(len(each.arguments))
+    }
+
+
 def _made(
     questions: Questions, found: Temporaries
 ) -> Steps[OverlappedList | tuple[int, str]]:
@@ -84,9 +97,7 @@ def _made(
     for t in found.found.values():
         producers.setdefault(t.producer, []).append(t)
     made = list(submissions)
-    origins = {
-        (s, k): (s, k) for s, each in enumerate(submissions) for k in range(len(each.arguments))
-    }
+    origins = _own_places(questions)
     absent: dict[int, int] = {}
     kernels: dict[Kernel, int] = {}
     prepared: dict[int, Producer] = {}

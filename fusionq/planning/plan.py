@@ -35,6 +35,8 @@ __all__ = [
     "RangeSource",
     "Recomputation",
     "StagePlan",
+    "TiledPart",
+    "Tiling",
 ]
 
 
@@ -94,6 +96,29 @@ class Recomputation:
 
 
 @dataclass(frozen=True, slots=True)
+class TiledPart:
+    """What a work-group does between barriers: the work-items of ``submissions`` in a box of the
+    extents ``items``; and what one of them does: bytes that it loads and stores, mathematical
+    functions, scalar operations.  ``interior``: whether conditions are split off."""
+
+    submissions: tuple[int, ...]
+    items: tuple[int, ...]
+    accessed: float
+    functions: float
+    operations: float
+    interior: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Tiling:
+    """Overlapped tiles: a work-group does the ``parts`` for a ``tile`` of the launch's work-items;
+    those of the last part are the tile."""
+
+    tile: tuple[int, ...]
+    parts: tuple[TiledPart, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class StagePlan:
     """Submissions that run as one launch.
 
@@ -117,6 +142,8 @@ class StagePlan:
     """Why each of them does not join the one before."""
     absent: tuple[int, ...] = ()
     """The last of ``submissions``, which the others compute anew wherever they read them."""
+    tiling: Tiling | None = None
+    """Of a launch by overlapped tiles; a work-group of ``local_range`` then does a tile."""
 
     @property
     def present(self) -> tuple[int, ...]:

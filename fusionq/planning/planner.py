@@ -207,7 +207,8 @@ def _plan_steps(
     if asked and len(stages) == 1 and scopes == {"private"}:
         fallback = "nothing has to be computed anew: one kernel does, with no temporary in memory"
     elif asked or (tried and len(stages) > 1 and "global" in scopes):
-        overlap = yield from with_overlap(questions, options, target, fixed, varying, barrierless)
+        costs = target if measured is None else measured()
+        overlap = yield from with_overlap(questions, options, costs, fixed, varying, barrierless)
         if isinstance(overlap, str):
             fallback = overlap if asked else fallback
         else:

@@ -102,7 +102,7 @@ class _Finder:
         if consumers[0] < producer:
             return f"submission {consumers[0]} reads what was there before"
         kernel = questions.submissions[producer].ir
-        reason = _impure(kernel)
+        reason = impure(kernel)
         if reason is not None:
             return reason
         argument = used[producer][0].argument
@@ -187,17 +187,18 @@ class _Finder:
         return self.questions.buffer_name(s, position)
 
 
-def _impure(kernel: Kernel) -> str | None:
-    """Why a kernel does more for a work-item than compute values; None if it does not."""
+def impure(kernel: Kernel, atomics: bool = False) -> str | None:
+    """Why a kernel does more for a work-item than compute values, or ``atomics``; None if it does
+    not."""
     for s in statements(kernel.body):
         if isinstance(s, (Barrier, GroupCall)):
-            return f"{kernel.name}, which writes it, has work-group barriers or group functions"
-        if isinstance(s, (Atomic, Fence)):
-            return f"{kernel.name}, which writes it, has the atomic operation or fence at {s.span}"
+            return f"{kernel.name} has work-group barriers or group functions"
+        if isinstance(s, (Atomic, Fence)) and not atomics:
+            return f"{kernel.name} has the atomic operation or fence at {s.span}"
     if any(a.space == "local" for a in kernel.arrays):
-        return f"{kernel.name}, which writes it, uses local memory"
+        return f"{kernel.name} uses local memory"
     if kernel.sub_group_size is not None or any(
         isinstance(e, ItemQuery) and e.query in _LOCAL_QUERIES for e in expressions(kernel.body)
     ):
-        return f"{kernel.name}, which writes it, asks for its place in a work-group"
+        return f"{kernel.name} asks for its place in a work-group"
     return None

@@ -82,9 +82,13 @@ class StageKernels:
         sources = {name: of_members(source, members) for name, source in fused.sources.items()}
         return FusedKernel(fused.kernel, sources, fused.views)
 
+    def absent_of(self, members: Sequence[int]) -> tuple[int, ...]:
+        """The submissions whose work ``members`` are the first to do."""
+        return tuple(s for s, first in self._absent.items() if first in members)
+
     def plan(self, stage: Stage, fused: FusedKernel) -> StagePlan:
         """The launch of a stage, whose kernel is ``fused``."""
-        absent = tuple(s for s, first in self._absent.items() if first in stage.members)
+        absent = self.absent_of(stage.members)
         return StagePlan(
             submissions=(*stage.members, *absent),
             kernel=fused.kernel,

@@ -109,7 +109,7 @@ def _works(stmt: Stmt) -> bool:
 
 
 def _headings(body: Iterable[Stmt]) -> list[str]:
-    return [s.label for s in statements(body) if isinstance(s, Block)]
+    return list(dict.fromkeys(s.label for s in statements(body) if isinstance(s, Block)))
 
 
 def _name(body: Sequence[Stmt], heading: str) -> str:

@@ -61,7 +61,9 @@ class ReportedRecomputation:
 
     ``halo``: for each of ``consumers`` how many of the producer's work-items, in each dimension,
     write what one of its work-items reads.  ``bytes_saved``: of global memory, the store by the
-    producer and a load by each consumer.
+    producer and a load by each consumer.  ``tile``: of the consumers' work-items that a work-group
+    does, which computes ``computed`` of the producer's in local memory, the tile with its halo;
+    None where each work-item computes what it reads itself.
     """
 
     buffer: str
@@ -69,6 +71,8 @@ class ReportedRecomputation:
     consumers: tuple[int, ...]
     halo: tuple[tuple[int, ...], ...]
     bytes_saved: int
+    tile: tuple[int, ...] | None
+    computed: tuple[int, ...] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,13 +180,23 @@ class ReportModel:
     @property
     def recomputed(self) -> tuple[ReportedRecomputation, ...]:
         """The temporaries whose elements are computed anew where they are read."""
+        tiles = {
+            s: (stage.tiling.tile, part.items)
+            for stage in self.plan.stages
+            if stage.tiling is not None
+            for part in stage.tiling.parts[:-1]
+            for s in part.submissions
+        }
         found = []
         for r in self.plan.recomputed:
             array = self.submissions[r.producer].arguments[r.argument]
             assert isinstance(array, ArrayArgument)
             saved = prod(array.shape) * array.dtype.nbytes * (1 + len(r.consumers))
             found.append(
-                ReportedRecomputation(r.buffer, r.producer, r.consumers, r.halo, saved)
+                ReportedRecomputation(
+                    r.buffer, r.producer, r.consumers, r.halo, saved,
+                    *tiles.get(r.producer, (None, None)),
+                )
             )
         return tuple(found)
 

@@ -45,7 +45,9 @@ def lines(report: ReportModel) -> Iterator[Line]:
         yield from _promotions(report)
     if report.recomputed:
         yield []
-        yield [("Computed anew", "bold"), (f": {report.recomputed_share:+.0%} operations", "")]
+        share = report.recomputed_share
+        compared = f"{abs(share):.0%} {'more' if share >= 0 else 'fewer'} operations"
+        yield [("Computed anew", "bold"), (f": {compared} than one submission by one", "")]
         yield from _recomputed(report)
     if report.choice:
         yield []
@@ -265,14 +267,23 @@ def _promotions(report: ReportModel) -> Iterator[Line]:
 def _recomputed(report: ReportModel) -> Iterator[Line]:
     """Each temporary that is not stored: who computes it anew, its halo, what that saves."""
     for r in report.recomputed:
-        of_each = "; ".join(
-            f"{' x '.join(map(str, halo))} elements a work-item of [{consumer}]"
-            for consumer, halo in zip(r.consumers, r.halo, strict=True)
-        )
+        if r.tile is not None and r.computed is not None:
+            of_each = (
+                f"{_extents(r.computed)} elements a work-group, for a tile of {_extents(r.tile)}"
+            )
+        else:
+            of_each = "; ".join(
+                f"{_extents(halo)} elements a work-item of [{consumer}]"
+                for consumer, halo in zip(r.consumers, r.halo, strict=True)
+            )
         yield [
             (f"  {r.buffer} of [{r.producer}]: ", ""),
             (f"{of_each}; {r.bytes_saved:,} bytes less to and from memory", ""),
         ]
+
+
+def _extents(extents: Iterable[int]) -> str:
+    return " x ".join(map(str, extents))
 
 
 def without_reasons(boundary: str, reasons: Iterable[str]) -> str:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
+
 import numpy as np
 import pytest
 
 import fusionq as fq
+from fusionq.cache.plan_cache import PLANS
+from fusionq.planning import overlap
 
 N = 37
 FLAGS = {"private": {"promote_private": True}, "local": {"promote_local": True},
@@ -169,8 +173,17 @@ def into_odd_elements(item: fq.Item, t, u):
             u[2 * i + 1] = value
 
 
+@pytest.fixture(params=["inlined", "tiled"])
+def way(request, monkeypatch):
+    """How elements are computed anew where there are several ways."""
+    monkeypatch.setenv("FUSIONQ_CACHE", "0")
+    monkeypatch.setattr(PLANS, "_plans", OrderedDict())
+    monkeypatch.setattr(overlap, "WAYS", (request.param,))
+    return request.param
+
+
 @pytest.fixture
-def reference_queue():
+def reference_queue(way):
     with fq.FusionQueue("reference") as queue:
         yield queue
 
@@ -190,13 +203,14 @@ def chain(first, second, items=N, *scalars):
 
 # ----------------------------------------------------------------------------- computed anew
 @pytest.mark.parametrize("flag", FLAGS)
-def test_a_neighbour_s_element_is_computed_anew(reference_queue, flag):
+def test_a_neighbour_s_element_is_computed_anew(reference_queue, way, flag):
     report = Lists(reference_queue, flag)(chain(double, neighbours))
     assert report.strategy == "overlap"
     assert len(report.stages) == 1
     assert report.fallback is None
     (decision,) = (p for p in report.promotions if p.buffer == "t")
-    assert decision.scope == "private"
+    assert decision.scope == ("private" if way == "inlined" else "local")
+    assert (report.plan.stages[0].tiling is not None) == (way == "tiled")
     assert "t" not in [p.name for p in report.plan.stages[0].kernel.params]
 
 
@@ -283,13 +297,16 @@ def test_a_store_at_a_distance_that_a_scalar_says(lists):
         assert lists(submit).strategy == "overlap"
 
 
-def test_what_cannot_be_inlined_stays_and_the_rest_is_computed_anew(lists):
+def test_what_cannot_be_inlined_is_computed_by_work_groups_or_stays(lists, way):
     def submit(queue, a, b, t, u, **_):
         queue.submit(double, N, a, t)
         queue.submit(while_positive, N, t, u)
         queue.submit(neighbours, N, u, b)
 
     report = lists(submit)
+    if way == "tiled":
+        assert [r.buffer for r in report.plan.recomputed] == ["t", "u"]
+        return
     assert [r.buffer for r in report.plan.recomputed] == ["u"]
     (kept,) = (p for p in report.promotions if p.buffer == "t")
     assert kept.scope == "local"  # its neighbours' elements are read where u is computed anew
@@ -360,7 +377,7 @@ def test_an_input_of_an_input_that_is_overwritten(lists):
     assert [r.producer for r in report.plan.recomputed] == [1]
 
 
-def test_an_input_that_is_overwritten_afterwards_is_waited_for(lists):
+def test_an_input_that_is_overwritten_afterwards_is_waited_for(lists, way):
     def submit(queue, a, b, c, t, **_):
         queue.submit(double, N, a, t)
         queue.submit(neighbours, N, t, b)
@@ -368,6 +385,9 @@ def test_an_input_that_is_overwritten_afterwards_is_waited_for(lists):
 
     report = lists(submit)
     assert report.strategy == "overlap"
+    if way == "tiled":  # other work-groups' halos are made of it
+        assert [stage.submissions for stage in report.stages] == [(0, 1), (2,)]
+        return
     (stage,) = report.stages
     (barrier,) = stage.inserted
     assert barrier.reason == "WAR of a, which [0] reads in the same work-group"

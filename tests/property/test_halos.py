@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import warnings
+from collections import OrderedDict
 from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Literal
 
 import numpy as np
 import pytest
 from hypothesis import event, given
 
 import fusionq as fq
+from fusionq.cache.plan_cache import PLANS
+from fusionq.planning import overlap
 from tests.property.commands import with_commands
 from tests.property.halo_programs import halo_programs
 from tests.property.list_runs import check_fused, unfused
@@ -17,24 +22,38 @@ from tests.property.programs import Program
 from tests.property.running import assert_identical, examples, needs_device
 
 
-def _check(program: Program, target: str | None) -> None:
+def _check(program: Program, target: str | None, *ways: Literal["inlined", "tiled"]) -> None:
     expected = program.run_python()
     assert_identical(unfused(program, target), expected)
-    report = check_fused(program, target, expected, "internal", strategy="overlap")
-    event(f"{report.strategy}, {len(report.plan.recomputed)} computed anew")
+    for way in ways:
+        with only(way):
+            report = check_fused(program, target, expected, "internal", strategy="overlap")
+        tiled = any(stage.tiling is not None for stage in report.plan.stages)
+        recomputed = len(report.plan.recomputed)
+        event(f"{report.strategy}, {recomputed} computed anew{', by tiles' if tiled else ''}")
+
+
+@contextmanager
+def only(way: Literal["inlined", "tiled"]) -> Iterator[None]:
+    """Elements are computed anew that way, where there are several."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("FUSIONQ_CACHE", "0")
+        patch.setattr(PLANS, "_plans", OrderedDict())
+        patch.setattr(overlap, "WAYS", (way,))
+        yield
 
 
 @examples(60)
 @given(with_commands(halo_programs()))
 def test_on_the_reference_device(program: Program) -> None:
-    _check(program, "reference")
+    _check(program, "reference", "inlined", "tiled")
 
 
 @needs_device
 @examples(15)
 @given(with_commands(halo_programs()))
 def test_on_the_sycl_device(program: Program) -> None:
-    _check(program, None)
+    _check(program, None, "tiled")
 
 
 @pytest.fixture(autouse=True)

@@ -38,13 +38,16 @@ def figure_of(report: ReportModel) -> Figure:
 
 def _page(report: ReportModel) -> Page:
     need_matplotlib()
+    from fusionq.report.pictures.halos import HalosPicture
     from fusionq.report.pictures.launches import LaunchesPicture, notes
     from fusionq.report.pictures.persistent import PersistentPicture
 
-    parts: list[LaunchesPicture | PersistentPicture] = []
+    parts: list[LaunchesPicture | HalosPicture | PersistentPicture] = []
     persistent = [k for k, schedule in enumerate(report.schedules) if schedule is not None]
     if len(report.plan.stages) != 1 or not persistent:
         parts.append(LaunchesPicture(report))
+    if report.recomputed:
+        parts.append(HalosPicture(report))
     for number in persistent[:MOST_PERSISTENT]:
         schedule = report.schedules[number]
         assert schedule is not None

@@ -5,15 +5,19 @@ from __future__ import annotations
 import gc
 import sys
 import weakref
+from collections import OrderedDict
 from collections.abc import Callable
 from itertools import combinations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import fusionq as fq
+from fusionq.cache.plan_cache import PLANS
 from fusionq.megakernel.launch import PersistentLaunch
+from fusionq.planning import overlap
 from tests.unit.megakernel.cases import blur
 from tests.unit.pictures.reports import (
     N,
@@ -51,6 +55,38 @@ def test_launches_dependences_barriers_and_promotions() -> None:
         "reads local of [1]: RAW GROUP, in local memory"
     ]
     assert any(t.startswith("apart: RAW dependence of submission 3 on") for t in written)
+
+
+@pytest.mark.parametrize(
+    ("way", "said"),
+    [
+        ("tiled", "launch 0, a work-group's tile of work-items: "),
+        ("inlined", "a work-item of [1] blur: 1"),
+    ],
+)
+def test_halos_to_scale(way: str, said: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FUSIONQ_CACHE", "0")
+    monkeypatch.setattr(PLANS, "_plans", OrderedDict())
+    monkeypatch.setattr(overlap, "WAYS", (way,))
+    a, out = buffers(2, 5000)
+    between = fq.Buffer(5000, np.float64, internal=True)
+    with (
+        fq.FusionQueue("reference") as queue,
+        fq.fusion(queue, strategy="overlap", promote="internal") as f,
+    ):
+        queue.submit(blur, 5000, a, between)
+        queue.submit(blur, 5000, between, out)
+    (r,) = f.report.recomputed
+    figure = figure_of(f.report)
+    assert shown(figure, "halo") == [("[0]", "blur"), ("tile",)]
+    assert any(t.startswith(said) for t in texts(figure))
+    (computed,) = r.computed if r.computed is not None else r.halo[0]
+    (whole,) = r.tile or (1,)
+    wanted = f"[0] blur: {computed} work-items, a halo of {computed - whole}"
+    assert wanted in texts(figure)
+    patches = {p.get_gid(): p for p in figure.axes[0].patches}
+    boxes = patches["halo [0] blur"].get_bbox(), patches["halo tile"].get_bbox()
+    assert boxes[1].width / boxes[0].width == pytest.approx(whole / computed)
 
 
 def test_what_follows_from_other_dependences_is_not_drawn() -> None:

@@ -1,0 +1,367 @@
+"""Overlapped tiles: producers and their consumers as one kernel, whose work-groups do a tile each.
+
+    blur(a, t):  t[i] = a[i-1] + a[i+1]         for i in range(max(64*group - 1, 0), …):  # 66
+    edge(t, b):  b[i] = t[i-1] - t[i+1]    →        tile[i - (64*group - 1)] = a[i-1] + a[i+1]
+                                                group_barrier(group)
+                                                for i in range(64*group, …):              # 64
+                                                    b[i] = tile[i - 64*group] - …
+
+The work-items of a group stride over the items of each part along the last dimension.  Where
+conditions on that one bound part of a row, the rest has code without them (``codegen.interior``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from fusionq.analysis.footprint import Footprint
+from fusionq.codegen.interior import MOST_NODES, Interior, parted
+from fusionq.ir.nodes import (
+    ArrayDecl,
+    ArrayParam,
+    Assign,
+    Atomic,
+    Barrier,
+    Binary,
+    Call,
+    Cast,
+    Compare,
+    Const,
+    Expr,
+    Extent,
+    For,
+    If,
+    ItemQuery,
+    Kernel,
+    KernelParam,
+    Load,
+    Logical,
+    Param,
+    ScalarParam,
+    Select,
+    StageCode,
+    Stmt,
+    Store,
+    Var,
+)
+from fusionq.ir.types import INT64, ScalarType
+from fusionq.ir.verifier import verify
+from fusionq.ir.walk import expressions, rewrite, rewrite_body, statements
+from fusionq.passes.affine_expression import affine_expression
+from fusionq.passes.fuse import FusedKernel
+from fusionq.passes.names import Names
+from fusionq.passes.relocate import relocate
+from fusionq.passes.share_local import share_local_arrays
+from fusionq.passes.sources import ParamSource
+from fusionq.passes.unused_params import drop_unused_params
+
+
+@dataclass(frozen=True, eq=False)
+class TilePart:
+    """What work-groups do between two barriers: ``kernel``, for the work-items in the box ``items``
+    around their tile that its range, of ``extents``, has.
+
+    ``tiles``: the parameters whose elements are in local memory, each with a number that is the
+    same in all parts, and the box around a group's elements.  ``symbols``: sources of the values of
+    the symbols in the boxes.  ``waits``: for the parts before.
+    """
+
+    kernel: FusedKernel
+    extents: tuple[ParamSource, ...]
+    items: Footprint
+    tiles: Mapping[str, tuple[int, Footprint]]
+    symbols: Mapping[str, ParamSource]
+    waits: bool
+
+
+def overlapped_tiles(
+    parts: Sequence[TilePart],
+    name: str,
+    local_range: tuple[int, ...],
+    identity: Callable[[ParamSource], Hashable],
+    is_alone: Callable[[ParamSource], bool],
+    type_of: Callable[[ParamSource], ScalarType],
+) -> FusedKernel:
+    """One kernel that does ``parts`` tile by tile in work-groups of ``local_range``, of which only
+    the last extent is not 1.  Sources with equal ``identity`` have one value; ``is_alone``: whether
+    no other view that the parts use shares memory with the array; ``type_of``: of a scalar."""
+    merged = _Merged(name, local_range, identity, is_alone, type_of)
+    for part in parts:
+        merged.add(part)
+    return merged.kernel(parts[0])
+
+
+@dataclass
+class _Merged:
+    name: str
+    local_range: tuple[int, ...]
+    identity: Callable[[ParamSource], Hashable]
+    is_alone: Callable[[ParamSource], bool]
+    type_of: Callable[[ParamSource], ScalarType]
+    names: Names = field(default_factory=Names)
+    params: list[KernelParam] = field(default_factory=list)
+    sources: dict[str, ParamSource] = field(default_factory=dict)
+    known: dict[Hashable, str] = field(default_factory=dict)
+    variables: list[tuple[str, ScalarType]] = field(default_factory=list)
+    arrays: list[ArrayDecl] = field(default_factory=list)
+    tiles: dict[int, str] = field(default_factory=dict)
+    body: list[Stmt] = field(default_factory=list)
+
+    def kernel(self, first: TilePart) -> FusedKernel:
+        """The kernel with all parts that were added."""
+        kernel = Kernel(
+            self.name,
+            len(self.local_range),
+            tuple(self.params),
+            tuple(self.variables),
+            tuple(self.body),
+            tuple(self.arrays),
+            span=first.kernel.kernel.span,
+        )
+        made = FusedKernel(share_local_arrays(kernel), self.sources, {})
+        made = drop_unused_params(made)
+        verify(made.kernel)
+        return made
+
+    def add(self, part: TilePart) -> None:
+        """The statements of the next part."""
+        if part.waits:
+            self.body.append(Barrier(global_memory=False))
+        fused = part.kernel
+        for param, (_, box) in part.tiles.items():
+            fused = relocate(fused, param, box, "local", _group, part.symbols.__getitem__)
+        kernel = fused.kernel
+        renamed: dict[str, str] = {}
+        scalars: dict[str, Expr] = {}
+        for p in kernel.params:
+            if isinstance(p, ArrayParam):
+                renamed[p.name] = self._array_param(p, fused.sources[p.name])
+            else:
+                scalars[p.name] = self._scalar(p, fused.sources[p.name])
+        for declared in kernel.arrays:
+            renamed[declared.name] = self._array(declared, part)
+        for variable, kind in kernel.variables:
+            renamed[variable] = self._variable(variable, kind)
+        for loop in dict.fromkeys(s.var for s in statements(kernel.body) if isinstance(s, For)):
+            renamed[loop] = self.names.fresh(loop)
+        extents = [self._size(source) for source in part.extents]
+        back: dict[Expr, Expr] = {}
+        for own_name, merged in scalars.items():
+            back.setdefault(merged, Param(INT64, own_name))  # the guards' stand first
+        own = tuple(back.get(e, e) for e in extents)
+        body, interior = parted(StageCode(kernel, own, (), None))
+        ids = [Var(INT64, self.names.fresh(f"item_{d}")) for d in range(kernel.ndim)]
+        self.variables.append((ids[-1].name, INT64))
+
+        def put(body: Sequence[Stmt]) -> tuple[Stmt, ...]:
+            return _renamed(body, renamed, scalars, ids)
+
+        def value(e: Expr) -> Expr:
+            return rewrite(e, lambda each: _renamed_expr(each, renamed, scalars, ids))
+
+        first, last = self._bounds(part, extents)
+        if interior is None and sum(1 for _ in expressions(body)) > MOST_NODES:
+            row = self._row(ids[-1], first[-1], last[-1], put(body))
+        else:
+            interior = interior or Interior((), (), (), body)
+            row = self._parted_row(
+                ids[-1],
+                (first[-1], last[-1]),
+                _folded("maximum", [first[-1], *map(value, interior.lows)]),
+                _folded("minimum", [last[-1], *map(value, interior.highs)]),
+                [value(w) for w in interior.where],
+                put(body),
+                put(interior.body),
+            )
+        for d in reversed(range(kernel.ndim - 1)):
+            end = Binary(INT64, "add", last[d], _ONE)
+            row = (For(ids[d].name, first[d], end, _ONE, tuple(row)),)
+        self.body += row
+
+    # -------------------------------------------------------------------------------- loops
+    def _bounds(
+        self, part: TilePart, extents: Sequence[Expr]
+    ) -> tuple[list[Var], list[Var]]:
+        """Variables with the first and the last id of a part's items in each dimension."""
+        first: list[Var] = []
+        last: list[Var] = []
+        for d, (extent, length, base) in enumerate(
+            zip(extents, part.items.extents, part.items.base, strict=True)
+        ):
+            start = affine_expression(base, _group, lambda s: self._size(part.symbols[s]))
+            first.append(self._assigned(f"first_{d}", _call("maximum", start, Const(INT64, 0))))
+            end = Binary(INT64, "add", start, Const(INT64, length - 1))
+            bound = Binary(INT64, "sub", extent, _ONE)
+            last.append(self._assigned(f"last_{d}", _call("minimum", end, bound)))
+        return first, last
+
+    def _row(
+        self, item: Var, first: Expr, last: Expr, body: Sequence[Stmt]
+    ) -> tuple[Stmt, ...]:
+        end = self._assigned("end", Binary(INT64, "add", last, _ONE))
+        return (self._strided(item, first, end, body, True),)
+
+    def _strided(
+        self, item: Var, start: Expr, end: Expr, body: Sequence[Stmt], guarded: bool
+    ) -> Stmt:
+        """The loop of a group's work-items over the items from ``start`` up to ``end``; unless
+        ``guarded``, their number is a multiple of the group's."""
+        loop = Var(INT64, self.names.fresh("start"))
+        lane = ItemQuery("local_id", len(self.local_range) - 1)
+        inside = tuple(body)
+        if guarded:
+            inside = (If(Compare("lt", item, end), inside),)
+        step = Const(INT64, self.local_range[-1])
+        chosen = Assign(item.name, Binary(INT64, "add", loop, lane))
+        return For(loop.name, start, end, step, (chosen, *inside))
+
+    def _parted_row(
+        self,
+        item: Var,
+        row: tuple[Expr, Expr],
+        low: Expr,
+        high: Expr,
+        where: Sequence[Expr],
+        body: Sequence[Stmt],
+        inner: Sequence[Stmt],
+    ) -> tuple[Stmt, ...]:
+        """A row from the first to the last item with ``inner`` from ``low`` to ``high``, in whole
+        steps of the group, where all of ``where`` hold, and ``body`` before and behind."""
+        first, last = row
+        size = self.local_range[-1]
+        behind = Binary(INT64, "add", last, _ONE)
+        start, end = self._variable("inner", INT64), self._variable("outer", INT64)
+        inner_start, inner_end = Var(INT64, start), Var(INT64, end)
+        from_, to = self._variable("low", INT64), self._variable("high", INT64)
+        low_, high_ = Var(INT64, from_), Var(INT64, to)
+        count = Binary(INT64, "add", Binary(INT64, "sub", high_, low_), _ONE)
+        whole = Binary(INT64, "and", count, Const(INT64, -size))
+        find: Stmt = If(
+            Compare("ge", count, Const(INT64, size)),
+            (Assign(start, low_), Assign(end, Binary(INT64, "add", low_, whole))),
+        )
+        found: tuple[Stmt, ...] = (Assign(from_, low), Assign(to, high), find)
+        if where:
+            condition = where[0]
+            for each in where[1:]:
+                condition = Logical("and", condition, each)
+            found = (If(condition, found),)
+        part = Var(INT64, self.names.fresh("part"))
+        is_first = Compare("eq", part, Const(INT64, 0))
+        stop, begin = self._variable("stop", INT64), self._variable("begin", INT64)
+        edges = (
+            Assign(begin, Select(INT64, is_first, first, inner_end)),
+            Assign(stop, Select(INT64, is_first, inner_start, behind)),
+            self._strided(item, Var(INT64, begin), Var(INT64, stop), body, True),
+            If(is_first, (self._strided(item, inner_start, inner_end, inner, False),)),
+        )
+        return (
+            Assign(start, behind),
+            Assign(end, behind),
+            *found,
+            For(part.name, Const(INT64, 0), Const(INT64, 2), _ONE, edges),
+        )
+
+    def _assigned(self, wanted: str, value: Expr) -> Var:
+        """A variable with ``value`` from here on."""
+        name = self._variable(wanted, value.type)
+        self.body.append(Assign(name, value))
+        return Var(value.type, name)
+
+    # -------------------------------------------------------------------------------- names
+    def _variable(self, wanted: str, kind: ScalarType) -> str:
+        name = self.names.fresh(wanted)
+        self.variables.append((name, kind))
+        return name
+
+    def _array_param(self, param: ArrayParam, source: ParamSource) -> str:
+        return self._param(replace(param, restrict=self.is_alone(source)), source)
+
+    def _scalar(self, param: ScalarParam, source: ParamSource) -> Expr:
+        """The value of a scalar parameter, whose argument may have a narrower type."""
+        own = self.type_of(source) if param.type == INT64 else param.type
+        value = Param(own, self._param(replace(param, type=own), source))
+        return value if own == param.type else Cast(INT64, value)
+
+    def _param(self, param: KernelParam, source: ParamSource) -> str:
+        key = self.identity(source), replace(param, name="")
+        if key not in self.known:
+            name = self.known[key] = self.names.fresh(param.name)
+            self.params.append(replace(param, name=name))
+            self.sources[name] = source
+        return self.known[key]
+
+    def _size(self, source: ParamSource) -> Expr:
+        """The value of a size or an integer argument."""
+        return self._scalar(ScalarParam("size", INT64), source)
+
+    def _array(self, declared: ArrayDecl, part: TilePart) -> str:
+        if declared.name not in part.tiles:
+            name = self.names.fresh(declared.name)
+            self.arrays.append(replace(declared, name=name))
+            return name
+        number, _ = part.tiles[declared.name]
+        if number not in self.tiles:
+            name = self.tiles[number] = self.names.fresh(declared.name)
+            self.arrays.append(replace(declared, name=name))
+        return self.tiles[number]
+
+
+_ONE = Const(INT64, 1)
+
+
+def _group(dim: int) -> Expr:
+    return ItemQuery("group_id", dim)
+
+
+def _call(function: str, a: Expr, b: Expr) -> Expr:
+    return Call(INT64, function, (a, b))
+
+
+def _folded(function: str, values: Sequence[Expr]) -> Expr:
+    whole = values[0]
+    for value in values[1:]:
+        whole = _call(function, whole, value)
+    return whole
+
+
+def _renamed_expr(
+    e: Expr, names: Mapping[str, str], scalars: Mapping[str, Expr], ids: Sequence[Var]
+) -> Expr:
+    match e:
+        case Var():
+            return replace(e, name=names[e.name])
+        case Param():
+            return scalars[e.name]
+        case Extent() | Load():
+            return replace(e, array=names[e.array])
+        case ItemQuery("global_id", dim):
+            return ids[dim]
+        case _:
+            return e
+
+
+def _renamed(
+    body: Sequence[Stmt],
+    names: Mapping[str, str],
+    scalars: Mapping[str, Expr],
+    ids: Sequence[Var],
+) -> tuple[Stmt, ...]:
+    """``body`` with ``names`` for its own and ``ids`` for those of its work-item."""
+
+    def stmt(s: Stmt) -> tuple[Stmt, ...]:
+        match s:
+            case Assign():
+                return (replace(s, name=names[s.name]),)
+            case Store():
+                return (replace(s, array=names[s.array]),)
+            case For():
+                return (replace(s, var=names[s.var]),)
+            case Atomic():
+                result = None if s.result is None else names[s.result]
+                return (replace(s, array=names[s.array], result=result),)
+            case _:
+                return (s,)
+
+    return rewrite_body(body, lambda e: _renamed_expr(e, names, scalars, ids), stmt)

@@ -1,0 +1,375 @@
+"""Launches whose work-groups compute the halo of their tile anew, in local memory.
+
+A producer of such a launch is not among the submissions of which stages are made: its consumers
+have its dependences, which lead to other work-groups, and their launch does what it would.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from fusionq.analysis.aliasing import overlaps_itself
+from fusionq.analysis.dependence import PairScope
+from fusionq.analysis.footprint import Footprint
+from fusionq.analysis.item_space import global_range, largest, local_range
+from fusionq.analysis.list_analysis import ListAnalysis
+from fusionq.analysis.list_dependences import accessed
+from fusionq.analysis.overlapped_tiles import Boxes, overlapped_boxes, tile_box
+from fusionq.analysis.questions import Questions
+from fusionq.analysis.submission import ArrayArgument, ScalarArgument
+from fusionq.base.steps import Steps
+from fusionq.base.target import Target
+from fusionq.ir.nodes import Block, Stmt
+from fusionq.ir.types import INT64, ScalarType
+from fusionq.ir.walk import rewrite_body
+from fusionq.passes.fuse import FusedKernel
+from fusionq.passes.labels import label, number_in
+from fusionq.passes.overlapped_tiles import TilePart, overlapped_tiles
+from fusionq.passes.sources import ArgumentSource, ParamSource, RangeSource
+from fusionq.passes.symbol_sources import of_members, sources_of_symbols
+from fusionq.planning.cost import Work, tile_seconds
+from fusionq.planning.list_work import Identity, tiled_part
+from fusionq.planning.plan import PromotionDecision, StagePlan, TiledPart, Tiling
+from fusionq.planning.promotion import Moved
+from fusionq.planning.recomputing import impure
+from fusionq.planning.stage_kernels import StageKernels
+from fusionq.planning.stages import Stage, space_of
+from fusionq.planning.tile_shape import Growth, TileCosts, best_tile
+
+Producers = Mapping[int, tuple[int, ...]]
+"""Submissions whose work is done by tiles, with the arguments that are their temporaries."""
+
+_COMPUTED_ANEW = "work-groups compute elements for their neighbours' tiles too"
+
+
+@dataclass(frozen=True)
+class _Boxes:
+    """``Boxes`` by the numbers of the list, with sources of the values of their symbols."""
+
+    items: Mapping[int, Footprint]
+    elements: Mapping[tuple[int, int], Footprint]
+    symbols: Mapping[str, ParamSource]
+
+
+class TiledStages:
+    """The stages of a list of which ``producers`` are part of their consumers' launches."""
+
+    def __init__(self, questions: Questions, producers: Producers, target: Target) -> None:
+        self._questions = questions
+        self._producers = producers
+        self._target = target
+        self._writer = {
+            questions.place[p, k].group: p for p, own in producers.items() for k in own
+        }
+        self._needs = [
+            {
+                self._writer[a.group]
+                for a in accessed(questions, s)
+                if a.kind == "read" and self._writer.get(a.group, s) != s
+            }
+            for s in range(len(questions.submissions))
+        ]
+        """For each submission the producers whose elements it reads."""
+        self._whose = {p: self._consumers(p) for p in producers}
+        """For each producer the submissions that are none and in whose launches it is."""
+
+    def _consumers(self, producer: int) -> tuple[int, ...]:
+        found: set[int] = set()
+        for s, needs in enumerate(self._needs):
+            if producer in needs:
+                found |= set(self._consumers(s)) if s in self._producers else {s}
+        return tuple(sorted(found))
+
+    def dependences(self, found: Sequence[Sequence[PairScope]]) -> list[tuple[PairScope, ...]]:
+        """The dependences of the list, of which ``found`` are those of all submissions, without the
+        producers."""
+        moved: list[list[PairScope]] = [[] for _ in found]
+        for s, needed in enumerate(found):
+            for d in needed:
+                first, second = self._whose.get(d.producer), self._whose.get(s)
+                if first is None and second is None:
+                    moved[s].append(d)
+                elif d.scope != "NONE" and not self._computed(d):
+                    crossing = replace(d, scope="GLOBAL", items=None, reason=_COMPUTED_ANEW)
+                    for a in first or (d.producer,):
+                        for b in second or (s,):
+                            if a < b:
+                                moved[b].append(crossing.between(a, b))
+        return [tuple(each) for each in moved]
+
+    def in_group(self, d: PairScope) -> PairScope:
+        """A dependence with the scope that it has where producers are computed by tiles."""
+        if d.scope == "NONE" or not self._computed(d):
+            return d
+        return replace(
+            d, scope="GROUP", reason="the work-group computes the elements that it reads itself"
+        )
+
+    def kept(self) -> dict[int, PromotionDecision]:
+        """The memory, by alias group, that producers touch and do not compute: it stays where it
+        is, since they are in no stage whose work-items could have it."""
+        questions = self._questions
+        return {
+            a.group: PromotionDecision(
+                questions.buffer_name(p, a.argument), p, a.argument, "global",
+                "work-groups that compute halos anew read it",
+            )
+            for p in self._producers
+            for a in accessed(questions, p)
+            if a.group not in self._writer
+        }  # fmt: skip
+
+    def _computed(self, d: PairScope) -> bool:
+        """Whether a dependence is on elements that the consumer's work-group computes."""
+        group = self._questions.place[d.consumer, d.consumer_argument].group
+        return self._writer.get(group) == d.producer
+
+    def of_stage(self, stage: Stage) -> tuple[int, ...]:
+        """The producers that are part of a stage's launch, in order."""
+        members = set(stage.members)
+        return tuple(p for p in sorted(self._whose) if not members.isdisjoint(self._whose[p]))
+
+    def unfit(self, stages: Sequence[Stage], moved: Sequence[Sequence[Moved]]) -> str | None:
+        """Why some stage's launch cannot be by tiles; None if all can that have producers."""
+        for p, consumers in self._whose.items():
+            used = [n for n, s in enumerate(stages) if not set(s.members).isdisjoint(consumers)]
+            if len(used) > 1:
+                return (
+                    f"launches {used[0]} and {used[1]} read what submission {p} writes, and each "
+                    "would compute it"
+                )
+        for stage, views in zip(stages, moved, strict=True):
+            if producers := self.of_stage(stage):
+                reason = self._unfit(stage, producers, views)
+                if reason is not None:
+                    return reason
+        return None
+
+    def _unfit(
+        self, stage: Stage, producers: Sequence[int], moved: Sequence[Moved]
+    ) -> str | None:
+        submissions = self._questions.submissions
+        if stage.space.mode != "ids":
+            return "the work-items of its consumers meet by linear ids"
+        if stage.crossing or any(view.scope == "local" for view in moved):
+            return "its consumers exchange elements inside work-groups"
+        if 0 in global_range(submissions[largest(submissions, stage.members)]):
+            return "the range of its consumers is empty"
+        for s in (*producers, *stage.members):
+            if local_range(submissions[s]) is not None:
+                return f"submission {s} has work-groups of its own"
+        reasons = (impure(submissions[s].ir, atomics=True) for s in stage.members)
+        return next((reason for reason in reasons if reason is not None), None)
+
+    # ------------------------------------------------------------------------------ launches
+    def launch(
+        self, stage: Stage, moved: Sequence[Moved], kernels: StageKernels
+    ) -> Steps[StagePlan | str]:
+        """The launch of a stage with its producers; or why it is none."""
+        questions, target = self._questions, self._target
+        submissions = questions.submissions
+        producers = self.of_stage(stage)
+        alone = [Stage((p,), space_of([submissions[p]]), None) for p in producers]
+        fused = [*(kernels.fused(each, ()) for each in alone), kernels.fused(stage, moved)]
+        members = [*((p,) for p in producers), stage.members]
+        extents = tuple(global_range(submissions[largest(submissions, stage.members)]))
+        yield "passes"
+        parts = [
+            tiled_part(questions, each, own, extents)
+            for each, own in zip(fused, members, strict=True)
+        ]
+        tile = yield from self._tile(stage, producers, parts, extents)
+        if isinstance(tile, str):
+            return tile
+        boxes = self._boxes(stage, producers, tile)
+        if isinstance(boxes, str):
+            return boxes
+        yield "analysis"
+        kernel = self._kernel(stage, producers, fused, boxes, tile)
+        taken = sum(a.nbytes for a in kernel.kernel.arrays if a.space == "local")
+        if taken > target.device.local_memory_bytes:
+            return _too_large(target)
+        yield "passes"
+        items = [*(boxes.items[p].extents for p in producers), tile]
+        absent = kernels.absent_of((*producers, *stage.members))
+        return replace(
+            kernels.plan(stage, kernel),
+            submissions=(*producers, *stage.members, *absent),
+            local_range=_work_group(len(tile), target),
+            absent=absent,
+            tiling=Tiling(
+                tile,
+                tuple(replace(p, items=n) for p, n in zip(parts, items, strict=True)),
+            ),
+        )
+
+    def _tile(
+        self,
+        stage: Stage,
+        producers: Sequence[int],
+        parts: Sequence[TiledPart],
+        extents: tuple[int, ...],
+    ) -> Steps[tuple[int, ...] | str]:
+        """The extents of the tiles of a stage's work-items, or why there are none."""
+        target = self._target
+        lanes = _work_group(1, target)[0]
+        found = []
+        for scale in (1, 2):
+            tile = (*(4 * scale for _ in extents[1:]), 4 * scale * lanes)
+            boxes = self._boxes(stage, producers, tile)
+            if isinstance(boxes, str):
+                return boxes
+            found.append((tile, boxes))
+            yield "analysis"
+        (a, small), (b, large) = found
+        items = [
+            Growth((a, small.items[p].extents), (b, large.items[p].extents)) for p in producers
+        ]
+        costs = TileCosts(
+            [
+                (box, _seconds(part, target))
+                for box, part in zip([*items, None], parts, strict=True)
+            ],
+            [
+                (
+                    Growth((a, box.extents), (b, large.elements[at].extents)),
+                    self._array(*at).dtype.nbytes,
+                )
+                for at, box in small.elements.items()
+            ],
+        )
+        return best_tile(extents, costs, lanes, target) or _too_large(target)
+
+    def _boxes(
+        self, stage: Stage, producers: Sequence[int], tile: tuple[int, ...]
+    ) -> _Boxes | str:
+        members = (*producers, *stage.members)
+        own = {n: self._producers[p] for n, p in enumerate(producers)}
+        consumers = range(len(producers), len(members))
+
+        def answer(analysis: ListAnalysis) -> tuple[Boxes, Mapping[str, ParamSource]] | str:
+            found = overlapped_boxes(analysis, tile, consumers, own)
+            return found if isinstance(found, str) else (found, sources_of_symbols(analysis))
+
+        question = ("overlapped tiles", tile, tuple(own.items()))
+        found = self._questions.ask(members, question, answer)
+        if isinstance(found, str):
+            return found
+        boxes, symbols = found
+        return _Boxes(
+            {producers[n]: box for n, box in boxes.items.items()},
+            {(producers[n], k): box for (n, k), box in boxes.elements.items()},
+            {name: of_members(source, members) for name, source in symbols.items()},
+        )
+
+    def _kernel(
+        self,
+        stage: Stage,
+        producers: Sequence[int],
+        fused: Sequence[FusedKernel],
+        boxes: _Boxes,
+        tile: tuple[int, ...],
+    ) -> FusedKernel:
+        """The kernel of the launch; ``fused``: of each producer, and of the consumers together."""
+        questions = self._questions
+        place = questions.place
+        elements = {place[at].group: box for at, box in boxes.elements.items()}
+        views: dict[int, set[int]] = {}
+        parts: list[TilePart] = []
+        since: set[int] = set()
+        groups = [(p,) for p in producers] + [stage.members]
+        position = {s: n for n, s in enumerate((*producers, *stage.members))}
+        for members, kernel in zip(groups, fused, strict=True):
+            local = {}
+            for name, source in kernel.sources.items():
+                if isinstance(source, ArgumentSource):
+                    lies = place.get((source.submission, source.argument))
+                    if lies is not None and lies.group in elements:
+                        local[name] = lies.group, elements[lies.group]
+                    elif lies is not None:
+                        views.setdefault(lies.group, set()).add(lies.view)
+            whole = largest(questions.submissions, members)
+            extents = tuple(global_range(questions.submissions[whole]))
+            needed = {p for s in members for p in self._needs[s]}
+            waits = not needed.isdisjoint(since)
+            since = set(members) if waits else since | set(members)
+            items = boxes.items.get(members[0]) or tile_box(tile)
+            headed = _headed(kernel, [position[s] for s in members], members, questions)
+            parts.append(
+                TilePart(
+                    headed,
+                    tuple(RangeSource(whole, d) for d in range(len(extents))),
+                    items,
+                    local,
+                    boxes.symbols,
+                    waits,
+                )
+            )
+
+        def is_alone(source: ParamSource) -> bool:
+            assert isinstance(source, ArgumentSource)
+            argument = self._array(source.submission, source.argument)
+            lies = place[source.submission, source.argument]
+            return len(views.get(lies.group, ())) == 1 and not overlaps_itself(argument)
+
+        def type_of(source: ParamSource) -> ScalarType:
+            if not isinstance(source, ArgumentSource):
+                return INT64
+            argument = questions.submissions[source.submission].arguments[source.argument]
+            assert isinstance(argument, ScalarArgument)
+            return INT64 if argument.type.weak else argument.type
+
+        names = [questions.submissions[s].ir.name for s in position]
+        name = f"tiles{len(names)}_{'_'.join(dict.fromkeys(names))[:48].rstrip('_')}"
+        return overlapped_tiles(
+            parts,
+            name,
+            _work_group(len(tile), self._target),
+            Identity(questions),
+            is_alone,
+            type_of,
+        )
+
+    def _array(self, s: int, k: int) -> ArrayArgument:
+        argument = self._questions.submissions[s].arguments[k]
+        assert isinstance(argument, ArrayArgument)
+        return argument
+
+
+def _headed(
+    fused: FusedKernel, numbers: Sequence[int], members: Sequence[int], questions: Questions
+) -> FusedKernel:
+    """``fused`` with the ``numbers`` of its ``members`` in the launch in its headings."""
+
+    def stmt(s: Stmt) -> tuple[Stmt, ...]:
+        if not isinstance(s, Block):
+            return (s,)
+        own = number_in(s.label) if len(members) > 1 else 0
+        if own is None:
+            return (s,)
+        name = questions.submissions[members[own]].ir.name
+        return (replace(s, label=label(numbers[own], name)),)
+
+    body = rewrite_body(fused.kernel.body, stmt=stmt)
+    return FusedKernel(replace(fused.kernel, body=body), fused.sources, fused.views)
+
+
+def _work_group(ndim: int, target: Target) -> tuple[int, ...]:
+    """The work-groups of overlapped tiles: lines, whose work-items stride over a tile's rows."""
+    return (*(1 for _ in range(ndim - 1)), target.worker_size)
+
+
+def _seconds(part: TiledPart, target: Target) -> float:
+    """What a work-item of a part takes."""
+    work = Work(part.accessed, part.functions)
+    nothing = Work(0, 0)
+    whole, inside = (nothing, work) if part.interior else (work, None)
+    return tile_seconds(whole, inside, 1, target)
+
+
+def _too_large(target: Target) -> str:
+    return (
+        "the elements of no tile fit into the "
+        f"{target.device.local_memory_bytes:,} bytes of local memory"
+    )

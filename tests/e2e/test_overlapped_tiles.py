@@ -1,0 +1,361 @@
+"""Halos computed anew in local memory, by overlapped tiles: always the unfused result."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+
+import numpy as np
+import pytest
+
+import fusionq as fq
+from fusionq.cache.plan_cache import PLANS
+from fusionq.planning import overlap
+
+
+@fq.kernel
+def rows(item: fq.Item, a, t):
+    i, j = item.get_id(0), item.get_id(1)
+    n = a.shape[1]
+    t[i, j] = a[i, max(j - 2, 0)] + a[i, j] * 3 - a[i, min(j + 1, n - 1)]
+
+
+@fq.kernel
+def columns(item: fq.Item, t, u):
+    i, j = item.get_id(0), item.get_id(1)
+    s = t[i, j] * 2
+    for k in range(-2, 3):
+        if i + k >= 0 and i + k < t.shape[0]:
+            s += t[i + k, j] * k
+    u[i, j] = s
+
+
+@fq.kernel
+def combined(item: fq.Item, a, u, out):
+    i, j = item.get_id(0), item.get_id(1)
+    out[i, j] = a[i, j] - u[i, j]
+    if i > 0 and j > 0:
+        out[i, j] += u[i - 1, j - 1]
+
+
+@fq.kernel
+def line(item: fq.Item, a, t):
+    i = item.get_id(0)
+    if i > 0 and i < a.shape[0] - 1:
+        t[i] = a[i - 1] - 2 * a[i] + a[i + 1]
+    else:
+        t[i] = a[i]
+
+
+@fq.kernel
+def backwards(item: fq.Item, a, t):
+    i = item.get_id(0)
+    t[t.shape[0] - 1 - i] = a[i] * 2 + a[max(i - 1, 0)]
+
+
+@fq.kernel
+def from_the_end(item: fq.Item, a, t):
+    i = item.get_id(0)
+    n = t.shape[0]
+    t[i] = a[n - 1 - i] + a[max(n - 2 - i, 0)]
+
+
+@fq.kernel
+def halved(item: fq.Item, t, b):
+    i = item.get_id(0)
+    b[i] = t[i // 2] + t[min(i // 2 + 1, t.shape[0] - 1)]
+
+
+@fq.kernel
+def every_other(item: fq.Item, t, b):
+    i = item.get_id(0)
+    if 2 * i + 1 < t.shape[0]:
+        b[i] = t[2 * i] - t[2 * i + 1]
+    else:
+        b[i] = 5
+
+
+@fq.kernel
+def early(item: fq.Item, a, t):
+    i = item.get_id(0)
+    if i == 0:
+        t[i] = 7
+        return
+    s = a[i]
+    for k in range(4):
+        if s > 20:
+            break
+        s += a[i - 1] * k
+    t[i] = s
+
+
+@fq.kernel
+def scaled_by_row(item: fq.Item, r, a, out):
+    i, j = item.get_id(0), item.get_id(1)
+    out[i, j] = a[i, j] * r[i] - r[max(i - 1, 0)]
+
+
+@fq.kernel
+def cube(item: fq.Item, a, t):
+    i, j, k = item.get_id(0), item.get_id(1), item.get_id(2)
+    s = a[i, j, k] * 6
+    if i > 0:
+        s -= a[i - 1, j, k]
+    if j + 1 < a.shape[1]:
+        s -= a[i, j + 1, k]
+    if k > 1:
+        s -= a[i, j, k - 2]
+    t[i, j, k] = s
+
+
+@fq.kernel
+def copied(item: fq.Item, a, b):
+    i = item.get_id(0)
+    b[i] = a[i]
+
+
+@fq.kernel
+def exchanged(item: fq.NdItem, t, b):
+    i = item.get_global_id(0)
+    b[i] = t[i] + t[max(i - 1, 0)]
+
+
+@fq.kernel
+def by_neighbour(item: fq.Item, b, c):
+    i = item.get_id(0)
+    c[i] = b[i - i % 2]
+
+
+@pytest.fixture(params=["reference", None])
+def queue(request, monkeypatch):
+    """A queue whose temporaries are computed by tiles wherever that is possible."""
+    if request.param is None:
+        request.getfixturevalue("sycl_queue")
+    monkeypatch.setenv("FUSIONQ_CACHE", "0")
+    monkeypatch.setattr(PLANS, "_plans", OrderedDict())
+    monkeypatch.setattr(overlap, "WAYS", ("tiled",))
+    with fq.FusionQueue(request.param) as queue:
+        yield queue
+
+
+@pytest.fixture
+def reference_queue(monkeypatch):
+    monkeypatch.setenv("FUSIONQ_CACHE", "0")
+    monkeypatch.setattr(PLANS, "_plans", OrderedDict())
+    monkeypatch.setattr(overlap, "WAYS", ("tiled",))
+    with fq.FusionQueue("reference") as queue:
+        yield queue
+
+
+def numbers(shape, dtype=np.int64):
+    return np.random.default_rng(3).integers(-9, 10, shape).astype(dtype)
+
+
+def temporary(shape, dtype=np.int64):
+    return fq.Buffer(np.full(shape, 77, dtype), internal=True)
+
+
+def compared(queue, submit, **options):
+    """The report of the list that ``submit`` submits, and what it leaves, which is what it leaves
+    unfused."""
+    left = []
+    for strategy in ("unfused", "overlap"):
+        asked = options if strategy == "overlap" else {}
+        with fq.fusion(queue, strategy=strategy, promote="internal", **asked) as f:
+            arrays = submit(queue)
+        left.append([a.numpy().copy() for a in arrays])
+    for one, other in zip(*left, strict=True):
+        np.testing.assert_array_equal(one, other)
+    return f.report
+
+
+def tiles(report):
+    """The tilings of the launches that have one."""
+    return [stage.tiling for stage in report.plan.stages if stage.tiling is not None]
+
+
+def image(shape, dtypes=(np.int64,) * 3):
+    def submit(queue):
+        a, out = fq.Buffer(numbers(shape, dtypes[0])), fq.Buffer(shape, np.int64)
+        t, u = temporary(shape, dtypes[1]), temporary(shape, dtypes[2])
+        queue.submit(rows, shape, a, t)
+        queue.submit(columns, shape, t, u)
+        queue.submit(combined, shape, a, u, out)
+        return [a, out]
+
+    return submit
+
+
+@pytest.mark.parametrize("shape", [(37, 83), (3, 200), (70, 5), (64, 64)])
+def test_chains_of_stencils(queue, shape):
+    report = compared(queue, image(shape))
+    (tiling,) = tiles(report)
+    first, second, last = tiling.parts
+    assert last.items == tiling.tile
+    assert second.items == (tiling.tile[0] + 1, tiling.tile[1] + 1)
+    assert first.items == (tiling.tile[0] + 5, tiling.tile[1] + 1)
+    assert [(r.buffer, r.computed) for r in report.recomputed] == [
+        ("t", first.items), ("u", second.items),
+    ]  # fmt: skip
+    assert {p.buffer: p.scope for p in report.promotions} == {"t": "local", "u": "local"}
+    assert [p.name for p in report.plan.stages[0].kernel.params if hasattr(p, "ndim")] == [
+        "a", "out",
+    ]  # fmt: skip
+
+
+def test_temporaries_of_several_types(queue):
+    compared(queue, image((21, 45), (np.float64, np.int16, np.float32)))
+
+
+@pytest.mark.parametrize("first", [line, backwards, from_the_end, early])
+@pytest.mark.parametrize("second", [line, halved, every_other, backwards])
+def test_pairs_of_kernels(reference_queue, first, second):
+    """Elements in reverse, at half and twice the distance; loops and early returns."""
+    n = 101
+
+    def submit(queue):
+        a, b, t = fq.Buffer(numbers(n)), fq.Buffer(n, np.int64), temporary(n)
+        queue.submit(first, n, a, t)
+        queue.submit(second, n, t, b)
+        return [a, b]
+
+    assert tiles(compared(reference_queue, submit))
+
+
+def test_three_dimensions(queue):
+    shape = (5, 9, 21)
+
+    def submit(queue):
+        a, b, t = fq.Buffer(numbers(shape)), fq.Buffer(shape, np.int64), temporary(shape)
+        queue.submit(cube, shape, a, t)
+        queue.submit(cube, shape, t, b)
+        return [a, b]
+
+    assert len(tiles(compared(queue, submit))) == 1
+
+
+def test_a_producer_of_other_dimensions(queue):
+    shape = (19, 33)
+
+    def submit(queue):
+        v, a = fq.Buffer(numbers(shape[0])), fq.Buffer(numbers(shape))
+        r, out = temporary(shape[0]), fq.Buffer(shape, np.int64)
+        queue.submit(line, shape[0], v, r)
+        queue.submit(scaled_by_row, shape, r, a, out)
+        return [v, a, out]
+
+    (tiling,) = tiles(compared(queue, submit))
+    assert len(tiling.parts[0].items) == 1
+
+
+def test_what_other_submissions_write_is_there_before(reference_queue):
+    """A producer reads for its neighbours what another submission writes for each work-item, and
+    what it reads is written after its consumers."""
+    n = 77
+
+    def submit(queue):
+        v, a, b = fq.Buffer(numbers(n)), fq.Buffer(n, np.int64), fq.Buffer(n, np.int64)
+        t = temporary(n)
+        queue.submit(copied, n, v, a)
+        queue.submit(line, n, a, t)
+        queue.submit(line, n, t, b)
+        queue.submit(copied, n, b, a)
+        return [v, a, b]
+
+    report = compared(reference_queue, submit)
+    assert [stage.submissions for stage in report.stages] == [(0,), (1, 2), (3,)]
+    assert len(tiles(report)) == 1
+
+
+def test_several_consumers_in_one_launch(queue):
+    n = 301
+
+    def submit(queue):
+        a, b, c = (fq.Buffer(numbers(n)) for _ in range(3))
+        t = temporary(n)
+        queue.submit(line, n, a, t)
+        queue.submit(line, n, t, b)
+        queue.submit(every_other, n, t, c)
+        return [a, b, c]
+
+    report = compared(queue, submit)
+    assert [stage.submissions for stage in report.stages] == [(0, 1, 2)]
+
+
+def test_a_range_that_is_not_the_array_s(reference_queue):
+    def submit(queue):
+        a, b, t = fq.Buffer(numbers(90)), fq.Buffer(numbers(90)), temporary(90)
+        queue.submit(line, 90, a, t)
+        queue.submit(line, 50, t, b)
+        return [a, b]
+
+    assert tiles(compared(reference_queue, submit))
+
+
+@pytest.mark.parametrize("reason", ["group", "exchange", "empty", "none", "all"])
+def test_what_tiles_are_not_made_for(reference_queue, reason):
+    n = 0 if reason == "empty" else 64
+
+    def submit(queue):
+        a, b, c = fq.Buffer(numbers(n)), fq.Buffer(n, np.int64), fq.Buffer(n, np.int64)
+        t = temporary(n)
+        queue.submit(copied if n == 0 else line, n, a, t)
+        if reason == "group":
+            queue.submit(exchanged, fq.NdRange(n, 32), t, b)
+        else:
+            queue.submit(line, n, t, b)
+        if reason == "exchange":
+            queue.submit(by_neighbour, n, b, c)
+        return [a, b, c]
+
+    options = {"barriers": reason} if reason in ("none", "all") else {}
+    assert not tiles(compared(reference_queue, submit, **options))
+
+
+def test_a_plan_serves_other_sizes(reference_queue):
+    """Of lists that are too long for one work-group."""
+    for n in (5000, 5001, 4999):
+
+        def submit(queue, n=n):
+            a, b, t = fq.Buffer(numbers(n)), fq.Buffer(n, np.int64), temporary(n)
+            queue.submit(line, n, a, t)
+            queue.submit(line, n, t, b)
+            return [a, b]
+
+        report = compared(reference_queue, submit)
+        assert tiles(report)
+    assert report.cache == "memory"
+
+
+def test_replays_and_plans_that_were_kept(sycl_queue, monkeypatch):
+    monkeypatch.setattr(overlap, "WAYS", ("tiled",))
+    shape = (45, 67)
+    a, out = fq.Buffer(numbers(shape)), fq.Buffer(shape, np.int64)
+    t, u = temporary(shape), temporary(shape)
+    for _ in range(2):  # the second plan comes from disk
+        monkeypatch.setattr(PLANS, "_plans", OrderedDict())
+        with fq.FusionQueue() as queue:
+            with fq.fusion(queue, strategy="overlap", promote="internal") as f:
+                queue.submit(rows, shape, a, t)
+                queue.submit(columns, shape, t, u)
+                queue.submit(combined, shape, a, u, out)
+            first = out.numpy().copy()
+            a.write(a.numpy() * 2)
+            f.replay()
+            np.testing.assert_array_equal(out.numpy(), 2 * first)
+            assert tiles(f.report)
+    assert f.report.cache == "disk"
+
+
+def test_temporaries_are_not_allocated(sycl_queue, monkeypatch):
+    """Of a temporary that nothing has touched yet the device gets no memory."""
+    monkeypatch.setattr(overlap, "WAYS", ("tiled",))
+    n = 5000
+    a, b = fq.Buffer(numbers(n)), fq.Buffer(n, np.int64)
+    t = fq.Buffer(n, np.int64, internal=True)
+    with fq.FusionQueue() as queue:
+        with fq.fusion(queue, strategy="overlap", promote="internal") as f:
+            queue.submit(line, n, a, t)
+            queue.submit(line, n, t, b)
+        queue.wait()
+    assert tiles(f.report)
+    assert not t.is_allocated
