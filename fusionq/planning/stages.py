@@ -208,7 +208,8 @@ class _GrowingStage:
             return (
                 "no work-group size keeps the dependences of the launch before inside a work-group"
             )
-        return _because(waiting[0], "work-groups would have to wait for each other")
+        farthest = next((d for d in waiting if d.scope == "GLOBAL"), waiting[0])
+        return _because(farthest, "work-groups would have to wait for each other")
 
     def _grouped(self, space: ItemSpace, waiting: Sequence[PairScope]) -> ItemSpace | str | None:
         """``space`` with a work-group size that all dependences between work-items stay inside, or

@@ -320,3 +320,27 @@ def test_scopes_are_those_of_the_chosen_work_groups():
     assert [d.scope for d in found] == ["GROUP", "GLOBAL", "GROUP"]
     assert found[0].reason.endswith("inside one work-group of 8 only, the size that fusionq chose")
     assert found[1:] == (outside, local)
+
+
+@fq.kernel
+def doubled_by_first(item: fq.NdItem, a, first, out):
+    i = item.get_global_id(0)
+    out[i] = a[i] * first[i // 4]
+
+
+@fq.kernel
+def first_of_reversed(item: fq.NdItem, out, first):
+    i = item.get_global_id(0)
+    if item.get_local_id(0) == 0:
+        first[i // 4] = out[out.shape[0] - 1 - i]
+
+
+def test_the_reason_is_the_dependence_that_no_work_group_holds():
+    # The first in order, of `first`, stays inside work-groups.
+    with fq.FusionQueue("reference") as queue:
+        a, first, out = (fq.Buffer(np.ones(n, np.int32)) for n in (16, 4, 16))
+        with fq.fusion(queue, strategy="sequence") as f:
+            queue.submit(doubled_by_first, fq.NdRange(16, 4), a, first, out)
+            queue.submit(first_of_reversed, fq.NdRange(16, 4), out, first)
+    assert [d.scope for d in f.report.dependences] == ["GROUP", "GLOBAL"]
+    assert "RAW dependence of submission 1 on submission 0 has scope GLOBAL" in str(f.report)
