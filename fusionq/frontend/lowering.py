@@ -13,7 +13,7 @@ from fusionq.frontend.callees import Callee
 from fusionq.frontend.captures import Captures
 from fusionq.frontend.control_flow import conflict
 from fusionq.frontend.draft import finish
-from fusionq.frontend.memory import declaration
+from fusionq.frontend.memory import declarations
 from fusionq.frontend.record_arrays import field_arrays
 from fusionq.frontend.signature import ArrayType, LocalType, Signature, TupleType, part_names
 from fusionq.frontend.source import FunctionSource
@@ -245,7 +245,8 @@ def lower_kernel(
             params += _array_params(name, argument, state)
             value = ArrayValue(name, argument)
         elif isinstance(argument, LocalType):
-            state.arrays[name] = declaration(name, argument.dtype, argument.shape, "local")
+            for declared in declarations(name, argument, argument.shape, "local", state.fields):
+                state.arrays[declared.name] = declared
             value = ArrayValue(name, ArrayType(argument.dtype, len(argument.shape)))
         elif isinstance(argument, TupleType):
             value = lowering.captured(argument.value, name, source.tree)

@@ -9,8 +9,7 @@ import numpy as np
 
 from fusionq.frontend.complex_numbers import complex_type
 from fusionq.frontend.language_arguments import Arguments, LanguageArguments
-from fusionq.frontend.memory import declaration
-from fusionq.frontend.record_arrays import FieldArray, field_arrays
+from fusionq.frontend.memory import declarations
 from fusionq.frontend.signature import ArrayType
 from fusionq.frontend.typing_rules import named_type
 from fusionq.frontend.values import (
@@ -22,7 +21,7 @@ from fusionq.frontend.values import (
     Value,
 )
 from fusionq.ir.nodes import ArrayDecl, Const, For, Stmt, Store, Var
-from fusionq.ir.record_types import RecordType, record_type
+from fusionq.ir.record_types import record_type
 from fusionq.ir.types import INT64, ScalarType
 
 
@@ -77,15 +76,10 @@ class PrivateArrays(LanguageArguments):
     def declared(self, name: str, array: NewPrivateArray, node: ast.AST) -> ArrayValue:
         """The array under a name, filled with zeros if it was asked for."""
         name = self.fresh(name.replace(".", "_"))
-        dtype = array.type.dtype
-        arrays = [FieldArray(name, dtype, ())]
-        if isinstance(dtype, RecordType):
-            self.kernel.name_fields([(name, array.type)])
-            arrays = list(field_arrays(name, dtype, self.kernel.fields))
-        for each in arrays:
-            shape = (*array.shape, *each.shape)
-            made = declaration(each.name, each.dtype, shape, "private")
-            self.kernel.arrays[each.name] = made
+        self.kernel.name_fields([(name, array.type)])
+        fields = self.kernel.fields
+        for made in declarations(name, array.type, array.shape, "private", fields):
+            self.kernel.arrays[made.name] = made
             if array.fill_zeros:
                 self.block.append(self._zeros(made, node))
         return ArrayValue(name, array.type)

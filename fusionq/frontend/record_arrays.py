@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from fusionq.frontend.signature import ArgumentType, ArrayType, part_names
+from fusionq.frontend.signature import ArgumentType, ArrayType, LocalType, part_names
 from fusionq.ir.record_types import RecordType
 from fusionq.ir.types import ScalarType
 
@@ -34,7 +34,7 @@ def name_fields(
         if isinstance(kind, ScalarType) and kind.is_complex:
             taken.update(part_names(name, tuple(taken)))
     for name, kind in arguments:
-        if isinstance(kind, ArrayType) and isinstance(kind.dtype, RecordType):
+        if isinstance(kind, (ArrayType, LocalType)) and isinstance(kind.dtype, RecordType):
             _name_fields(name, kind.dtype, taken, found)
     return found
 

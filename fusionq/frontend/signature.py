@@ -25,7 +25,7 @@ class ArrayType:
 class LocalType:
     """A LocalAccessor argument; its shape is known when the kernel is compiled."""
 
-    dtype: ScalarType
+    dtype: ScalarType | RecordType
     shape: tuple[int, ...]
 
     def __str__(self) -> str:

@@ -25,9 +25,9 @@ class LocalAccessor:
 
     An argument of ``submit`` for a kernel over an NdRange.  ``shape``: an int or one to three
     of them, each at least 1.  ``dtype``: bool, int8 … int64, uint8 … uint64, float16/32/64,
-    bfloat16, complex64/128, also as numba's types.  The contents are undefined when a
-    work-group starts.  Equal shapes and dtypes are equal accessors; the kernel is compiled for
-    them.  Raises ArgumentError for anything else.
+    bfloat16, complex64/128, also as numba's types, and records of these.  The contents are
+    undefined when a work-group starts.  Equal shapes and dtypes are equal accessors; the kernel is
+    compiled for them.  Raises ArgumentError for anything else.
     Source: SYCL 2020, section 4.7.6.11.
     """
 
@@ -101,12 +101,17 @@ def array_shape(shape: object, what: str) -> tuple[int, ...]:
 
 
 def element_dtype(dtype: Any, what: str) -> np.dtype[Any]:
-    """``dtype`` as NumPy's, if the kernel language has it; ArgumentError if not."""
+    """``dtype`` as NumPy's, if the kernel language has it, or records of it; ArgumentError if
+    not."""
     try:
         found: np.dtype[Any] | None = None if dtype is None else as_dtype(dtype)
     except TypeError:
         found = None
     if found is not None and is_bfloat16(found):
+        return found
+    if found is not None and found.names:
+        for name in found.names:
+            element_dtype(found[name].base, f"the field {name!r} of {what}")
         return found
     if found is None or not found.isnative or found.itemsize not in _KINDS.get(found.kind, ()):
         raise ArgumentError(

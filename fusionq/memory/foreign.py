@@ -12,7 +12,12 @@ import numpy as np
 
 from fusionq.base.errors import ArgumentError, DeviceError
 from fusionq.ir.record_types import Member, members
-from fusionq.memory.foreign_array import ForeignArray, checked_array, contiguous_strides
+from fusionq.memory.foreign_array import (
+    ForeignArray,
+    byte_bounds,
+    checked_array,
+    contiguous_strides,
+)
 from fusionq.memory.gpu_arrays import describe_gpu_array, gpu_interface
 from fusionq.memory.host_objects import shared_array
 
@@ -110,11 +115,14 @@ def _describe_usm(value: object, interface: dict[str, Any]) -> ForeignArray:
             f"its __sycl_usm_array_interface__ is malformed ({type(error).__name__}: {error}); "
             "pass an array of dpctl or dpnp, or a fusionq Buffer"
         ) from None
+    address = pointer + interface.get("offset", 0) * dtype.itemsize
+    if dtype.names is not None:
+        interface = _as_bytes(interface, address, shape, strides_in_bytes, dtype.itemsize)
     # dpctl's own memory objects declare themselves read-only without being it.
     writable = not read_only or type(value).__module__.startswith("dpctl.memory")
     return checked_array(
         ForeignArray(
-            pointer + interface.get("offset", 0) * dtype.itemsize,
+            address,
             shape,
             strides_in_bytes,
             dtype,
@@ -123,6 +131,33 @@ def _describe_usm(value: object, interface: dict[str, Any]) -> ForeignArray:
             interface,
         )
     )
+
+
+def _as_bytes(
+    interface: dict[str, Any],
+    address: int,
+    shape: tuple[int, ...],
+    strides: tuple[int, ...],
+    itemsize: int,
+) -> dict[str, Any]:
+    """The interface of an array of records as one of its bytes, since dpctl knows no records."""
+    below, above = byte_bounds(shape, strides, itemsize)
+    return {
+        "data": (address + below, interface["data"][1]),
+        "shape": (max(above - below, 1),),
+        "strides": None,
+        "offset": 0,
+        "typestr": "|u1",
+        "version": 1,
+        "syclobj": interface.get("syclobj"),
+    }
+
+
+class _Shown:
+    """An object with that interface."""
+
+    def __init__(self, interface: dict[str, Any]) -> None:
+        self.__sycl_usm_array_interface__ = interface
 
 
 def check_host_access(array: ForeignArray) -> None:
@@ -134,7 +169,7 @@ def check_host_access(array: ForeignArray) -> None:
         )
     if array.usm_interface is None:
         return
-    memory = sys.modules["dpctl.memory"].as_usm_memory(array.owner)
+    memory = sys.modules["dpctl.memory"].as_usm_memory(_Shown(array.usm_interface))
     if memory.get_usm_type() == "device" and not memory.sycl_device.is_cpu:
         raise DeviceError(
             "the host cannot read USM device memory; allocate USM shared memory, or copy it with "

@@ -330,7 +330,7 @@ def _argument(backend: Backend, name: str, label: str, value: object) -> Argumen
     if isinstance(value, (bool, int, float, np.generic)):
         return _scalar_argument(name, label, value)
     if isinstance(value, LocalAccessor):
-        kind = LocalType(_element_type(value.dtype), value.shape)
+        kind = LocalType(record_type(value.dtype) or _element_type(value.dtype), value.shape)
         return DeclaredArgument(name, label, kind)
     if isinstance(value, (tuple, list)):
         return _tuple_argument(name, label, value)

@@ -26,6 +26,7 @@ from tests.unit.cache.programs import (
     without_cache,
 )
 from tests.unit.frontend.running import define
+from tests.unit.runtime.test_records import PARTICLE, gather, particles, push
 
 NESTED = (
     "\ndef helper(x, factor):\n    return x + innermost(factor)\n\n"
@@ -408,3 +409,29 @@ def test_a_cache_that_is_too_small_only_costs_time(queue: fq.FusionQueue, full: 
         ran = run(BASE, queue)
         assert ran.cache == "miss"
         assert np.array_equal(ran.out, expected)
+
+
+def test_records_of_another_layout_and_size_find_the_plan(
+    queue: fq.FusionQueue, nothing_is_compiled
+) -> None:
+    for n, seed, padding in ((64, 0, 0), (50, 1, 16)):
+        if padding:
+            forget()
+            nothing_is_compiled()
+        dtype = np.dtype(
+            {
+                "names": PARTICLE.names,
+                "formats": [PARTICLE[name] for name in PARTICLE.names],
+                "offsets": [PARTICLE.fields[name][1] + padding for name in PARTICLE.names],
+                "itemsize": PARTICLE.itemsize + padding,
+            }
+        )
+        given = particles(seed, n).astype(dtype)
+        p, tmp = fq.Buffer(given), fq.Buffer(n, dtype, promote_private=True)
+        with fq.fusion(queue) as f:
+            queue.submit(push, n, p, tmp)
+            queue.submit(gather, n, tmp, p)
+        assert f.report.cache == ("disk" if padding else "miss")
+        doubled = given["x"] * 2
+        last = doubled - (given["v"][:, 1] + given["x"]).astype(np.float32)
+        np.testing.assert_array_equal(p["x"].numpy(), last)

@@ -24,6 +24,7 @@ from tests.property.running import examples
 from tests.unit.codegen.built_kernels import GOLDEN_KERNELS, bfloat16_conversions
 from tests.unit.codegen.test_dialects import everything
 from tests.unit.cuda.compile_only import ARCHITECTURES, H100, compiling_queue
+from tests.unit.runtime.test_records import PARTICLE, gather, push, whole
 from tests.unit.tables import for_each
 
 RANGES = [build for build in GOLDEN_KERNELS if build.__name__ != "persistent"]
@@ -74,6 +75,17 @@ def test_library_kernels_spill_no_registers(name: str) -> None:
     assert len(backend.resources) == len(ARCHITECTURES)
     for of, resources in backend.resources.items():
         assert resources.spill_stores == resources.spill_loads == 0, (of, resources)
+
+
+def test_records() -> None:
+    """Their fields, in private memory too, and copies of whole ones."""
+    with compiling_queue(["sm_90"]) as (queue, backend), fq.fusion(queue, strategy="fused"):
+        p, tmp = fq.Buffer(99, PARTICLE), fq.Buffer(99, PARTICLE, promote_private=True)
+        queue.submit(push, 99, p, tmp)
+        queue.submit(gather, 99, tmp, p)
+        queue.submit(whole, 99, p, p[::-1])
+    assert len(backend.resources) in (1, 2)
+    assert all(r.spill_stores == r.stack_bytes == 0 for r in backend.resources.values())
 
 
 def _compile_fused(program: Program, **options: object) -> None:

@@ -65,6 +65,21 @@ def speeds(item, v, out):
     out[i] = v[i, 0] + v[i][2]
 
 
+@fq.kernel
+def rotate(item: fq.NdItem, p, box, out):
+    """Each work-group hands its records round, through local memory; sums and counts."""
+    i, k, n = item.get_global_id(0), item.get_local_id(0), item.get_local_range(0)
+    box[k] = p[i]
+    box[k].box.low = 0
+    fq.group_barrier(item.get_group())
+    out[i] = box[(k + 1) % n]
+    fq.AtomicRef(box["box"]["low"], (k + 1) % n).fetch_add(2)
+    fq.AtomicRef(out["box"]["high"], 0).fetch_add(1)
+    fq.group_barrier(item.get_group())
+    out[i].v[0] = fq.joint_reduce(item.get_group(), p["v"][:4, 1], "max")
+    out[i].box.low = box[k].box.low
+
+
 @pytest.fixture
 def queue(target):
     with fq.FusionQueue(target) as made:
@@ -185,6 +200,34 @@ def between_fields(buffer):
         used[offset : offset + dtype.itemsize] = True
     assert not used.all()
     return buffer.numpy().view(np.uint8).reshape(N, -1)[:, ~used].tobytes()
+
+
+def test_local_memory_atomic_operations_and_group_functions(queue):
+    p, out = particles(), fq.Buffer(N, PARTICLE)
+    queue.submit(rotate, fq.NdRange(N, 8), fq.Buffer(p), fq.LocalAccessor(8, PARTICLE), out)
+    found = out.numpy()
+    there = np.arange(N).reshape(-1, 8)
+    there = np.roll(there, -1, axis=1).reshape(-1)
+    np.testing.assert_array_equal(found["x"], p["x"][there])
+    np.testing.assert_array_equal(found["v"][:, 1:], p["v"][there, 1:])
+    assert (found["v"][:, 0] == p["v"][:4, 1].max()).all()
+    assert (found["box"]["low"] == 2).all()
+    with pytest.raises(fq.ArgumentError, match="the field 's' of a LocalAccessor"):
+        fq.LocalAccessor(8, [("s", "S3")])
+
+
+def test_usm_that_says_its_fields(queue):
+    if queue.sycl_queue is None:
+        pytest.skip("no USM")
+    held = fq.Buffer(particles(2))
+
+    class Foreign:
+        __sycl_usm_array_interface__ = held.__sycl_usm_array_interface__
+
+    out = fq.Buffer(N, PARTICLE)
+    queue.submit(whole, N, Foreign(), out)
+    np.testing.assert_array_equal(out.numpy(), held.numpy())
+    np.testing.assert_array_equal(fq.Buffer(Foreign()).numpy(), held.numpy())
 
 
 def test_checked_runs_know_which_fields_were_written(queue):
