@@ -314,6 +314,21 @@ def divided_elsewhere(item: kapi.Item, a, b, c):
     c[i] = quotient(a[i], b[i])
 
 
+def test_bfloat16_is_no_type_of_numba_dpex(queue):
+    bfloat16 = pytest.importorskip("ml_dtypes", reason="bfloat16 is of ml_dtypes").bfloat16
+
+    @kernel
+    def copied(item, a, out):
+        i = item.get_id(0)
+        out[i] = a[i]
+
+    arrays = [floats(), np.zeros(N, bfloat16)]
+    with pytest.raises(fq.ArgumentError, match="'out' .* is of bfloat16, a type that numba-dpex"):
+        run_here(queue, copied, arrays)
+    queue.submit(fq.kernel(copied.py_func), N, *arrays).wait()
+    np.testing.assert_array_equal(arrays[1], arrays[0].astype(bfloat16))
+
+
 @pytest.mark.parametrize(
     ("function", "difference", "remedy"),
     [

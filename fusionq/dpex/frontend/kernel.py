@@ -12,8 +12,9 @@ from fusionq.dpex.frontend.captures import DeviceFunction, DpexCaptures
 from fusionq.dpex.frontend.signatures import kernel_problem
 from fusionq.frontend.captures import Captures
 from fusionq.frontend.kernel import KernelFunction
-from fusionq.frontend.signature import Signature
+from fusionq.frontend.signature import Signature, TupleType
 from fusionq.ir.nodes import Kernel
+from fusionq.ir.types import BFLOAT16, ScalarType
 
 _KERNELS: WeakKeyDictionary[Any, DpexKernelFunction] = WeakKeyDictionary()
 
@@ -66,6 +67,16 @@ class DpexKernelFunction(KernelFunction):
 
     def _check_arguments(self, signature: Signature) -> None:
         super()._check_arguments(signature)
+        for name, argument in zip(
+            self.names_of(len(signature.arguments)), signature.arguments, strict=True
+        ):
+            if isinstance(argument, TupleType):
+                continue
+            if (argument if isinstance(argument, ScalarType) else argument.dtype) == BFLOAT16:
+                raise ArgumentError(
+                    f"the argument {name!r} of the kernel {self.name!r} ({self.span}) is of "
+                    "bfloat16, a type that numba-dpex has not; make the kernel with fusionq.kernel"
+                )
         if self._signatures:
             problem = kernel_problem(self._signatures, signature)
             if problem is not None:
