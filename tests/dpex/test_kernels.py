@@ -323,7 +323,7 @@ def test_bfloat16_is_no_type_of_numba_dpex(queue):
         out[i] = a[i]
 
     arrays = [floats(), np.zeros(N, bfloat16)]
-    with pytest.raises(fq.ArgumentError, match="'out' .* is of bfloat16, a type that numba-dpex"):
+    with pytest.raises(fq.ArgumentError, match=r"'out' .* is of bfloat16, a type that numba-dpex"):
         run_here(queue, copied, arrays)
     queue.submit(fq.kernel(copied.py_func), N, *arrays).wait()
     np.testing.assert_array_equal(arrays[1], arrays[0].astype(bfloat16))

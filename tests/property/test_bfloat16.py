@@ -151,14 +151,14 @@ def check(target: str | None, program: tuple[str, tuple[Any, ...]], fused: bool)
     assert not wrong.any(), (program[0], found, expected)
 
 
-@examples(50)
+@examples(30)
 @given(programs(), st.booleans())
 def test_the_ir_computes_what_ml_dtypes_does(program: Any, fused: bool) -> None:
     check("reference", program, fused)
 
 
 @needs_host_memory
-@examples(15)
+@examples(10)
 @given(programs(), st.booleans())
 def test_the_device_computes_what_ml_dtypes_does(program: Any, fused: bool) -> None:
     check(None, program, fused)
