@@ -201,7 +201,7 @@ class Workload:
         """The arrays, with temporaries whose contents need not survive a list."""
         return self._with_flags(internal=True)
 
-    def _with_flags(self, **flags: bool) -> dict[str, fq.Buffer]:
+    def _with_flags(self, **flags: Any) -> dict[str, fq.Buffer]:
         flagged = {
             spec.name: fq.Buffer(spec.shape(self.extents), spec.dtype, **flags)
             for spec in self.case.arrays

@@ -154,7 +154,11 @@ def signature(value: object, skip_self: bool = False) -> str:
     except (TypeError, ValueError):
         return ""
     parameters = list(found.parameters.values())[1 if skip_self else 0 :]
-    bare = [p.replace(annotation=inspect.Parameter.empty) for p in parameters]
+    bare = [
+        p.replace(annotation=inspect.Parameter.empty)
+        for p in parameters
+        if p.annotation != "NoReturn"  # which refuses unknown options
+    ]
     text = str(inspect.Signature(bare))
     text = re.sub(r"<(\w+\.\w+): [^>]*>", r"\1", text)  # an enumeration's value
     return re.sub(r"<[^<>]* at 0x\w+>", "…", text)  # an object that stands for no argument

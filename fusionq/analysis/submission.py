@@ -271,20 +271,40 @@ class Submission:
         return self.kernel.name
 
 
+MOST_TEXTS = 4
+"""Of buffers that take turns, in their name."""
+
+
 def buffer_names(submissions: Sequence[Submission]) -> dict[int, str]:
     """By storage the one name that a report has for it: of the texts that name it or its views in
     the program, and no other buffer, that of the largest, and of those the first.
 
-    Where every text also names others, as in loops whose buffers take turns, there is none: each
-    submission's own text says what it is there, and equal rounds read equal.
+    Buffers that take turns in a loop have the same texts.  Each is called by all of these, such as
+    ``now or then``: whose turn it is does not change a buffer's name, and equal rounds read equal.
     """
     sizes: dict[int, dict[str, int]] = {}
-    meant: dict[str, set[int]] = {}
+    meant: dict[str, list[int]] = {}
     for submission in submissions:
         for a in submission.arguments:
             if isinstance(a, ArrayArgument):
                 of = sizes.setdefault(a.storage, {})
+                if a.label not in of:
+                    meant.setdefault(a.label, []).append(a.storage)
                 of[a.label] = max(of.get(a.label, 0), prod(a.shape))
-                meant.setdefault(a.label, set()).add(a.storage)
     own = {s: [label for label in of if len(meant[label]) == 1] for s, of in sizes.items()}
-    return {s: max(labels, key=lambda t: sizes[s][t]) for s, labels in own.items() if labels}
+    names = {s: max(labels, key=lambda t: sizes[s][t]) for s, labels in own.items() if labels}
+    left = {s: None for s in sizes if s not in names}
+    while left:
+        alike, texts = [next(iter(left))], dict[str, None]()
+        del left[alike[0]]
+        for storage in alike:  # which grows, by those that have a text in common
+            for text in sizes[storage]:
+                if text not in texts:
+                    texts[text] = None
+                    more = [other for other in meant[text] if other in left]
+                    alike += more
+                    for other in more:
+                        del left[other]
+        shown = [*texts][:MOST_TEXTS] + ["…"] * (len(texts) > MOST_TEXTS)
+        names |= dict.fromkeys(alike, " or ".join(shown))
+    return names

@@ -49,6 +49,9 @@ ASSUMED: dict[str, Assumption] = {
     "groups_per_compute_unit": Assumption(
         4, 4, "the last groups then take a quarter of the time at most"
     ),
+    "largest_launch": Assumption(
+        2**31 - 1, 2**31 - 1, "SYCL's runtime refuses more: ids have to fit an int"
+    ),
     # Memory
     "cache_line_bytes": Assumption(
         64, 128, "x86-64 and arm64; L2 of NVIDIA", "asked: global memory cache line"
@@ -82,8 +85,7 @@ ASSUMED: dict[str, Assumption] = {
     # Waiting
     "start_spin_limit": Assumption(20_000, 20_000, "about a millisecond on a CPU"),
     "polls_between_checks": Assumption(1024, 1024, "tens of microseconds on a CPU"),
-    "least_spin_limit": Assumption(1 << 28, 1 << 24, "six seconds on a CPU, 24 ns a poll"),
-    "spin_limit": Assumption(1 << 33, 1 << 33, "some minutes on a CPU, more on a GPU"),
+    "spin_limit": Assumption(1 << 27, 1 << 24, "four seconds on a CPU, 32 ns a poll"),
     # Profiles
     "counter_copies": Assumption(16, 16, _BY_HAND),
     "early_clock_ns": Assumption(100, 100, "out-of-order execution: up to 55 ns were seen"),

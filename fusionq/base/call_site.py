@@ -58,7 +58,7 @@ def user_line() -> tuple[str, int, str]:
     frame = user_frame()
     if frame is None:
         return "<unknown>", 0, ""
-    file, number = frame.f_code.co_filename, frame.f_lineno
+    file, number = frame.f_code.co_filename, frame.f_lineno or 0
     return file, number, linecache.getline(file, number, frame.f_globals).strip()
 
 
@@ -74,7 +74,7 @@ def warn(message: str, category: type[Warning], otherwise: Span | None = None) -
     if sys.is_finalizing() or (frame is None and otherwise is None):
         return
     if frame is not None:
-        file, line = frame.f_code.co_filename, frame.f_lineno
+        file, line = frame.f_code.co_filename, frame.f_lineno or 0
         registry = frame.f_globals.setdefault("__warningregistry__", {})
     else:
         assert otherwise is not None

@@ -43,4 +43,7 @@ def as_dtype(obj: Any) -> np.dtype[Any]:
     if isinstance(obj, str) and obj == "bfloat16":
         return bfloat16()  # which NumPy knows by that name only once ml_dtypes is imported
     found = numba_dtype(obj)
-    return np.dtype(obj) if found is None else found
+    try:
+        return np.dtype(obj) if found is None else found
+    except ValueError as error:  # an object with a ``dtype`` that is none, such as NumPy itself
+        raise TypeError(str(error)) from None

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from difflib import get_close_matches
 from functools import lru_cache
 from typing import Literal, NamedTuple, NoReturn, TypeAlias
+
+import numpy as np
 
 from fusionq.base.call_site import user_span
 from fusionq.base.errors import ArgumentError
@@ -91,22 +93,48 @@ def checked_options(
 
 def options_from(given: Mapping[str, object]) -> FusionOptions:
     """``checked_options`` by name; ArgumentError for names that there are not, too."""
+    check_names("fusion", given, _CHOICES)
     for name, value in given.items():
-        if name not in _CHOICES:
-            near = get_close_matches(name, _CHOICES, 1)
-            hint = f"; did you mean {near[0]!r}?" if near else "."
-            raise ArgumentError(
-                f"{user_span()}: there is no fusion option {name!r}{hint} There are "
-                f"{', '.join(_CHOICES)}"
-            )
-        if value not in _CHOICES[name]:
+        if not is_one_of(value, _CHOICES[name]):
             _refuse_value(name, value)
     return checked_options(**given)
 
 
+def check_names(of_what: str, given: Iterable[str], known: Iterable[str]) -> None:
+    """ArgumentError for a name in ``given`` that is not ``known``: an option with a typo."""
+    names = list(known)
+    for name in given:
+        if name not in names:
+            near = get_close_matches(name, names, 1)
+            hint = f"; did you mean {near[0]!r}?" if near else "."
+            raise ArgumentError(
+                f"{user_span()}: there is no {of_what} option {name!r}{hint} There are "
+                f"{', '.join(names)}"
+            )
+
+
+def is_one_of(value: object, choices: Collection[object]) -> bool:
+    """Whether an option's value is among its ``choices``.  What has no hash is not: to compare an
+    array gives an array."""
+    try:
+        hash(value)
+    except TypeError:
+        return False
+    return value in choices
+
+
+def check_flags(of_what: str, flags: Mapping[str, object]) -> None:
+    """ArgumentError for a flag that is neither True nor False."""
+    for name, value in flags.items():
+        if not isinstance(value, (bool, np.bool_)):
+            raise ArgumentError(
+                f"{user_span()}: a {of_what}'s {name} is True or False, not {value!r}"
+            )
+
+
 def check_error_model(error_model: object) -> None:
     """ArgumentError for what is no error model."""
-    if error_model not in ("python", "numpy"):
+    if not is_one_of(error_model, ("python", "numpy")):
         raise ArgumentError(
             f"{user_span()}: error_model={error_model!r} is none; write 'python' or 'numpy'"
         )

@@ -137,6 +137,9 @@ class Target:
     groups_per_compute_unit: int
     """Work-groups that keep all compute units busy to the end."""
 
+    largest_launch: int
+    """Work-items of a launch, at most: more are several launches."""
+
     cache_line_bytes: int
     """What two workers must not write to at once."""
     worker_cache_bytes: int
@@ -174,11 +177,9 @@ class Target:
     """Polls after which a worker no longer waits for the others to start, and takes tickets."""
     polls_between_checks: int
     """Polls of a counter after which a waiting worker checks whether another has stalled."""
-    least_spin_limit: int
-    """Polls of a counter after which a wait has stalled, where a launch has no more operations than
-    that: far longer than a busy machine keeps from a worker what others wait for."""
     spin_limit: int
-    """The same where a launch may take any time."""
+    """Polls of a counter, while no worker is at work, after which a wait has stalled: far longer
+    than a busy machine keeps a worker from seeing what it waits for."""
 
     counter_copies: int
     """Places over which work-groups spread a counter of a profile."""

@@ -145,6 +145,7 @@ class _PersistentPrinter:
     {tables} const fq_schedule = ({tables}){schedule};
     {control} const fq_control = ({control}){given_control};
     const int fq_lane = {self.workers.lane};
+    fq_count_at_work(fq_control, 1, fq_lane);
     const bool fq_static = fq_follows_assignment(fq_schedule, fq_control, {self.epoch}, fq_lane);
     {i64} fq_next = fq_schedule[{q.STARTS}], fq_stop = 0;
     if (fq_static) {{
@@ -264,6 +265,7 @@ class _PersistentPrinter:
 {self.records.publish}        {barrier};
     }}
     if ({last}) fq_skip_tickets(fq_schedule, fq_control);
+    fq_count_at_work(fq_control, -1, fq_lane);
 }}
 """
 

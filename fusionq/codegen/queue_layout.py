@@ -40,7 +40,7 @@ RECORD = 18
 PRODUCER, FORM, VALUES = 0, 1, 2
 
 # Lines of the control memory.
-HEAD, ARRIVED, MODE, STALL, FIRST_COUNTER = range(5)
+HEAD, ARRIVED, MODE, STALL, AT_WORK, FIRST_COUNTER = range(6)
 
 # Words of the stall line; CLAIM is set by the one worker that fills it, FLAG when it has.
 FLAG, CLAIM, STALL_STAGE, STALL_TILE, STALL_COUNTER, STALL_EXPECTED, STALL_SEEN = range(7)

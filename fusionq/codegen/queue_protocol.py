@@ -108,6 +108,11 @@ FQ_INLINE bool fq_stalled({words} control, int lane) {{
     return fq_look(control, {q.STALL}, {q.FLAG}, lane) != 0;
 }}
 
+// Counts a worker as at work, by 1, or as no longer so, by -1.
+FQ_INLINE void fq_count_at_work({words} control, int by, int lane) {{
+    if (lane == 0) fq_add(fq_word(control, {q.AT_WORK}, 0), ({u32})by, {relaxed});
+}}
+
 // Says which wait ran out, if it is the first.
 {w.outlined_function} void fq_tell_stall(
     {words} control, {i64} line, {u32} target, {u32} seen, {i64} instruction) {{
@@ -120,21 +125,27 @@ FQ_INLINE bool fq_stalled({words} control, int lane) {{
 }}
 
 // Waits until ``line`` has counted to ``target``: 0 if it had, {WAITED} if that took a while, and
-// {STALLED} if it took too long.
+// {STALLED} if nobody was at work for ``spin_limit`` polls: what is waited for may take any time.
 FQ_INLINE int fq_wait(
     {words} control, {i64} line, {u32} target, {i64} spin_limit, {i64} instruction,
     int lane) {{
     {u32} seen = fq_look(control, line, 0, lane);
     int state = 0;
+    {i64} idle = 0;
+    bool at_work = true;
     for ({i64} polls = 1; FQ_UNLIKELY((int)(seen - target) < 0 && state < {STALLED}); polls++) {{
         state = {WAITED};
-        if (polls % {checks} == 0 && fq_stalled(control, lane)) state = {STALLED};
-        if (polls >= spin_limit) {{
-            if (lane == 0) fq_tell_stall(control, line, target, seen, instruction);
-            state = {STALLED};
+        if (polls % {checks} == 0) {{
+            if (at_work) fq_count_at_work(control, -1, lane);
+            at_work = false;
+            idle = fq_look(control, {q.AT_WORK}, 0, lane) == 0 ? idle + {checks} : 0;
+            if (idle >= spin_limit && lane == 0)
+                fq_tell_stall(control, line, target, seen, instruction);
+            if (idle >= spin_limit || fq_stalled(control, lane)) state = {STALLED};
         }}
         {c.poll_again("seen = fq_look(control, line, 0, lane);")}
     }}
+    if (!at_work) fq_count_at_work(control, 1, lane);
     return state;
 }}
 """

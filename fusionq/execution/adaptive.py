@@ -225,7 +225,7 @@ class AdaptiveList:
         run = PreparedRun(built, lambda: submissions, outcome, timings)
         try:
             with timed(timings, "prepare"):
-                bind(self._backend, run, pending)
+                bind(self._backend, run, pending, self._options.fp)
         except DeviceError as error:
             if name == trials.first:
                 raise

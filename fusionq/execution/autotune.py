@@ -21,6 +21,7 @@ from fusionq.backends.base import Backend
 from fusionq.base.errors import DeviceError, FusionRefused, MegakernelStalled
 from fusionq.base.options import FusionOptions
 from fusionq.base.phases import timed
+from fusionq.base.target import FloatMode
 from fusionq.cache.plan_cache import BuiltPlan
 from fusionq.execution.binding import bind
 from fusionq.execution.compile import built_plan, keep_measured, measured_plan
@@ -106,7 +107,7 @@ def _fastest(
     if len(candidates) == 1:
         raise NotMeasured("; ".join(["every strategy gives the same launches", *notes]))
     with timed(timings, "tune"):
-        seconds, more_notes = _measure(backend, pending, submissions, candidates)
+        seconds, more_notes = _measure(backend, pending, submissions, candidates, options.fp)
     order = sorted(seconds, key=seconds.__getitem__)
     chosen = candidates[order[0]]
     measured = tuple(Measurement(candidates[k].plan.strategy, seconds[k]) for k in order)
@@ -229,6 +230,7 @@ def _measure(
     pending: SubmissionList,
     submissions: tuple[Submission, ...],
     candidates: Sequence[BuiltPlan],
+    fp: FloatMode,
 ) -> tuple[dict[int, float], list[str]]:
     """Median seconds by candidate, and why one has none."""
     for event in pending.depends:
@@ -238,7 +240,7 @@ def _measure(
         scratch = Scratch(backend, pending)
         runs = [_RunOnCopies(backend, built, submissions, scratch) for built in candidates]
         for run in runs:
-            bind(backend, run, pending)
+            bind(backend, run, pending, fp)
             run.will_be_repeated()
     except DeviceError as error:
         raise NotMeasured(

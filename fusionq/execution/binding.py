@@ -11,6 +11,8 @@ from fusionq.analysis.submission import ArrayArgument, ScalarArgument
 from fusionq.backends.base import ArrayBinding, Backend, Binding, PreparedLaunch
 from fusionq.base.errors import DeviceError
 from fusionq.base.recursion import room_for_recursion
+from fusionq.base.target import FloatMode
+from fusionq.execution.split_launch import SplitLaunch, is_split, split_launch
 from fusionq.memory.storage import Storage
 from fusionq.planning.plan import (
     ArgumentSource,
@@ -29,8 +31,10 @@ if TYPE_CHECKING:
     from fusionq.megakernel.schedule import Schedule
 
 
-def bind(backend: Backend, run: PreparedRun, pending: SubmissionList) -> None:
-    """Allocate what the launches need, and prepare them."""
+def bind(
+    backend: Backend, run: PreparedRun, pending: SubmissionList, fp: FloatMode
+) -> None:
+    """Allocate what the launches need, and prepare them; ``fp``: that of the programs."""
     from fusionq.planning.launching import launch_shape_of
 
     arguments = _ListArguments(backend, run, pending)
@@ -52,16 +56,26 @@ def bind(backend: Backend, run: PreparedRun, pending: SubmissionList) -> None:
                 launches.append(None)
                 continue
             bindings = [*map(arguments.binding, stage.sources), *run.extra_bindings(k, shape)]
-            launch = backend.prepare(program, bindings, shape)
+            if is_split(backend, shape):
+                span = pending.entries[stage.geometry].deferred.like.span
+                launch = split_launch(
+                    backend, stage.kernel, bindings, shape, fp, run.timings, span
+                )
+            else:
+                launch = backend.prepare(program, bindings, shape)
         launches.append(launch)
         for name, position in arguments.parameters(stage, ScalarArgument).items():
             run.setters[position].append((launch, name))
             if name in scheduling:
                 run.scheduling.add(position)
+    split = any(isinstance(launch, SplitLaunch) for launch in launches)
     run.has_launches(backend, launches)
+    if split:
+        run.as_one = None
     run.used = selection(tuple(arguments.used.values()), len(pending.memory))
     run.is_in(pending.memory)
-    if type(run) is PreparedRun and not run.checks:  # others have arguments of their own
+    if type(run) is PreparedRun and not run.checks and not split:
+        # Others have arguments of their own.
         run.pointers = [arguments.parameters(stage, ArrayArgument) for stage in plan.stages]
 
 

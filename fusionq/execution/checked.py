@@ -71,7 +71,7 @@ class CheckedRun(PreparedRun):
         programs = programs_of(backend, plan, options, timings)
         super().__init__(BuiltPlan(plan, programs), lambda: submissions, "miss", timings)
         self._reports: list[Allocation] = [backend.allocate(8 * WORDS) for _ in stages]
-        bind(backend, self, pending)
+        bind(backend, self, pending, options.fp)
 
     def _with_checks(self, stage: StagePlan, submissions: Sequence[Submission]) -> CheckedKernel:
         if self._marks is None:

@@ -10,6 +10,7 @@ from fusionq.base.config import adapts, always_checked, debug_level
 from fusionq.base.options import FusionOptions
 from fusionq.base.phases import timed
 from fusionq.base.recursion import room_for_recursion
+from fusionq.base.target import FloatMode
 from fusionq.cache.plan_cache import BuiltPlan
 from fusionq.execution.binding import bind
 from fusionq.execution.compile import built_plan, known_plan
@@ -43,7 +44,9 @@ def prepare(
     if memories is not None and not (is_checked or is_adaptive or options.tune):
         built = known_plan(backend, pending.operands(), memories, options)
         if built is not None:
-            return _bound(backend, pending, built, "memory", dict(pending.admission))
+            return _bound(
+                backend, pending, built, "memory", dict(pending.admission), options.fp
+            )
     return _planned(backend, pending, options, is_checked, is_adaptive)
 
 
@@ -74,7 +77,7 @@ def _planned(
         built, cache = tuned_plan(backend, pending, options, timings)
     else:
         built, cache = built_plan(backend, submissions, options, timings)
-    return _shown(_bound(backend, pending, built, cache, timings))
+    return _shown(_bound(backend, pending, built, cache, timings, options.fp))
 
 
 def _bound(
@@ -83,10 +86,11 @@ def _bound(
     built: BuiltPlan,
     cache: CacheOutcome,
     timings: dict[str, float],
+    fp: FloatMode,
 ) -> PreparedRun:
     run = PreparedRun(built, pending.submitted(), cache, timings)
     with timed(timings, "prepare"):
-        bind(backend, run, pending)
+        bind(backend, run, pending, fp)
     return run
 
 

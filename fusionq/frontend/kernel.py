@@ -10,7 +10,7 @@ from typing import Any, Literal, NoReturn, overload
 
 from fusionq.base.call_site import user_span
 from fusionq.base.errors import ArgumentError, KernelLanguageError
-from fusionq.base.options import ErrorModel
+from fusionq.base.options import ErrorModel, check_names
 from fusionq.base.recursion import room_for_recursion
 from fusionq.base.span import Span
 from fusionq.frontend.callees import Callee, callee_of
@@ -80,7 +80,7 @@ class KernelFunction:
 
     def __call__(self, *arguments: object, **keywords: object) -> NoReturn:
         raise KernelLanguageError(
-            f"the kernel {self.name!r} cannot be called\n"
+            f"{user_span()}: the kernel {self.name!r} cannot be called\n"
             f"  Submit it: queue.submit({self.name}, range, …).  What kernels share goes into "
             "plain functions, without the decorator."
         )
@@ -291,6 +291,7 @@ def kernel(
     *,
     sub_group_size: int | None = None,
     work_group_size: int | tuple[int, ...] | None = None,
+    **unknown: NoReturn,
 ) -> KernelFunction | Callable[[Callable[..., Any]], KernelFunction]:
     """Make a kernel from a Python function (decorator, with or without parentheses).
 
@@ -306,6 +307,8 @@ def kernel(
 
     Nothing is compiled yet; errors in the kernel come with its first submission.
     """
+    if unknown:
+        check_names("kernel", unknown, ("sub_group_size", "work_group_size"))
     options = _checked_options(sub_group_size, work_group_size)
     if function is _LATER:
         return lambda function: _made(function, *options)
@@ -317,12 +320,14 @@ def _checked_options(
 ) -> tuple[int | None, tuple[int, ...] | None]:
     """The options of ``kernel``; KernelLanguageError for what they cannot be."""
     extents = work_group_size if isinstance(work_group_size, tuple) else (work_group_size,)
-    for name, values in (("sub_group_size", (sub_group_size,)), ("work_group_size", extents)):
-        if values != (None,) and not all(type(v) is int and v > 0 for v in values):
-            raise KernelLanguageError(
-                f"{user_span()}: {name}={values if len(values) > 1 else values[0]!r} is not a "
-                "positive int"
-            )
+    given = (("sub_group_size", sub_group_size, (sub_group_size,)),
+             ("work_group_size", work_group_size, extents))
+    for name, value, values in given:
+        if value is not None and not (
+            1 <= len(values) <= 3 and all(type(v) is int and v > 0 for v in values)
+        ):
+            what = "a positive int" if name == "sub_group_size" else "1 to 3 positive ints"
+            raise KernelLanguageError(f"{user_span()}: {name}={value!r} is not {what}")
     size = sub_group_size if isinstance(sub_group_size, int) else None
     return size, None if work_group_size is None else extents
 

@@ -426,8 +426,8 @@ class Persistent:
 
     ``schedule``, ``control``, ``epoch`` and ``spin_limit`` are parameters: the plan's numbers
     (int64), the queue's and barrier counters (uint32), the number of this launch (uint32, from 1)
-    and how often a wait polls its counter before it stalls (int64).  ``records``, where a
-    profile is taken.
+    and how often a wait polls its counter, while no worker is at work, before it stalls (int64).
+    ``records``, where a profile is taken.
     """
 
     codes: tuple[StageCode, ...]

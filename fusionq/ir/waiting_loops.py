@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence, Set
 
 from fusionq.ir.counted_loops import ends_by_counting
 from fusionq.ir.functions import DEVICE_FUNCTIONS
@@ -14,8 +12,6 @@ from fusionq.ir.nodes import (
     Block,
     Break,
     Call,
-    Compare,
-    CompareOp,
     Const,
     Continue,
     Expr,
@@ -26,10 +22,10 @@ from fusionq.ir.nodes import (
     Load,
     Stmt,
     Store,
-    Unary,
     Var,
     While,
 )
+from fusionq.ir.standing_still import array_that_stands_still
 from fusionq.ir.walk import (
     assigned_variable,
     statement_expressions,
@@ -37,10 +33,6 @@ from fusionq.ir.walk import (
     subexpressions,
 )
 
-_COMPARED: dict[CompareOp, Callable[[Any, Any], bool]] = {
-    "eq": operator.eq, "ne": operator.ne, "lt": operator.lt, "le": operator.le,
-    "gt": operator.gt, "ge": operator.ge,
-}  # fmt: skip
 _KEEP_WITH_ZERO = ("add", "sub", "or", "xor")
 """Atomic operations that change nothing where the operand is 0."""
 
@@ -69,81 +61,17 @@ def loops_that_wait_for_other_items(kernel: Kernel) -> Iterator[tuple[While, str
     """Loops that end only when another work-item has changed an array, with its name: one that
     this kernel writes to elsewhere."""
     every = list(statements(kernel.body))
-    writes = [s for s in every if _writes(s)]
-    written = {s.array for s in writes if isinstance(s, Store | Atomic)}
+    writes = [s for s in every if isinstance(s, Store | Atomic) and _writes(s)]
+    written = {s.array for s in writes}
     for loop in every:
         if not isinstance(loop, While):
             continue
         yield from ((loop, array) for array in sorted(awaited_arrays(loop) & written))
-        swap = _swap_that_waits(loop)
-        if swap is not None and any(
-            s.array == swap.array for s in writes if isinstance(s, Store | Atomic) and s is not swap
-        ):
-            yield loop, swap.array
-
-
-def _swap_that_waits(loop: While) -> Atomic | None:
-    """The ``exchange`` of a constant, the only change that ``loop`` makes, if it goes on as long as
-    that finds the constant: from the second time on it does, until another work-item has stored."""
-    inside = list(statements(loop.body))
-    changes = [s for s in inside if not _only_looks(s)]
-    swap = changes[0] if len(changes) == 1 else None
-    if not isinstance(swap, Atomic) or swap.op != "exchange" or not isinstance(swap.value, Const):
-        return None
-    own = frozenset(name for s in inside if (name := assigned_variable(s)) is not None)
-    for index in swap.indices:
-        if _reads(index, own) or any(isinstance(part, Load) for part in subexpressions(index)):
-            return None
-    values: dict[str, object] = {}
-    if _may_leave(loop.body, values) or _known(loop.cond, values) is not True:
-        return None
-    return swap
-
-
-def _may_leave(body: Sequence[Stmt], values: dict[str, object]) -> bool:
-    """Whether ``body`` may leave its loop where an ``exchange`` finds what it stores; ``values``
-    are those of variables, as far as they are known, before and then behind it."""
-    for statement in body:
-        match statement:
-            case Break() | Continue():
-                return True
-            case Block():
-                if _may_leave(statement.body, values):
-                    return True
-            case If():
-                decided = _known(statement.cond, values)
-                ways = [dict(values) for _ in range(2)]
-                parts = zip((True, False), (statement.then, statement.orelse), ways, strict=True)
-                taken = [(part, way) for which, part, way in parts if decided in (which, None)]
-                if any(_may_leave(part, way) for part, way in taken):
-                    return True
-                values.clear()
-                first, *others = [way for _, way in taken]
-                values.update(
-                    (n, v) for n, v in first.items() if all(o.get(n) == v for o in others)
-                )
-            case Assign():
-                values[statement.name] = _known(statement.value, values)
-            case Atomic() if statement.result is not None:
-                stored = statement.value if statement.op == "exchange" else None
-                values[statement.result] = None if stored is None else _known(stored, values)
-    return False
-
-
-def _known(expr: Expr, values: Mapping[str, object]) -> object:
-    """The value of ``expr``, None where it is not known."""
-    match expr:
-        case Const():
-            return expr.value
-        case Var():
-            return values.get(expr.name)
-        case Unary(_, "not", operand):
-            known = _known(operand, values)
-            return None if known is None else not known
-        case Compare():
-            a, b = _known(expr.lhs, values), _known(expr.rhs, values)
-            return None if a is None or b is None else _COMPARED[expr.op](a, b)
-    return None
+        inside = {id(s) for s in statements(loop.body)}
+        array = array_that_stands_still(kernel, loop)
+        if any(id(s) not in inside and s.array == array for s in writes):
+            assert array is not None
+            yield loop, array
 
 
 def retries_that_wait(kernel: Kernel) -> Iterator[tuple[While, str]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
+from operator import index
 from typing import Any
 
 import numpy as np
@@ -91,13 +92,25 @@ def array_shape(shape: object, what: str) -> tuple[int, ...]:
     """``shape`` as a tuple of one to three positive ints; ArgumentError if it is none."""
     extents = tuple(shape) if isinstance(shape, (tuple, list)) else (shape,)
     if not 1 <= len(extents) <= 3:
-        raise ArgumentError(f"{what} has 1 to 3 dimensions, not {len(extents)}: {shape!r}")
-    if not all(hasattr(extent, "__index__") and extent.__index__() >= 1 for extent in extents):
+        raise ArgumentError(
+            f"{user_span()}: {what} has 1 to 3 dimensions, not {len(extents)}: {shape!r}"
+        )
+    if not all(_is_positive(extent) for extent in extents):
         raise ArgumentError(
             f"{user_span()}: the shape of {what} is an int or a tuple of ints, each at least 1, "
             f"not {shape!r}"
         )
-    return tuple(extent.__index__() for extent in extents)
+    return tuple(map(index, extents))
+
+
+def _is_positive(extent: Any) -> bool:
+    """Whether ``extent`` is an integer from 1."""
+    if isinstance(extent, (bool, np.bool_)):
+        return False
+    try:
+        return index(extent) >= 1
+    except TypeError:
+        return False
 
 
 def element_dtype(dtype: Any, what: str) -> np.dtype[Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from math import prod
 from typing import NamedTuple
@@ -25,16 +24,11 @@ from fusionq.base.errors import MegakernelStalled
 from fusionq.base.identity_cache import cached_by_identity
 from fusionq.base.target import LaunchShape, Target
 from fusionq.codegen import queue_layout as q
-from fusionq.codegen.stage_tables import operand_sets
 from fusionq.ir.nodes import ArrayParam, Kernel, Param, Persistent, ScalarParam, StageCode
 from fusionq.ir.walk import subexpressions
-from fusionq.ir.work_bound import WorkBound
 from fusionq.megakernel.schedule import Schedule, make_schedule
 from fusionq.megakernel.tiling import Tiling
 from fusionq.passes.sources import ParamSource, QueueSource
-
-SAFE_POLLS = 4
-"""Polls for each operation of a launch: some operations take longer than a poll."""
 
 
 def schedule_for(
@@ -61,38 +55,6 @@ def schedule_for(
         if isinstance(param, ArrayParam) and isinstance(binding, ArrayBinding):
             memory += prod(binding.shape) * param.dtype.nbytes
     return make_schedule(body, params, memory, target, tiling)
-
-
-def spin_limit(
-    kernel: Kernel, bindings: Mapping[str, Binding], schedule: Schedule, target: Target
-) -> int:
-    """Polls after which a wait in a persistent kernel whose parameters are bound so has stalled.
-
-    No wait takes longer than the launch, and a poll takes longer than most operations: so some for
-    each of the launch's operations, within the target's limits.
-    """
-    body = kernel.body[0]
-    assert isinstance(body, Persistent)
-    works = _work_bounds(body)
-    alike = Counter(zip(operand_sets(body), schedule.stages, strict=True))
-    of_operands = dict(zip(operand_sets(body), body.stages, strict=True))
-    operations = 0.0
-    for (operands, tiled), count in alike.items():
-        stage = of_operands[operands]
-        params = body.codes[stage.code].kernel.params
-        shapes = {
-            param.name: binding.shape
-            for param, name in zip(params, stage.arguments, strict=True)
-            if isinstance(binding := bindings.get(name), ArrayBinding)
-        }
-        operations += count * works[stage.code].operations(prod(tiled.extents), shapes)
-    wanted = max(SAFE_POLLS * operations, target.least_spin_limit)
-    return int(min(wanted, target.spin_limit))
-
-
-@cached_by_identity
-def _work_bounds(body: Persistent) -> list[WorkBound]:
-    return [WorkBound(code.kernel) for code in body.codes]
 
 
 class _Parameters(NamedTuple):
@@ -175,7 +137,7 @@ class PersistentLaunch:
             "schedule": _vector(self._schedule, len(plan.words)),
             "control": _vector(self._control, plan.control_words),
             "epoch": 0,
-            "spin_limit": spin_limit(kernel, by_name, plan, target),
+            "spin_limit": target.spin_limit,
         }
         bound = [
             own[source.what] if isinstance(source, QueueSource) else binding

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from math import prod
 from operator import index
-from typing import Any, Literal, SupportsIndex
+from typing import Any, Literal, NoReturn, SupportsIndex
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +17,7 @@ from fusionq.backends.base import Backend
 from fusionq.base.call_site import user_span
 from fusionq.base.dtypes import as_dtype, is_bfloat16
 from fusionq.base.errors import ArgumentError, DeviceError, PromotionConflict
+from fusionq.base.options import check_flags, check_names, is_one_of
 from fusionq.ir.record_types import Member
 from fusionq.memory.dlpack import GPU, HOST, capsule_of, host_capsule
 from fusionq.memory.dlpack_arrays import described
@@ -83,14 +84,15 @@ class Buffer:
         promote_local: bool = False,
         internal: bool = False,
         copy: bool = True,
+        **unknown: NoReturn,
     ) -> None:
         flags = {
             "promote_private": promote_private, "promote_local": promote_local,
             "internal": internal, "copy": copy,
         }  # fmt: skip
-        for name, value in flags.items():
-            if not isinstance(value, (bool, np.bool_)):
-                raise _refuse(f"a Buffer's {name} is True or False, not {value!r}")
+        if unknown:
+            check_names("Buffer", unknown, ("dtype", *flags))
+        check_flags("Buffer", flags)
         if promote_private and promote_local:
             raise PromotionConflict(
                 f"{user_span()}: a Buffer cannot be promoted to both private and local memory; "
@@ -544,12 +546,16 @@ class AccessorArgument:
 
 
 def access(
-    buffer: Buffer | object, promote: Literal["private", "local"] | None = None
+    buffer: Buffer | object,
+    promote: Literal["private", "local"] | None = None,
+    **unknown: NoReturn,
 ) -> AccessorArgument:
     """``buffer``, a Buffer or any array that ``submit`` takes, as an argument of it, wanted in
     private or local memory in this submission.  Raises PromotionConflict where the Buffer's own
     flag says otherwise, ArgumentError for what is no array."""
-    if promote not in (None, "private", "local"):
+    if unknown:
+        check_names("access", unknown, ("promote",))
+    if not is_one_of(promote, (None, "private", "local")):
         raise _refuse(f"access() takes promote='private', 'local' or None, not {promote!r}")
     if isinstance(buffer, Buffer):
         if promote is not None and buffer._promotion not in (None, promote):

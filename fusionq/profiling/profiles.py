@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, NoReturn
 
 from fusionq.base.call_site import user_span
 from fusionq.base.errors import ArgumentError, FusionStateError
+from fusionq.base.options import check_flags, check_names, is_one_of
 from fusionq.profiling.instrumentation import Instrumentation
 from fusionq.profiling.instrumented_plan import RecordOptions
 from fusionq.profiling.model import ProfileResults
@@ -35,6 +36,7 @@ def profile(
     buffer_bytes: int = 64 << 20,
     compare: bool = True,
     compare_bytes: int = 8 << 30,
+    **unknown: NoReturn,
 ) -> Profile:
     """A context manager: what ``queue`` (None: every queue) launches inside is measured.
 
@@ -55,15 +57,34 @@ def profile(
 
     Raises ArgumentError for options that there are not.
     """
-    if overflow not in _OVERFLOWS:
+    if unknown:
+        check_names("profile", unknown, profile.__kwdefaults__ or ())
+    check_flags("profile", {"stages": stages, "compare": compare})
+    if queue is not None and not isinstance(queue, FusionQueue):
+        raise ArgumentError(
+            f"{user_span()}: profile() takes a FusionQueue, or None for all, not "
+            f"{type(queue).__name__}"
+        )
+    if not is_one_of(overflow, _OVERFLOWS):
         raise ArgumentError(
             f"{user_span()}: overflow={overflow!r} is not one of {', '.join(_OVERFLOWS)}"
         )
-    numbers = {"occurrences": occurrences, "every": every, "buffer_bytes": buffer_bytes}
+    numbers = {
+        "occurrences": occurrences, "every": every, "buffer_bytes": buffer_bytes,
+        "compare_bytes": compare_bytes,
+    }  # fmt: skip
     for name, value in numbers.items():
-        if value is not None and value < 1:
-            raise ArgumentError(f"{user_span()}: {name}={value}; it is at least 1")
-    own = tuple(passes)
+        if name == "every" and value is None:
+            continue
+        if type(value) is not int or value < (0 if name == "compare_bytes" else 1):
+            least = "0" if name == "compare_bytes" else "1"
+            raise ArgumentError(
+                f"{user_span()}: {name}={value!r}; it is an int, at least {least}"
+            )
+    try:
+        own = tuple(passes)
+    except TypeError:
+        own = (passes,)  # type: ignore[assignment]  # which is refused
     if any(not isinstance(p, Instrumentation) for p in own):
         raise ArgumentError(
             f"{user_span()}: passes takes instances of fusionq.profiling.Instrumentation"

@@ -165,7 +165,7 @@ class ProfiledRun(PreparedRun):
             tuple(f"{s}: {submissions[s].ir.name}" for s in stage.submissions)
             for stage in plan.stages
         )
-        bind(backend, self, pending)
+        bind(backend, self, pending, fusion_options.fp)
         depths = [records.depth for records in self._records if records is not None]
         self._depth = min(depths, default=_MOST_DEPTH)
 

@@ -7,7 +7,7 @@ the call returns.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -24,7 +24,7 @@ from fusionq.memory.foreign_array import ForeignArray
 from fusionq.memory.fusing_queues import LOCK, QUEUES
 from fusionq.memory.host_access import Access, StoredArray, copy_on_device, host_arrays
 from fusionq.memory.region import Region
-from fusionq.runtime.event import Event, as_dependence, pending_list_of
+from fusionq.runtime.event import Event, as_dependences, pending_list_of
 from fusionq.runtime.members import Dependences, Submit, join_copy, join_fill
 from fusionq.runtime.state import QueueState
 
@@ -178,8 +178,7 @@ def _synchronize(
 ) -> None:
     """End the fusions and wait for the kernels and events that come before the command, and let its
     Buffers have memory.  ``alone``: why the command is no member of the queue's list."""
-    dependences = depends_on if isinstance(depends_on, Iterable) else [depends_on]
-    events = [as_dependence(dependence) for dependence in dependences]
+    events = as_dependences(depends_on)
     with LOCK:
         if queue.closed:
             raise FusionStateError(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from fusionq.backends.base import Backend, DeviceEvent
@@ -144,6 +144,20 @@ def raise_failure(event: Event) -> None:
     error = None if event._list is None else event._list.error_of(event._index)
     if error is not None:
         raise error
+
+
+NO_EVENTS: tuple[Event, ...] = ()
+"""``depends_on`` where nothing is given."""
+
+
+def as_dependences(depends_on: object) -> list[Event | DeviceEvent]:
+    """The entries of ``depends_on``: one, or several in anything that can be iterated over; None
+    stands for none.  ArgumentError for anything but an Event or a dpctl.SyclEvent."""
+    if depends_on is None:
+        return []
+    if not isinstance(depends_on, Iterable) or getattr(depends_on, "shape", None) == ():
+        return [as_dependence(depends_on)]
+    return [as_dependence(dependence) for dependence in depends_on]
 
 
 def as_dependence(dependence: object) -> Event | DeviceEvent:

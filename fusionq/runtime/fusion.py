@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from types import TracebackType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 from fusionq.analysis.submission import ScalarValue
 from fusionq.base.call_site import user_span
@@ -17,6 +17,7 @@ from fusionq.base.options import (
     Promote,
     Strategy,
     check_error_model,
+    check_names,
     checked_options,
     options_from,
 )
@@ -44,6 +45,7 @@ def fusion(
     check: Check = False,
     adapt: bool | None = None,
     error_model: ErrorModel | None = None,
+    **unknown: NoReturn,
 ) -> Fusion:
     """A context manager: the queue is in fusion mode inside the block, and completes after it.
 
@@ -82,6 +84,8 @@ def fusion(
             f"{user_span()}: fusion() takes a FusionQueue, not {type(queue).__name__}; write "
             "`with fusion(queue) as f:`"
         )
+    if unknown:
+        check_names("fusion", unknown, (*FusionOptions._fields, "error_model"))
     if error_model is not None:
         check_error_model(error_model)
     try:

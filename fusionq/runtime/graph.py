@@ -18,7 +18,7 @@ from fusionq.memory.fusing_queues import LOCK
 from fusionq.memory.gpu_arrays import marked, work_before_all
 from fusionq.memory.storage import Storage
 from fusionq.runtime.changes import changed_arrays, changed_values
-from fusionq.runtime.event import AllOf, Event, as_dependence, device_event_of, raise_failure
+from fusionq.runtime.event import AllOf, Event, as_dependences, device_event_of, raise_failure
 from fusionq.runtime.fusion import Fusion, fusion
 from fusionq.runtime.queue import FusionQueue
 from fusionq.submission.pending import KnownSubmission, SubmissionList
@@ -306,8 +306,7 @@ def _joined(lists: list[SubmissionList]) -> SubmissionList:
 def _events(depends_on: Event | Iterable[object]) -> list[DeviceEvent]:
     """``depends_on`` as device events; ends fusion modes whose lists they belong to."""
     found: list[DeviceEvent] = []
-    for dependence in depends_on if isinstance(depends_on, Iterable) else [depends_on]:
-        event = as_dependence(dependence)
+    for event in as_dependences(depends_on):
         if not isinstance(event, Event):
             found.append(event)
             continue

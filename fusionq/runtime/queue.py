@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Iterable
 from functools import partial
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
@@ -14,13 +14,20 @@ from fusionq.analysis.submission import ScalarValue
 from fusionq.base.call_site import located, user_span
 from fusionq.base.errors import ArgumentError, DeviceError, FusionStateError
 from fusionq.base.not_copied import NotCopied
-from fusionq.base.options import DEFAULT, ErrorModel, check_error_model, options_from
+from fusionq.base.options import (
+    DEFAULT,
+    ErrorModel,
+    check_error_model,
+    check_flags,
+    check_names,
+    options_from,
+)
 from fusionq.base.target import DeviceInfo
 from fusionq.language.ranges import NdRange, Range
 from fusionq.memory.buffer import Buffer
 from fusionq.memory.fusing_queues import LOCK, NOTED, QUEUES, note, run_noted
 from fusionq.memory.gpu_arrays import marked
-from fusionq.runtime.event import Event, new_event
+from fusionq.runtime.event import NO_EVENTS, Event, new_event
 from fusionq.runtime.launcher import Launcher
 from fusionq.runtime.queue_cache import QueueCache
 from fusionq.runtime.state import QueueState
@@ -65,10 +72,14 @@ class FusionQueue(NotCopied):
         fusion: bool = True,
         profiling: bool = False,
         error_model: ErrorModel = "python",
+        **unknown: NoReturn,
     ) -> None:
         from fusionq.backends.registry import backend_for
 
+        if unknown:
+            check_names("FusionQueue", unknown, ("fusion", "profiling", "error_model"))
         check_error_model(error_model)
+        check_flags("FusionQueue", {"fusion": fusion, "profiling": profiling})
         try:
             backend = backend_for(target, profiling)
         except (ArgumentError, DeviceError) as error:
@@ -118,7 +129,7 @@ class FusionQueue(NotCopied):
         kernel: KernelFunction,
         range: RangeLike,
         *args: object,
-        depends_on: Event | Iterable[object] = (),
+        depends_on: Event | Iterable[object] = NO_EVENTS,
     ) -> Event:
         """Run ``kernel`` over ``range`` with ``args``, or in fusion mode put it on the list.
 
@@ -160,7 +171,7 @@ class FusionQueue(NotCopied):
                 entry = state.admit(tuple(key), kernel, range, args)
             if values:
                 check_values(entry, values)
-            if depends_on:
+            if depends_on is not NO_EVENTS:
                 if call is None:
                     call = CallArguments()
                 call.depends = [*call.depends, *state.dependences(depends_on)]

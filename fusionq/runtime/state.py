@@ -28,7 +28,7 @@ from fusionq.memory.region import Region
 from fusionq.runtime.event import (
     AllOf,
     Event,
-    as_dependence,
+    as_dependences,
     device_event_of,
     new_event,
     pending_list_of,
@@ -216,8 +216,7 @@ class QueueState:
     def dependences(self, depends_on: Event | Iterable[object]) -> list[DeviceEvent]:
         """``depends_on`` as device events; ends other queues' fusion where it must."""
         events: list[DeviceEvent] = []
-        for dependence in depends_on if isinstance(depends_on, Iterable) else [depends_on]:
-            event = as_dependence(dependence)
+        for event in as_dependences(depends_on):
             if isinstance(event, Event):
                 mine, pending = self.list, pending_list_of(event)
                 if mine is not None and event._list is not None and mine.runs_after(event._list):

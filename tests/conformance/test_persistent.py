@@ -91,6 +91,8 @@ def test_many_epochs_over_one_control_memory(
     assert list(a.numpy()) == expected(21)
     assert len(made) == 1
     assert made[0]._epoch == 21
+    with control_words(made[0]) as words:
+        assert words[q.AT_WORK, 0] == 0
 
 
 def test_epochs_wrap(queue: fq.FusionQueue, made: list[PersistentLaunch]) -> None:
@@ -136,6 +138,35 @@ def test_a_stall_says_where_and_the_queue_goes_on(
     launch.set_scalar("spin_limit", 1 << 30)
     f.replay().wait()
     assert list(a.numpy()) == expected(1)
+
+
+@fq.kernel
+def slow_at_the_end(item: fq.Item, a, b, rounds):
+    """Takes long, for an unknown number of rounds, in its last tile only."""
+    i = item.get_id(0)
+    total = a[i]
+    k = 0
+    while i == a.shape[0] - 1 and k < rounds:
+        total += (total ^ k) & 1
+        k += 1
+    b[i] = total
+
+
+def test_a_tile_that_takes_long_is_no_stall(
+    queue: fq.FusionQueue, made: list[PersistentLaunch], target: str
+) -> None:
+    a, b = start()
+    rounds = 300 if queue.device.kind == "reference" else 20_000_000
+    with fq.fusion(queue, strategy="megakernel", barriers="none") as f:
+        queue.submit(slow_at_the_end, SIZE, a, b, 10)
+        queue.submit(reverse, SIZE, b, a)
+    assert f.report.strategy == "megakernel"
+    f.event.wait()
+    (launch,) = made
+    launch.set_scalar("spin_limit", 2000)  # stalls when it has seen nobody at work twice
+    before = a.numpy().copy()
+    f.replay(rounds=rounds).wait()
+    assert list(a.numpy()[1:]) == list(before[::-1][1:])
 
 
 def test_a_stall_that_nobody_waited_for_is_told_by_the_queue(

@@ -132,7 +132,6 @@ class PersistentReferenceLaunch:
             self._workers,
             resident,
             choose,
-            self._scalar(body.spin_limit),
         )
 
     def _scalar(self, name: str) -> int:

@@ -29,8 +29,6 @@ WORD = 1 << 32
 POLLS_FOR_WORKERS = 3
 """How often a worker checks whether all others have started before it takes tickets instead."""
 
-FOREVER = 1 << 62
-
 
 class Schedule(Protocol):
     """What the workers of a launch do."""
@@ -97,11 +95,11 @@ class Control:
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """Where a worker stands that waits, and at which step of all workers it gives up."""
+    """Where a worker stands that waits, and since which step of all workers."""
 
     line: int
     target: int
-    until: int
+    since: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,13 +137,12 @@ def launch(
     workers: int,
     resident: int,
     choose: Choice,
-    spin_limit: int = FOREVER,
 ) -> Launched:
     """Launch number ``epoch`` over the control memory, with ``workers`` workers, of which
     ``resident`` at most run at once; another starts when one has ended.
 
-    A wait stalls after ``spin_limit`` steps of all workers, or when nobody can move; the control
-    memory then has the stall record, and is of no further use.
+    A wait stalls when nobody can move; the control memory then has the stall record, and is of no
+    further use.
     """
     if not 1 <= resident <= workers:
         raise ValueError(f"{resident} of {workers} workers resident: needs 1 to {workers}")
@@ -154,18 +151,15 @@ def launch(
             f"the schedule is assigned to {len(schedule.assignment)} workers, and {workers} are "
             "launched; make the assignment for the workers of the launch"
         )
-    return _Launch(schedule, control, epoch, workers, spin_limit).run(resident, choose)
+    return _Launch(schedule, control, epoch, workers).run(resident, choose)
 
 
 class _Launch:
-    def __init__(
-        self, schedule: Schedule, control: Control, epoch: int, workers: int, spin_limit: int
-    ) -> None:
+    def __init__(self, schedule: Schedule, control: Control, epoch: int, workers: int) -> None:
         self.schedule = schedule
         self.control = control
         self.epoch = epoch
         self.workers = workers
-        self.spin_limit = spin_limit
         self.instructions = len(schedule.instructions)
         self.now = 0
         self.is_static = False
@@ -182,8 +176,8 @@ class _Launch:
                 movable += absent
             if movable:
                 worker = choose(movable, steps)
-            else:  # time passes until the one who has waited longest gives up
-                worker = min(present, key=lambda w: self._gives_up(waiting[w]))
+            else:  # the one who has waited longest gives up
+                worker = min(present, key=lambda w: self._since(waiting[w]))
             if worker in absent:
                 absent.remove(worker)
                 present.append(worker)
@@ -199,13 +193,12 @@ class _Launch:
         )  # fmt: skip
 
     @staticmethod
-    def _gives_up(wait: Wait | None) -> int:
-        return 0 if wait is None else wait.until
+    def _since(wait: Wait | None) -> int:
+        return 0 if wait is None else wait.since
 
     def _is_held(self, wait: Wait | None) -> bool:
         return (
             wait is not None
-            and self.now < wait.until
             and not self.control.stalled
             and self.control.is_behind(wait.line, wait.target)
         )
@@ -257,7 +250,7 @@ class _Launch:
             return False
         for line, completions in schedule.waits(instruction):
             target = self.epoch * completions % WORD
-            yield Wait(line, target, self.now + self.spin_limit)
+            yield Wait(line, target, self.now)
             if control.is_behind(line, target):
                 control.record_stall(instruction, line, target)
                 return False

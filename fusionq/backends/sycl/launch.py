@@ -179,16 +179,9 @@ class SyclLaunch:
 
     def _refused(self) -> DeviceError:
         groups = " x ".join(map(str, self._local))
-        items = prod(self._global)
-        hint = (
-            f" It has {items:,} work-items, and devices of this kind take fewer than 2**31 in one "
-            "launch: submit parts, with where each begins as an argument"
-            if items >= 2**31 - 2**16
-            else ""
-        )
         return DeviceError(
             f"the device refuses to launch kernel {self._name!r} over "
-            f"{' x '.join(map(str, self._global))} work-items in groups of {groups}.{hint}"
+            f"{' x '.join(map(str, self._global))} work-items in groups of {groups}"
         )
 
     def _native_events(self, depends: Sequence[DeviceEvent]) -> list[Any]:

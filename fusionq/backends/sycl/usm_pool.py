@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 from collections import deque
 from typing import Any
 from weakref import WeakSet
@@ -67,3 +68,11 @@ def pooled_size(nbytes: int) -> int | None:
         return None
     return max(1 << (nbytes - 1).bit_length(), _SMALLEST) if nbytes else _SMALLEST
 
+
+
+@atexit.register
+def _close_all_pools() -> None:
+    """What is freed when the program has ended, by finalizers that may find nothing of this module
+    any longer, is kept nowhere."""
+    for pool in tuple(_pools):
+        pool.close()

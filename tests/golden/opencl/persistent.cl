@@ -88,6 +88,11 @@ FQ_INLINE bool fq_stalled(__global atomic_uint* control, int lane) {
     return fq_look(control, 3, 0, lane) != 0;
 }
 
+// Counts a worker as at work, by 1, or as no longer so, by -1.
+FQ_INLINE void fq_count_at_work(__global atomic_uint* control, int by, int lane) {
+    if (lane == 0) fq_add(fq_word(control, 4, 0), (uint)by, memory_order_relaxed);
+}
+
 // Says which wait ran out, if it is the first.
 static void fq_tell_stall(
     __global atomic_uint* control, long line, uint target, uint seen, long instruction) {
@@ -103,21 +108,27 @@ static void fq_tell_stall(
 }
 
 // Waits until ``line`` has counted to ``target``: 0 if it had, 1 if that took a while, and
-// 2 if it took too long.
+// 2 if nobody was at work for ``spin_limit`` polls: what is waited for may take any time.
 FQ_INLINE int fq_wait(
     __global atomic_uint* control, long line, uint target, long spin_limit, long instruction,
     int lane) {
     uint seen = fq_look(control, line, 0, lane);
     int state = 0;
+    long idle = 0;
+    bool at_work = true;
     for (long polls = 1; FQ_UNLIKELY((int)(seen - target) < 0 && state < 2); polls++) {
         state = 1;
-        if (polls % 1024 == 0 && fq_stalled(control, lane)) state = 2;
-        if (polls >= spin_limit) {
-            if (lane == 0) fq_tell_stall(control, line, target, seen, instruction);
-            state = 2;
+        if (polls % 1024 == 0) {
+            if (at_work) fq_count_at_work(control, -1, lane);
+            at_work = false;
+            idle = fq_look(control, 4, 0, lane) == 0 ? idle + 1024 : 0;
+            if (idle >= spin_limit && lane == 0)
+                fq_tell_stall(control, line, target, seen, instruction);
+            if (idle >= spin_limit || fq_stalled(control, lane)) state = 2;
         }
         seen = fq_look(control, line, 0, lane);
     }
+    if (!at_work) fq_count_at_work(control, 1, lane);
     return state;
 }
 
@@ -259,6 +270,7 @@ __kernel void megakernel4_blur_total_scale_reverse(
     __global const long* const fq_schedule = (__global const long*)given_schedule_address;
     __global atomic_uint* const fq_control = (__global atomic_uint*)given_control_address;
     const int fq_lane = get_sub_group_local_id();
+    fq_count_at_work(fq_control, 1, fq_lane);
     const bool fq_static = fq_follows_assignment(fq_schedule, fq_control, given_epoch, fq_lane);
     long fq_next = fq_schedule[4], fq_stop = 0;
     if (fq_static) {
@@ -332,4 +344,5 @@ __kernel void megakernel4_blur_total_scale_reverse(
         sub_group_barrier(CLK_GLOBAL_MEM_FENCE);
     }
     if (fq_static && fq_lane == 0 && get_group_id(0) == 0) fq_skip_tickets(fq_schedule, fq_control);
+    fq_count_at_work(fq_control, -1, fq_lane);
 }

@@ -102,6 +102,107 @@ def looks_by_adding_nothing(item: fq.Item, flag, out):
 
 
 @fq.kernel
+def sets_a_bit(item: fq.Item, flag, out):
+    ref = fq.AtomicRef(flag, 0)
+    while ref.fetch_or(1) & 1:
+        pass
+    ref.fetch_and(~1)
+
+
+@fq.kernel
+def waits_for_another_bit(item: fq.Item, flag, out):
+    ref = fq.AtomicRef(flag, 0)
+    while not (ref.fetch_or(1) & 2):
+        pass
+    ref.fetch_or(2)
+
+
+@fq.kernel
+def takes_the_greater(item: fq.Item, flag, out):
+    held = 1
+    while held != 0:
+        held = fq.AtomicRef(flag, 0).fetch_max(1)
+    fq.AtomicRef(flag, 0).store(0)
+
+
+@fq.kernel
+def takes_the_smaller(item: fq.Item, flag, out):
+    """Free is 1."""
+    ref = fq.AtomicRef(flag, 0)
+    while True:
+        if ref.fetch_min(0) >= 1:
+            break
+    ref.exchange(1)
+
+
+@fq.kernel
+def clears_all_bits(item: fq.Item, flag, out):
+    ref = fq.AtomicRef(flag, 0)
+    while ref.fetch_and(0) == 0:
+        pass
+    ref.store(1)
+
+
+@fq.kernel
+def takes_back_what_it_added(item: fq.Item, flag, out):
+    ref = fq.AtomicRef(flag, 0)
+    while ref.fetch_add(1) != 0:
+        ref.fetch_sub(1)
+    out[0] += 1
+    ref.fetch_sub(1)
+
+
+@fq.kernel
+def looks_before_it_sets(item: fq.Item, flag, out):
+    ref = fq.AtomicRef(flag, 0)
+    while True:
+        if ref.load() == 0 and ref.exchange(1) == 0:
+            break
+    ref.store(0)
+
+
+@fq.kernel
+def owned(item: fq.Item, flag, out):
+    """The lock has its owner's number; ``tries`` is nobody else's."""
+    me = np.int32(item.get_id(0) + 1)
+    tries = fq.PrivateArray(1, np.int32, fill_zeros=True)
+    ref = fq.AtomicRef(flag, 0)
+    while ref.exchange(me) != 0:
+        tries[0] = tries[0] + 1
+    out[0] = tries[0]
+    ref.store(0)
+
+
+@fq.kernel
+def sets_a_bit_once(item: fq.Item, flag, out):
+    ref = fq.AtomicRef(flag, 0)
+    while ref.fetch_or(4) & 4 == 0:
+        pass
+    ref.fetch_and(~4)
+    i = np.int32(item.get_id(0))
+    while ref.fetch_max(i) < i:
+        pass
+    again = 0
+    while ref.fetch_and(0) != 0:
+        again += 1
+    while ref.fetch_add(1) < 7:
+        again += 1
+    while ref.fetch_xor(1) & 1:
+        again += 1
+    out[i] = again
+
+
+@fq.kernel
+def greatest_of_unknown(item: fq.Item, flag, out):
+    """Ends at once: no element is smaller than what it was made."""
+    ref = fq.AtomicRef(flag, 0)
+    value = out[item.get_id(0)]
+    while ref.fetch_max(value) < value:
+        pass
+    ref.fetch_min(100)
+
+
+@fq.kernel
 def ends_at_the_second_exchange(item: fq.Item, flag, out):
     ref = fq.AtomicRef(flag, 0)
     while ref.exchange(5) != 5:
@@ -156,7 +257,8 @@ def submit(kernel: fq.KernelFunction, flag: int = 0) -> list[int]:
 
 WAITING = [
     handover, in_turn, without_atomics, set_until_it_was_free, set_with_branches,
-    looks_by_adding_nothing,
+    looks_by_adding_nothing, sets_a_bit, waits_for_another_bit, takes_the_greater,
+    takes_the_smaller, clears_all_bits, takes_back_what_it_added, looks_before_it_sets, owned,
 ]  # fmt: skip
 
 
@@ -177,6 +279,8 @@ def test_loops_that_end_by_themselves_are_kernels() -> None:
     assert submit(exchanges_elsewhere, flag=1)[0] == 2
     assert sorted(submit(gives_up)) == [0, 101, 101]
     assert sorted(submit(takes_tickets)) == [10, 11, 12]
+    assert min(submit(sets_a_bit_once)) >= 1
+    assert submit(greatest_of_unknown) == [2, 2, 2]
 
 
 def test_the_reference_backend_reports_a_livelock() -> None:

@@ -15,7 +15,6 @@ from fusionq.backends.base import ArrayBinding
 from fusionq.backends.reference import ReferenceBackend
 from fusionq.backends.reference.launch import ReferenceLaunch
 from fusionq.backends.reference.workers import (
-    FOREVER,
     WORD,
     Choice,
     Control,
@@ -163,14 +162,13 @@ def stall(
     choose: Choice,
     resident: int = WORKERS,
     change: Callable[[Table], Table] = lambda table: table,
-    spin_limit: int = FOREVER,
     good_launches: int = 0,
 ) -> Stall | None:
     """What the launch after ``good_launches`` of the right schedule stalled at; None: nothing."""
     table = stencil(np.stack([START, np.zeros_like(START)]))
     words = memory_after(good_launches, table, WORKERS, change(table).assignment is not None)
     epoch = good_launches + 1
-    ran = launch(change(table), Control(words, LINE), epoch, WORKERS, resident, choose, spin_limit)
+    ran = launch(change(table), Control(words, LINE), epoch, WORKERS, resident, choose)
     record = words.reshape(-1, LINE)[q.STALL].tolist()
     assert ran.stalled is bool(record[q.FLAG])
     if not ran.stalled:
@@ -337,12 +335,6 @@ def test_an_assignment_against_the_order_stalls() -> None:
 def test_a_later_launch_names_the_values_of_its_epoch() -> None:
     found = {stall(random_choice(seed), change=too_many, good_launches=1) for seed in range(20)}
     assert Stall((1, 2), TILES, 4, 2) in found
-
-
-def test_a_worker_gives_up_when_its_patience_is_spent() -> None:
-    """Though all that it waits for would come."""
-    assert any(stall(random_choice(seed), spin_limit=1) for seed in range(20))
-    assert not any(stall(random_choice(seed), spin_limit=1000) for seed in range(20))
 
 
 # ------------------------------------------------------------------------ the scheduler
