@@ -34,7 +34,8 @@ class SubmittedKernel:
     kernel: str
     range: str
     span: Span
-    """The line that submitted it."""
+    """The line that submitted it, or, where the queue had seen the same kernel, range and arguments
+    before, the one that did so first: a known submission is not traced to its caller again."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -293,6 +293,18 @@ def test_a_buffer_has_one_name_whatever_the_program_calls_it(strategy):
     assert not re.search(r"\b(source|sink|part):", str(f.report))
 
 
+def test_the_line_of_a_known_submission_is_that_of_the_first():
+    x, y = fq.Buffer(8, np.float32), fq.Buffer(8, np.float32)
+    with fq.FusionQueue("reference") as queue:
+        with fq.fusion(queue) as first:
+            queue.submit(_shifted, 8, x, y)
+        with fq.fusion(queue) as again:
+            queue.submit(_copied, 8, y, x)
+            queue.submit(_shifted, 8, x, y)
+    (known,) = [k for k in again.report.stages[-1].kernels if k.kernel == "_shifted"]
+    assert known.span == first.report.stages[0].kernels[0].span
+
+
 def test_buffers_that_take_turns_have_one_name():
     now, then = fq.Buffer(8, np.float32), fq.Buffer(8, np.float32)
     with fq.FusionQueue("reference") as queue, fq.fusion(queue) as f:
