@@ -143,6 +143,23 @@ def test_local_memory(queue):
     np.testing.assert_array_equal(bits(out.numpy()), bits(expected))
 
 
+def test_members_of_records(queue):
+    record = np.dtype([("x", bfloat16), ("y", np.float32), ("v", bfloat16, (3,))], align=True)
+
+    @fq.kernel
+    def update(item, p, out):
+        i = item.get_id(0)
+        p[i].x = p[i].x * 2 + p[i].y
+        out[i] = p[i].x + p[i]["v"][1]
+
+    p, out = np.zeros(8, record), np.zeros(8, bfloat16)
+    p["x"], p["y"], p["v"] = np.arange(8), 0.3, 1.5
+    queue.submit(update, 8, p, out).wait()
+    expected = (2 * np.arange(8, dtype=np.float32) + np.float32(0.3)).astype(bfloat16)
+    np.testing.assert_array_equal(bits(p["x"].copy()), bits(expected))
+    np.testing.assert_array_equal(bits(out), bits(expected + bfloat16(1.5)))
+
+
 def test_commands(queue):
     a, out = fq.Buffer(numbers()), fq.Buffer(N, bfloat16)
     queue.fill(a, 0.1)
