@@ -134,10 +134,12 @@ class Launcher:
         return self._launch(run, run.used(call.memory), call.foreign, call.depends)[0]
 
     def _plain_run(self, entry: KnownSubmission, call: CallArguments) -> PreparedRun:
-        alone = SubmissionList.of([entry], call)
+        def alone() -> SubmissionList:
+            return SubmissionList.of([entry], call)
+
         run = entry.plain
-        if run is None or not run.rebind(call.values, alone.submissions):
-            run = entry.plain = self._new_run(alone, UNFUSED)
+        if run is None or not run.rebind(call.values, lambda: alone().submissions()):
+            run = entry.plain = self._new_run(alone(), UNFUSED)
         return run
 
     def run_again(self, ended: SubmissionList, call: CallArguments) -> None:
