@@ -15,7 +15,7 @@ from math import gcd, prod
 from typing import NamedTuple
 
 from fusionq.analysis.interleaved import Bytes, apart
-from fusionq.analysis.submission import ArrayArgument, ArrayPlace, Operands
+from fusionq.analysis.submission import ArrayArgument, Operands
 from fusionq.ir.types import ScalarType
 
 
@@ -166,17 +166,17 @@ def places_by_memory(
 ) -> tuple[Place, ...] | None:
     """The places of the array arguments of ``submissions``, where those of one memory, which have
     equal ``numbers``, are one and the same view, and memories do not overlap; else None."""
-    views: dict[int, tuple[ArrayPlace, ScalarType]] = {}
+    views: dict[int, object] = {}
     number = iter(numbers)
     for submission in submissions:
         form = submission.form
         for place, dtype in zip(submission.places, form.dtypes, strict=True):
-            first, its_dtype = views.setdefault(next(number), (place, dtype))
-            if first is place:
-                shape, strides, *_ = place
-                if not form.contiguous and has_element_twice(shape, strides, dtype.nbytes):
-                    return None
-            elif place[:2] != first[:2] or place[3] != first[3] or dtype != its_dtype:
+            shape, strides, _, offset, _ = place
+            view = shape, strides, offset, dtype
+            known = views.setdefault(next(number), view)
+            if known is not view and known != view:
+                return None
+            if not form.contiguous and has_element_twice(shape, strides, dtype.nbytes):
                 return None
     return _places_of_views(numbers)
 

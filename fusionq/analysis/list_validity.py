@@ -75,7 +75,9 @@ class ListValidity:
                 found = uses.setdefault((condition.text, condition.names), {})
                 for use in condition.uses:
                     found[tuple(own[name] for name in use)] = None
-        conditions = [Condition(text, names, tuple(found)) for (text, names), found in uses.items()]
+        conditions = _joined(
+            [Condition(text, names, tuple(found)) for (text, names), found in uses.items()]
+        )
         conditions += [
             between(sizes.size(extent), low, beyond) for extent, low, beyond in self._between
         ]
@@ -86,6 +88,30 @@ class ListValidity:
             tuple(conditions),
             constants,
         )
+
+
+LONGEST = 10_000
+"""Characters of the text of conditions that are joined."""
+
+
+def _joined(conditions: Sequence[Condition]) -> list[Condition]:
+    """``conditions`` with those about the same symbols as one, which is evaluated faster."""
+    texts: list[list[str]] = []
+    abouts: list[tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]] = []
+    latest: dict[object, int] = {}
+    for condition in conditions:
+        about = condition.names, condition.uses
+        place = latest.get(about)
+        if place is None or sum(map(len, texts[place])) + len(condition.text) > LONGEST:
+            latest[about] = len(texts)
+            texts.append([condition.text])
+            abouts.append(about)
+        else:
+            texts[place].append(condition.text)
+    return [
+        Condition(of_one[0] if len(of_one) == 1 else " and ".join(f"({t})" for t in of_one), *about)
+        for of_one, about in zip(texts, abouts, strict=True)
+    ]
 
 
 def _sizes(

@@ -86,15 +86,14 @@ def boxes(
     known: dict[object, list[_Bounds]] = {}
     found = []
     for use, stage, values in zip(body.stages, stages, params, strict=True):
-        sources = [stages[producer] for producer in use.producers]
+        producers = use.producers
         # Equal stages are one object, as long as that is kept.
-        kind = use.code, id(stage), tuple(map(id, sources)), tuple(values.items())
+        kind = use.code, id(stage), *[id(stages[p]) for p in producers], *values.values()
         bounds = known.get(kind)
         if bounds is None:
+            sources = [stages[p] for p in producers]
             bounds = known[kind] = _bounds(body.codes[use.code], sources, stage, values)
-        found.append(
-            tuple([TileBox(p, *b) for p, b in zip(use.producers, bounds, strict=True)])
-        )
+        found.append(tuple([TileBox(p, *b) for p, b in zip(producers, bounds, strict=True)]))
     return tuple(found)
 
 
