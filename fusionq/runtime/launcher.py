@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Protocol
+from typing import Any, Protocol
 
 from fusionq.backends.base import Backend, DeviceEvent
 from fusionq.backends.interruptible import keep_until_run
@@ -62,8 +62,8 @@ class Launcher:
     """
 
     __slots__ = (
-        "__weakref__", "_in_flight", "_timed", "after", "backend", "cache", "last_event",
-        "profiler",
+        "__weakref__", "_in_flight", "_preparing", "_timed", "after", "backend", "cache",
+        "last_event", "profiler",
     )  # fmt: skip
 
     def __init__(self, backend: Backend, cache: QueueCache) -> None:
@@ -75,6 +75,8 @@ class Launcher:
         self._in_flight: deque[tuple[DeviceEvent, Sequence[object]]] = deque()
         self.after: Sequence[DeviceEvent] = ()
         """What the next launch waits for, and so all later ones."""
+        self._preparing: Any = None
+        """The module ``execution.prepare``, from when it is first needed."""
         self.profiler: Profiler | None = None
         """Where runs come from while a profile is taken."""
         for listener in launcher_listeners:
@@ -226,10 +228,13 @@ class Launcher:
         options: FusionOptions,
         memories: tuple[int, ...] | None = None,
     ) -> PreparedRun:
-        with timed(pending.admission, "import"):
-            from fusionq.execution.prepare import prepare
+        if self._preparing is None:
+            with timed(pending.admission, "import"):
+                from fusionq.execution import prepare
 
-        return prepare(self.backend, pending, options, memories)
+                self._preparing = prepare
+        run: PreparedRun = self._preparing.prepare(self.backend, pending, options, memories)
+        return run
 
     def _launch(
         self,

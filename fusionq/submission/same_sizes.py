@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from contextlib import suppress
 
 import numpy as np
 
@@ -46,12 +45,15 @@ class RunsBySizes:
         key = options, shared, *[entry.sized or entry for entry in pending.entries]
         run = self._runs.get(key)
         if run is not None:
-            with suppress(DeviceError):  # of which ``prepare`` says more
+            try:
                 found = run.elsewhere(
                     backend, pending.memory, places, pending.submitted(), dict(pending.admission)
                 )
-                if found is not None and found.rebind(pending.values, pending.submissions):
-                    return found
+            except DeviceError:  # of which ``prepare`` says more
+                found = None
+            values = pending.values
+            if found is not None and (not values or found.rebind(values, pending.submissions)):
+                return found
         run = prepare(shared[0])
         self._add(key, run)
         return run

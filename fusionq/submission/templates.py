@@ -7,7 +7,6 @@ Programs that make their temporaries anew at each call submit nothing else.
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from itertools import chain
 
 import numpy as np
 
@@ -89,10 +88,13 @@ def _add(
 def _order(space: Range | NdRange, places: Sequence[ArrayPlace]) -> Hashable:
     """Which sizes are equal, and which are larger: checks speak of equal ones as of one, as those
     of a plan do (``planning.structure``)."""
+    extents = list(space.global_range if isinstance(space, NdRange) else space)
+    for place in places:
+        extents += place[0]
+    if extents.count(extents[0]) == len(extents):  # all are equal
+        return len(extents)
     numbers: dict[int, int] = {}
     number = numbers.setdefault
-    whole = space.global_range if isinstance(space, NdRange) else space
-    extents = chain(whole, *[shape for shape, *_ in places])
     pattern = tuple([number(extent, len(numbers)) for extent in extents])
     return pattern, tuple([numbers[extent] for extent in sorted(numbers)])
 
