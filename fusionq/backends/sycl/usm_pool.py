@@ -20,6 +20,9 @@ class UsmPool:
     Their contents are whatever was there: who takes one overwrites it.
     """
 
+    capacity = MOST_BYTES
+    """Here too for finalizers, which also run when the module's names are gone."""
+
     def __init__(self) -> None:
         self._free: dict[int, deque[Any]] = {}
         self._bytes = 0
@@ -38,7 +41,7 @@ class UsmPool:
 
     def give(self, memory: Any, size: int) -> None:
         """Keep ``memory``, of ``size`` bytes, which no launch uses any longer; for finalizers."""
-        if not self._is_closed and self._bytes + size <= MOST_BYTES:
+        if not self._is_closed and self._bytes + size <= self.capacity:
             self._bytes += size
             self._free.setdefault(size, deque()).append(memory)
 
