@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import islpy as isl
 
@@ -38,11 +38,8 @@ def check_bounds(analysis: ListAnalysis) -> None:
             what = f"the {declared.space} array {declared.name!r} (shape {declared.shape})"
             extents = [str(n) for n in declared.shape]  # the same for every size of the range
             remedy = "Make it larger, or guard"
-        touched = isl.Map.from_domain(access.instances)
-        for index in access.indices:
-            touched = touched.flat_range_product(isl.Map.from_pw_aff(index))
         box = bounds_box(extents, symbols)
-        outside = counterexamples(analysis, _outside(touched, box))
+        outside = counterexamples(analysis, _outside(access.instances, access.indices, box))
         if outside is None:
             continue
         item, element = _example(outside, analysis.accesses[0].ndim, parts)
@@ -55,9 +52,19 @@ def check_bounds(analysis: ListAnalysis) -> None:
         )
 
 
-def _outside(touched: isl.Map, box: isl.Set) -> Callable[[isl.Set], isl.Map]:
-    """The part of ``touched`` that lies outside ``box``, for some parameter values."""
-    return lambda params: touched.intersect_params(params).subtract_range(box)
+def _outside(
+    instances: isl.Set, indices: Sequence[isl.PwAff], box: isl.Set
+) -> Callable[[isl.Set], isl.Map]:
+    """The elements with ``indices`` that ``instances`` touch outside ``box``, for some parameter
+    values."""
+
+    def outside(params: isl.Set) -> isl.Map:
+        touched = isl.Map.from_domain(instances.intersect_params(params))
+        for index in indices:
+            touched = touched.flat_range_product(isl.Map.from_pw_aff(index))
+        return touched.subtract_range(box)
+
+    return outside
 
 
 def _example(outside: isl.Map, ndim: int, parts: bool) -> tuple[str, str]:

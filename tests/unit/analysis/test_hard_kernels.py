@@ -12,6 +12,7 @@ from fusionq.analysis import proof
 from fusionq.analysis.affine import MOST_QUOTIENTS
 from fusionq.analysis.list_analysis import analyse
 from fusionq.analysis.proof import PlanOperations, limited_operations, plan_operations
+from fusionq.planning.planner import check_submission
 from tests.unit.lists import submissions
 from tests.unit.tables import defined
 
@@ -67,6 +68,21 @@ def test_reading_takes_a_bounded_number_of_operations(
     assert taken[0] < 100_000
     assert taken[1] < 100 * proof.OPERATIONS
     assert taken[2] < 3 * taken[1]
+
+
+def test_checks_of_indices_with_many_cases_are_questions() -> None:
+    """Three indices of some cases each make many together: they meet inside a question."""
+    cases = "".join(
+        f"    {name} = {name} + {k} if {name} > {7 * k} else {name}\n"
+        for name in "jkl" for k in range(1, 4)
+    )  # fmt: skip
+    kernel = defined(
+        "def k(item, a, b):\n    i = item.get_id(0)\n    j = i\n    k = i + 1\n    l = i + 2\n"
+        f"{cases}    b[i] = a[j, k, l]\n"
+    )
+    (submission,) = submissions((kernel, N, np.zeros((99, 99, 99)), np.zeros(N)))
+    with limited_operations(2000):
+        check_submission(submission)
 
 
 def indices(kernel: fq.KernelFunction, kind: str) -> list[bool]:
