@@ -2,6 +2,8 @@
 
 A work-group does the tile of its consumers' work-items, and of each producer the work-items that
 write what the tile reads: the tile and its halo.  Halos of producers that read producers add up.
+A box may hold more than is needed, never less: that all elements that are read are written, each by
+one work-item, is proved before (``analysis.recomputation``).
 
 Holewinski, Pouchet, Sadayappan: "High-performance code generation for stencil computations on GPU
 architectures", 2012.
@@ -52,47 +54,49 @@ def _boxes(
 ) -> Boxes | str:
     tiles = _within(tile_box(tile))
     done = {c: tiles.intersect_range(_range(analysis, c)) for c in consumers}
-    groups = union(list(done.values())).domain()
+    groups = _hull(union(list(done.values()))).domain()
     items: dict[int, Footprint] = {}
     elements: dict[tuple[int, int], Footprint] = {}
     for p in sorted(producers, reverse=True):
         needed: list[isl.Map] = []
-        read: dict[int, isl.Map] = {}
-        for k in producers[p]:
-            group = analysis.place[p, k].group
+        own = {k: _uses(analysis, p, analysis.place[p, k].group) for k in producers[p]}
+        for k, uses in own.items():
             reads = [
                 each.apply_range(item_elements(analysis, use, "ids"))
                 for s, each in done.items()
-                for use in _uses(analysis, s, group)
+                for use in _uses(analysis, s, analysis.place[p, k].group)
             ]
             if reads:
-                read[k] = union(reads)
-                written = union(
-                    [item_elements(analysis, use, "ids") for use in _uses(analysis, p, group)]
-                )
-                needed.append(read[k].apply_range(written.reverse()))
+                writers = union([item_elements(analysis, use, "ids") for use in uses]).reverse()
+                needed.append(_hull(union(reads)).apply_range(writers))
         if not needed:
             return "nothing reads what it writes"
-        box = box_around(analysis, union(needed), for_all_sizes=True)
+        box = _box(analysis, union(needed))
         if isinstance(box, str):
             return box
-        items[p] = Footprint(*box)
-        done[p] = _within(items[p]).intersect_domain(groups).intersect_range(_range(analysis, p))
-        for k in producers[p]:
-            group = analysis.place[p, k].group
-            uses = _uses(analysis, p, group)
-            exact = [use for use in uses if use[1].kind == "write" and use[1].exact]
-            sure = [done[p].apply_range(item_elements(analysis, use, "ids")) for use in exact]
-            if k in read and not (
-                sure and analysis.proofs.is_empty(read[k].subtract(union(sure)))
-            ):
-                return "a work-group may read an element that it does not compute"
+        items[p] = box
+        done[p] = _within(box).intersect_domain(groups).intersect_range(_range(analysis, p))
+        for k, uses in own.items():
             touched = [done[p].apply_range(item_elements(analysis, use, "ids")) for use in uses]
-            held = box_around(analysis, union(touched), for_all_sizes=True)
+            held = _box(analysis, union(touched))
             if isinstance(held, str):
                 return held
-            elements[p, k] = Footprint(*held)
+            elements[p, k] = held
     return Boxes(items, elements)
+
+
+def _box(analysis: ListAnalysis, relation: isl.Map) -> Footprint | str:
+    """The box around what each work-group has: of the hull, which is one set and no union, if that
+    is bounded."""
+    found = box_around(analysis, _hull(relation), for_all_sizes=True)
+    if isinstance(found, str):
+        found = box_around(analysis, relation, for_all_sizes=True)
+    return found if isinstance(found, str) else Footprint(*found)
+
+
+def _hull(relation: isl.Map) -> isl.Map:
+    """A relation that holds all of ``relation``, with its bounds."""
+    return isl.Map.from_basic_map(relation.simple_hull())
 
 
 def _uses(analysis: ListAnalysis, submission: int, group: int) -> list[Use]:
