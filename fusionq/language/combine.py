@@ -100,24 +100,7 @@ def over_sub_group(
             values[from_ if 0 <= sources[place] < size and 0 <= from_ < size else place]
             for place, from_ in zip(places, read, strict=True)
         ]
-    assert op is not None
-    combine, totals = COMBINE[op], list(values)
-    if function == "reduce":
-        distance = size // 2
-        while distance:
-            totals = [combine(totals[p], totals[(p + distance) % size]) for p in places]
-            distance //= 2
-        return [totals[0]] * size
-    distance = 1
-    while distance < size:
-        totals = [
-            combine(totals[p - distance], totals[p]) if p >= distance else totals[p]
-            for p in places
-        ]
-        distance *= 2
-    if function == "inclusive_scan":
-        return totals
-    return [identity(op, values[0].dtype), *totals[:-1]]
+    return over_group(function, op, values, None)
 
 
 READS: dict[str, Callable[[int, int], int]] = {
@@ -132,7 +115,8 @@ READS: dict[str, Callable[[int, int], int]] = {
 
 def over_group(function: str, op: str | None, values: Sequence[Any], source: Any) -> list[Any]:
     """What a group function gives each work-item, for their ``values`` in the order of linear
-    local ids.  ``function``: as in ``ir.GroupCall``; ``source``: the linear local id that a
+    local ids.  A reduction combines each value with the one half the group further on, if there is
+    one, then a quarter, and so on; a scan each with the one before, then two before, and so on.  ``function``: as in ``ir.GroupCall``; ``source``: the linear local id that a
     broadcast takes the value of, which must be that of a work-item."""
     match function:
         case "any":
@@ -146,11 +130,25 @@ def over_group(function: str, op: str | None, values: Sequence[Any], source: Any
                 )
             return [values[int(source)]] * len(values)
     assert op is not None
-    totals = [values[0]]
-    for value in values[1:]:
-        totals.append(COMBINE[op](totals[-1], value))
+    combine, totals = COMBINE[op], list(values)
     if function == "reduce":
-        return [totals[-1]] * len(values)
+        for distance in halves(len(values)):
+            for place in range(min(distance, len(totals) - distance)):
+                totals[place] = combine(totals[place], totals[place + distance])
+            del totals[distance:]
+        return [totals[0]] * len(values)
+    distance = 1
+    while distance < len(values):
+        totals = [
+            combine(totals[place - distance], total) if place >= distance else total
+            for place, total in enumerate(totals)
+        ]
+        distance *= 2
     if function == "inclusive_scan":
         return totals
     return [identity(op, values[0].dtype), *totals[:-1]]
+
+
+def halves(size: int) -> list[int]:
+    """The powers of two below ``size``, the greatest first: the distances of a reduction."""
+    return [1 << power for power in reversed(range((size - 1).bit_length()))]

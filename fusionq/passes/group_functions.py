@@ -2,10 +2,10 @@
 
     total = reduce_over_group(x, "add")   →   values[own] = x
                                               barrier()
-                                              values[own] += values[own + 128]  where own < 128, …
+                                              if own < 16:
+                                                  values[own] += values[own + 16 * …]
                                               barrier()
-                                              total = values[0]
-                                              barrier()
+                                              total = values[0] + values[8] + …
 
 The order of operations is that of ``language.combine.over_group``, whatever runs the kernel.
 """
@@ -36,15 +36,17 @@ from fusionq.ir.nodes import (
     Stmt,
     Store,
     Var,
+    While,
 )
 from fusionq.ir.types import INT64, ScalarType
 from fusionq.ir.walk import rewrite_body, statements
-from fusionq.language.combine import identity
+from fusionq.language.combine import halves, identity
 from fusionq.passes.names import Names
 
 TOGETHER = 16
 """Work-items that combine what lies farther apart, without a barrier between: each has the places
-that leave its own number when they are divided by that."""
+that leave its own number when they are divided by that.  What they have made all work-items combine,
+in the same way."""
 
 _BARRIER = Barrier(global_memory=False)
 _AS_REDUCTION: dict[str, GroupOp] = {"any": "or", "all": "and"}
@@ -83,9 +85,13 @@ class _Lowering:
     local_range: tuple[int, ...]
     chosen: Callable[[GroupCall], bool]
     arrays: list[ArrayDecl] = field(default_factory=list)
+    variables: list[tuple[str, ScalarType]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         kernel = self.kernel
+        around = [s for s in statements(kernel.body) if isinstance(s, For | While)]
+        self.again = any(isinstance(s, GroupCall) for s in statements(around))
+        """Whether a place may be written again, so that all have to have read it before."""
         loops = (s.var for s in statements(kernel.body) if isinstance(s, For))
         self.names = Names([
             *(p.name for p in kernel.params), *(a.name for a in kernel.arrays),
@@ -96,14 +102,21 @@ class _Lowering:
 
     def run(self) -> Kernel:
         body = rewrite_body(self.kernel.body, stmt=self._stmt)
-        return replace(self.kernel, body=body, arrays=(*self.kernel.arrays, *self.arrays))
+        return replace(
+            self.kernel,
+            body=body,
+            variables=(*self.kernel.variables, *self.variables),
+            arrays=(*self.kernel.arrays, *self.arrays),
+        )
 
     def _stmt(self, stmt: Stmt) -> tuple[Stmt, ...]:
         if not isinstance(stmt, GroupCall) or not self.chosen(stmt):
             return (stmt,)
         type = stmt.value.type
         values = self._array(stmt, type)
-        before = (Store(values, (self.own,), stmt.value, stmt.span), _BARRIER)
+        before: tuple[Stmt, ...] = (Store(values, (self.own,), stmt.value, stmt.span), _BARRIER)
+        if self.again:
+            before = (_BARRIER, *before)
         op = stmt.op or _AS_REDUCTION.get(stmt.function)
         if op is None:
             assert stmt.source is not None
@@ -118,9 +131,8 @@ class _Lowering:
                 first = Compare("eq", self.own, _int(0))
                 result = Select(type, first, start, Load(type, values, (earlier,), stmt.span))
         else:
-            combined = self._reduction(stmt, op, values)
-            result = Load(type, values, (_int(0),), stmt.span)
-        return (*before, *combined, Assign(stmt.result, result, stmt.span), _BARRIER)
+            combined, result = self._reduction(stmt, op, values)
+        return (*before, *combined, Assign(stmt.result, result, stmt.span))
 
     def _array(self, call: GroupCall, type: ScalarType) -> str:
         name = self.names.fresh(f"{call.result}_values")
@@ -128,44 +140,45 @@ class _Lowering:
         return name
 
     # -------------------------------------------------------------------------- reduction
-    def _reduction(self, call: GroupCall, op: GroupOp, values: str) -> tuple[Stmt, ...]:
-        """Each value with the one half the group further on, then a quarter, and so on."""
-        distances = _halves(self.size)
-        apart = [d for d in distances if d >= TOGETHER]
-        near = [d for d in distances if d < TOGETHER]
+    def _reduction(
+        self, call: GroupCall, op: GroupOp, values: str
+    ) -> tuple[tuple[Stmt, ...], Expr]:
+        """Each value with the one half the group further on, then a quarter, and so on: the steps,
+        and what comes out."""
+        type, span = call.value.type, call.span
         steps: list[Stmt] = []
+        apart = [d for d in halves(self.size) if d >= TOGETHER]
         if apart:
             some = Compare("lt", self.own, _int(TOGETHER))
-            loops = tuple(
-                self._combined(call, op, values, self.own, d, self.size, TOGETHER) for d in apart
-            )
-            steps += [If(some, loops, span=call.span), _BARRIER]
-        if near:
-            size = min(self.size, TOGETHER)
-            loops = tuple(self._combined(call, op, values, _int(0), d, size, 1) for d in near)
-            steps += [If(Compare("eq", self.own, _int(0)), loops, span=call.span), _BARRIER]
-        return tuple(steps)
+            loops = tuple(self._combined(call, op, values, d) for d in apart)
+            steps += [If(some, loops, span=span), _BARRIER]
+        parts: list[Expr] = []
+        for place in range(min(self.size, TOGETHER)):
+            parts.append(self._part(steps, call, Load(type, values, (_int(place),), span)))
+        for distance in halves(len(parts)):
+            for place in range(min(distance, len(parts) - distance)):
+                both = _combination(type, op, parts[place], parts[place + distance])
+                parts[place] = self._part(steps, call, both)
+            del parts[distance:]
+        return tuple(steps), parts[0]
 
-    def _combined(
-        self,
-        call: GroupCall,
-        op: GroupOp,
-        values: str,
-        first: Expr,
-        distance: int,
-        size: int,
-        step: int,
-    ) -> Stmt:
-        """The places from ``first`` on, by ``step``, that have another of ``size`` at the
-        ``distance``, combined with it."""
+    def _part(self, steps: list[Stmt], call: GroupCall, value: Expr) -> Expr:
+        """A variable with ``value``."""
+        name = self.names.fresh(f"{call.result}_part")
+        self.variables.append((name, value.type))
+        steps.append(Assign(name, value, call.span))
+        return Var(value.type, name)
+
+    def _combined(self, call: GroupCall, op: GroupOp, values: str, distance: int) -> Stmt:
+        """The places of a work-item that have another at the ``distance``, combined with it."""
         place = self.names.fresh("place")
         here = Var(INT64, place)
         there = Binary(INT64, "add", here, _int(distance))
         type = call.value.type
         both = Load(type, values, (here,), call.span), Load(type, values, (there,), call.span)
         store = Store(values, (here,), _combination(type, op, *both), call.span)
-        stop = _int(min(distance, size - distance))
-        return For(place, first, stop, _int(step), (store,), call.span)
+        stop = _int(min(distance, self.size - distance))
+        return For(place, self.own, stop, _int(TOGETHER), (store,), call.span)
 
     # ------------------------------------------------------------------------------ scans
     def _scan(
@@ -187,11 +200,6 @@ class _Lowering:
             values, target = target, values
             distance *= 2
         return values, tuple(steps)
-
-
-def _halves(size: int) -> list[int]:
-    """The powers of two below ``size``, the greatest first."""
-    return [1 << k for k in reversed(range((size - 1).bit_length()))]
 
 
 def _combination(type: ScalarType, op: GroupOp, a: Expr, b: Expr) -> Expr:

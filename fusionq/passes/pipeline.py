@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Literal
 
 from fusionq.analysis.footprint import Footprint
@@ -15,6 +16,7 @@ from fusionq.ir.printer import print_kernel
 from fusionq.ir.verifier import verify
 from fusionq.passes.dead_stores import eliminate_dead_stores
 from fusionq.passes.fuse import FusedKernel, fuse
+from fusionq.passes.group_functions import combines_floats, lower_group_functions
 from fusionq.passes.promote_local import promote_local
 from fusionq.passes.promote_private import promote_private
 from fusionq.passes.propagate_ids import propagate_ids
@@ -43,6 +45,12 @@ def fused_kernel(
     fused = fuse(analysis, members, space, barriers, constants)
     _check("fuse", None, fused.kernel)
     fused = _rewritten("propagate_ids", fused, propagate_ids)
+    local_range = space.local_range
+    if local_range is not None:
+        lowered = partial(
+            lower_group_functions, local_range=local_range, chosen=combines_floats
+        )
+        fused = _rewritten("lower_group_functions", fused, lowered)
     for view, (scope, footprint, symbol_source) in promoted.items():
         promote = promote_private if scope == "private" else promote_local
         moved = promote(fused, fused.views[view], footprint, symbol_source)

@@ -24,7 +24,7 @@ from fusionq.ir.walk import has_barrier, local_bytes, statements
 from fusionq.megakernel.bounds import tile_bounds
 from fusionq.megakernel.proof import check_plan
 from fusionq.passes.fuse import FusedKernel
-from fusionq.passes.group_functions import combines_floats, lower_group_functions
+from fusionq.passes.group_functions import lower_group_functions
 from fusionq.passes.labels import label
 from fusionq.passes.persist import StageParts, StageWait, persist
 from fusionq.passes.sources import (
@@ -112,8 +112,6 @@ def _function(
     calls = [s for s in statements(kernel.body) if isinstance(s, GroupCall)]
     if any(call.sub_group is not None for call in calls):
         return f"{kernel.name} has sub-group functions, and a worker's lanes are no sub-groups"
-    if any(combines_floats(call) for call in calls):
-        return f"{kernel.name} combines floats over work-groups, in an order that is the device's"
     plain = lower_group_functions(kernel, local_range, lambda call: True)
     made = work_group_function(plain, local_range)
     verify(made)
