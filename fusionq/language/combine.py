@@ -85,11 +85,7 @@ def joint_scan(
 def over_sub_group(
     function: str, op: str | None, values: Sequence[Any], sources: Sequence[Any]
 ) -> list[Any]:
-    """As ``over_group`` for a sub-group; ``sources``: each work-item's own.
-
-    A reduction combines each value with the one half the sub-group further on, then a quarter, and
-    so on; a scan each with the one before, then two before, four before, and so on.
-    """
+    """As ``over_group`` for a sub-group; ``sources``: each work-item's own."""
     size = len(values)
     places = range(size)
     if function in ("any", "all"):
@@ -115,9 +111,12 @@ READS: dict[str, Callable[[int, int], int]] = {
 
 def over_group(function: str, op: str | None, values: Sequence[Any], source: Any) -> list[Any]:
     """What a group function gives each work-item, for their ``values`` in the order of linear
-    local ids.  A reduction combines each value with the one half the group further on, if there is
-    one, then a quarter, and so on; a scan each with the one before, then two before, and so on.  ``function``: as in ``ir.GroupCall``; ``source``: the linear local id that a
-    broadcast takes the value of, which must be that of a work-item."""
+    local ids.  ``function``: as in ``ir.GroupCall``; ``source``: the linear local id that a
+    broadcast takes the value of, which must be that of a work-item.
+
+    A reduction combines each value with the one half the group further on, if there is one, then a
+    quarter, and so on; a scan each with the one before, then two before, four before, and so on.
+    """
     match function:
         case "any":
             return [np.bool_(any(values))] * len(values)

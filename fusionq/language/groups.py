@@ -43,8 +43,8 @@ def reduce_over_group(group: AnyGroup, x: Any, op: Operation = "add", init: Any 
     ``op``: ``"add"``, ``"mul"``, ``"min"``, ``"max"`` of numbers; ``"and"``, ``"or"``,
     ``"xor"`` of integers and bools.  ``init``: combined, as the left operand, with the result.
     The result has the type of ``x`` (int64 or float64 for a Python number); integers wrap.
-    Over a work-group floating sums and products depend on the device's order of adding up, minima
-    and maxima on the order where a NaN is among the values.  Source: SYCL 2020, section 4.17.4.5.
+    The order of operations is that of docs/semantics.md, which shows in sums and products of
+    floating-point numbers.  Source: SYCL 2020, section 4.17.4.5.
     """
     return _behind(init, op, meet("reduce", _number(x), op_name(op), sub_group=_size(group)))
 

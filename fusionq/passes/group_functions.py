@@ -5,7 +5,10 @@
                                               if own < 16:
                                                   values[own] += values[own + 16 * …]
                                               barrier()
-                                              total = values[0] + values[8] + …
+                                              if own == 0:
+                                                  values[0] += values[8] + …
+                                              barrier()
+                                              total = values[0]
 
 The order of operations is that of ``language.combine.over_group``, whatever runs the kernel.
 """
@@ -45,8 +48,7 @@ from fusionq.passes.names import Names
 
 TOGETHER = 16
 """Work-items that combine what lies farther apart, without a barrier between: each has the places
-that leave its own number when they are divided by that.  What they have made all work-items combine,
-in the same way."""
+that leave its own number when they are divided by that."""
 
 _BARRIER = Barrier(global_memory=False)
 _AS_REDUCTION: dict[str, GroupOp] = {"any": "or", "all": "and"}
@@ -152,15 +154,20 @@ class _Lowering:
             some = Compare("lt", self.own, _int(TOGETHER))
             loops = tuple(self._combined(call, op, values, d) for d in apart)
             steps += [If(some, loops, span=span), _BARRIER]
-        parts: list[Expr] = []
-        for place in range(min(self.size, TOGETHER)):
-            parts.append(self._part(steps, call, Load(type, values, (_int(place),), span)))
-        for distance in halves(len(parts)):
-            for place in range(min(distance, len(parts) - distance)):
-                both = _combination(type, op, parts[place], parts[place + distance])
-                parts[place] = self._part(steps, call, both)
-            del parts[distance:]
-        return tuple(steps), parts[0]
+        if self.size > 1:
+            last: list[Stmt] = []
+            parts: list[Expr] = []
+            for place in range(min(self.size, TOGETHER)):
+                parts.append(self._part(last, call, Load(type, values, (_int(place),), span)))
+            for distance in halves(len(parts)):
+                for place in range(min(distance, len(parts) - distance)):
+                    both = _combination(type, op, parts[place], parts[place + distance])
+                    parts[place] = self._part(last, call, both)
+                del parts[distance:]
+            last.append(Store(values, (_int(0),), parts[0], span))
+            first = Compare("eq", self.own, _int(0))
+            steps += [If(first, tuple(last), span=span), _BARRIER]
+        return tuple(steps), Load(type, values, (_int(0),), span)
 
     def _part(self, steps: list[Stmt], call: GroupCall, value: Expr) -> Expr:
         """A variable with ``value``."""

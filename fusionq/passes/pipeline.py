@@ -11,6 +11,7 @@ from fusionq.analysis.footprint import Footprint
 from fusionq.analysis.item_space import ItemSpace
 from fusionq.analysis.list_analysis import ListAnalysis
 from fusionq.base.config import debug_level
+from fusionq.base.target import DeviceInfo
 from fusionq.ir.nodes import Barrier, Kernel
 from fusionq.ir.printer import print_kernel
 from fusionq.ir.verifier import verify
@@ -34,10 +35,11 @@ def fused_kernel(
     barriers: Mapping[int, Barrier],
     promoted: Mapping[tuple[int, int], tuple[Scope, Footprint, SymbolSource]],
     constants: Mapping[tuple[int, int], int],
+    device: DeviceInfo,
 ) -> FusedKernel:
     """The submissions ``members`` as one kernel, with ``barriers`` before some of them and the
     views ``promoted`` (alias group and view) in private or local memory and the scalar arguments
-    ``constants`` (submission and position) put in."""
+    ``constants`` (submission and position) put in, for ``device``."""
     if debug_level() >= 2:
         for s in members:
             kernel = print_kernel(analysis.submissions[s].ir)
@@ -46,7 +48,7 @@ def fused_kernel(
     _check("fuse", None, fused.kernel)
     fused = _rewritten("propagate_ids", fused, propagate_ids)
     local_range = space.local_range
-    if local_range is not None:
+    if local_range is not None and device.persistent_kernels:
         lowered = partial(
             lower_group_functions, local_range=local_range, chosen=combines_floats
         )

@@ -136,7 +136,9 @@ class _Ways:
         unfit = tiles.unfit(layout.stages, layout.moved)
         if unfit is not None:
             return unfit
-        kernels = StageKernels(asked, self.options, values, made.absent)
+        kernels = StageKernels(
+            asked, self.options, self.target.device, values, made.absent
+        )
         plans: list[StagePlan] = []
         for stage, moved in zip(layout.stages, layout.moved, strict=True):
             if tiles.of_stage(stage):

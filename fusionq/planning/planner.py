@@ -170,7 +170,7 @@ def _plan_steps(
     stages = layout.stages
     strategy = _strategy(stages, options)
     fallback = _fallback(strategy, stages, options)
-    kernels = StageKernels(questions, options, fixed)
+    kernels = StageKernels(questions, options, target.device, fixed)
     plans: tuple[StagePlan, ...] | None = None
     choice: str | None = None
     recomputed: tuple[Recomputation, ...] = ()

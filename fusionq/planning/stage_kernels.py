@@ -10,6 +10,7 @@ from fusionq.analysis.item_space import largest
 from fusionq.analysis.list_analysis import ListAnalysis
 from fusionq.analysis.questions import Questions
 from fusionq.base.options import FusionOptions
+from fusionq.base.target import DeviceInfo
 from fusionq.ir.nodes import Barrier
 from fusionq.passes.fuse import FusedKernel
 from fusionq.passes.pipeline import fused_kernel
@@ -21,18 +22,20 @@ from fusionq.planning.stages import Stage, barriers_of
 
 
 class StageKernels:
-    """Makes them for a list by ``options``, with the values ``fixed`` for some scalar arguments
-    (submission and position); ``absent``: submissions whose work others do, each with the first of
-    those."""
+    """Makes them for a list by ``options``, for ``device``, with the values ``fixed`` for some
+    scalar arguments (submission and position); ``absent``: submissions whose work others do, each
+    with the first of those."""
 
     def __init__(
         self,
         questions: Questions,
         options: FusionOptions,
+        device: DeviceInfo,
         fixed: Mapping[tuple[int, int], int],
         absent: Mapping[int, int] = MappingProxyType({}),
     ) -> None:
         self._questions = questions
+        self._device = device
         self._absent = absent
         self._every_barrier = options.barriers == "all"
         self._fixed: dict[int, dict[int, int]] = {}
@@ -76,6 +79,7 @@ class StageKernels:
                 dict.fromkeys(barriers, Barrier()),
                 promoted,
                 constants,
+                self._device,
             )
 
         fused = self._questions.ask(members, question, answer)

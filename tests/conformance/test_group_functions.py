@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import fusionq as fq
+from fusionq.language.combine import over_group
 from tests.conformance.running import submit
 from tests.unit.tables import defined
 
@@ -93,6 +94,50 @@ def test_reductions_and_scans(queue, function):
         for op, out, x in zip(ops, outputs[dtype].numpy(), inputs[dtype], strict=True):
             with np.errstate(over="ignore"):
                 check((by_group(out, (8,)), by_group(x, (8,))), function, op)
+
+
+@pytest.mark.parametrize("size", [1, 2, 13, 16, 40, 96])
+def test_floats_are_combined_in_one_order(backend, queue, size):
+    """Numbers whose sums and products show it; a NaN and zeros of two signs among the last."""
+    if not backend.target.device.persistent_kernels:
+        pytest.skip("the backend has an order of its own")
+    rng = np.random.default_rng(size)
+    inputs = {dtype: (rng.random(2 * size) + 0.5).astype(dtype) for dtype in FLOATS}
+    for x in inputs.values():
+        x[size:] -= 1
+        x[size :: 3] = [0.0, -0.0, np.nan] * (len(x[size :: 3]) // 3) + [0.0] * (
+            len(x[size :: 3]) % 3
+        )
+    ops = ("add", "mul", "min", "max")
+    cases = [(function, op) for function in FUNCTIONS for op in ops]
+    outputs = {dtype: fq.Buffer((len(cases), 2 * size), dtype) for dtype in FLOATS}
+    kernel = made(
+        "\n    ".join(
+            f"out_{dtype}[{row}, index[0]] = "
+            f"fq.{function}_over_group(group, x_{dtype}[index[0]], '{op}')"
+            for dtype in FLOATS
+            for row, (function, op) in enumerate(cases)
+        ),
+        1,
+        ", ".join(f"x_{dtype}, out_{dtype}" for dtype in FLOATS),
+    )
+    arrays = [array for dtype in FLOATS for array in (inputs[dtype], outputs[dtype])]
+    submit(queue, kernel, fq.NdRange(2 * size, size), *arrays)
+    with np.errstate(all="ignore"):
+        for dtype, x in inputs.items():
+            for (function, op), found in zip(cases, outputs[dtype].numpy(), strict=True):
+                wanted = [
+                    value
+                    for part in (x[:size], x[size:])
+                    for value in over_group(function, op, list(part), None)
+                ]
+                same_bits(found, np.array(wanted, dtype), f"{function} of {dtype} by {op}")
+
+
+def same_bits(found, wanted, what):
+    np.testing.assert_array_equal(found, wanted, what)
+    numbers_ = ~np.isnan(wanted)
+    np.testing.assert_array_equal(np.signbit(found)[numbers_], np.signbit(wanted)[numbers_], what)
 
 
 def check(found_and_x, function, op):

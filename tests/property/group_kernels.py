@@ -387,9 +387,10 @@ class GroupKernelWriter(KernelWriter):
             source = self.choose(("0", str(size - 1), f"g0 % {size}"))
             self.line(f"{name} = fq.group_broadcast(group, {value}, {source})")
         else:
-            ops = ["add", "max", "min", "xor", "mul", "and", "or"]
-            if type_.is_float:  # without NaN and zeros of two signs their order is not seen
-                ops = ["max", "min"]
+            ops = FLOAT_OPS if type_.is_float else OPS
+            if type_.is_float and not self._features.ordered_groups:
+                # Without NaN and zeros of two signs the order of these is not seen.
+                ops = ("max", "min")
                 finite = self._fresh("v")
                 self.line(f"{finite} = {value}")
                 value = f"({typed(type_)}(0) if np.isnan({finite}) else {finite} + 0.0)"

@@ -14,6 +14,7 @@ from fusionq.passes.fuse import fuse
 from fusionq.passes.pipeline import fused_kernel
 from fusionq.passes.propagate_ids import propagate_ids
 from tests.unit.lists import submissions
+from tests.unit.targets import REFERENCE
 
 N = 32
 
@@ -32,7 +33,7 @@ def fused(*calls):
 def finished(*calls):
     listed = submissions(*calls)
     analysis, space = analyse(listed), common_space(listed)
-    return fused_kernel(analysis, range(len(listed)), space, {}, {}, {})
+    return fused_kernel(analysis, range(len(listed)), space, {}, {}, {}, REFERENCE.device)
 
 
 def lines(kernel):
