@@ -190,17 +190,30 @@ class TileGroupLoop:
         return [*lines, f"{self._words.workers.group_barrier};"]
 
     def _ids(self) -> list[str]:
-        """The ids of the lane's work-item."""
+        """The ids of the lane's work-item.  What is the same for all lanes does not depend on the
+        lane's number, so that the compiler sees neighbours in memory."""
         lines = [f"const {self._int64} fq_item = fq_start + fq_lane;"]
-        rest = "fq_item"
-        for d in reversed(range(len(self._local_range))):
-            size = self._local_range[d]
-            own = rest if d == 0 else f"{rest} % {size}"
+        *outer, last = self._local_range
+        if all(size == 1 for size in outer):
+            ids = [*("0" for _ in outer), "fq_item"]
+        elif last % self._lanes == 0:
+            ids = [*self._places(f"fq_start / {last}", outer), f"fq_start % {last} + fq_lane"]
+        else:
+            ids = self._places("fq_item", self._local_range)
+        for d, (own, size) in enumerate(zip(ids, self._local_range, strict=True)):
             lines.append(f"const {self._int64} fq_local_{d} = {own};")
             at = f"fq_group_{d} * {size} + fq_local_{d}"
             lines.append(f"const {self._int64} fq_id_{d} = {at};")
-            rest = f"({rest} / {size})"
         return lines
+
+    @staticmethod
+    def _places(linear: str, extents: Sequence[int]) -> list[str]:
+        """The place in each dimension of what has the place ``linear`` in all."""
+        places: list[str] = []
+        for d in reversed(range(len(extents))):
+            places.insert(0, linear if d == 0 else f"{linear} % {extents[d]}")
+            linear = f"{linear} / {extents[d]}"
+        return places
 
 
 def _indented(lines: Sequence[str], depth: int = 1) -> list[str]:
