@@ -18,6 +18,7 @@ from fusionq.frontend.item_queries import (
     COMPONENT_METHODS,
     LINEAR_ID_METHODS,
     LINEAR_RANGE_METHODS,
+    SUB_GROUP_COMPONENTS,
     linear_id,
     linear_range,
     sub_group_query,
@@ -202,12 +203,15 @@ class Calls(GroupOperations):
         """A query of the Item, the NdItem or the Group."""
         ndim = self.kernel.signature.ndim
         if item.kind == "sub_group":
-            if arguments:
+            if name in SUB_GROUP_COMPONENTS:
+                self.dimension(name, arguments, node, 1)
+                name = SUB_GROUP_COMPONENTS[name]
+            elif arguments:
                 self.fail(node, f"{name} takes no arguments", f"Write {name}().")
             return sub_group_query(name, ndim, self.sub_group_size(node))
         query = COMPONENT_METHODS[item.kind].get(name)
         if query is not None:
-            return Runtime(INT64, ItemQuery(query, self.dimension(name, arguments, node)))
+            return Runtime(INT64, ItemQuery(query, self.dimension(name, arguments, node, ndim)))
         if arguments:
             self.fail(node, f"{name} takes no arguments", f"Write {name}().")
         if name == "get_group":
@@ -219,9 +223,10 @@ class Calls(GroupOperations):
             return linear_id(*LINEAR_ID_METHODS[item.kind][name], ndim)
         return linear_range(LINEAR_RANGE_METHODS[item.kind][name], ndim)
 
-    def dimension(self, name: str, arguments: Sequence[Value], node: ast.Call) -> int:
-        """The dimension that a query asks for; it may be left out in one dimension."""
-        ndim = self.kernel.signature.ndim
+    def dimension(
+        self, name: str, arguments: Sequence[Value], node: ast.Call, ndim: int
+    ) -> int:
+        """Which of ``ndim`` dimensions a query asks for; it may be left out where there is one."""
         if not arguments and ndim == 1:
             return 0
         if len(arguments) != 1:

@@ -52,6 +52,12 @@ SUB_GROUP_METHODS = (
     "get_group_linear_range",
 )  # fmt: skip
 
+SUB_GROUP_COMPONENTS = {
+    "get_local_id": "get_local_linear_id", "get_local_range": "get_local_linear_range",
+    "get_group_id": "get_group_linear_id", "get_group_range": "get_group_linear_range",
+}  # fmt: skip
+"""Those with a dimension; sub-groups have one."""
+
 ITEM_MEMBERS: dict[str, tuple[str, ...]] = {
     kind: (
         *COMPONENT_METHODS[kind],
@@ -61,7 +67,7 @@ ITEM_MEMBERS: dict[str, tuple[str, ...]] = {
         "dimensions",
     )
     for kind in COMPONENT_METHODS
-} | {"sub_group": (*SUB_GROUP_METHODS, "leader")}
+} | {"sub_group": (*SUB_GROUP_COMPONENTS, *SUB_GROUP_METHODS, "leader")}
 """All that a kernel may ask an Item, an NdItem, a Group or a SubGroup."""
 
 

@@ -156,6 +156,22 @@ class SubGroup:
         """True for the sub-group's first work-item."""
         return np.bool_(self._local_linear_id % self._size == 0)
 
+    def get_local_id(self, dim: int | None = None) -> np.int64:
+        """The work-item's place in the sub-group, which has one dimension."""
+        return _component((self.get_local_linear_id(),), dim, "get_local_id")
+
+    def get_local_range(self, dim: int | None = None) -> np.int64:
+        """The number of the sub-group's work-items."""
+        return _component((self.get_local_linear_range(),), dim, "get_local_range")
+
+    def get_group_id(self, dim: int | None = None) -> np.int64:
+        """The sub-group's place in the work-group."""
+        return _component((self.get_group_linear_id(),), dim, "get_group_id")
+
+    def get_group_range(self, dim: int | None = None) -> np.int64:
+        """The number of the work-group's sub-groups."""
+        return _component((self.get_group_linear_range(),), dim, "get_group_range")
+
     def get_local_linear_id(self) -> np.int64:
         """The work-item's place in the sub-group."""
         return np.int64(self._local_linear_id % self._size)

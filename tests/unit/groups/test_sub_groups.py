@@ -32,8 +32,9 @@ def shuffles(item, a, out):
 def queries(item, out):
     group = item.get_sub_group()
     i = item.get_global_linear_id()
-    out[0, i] = group.get_group_linear_id()
-    out[1, i] = group.get_group_linear_range()
+    out[0, i] = group.get_group_linear_id() + 100 * group.get_group_id(0)
+    out[0, i] += 10_000 * group.get_local_id() + 1_000_000 * group.get_local_range(0)
+    out[1, i] = group.get_group_linear_range() + 100 * group.get_group_range()
     out[2, i] = group.get_local_linear_id()
     out[3, i] = group.get_local_linear_range() + 100 * group.get_max_local_range()
     out[4, i] = 1 if group.leader else 0
@@ -114,7 +115,7 @@ def test_queries_and_calls_of_some_sub_groups(target, whole, part):
     got = by_queue(target, queries, space, 4, out)
     same(got, by_python(queries, space, 4, out))
     groups = np.prod(part) // 4
-    assert got[1].tolist() == [groups] * out.shape[1]
+    assert got[1].tolist() == [101 * groups] * out.shape[1]
     assert got[2].tolist() == list(range(4)) * (out.shape[1] // 4)
 
 
@@ -235,6 +236,7 @@ def test_options_are_taken():
         ("out[0, i] = fq.shift_group_left(s, 1.0, 1.5)", "delta is of type float"),
         ("out[0, i] = fq.reduce_over_group(s, a[i], 'and')", "'and' of float32 over a group"),
         ("out[0, i] = s.get_id(0)", "the SubGroup has no 'get_id'"),
+        ("out[0, i] = s.get_local_id(1)", "dimension 1 of a range that has 1"),
         ("out[0, i] = fq.any_of_group(item, True)", "a group is needed here"),
         ("if i % 16 < 3:\n        out[0, i] = fq.reduce_over_group(s, 1)",
          "some work-items of a sub-group of 16 reach this barrier or group function"),
