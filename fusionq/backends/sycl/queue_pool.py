@@ -1,8 +1,8 @@
 """SYCL queues that are used again.
 
-The SYCL runtime keeps about 11 kB for each queue that has ever launched something, also when the
-queue is gone (dpctl 0.22.1 with oneAPI 2026.0, measured without fusionq).  So queues of backends
-that are gone serve the next ones, unless somebody else may hold them.
+The SYCL runtime keeps 11.9 kB for each queue that has ever launched something, also when the queue
+is gone (dpctl 0.22.1 with oneAPI 2026.0, measured without fusionq); launches on one queue, nothing.
+So queues of backends that are gone serve the next ones, unless somebody else may hold them.
 """
 
 from __future__ import annotations

@@ -259,10 +259,10 @@ def test_a_candidate_without_memory_is_left_out(
     program.run()
     bind = adaptive.bind
 
-    def without_memory(backend, run, pending):  # type: ignore[no-untyped-def]
+    def without_memory(backend, run, pending, fp):  # type: ignore[no-untyped-def]
         if run.built.plan.strategy == "megakernel":
             raise fq.DeviceError("there is no memory")
-        bind(backend, run, pending)
+        bind(backend, run, pending, fp)
 
     monkeypatch.setattr(adaptive, "bind", without_memory)
     assert chosen_of(program) == "sequence"
