@@ -72,10 +72,12 @@ def best_tile(
 
 
 def _candidates(extents: Box, lanes: int) -> Iterator[Box]:
-    """Tiles worth a try: parts of rows in whole work-groups, times powers of two of rows."""
+    """Tiles worth a try: rows in few parts of whole work-groups, or of powers of two of those,
+    times powers of two of rows."""
     *outer, last = extents
     vectors = ceil(last / lanes)
     rows = [ceil(vectors / k) * lanes for k in range(1, min(vectors, MOST_PARTS) + 1)]
+    rows += [lanes * n for n in _powers(MOST_ITEMS // lanes) if n < vectors]
     slower = [_powers(min(n, MOST_ROWS)) for n in outer]
     for *sides, row in product(*slower, dict.fromkeys(rows)):
         tile = (*sides, row)

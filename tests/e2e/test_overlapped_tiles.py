@@ -8,8 +8,12 @@ import numpy as np
 import pytest
 
 import fusionq as fq
+from fusionq.backends.registry import backend_for
 from fusionq.cache.plan_cache import PLANS
 from fusionq.planning import overlap
+from fusionq.planning.tile_shape import Growth, TileCosts, best_tile
+
+DEVICE = backend_for("reference").target
 
 
 @fq.kernel
@@ -309,6 +313,19 @@ def test_what_tiles_are_not_made_for(reference_queue, reason):
 
     options = {"barriers": reason} if reason in ("none", "all") else {}
     assert not tiles(compared(reference_queue, submit, **options))
+
+
+@pytest.mark.parametrize("extents", [(40,), (16_777_216,), (3, 5_000_000), (2, 3, 70)])
+def test_a_tile_for_any_range(extents):
+    """Also where a row in a few parts is more than local memory holds."""
+    lanes = DEVICE.worker_size
+    grown = [(*(n + 2 for n in tile[:-1]), tile[-1] + 2) for tile in [(4,) * len(extents)] * 2]
+    first, second = (4,) * len(extents), (8,) * len(extents)
+    box = Growth((first, grown[0]), (second, tuple(n + 2 for n in second)))
+    costs = TileCosts([(box, 1e-9), (None, 1e-9)], [(box, 8)])
+    tile = best_tile(extents, costs, lanes, DEVICE)
+    assert tile is not None and tile[-1] % lanes == 0
+    assert 8 * np.prod(box.at(tile)) <= DEVICE.device.local_memory_bytes
 
 
 def test_a_plan_serves_other_sizes(reference_queue):
