@@ -50,6 +50,9 @@ TOGETHER = 16
 """Work-items that combine what lies farther apart, without a barrier between: each has the places
 that leave its own number when they are divided by that."""
 
+ALONE = 64
+"""Work-items of a group for which the first combines all: a barrier takes longer."""
+
 _BARRIER = Barrier(global_memory=False)
 _AS_REDUCTION: dict[str, GroupOp] = {"any": "or", "all": "and"}
 _OPERATIONS: dict[GroupOp, BinaryOp] = {
@@ -149,7 +152,8 @@ class _Lowering:
         and what comes out."""
         type, span = call.value.type, call.span
         steps: list[Stmt] = []
-        apart = [d for d in halves(self.size) if d >= TOGETHER]
+        together = self.size if self.size <= ALONE else TOGETHER
+        apart = [d for d in halves(self.size) if d >= together]
         if apart:
             some = Compare("lt", self.own, _int(TOGETHER))
             loops = tuple(self._combined(call, op, values, d) for d in apart)
@@ -157,7 +161,7 @@ class _Lowering:
         if self.size > 1:
             last: list[Stmt] = []
             parts: list[Expr] = []
-            for place in range(min(self.size, TOGETHER)):
+            for place in range(together):
                 parts.append(self._part(last, call, Load(type, values, (_int(place),), span)))
             for distance in halves(len(parts)):
                 for place in range(min(distance, len(parts) - distance)):
