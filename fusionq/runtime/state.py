@@ -65,7 +65,8 @@ class QueueState:
         """The last list, if it ended by itself and nobody has asked for its event yet."""
         self.last_list: SubmissionList | None = None
         self.closed = False
-        _states.add(self)
+        with LOCK:
+            _states.add(self)
 
     @property
     def target(self) -> Target:
@@ -409,7 +410,8 @@ def _tell_listeners(ended: SubmissionList) -> None:
 
 def all_queues() -> list[QueueState]:
     """The queues that there are."""
-    return list(_states)
+    with LOCK:
+        return list(_states)
 
 
 @atexit.register

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 import warnings
 
@@ -318,3 +319,34 @@ def test_events_report_when_the_device_worked(target):
         assert first.profiling[0] >= end
     with fq.FusionQueue(target) as untimed, pytest.raises(fq.FusionStateError, match="no times"):
         _ = untimed.submit(copy, 8, a, out).profiling
+
+
+def test_queues_are_made_while_other_threads_end_their_lists():
+    """All queues in fusion mode are looked at when a list ends."""
+    failures, kept = [], []
+    before = sys.getswitchinterval()
+    ended = threading.Event()
+
+    def make():
+        try:
+            while not ended.is_set() and len(kept) < 20_000:
+                kept.append(fq.FusionQueue("reference"))
+        except BaseException as error:
+            failures.append(error)
+
+    thread = threading.Thread(target=make)
+    sys.setswitchinterval(1e-6)
+    try:
+        with fq.FusionQueue("reference") as queue, fq.FusionQueue("reference") as other:
+            thread.start()
+            other.start_fusion()
+            out = empty()
+            for _ in range(400):
+                with fq.fusion(queue):
+                    queue.submit(put, 8, 1.0, out)
+            other.cancel_fusion()
+    finally:
+        sys.setswitchinterval(before)
+        ended.set()
+        thread.join()
+    assert kept and not failures
