@@ -78,11 +78,16 @@ def test_checks_of_indices_with_many_cases_are_questions() -> None:
     )  # fmt: skip
     kernel = defined(
         "def k(item, a, b):\n    i = item.get_id(0)\n    j = i\n    k = i + 1\n    l = i + 2\n"
-        f"{cases}    b[i] = a[j, k, l]\n"
+        f"{cases}    b[i] = a[j, k, l]\n    b[i + s] = 0.0\n"
+        .replace("(item, a, b)", "(item, a, b, s)")
     )
-    (submission,) = submissions((kernel, N, np.zeros((99, 99, 99)), np.zeros(N)))
+    arrays = np.zeros((99, 99, 99)), np.zeros(N)
+    (inside,) = submissions((kernel, N, *arrays, 0))
+    (outside,) = submissions((kernel, N, *arrays, N))
     with limited_operations(2000):
-        check_submission(submission)
+        check_submission(inside)
+        with pytest.raises(fq.ArgumentError, match=r"b\[i \+ s\]"):
+            check_submission(outside)
 
 
 def indices(kernel: fq.KernelFunction, kind: str) -> list[bool]:

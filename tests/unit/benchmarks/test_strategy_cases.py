@@ -109,12 +109,14 @@ def swap_ends(item: fq.NdItem, x: Any, out: Any) -> None:
     out[i] = x[x.shape[0] - 1 - i]
 
 
-@fq.kernel
+@fq.kernel(sub_group_size=4)
 def swap_in_group(item: fq.NdItem, x: Any, out: Any) -> None:
     i, at = item.get_global_id(0), item.get_local_id(0)
     out[i] = x[i]
     fq.group_barrier(item.get_group())
-    out[i] = out[i - at + item.get_local_range(0) - 1 - at] + x[i]
+    other = out[i - at + item.get_local_range(0) - 1 - at]
+    if fq.all_of_group(item.get_sub_group(), i >= 0):  # sub-groups take a launch of their own
+        out[i] = other + x[i]
 
 
 def reversed_in_parts(arrays: HostArrays) -> None:
@@ -125,7 +127,7 @@ def reversed_in_parts(arrays: HostArrays) -> None:
 GROUP = 4
 PARTLY_PERSISTENT = Case(
     name="partly_persistent",
-    description="persistent kernels before and after a launch with a barrier of its own",
+    description="persistent kernels before and after a launch with sub-groups",
     sizes=(64,),
     extents=lambda size: (size,),
     arrays=(

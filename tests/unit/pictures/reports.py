@@ -64,15 +64,15 @@ def steps(strategy: Any, count: int = 4, n: int = N) -> fq.Report:
     return f.report
 
 
-@fq.kernel
+@fq.kernel(sub_group_size=8)
 def group_sums(item: fq.NdItem, a, out):  # type: ignore[no-untyped-def]  # kernel language
-    total = fq.reduce_over_group(item.get_group(), a[item.get_global_id(0)], "add")
+    total = fq.reduce_over_group(item.get_sub_group(), a[item.get_global_id(0)], "add")
     if item.get_local_id(0) == 0:
         out[item.get_global_id(0) // 8] = total
 
 
 def mixed() -> fq.Report:
-    """A persistent kernel, then a launch with a group function."""
+    """A persistent kernel, then a launch with a function of sub-groups, which has to be its own."""
     queue = fq.FusionQueue("reference")
     a, b, sums = buffers(3)
     with fq.fusion(queue, strategy="megakernel") as f:
