@@ -18,6 +18,11 @@ from fusionq.backends.base import DeviceEvent
 from fusionq.base.call_site import warn
 
 
+SIGNAL_SECONDS = 0.2
+"""After which a thread that waits looks whether a signal has come: one that comes in the moment
+before it sleeps does not wake it."""
+
+
 class _Call:
     """A call that some thread makes; ``returned`` is held until it has."""
 
@@ -28,6 +33,11 @@ class _Call:
         self.error: BaseException | None = None
         self.returned = threading.Lock()
         self.returned.acquire()
+
+    def wait(self) -> None:
+        """Block until the call has returned."""
+        while not self.returned.acquire(timeout=SIGNAL_SECONDS):
+            pass
 
 
 class _Waiter:
@@ -71,7 +81,7 @@ def wait_interruptibly(block: Callable[[], object]) -> None:
     if call is None:
         block()
         return
-    call.returned.acquire()
+    call.wait()
     if call.error is not None:
         raise call.error
 
@@ -95,7 +105,7 @@ def in_background(block: Callable[[], object]) -> _Call | None:
 def wait_for_the_rest() -> None:
     """Block until all calls that somebody has left alone have returned; for the program's end."""
     for call in tuple(_calls):
-        call.returned.acquire()
+        call.wait()
 
 
 def keep_until_run(event: DeviceEvent, *kept: object) -> None:
