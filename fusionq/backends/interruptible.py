@@ -17,7 +17,6 @@ from queue import SimpleQueue
 from fusionq.backends.base import DeviceEvent
 from fusionq.base.call_site import warn
 
-
 SIGNAL_SECONDS = 0.2
 """After which a thread that waits looks whether a signal has come: one that comes in the moment
 before it sleeps does not wake it."""
