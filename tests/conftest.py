@@ -107,7 +107,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         parameters = getattr(getattr(item, "callspec", None), "params", {})
         if parameters.get("target") == "cuda":
             item.add_marker("cuda")
-        twice = parameters.get("target", "reference") in TWICE and not _is_in(place, ON_DEVICE)
+        given = [parameters[name] for name in ("target", "queue") if name in parameters]
+        twice = any(one in TWICE for one in given) and not _is_in(place, ON_DEVICE)
         if twice or _is_in(place, SLOW):
             item.add_marker("slow")
 

@@ -509,6 +509,7 @@ def update(item: fq.Item, a, fx, out):
         out[i, j] = a[i, j]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", [(13, 18), (1, 7), (64, 65)])
 def test_two_dimensions_on_the_device(sycl_queue, shape):
     data = np.random.default_rng(0).random(shape).astype(np.float32)

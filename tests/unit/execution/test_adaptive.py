@@ -217,6 +217,7 @@ def test_replays_take_part_and_events_stay(background: Immediate, times: Times) 
     assert fusion.report.strategy == "megakernel" and strategies == {"unfused", "megakernel"}
 
 
+@pytest.mark.slow
 def test_temporaries_take_part(background: Immediate, times: Times) -> None:
     for _ in range(25):
         report = Program().run().report
@@ -406,6 +407,7 @@ class Joined(Program):
         assert np.array_equal(self.b.numpy(), 6 * self.host[0])
 
 
+@pytest.mark.slow
 def test_replays_are_sampled(
     background: Immediate, times: Times, monkeypatch: pytest.MonkeyPatch
 ) -> None:
