@@ -136,12 +136,13 @@ FQ_INLINE int fq_wait(
     for ({i64} polls = 1; FQ_UNLIKELY((int)(seen - target) < 0 && state < {STALLED}); polls++) {{
         state = {WAITED};
         if (polls % {checks} == 0) {{
-            if (at_work) fq_count_at_work(control, -1, lane);
+            if (lane == 0) {{
+                if (at_work) fq_count_at_work(control, -1, 0);
+                idle = fq_read(fq_word(control, {q.AT_WORK}, 0)) == 0 ? idle + {checks} : 0;
+                if (idle >= spin_limit) fq_tell_stall(control, line, target, seen, instruction);
+            }}
             at_work = false;
-            idle = fq_look(control, {q.AT_WORK}, 0, lane) == 0 ? idle + {checks} : 0;
-            if (idle >= spin_limit && lane == 0)
-                fq_tell_stall(control, line, target, seen, instruction);
-            if (idle >= spin_limit || fq_stalled(control, lane)) state = {STALLED};
+            if (fq_stalled(control, lane)) state = {STALLED};
         }}
         {c.poll_again("seen = fq_look(control, line, 0, lane);")}
     }}

@@ -119,12 +119,13 @@ FQ_INLINE int fq_wait(
     for (long polls = 1; FQ_UNLIKELY((int)(seen - target) < 0 && state < 2); polls++) {
         state = 1;
         if (polls % 1024 == 0) {
-            if (at_work) fq_count_at_work(control, -1, lane);
+            if (lane == 0) {
+                if (at_work) fq_count_at_work(control, -1, 0);
+                idle = fq_read(fq_word(control, 4, 0)) == 0 ? idle + 1024 : 0;
+                if (idle >= spin_limit) fq_tell_stall(control, line, target, seen, instruction);
+            }
             at_work = false;
-            idle = fq_look(control, 4, 0, lane) == 0 ? idle + 1024 : 0;
-            if (idle >= spin_limit && lane == 0)
-                fq_tell_stall(control, line, target, seen, instruction);
-            if (idle >= spin_limit || fq_stalled(control, lane)) state = 2;
+            if (fq_stalled(control, lane)) state = 2;
         }
         seen = fq_look(control, line, 0, lane);
     }
