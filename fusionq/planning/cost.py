@@ -116,6 +116,12 @@ class Estimate:
         )
 
 
+def with_persistent(estimates: Sequence[Estimate], launches: OverlapEstimate) -> float:
+    """Seconds of a list with persistent kernels in place of some of its launches."""
+    replaced = sum(e.sequence for e in estimates)
+    return sum(e.persistent for e in estimates) + max(launches.launches - replaced, 0.0)
+
+
 def estimate(work: ListWork, target: Target) -> Estimate:
     """What ``work`` takes on ``target`` in its launches, and in one for all."""
     launches: dict[int, list[StageWork]] = {}

@@ -34,7 +34,7 @@ from fusionq.base.steps import Steps
 from fusionq.base.target import Target
 from fusionq.ir.nodes import Kernel
 from fusionq.planning.build_bound import BuildBound, Builds, shorter
-from fusionq.planning.cost import FEWEST_STAGES, estimate
+from fusionq.planning.cost import FEWEST_STAGES, Estimate, estimate, with_persistent
 from fusionq.planning.layout import all_launches, launches_of, layout_of, promoted
 from fusionq.planning.list_work import list_work
 from fusionq.planning.overlap import compared_work, with_overlap
@@ -167,13 +167,14 @@ def _plan_steps(
     found, layout = yield from layout_of(questions, raw, options, target, barrierless)
     if debug_level() >= 3:
         print(f"--- analysis\n{analysis_text(analyse(submissions), found)}", file=sys.stderr)
-    stages = layout.stages
+    launched, stages = layout, layout.stages
     strategy = _strategy(stages, options)
     fallback = _fallback(strategy, stages, options)
     kernels = StageKernels(questions, options, target.device, fixed)
     plans: tuple[StagePlan, ...] | None = None
     choice: str | None = None
     recomputed: tuple[Recomputation, ...] = ()
+    estimates: list[Estimate] = []
     asked = options.strategy == "megakernel"
     tried = options.strategy == "auto" and measured is not None and len(stages) >= FEWEST_STAGES
     if len(stages) > 1 and (asked or tried):
@@ -202,8 +203,8 @@ def _plan_steps(
                 found, layout, plans = made
                 strategy, fallback = "megakernel", _unjoined(plans)
     asked = options.strategy == "overlap"
-    tried = options.strategy == "auto" and measured is not None and strategy != "megakernel"
-    scopes = {decision.scope for decision in layout.decisions}
+    tried = options.strategy == "auto" and measured is not None
+    scopes = {decision.scope for decision in launched.decisions}
     if asked and len(stages) == 1 and scopes == {"private"}:
         fallback = "nothing has to be computed anew: one kernel does, with no temporary in memory"
     elif asked or (tried and len(stages) > 1 and "global" in scopes):
@@ -214,9 +215,11 @@ def _plan_steps(
         else:
             profitable = asked
             if not asked and measured is not None:
-                base = yield from all_launches(kernels, layout)
+                base = yield from all_launches(kernels, launched)
                 compared = compared_work(questions, base, overlap.plans, measured())
                 profitable = compared.prefers_overlap
+                if strategy == "megakernel":
+                    profitable &= compared.overlapped < with_persistent(estimates, compared)
                 choice = "; ".join(filter(None, (choice, str(compared))))
                 slow = _slow_to_build(overlap.plans, bound) if profitable else None
                 if slow is not None:
