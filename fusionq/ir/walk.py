@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from fusionq.ir.nodes import (
@@ -182,6 +182,25 @@ def rewrite_body(
         return tuple(new for s in stmts for new in one(s))
 
     return many(body)
+
+
+def renamed_statement(stmt: Stmt, variables: Mapping[str, str], arrays: Mapping[str, str]) -> Stmt:
+    """``stmt`` with other names for the variables that it assigns and the array that it changes;
+    its expressions stay."""
+    match stmt:
+        case Assign():
+            return replace(stmt, name=variables[stmt.name])
+        case Store():
+            return replace(stmt, array=arrays[stmt.array])
+        case For():
+            return replace(stmt, var=variables[stmt.var])
+        case Atomic():
+            result = None if stmt.result is None else variables[stmt.result]
+            return replace(stmt, array=arrays[stmt.array], result=result)
+        case GroupCall():
+            return replace(stmt, result=variables[stmt.result])
+        case _:
+            return stmt
 
 
 def assigned_variable(stmt: Stmt) -> str | None:

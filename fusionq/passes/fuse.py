@@ -24,7 +24,6 @@ from fusionq.ir.nodes import (
     ArrayDecl,
     ArrayParam,
     Assign,
-    Atomic,
     Barrier,
     Binary,
     Block,
@@ -33,7 +32,6 @@ from fusionq.ir.nodes import (
     Expr,
     Extent,
     For,
-    GroupCall,
     ItemQuery,
     Kernel,
     KernelParam,
@@ -42,11 +40,10 @@ from fusionq.ir.nodes import (
     Param,
     ScalarParam,
     Stmt,
-    Store,
     Var,
 )
 from fusionq.ir.types import INT64, ScalarType
-from fusionq.ir.walk import rewrite_body, statements
+from fusionq.ir.walk import renamed_statement, rewrite_body, statements
 from fusionq.passes.guard import guarded
 from fusionq.passes.labels import label
 from fusionq.passes.names import Names
@@ -216,25 +213,11 @@ class _Fuser:
                 case _:
                     return e
 
-        def stmt(st: Stmt) -> tuple[Stmt, ...]:
-            match st:
-                case Assign():
-                    return (replace(st, name=locals_[st.name]),)
-                case Store():
-                    return (replace(st, array=arrays[st.array]),)
-                case For():
-                    return (replace(st, var=locals_[st.var]),)
-                case Atomic():
-                    result = None if st.result is None else locals_[st.result]
-                    return (replace(st, array=arrays[st.array], result=result),)
-                case GroupCall():
-                    return (replace(st, result=locals_[st.result]),)
-                case _:
-                    return (st,)
-
         for loop in _loop_variables(kernel.body):
             locals_[loop] = self.names.fresh(loop)
-        body = rewrite_body(kernel.body, expr, stmt)
+        body = rewrite_body(
+            kernel.body, expr, lambda st: (renamed_statement(st, locals_, arrays),)
+        )
         # Without a number a lone submission is the same kernel, and program, wherever it stands.
         alone = len(self.members) == 1
         return Block(kernel.name if alone else label(s, kernel.name), (*prologue, *body))

@@ -44,6 +44,7 @@ from fusionq.ir.walk import (
     assigned_variable,
     expressions,
     map_operands,
+    renamed_statement,
     rewrite,
     rewrite_body,
     statements,
@@ -250,11 +251,11 @@ class _Inliner:
         if self.nodes > MOST_NODES:
             raise NotInlined(f"the kernel would have more than {MOST_NODES:,} expressions")
         kernel = self.body_of_producer
-        renamed = {name: self.names.fresh(name) for name, _ in kernel.variables}
-        self.variables += [(renamed[name], type_) for name, type_ in kernel.variables]
+        variables = {name: self.names.fresh(name) for name, _ in kernel.variables}
+        self.variables += [(variables[name], type_) for name, type_ in kernel.variables]
         for stmt in statements(kernel.body):
             if isinstance(stmt, For):
-                renamed[stmt.var] = self.names.fresh(stmt.var)
+                variables[stmt.var] = self.names.fresh(stmt.var)
         results: dict[str, Var] = {}
         for param in kernel.params:
             if param.name in self.producer.items:
@@ -264,7 +265,7 @@ class _Inliner:
         def expr(e: Expr) -> Expr:
             match e:
                 case Var():
-                    return replace(e, name=renamed[e.name])
+                    return replace(e, name=variables[e.name])
                 case Param():
                     return replace(e, name=self._param(e.name))
                 case Extent():
@@ -285,10 +286,8 @@ class _Inliner:
                     return (Assign(results[s.array].name, s.value, s.span),)
                 case Store():  # to a private array of its own
                     return (replace(s, array=self._array(s.array)),)
-                case Assign():
-                    return (replace(s, name=renamed[s.name]),)
-                case For():
-                    return (replace(s, var=renamed[s.var]),)
+                case Assign() | For():
+                    return (renamed_statement(s, variables, {}),)
                 case _:
                     return (s,)
 

@@ -21,7 +21,6 @@ from fusionq.ir.nodes import (
     ArrayDecl,
     ArrayParam,
     Assign,
-    Atomic,
     Barrier,
     Binary,
     Call,
@@ -34,7 +33,6 @@ from fusionq.ir.nodes import (
     If,
     ItemQuery,
     Kernel,
-    KernelParam,
     Load,
     Logical,
     Param,
@@ -42,17 +40,17 @@ from fusionq.ir.nodes import (
     Select,
     StageCode,
     Stmt,
-    Store,
     Var,
 )
 from fusionq.ir.types import INT64, ScalarType
 from fusionq.ir.verifier import verify
-from fusionq.ir.walk import expressions, rewrite, rewrite_body, statements
+from fusionq.ir.walk import expressions, renamed_statement, rewrite, rewrite_body, statements
 from fusionq.passes.affine_expression import affine_expression
 from fusionq.passes.fuse import FusedKernel
 from fusionq.passes.names import Names
 from fusionq.passes.relocate import relocate
 from fusionq.passes.share_local import share_local_arrays
+from fusionq.passes.shared_params import SharedParams
 from fusionq.passes.sources import ParamSource
 from fusionq.passes.unused_params import drop_unused_params
 
@@ -86,7 +84,9 @@ def overlapped_tiles(
     """One kernel that does ``parts`` tile by tile in work-groups of ``local_range``, of which only
     the last extent is not 1.  Sources with equal ``identity`` have one value; ``is_alone``: whether
     no other view that the parts use shares memory with the array; ``type_of``: of a scalar."""
-    merged = _Merged(name, local_range, identity, is_alone, type_of)
+    names = Names()
+    params = SharedParams(identity, names)
+    merged = _Merged(name, local_range, is_alone, type_of, names, params)
     for part in parts:
         merged.add(part)
     return merged.kernel(parts[0])
@@ -96,13 +96,10 @@ def overlapped_tiles(
 class _Merged:
     name: str
     local_range: tuple[int, ...]
-    identity: Callable[[ParamSource], Hashable]
     is_alone: Callable[[ParamSource], bool]
     type_of: Callable[[ParamSource], ScalarType]
-    names: Names = field(default_factory=Names)
-    params: list[KernelParam] = field(default_factory=list)
-    sources: dict[str, ParamSource] = field(default_factory=dict)
-    known: dict[Hashable, str] = field(default_factory=dict)
+    names: Names
+    params: SharedParams
     variables: list[tuple[str, ScalarType]] = field(default_factory=list)
     arrays: list[ArrayDecl] = field(default_factory=list)
     tiles: dict[int, str] = field(default_factory=dict)
@@ -113,13 +110,13 @@ class _Merged:
         kernel = Kernel(
             self.name,
             len(self.local_range),
-            tuple(self.params),
+            tuple(self.params.params),
             tuple(self.variables),
             tuple(self.body),
             tuple(self.arrays),
             span=first.kernel.kernel.span,
         )
-        made = FusedKernel(share_local_arrays(kernel), self.sources, {})
+        made = FusedKernel(share_local_arrays(kernel), self.params.sources, {})
         made = drop_unused_params(made)
         verify(made.kernel)
         return made
@@ -276,21 +273,13 @@ class _Merged:
         return name
 
     def _array_param(self, param: ArrayParam, source: ParamSource) -> str:
-        return self._param(replace(param, restrict=self.is_alone(source)), source)
+        return self.params.of(replace(param, restrict=self.is_alone(source)), source)
 
     def _scalar(self, param: ScalarParam, source: ParamSource) -> Expr:
         """The value of a scalar parameter, whose argument may have a narrower type."""
         own = self.type_of(source) if param.type == INT64 else param.type
-        value = Param(own, self._param(replace(param, type=own), source))
+        value = Param(own, self.params.of(replace(param, type=own), source))
         return value if own == param.type else Cast(INT64, value)
-
-    def _param(self, param: KernelParam, source: ParamSource) -> str:
-        key = self.identity(source), replace(param, name="")
-        if key not in self.known:
-            name = self.known[key] = self.names.fresh(param.name)
-            self.params.append(replace(param, name=name))
-            self.sources[name] = source
-        return self.known[key]
 
     def _size(self, source: ParamSource) -> Expr:
         """The value of a size or an integer argument."""
@@ -349,19 +338,8 @@ def _renamed(
     ids: Sequence[Var],
 ) -> tuple[Stmt, ...]:
     """``body`` with ``names`` for its own and ``ids`` for those of its work-item."""
-
-    def stmt(s: Stmt) -> tuple[Stmt, ...]:
-        match s:
-            case Assign():
-                return (replace(s, name=names[s.name]),)
-            case Store():
-                return (replace(s, array=names[s.array]),)
-            case For():
-                return (replace(s, var=names[s.var]),)
-            case Atomic():
-                result = None if s.result is None else names[s.result]
-                return (replace(s, array=names[s.array], result=result),)
-            case _:
-                return (s,)
-
-    return rewrite_body(body, lambda e: _renamed_expr(e, names, scalars, ids), stmt)
+    return rewrite_body(
+        body,
+        lambda e: _renamed_expr(e, names, scalars, ids),
+        lambda s: (renamed_statement(s, names, names),),
+    )

@@ -37,6 +37,7 @@ from fusionq.ir.walk import rewrite, rewrite_body, subexpressions
 from fusionq.passes.fuse import FusedKernel
 from fusionq.passes.labels import number_in
 from fusionq.passes.names import Names
+from fusionq.passes.shared_params import SharedParams
 from fusionq.passes.sources import ParamSource, QueueSource
 
 
@@ -69,16 +70,12 @@ def persist(
     stages: Sequence[StageParts], name: str, identity: Callable[[ParamSource], Hashable]
 ) -> Steps[FusedKernel]:
     """One persistent kernel for ``stages``; sources with equal ``identity`` have one value."""
-    return _Persister(identity).run(stages, name)
+    return _Persister(SharedParams(identity, Names())).run(stages, name)
 
 
 @dataclass
 class _Persister:
-    identity: Callable[[ParamSource], Hashable]
-    names: Names = field(default_factory=Names)
-    params: list[KernelParam] = field(default_factory=list)
-    sources: dict[str, ParamSource] = field(default_factory=dict)
-    known: dict[Hashable, str] = field(default_factory=dict)
+    params: SharedParams
     codes: dict[StageCode, int] = field(default_factory=dict)
     made: dict[Hashable, tuple[int, tuple[KernelParam, ...]]] = field(default_factory=dict)
     """Codes and their parameters by what they are made of."""
@@ -97,29 +94,26 @@ class _Persister:
             spin_limit=self._own(ScalarParam("spin_limit", INT64)),
         )
         kernel = Kernel(
-            name, 1, tuple(self.params), (), (body,), span=stages[0].kernel.kernel.span
+            name, 1, tuple(self.params.params), (), (body,), span=stages[0].kernel.kernel.span
         )
         verify(kernel)
-        return FusedKernel(kernel, self.sources, {})
+        return FusedKernel(kernel, self.params.sources, {})
 
     def _own(self, param: KernelParam) -> str:
-        name = self.names.fresh(param.name)
-        self.params.append(replace(param, name=name))
-        self.sources[name] = QueueSource(param.name)
-        return name
+        return self.params.own(param, QueueSource(param.name))
 
     def _stage(self, stage: StageParts) -> PersistentStage:
         kernel, sources = stage.kernel.kernel, dict(stage.kernel.sources)
         names = Names([*(p.name for p in kernel.params), *(n for n, _ in kernel.variables)])
         added: list[ScalarParam] = []
         found = {
-            self.identity(sources[p.name]): p.name
+            self.params.identity(sources[p.name]): p.name
             for p in kernel.params
             if isinstance(p, ScalarParam) and p.type == INT64
         }
 
         def value(source: ParamSource) -> Param:
-            identity = self.identity(source)
+            identity = self.params.identity(source)
             if identity not in found:
                 fresh = found[identity] = names.fresh(f"size_{len(added)}")
                 added.append(ScalarParam(fresh, INT64))
@@ -152,17 +146,9 @@ class _Persister:
         return PersistentStage(
             stage.label,
             number,
-            tuple(self._argument(p, sources[p.name]) for p in own_params),
+            tuple(self.params.of(p, sources[p.name]) for p in own_params),
             tuple(wait.producer for wait in stage.waits),
         )
-
-    def _argument(self, param: KernelParam, source: ParamSource) -> str:
-        key = self.identity(source), replace(param, name="")
-        if key not in self.known:
-            name = self.known[key] = self.names.fresh(param.name)
-            self.params.append(replace(param, name=name))
-            self.sources[name] = source
-        return self.known[key]
 
 
 def _parameters(wait: StageWait) -> list[str]:
