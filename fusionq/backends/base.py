@@ -198,6 +198,10 @@ class Backend(Protocol):
     ) -> PreparedLaunch:
         """Arguments in the order of ``kernel.params``; ArgumentError where they do not fit."""
 
+    def resident_workers(self, program: Program) -> int:
+        """How many workers of a persistent kernel, built here, run at once: as many as the target
+        has, or fewer, which only the built program tells."""
+
     def elsewhere(
         self, launch: PreparedLaunch, addresses: Mapping[str, int]
     ) -> PreparedLaunch | None:

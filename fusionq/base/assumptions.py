@@ -85,7 +85,9 @@ ASSUMED: dict[str, Assumption] = {
     # Waiting
     "start_spin_limit": Assumption(20_000, 20_000, "about a millisecond on a CPU"),
     "polls_between_checks": Assumption(1024, 1024, "tens of microseconds on a CPU"),
-    "spin_limit": Assumption(1 << 27, 1 << 24, "four seconds on a CPU, 32 ns a poll"),
+    "spin_limit": Assumption(
+        1 << 27, 1 << 22, "four seconds: 32 ns a poll on a CPU, a microsecond on a GPU"
+    ),
     # Profiles
     "counter_copies": Assumption(16, 16, _BY_HAND),
     "early_clock_ns": Assumption(100, 100, "out-of-order execution: up to 55 ns were seen"),

@@ -28,6 +28,11 @@ class DeviceInfo:
     """True where kernels can reach ordinary host memory, such as a NumPy array's."""
     persistent_kernels: bool = True
     """Whether the backend compiles persistent kernels (``ir.Persistent``)."""
+    chooses_persistent: bool = True
+    """Whether ``auto`` looks at them: where the cost model was fitted to lists."""
+    own_group_order: bool = False
+    """Whether functions of work-groups combine floats in an order of the backend's own, and not in
+    that of ``language.combine.over_group``."""
     sub_group_sizes: tuple[int, ...] = ()
     """Work-items that a kernel's sub-groups may have; none where it cannot use them."""
 

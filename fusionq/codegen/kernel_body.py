@@ -13,6 +13,7 @@ from fusionq.codegen.expressions import ExpressionPrinter
 from fusionq.codegen.group_statements import GroupStatementPrinter
 from fusionq.codegen.helpers import Helpers
 from fusionq.codegen.intervals import Intervals
+from fusionq.codegen.local_places import local_places
 from fusionq.codegen.names import Names
 from fusionq.codegen.scoping import Body
 from fusionq.codegen.statements import StatementPrinter
@@ -29,9 +30,6 @@ from fusionq.ir.nodes import (
 )
 from fusionq.ir.types import UINT64, ScalarType
 from fusionq.ir.walk import expressions, local_memories, statements
-
-ALIGNMENT = 64
-"""Bytes that local memories of a work-group function are multiples of: those of a cache line."""
 
 
 @dataclass(frozen=True)
@@ -171,16 +169,6 @@ def _table(array: ArrayDecl, names: Names, scalars: Scalars, helpers: Helpers) -
     table = helpers.table(array, lambda name: scalars.table(name, array.dtype, elements))
     pointer = scalars.pointer(scalars.storage_name(array.dtype), "constant", constant=True)
     return f"{pointer} const {names.of(array.name)} = {table};"
-
-
-def local_places(kernel: Kernel) -> tuple[dict[str, int], int]:
-    """The first byte of each local memory of ``kernel`` in one memory of all, and its size."""
-    places: dict[str, int] = {}
-    size = 0
-    for name, arrays in local_memories(kernel).items():
-        places[name] = size
-        size += -(-max(array.nbytes for array in arrays) // ALIGNMENT) * ALIGNMENT
-    return places, size
 
 
 def _array_declarations(

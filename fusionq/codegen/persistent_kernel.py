@@ -21,10 +21,10 @@ from fusionq.codegen.intervals import Intervals
 from fusionq.codegen.kernel_body import (
     GroupLoop,
     StatementLines,
-    local_places,
     parameter_text,
     statement_lines,
 )
+from fusionq.codegen.local_places import worker_bytes
 from fusionq.codegen.names import Names
 from fusionq.codegen.queue_protocol import STALLED, protocol, publish_function, wait_function
 from fusionq.codegen.queue_words import QueueWords
@@ -76,8 +76,7 @@ class _PersistentPrinter:
         self.functions: set[str] = set()
         self.epoch = self.memory.identifier(Scalar(body.epoch))
         self.records = self._records()
-        self.local_bytes = max(local_places(code.kernel)[1] for code in body.codes)
-        """What the local arrays of a stage take at most."""
+        self.local_bytes = worker_bytes(body)
         self.bodies = code_bodies(body)
         self.operands = operands_of(body)
         self.given: dict[int, str] = {}

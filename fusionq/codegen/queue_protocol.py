@@ -34,6 +34,7 @@ def protocol(c: QueueWords, target: Target) -> str:
     )
     flag = indent(w.store_release(f"fq_word(control, {q.STALL}, {q.FLAG})", "1"), " " * 4)
     return f"""\
+{w.functions}\
 // In a function of its own the compiler would not know that values are the same for all lanes.
 #define FQ_INLINE {w.inline_function}
 

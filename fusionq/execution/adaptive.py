@@ -86,7 +86,8 @@ def adaptive_list(
 
 def _others(backend: Backend) -> list[Candidate]:
     others: list[Candidate] = ["sequence", "unfused", "fused", "overlap"]
-    if backend.target.device.persistent_kernels:
+    device = backend.target.device
+    if device.persistent_kernels and device.chooses_persistent:
         others.append("megakernel")
     return others
 

@@ -139,10 +139,11 @@ def _instructions(
 ) -> tuple[float, float]:
     """Seconds of an instruction whose waits are over, and of a stage that waits for the one before
     in all tiles; ``launch`` and ``item``: of a launch and of a work-item.  Those of a device that
-    would take long for them are assumed."""
+    would take long for them, or where nobody asks, are assumed."""
     target = backend.target
+    has_none = not (target.device.persistent_kernels and target.device.chooses_persistent)
     items = _STAGES * _TILES * target.resident_workers * target.worker_size
-    if not target.device.persistent_kernels or item * items > _LONGEST:
+    if has_none or item * items > _LONGEST:
         return target.costs.instruction_seconds, target.costs.stage_seconds
     kernel, sources = _steps()
     program = backend.build(kernel, "strict")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from math import prod
 from typing import NamedTuple
 
@@ -118,6 +119,9 @@ class PersistentLaunch:
         body = kernel.body[0]
         assert isinstance(body, Persistent)
         target = backend.target
+        workers = backend.resident_workers(program)
+        if workers < target.resident_workers:
+            target = replace(target, resident_workers=workers)
         by_name = {p.name: b for p, b in zip(kernel.params, bindings, strict=False)}
         plan = self.plan = schedule_for(kernel, by_name, target, tiling)
         self.scheduling = _parameters(body).scheduling

@@ -19,11 +19,15 @@ from fusionq.megakernel.tiles import TileBox, TiledStage
 
 
 def waves(
-    stages: Sequence[TiledStage], waits: Sequence[Sequence[TileBox]], block: int
+    stages: Sequence[TiledStage],
+    waits: Sequence[Sequence[TileBox]],
+    block: int,
+    together: int = 1,
 ) -> list[Integers]:
     """The wave of each row of tiles (tiles that agree in the first dimension) of each stage.
 
     ``block`` stages are done together, then the next ones: a limit to what has to be in the cache.
+    ``together``: rows of a stage in a wave.
     """
     rows = max([stage.count[0] for stage in stages])
     if block == 1:  # a stage does not wait for itself
@@ -33,7 +37,7 @@ def waves(
     found: list[Integers] = [np.empty(0, np.int64)] * len(stages)
     for start in range(0, len(stages), block):
         stop = min(start + block, len(stages))
-        found[start:stop] = _block(stages, waits, start, stop, rows)
+        found[start:stop] = _block(stages, waits, start, stop, rows, together)
     return found
 
 
@@ -43,10 +47,11 @@ def _block(
     start: int,
     stop: int,
     rows: int,
+    together: int,
 ) -> list[Integers]:
     latest: list[Integers] = []
     for stage in stages[start:stop]:
-        latest.append(_evenly(stage.count[0], rows))
+        latest.append(_evenly(stage.count[0], rows) // together)
     needed = [False] * (stop - start)
     bound = [np.full(stage.count[0], np.iinfo(np.int64).max) for stage in stages[start:stop]]
     for s in reversed(range(start, stop)):

@@ -184,12 +184,13 @@ def _order_of(
     known = _orders(body)
     key = None
     if sum([prod(count) for count in counts]) <= LARGEST_KEPT:
-        key = counts, _contents(waits), tiling.block, tiling.assignment, workers, control_line
+        how = tiling.block, tiling.rows, tiling.assignment
+        key = counts, _contents(waits), how, workers, control_line
         found = known.get(key)
         if found is not None:
             return found
     counters, lines = _counters(stages, waits)
-    wave = waves(stages, waits, tiling.block)
+    wave = waves(stages, waits, tiling.block, tiling.rows)
     stage, tile = instructions(stages, wave, tiling.block)
     starts, assigned = _assignment(stage, tiling, workers)
     words = _words(body, stages, counters, stage, tile, starts, assigned, workers)

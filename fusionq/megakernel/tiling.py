@@ -18,11 +18,13 @@ first."""
 
 @dataclass(frozen=True)
 class Tiling:
-    """Tile shapes by stage; ``block``: stages that run as one pipeline."""
+    """Tile shapes by stage; ``block``: stages that run as one pipeline; ``rows``: rows of tiles of
+    each that are done together, so that as many tiles wait for none of each other."""
 
     tiles: tuple[tuple[int, ...], ...]
     block: int
     assignment: Assignment
+    rows: int = 1
 
 
 _SHARE_OF_WORKER_CACHE = 4
@@ -53,7 +55,10 @@ def choose_tiling(
         block = -(-len(extents) // -(-len(extents) // block))
         rows = _rows(extents, tiles)
         alike = max(map(prod, tiles)) < 2 * min(map(prod, tiles))
-        return Tiling(tiles, block, "stages" if alike and min(rows) >= 8 * block else "tickets")
+        if alike and workers <= block <= min(rows) // 8:
+            return Tiling(tiles, block, "stages")
+        together = target.kept_bytes // (block * size) if block < workers else 1
+        return Tiling(tiles, block, "tickets", max(together, 1))
     if items <= target.small_stage:
         shapes = {e: _shape(e, max(-(-prod(e) // workers), line), line) for e in set(extents)}
         return Tiling(tuple([shapes[e] for e in extents]), 1, "turns")

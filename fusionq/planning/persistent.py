@@ -16,15 +16,16 @@ from fusionq.analysis.submission import Submission
 from fusionq.base.options import FusionOptions
 from fusionq.base.steps import Steps
 from fusionq.base.target import Target
+from fusionq.codegen.local_places import local_places
 from fusionq.codegen.stage_tables import code_bodies
 from fusionq.ir.nodes import GroupCall, Kernel, Param, Persistent
 from fusionq.ir.types import INT64
 from fusionq.ir.verifier import verify
-from fusionq.ir.walk import has_barrier, local_bytes, statements
+from fusionq.ir.walk import has_barrier, statements
 from fusionq.megakernel.bounds import tile_bounds
 from fusionq.megakernel.proof import check_plan
 from fusionq.passes.fuse import FusedKernel
-from fusionq.passes.group_functions import lower_group_functions
+from fusionq.passes.group_functions import combines_floats, lower_group_functions
 from fusionq.passes.labels import label
 from fusionq.passes.persist import StageParts, StageWait, persist
 from fusionq.passes.sources import (
@@ -112,10 +113,15 @@ def _function(
     calls = [s for s in statements(kernel.body) if isinstance(s, GroupCall)]
     if any(call.sub_group is not None for call in calls):
         return f"{kernel.name} has sub-group functions, and a worker's lanes are no sub-groups"
+    if target.device.own_group_order and any(map(combines_floats, calls)):
+        return (
+            f"{kernel.name} combines floats of a work-group, which the device does in an order of "
+            "its own and a persistent kernel in another"
+        )
     plain = lower_group_functions(kernel, local_range, lambda call: True)
     made = work_group_function(plain, local_range)
     verify(made)
-    taken, most = local_bytes(made), target.device.local_memory_bytes
+    taken, most = local_places(made)[1], target.device.local_memory_bytes
     if taken > most:
         return (
             f"{kernel.name} keeps {taken:,} bytes for the work-items of a work-group from one "

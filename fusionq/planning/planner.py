@@ -177,6 +177,7 @@ def _plan_steps(
     estimates: list[Estimate] = []
     asked = options.strategy == "megakernel"
     tried = options.strategy == "auto" and measured is not None and len(stages) >= FEWEST_STAGES
+    tried = tried and target.device.chooses_persistent
     if len(stages) > 1 and (asked or tried):
         made = yield from _with_persistent(questions, raw, options, target, kernels)
         if isinstance(made, str):

@@ -104,6 +104,13 @@ class CudaBackend:
         assert isinstance(program, CudaProgram), "a program built by a CudaBackend"
         return CudaLaunch(self._stream, program, arguments, shape, self._base)
 
+    def resident_workers(self, program: Program) -> int:
+        """The target's, or fewer where a block takes more registers or shared memory."""
+        assert isinstance(program, CudaProgram), "a program built by a CudaBackend"
+        return min(
+            program.resident_blocks(self.target.worker_size), self.target.resident_workers
+        )
+
     def elsewhere(self, launch: PreparedLaunch, addresses: Mapping[str, int]) -> None:
         """None: a launch of the driver is as cheap to bind anew."""
 

@@ -118,7 +118,8 @@ class Device:
             has_fp16=True,
             has_fp64=True,
             host_memory=False,
-            persistent_kernels=False,
+            chooses_persistent=False,
+            own_group_order=True,
         )
 
 

@@ -17,6 +17,7 @@ from fusionq.backends.cuda.program import CudaProgram
 from fusionq.backends.cuda.runtime import checked, load_driver
 from fusionq.backends.cuda.streams import Stream
 from fusionq.backends.native_arguments import NativeArguments
+from fusionq.base.errors import DeviceError
 from fusionq.base.target import LaunchShape
 
 REPEATED = 20
@@ -33,8 +34,8 @@ class CudaLaunch:
 
     __slots__ = (
         "_addresses", "_arguments", "_base", "_changed", "_config", "_driver", "_enqueue",
-        "_function", "_graph", "_grid", "_launch_kernel", "_parameters", "_shared_bytes",
-        "_stream", "_turns", "name",
+        "_function", "_graph", "_grid", "_is_persistent", "_launch_kernel", "_parameters",
+        "_shared_bytes", "_stream", "_turns", "name",
     )  # fmt: skip
 
     def __init__(
@@ -63,7 +64,10 @@ class CudaLaunch:
         self._function = program.function_for(self._grid)
         self._config = self._with_grid(self._driver.CUlaunchConfig())
         self._config.hStream = stream.native
-        self._config.numAttrs = 0
+        self._is_persistent = program.is_persistent
+        """Then all blocks run at once, and each launch has a number of its own."""
+        self._config.attrs = [self._all_at_once()] if self._is_persistent else []
+        self._config.numAttrs = int(self._is_persistent)
         self._launch_kernel = partial(
             self._driver.cuLaunchKernelEx, self._config, self._function, self._parameters, 0
         )
@@ -91,10 +95,16 @@ class CudaLaunch:
             stream.device.make_current()
         if depends:
             wait_for_events(stream, depends)
+        if self._is_persistent and stream.is_captured:
+            raise DeviceError(
+                f"{self.name} is a persistent kernel, whose launches are numbered: one that is "
+                "captured would have the same number each time; capture a list with "
+                "strategy='sequence'"
+            )
         if self._base is not None:
             return self._timed_launch()
         self._turns = turn = self._turns + 1
-        if turn == REPEATED:
+        if turn == REPEATED and not self._is_persistent:
             self._become_graph()
         (status,) = self._enqueue()
         if status or stream.device.lost is not None:
@@ -131,6 +141,14 @@ class CudaLaunch:
         parameters.func = self._function
         parameters.kernelParams = self._parameters
         return parameters
+
+    def _all_at_once(self) -> Any:
+        """The driver's attribute of a launch that it refuses where not all blocks can be
+        resident."""
+        attribute = self._driver.CUlaunchAttribute()
+        attribute.id = self._driver.CUlaunchAttributeID.CU_LAUNCH_ATTRIBUTE_COOPERATIVE
+        attribute.value.cooperative = 1
+        return attribute
 
     def _with_grid(self, config: Any) -> Any:
         """``config`` of the driver, with grid, block and shared memory."""

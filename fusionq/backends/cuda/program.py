@@ -14,7 +14,7 @@ from fusionq.base.errors import DeviceError
 from fusionq.base.target import FloatMode, Target
 from fusionq.codegen.cuda.shared_memory import pooled_bytes
 from fusionq.codegen.device_source import DeviceSource, Slot
-from fusionq.ir.nodes import Kernel
+from fusionq.ir.nodes import Kernel, Persistent
 
 _REGISTERS = 65536
 """32-bit registers that the threads of a block share, on every GPU from sm_50 on."""
@@ -46,6 +46,20 @@ class CudaProgram:
     def shared_bytes(self) -> int:
         """Of a block's shared memory, what a launch has to ask for."""
         return pooled_bytes(self.kernel)
+
+    @property
+    def is_persistent(self) -> bool:
+        """Whether all blocks of a launch have to run at once."""
+        return isinstance(self.kernel.body[0], Persistent) if self.kernel.body else False
+
+    def resident_blocks(self, threads: int) -> int:
+        """How many blocks of so many threads run at once, by what the kernel takes of registers
+        and shared memory."""
+        driver = load_driver()
+        self.device.make_current()
+        occupancy = driver.cuOccupancyMaxActiveBlocksPerMultiprocessor
+        found = occupancy(self.function, threads, self.shared_bytes)
+        return int(checked("a kernel's occupancy", found)) * self.device.info.compute_units
 
     @property
     def source(self) -> str:

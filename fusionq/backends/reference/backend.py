@@ -120,6 +120,10 @@ class ReferenceBackend:
             "with the backend that runs it"
         )
 
+    def resident_workers(self, program: Program) -> int:
+        """As many as the target has."""
+        return self.target.resident_workers
+
     def elsewhere(
         self, launch: PreparedLaunch, addresses: Mapping[str, int]
     ) -> ReferenceLaunch | None:

@@ -93,6 +93,10 @@ class SyclBackend:
         assert isinstance(program, SyclProgram), "a program built by a SyclBackend"
         return SyclLaunch(self.sycl_queue, self._order, program, arguments, shape)
 
+    def resident_workers(self, program: Program) -> int:
+        """As many as the target has."""
+        return self.target.resident_workers
+
     def elsewhere(self, launch: PreparedLaunch, addresses: Mapping[str, int]) -> SyclLaunch | None:
         """``launch``, prepared here, with its arrays at other ``addresses``."""
         return launch.elsewhere(addresses) if isinstance(launch, SyclLaunch) else None

@@ -1,7 +1,7 @@
 """CUDA C++ (NVIDIA, CUDA C++ Programming Guide 13), as NVRTC compiles it, as a dialect.
 
-A work-group is a block, a sub-group a warp, local memory shared memory.  There are no persistent
-kernels.
+A work-group is a block, a sub-group a warp, local memory shared memory, a worker of a persistent
+kernel a block.
 """
 
 from dataclasses import replace
@@ -10,11 +10,12 @@ from fusionq.codegen.cuda.groups import CudaGroups
 from fusionq.codegen.cuda.items import CudaWorkItems
 from fusionq.codegen.cuda.scalars import CudaScalars
 from fusionq.codegen.cuda.unit import CudaUnit
+from fusionq.codegen.cuda.workers import CudaWorkers
 from fusionq.codegen.dialect import Dialect
 
 __all__ = ["CUDA_CPP", "dialect_for"]
 
-CUDA_CPP = Dialect(CudaUnit(), CudaScalars(), CudaWorkItems(), CudaGroups())
+CUDA_CPP = Dialect(CudaUnit(), CudaScalars(), CudaWorkItems(), CudaGroups(), CudaWorkers())
 
 
 def dialect_for(axes: str) -> Dialect:

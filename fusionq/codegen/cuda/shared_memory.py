@@ -7,7 +7,8 @@ static shared memory.
 
 from __future__ import annotations
 
-from fusionq.ir.nodes import Kernel
+from fusionq.codegen.local_places import worker_bytes
+from fusionq.ir.nodes import Kernel, Persistent
 from fusionq.ir.walk import local_memories
 
 LARGEST_STATIC = (48 << 10) - 256
@@ -23,8 +24,12 @@ def offsets(kernel: Kernel) -> dict[str, int]:
 
 
 def pooled_bytes(kernel: Kernel) -> int:
-    """What a launch has to give; 0 where the compiler places local arrays."""
-    _, end = _layout(kernel)
+    """What a launch has to give a block; 0 where the compiler places local arrays."""
+    match kernel.body:
+        case (Persistent() as body, *_):
+            end = worker_bytes(body)
+        case _:
+            _, end = _layout(kernel)
     return end if end > LARGEST_STATIC else 0
 
 

@@ -14,6 +14,7 @@ from fusionq.codegen.cuda.reserved import RESERVED
 from fusionq.codegen.scoping import Body
 from fusionq.ir.types import FLOAT16, ScalarType
 
+KERNEL_QUALIFIER = 'extern "C" __global__ void'
 STREAMING_LOOP = "#pragma unroll 16"
 """Before a short loop over memory.  Of the loads of 16 iterations ptxas has as many in flight as it
 has registers for, which it has to be allowed (``backends.cuda.program``): on an H100 that took 0.2
@@ -23,7 +24,7 @@ to 1 of the time of its own choice, 4 iterations in half of the registers."""
 class CudaUnit:
     """See ``TranslationUnit``."""
 
-    kernel_qualifier = 'extern "C" __global__ void'
+    kernel_qualifier = KERNEL_QUALIFIER
     function_qualifier = "static __device__ inline"
 
     def sub_groups_of(self, size: int) -> str:

@@ -13,10 +13,10 @@ primitive              OpenCL C                                    CUDA C++
 ``broadcast``          ``sub_group_broadcast(x, 0)``               a ``__shared__`` variable between
                                                                    two ``__syncthreads()``
 ``barrier``            ``sub_group_barrier(…)``                    ``__syncthreads()``
-``load_acquire``       ``atomic_load_explicit(…)``                 ``cuda::atomic_ref`` at device
-``fetch_add``          ``atomic_fetch_add_explicit(…)``            scope: ``.load``, ``.fetch_add``,
-``compare_exchange``   ``atomic_compare_exchange_strong_…``        ``.compare_exchange_strong``,
-``store_relaxed``,     ``atomic_store_explicit(…)``                ``.store``
+``load_acquire``       ``atomic_load_explicit(…)``                 ``__nv_atomic_load_n(…)`` and so
+``fetch_add``          ``atomic_fetch_add_explicit(…)``            on, at device scope
+``compare_exchange``   ``atomic_compare_exchange_strong_…``
+``store_relaxed``,     ``atomic_store_explicit(…)``
 ``store_release``
 ``pause``              nothing                                     ``__nanosleep(20)``
 ``unlikely``           ``__builtin_expect``                        ``__builtin_expect``
@@ -73,6 +73,9 @@ class Workers(Protocol):
 
     outlined_function: str
     """Before the return type of a function that is rarely called and may stay one."""
+
+    functions: str
+    """Functions that the texts below call, or nothing."""
 
     unlikely: str
     """The lines that define the macro ``FQ_UNLIKELY(condition)``: true for ``condition``, which the

@@ -25,6 +25,7 @@ class OpenCLWorkers:
     pause = ""
     inline_function = "__attribute__((always_inline)) static"
     outlined_function = "static"
+    functions = ""
     unlikely = """\
 #ifdef __clang__
 #define FQ_UNLIKELY(condition) __builtin_expect((condition) ? 1 : 0, 0)

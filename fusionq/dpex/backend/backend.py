@@ -32,8 +32,8 @@ class DpexBackend(SyclBackend):
         # With oneAPI 2024.2 a launch was seen to begin before one of another queue, whose event it
         # was given, had ended (once in three runs of the conformance suite).
         self._order.waits_on_host = True
-        # numba-dpex compiles neither.
-        device = replace(self.info, persistent_kernels=False, has_fp16=False)
+        # numba-dpex compiles neither, and group functions stay calls, which are refused.
+        device = replace(self.info, persistent_kernels=False, has_fp16=False, own_group_order=True)
         self.target = replace(self.target, device=device)
 
     @property

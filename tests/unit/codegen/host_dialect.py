@@ -199,6 +199,7 @@ class FirstLanePolls:
     pause = "sched_yield();"
     inline_function = "static inline __attribute__((always_inline))"
     outlined_function = "static"
+    functions = ""
     unlikely = "#define FQ_UNLIKELY(condition) __builtin_expect((condition) ? 1 : 0, 0)"
     order_type = "int"
 

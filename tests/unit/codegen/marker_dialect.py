@@ -169,6 +169,7 @@ class MarkerWorkers:
     pause = "PAUSE();"
     inline_function = "INLINE"
     outlined_function = "OUTLINED"
+    functions = "FUNCTIONS\n"
     unlikely = "#define FQ_UNLIKELY(condition) UNLIKELY(condition)"
     order_type = "ORDER"
 

@@ -223,7 +223,8 @@ def test_every_primitive_of_workers_is_in_a_persistent_kernel() -> None:
     words = {
         "LANE", "WORKER", "WORKER_BARRIER", "BROADCAST", "LOAD_ACQUIRE", "FETCH_ADD_RELAXED",
         "FETCH_ADD_RELEASE", "COMPARE_EXCHANGE", "STORE_RELAXED", "STORE_RELEASE", "PAUSE",
-        "INLINE", "OUTLINED", "UNLIKELY", "ORDER", "POINTER_TO_WORD", "KERNEL_OF_WORKERS", "CLOCK",
+        "INLINE", "OUTLINED", "FUNCTIONS", "UNLIKELY", "ORDER", "POINTER_TO_WORD",
+        "KERNEL_OF_WORKERS", "CLOCK",
     }  # fmt: skip
     text = generate(recorded(), "strict", TWO_CORES, BLOCKS).text
     assert words <= set(re.findall(r"\w+", text))

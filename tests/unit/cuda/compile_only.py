@@ -9,23 +9,29 @@ from typing import Any
 import pytest
 
 import fusionq as fq
-from fusionq.backends import registry
-from fusionq.backends.base import Binding, Program
+from fusionq.backends import base, registry
+from fusionq.backends.base import Binding
 from fusionq.backends.cuda.compiler import Resources
 from fusionq.backends.cuda.program import cubin_of, generated
 from fusionq.backends.reference.backend import ReferenceBackend
 from fusionq.backends.reference.launch import ReferenceProgram
 from fusionq.base.target import DeviceInfo, FloatMode, LaunchShape, target_of
 from fusionq.ir.nodes import Kernel
+from tests.property.programs import Program, View
 
 ARCHITECTURES = ("sm_80", "sm_90", "sm_100")
 
 H100 = DeviceInfo(
     name="NVIDIA H100 80GB HBM3", vendor="NVIDIA", driver="CUDA 13.0", filter_string="cuda:0",
     kind="gpu", compute_units=132, max_work_group_size=1024, local_memory_bytes=231936,
-    has_fp16=True, has_fp64=True, host_memory=True, persistent_kernels=False,
+    has_fp16=True, has_fp64=True, host_memory=True, chooses_persistent=False, own_group_order=True,
 )  # fmt: skip
 """As the device says, but that its memory is the host's: nothing runs."""
+
+
+TARGET = target_of(
+    H100, sub_group_size=32, worker_size=256, vector_width=32, resident_workers=1056
+)
 
 
 class NoLaunch:
@@ -52,7 +58,7 @@ class CompilingBackend(ReferenceBackend):
 
     def __init__(self, architectures: Sequence[str] = ARCHITECTURES) -> None:
         super().__init__()
-        self.target = target_of(H100, sub_group_size=32, worker_size=256, vector_width=32)
+        self.target = TARGET
         self.architectures = architectures
         self.resources: dict[tuple[str, str], Resources] = {}
         """By kernel and architecture."""
@@ -68,7 +74,7 @@ class CompilingBackend(ReferenceBackend):
         return ReferenceProgram(kernel, None, source.text, 0.0)  # type: ignore[arg-type]  # never run
 
     def prepare(  # type: ignore[override]  # another class
-        self, program: Program, arguments: Sequence[Binding], shape: LaunchShape
+        self, program: base.Program, arguments: Sequence[Binding], shape: LaunchShape
     ) -> NoLaunch:
         return NoLaunch()
 
@@ -82,3 +88,20 @@ def compiling_queue(architectures: Sequence[str] = ARCHITECTURES) -> Iterator[An
         queue = fq.FusionQueue()
     with queue:
         yield queue, backend
+
+
+def compile_program(program: Program, **options: Any) -> None:
+    """Compile a random list for one architecture."""
+    with compiling_queue(["sm_90"]) as (queue, backend):
+        kernels = {id(s.kernel): s.kernel.made() for s in program.submissions}
+        with fq.fusion(queue, **options):
+            buffers = [
+                fq.Buffer(spec.data, internal=spec.flag == "internal") for spec in program.buffers
+            ]
+            for submission in program.submissions:
+                arguments = [
+                    buffers[a.buffer][a.slices] if isinstance(a, View) else a
+                    for a in submission.arguments
+                ]
+                queue.submit(kernels[id(submission.kernel)], submission.range, *arguments)
+    assert all(resources.registers for resources in backend.resources.values())

@@ -12,7 +12,6 @@ import fusionq as fq
 from fusionq.backends.cuda.compiler import compiled, resources_in
 from fusionq.backends.cuda.program import cubin_of, generated
 from fusionq.base.errors import DeviceError
-from fusionq.base.target import target_of
 from fusionq.codegen.cuda import CUDA_CPP
 from fusionq.codegen.cuda.shared_memory import pooled_bytes
 from fusionq.codegen.cuda.unit import STREAMING_LOOP
@@ -23,17 +22,15 @@ from tests.property.programs import Program, programs
 from tests.property.running import examples
 from tests.unit.codegen.built_kernels import GOLDEN_KERNELS, bfloat16_conversions
 from tests.unit.codegen.test_dialects import everything
-from tests.unit.cuda.compile_only import ARCHITECTURES, H100, compiling_queue
+from tests.unit.cuda.compile_only import ARCHITECTURES, TARGET, compile_program, compiling_queue
 from tests.unit.runtime.test_records import PARTICLE, gather, push, whole
 from tests.unit.tables import for_each
 
-RANGES = [build for build in GOLDEN_KERNELS if build.__name__ != "persistent"]
 EXTENTS = {1: (1000,), 2: (33, 64), 3: (5, 8, 33)}
-TARGET = target_of(H100)
 pytestmark = pytest.mark.usefixtures("nvrtc")
 
 
-@pytest.mark.parametrize("build", RANGES, ids=lambda build: build.__name__)
+@pytest.mark.parametrize("build", GOLDEN_KERNELS, ids=lambda build: build.__name__)
 def test_built_kernels(build) -> None:
     for architecture in ARCHITECTURES:
         cubin = cubin_of(build(), generated(build(), "strict", TARGET), "strict", architecture)
@@ -88,34 +85,18 @@ def test_records() -> None:
     assert all(r.spill_stores == r.stack_bytes == 0 for r in backend.resources.values())
 
 
-def _compile_fused(program: Program, **options: object) -> None:
-    with compiling_queue(["sm_90"]) as (queue, backend):
-        kernels = {id(s.kernel): s.kernel.made() for s in program.submissions}
-        with fq.fusion(queue, **options):
-            buffers = [
-                fq.Buffer(spec.data, internal=spec.flag == "internal") for spec in program.buffers
-            ]
-            for submission in program.submissions:
-                arguments = [
-                    buffers[a.buffer][a.slices] if hasattr(a, "slices") else a
-                    for a in submission.arguments
-                ]
-                queue.submit(kernels[id(submission.kernel)], submission.range, *arguments)
-    assert all(resources.registers for resources in backend.resources.values())
-
-
 @pytest.mark.slow
 @examples(30)
 @given(programs(Features(statements=3)))
 def test_random_programs(program: Program) -> None:
-    _compile_fused(program, strategy="fused")
+    compile_program(program, strategy="fused")
 
 
 @pytest.mark.slow
 @examples(30)
 @given(group_programs(Features(statements=2, sub_groups=False)))
 def test_random_programs_of_groups(program: Program) -> None:
-    _compile_fused(program, strategy="fused")
+    compile_program(program, strategy="fused")
 
 
 @pytest.mark.parametrize("axes", ["yxz", "zyx"])
@@ -163,7 +144,7 @@ def test_more_local_memory_than_the_compiler_places(elements: int, pooled: bool)
 
 
 def test_a_text_that_is_refused_comes_with_the_log() -> None:
-    kernel = RANGES[0]()
+    kernel = GOLDEN_KERNELS[0]()
     source = generated(kernel, "strict", TARGET)
     broken = type(source)(
         source.text.replace("a[i]", "a[unknown]"), source.entry_point, source.slots, source.types

@@ -22,7 +22,7 @@ from fusionq.backends.cuda.platform import PLATFORM
 from fusionq.backends.cuda.runtime import CudaError
 from fusionq.backends.cuda.streams import is_stream
 from fusionq.base.errors import DeviceError, DeviceLost
-from fusionq.base.target import LaunchShape, target_of
+from fusionq.base.target import LaunchShape
 from fusionq.codegen.cuda import CUDA_CPP
 from fusionq.ir.types import FLOAT64
 from tests.unit.cuda.compile_only import H100
@@ -97,11 +97,6 @@ def test_group_functions_take_the_shared_memory_that_devices_leave_them() -> Non
     CUDA_CPP.groups.collective("reduce", "add", "x", FLOAT64, texts.setdefault)
     assert "unsigned long long words[32]" in texts["fq_group_scratch"]
     assert GROUP_FUNCTION_BYTES == 32 * 8
-
-
-def test_persistent_kernels_are_refused_with_the_reason() -> None:
-    assert CUDA_CPP.workers is None
-    assert not target_of(H100).device.persistent_kernels
 
 
 class FakeDriver:

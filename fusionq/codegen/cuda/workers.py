@@ -1,0 +1,85 @@
+"""CUDA C++'s workers: blocks of threads.
+
+They are launched cooperatively, so that all run at once.  The first thread polls, the others wait
+at the block's barrier; what that thread acquires or releases at device scope counts for the whole
+block, since causality order goes through barriers.
+
+Source: NVIDIA, CUDA C++ Programming Guide 13, sections Synchronization Functions, Built-in Atomic
+Functions and Launch Bounds; PTX ISA 9, section Memory Consistency Model.
+"""
+
+from __future__ import annotations
+
+from fusionq.base.target import Target
+from fusionq.codegen.cuda.atomics import SCOPES
+from fusionq.codegen.cuda.shared_memory import LARGEST_STATIC
+from fusionq.codegen.cuda.unit import KERNEL_QUALIFIER
+from fusionq.codegen.dialect.workers import AddOrder
+
+_DEVICE = SCOPES["device"]
+_ACQUIRE, _ACQ_REL = "__NV_ATOMIC_ACQUIRE", "__NV_ATOMIC_ACQ_REL"
+
+_BROADCAST = """\
+// The first thread's value.  Nobody still reads the one before.
+template <class T>
+static __device__ __forceinline__ T fq_broadcast(T value) {
+    __shared__ T first;
+    __syncthreads();
+    if (threadIdx.x == 0) first = value;
+    __syncthreads();
+    return first;
+}
+"""
+
+
+class CudaWorkers:
+    """See ``Workers``."""
+
+    word_pointer = "unsigned*"
+    lane = "(int)threadIdx.x"
+    worker = "(int)blockIdx.x"
+    barrier = "__syncthreads()"
+    group_barrier = "__syncthreads()"
+    polls_in_step = False
+    pause = "__nanosleep(20);"
+    inline_function = "static __device__ __forceinline__"
+    outlined_function = "static __device__ __noinline__"
+    functions = _BROADCAST
+    unlikely = "#define FQ_UNLIKELY(condition) __builtin_expect((condition) ? 1 : 0, 0)"
+    order_type = "int"
+
+    def kernel_qualifier(self, target: Target) -> str:
+        return f"{KERNEL_QUALIFIER} __launch_bounds__({target.worker_size})"
+
+    def local_memory(self, name: str, nbytes: int) -> list[str]:
+        words = -(-nbytes // 16)
+        space = f"__shared__ ulonglong2 {name}_words[{words}];"
+        if nbytes > LARGEST_STATIC:
+            space = f"extern __shared__ ulonglong2 {name}_words[];"
+        return [space, f"unsigned char* const {name} = (unsigned char*){name}_words;"]
+
+    def broadcast(self, value: str) -> str:
+        return f"fq_broadcast({value})"
+
+    def order(self, order: AddOrder) -> str:
+        return f"__NV_ATOMIC_{order.upper()}"
+
+    def load_acquire(self, word: str) -> str:
+        return f"__nv_atomic_load_n({word}, {_ACQUIRE}, {_DEVICE})"
+
+    def fetch_add(self, word: str, value: str, order: AddOrder) -> str:
+        return f"__nv_atomic_fetch_add({word}, {value}, {self.order(order)}, {_DEVICE})"
+
+    def compare_exchange(self, word: str, seen: str, wanted: str) -> str:
+        return f"""__nv_atomic_compare_exchange_n(
+        {word}, &{seen}, {wanted}, false, {_ACQ_REL}, {_ACQUIRE},
+        {_DEVICE})"""
+
+    def store_relaxed(self, word: str, value: str) -> str:
+        return f"""__nv_atomic_store_n(
+    {word}, {value},
+    __NV_ATOMIC_RELAXED, {_DEVICE})"""
+
+    def store_release(self, word: str, value: str) -> str:
+        return f"""__nv_atomic_store_n(
+    {word}, {value}, __NV_ATOMIC_RELEASE, {_DEVICE})"""

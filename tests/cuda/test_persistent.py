@@ -1,0 +1,130 @@
+"""Persistent kernels on a GPU: lists at random, very many launches, what does not fit."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+
+import fusionq as fq
+from fusionq.backends.cuda.program import CudaProgram
+from tests.e2e.test_work_group_stages import LISTS, buffers
+from tests.property.list_runs import runs_on_gpus
+from tests.property.programs import Program
+from tests.property.running import examples
+from tests.property.stage_programs import stage_programs
+from tests.property.test_megakernels import SEEDS, check
+from tests.property.tilings import random_tilings
+
+LAUNCHES = 100_000
+ROUNDS = 500
+"""Launches between two looks at the results."""
+
+
+@fq.kernel
+def mixed(item: fq.Item, a, b):
+    """Every bit of the neighbours' counts."""
+    i = item.get_id(0)
+    n = a.shape[0]
+    b[i] = a[i] * 3 + a[(i + 1) % n] - (a[(i + n - 1) % n] >> 2) + i
+
+
+@pytest.fixture(autouse=True)
+def _quiet() -> Iterator[None]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", fq.FusionAborted)
+        with np.errstate(all="ignore"):
+            yield
+
+
+@examples(60)
+@given(stage_programs(), SEEDS)
+def test_random_lists(program: Program, seed: int) -> None:
+    assume(runs_on_gpus(program))
+    check(program, "cuda", seed)
+
+
+@pytest.mark.parametrize("name", [name for name in LISTS if name != "functions"])
+def test_stages_of_work_groups(queue: fq.FusionQueue, name: str) -> None:
+    expected, given = buffers(), buffers()
+    with random_tilings(7), fq.fusion(queue, strategy="megakernel", require=True) as f:
+        LISTS[name](queue, given)
+    f.replay()
+    for _ in range(2):
+        LISTS[name](queue, expected)
+    for one, other in zip(given, expected, strict=True):
+        np.testing.assert_array_equal(one.numpy(), other.numpy())
+
+
+def steps(queue: fq.FusionQueue, a: fq.Buffer, b: fq.Buffer, strategy: str) -> fq.Fusion:
+    with fq.fusion(queue, strategy=strategy) as f:
+        for _ in range(4):
+            queue.submit(mixed, a.shape[0], a, b)
+            a, b = b, a
+    return f
+
+
+def pair(n: int) -> tuple[fq.Buffer, fq.Buffer]:
+    return fq.Buffer(np.random.default_rng(n).integers(0, 1 << 62, n)), fq.Buffer(n, np.int64)
+
+
+@pytest.mark.parametrize("n", [3_000, 300_000])
+def test_very_many_launches(queue: fq.FusionQueue, n: int) -> None:
+    """Small enough for waits to be most of it; on all multiprocessors."""
+    (a, b), (x, y) = pair(n), pair(n)
+    fused, plain = steps(queue, a, b, "megakernel"), steps(queue, x, y, "unfused")
+    assert fused.report.strategy == "megakernel"
+    for _ in range(LAUNCHES * 3_000 // n // ROUNDS):
+        for _ in range(ROUNDS):
+            fused.replay()
+            plain.replay()
+        np.testing.assert_array_equal(a.numpy(), x.numpy())
+
+
+def test_no_more_workers_than_run_at_once(
+    queue: fq.FusionQueue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(CudaProgram, "resident_blocks", lambda *_: 5)
+    (a, b), (x, y) = pair(50_000), pair(50_000)
+    f = steps(queue, a, b, "megakernel")
+    (schedule,) = f._list.run.schedules
+    assert schedule is not None and schedule.workers == 5
+    steps(queue, x, y, "unfused")
+    np.testing.assert_array_equal(a.numpy(), x.numpy())
+
+
+def test_more_workers_than_run_at_once_are_refused(
+    queue: fq.FusionQueue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By the driver, before anything runs; nothing is lost."""
+    monkeypatch.setattr(CudaProgram, "resident_blocks", lambda *_: 1 << 20)
+    target = queue._state.target
+    object.__setattr__(target, "resident_workers", 1 << 14)
+    try:
+        a, b = pair(50_000)
+        with pytest.raises(fq.DeviceError, match="COOPERATIVE_LAUNCH_TOO_LARGE"):
+            steps(queue, a, b, "megakernel")
+    finally:
+        object.__setattr__(target, "resident_workers", 1056)
+    steps(queue, a, b, "unfused")
+    queue.wait()
+
+
+def test_a_launch_is_not_captured() -> None:
+    """A graph would launch it with one epoch again and again."""
+    cupy = pytest.importorskip("cupy")
+    stream = cupy.cuda.Stream(non_blocking=True)
+    with fq.FusionQueue(stream) as queue:
+        a, b = pair(3_000)
+        f = steps(queue, a, b, "megakernel")
+        queue.wait()
+        stream.begin_capture()
+        try:
+            with pytest.raises(fq.DeviceError, match="strategy='sequence'"):
+                f.replay()
+        finally:
+            stream.end_capture()
+        f.replay().wait()

@@ -1,0 +1,353 @@
+
+static __device__ inline long long fq_minimum_i64(long long a, long long b) {
+    return b < a ? b : a;
+}
+
+static __device__ inline long long fq_maximum_i64(long long a, long long b) {
+    return b > a ? b : a;
+}
+
+// The first thread's value.  Nobody still reads the one before.
+template <class T>
+static __device__ __forceinline__ T fq_broadcast(T value) {
+    __shared__ T first;
+    __syncthreads();
+    if (threadIdx.x == 0) first = value;
+    __syncthreads();
+    return first;
+}
+// In a function of its own the compiler would not know that values are the same for all lanes.
+#define FQ_INLINE static __device__ __forceinline__
+
+// A loop that is unlikely to be entered must not take registers from the loops that do the work.
+#define FQ_UNLIKELY(condition) __builtin_expect((condition) ? 1 : 0, 0)
+
+FQ_INLINE unsigned* fq_word(unsigned* control, long long line, int word) {
+    return control + 32 * line + word;
+}
+
+FQ_INLINE unsigned fq_read(unsigned* word) {
+    return __nv_atomic_load_n(word, __NV_ATOMIC_ACQUIRE, __NV_THREAD_SCOPE_DEVICE);
+}
+
+FQ_INLINE unsigned fq_add(unsigned* word, unsigned value, int order) {
+    return order == __NV_ATOMIC_RELEASE
+        ? __nv_atomic_fetch_add(word, value, __NV_ATOMIC_RELEASE, __NV_THREAD_SCOPE_DEVICE)
+        : __nv_atomic_fetch_add(word, value, __NV_ATOMIC_RELAXED, __NV_THREAD_SCOPE_DEVICE);
+}
+
+// The next instruction in order, or -1.
+FQ_INLINE long long fq_ticket(
+    const long long* schedule, unsigned* control, unsigned epoch, int lane) {
+    const unsigned count = (unsigned)schedule[0];
+    unsigned ticket = 0;
+    if (lane == 0) {
+        const unsigned first = (epoch - 1) * (count + (unsigned)schedule[1]);
+        ticket = fq_add(fq_word(control, 0, 0), 1, __NV_ATOMIC_RELAXED) - first;
+    }
+    ticket = fq_broadcast(ticket);
+    return ticket < count ? schedule[schedule[3] + ticket] : -1;
+}
+
+// Takes the tickets of a launch in which nobody did.
+FQ_INLINE void fq_skip_tickets(const long long* schedule, unsigned* control) {
+    const unsigned count = (unsigned)(schedule[0] + schedule[1]);
+    fq_add(fq_word(control, 0, 0), count, __NV_ATOMIC_RELAXED);
+}
+
+// Whether all workers have started, so that each can follow its own list: one answer for all.
+FQ_INLINE bool fq_follows_assignment(
+    const long long* schedule, unsigned* control, unsigned epoch, int lane) {
+    if (!schedule[2]) return false;
+    unsigned answer = 0;
+    if (lane == 0) {
+        unsigned* const mode = fq_word(control, 2, 0);
+        const unsigned now = epoch << 1;
+        const unsigned here = fq_add(fq_word(control, 1, 0), 1, __NV_ATOMIC_RELAXED) + 1;
+        unsigned seen = fq_read(mode);
+        if (here != epoch * (unsigned)schedule[1]) {
+            for (int polls = 0; polls < 20000 && (seen & ~1u) != now; polls++)
+                { __nanosleep(20); seen = fq_read(mode); }
+        }
+        const unsigned wanted = here == epoch * (unsigned)schedule[1] ? now | 1 : now;
+        while ((seen & ~1u) != now) {
+            if (__nv_atomic_compare_exchange_n(
+                    mode, &seen, wanted, false, __NV_ATOMIC_ACQ_REL, __NV_ATOMIC_ACQUIRE,
+                    __NV_THREAD_SCOPE_DEVICE)) seen = wanted;
+        }
+        answer = seen & 1;
+    }
+    return fq_broadcast(answer) != 0;
+}
+
+// What a word says: one load for all lanes.
+FQ_INLINE unsigned fq_look(unsigned* control, long long line, int word, int lane) {
+    unsigned seen = 0;
+    if (lane == 0) seen = fq_read(fq_word(control, line, word));
+    return seen;
+}
+
+// Whether some wait ran out, in this launch or one before: counters no longer mean anything.
+FQ_INLINE bool fq_stalled(unsigned* control, int lane) {
+    return fq_look(control, 3, 0, lane) != 0;
+}
+
+// Counts a worker as at work, by 1, or as no longer so, by -1.
+FQ_INLINE void fq_count_at_work(unsigned* control, int by, int lane) {
+    if (lane == 0) fq_add(fq_word(control, 4, 0), (unsigned)by, __NV_ATOMIC_RELAXED);
+}
+
+// Says which wait ran out, if it is the first.
+static __device__ __noinline__ void fq_tell_stall(
+    unsigned* control, long long line, unsigned target, unsigned seen, long long instruction) {
+    if (fq_add(fq_word(control, 3, 1), 1, __NV_ATOMIC_RELAXED) != 0) return;
+    const unsigned found[] = {
+        (unsigned)(instruction >> 40), (unsigned)instruction, (unsigned)line, target, seen};
+    for (int k = 0; k < 5; k++)
+        __nv_atomic_store_n(
+            fq_word(control, 3, 2 + k), found[k],
+            __NV_ATOMIC_RELAXED, __NV_THREAD_SCOPE_DEVICE);
+    __nv_atomic_store_n(
+        fq_word(control, 3, 0), 1, __NV_ATOMIC_RELEASE, __NV_THREAD_SCOPE_DEVICE);
+}
+
+// Waits until ``line`` has counted to ``target``: 0 if it had, 1 if that took a while, and
+// 2 if nobody was at work for ``spin_limit`` polls: what is waited for may take any time.
+FQ_INLINE int fq_wait(
+    unsigned* control, long long line, unsigned target, long long spin_limit, long long instruction,
+    int lane) {
+    unsigned seen = fq_look(control, line, 0, lane);
+    int state = 0;
+    long long idle = 0;
+    bool at_work = true;
+    for (long long polls = 1; FQ_UNLIKELY((int)(seen - target) < 0 && state < 2); polls++) {
+        state = 1;
+        if (polls % 1024 == 0) {
+            if (lane == 0) {
+                if (at_work) fq_count_at_work(control, -1, 0);
+                idle = fq_read(fq_word(control, 4, 0)) == 0 ? idle + 1024 : 0;
+                if (idle >= spin_limit) fq_tell_stall(control, line, target, seen, instruction);
+            }
+            at_work = false;
+            if (fq_stalled(control, lane)) state = 2;
+        }
+        { __nanosleep(20); seen = fq_look(control, line, 0, lane); }
+    }
+    if (!at_work) fq_count_at_work(control, 1, lane);
+    return state;
+}
+
+// Counts a tile as done: after its work, not when it was taken.
+FQ_INLINE void fq_publish(
+    const long long* record, unsigned* control, long long tile, int lane) {
+    if (record[12] >= 0) {
+        const long long at = tile / record[6];
+        if (lane == 0)
+            fq_add(fq_word(control, record[12] + at, 0), 1, __NV_ATOMIC_RELEASE);
+    }
+    if (record[13] >= 0 && lane == 0)
+        fq_add(fq_word(control, record[13], 0), 1, __NV_ATOMIC_RELEASE);
+}
+
+// Waits for the tiles that hold a box of work-items of a stage, or for all its tiles.
+FQ_INLINE int fq_wait_tiles(
+    const long long* schedule, unsigned* control, unsigned epoch,
+    long long spin_limit, long long instruction, int lane, long long producer, bool boxed, long long first_0, long long last_0) {
+    const long long* const record = schedule + 8 + 18 * producer;
+    long long shared_0 = 1;
+    if (boxed) {
+        if (last_0 < max(first_0, 0ll)) return 0;
+        shared_0 = record[6];
+        first_0 = max(first_0, 0ll) / (record[0] * shared_0);
+        last_0 = min(last_0, record[9] - 1) / (record[0] * shared_0);
+    }
+    int state = 0;
+    for (long long c_0 = first_0; c_0 <= last_0 && state < 2; c_0++)
+        state |= fq_wait(
+            control, boxed ? record[12] + c_0 : record[13],
+            (unsigned)(boxed ? 1 * min(shared_0, record[3] - c_0 * shared_0) : record[3] * record[4] * record[5]) * epoch, spin_limit, instruction, lane);
+    return state;
+}
+
+static __device__ __forceinline__ void fq_stage_0(
+    const int fq_lane,
+    const long long fq_first_0, const long long fq_last_0,
+    const unsigned long long a_address,
+    const long long a_shape0,
+    const unsigned long long b_address) {
+    const long long* a = (const long long*)a_address;
+    long long* b = (long long*)b_address;
+    {
+        long long fq_inner = fq_last_0 + 1, fq_outer = fq_inner;
+        {
+            const long long fq_from = (max(fq_first_0, (long long)(1)) + 255) & -256ll, fq_to = min(fq_last_0, (long long)(fq_minimum_i64(fq_maximum_i64(a_shape0 - 1, -4611686018427387904ll), 4611686018427387904ll) + -1));
+            if (fq_from + 255 <= fq_to) {
+                fq_inner = fq_from;
+                fq_outer = fq_from + ((fq_to + 1 - fq_from) & -256ll);
+            }
+        }
+        long long fq_start = fq_first_0;
+        for (int fq_part = 0; fq_part < 2; fq_part++) {
+            const long long fq_stop = fq_part == 0 ? fq_inner : fq_last_0 + 1;
+            for (; fq_start < fq_stop; fq_start += 256) {
+                const long long fq_id_0 = fq_start + fq_lane;
+                if (fq_start + fq_lane < fq_stop) {
+                    // blur
+                    if (0 < (long long)fq_id_0 && (long long)fq_id_0 < a_shape0 - 1) {
+                        b[(long long)fq_id_0] = (long long)((unsigned long long)a[(long long)fq_id_0 - 1] + a[(long long)fq_id_0] + a[(long long)fq_id_0 + 1]);
+                    } else {
+                        b[(long long)fq_id_0] = a[(long long)fq_id_0];
+                    }
+                }
+            }
+            if (fq_part == 0)
+                for (fq_start = fq_inner; fq_start < fq_outer; fq_start += 256) {
+                    const long long fq_id_0 = fq_start + fq_lane;
+                    // blur
+                    b[(long long)fq_id_0] = (long long)((unsigned long long)a[(long long)fq_id_0 - 1] + a[(long long)fq_id_0] + a[(long long)fq_id_0 + 1]);
+                }
+        }
+    }
+}
+
+static __device__ __forceinline__ void fq_stage_1(
+    const int fq_lane,
+    const long long fq_first_0, const long long fq_last_0,
+    const unsigned long long a_address,
+    const long long a_shape0,
+    const unsigned long long b_address) {
+    const long long* a = (const long long*)a_address;
+    long long* b = (long long*)b_address;
+    for (long long fq_start = fq_first_0; fq_start <= fq_last_0; fq_start += 256) {
+        const long long fq_id_0 = fq_start + fq_lane;
+        if (fq_start + fq_lane <= fq_last_0) {
+            // total
+            #pragma unroll 16
+            for (long long k = 0; k < a_shape0; k++) {
+                b[(long long)fq_id_0] = (long long)((unsigned long long)b[(long long)fq_id_0] + a[k]);
+            }
+        }
+    }
+}
+
+static __device__ __forceinline__ void fq_stage_2(
+    const int fq_lane,
+    const long long fq_first_0, const long long fq_last_0,
+    const unsigned long long a_address,
+    const unsigned long long b_address) {
+    long long* a = (long long*)a_address;
+    const long long* b = (const long long*)b_address;
+    for (long long fq_start = fq_first_0; fq_start <= fq_last_0; fq_start += 256) {
+        const long long fq_id_0 = fq_start + fq_lane;
+        if (fq_start + fq_lane <= fq_last_0) {
+            // scale
+            a[(long long)fq_id_0] = (long long)((unsigned long long)a[(long long)fq_id_0] * b[0]);
+        }
+    }
+}
+
+static __device__ __forceinline__ void fq_stage_3(
+    const int fq_lane,
+    const long long fq_first_0, const long long fq_last_0,
+    const unsigned long long a_address,
+    const long long a_shape0,
+    const unsigned long long b_address) {
+    const long long* a = (const long long*)a_address;
+    long long* b = (long long*)b_address;
+    for (long long fq_start = fq_first_0; fq_start <= fq_last_0; fq_start += 256) {
+        const long long fq_id_0 = fq_start + fq_lane;
+        if (fq_start + fq_lane <= fq_last_0) {
+            // reverse
+            b[(long long)fq_id_0] = a[a_shape0 - 1 - (long long)fq_id_0];
+        }
+    }
+}
+extern "C" __global__ void __launch_bounds__(256) megakernel4_blur_total_scale_reverse(
+    unsigned long long given_a_address,
+    long long given_a_shape0,
+    unsigned long long given_b_address,
+    long long given_b_shape0,
+    unsigned long long given_b_1_address,
+    unsigned long long given_schedule_address,
+    unsigned long long given_control_address,
+    unsigned given_epoch,
+    long long given_spin_limit) {
+    const long long* const fq_schedule = (const long long*)given_schedule_address;
+    unsigned* const fq_control = (unsigned*)given_control_address;
+    const int fq_lane = (int)threadIdx.x;
+    fq_count_at_work(fq_control, 1, fq_lane);
+    const bool fq_static = fq_follows_assignment(fq_schedule, fq_control, given_epoch, fq_lane);
+    long long fq_next = fq_schedule[4], fq_stop = 0;
+    if (fq_static) {
+        fq_stop = fq_schedule[fq_next + (int)blockIdx.x + 1];
+        fq_next = fq_schedule[fq_next + (int)blockIdx.x];
+    }
+    for (;;) {
+        const long long fq_instruction = fq_static
+            ? (fq_next < fq_stop ? fq_schedule[fq_schedule[5] + fq_next++] : -1)
+            : fq_ticket(fq_schedule, fq_control, given_epoch, fq_lane);
+        if (fq_instruction < 0 || fq_broadcast(fq_stalled(fq_control, fq_lane))) break;
+        const int fq_stage = (int)(fq_instruction >> 40);
+        const long long fq_tile = fq_instruction & ((1ll << 40) - 1);
+        const long long* const fq_record = fq_schedule + 8 + 18 * fq_stage;
+        int fq_waited = 0;
+        const long long fq_at_0 = fq_tile;
+        const long long fq_first_0 = fq_at_0 * fq_record[0];
+        const long long fq_last_0 = min(fq_first_0 + fq_record[0], fq_record[9]) - 1;
+        for (int fq_turn = 0; fq_lane == 0 && fq_turn < (int)fq_record[16]
+                && fq_waited < 2; fq_turn++) {
+            const long long* const fq_awaited = fq_schedule + fq_record[17] + 3 * fq_turn;
+            long long fq_low_0 = 0, fq_high_0 = 0;
+            bool fq_boxed = true;
+            switch ((int)fq_awaited[1]) {
+            case 0: {
+                const long long value_0 = fq_awaited[2];
+                fq_low_0 = fq_maximum_i64((long long)((unsigned long long)value_0 + -1 * (long long)fq_last_0 + -1ll), 0); fq_high_0 = fq_minimum_i64((long long)((unsigned long long)value_0 + -1 * (long long)fq_first_0 + -1ll), (long long)((unsigned long long)value_0 + -1ll));
+                break;
+            }
+            default: fq_boxed = false;
+            }
+            fq_waited |= fq_wait_tiles(
+                fq_schedule, fq_control, given_epoch, given_spin_limit,
+                fq_instruction, fq_lane,
+                fq_awaited[0], fq_boxed, fq_low_0, fq_high_0);
+        }
+        fq_waited = fq_broadcast(fq_waited);
+        if (fq_waited >= 2) break;
+        __syncthreads();
+        switch ((int)fq_record[14]) {
+        case 0: {
+            const unsigned long long a_address = given_a_address;
+            const long long a_shape0 = given_a_shape0;
+            const unsigned long long b_address = given_b_address;
+            fq_stage_0(fq_lane, fq_first_0, fq_last_0, a_address, a_shape0, b_address);
+            break;
+        }
+        case 1: {
+            const unsigned long long a_address = given_b_address;
+            const long long a_shape0 = given_b_shape0;
+            const unsigned long long b_address = given_b_1_address;
+            fq_stage_1(fq_lane, fq_first_0, fq_last_0, a_address, a_shape0, b_address);
+            break;
+        }
+        case 2: {
+            const unsigned long long a_address = given_b_address;
+            const unsigned long long b_address = given_b_1_address;
+            fq_stage_2(fq_lane, fq_first_0, fq_last_0, a_address, b_address);
+            break;
+        }
+        case 3: {
+            const unsigned long long a_address = given_b_address;
+            const long long a_shape0 = given_b_shape0;
+            const unsigned long long b_address = given_a_address;
+            fq_stage_3(fq_lane, fq_first_0, fq_last_0, a_address, a_shape0, b_address);
+            break;
+        }
+        }
+        __syncthreads();
+        fq_publish(fq_record, fq_control, fq_tile, fq_lane);
+        __syncthreads();
+    }
+    if (fq_static && fq_lane == 0 && (int)blockIdx.x == 0) fq_skip_tickets(fq_schedule, fq_control);
+    fq_count_at_work(fq_control, -1, fq_lane);
+}

@@ -1,0 +1,105 @@
+"""Persistent kernels in CUDA C++ compile for three generations of GPUs; what becomes of lists on a
+GPU that asks for them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+
+import fusionq as fq
+from fusionq.backends.cuda.program import cubin_of, generated
+from fusionq.codegen.cuda.shared_memory import LARGEST_STATIC, pooled_bytes
+from fusionq.ir.nodes import Persistent
+from tests.e2e.test_work_group_stages import LISTS, buffers, functions
+from tests.property.programs import Program
+from tests.property.running import examples
+from tests.property.stage_programs import stage_programs
+from tests.unit.codegen.test_dialects import recorded
+from tests.unit.cuda.compile_only import ARCHITECTURES, TARGET, compile_program, compiling_queue
+from tests.unit.megakernel.cases import CASES, reverse
+from tests.unit.megakernel.plans import persistent
+
+pytestmark = pytest.mark.usefixtures("nvrtc")
+MOST_SPILLED = 64
+"""Bytes of registers that a thread stores for want of registers: the first one's, which polls."""
+
+
+@pytest.mark.parametrize(
+    "name", [c if c == "stencil_2d" else pytest.param(c, marks=pytest.mark.slow) for c in CASES]
+)
+def test_lists_compile(name: str) -> None:
+    kernel = persistent(*CASES[name](24)).stage.kernel
+    source = generated(kernel, "strict", TARGET)
+    for architecture in ARCHITECTURES:
+        cubin = cubin_of(kernel, source, "strict", architecture)
+        assert cubin.code.startswith(b"\x7fELF")
+        assert cubin.resources.registers <= 128  # two blocks of a worker's threads
+        assert cubin.resources.spill_stores <= MOST_SPILLED
+
+
+def test_records_compile() -> None:
+    kernel = recorded()
+    source = generated(kernel, "strict", TARGET)
+    assert "%globaltimer" in source.text
+    assert cubin_of(kernel, source, "strict", "sm_90").resources.registers <= 128
+
+
+@pytest.mark.parametrize("name", [name for name in LISTS if name != "functions"])
+def test_stages_of_work_groups_compile(name: str) -> None:
+    with compiling_queue(["sm_90"]) as (queue, backend):
+        with fq.fusion(queue, strategy="megakernel", require=True) as f:
+            LISTS[name](queue, buffers())
+        assert f.report.strategy == "megakernel"
+    (kernel,) = backend.kernels
+    assert isinstance(kernel.body[0], Persistent)
+    assert pooled_bytes(kernel) == 0
+
+
+@fq.kernel
+def swap(item: fq.NdItem, a, b, tile):
+    own, last = item.get_local_id(0), item.get_local_range(0) - 1
+    tile[own] = a[item.get_global_id(0)]
+    fq.group_barrier(item.get_group())
+    b[item.get_global_id(0)] = tile[last - own]
+
+
+def test_more_local_memory_than_the_compiler_places_is_given_by_launches() -> None:
+    with compiling_queue() as (queue, backend):
+        a, b = fq.Buffer(8192, np.float64), fq.Buffer(8192, np.float64)
+        with fq.fusion(queue, strategy="megakernel", require=True):
+            queue.submit(swap, fq.NdRange(8192, 1024), a, b, fq.LocalAccessor(8192, np.float64))
+            queue.submit(reverse, 8192, b, a)
+    (kernel,) = backend.kernels
+    assert pooled_bytes(kernel) == 65536 > LARGEST_STATIC
+    assert {resources.shared_bytes for resources in backend.resources.values()} < set(range(64))
+
+
+@pytest.mark.slow
+@examples(30)
+@given(stage_programs())
+def test_random_lists_compile(program: Program) -> None:
+    compile_program(program, strategy="megakernel", barriers="none", promote="none")
+
+
+def test_sums_of_floats_over_groups_keep_their_launch() -> None:
+    """Which the GPU adds up in an order of its own."""
+    with compiling_queue(["sm_90"]) as (queue, _):
+        a, b = fq.Buffer(64, np.float32), fq.Buffer(64, np.float32)
+        with fq.fusion(queue, strategy="megakernel") as f:
+            queue.submit(functions, fq.NdRange(64, 32), a, b)
+            queue.submit(reverse, 64, b, a)
+    assert f.report.strategy != "megakernel"
+    assert f.report.fallback is not None
+    assert "combines floats of a work-group, which the device does in an order" in f.report.fallback
+
+
+def test_auto_makes_none() -> None:
+    with compiling_queue(["sm_90"]) as (queue, backend):
+        a, b = fq.Buffer(4096, np.int64), fq.Buffer(4096, np.int64)
+        with fq.fusion(queue) as f:
+            for _ in range(8):
+                queue.submit(reverse, 4096, a, b)
+                a, b = b, a
+    assert f.report.strategy != "megakernel"
+    assert not any(isinstance(kernel.body[0], Persistent) for kernel in backend.kernels)
