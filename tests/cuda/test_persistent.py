@@ -47,7 +47,7 @@ def test_random_lists(program: Program, seed: int) -> None:
     check(program, "cuda", seed)
 
 
-@pytest.mark.parametrize("name", [name for name in LISTS if name != "functions"])
+@pytest.mark.parametrize("name", LISTS)
 def test_stages_of_work_groups(queue: fq.FusionQueue, name: str) -> None:
     expected, given = buffers(), buffers()
     with random_tilings(7), fq.fusion(queue, strategy="megakernel", require=True) as f:
