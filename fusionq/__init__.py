@@ -73,6 +73,8 @@ from fusionq.runtime.graph import Graph
 from fusionq.runtime.queue import FusionQueue
 
 if TYPE_CHECKING:
+    from ml_dtypes import bfloat16
+
     from fusionq import profiling
     from fusionq.profiling import profile
     from fusionq.report.report import Report
@@ -111,6 +113,7 @@ __all__ = [
     "all_of_group",
     "any_of_group",
     "atomic_fence",
+    "bfloat16",
     "clz",
     "cospi",
     "exclusive_scan_over_group",
@@ -149,7 +152,10 @@ def __getattr__(name: str) -> Any:
         from fusionq.report.report import Report
 
         return Report
-    # Nor should it load the profiler.
+    # Nor should it load other packages.
+    if name == "bfloat16":
+        return import_module("ml_dtypes").bfloat16
+    # Nor the profiler.
     if name in ("profile", "profiling"):
         module = import_module("fusionq.profiling")
         return module if name == "profiling" else module.profile

@@ -78,6 +78,16 @@ class Meeting:
     sub_group: int | None = None
 
 
+@dataclass(frozen=True, eq=False)
+class BindingLoop:
+    """A loop that has to run, since the ``name`` that its body binds is read after it, and the
+    instances that reach it, perhaps, and find nothing to do; None where they are unknown."""
+
+    name: str
+    idle: isl.Set | None
+    span: Span
+
+
 @dataclass(frozen=True)
 class KernelShape:
     """A kernel's index space in symbols: the name of each extent of its global range, and the
@@ -92,11 +102,13 @@ class KernelShape:
 @dataclass(frozen=True, eq=False)
 class KernelAccesses:
     """The accesses of a kernel in program order, the places where the
-    work-items of a group meet, and the symbols whose values they rest on."""
+    work-items of a group meet, the loops that have to run, and the symbols whose values they rest
+    on."""
 
     ndim: int
     accesses: tuple[Access, ...]
     meetings: tuple[Meeting, ...]
+    binding_loops: tuple[BindingLoop, ...]
     pinned: frozenset[str]
 
 
@@ -118,6 +130,7 @@ def read_accesses(
         kernel.ndim,
         tuple(walker.found),
         tuple(walker.meetings),
+        tuple(walker.binding_loops),
         frozenset(walker.reader.pinned),
     )
 
@@ -139,6 +152,7 @@ class _Walker:
     own_arrays: bool
     found: list[Access] = field(default_factory=list)
     meetings: list[Meeting] = field(default_factory=list)
+    binding_loops: list[BindingLoop] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.reader = AffineReader(
@@ -348,6 +362,9 @@ class _Walker:
         stride = None
         if isinstance(step, Affine):
             stride = self.reader.as_constant(step)
+        if stmt.binds is not None:
+            idle = self._idle(start, stop, stride, live.instances)
+            self.binding_loops.append(BindingLoop(stmt.binds, idle, stmt.span))
         if isinstance(start, Affine) and isinstance(stop, Affine) and stride:
             var = self.reader.dimension(position, max(start.bound, stop.bound))
             assert var is not None
@@ -356,6 +373,15 @@ class _Walker:
             self._loop(stmt.body, each, position, {stmt.var: var}, backwards=stride < 0)
         else:
             self._loop(stmt.body, _Live(live.instances, False), position, {stmt.var: None})
+
+    def _idle(
+        self, start: Value, stop: Value, stride: int | None, instances: isl.Set
+    ) -> isl.Set | None:
+        """Those of the ``instances`` for which a loop has no iteration."""
+        if not (isinstance(start, Affine) and isinstance(stop, Affine) and stride):
+            return None
+        low, high = (start.value, stop.value) if stride > 0 else (stop.value, start.value)
+        return _in_time(lambda: instances.intersect(low.ge_set(high)), None)
 
     def _iterations(
         self, var: isl.PwAff, start: isl.PwAff, stop: isl.PwAff, stride: int

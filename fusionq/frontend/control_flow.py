@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Sequence
-from dataclasses import replace
-from functools import reduce
+from dataclasses import dataclass, field, replace
+from functools import partial, reduce
 from itertools import count
 from typing import TypeAlias
 
 from fusionq.frontend.calls import Calls
-from fusionq.frontend.draft import Draft
+from fusionq.frontend.draft import Draft, DraftFor
 from fusionq.frontend.operators import example_cast
 from fusionq.frontend.path_conditions import Fact
-from fusionq.frontend.state import LoopContext
+from fusionq.frontend.state import LoopContext, reads_memory
 from fusionq.frontend.typing_rules import arithmetic_type, common_type, fits, type_name
 from fusionq.frontend.values import (
     ArrayValue,
@@ -109,8 +109,11 @@ class ControlFlow(Calls):
         merged: Environment = {}
         for name in names:
             found = self._merged(name, states)
+            bound = [env.get(name) for env, _ in states]
+            if isinstance(found, Unusable) and any(b is not found for b in bound):
+                found = replace(found, after_loop=None)
             if isinstance(found, Unusable) and paths:
-                found = _where(found, [env.get(name) for env, _ in states], paths)
+                found = _where(found, bound, paths)
             merged[name] = found
         return merged
 
@@ -172,10 +175,13 @@ class ControlFlow(Calls):
                 target, bound = header[name], env[name]
                 if isinstance(target, Binding) and isinstance(bound, Binding):
                     self.copy(target.value, bound.value, block, bound)
+        ends = [*jumps_back, *((dict(env), block) for env, block in breaks)]
+        counted = exit.counted
+        iterations = None if counted is None else counted.iterations
         for env, block in breaks:
-            self._leave(exit.variable, env, block, header)
-        can_end = exit.can_end and bool(jumps_back or not exit.iterations)
-        after = self._after(header, jumps_back, exit) if can_end else header
+            self._leave(counted, env, block, header)
+        can_end = exit.can_end and bool(jumps_back or not iterations)
+        after = self._after(header, jumps_back, counted) if can_end and counted else header
         self.env = self.merge([*([(after, None)] if can_end else []), *breaks])
         if self.env is not None and exit.can_end:
             for env, _ in jumps_back:
@@ -183,12 +189,14 @@ class ControlFlow(Calls):
                     found = (
                         perhaps_unassigned(name, bound)
                         if isinstance(bound, Binding)
-                        else replace(bound, where=())
+                        else replace(bound, where=(), after_loop=None)
                     )
                     self.env.setdefault(name, found)
+        if counted is not None and ends:
+            self._names_after(counted, header, ends)
 
     def _leave(
-        self, variable: Var | None, env: Environment, block: Block, header: Environment
+        self, loop: CountedLoop | None, env: Environment, block: Block, header: Environment
     ) -> None:
         """Give names that stand for a loop's own variable, which is visible in its body only, the
         variable that they have throughout the loop, by a copy before the break; those without
@@ -196,7 +204,7 @@ class ControlFlow(Calls):
         for name, bound in env.items():
             if not isinstance(bound, Binding) or not isinstance(bound.value, Runtime):
                 continue
-            if bound.value.expr != variable:
+            if loop is None or bound.value.expr != loop.variable:
                 continue
             carried = header.get(name)
             if isinstance(carried, Binding):
@@ -213,17 +221,17 @@ class ControlFlow(Calls):
         self,
         header: Environment,
         jumps_back: Sequence[tuple[Environment, Block]],
-        exit: LoopExit,
+        loop: CountedLoop,
     ) -> Environment:
         """The environment after a loop that ends by itself: what its body binds is bound, if it
         certainly runs."""
-        if not exit.iterations:
+        if not loop.iterations:
             return header
         after = dict(header)
         for name in dict.fromkeys(name for env, _ in jumps_back for name in env):
             found = [env.get(name) for env, _ in jumps_back]
             bindings = [bound for bound in found if isinstance(bound, Binding)]
-            if name in header or len(bindings) < len(found):
+            if isinstance(header.get(name), Binding) or len(bindings) < len(found):
                 continue
             target = self.meet(name, [bound.value for bound in bindings])
             if target is None:
@@ -231,11 +239,59 @@ class ControlFlow(Calls):
                 continue
             for (_, block), bound in zip(jumps_back, bindings, strict=True):
                 self.copy(target, bound.value, block, bound)
-            if isinstance(target, Runtime) and target.expr == exit.variable:
+            if isinstance(target, Runtime) and target.expr == loop.variable:
                 # The loop's own variable is visible in its body only.
-                target = Constant(target.type, exit.iterations[-1])
+                target = Constant(target.type, loop.iterations[-1])
             after[name] = Binding(target, bindings[0].span)
         return after
+
+    def _names_after(
+        self, loop: CountedLoop, header: Environment, ends: Sequence[tuple[Environment, Block]]
+    ) -> None:
+        """Let the names that all ends of an iteration have bound be read after a loop that runs, or
+        of which ``submit`` knows whether it does."""
+        assert self.env is not None
+        never = loop.iterations is not None and not loop.iterations
+        if never or any(map(reads_memory, loop.draft.bounds)):
+            return
+        for name, now in self.env.items():
+            found = [env.get(name) for env, _ in ends]
+            if isinstance(now, Binding) or all(bound is header.get(name) for bound in found):
+                continue
+            bound = [b for b in found if isinstance(b, Binding) or (b and b.after_loop)]
+            if len(bound) == len(found):
+                after = partial(self._bound_after, name, loop, ends)
+                self.env[name] = replace(now, where=(), after_loop=after)
+
+    def _bound_after(
+        self, name: str, loop: CountedLoop, ends: Sequence[tuple[Environment, Block]]
+    ) -> Binding | Unusable:
+        """What a name stands for after a loop that has run, which is to be proved unless that is
+        known."""
+        if name not in loop.bound:
+            bindings: list[Binding] = []
+            for env, _ in ends:
+                bound = env[name]
+                if isinstance(bound, Unusable) and bound.after_loop is not None:
+                    bound = bound.after_loop()
+                if isinstance(bound, Unusable):
+                    return bound
+                bindings.append(bound)
+            target = self.meet(name, [bound.value for bound in bindings])
+            if target is None:
+                return conflict(name, bindings)
+            if isinstance(target, Runtime) and target.expr == loop.variable:
+                target = Runtime(target.type, self.variable(name, target.type))
+            self.undo += [partial(_shorten, block, len(block)) for _, block in ends]
+            self.undo.append(partial(loop.bound.pop, name))
+            for (_, block), bound in zip(ends, bindings, strict=True):
+                self.copy(target, bound.value, block, bound)
+            loop.bound[name] = Binding(target, bindings[0].span)
+        known = loop.iterations is not None or any(map(self.path.hold, loop.runs))
+        if loop.draft.binds is None and not known:
+            self.undo.append(partial(setattr, loop.draft, "binds", None))
+            loop.draft.binds = name
+        return loop.bound[name]
 
     def _loop_header(
         self, entry: Environment, carried: dict[str, Binding | Unusable]
@@ -243,7 +299,9 @@ class ControlFlow(Calls):
         """The environment at the start of the body; copies into loop variables are emitted."""
         header = dict(entry)
         for name, bound in carried.items():
-            header[name] = replace(bound, where=()) if isinstance(bound, Unusable) else bound
+            if isinstance(bound, Unusable):
+                bound = replace(bound, where=(), after_loop=None)
+            header[name] = bound
             for variable in self.variables_of(name):
                 self.path.assigned(variable)
             before = entry[name]
@@ -302,21 +360,30 @@ class ControlFlow(Calls):
         return changed
 
 
-class LoopExit:
-    """A lowered loop: its body's block, whether it can end without a break, its variable, and
-    that variable's values where they are known."""
+@dataclass(slots=True)
+class CountedLoop:
+    """A loop over ``range(…)``: its variable, that one's values where they are known, and sets of
+    facts of which each says that it runs.  ``bound``: what names stand for after it, if it has
+    run."""
 
-    def __init__(
-        self,
-        body: list[Draft],
-        can_end: bool,
-        variable: Var | None = None,
-        iterations: range | None = None,
-    ) -> None:
-        self.body = body
-        self.can_end = can_end
-        self.variable = variable
-        self.iterations = iterations
+    draft: DraftFor
+    variable: Var
+    iterations: range | None
+    runs: Sequence[tuple[Fact, ...]]
+    bound: dict[str, Binding] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class LoopExit:
+    """A lowered loop: its body's block, whether it can end without a break."""
+
+    body: list[Draft]
+    can_end: bool
+    counted: CountedLoop | None = None
+
+
+def _shorten(block: Block, length: int) -> None:
+    del block[length:]
 
 
 def perhaps_unassigned(name: str, bound: Binding) -> Unusable:

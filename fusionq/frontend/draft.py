@@ -67,6 +67,12 @@ class DraftFor:
     step: Expr
     body: list[Draft]
     span: Span
+    binds: str | None = None
+
+    @property
+    def bounds(self) -> tuple[Expr, Expr, Expr]:
+        """Start, stop and step."""
+        return self.start, self.stop, self.step
 
 
 @dataclass(slots=True)
@@ -215,7 +221,7 @@ class _Finisher:
     def _loop(self, draft: DraftLoop, remembered: bool) -> Stmt:
         body = tuple(self._inside_loop(draft.body, remembered))
         if isinstance(draft, DraftFor):
-            return For(draft.var, draft.start, draft.stop, draft.step, body, draft.span)
+            return For(draft.var, *draft.bounds, body, draft.span, draft.binds)
         return While(draft.cond, body, draft.span)
 
     def _inside_loop(self, drafts: Sequence[Draft], remembered: bool) -> list[Stmt]:

@@ -116,7 +116,10 @@ class Expressions(RecordAssignments):
         if isinstance(bound, Unusable):
             if bound.binding is not None and self.path.hold(bound.where):
                 return bound.binding.value
-            self.fail(node, bound.message, bound.hint)
+            found = bound.after_loop() if bound.after_loop is not None else bound
+            if isinstance(found, Binding):
+                return found.value
+            self.fail(node, found.message, found.hint)
         return bound.value
 
     def captured(self, obj: object, name: str, node: ast.AST) -> Value:

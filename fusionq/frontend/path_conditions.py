@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from fusionq.frontend.draft import negated
-from fusionq.ir.nodes import Expr, Load, Logical, Var
+from fusionq.ir.nodes import Cast, Compare, Const, Expr, Extent, Load, Logical, Var
 from fusionq.ir.walk import subexpressions
 
 
@@ -79,6 +79,25 @@ class PathConditions:
     def _now(self, cond: Expr) -> tuple[tuple[str, int], ...]:
         names = {e.name for e in subexpressions(cond) if isinstance(e, Var)}
         return tuple((name, self.versions.get(name, 0)) for name in sorted(names))
+
+
+def entered(start: Expr, stop: Expr, step: Expr) -> Iterator[Expr]:
+    """Conditions of which each says that ``range(start, stop, step)`` is not empty, as a kernel may
+    have written it."""
+    if not isinstance(step, Const):
+        return
+    low, high = (start, stop) if step.value > 0 else (stop, start)
+    yield Compare("lt", low, high)
+    yield Compare("gt", high, low)
+    if isinstance(low, Const):
+        number = high.operand if isinstance(high, Cast) and high.operand.type.is_integer else high
+        least, more = (Const(number.type, int(low.value) + more) for more in (0, 1))
+        yield Compare("gt", number, least)
+        yield Compare("lt", least, number)
+        yield Compare("ge", number, more)
+        yield Compare("le", more, number)
+        if low.value == 0 and (number.type.kind == "u" or isinstance(number, Extent)):
+            yield Compare("ne", number, least)
 
 
 def _conjuncts(cond: Expr) -> Iterator[Expr]:

@@ -172,6 +172,8 @@ class FunctionState:
         self.open_regions: list[tuple[str, int]] = []
         """The regions around the current statement, with the number of loops around each."""
         self.returns: list[tuple[Jump, Value, ast.AST]] = []
+        self.undo: list[Callable[[], object]] = []
+        """Takes back what has been added to loops that were lowered before, the last one first."""
         self._variables: dict[tuple[str, ScalarType], str] = {}
 
     # ------------------------------------------------------------------ messages
@@ -231,9 +233,12 @@ class FunctionState:
         """A function that takes back all names given and statements emitted since."""
         restore_kernel = self.kernel.snapshot()
         variables, length, returns = dict(self._variables), len(self.block), len(self.returns)
+        added = len(self.undo)
 
         def restore() -> None:
             restore_kernel()
+            while len(self.undo) > added:
+                self.undo.pop()()
             self._variables = dict(variables)
             del self.block[length:]
             del self.returns[returns:]

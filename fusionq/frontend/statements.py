@@ -8,10 +8,11 @@ from dataclasses import replace
 from functools import partial
 from types import ModuleType
 
-from fusionq.frontend.control_flow import ControlFlow, LoopExit, State
+from fusionq.frontend.control_flow import ControlFlow, CountedLoop, LoopExit, State
 from fusionq.frontend.draft import Draft, DraftFor, DraftIf, DraftWhile, Jump, negated
 from fusionq.frontend.elements import MOST_UNROLLED
 from fusionq.frontend.operators import BINARY_OPERATORS
+from fusionq.frontend.path_conditions import entered
 from fusionq.frontend.source import assigned_names
 from fusionq.frontend.state import NotConstant, reads_memory
 from fusionq.frontend.typing_rules import type_name
@@ -322,6 +323,7 @@ class Statements(ControlFlow):
         name = node.target.id
 
         own: list[str] = []
+        runs = [self.path.of(cond, True) for cond in entered(start, stop, step)]
         values = _iterations(start, stop, step)
         if values is not None and (values[MOST_UNROLLED:] or _leaves(node.body)):
             values = None  # not unrolled
@@ -335,8 +337,10 @@ class Statements(ControlFlow):
             self.env[name] = Binding(Runtime(WEAK_INT, variable), self.span(node))
             with self.nested() as body:
                 self.statements(node.body)
-            self.block.append(DraftFor(variable.name, start, stop, step, body, self.span(node)))
-            return LoopExit(body, True, variable, _iterations(start, stop, step))
+            loop = DraftFor(variable.name, start, stop, step, body, self.span(node))
+            self.block.append(loop)
+            known = _iterations(start, stop, step)
+            return LoopExit(body, True, CountedLoop(loop, variable, known, runs))
 
         if values is None:
             self.loop(assigned_names([*node.body, node.target]), lower)

@@ -213,6 +213,8 @@ class Unusable:
     binding: Binding | None = None
     """What it stands for where ``where`` holds; None where it can never be read."""
     where: tuple[Fact, ...] = ()
+    after_loop: Callable[[], Binding | Unusable] | None = None
+    """Makes what it stands for where a loop has run before; ``submit`` then checks that it does."""
 
 
 Environment: TypeAlias = dict[str, Binding | Unusable]

@@ -230,7 +230,8 @@ class If:
 class For:
     """``for var in range(start, stop, step)``; bounds are int64 and evaluated once, before
     the loop; ``var`` is visible in the body only and never assigned there.  A ``step`` of 0
-    runs no iteration."""
+    runs no iteration.  ``binds``: a name of the source that is read after the loop and bound in its
+    body only, so that there has to be an iteration, which is proved before the kernel runs."""
 
     var: str
     start: Expr
@@ -238,6 +239,7 @@ class For:
     step: Expr
     body: tuple[Stmt, ...]
     span: Span = field(default=NO_SPAN, compare=False)
+    binds: str | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

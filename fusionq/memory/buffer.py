@@ -546,28 +546,28 @@ class AccessorArgument:
 
 
 def access(
-    buffer: Buffer | object,
+    buf: Buffer | object,
     promote: Literal["private", "local"] | None = None,
     **unknown: NoReturn,
 ) -> AccessorArgument:
-    """``buffer``, a Buffer or any array that ``submit`` takes, as an argument of it, wanted in
+    """``buf``, a Buffer or any array that ``submit`` takes, as an argument of it, wanted in
     private or local memory in this submission.  Raises PromotionConflict where the Buffer's own
     flag says otherwise, ArgumentError for what is no array."""
     if unknown:
         check_names("access", unknown, ("promote",))
     if not is_one_of(promote, (None, "private", "local")):
         raise _refuse(f"access() takes promote='private', 'local' or None, not {promote!r}")
-    if isinstance(buffer, Buffer):
-        if promote is not None and buffer._promotion not in (None, promote):
+    if isinstance(buf, Buffer):
+        if promote is not None and buf._promotion not in (None, promote):
             raise PromotionConflict(
-                f"{user_span()}: the Buffer is flagged promote_{buffer._promotion}, this access "
+                f"{user_span()}: the Buffer is flagged promote_{buf._promotion}, this access "
                 f"{promote}; give one of the two"
             )
-    elif isinstance(buffer, (int, float, tuple, list)) or not _is_array(buffer):
+    elif isinstance(buf, (int, float, tuple, list)) or not _is_array(buf):
         raise _refuse(
-            f"access() takes a Buffer or an array, not {type(buffer).__name__}; wrap it: Buffer(x)"
+            f"access() takes a Buffer or an array, not {type(buf).__name__}; wrap it: Buffer(x)"
         )
-    return AccessorArgument(buffer, promote)
+    return AccessorArgument(buf, promote)
 
 
 def _is_array(value: object) -> bool:

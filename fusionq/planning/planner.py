@@ -9,6 +9,7 @@ from functools import partial
 from math import inf
 from time import perf_counter
 
+from fusionq.analysis.binding_loops import check_binding_loops
 from fusionq.analysis.bounds import check_bounds
 from fusionq.analysis.convergence import check_convergence
 from fusionq.analysis.dependence import PairScope
@@ -78,6 +79,7 @@ def check_submission(submission: Submission, known: Sequence[Validity] = ()) -> 
         varying = values_of(varying_since(known, [submission], 1), [submission])
         analysis = analyse([submission], read=KernelsRead(own_arrays=True), varying=varying)
         check_bounds(analysis)
+        check_binding_loops(analysis)
         check_convergence(analysis, 0)
         return validity_of(analysis, check=True)
 

@@ -263,28 +263,28 @@ class FusionQueue(NotCopied):
 
     def fill(
         self,
-        buffer: ArrayLike,
+        buf: ArrayLike,
         value: ScalarValue,
         depends_on: Event | Iterable[object] = (),
     ) -> Event:
-        """Set every element to ``value``, which must fit the dtype.  Joins lists, or runs, like
-        ``memcpy``."""
+        """Set every element of ``buf`` to ``value``, which must fit the dtype.  Joins lists, or
+        runs, like ``memcpy``."""
         from fusionq.runtime.commands import fill
 
-        return fill(self._state, self.submit, buffer, value, depends_on)
+        return fill(self._state, self.submit, buf, value, depends_on)
 
     def host_task(
         self,
-        function: Callable[..., object],
-        *buffers: ArrayLike,
+        fn: Callable[..., object],
+        *bufs: ArrayLike,
         depends_on: Event | Iterable[object] = (),
     ) -> Event:
-        """Call ``function`` with the buffers as NumPy arrays that share their memory, after all
+        """Call ``fn`` with the buffers as NumPy arrays that share their memory, after all
         that was launched and the events of ``depends_on``; ends fusion mode where the list uses
         one of them."""
         from fusionq.runtime.commands import host_task
 
-        return host_task(self._state, function, *buffers, depends_on=depends_on)
+        return host_task(self._state, fn, *bufs, depends_on=depends_on)
 
     def barrier(self, depends_on: Event | Iterable[object] = ()) -> Event:
         """What is submitted later waits for all that was submitted before, which the queue's order

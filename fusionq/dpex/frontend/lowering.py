@@ -273,10 +273,8 @@ class DpexLowering(FunctionLowering):
     def name(self, node: ast.Name) -> Value:
         """The value of a name; an error that names the difference where it has two types."""
         bound = (self.env or {}).get(node.id)
-        if isinstance(bound, Unusable):
-            explained = self._explained(node.id, bound)
-            assert isinstance(explained, Unusable)
-            self.fail(node, explained.message, explained.hint)
+        if isinstance(bound, Unusable) and node.id in self._conflicts:
+            self.fail(node, self._conflicts[node.id], bound.hint)
         return super().name(node)
 
     def _explained(self, name: str, bound: Binding | Unusable) -> Binding | Unusable:

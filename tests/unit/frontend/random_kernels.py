@@ -127,7 +127,9 @@ class Program:
                 lines.append(f"{indent}for k{self.count} in range({bounds}):")
                 self.loops.append(f"k{self.count}")
                 lines += self.block(deeper, depth + 1, True)
-                self.loops.pop()
+                last = self.loops.pop()
+                if not bounds.startswith("i") and self.random.random() < 0.5:
+                    lines.append(f"{indent}q = np.int64(q + {last})")
             elif kind == 8:
                 self.count += 1
                 name = f"w{self.count}"

@@ -207,3 +207,23 @@ def test_sums_over_groups_are_refused(op):
 
     with pytest.raises(KernelLanguageError, match="round each step to 8 digits"):
         specialised(k, fq.NdRange(32, 16), A, A)
+
+
+def test_the_public_name_is_a_dtype_wherever_float16_is():
+    assert fq.bfloat16 is bfloat16
+    made = function(
+        "p = fq.PrivateArray(2, fq.bfloat16)", "p[1] = a[i]",
+        "out[i] = fq.bfloat16(p[1] * np.float32(1.01))",
+    )  # fmt: skip
+    both(made, A, B, B.astype(np.float32), np.zeros(N, bfloat16), 0)
+
+    def summed(item, a, tile, out):
+        tile[item.get_local_id(0)] = fq.bfloat16(a[item.get_global_id(0)])
+        fq.group_barrier(item.get_group())
+        out[item.get_global_id(0)] = tile[0]
+
+    with fq.FusionQueue("reference") as queue:
+        a, out = fq.Buffer(np.float32([0.1, 2])), fq.Buffer(2, fq.bfloat16)
+        tile = fq.LocalAccessor(2, fq.bfloat16)
+        queue.submit(fq.kernel(summed), fq.NdRange(2, 2), a, tile, fq.access(out, promote=None))
+        assert out.numpy().tolist() == [bfloat16(0.1)] * 2

@@ -120,7 +120,7 @@ def test_a_loop_variable_is_pythons():
 
 
 def test_a_loop_variable_is_not_assigned_after_a_loop_that_may_not_run():
-    message = refused("for k in range(n):", "    out[i, 0] = k", "out[i, 1] = k")
+    message = refused("for k in range(int(x[i])):", "    out[i, 0] = k", "out[i, 1] = k")
     assert "'k' may not be assigned here: only some paths assign it (line 3)" in message
     assert "Assign k on every path" in message
 
