@@ -52,7 +52,10 @@ class GroupStatementPrinter:
         helpers: Helpers,
         memory: Memory,
         ndim: int,
+        barrier: str | None = None,
     ) -> None:
+        """``barrier``: that of a work-group function, in place of the work-group's."""
+        self._barrier = barrier
         self._dialect = dialect
         self._groups = dialect.groups
         self._expressions = expressions
@@ -64,6 +67,8 @@ class GroupStatementPrinter:
     def print(self, stmt: Barrier | Fence | Atomic | GroupCall, prefix: str) -> list[str]:
         """The lines; ``prefix`` declares the result's variable, if that is its place."""
         match stmt:
+            case Barrier() if self._barrier is not None:
+                return [f"{self._barrier};"]
             case Barrier():
                 return [f"{self._groups.barrier(stmt.global_memory, stmt.local_memory)};"]
             case Fence():

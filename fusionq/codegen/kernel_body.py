@@ -35,9 +35,11 @@ from fusionq.ir.walk import expressions, local_memories, statements
 @dataclass(frozen=True)
 class GroupLoop:
     """What the text of a work-group function is made of: the lines of a loop over work-items, of
-    those of its body; and the pointer to the bytes that its local arrays lie in."""
+    those of its body; the barrier of the lanes; and the pointer to the bytes that its local arrays
+    lie in."""
 
     work_items: Callable[[WorkItemLoop, Sequence[str]], list[str]]
+    barrier: str
     local_memory: str
 
 
@@ -77,8 +79,9 @@ def statement_lines(
     intervals = Intervals(kernel)
     expressions = ExpressionPrinter(dialect, names, memory, helpers, intervals)
     groups = GroupStatementPrinter(
-        dialect, expressions, names, helpers, memory, kernel.ndim
-    )
+        dialect, expressions, names, helpers, memory, kernel.ndim,
+        None if group_loop is None else group_loop.barrier,
+    )  # fmt: skip
     printer = StatementPrinter(
         expressions, names, helpers, intervals, groups, dict(kernel.variables),
         None if group_loop is None else group_loop.work_items,

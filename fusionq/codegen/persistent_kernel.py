@@ -133,7 +133,9 @@ class _PersistentPrinter:
         return DeviceSource("\n".join(text), entry_point, slots, frozenset(self.types))
 
     def _head(self) -> str:
-        """The start of the kernel's body: what a worker does to get an instruction."""
+        """The start of the kernel's body: what a worker does to get an instruction.  It is
+        broadcast: Intel's compiler loses sight of its being the same for all lanes, and makes
+        every access a gather."""
         c, body, memory = self.words, self.body, self.memory
         i64, tables, control, worker = c.int64, c.tables, c.control, self.workers.worker
         schedule = memory.identifier(Pointer(body.schedule))
@@ -152,9 +154,10 @@ class _PersistentPrinter:
         fq_next = fq_schedule[fq_next + {worker}];
     }}
 {self._given()}{self.records.start}    for (;;) {{
-        const {i64} fq_instruction = fq_static
+        const {i64} fq_found = fq_static
             ? (fq_next < fq_stop ? fq_schedule[fq_schedule[{q.ASSIGNMENT}] + fq_next++] : -1)
             : fq_ticket(fq_schedule, fq_control, {self.epoch}, fq_lane);
+        const {i64} fq_instruction = {c.polled("fq_found")};
         if (fq_instruction < 0 || {stalled}) break;
         const int fq_stage = (int)(fq_instruction >> {q.TILE_BITS});
         const {i64} fq_tile = fq_instruction & {tile_mask};
@@ -313,7 +316,7 @@ class _PersistentPrinter:
         items = GroupItems(self.dialect.items, code.local_range, kernel.ndim)
         dialect = replace(self.dialect, items=items)
         body, _ = parted(code)
-        of_group = GroupLoop(loop.work_items, _LOCAL)
+        of_group = GroupLoop(loop.work_items, self.workers.group_barrier, _LOCAL)
         lines = statement_lines(kernel, [body], dialect, self.helpers, (), of_group)
         return lines, loop.lines([*lines.arrays, *lines.bodies[0]])
 

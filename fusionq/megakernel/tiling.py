@@ -64,7 +64,10 @@ def choose_tiling(
         return Tiling(tuple([shapes[e] for e in extents]), 1, "turns")
     size = max(items // (target.tiles_per_worker * workers), target.smallest_tile)
     size = min(size, target.largest_tile)
-    return Tiling(tuple(_shape(e, size, line) for e in extents), 1, "tickets")
+    # A smaller stage may have as much to do for each of its work-items as the largest has for many.
+    shares = {e: max(-(-prod(e) // workers), line) for e in set(extents)}
+    shapes = {e: _shape(e, min(size, share), line) for e, share in shares.items()}
+    return Tiling(tuple([shapes[e] for e in extents]), 1, "tickets")
 
 
 def coarser(tiling: Tiling, extents: Sequence[tuple[int, ...]], target: Target) -> Tiling:

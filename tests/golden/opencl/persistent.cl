@@ -279,9 +279,10 @@ __kernel void megakernel4_blur_total_scale_reverse(
         fq_next = fq_schedule[fq_next + get_group_id(0)];
     }
     for (;;) {
-        const long fq_instruction = fq_static
+        const long fq_found = fq_static
             ? (fq_next < fq_stop ? fq_schedule[fq_schedule[5] + fq_next++] : -1)
             : fq_ticket(fq_schedule, fq_control, given_epoch, fq_lane);
+        const long fq_instruction = sub_group_broadcast(fq_found, 0);
         if (fq_instruction < 0 || fq_stalled(fq_control, fq_lane)) break;
         const int fq_stage = (int)(fq_instruction >> 40);
         const long fq_tile = fq_instruction & ((1L << 40) - 1);
