@@ -7,17 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import chain
 
 from fusionq.base.target import FloatMode, Target
 from fusionq.codegen import queue_layout as q
 from fusionq.codegen.array_access import Memory, slot_type
 from fusionq.codegen.device_source import DeviceSource, Extent, Pointer, Scalar, Slot, Stride
 from fusionq.codegen.dialect import Dialect
-from fusionq.codegen.expressions import ExpressionPrinter
 from fusionq.codegen.helpers import Helpers
 from fusionq.codegen.interior import parted
-from fusionq.codegen.intervals import Intervals
 from fusionq.codegen.kernel_body import (
     GroupLoop,
     StatementLines,
@@ -26,17 +23,12 @@ from fusionq.codegen.kernel_body import (
 )
 from fusionq.codegen.local_places import worker_bytes
 from fusionq.codegen.names import Names
-from fusionq.codegen.queue_protocol import STALLED, protocol, publish_function, wait_function
+from fusionq.codegen.persistent_waits import WaitText
+from fusionq.codegen.queue_protocol import protocol, publish_function
 from fusionq.codegen.queue_words import QueueWords
 from fusionq.codegen.record_text import NO_RECORDS, RecordText, record_text
 from fusionq.codegen.scoping import Body
-from fusionq.codegen.stage_tables import (
-    Bounds,
-    code_bodies,
-    operands_of,
-    value_name,
-    wait_forms,
-)
+from fusionq.codegen.stage_tables import code_bodies, operands_of
 from fusionq.codegen.tile_loop import (
     GroupItems,
     InnerPart,
@@ -44,9 +36,9 @@ from fusionq.codegen.tile_loop import (
     TileItems,
     TileLoop,
 )
-from fusionq.ir.nodes import ArrayParam, Expr, Kernel, Param, Persistent, ScalarParam, StageCode
+from fusionq.ir.nodes import ArrayParam, Expr, Kernel, Persistent, StageCode
 from fusionq.ir.types import INT64, UINT8, UINT32, ScalarType
-from fusionq.ir.walk import is_work_group_function, subexpressions
+from fusionq.ir.walk import is_work_group_function
 
 _LOCAL = "fq_local"
 """The pointer to the bytes of a worker's local memory."""
@@ -83,11 +75,7 @@ class _PersistentPrinter:
         """What a worker writes into each cell of its table."""
         self.dims = max(code.kernel.ndim for code in body.codes)
         """The most dimensions of a stage."""
-        self.waited_dims = max(
-            [len(wait.bounds) for code in body.codes for wait in code.waits if wait.bounds],
-            default=1,
-        )
-        """The most dimensions of a box that is waited for."""
+        self.waits = WaitText(body, self.dims, dialect, self.helpers, self.types)
 
     def print(self) -> DeviceSource:
         body, memory = self.body, self.memory
@@ -102,9 +90,9 @@ class _PersistentPrinter:
             self.functions |= lines.functions
             functions.append("\n".join(self._function(number, code, lines, loop)))
             cases += self._case(number, code, lines)
-        waits = self._waits()
+        waits = self.waits.functions()
         head, tail = self._head(), self._tail()
-        memory.identifier(Scalar(body.spin_limit))
+        spin_limit = memory.identifier(Scalar(body.spin_limit))
         entry_point = Names(self.dialect.unit.is_reserved).fresh(self.kernel.name)
         slots = memory.slots()
         parameters = [
@@ -118,13 +106,13 @@ class _PersistentPrinter:
             protocol(self.words, self.target),
             publish_function(self.words, self.dims),
             *filter(None, (self.records.helpers,)),
-            *([wait_function(self.words, self.waited_dims)] if waits else []),
+            *waits,
             "\n\n".join(functions),
             f"{self.workers.kernel_qualifier(self.target)} {entry_point}(",
             ",\n".join(parameters) + ") {",
             *self._local_memory(),
             head,
-            *waits,
+            *(f"        {line}" for line in self.waits.call(self.epoch, spin_limit)),
             *(f"        {line}" for line in self.records.ready.splitlines()),
             f"        switch ((int)fq_record[{q.BODY}]) {{",
             *cases,
@@ -140,13 +128,12 @@ class _PersistentPrinter:
         i64, tables, control, worker = c.int64, c.tables, c.control, self.workers.worker
         schedule = memory.identifier(Pointer(body.schedule))
         given_control = memory.identifier(Pointer(body.control))
-        stalled = c.for_all_lanes("fq_stalled(fq_control, fq_lane)")
         tile_mask = f"(({c.literal(1)} << {q.TILE_BITS}) - 1)"
         return f"""\
     {tables} const fq_schedule = ({tables}){schedule};
     {control} const fq_control = ({control}){given_control};
     const int fq_lane = {self.workers.lane};
-    fq_count_at_work(fq_control, 1, fq_lane);
+    if (fq_lane == 0) fq_count_at_work(fq_control, 1);
     const bool fq_static = fq_follows_assignment(fq_schedule, fq_control, {self.epoch}, fq_lane);
     {i64} fq_next = fq_schedule[{q.STARTS}], fq_stop = 0;
     if (fq_static) {{
@@ -156,9 +143,9 @@ class _PersistentPrinter:
 {self._given()}{self.records.start}    for (;;) {{
         const {i64} fq_found = fq_static
             ? (fq_next < fq_stop ? fq_schedule[fq_schedule[{q.ASSIGNMENT}] + fq_next++] : -1)
-            : fq_ticket(fq_schedule, fq_control, {self.epoch}, fq_lane);
-        const {i64} fq_instruction = {c.polled("fq_found")};
-        if (fq_instruction < 0 || {stalled}) break;
+            : (fq_lane == 0 ? fq_ticket(fq_schedule, fq_control, {self.epoch}) : -1);
+        const {i64} fq_instruction = {self.workers.broadcast("fq_found")};
+        if (fq_instruction < 0 || fq_stalled(fq_control, fq_lane)) break;
         const int fq_stage = (int)(fq_instruction >> {q.TILE_BITS});
         const {i64} fq_tile = fq_instruction & {tile_mask};
         {tables} const fq_record = fq_schedule + {q.HEADER} + {q.RECORD} * fq_stage;
@@ -200,63 +187,6 @@ class _PersistentPrinter:
             lines.append(f"const {i64} fq_last_{d} = {end} - 1;")
         return "\n".join(f"        {line}" for line in lines)
 
-    def _waits(self) -> list[str]:
-        """What a worker does to wait for the tiles that its own depends on."""
-        i64, codes = self.words.int64, self.body.codes
-        if not any(code.waits for code in codes):
-            return []
-        forms = wait_forms(self.body)
-        boxed = all(wait.bounds is not None for code in codes for wait in code.waits)
-        box = [f"fq_low_{d} = 0, fq_high_{d} = 0" for d in range(self.waited_dims)]
-        entry = f"fq_record[{q.WAITED}] + {q.VALUES + forms.values} * fq_turn"
-        lines = [
-            f"for (int fq_turn = 0; {self.words.polls}fq_turn < (int)fq_record[{q.WAITS}]",
-            f"        && fq_waited < {STALLED}; fq_turn++) {{",
-            f"    {self.words.tables} const fq_awaited = fq_schedule + {entry};",
-            f"    {i64} {', '.join(box)};",
-            f"    bool fq_boxed = {'true' if forms.forms else 'false'};",
-            *([f"    switch ((int)fq_awaited[{q.FORM}]) {{"] if forms.forms else []),
-        ]
-        for number, form in enumerate(forms.forms):
-            lines.append(f"    case {number}: {{")
-            lines += [f"        {line}" for line in (*self._bounds(form), "break;")]
-            lines.append("    }")
-        if forms.forms:
-            lines += [] if boxed else ["    default: fq_boxed = false;"]
-            lines.append("    }")
-        spin_limit = self.memory.identifier(Scalar(self.body.spin_limit))
-        ends = ", ".join(f"fq_low_{d}, fq_high_{d}" for d in range(self.waited_dims))
-        lines += [
-            "    fq_waited |= fq_wait_tiles(",
-            f"        fq_schedule, fq_control, {self.epoch}, {spin_limit},",
-            "        fq_instruction, fq_lane,",
-            f"        fq_awaited[{q.PRODUCER}], fq_boxed, {ends});",
-            "}",
-            f"fq_waited = {self.workers.broadcast('fq_waited')};",
-            f"if (fq_waited >= {STALLED}) break;",
-            f"{self.workers.barrier};",
-        ]
-        return [f"        {line}" for line in lines]
-
-    def _bounds(self, form: Bounds) -> list[str]:
-        """Statements that set the box of a wait."""
-        used = {e.name for x in chain(*form) for e in subexpressions(x) if isinstance(e, Param)}
-        values = [value_name(k) for k in range(len(used))]
-        kernel = Kernel("wait", self.dims, tuple(ScalarParam(v, INT64) for v in values), (), ())
-        names = Names(self.dialect.unit.is_reserved)
-        memory = Memory(kernel, names)
-        dialect = replace(self.dialect, items=TileItems(self.dialect.items, None, self.dims))
-        printer = ExpressionPrinter(dialect, names, memory, self.helpers, Intervals(kernel))
-        ends = [(printer.value(a), printer.value(b)) for a, b in form]
-        self.types |= printer.types
-        return [
-            *(
-                f"const {self.words.int64} {memory.scalar(name)} = fq_awaited[{q.VALUES + k}];"
-                for k, name in enumerate(values)
-            ),
-            *(f"fq_low_{d} = {a}; fq_high_{d} = {b};" for d, (a, b) in enumerate(ends)),
-        ]
-
     def _tail(self) -> str:
         """The end of the kernel's body, after an instruction's work."""
         barrier = self.workers.barrier
@@ -267,7 +197,7 @@ class _PersistentPrinter:
 {self.records.publish}        {barrier};
     }}
     if ({last}) fq_skip_tickets(fq_schedule, fq_control);
-    fq_count_at_work(fq_control, -1, fq_lane);
+    if (fq_lane == 0) fq_count_at_work(fq_control, -1);
 }}
 """
 

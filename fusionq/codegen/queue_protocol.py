@@ -36,6 +36,7 @@ def protocol(c: QueueWords, target: Target) -> str:
     return f"""\
 {w.functions}\
 // In a function of its own the compiler would not know that values are the same for all lanes.
+// What the first lane does alone, in loops, is a function of its own: it is no lane of a vector.
 #define FQ_INLINE {w.inline_function}
 
 // A loop that is unlikely to be entered must not take registers from the loops that do the work.
@@ -56,15 +57,10 @@ FQ_INLINE {u32} fq_add({words} word, {u32} value, {w.order_type} order) {{
 }}
 
 // The next instruction in order, or -1.
-FQ_INLINE {i64} fq_ticket(
-    {tables} schedule, {words} control, {u32} epoch, int lane) {{
+FQ_INLINE {i64} fq_ticket({tables} schedule, {words} control, {u32} epoch) {{
     const {u32} count = ({u32})schedule[{q.INSTRUCTIONS}];
-    {u32} ticket = 0;
-    if (lane == 0) {{
-        const {u32} first = (epoch - 1) * (count + ({u32})schedule[{q.WORKERS}]);
-        ticket = fq_add(fq_word(control, {q.HEAD}, 0), 1, {relaxed}) - first;
-    }}
-    ticket = {w.broadcast("ticket")};
+    const {u32} first = (epoch - 1) * (count + ({u32})schedule[{q.WORKERS}]);
+    const {u32} ticket = fq_add(fq_word(control, {q.HEAD}, 0), 1, {relaxed}) - first;
     return ticket < count ? schedule[schedule[{q.ORDER}] + ticket] : -1;
 }}
 
@@ -75,43 +71,40 @@ FQ_INLINE void fq_skip_tickets({tables} schedule, {words} control) {{
 }}
 
 // Whether all workers have started, so that each can follow its own list: one answer for all.
+{w.outlined_function} {u32} fq_started({tables} schedule, {words} control, {u32} epoch) {{
+    {words} const mode = fq_word(control, {q.MODE}, 0);
+    const {u32} now = epoch << 1;
+    const {u32} here = fq_add(fq_word(control, {q.ARRIVED}, 0), 1, {relaxed}) + 1;
+    {u32} seen = fq_read(mode);
+    if (here != epoch * ({u32})schedule[{q.WORKERS}]) {{
+        for (int polls = 0; polls < {starts} && (seen & ~{one}) != now; polls++)
+            {c.poll_again("seen = fq_read(mode);")}
+    }}
+    const {u32} wanted = here == epoch * ({u32})schedule[{q.WORKERS}] ? now | 1 : now;
+    while ((seen & ~{one}) != now) {{
+        if ({exchange}) seen = wanted;
+    }}
+    return seen & 1;
+}}
+
 FQ_INLINE bool fq_follows_assignment(
     {tables} schedule, {words} control, {u32} epoch, int lane) {{
     if (!schedule[{q.STATIC}]) return false;
     {u32} answer = 0;
-    if (lane == 0) {{
-        {words} const mode = fq_word(control, {q.MODE}, 0);
-        const {u32} now = epoch << 1;
-        const {u32} here = fq_add(fq_word(control, {q.ARRIVED}, 0), 1, {relaxed}) + 1;
-        {u32} seen = fq_read(mode);
-        if (here != epoch * ({u32})schedule[{q.WORKERS}]) {{
-            for (int polls = 0; polls < {starts} && (seen & ~{one}) != now; polls++)
-                {c.poll_again("seen = fq_read(mode);")}
-        }}
-        const {u32} wanted = here == epoch * ({u32})schedule[{q.WORKERS}] ? now | 1 : now;
-        while ((seen & ~{one}) != now) {{
-            if ({exchange}) seen = wanted;
-        }}
-        answer = seen & 1;
-    }}
+    if (lane == 0) answer = fq_started(schedule, control, epoch);
     return {w.broadcast("answer")} != 0;
-}}
-
-// What a word says: one load for all lanes.
-FQ_INLINE {u32} fq_look({words} control, {i64} line, int word, int lane) {{
-    {u32} seen = 0;
-    if (lane == 0) seen = fq_read(fq_word(control, line, word));
-    return {c.polled("seen")};
 }}
 
 // Whether some wait ran out, in this launch or one before: counters no longer mean anything.
 FQ_INLINE bool fq_stalled({words} control, int lane) {{
-    return fq_look(control, {q.STALL}, {q.FLAG}, lane) != 0;
+    {u32} seen = 0;
+    if (lane == 0) seen = fq_read(fq_word(control, {q.STALL}, {q.FLAG}));
+    return {w.broadcast("seen")} != 0;
 }}
 
 // Counts a worker as at work, by 1, or as no longer so, by -1.
-FQ_INLINE void fq_count_at_work({words} control, int by, int lane) {{
-    if (lane == 0) fq_add(fq_word(control, {q.AT_WORK}, 0), ({u32})by, {relaxed});
+FQ_INLINE void fq_count_at_work({words} control, int by) {{
+    fq_add(fq_word(control, {q.AT_WORK}, 0), ({u32})by, {relaxed});
 }}
 
 // Says which wait ran out, if it is the first.
@@ -128,26 +121,23 @@ FQ_INLINE void fq_count_at_work({words} control, int by, int lane) {{
 // Waits until ``line`` has counted to ``target``: 0 if it had, {WAITED} if that took a while, and
 // {STALLED} if nobody was at work for ``spin_limit`` polls: what is waited for may take any time.
 FQ_INLINE int fq_wait(
-    {words} control, {i64} line, {u32} target, {i64} spin_limit, {i64} instruction,
-    int lane) {{
-    {u32} seen = fq_look(control, line, 0, lane);
+    {words} control, {i64} line, {u32} target, {i64} spin_limit, {i64} instruction) {{
+    {u32} seen = fq_read(fq_word(control, line, 0));
     int state = 0;
     {i64} idle = 0;
     bool at_work = true;
     for ({i64} polls = 1; FQ_UNLIKELY((int)(seen - target) < 0 && state < {STALLED}); polls++) {{
         state = {WAITED};
         if (polls % {checks} == 0) {{
-            if (lane == 0) {{
-                if (at_work) fq_count_at_work(control, -1, 0);
-                idle = fq_read(fq_word(control, {q.AT_WORK}, 0)) == 0 ? idle + {checks} : 0;
-                if (idle >= spin_limit) fq_tell_stall(control, line, target, seen, instruction);
-            }}
+            if (at_work) fq_count_at_work(control, -1);
             at_work = false;
-            if (fq_stalled(control, lane)) state = {STALLED};
+            idle = fq_read(fq_word(control, {q.AT_WORK}, 0)) == 0 ? idle + {checks} : 0;
+            if (idle >= spin_limit) fq_tell_stall(control, line, target, seen, instruction);
+            if (fq_read(fq_word(control, {q.STALL}, {q.FLAG}))) state = {STALLED};
         }}
-        {c.poll_again("seen = fq_look(control, line, 0, lane);")}
+        {c.poll_again("seen = fq_read(fq_word(control, line, 0));")}
     }}
-    if (!at_work) fq_count_at_work(control, 1, lane);
+    if (!at_work) fq_count_at_work(control, 1);
     return state;
 }}
 """
@@ -158,8 +148,8 @@ def publish_function(c: QueueWords, ndim: int) -> str:
     i64, release = c.int64, c.workers.order("release")
     lines = [
         "// Counts a tile as done: after its work, not when it was taken.",
-        "FQ_INLINE void fq_publish(",
-        f"    {c.tables} record, {c.control} control, {i64} tile, int lane) {{",
+        f"{c.workers.outlined_function} void fq_publish(",
+        f"    {c.tables} record, {c.control} control, {i64} tile) {{",
         f"    if (record[{q.COUNTERS}] >= 0) {{",
     ]
     rest = "tile"
@@ -175,10 +165,9 @@ def publish_function(c: QueueWords, ndim: int) -> str:
         at = f"({at}) * counters_{d} + at_{d} / record[{q.SHARED + d}]"
     lines += [
         f"        const {i64} at = {at};",
-        "        if (lane == 0)",
-        f"            fq_add(fq_word(control, record[{q.COUNTERS}] + at, 0), 1, {release});",
+        f"        fq_add(fq_word(control, record[{q.COUNTERS}] + at, 0), 1, {release});",
         "    }",
-        f"    if (record[{q.TOTAL}] >= 0 && lane == 0)",
+        f"    if (record[{q.TOTAL}] >= 0)",
         f"        fq_add(fq_word(control, record[{q.TOTAL}], 0), 1, {release});",
         "}",
         "",
@@ -194,15 +183,15 @@ def _counters(record: str, dim: int) -> str:
 
 def wait_function(c: QueueWords, ndim: int) -> str:
     """``fq_wait_tiles``: waits for the tiles of a stage that hold a box of its work-items, or for
-    all of its tiles.  The text is there once, since it is long when it is inlined."""
+    all of its tiles."""
     i64, u32, tables, zero = c.int64, c.uint32, c.tables, c.literal(0)
     dims = range(ndim)
     box = ", ".join(f"{i64} first_{d}, {i64} last_{d}" for d in dims)
     lines = [
         "// Waits for the tiles that hold a box of work-items of a stage, or for all its tiles.",
-        "FQ_INLINE int fq_wait_tiles(",
+        f"{c.workers.outlined_function} int fq_wait_tiles(",
         f"    {tables} schedule, {c.control} control, {u32} epoch,",
-        f"    {i64} spin_limit, {i64} instruction, int lane, {i64} producer, bool boxed, {box}) {{",
+        f"    {i64} spin_limit, {i64} instruction, {i64} producer, bool boxed, {box}) {{",
         f"    {tables} const record = schedule + {q.HEADER} + {q.RECORD} * producer;",
         f"    {i64} " + ", ".join(f"shared_{d} = 1" for d in dims) + ";",
         "    if (boxed) {",
@@ -231,7 +220,7 @@ def wait_function(c: QueueWords, ndim: int) -> str:
     lines += [
         "        state |= fq_wait(",
         f"            control, boxed ? record[{q.COUNTERS}] + {at} : record[{q.TOTAL}],",
-        f"            ({u32})(boxed ? {tiles} : {every}) * epoch, spin_limit, instruction, lane);",
+        f"            ({u32})(boxed ? {tiles} : {every}) * epoch, spin_limit, instruction);",
         "    return state;",
         "}",
         "",

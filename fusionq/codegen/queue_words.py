@@ -46,19 +46,6 @@ class QueueWords:
         """Of two int64."""
         return f"{self.scalars.maximum}({a}, {b})"
 
-    def polled(self, value: str) -> str:
-        """``value``, which the first lane has loaded, for every lane that polls."""
-        return self.workers.broadcast(value) if self.workers.polls_in_step else value
-
-    def for_all_lanes(self, value: str) -> str:
-        """``value``, which the lanes that poll have, for every lane of the worker."""
-        return value if self.workers.polls_in_step else self.workers.broadcast(value)
-
-    @property
-    def polls(self) -> str:
-        """The condition that a lane polls, as the first part of a conjunction."""
-        return "" if self.workers.polls_in_step else "fq_lane == 0 && "
-
     def poll_again(self, statement: str) -> str:
         """The body of a loop that polls by ``statement``."""
         pause = self.workers.pause

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from fusionq.codegen.queue_words import QueueWords
 from fusionq.ir.nodes import InstructionRecords
 
-_PUBLISH = "fq_publish(fq_record, fq_control, fq_tile, fq_lane);"
+_PUBLISH = "if (fq_lane == 0) fq_publish(fq_record, fq_control, fq_tile);"
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ def record_text(
 FQ_INLINE {i64} fq_now(int lane) {{
     {i64} now = 0;
     if (lane == 0) now = {clock};
-    return {c.polled("now")};
+    return {c.workers.broadcast("now")};
 }}
 """
     start = f"""\

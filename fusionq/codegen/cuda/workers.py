@@ -40,10 +40,9 @@ class CudaWorkers:
     worker = "(int)blockIdx.x"
     barrier = "__syncthreads()"
     group_barrier = "__syncthreads()"
-    polls_in_step = False
     pause = "__nanosleep(20);"
     inline_function = "static __device__ __forceinline__"
-    outlined_function = "static __device__ __noinline__"
+    outlined_function = "static __device__"
     functions = _BROADCAST
     unlikely = "#define FQ_UNLIKELY(condition) __builtin_expect((condition) ? 1 : 0, 0)"
     order_type = "int"

@@ -20,7 +20,6 @@ primitive              OpenCL C                                    CUDA C++
 ``store_release``
 ``pause``              nothing                                     ``__nanosleep(20)``
 ``unlikely``           ``__builtin_expect``                        ``__builtin_expect``
-``polls_in_step``      True                                        False
 =====================  ==========================================  ==============================
 
 ``codegen.queue_protocol`` writes the protocol over these.  What it takes of them is what
@@ -59,11 +58,6 @@ class Workers(Protocol):
     group_barrier: str
     """As ``barrier``, for local memory too."""
 
-    polls_in_step: bool
-    """Whether all lanes run the loops that poll, in step, and what the first lane loads is
-    broadcast: where lanes are a vector's, a loop of one lane alone becomes as many copies under
-    masks.  Else the first lane runs them alone, the others wait at the broadcast behind."""
-
     pause: str
     """A statement that the loops that poll have in each iteration, or nothing."""
 
@@ -72,7 +66,9 @@ class Workers(Protocol):
     uniform over a worker only as far as the compiler sees it."""
 
     outlined_function: str
-    """Before the return type of a function that is rarely called and may stay one."""
+    """Before the return type of a function that the first lane calls alone, and that stays one:
+    where lanes are a vector's, a loop of one lane alone would become as many copies under masks,
+    all of which the device's compiler has to build."""
 
     functions: str
     """Functions that the texts below call, or nothing."""

@@ -21,10 +21,9 @@ class OpenCLWorkers:
     worker = "get_group_id(0)"
     barrier = "sub_group_barrier(CLK_GLOBAL_MEM_FENCE)"
     group_barrier = "sub_group_barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE)"
-    polls_in_step = True
     pause = ""
     inline_function = "__attribute__((always_inline)) static"
-    outlined_function = "static"
+    outlined_function = "__attribute__((noinline)) static"
     functions = ""
     unlikely = """\
 #ifdef __clang__

@@ -9,6 +9,7 @@ static inline long fq_maximum_i64(long a, long b) {
 }
 
 // In a function of its own the compiler would not know that values are the same for all lanes.
+// What the first lane does alone, in loops, is a function of its own: it is no lane of a vector.
 #define FQ_INLINE __attribute__((always_inline)) static
 
 // A loop that is unlikely to be entered must not take registers from the loops that do the work.
@@ -52,49 +53,46 @@ FQ_INLINE void fq_skip_tickets(__global const long* schedule, __global atomic_ui
 }
 
 // Whether all workers have started, so that each can follow its own list: one answer for all.
+__attribute__((noinline)) static uint fq_started(__global const long* schedule, __global atomic_uint* control, uint epoch) {
+    __global atomic_uint* const mode = fq_word(control, 2, 0);
+    const uint now = epoch << 1;
+    const uint here = fq_add(fq_word(control, 1, 0), 1, memory_order_relaxed) + 1;
+    uint seen = fq_read(mode);
+    if (here != epoch * (uint)schedule[1]) {
+        for (int polls = 0; polls < 20000 && (seen & ~1u) != now; polls++)
+            seen = fq_read(mode);
+    }
+    const uint wanted = here == epoch * (uint)schedule[1] ? now | 1 : now;
+    while ((seen & ~1u) != now) {
+        if (atomic_compare_exchange_strong_explicit(
+                    mode, &seen, wanted, memory_order_acq_rel, memory_order_acquire,
+                    memory_scope_device)) seen = wanted;
+    }
+    return seen & 1;
+}
+
 FQ_INLINE bool fq_follows_assignment(
     __global const long* schedule, __global atomic_uint* control, uint epoch, int lane) {
     if (!schedule[2]) return false;
     uint answer = 0;
-    if (lane == 0) {
-        __global atomic_uint* const mode = fq_word(control, 2, 0);
-        const uint now = epoch << 1;
-        const uint here = fq_add(fq_word(control, 1, 0), 1, memory_order_relaxed) + 1;
-        uint seen = fq_read(mode);
-        if (here != epoch * (uint)schedule[1]) {
-            for (int polls = 0; polls < 20000 && (seen & ~1u) != now; polls++)
-                seen = fq_read(mode);
-        }
-        const uint wanted = here == epoch * (uint)schedule[1] ? now | 1 : now;
-        while ((seen & ~1u) != now) {
-            if (atomic_compare_exchange_strong_explicit(
-                    mode, &seen, wanted, memory_order_acq_rel, memory_order_acquire,
-                    memory_scope_device)) seen = wanted;
-        }
-        answer = seen & 1;
-    }
+    if (lane == 0) answer = fq_started(schedule, control, epoch);
     return sub_group_broadcast(answer, 0) != 0;
-}
-
-// What a word says: one load for all lanes.
-FQ_INLINE uint fq_look(__global atomic_uint* control, long line, int word, int lane) {
-    uint seen = 0;
-    if (lane == 0) seen = fq_read(fq_word(control, line, word));
-    return sub_group_broadcast(seen, 0);
 }
 
 // Whether some wait ran out, in this launch or one before: counters no longer mean anything.
 FQ_INLINE bool fq_stalled(__global atomic_uint* control, int lane) {
-    return fq_look(control, 3, 0, lane) != 0;
+    uint seen = 0;
+    if (lane == 0) seen = fq_read(fq_word(control, 3, 0));
+    return sub_group_broadcast(seen, 0) != 0;
 }
 
 // Counts a worker as at work, by 1, or as no longer so, by -1.
-FQ_INLINE void fq_count_at_work(__global atomic_uint* control, int by, int lane) {
-    if (lane == 0) fq_add(fq_word(control, 4, 0), (uint)by, memory_order_relaxed);
+FQ_INLINE void fq_count_at_work(__global atomic_uint* control, int by) {
+    fq_add(fq_word(control, 4, 0), (uint)by, memory_order_relaxed);
 }
 
 // Says which wait ran out, if it is the first.
-static void fq_tell_stall(
+__attribute__((noinline)) static void fq_tell_stall(
     __global atomic_uint* control, long line, uint target, uint seen, long instruction) {
     if (fq_add(fq_word(control, 3, 1), 1, memory_order_relaxed) != 0) return;
     const uint found[] = {
@@ -110,45 +108,41 @@ static void fq_tell_stall(
 // Waits until ``line`` has counted to ``target``: 0 if it had, 1 if that took a while, and
 // 2 if nobody was at work for ``spin_limit`` polls: what is waited for may take any time.
 FQ_INLINE int fq_wait(
-    __global atomic_uint* control, long line, uint target, long spin_limit, long instruction,
-    int lane) {
-    uint seen = fq_look(control, line, 0, lane);
+    __global atomic_uint* control, long line, uint target, long spin_limit, long instruction) {
+    uint seen = fq_read(fq_word(control, line, 0));
     int state = 0;
     long idle = 0;
     bool at_work = true;
     for (long polls = 1; FQ_UNLIKELY((int)(seen - target) < 0 && state < 2); polls++) {
         state = 1;
         if (polls % 1024 == 0) {
-            if (lane == 0) {
-                if (at_work) fq_count_at_work(control, -1, 0);
-                idle = fq_read(fq_word(control, 4, 0)) == 0 ? idle + 1024 : 0;
-                if (idle >= spin_limit) fq_tell_stall(control, line, target, seen, instruction);
-            }
+            if (at_work) fq_count_at_work(control, -1);
             at_work = false;
-            if (fq_stalled(control, lane)) state = 2;
+            idle = fq_read(fq_word(control, 4, 0)) == 0 ? idle + 1024 : 0;
+            if (idle >= spin_limit) fq_tell_stall(control, line, target, seen, instruction);
+            if (fq_read(fq_word(control, 3, 0))) state = 2;
         }
-        seen = fq_look(control, line, 0, lane);
+        seen = fq_read(fq_word(control, line, 0));
     }
-    if (!at_work) fq_count_at_work(control, 1, lane);
+    if (!at_work) fq_count_at_work(control, 1);
     return state;
 }
 
 // Counts a tile as done: after its work, not when it was taken.
-FQ_INLINE void fq_publish(
-    __global const long* record, __global atomic_uint* control, long tile, int lane) {
+__attribute__((noinline)) static void fq_publish(
+    __global const long* record, __global atomic_uint* control, long tile) {
     if (record[12] >= 0) {
         const long at = tile / record[6];
-        if (lane == 0)
-            fq_add(fq_word(control, record[12] + at, 0), 1, memory_order_release);
+        fq_add(fq_word(control, record[12] + at, 0), 1, memory_order_release);
     }
-    if (record[13] >= 0 && lane == 0)
+    if (record[13] >= 0)
         fq_add(fq_word(control, record[13], 0), 1, memory_order_release);
 }
 
 // Waits for the tiles that hold a box of work-items of a stage, or for all its tiles.
-FQ_INLINE int fq_wait_tiles(
+__attribute__((noinline)) static int fq_wait_tiles(
     __global const long* schedule, __global atomic_uint* control, uint epoch,
-    long spin_limit, long instruction, int lane, long producer, bool boxed, long first_0, long last_0) {
+    long spin_limit, long instruction, long producer, bool boxed, long first_0, long last_0) {
     __global const long* const record = schedule + 8 + 18 * producer;
     long shared_0 = 1;
     if (boxed) {
@@ -161,7 +155,32 @@ FQ_INLINE int fq_wait_tiles(
     for (long c_0 = first_0; c_0 <= last_0 && state < 2; c_0++)
         state |= fq_wait(
             control, boxed ? record[12] + c_0 : record[13],
-            (uint)(boxed ? 1 * min(shared_0, record[3] - c_0 * shared_0) : record[3] * record[4] * record[5]) * epoch, spin_limit, instruction, lane);
+            (uint)(boxed ? 1 * min(shared_0, record[3] - c_0 * shared_0) : record[3] * record[4] * record[5]) * epoch, spin_limit, instruction);
+    return state;
+}
+
+// Waits for all that an instruction depends on.
+__attribute__((noinline)) static int fq_wait_all(
+    __global const long* fq_schedule, __global atomic_uint* fq_control, uint epoch,
+    long spin_limit, long instruction, __global const long* fq_record, long fq_first_0, long fq_last_0) {
+    int state = 0;
+    for (int fq_turn = 0; fq_turn < (int)fq_record[16] && state < 2;
+            fq_turn++) {
+        __global const long* const fq_awaited = fq_schedule + fq_record[17] + 3 * fq_turn;
+        long fq_low_0 = 0, fq_high_0 = 0;
+        bool fq_boxed = true;
+        switch ((int)fq_awaited[1]) {
+        case 0: {
+            const long value_0 = fq_awaited[2];
+            fq_low_0 = fq_maximum_i64((long)((ulong)value_0 + -1 * (long)fq_last_0 + -1L), 0); fq_high_0 = fq_minimum_i64((long)((ulong)value_0 + -1 * (long)fq_first_0 + -1L), (long)((ulong)value_0 + -1L));
+            break;
+        }
+        default: fq_boxed = false;
+        }
+        state |= fq_wait_tiles(
+            fq_schedule, fq_control, epoch, spin_limit, instruction,
+            fq_awaited[0], fq_boxed, fq_low_0, fq_high_0);
+    }
     return state;
 }
 
@@ -271,7 +290,7 @@ __kernel void megakernel4_blur_total_scale_reverse(
     __global const long* const fq_schedule = (__global const long*)given_schedule_address;
     __global atomic_uint* const fq_control = (__global atomic_uint*)given_control_address;
     const int fq_lane = get_sub_group_local_id();
-    fq_count_at_work(fq_control, 1, fq_lane);
+    if (fq_lane == 0) fq_count_at_work(fq_control, 1);
     const bool fq_static = fq_follows_assignment(fq_schedule, fq_control, given_epoch, fq_lane);
     long fq_next = fq_schedule[4], fq_stop = 0;
     if (fq_static) {
@@ -291,24 +310,10 @@ __kernel void megakernel4_blur_total_scale_reverse(
         const long fq_at_0 = fq_tile;
         const long fq_first_0 = fq_at_0 * fq_record[0];
         const long fq_last_0 = min(fq_first_0 + fq_record[0], fq_record[9]) - 1;
-        for (int fq_turn = 0; fq_turn < (int)fq_record[16]
-                && fq_waited < 2; fq_turn++) {
-            __global const long* const fq_awaited = fq_schedule + fq_record[17] + 3 * fq_turn;
-            long fq_low_0 = 0, fq_high_0 = 0;
-            bool fq_boxed = true;
-            switch ((int)fq_awaited[1]) {
-            case 0: {
-                const long value_0 = fq_awaited[2];
-                fq_low_0 = fq_maximum_i64((long)((ulong)value_0 + -1 * (long)fq_last_0 + -1L), 0); fq_high_0 = fq_minimum_i64((long)((ulong)value_0 + -1 * (long)fq_first_0 + -1L), (long)((ulong)value_0 + -1L));
-                break;
-            }
-            default: fq_boxed = false;
-            }
-            fq_waited |= fq_wait_tiles(
+        if (fq_lane == 0)
+            fq_waited = fq_wait_all(
                 fq_schedule, fq_control, given_epoch, given_spin_limit,
-                fq_instruction, fq_lane,
-                fq_awaited[0], fq_boxed, fq_low_0, fq_high_0);
-        }
+                fq_instruction, fq_record, fq_first_0, fq_last_0);
         fq_waited = sub_group_broadcast(fq_waited, 0);
         if (fq_waited >= 2) break;
         sub_group_barrier(CLK_GLOBAL_MEM_FENCE);
@@ -342,9 +347,9 @@ __kernel void megakernel4_blur_total_scale_reverse(
         }
         }
         sub_group_barrier(CLK_GLOBAL_MEM_FENCE);
-        fq_publish(fq_record, fq_control, fq_tile, fq_lane);
+        if (fq_lane == 0) fq_publish(fq_record, fq_control, fq_tile);
         sub_group_barrier(CLK_GLOBAL_MEM_FENCE);
     }
     if (fq_static && fq_lane == 0 && get_group_id(0) == 0) fq_skip_tickets(fq_schedule, fq_control);
-    fq_count_at_work(fq_control, -1, fq_lane);
+    if (fq_lane == 0) fq_count_at_work(fq_control, -1);
 }

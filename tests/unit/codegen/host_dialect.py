@@ -187,7 +187,7 @@ class _Groups:
         raise AssertionError(f"stages have no {name}")
 
 
-class FirstLanePolls:
+class _Workers:
     """Blocks of threads."""
 
     word_pointer = "uint32_t*"
@@ -195,7 +195,6 @@ class FirstLanePolls:
     worker = "host_worker"
     barrier = "host_barrier()"
     group_barrier = "host_barrier()"
-    polls_in_step = False
     pause = "sched_yield();"
     inline_function = "static inline __attribute__((always_inline))"
     outlined_function = "static"
@@ -236,15 +235,7 @@ class FirstLanePolls:
         return f"__atomic_store_n({word}, {value}, __ATOMIC_RELEASE)"
 
 
-class LanesPollInStep(FirstLanePolls):
-    """The same threads, which all go through the loops that poll."""
-
-    polls_in_step = True
-    pause = ""
-
-
-FIRST_LANE = Dialect(_Unit(), _Scalars(), _Items(), _Groups(), FirstLanePolls())  # type: ignore[arg-type]  # broader arguments
-IN_STEP = Dialect(_Unit(), _Scalars(), _Items(), _Groups(), LanesPollInStep())  # type: ignore[arg-type]  # broader arguments
+HOST = Dialect(_Unit(), _Scalars(), _Items(), _Groups(), _Workers())  # type: ignore[arg-type]  # broader arguments
 
 
 @dataclass(frozen=True)

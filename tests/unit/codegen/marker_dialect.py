@@ -165,7 +165,6 @@ class MarkerWorkers:
     worker = "WORKER"
     barrier = "WORKER_BARRIER()"
     group_barrier = "WORKER_GROUP_BARRIER()"
-    polls_in_step = False
     pause = "PAUSE();"
     inline_function = "INLINE"
     outlined_function = "OUTLINED"
@@ -199,13 +198,6 @@ class MarkerWorkers:
 
     def store_release(self, word: str, value: str) -> str:
         return f"STORE_RELEASE({word}, {value})"
-
-
-class VectorWorkers(MarkerWorkers):
-    """Lanes of a vector, as in OpenCL C on CPUs: all poll in step."""
-
-    polls_in_step = True
-    pause = ""
 
 
 def marker_dialect(workers: Any) -> Dialect:

@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 
 import fusionq.codegen
-from fusionq.codegen.dialect import Dialect
 from fusionq.codegen.kernel_source import generate
 from fusionq.codegen.opencl import OPENCL_C
 from fusionq.codegen.opencl.reserved import RESERVED
@@ -56,12 +55,12 @@ from fusionq.ir.types import (
     ScalarType,
 )
 from tests.unit.codegen.built_kernels import GOLDEN_KERNELS
-from tests.unit.codegen.marker_dialect import MarkerWorkers, VectorWorkers, marker_dialect
+from tests.unit.codegen.marker_dialect import MarkerWorkers, marker_dialect
 from tests.unit.megakernel.cases import sum_then_scale
 from tests.unit.megakernel.plans import persistent
 from tests.unit.targets import TWO_CORES
 
-BLOCKS, VECTORS = marker_dialect(MarkerWorkers()), marker_dialect(VectorWorkers())
+MARKERS = marker_dialect(MarkerWorkers())
 OF_ALL = {
     "bool", "break", "case", "const", "continue", "default", "do", "else", "false", "for", "if",
     "int", "return", "switch", "true", "typedef", "void", "while",
@@ -205,10 +204,9 @@ def recorded() -> Kernel:
 KERNELS = {build.__name__: build for build in (*GOLDEN_KERNELS, everything, recorded)}
 
 
-@pytest.mark.parametrize("dialect", [BLOCKS, VECTORS], ids=["blocks", "vectors"])
 @pytest.mark.parametrize("name", KERNELS)
-def test_the_printer_writes_no_word_of_opencl(name: str, dialect: Dialect) -> None:
-    text = generate(KERNELS[name](), "strict", TWO_CORES, dialect).text
+def test_the_printer_writes_no_word_of_opencl(name: str) -> None:
+    text = generate(KERNELS[name](), "strict", TWO_CORES, MARKERS).text
     assert foreign_words(text) == set()
     assert "KERNEL" in text
 
@@ -226,38 +224,32 @@ def test_every_primitive_of_workers_is_in_a_persistent_kernel() -> None:
         "INLINE", "OUTLINED", "FUNCTIONS", "UNLIKELY", "ORDER", "POINTER_TO_WORD",
         "KERNEL_OF_WORKERS", "CLOCK",
     }  # fmt: skip
-    text = generate(recorded(), "strict", TWO_CORES, BLOCKS).text
+    text = generate(recorded(), "strict", TWO_CORES, MARKERS).text
     assert words <= set(re.findall(r"\w+", text))
 
 
 def functions(text: str) -> dict[str, str]:
     """The bodies of the functions of a file, by name."""
-    found = re.findall(r"^[^\n{}]*?\b(fq_\w+)\([^{}]*\) \{\n(.*?)^\}$", text, re.M | re.S)
+    found = re.findall(r"^\S[^\n{}]*?\b(fq_\w+)\([^{}]*\) \{\n(.*?)^\}$", text, re.M | re.S)
     return dict(found)
 
 
-def test_lanes_of_a_vector_poll_in_step() -> None:
-    """Each load is broadcast, so that the loop around it has one condition for all lanes."""
-    text = generate(recorded(), "strict", TWO_CORES, VECTORS).text
-    found = functions(text)
-    assert "return BROADCAST(seen);" in found["fq_look"]
-    assert "return BROADCAST(now);" in found["fq_now"]
-    assert "for (int fq_turn = 0; fq_turn < " in text
-    assert "fq_instruction < 0 || fq_stalled(fq_control, fq_lane)" in text
-
-
-def test_the_first_of_many_threads_polls_alone() -> None:
+def test_the_first_lane_polls_alone() -> None:
     """The others are at the broadcast behind the loop: inside there is nothing that they miss."""
-    text = generate(recorded(), "strict", TWO_CORES, BLOCKS).text
+    text = generate(recorded(), "strict", TWO_CORES, MARKERS).text
     found = functions(text)
-    calls = {"fq_look", "fq_stalled", "fq_wait", "fq_wait_tiles", "fq_tell_stall"}
-    assert calls <= found.keys()
-    for name in (*calls, "fq_read", "fq_add", "fq_word", "fq_now"):
+    alone = {"fq_started", "fq_wait", "fq_wait_tiles", "fq_wait_all", "fq_tell_stall", "fq_publish"}
+    for name in (*alone, "fq_read", "fq_add", "fq_word", "fq_count_at_work"):
         assert "BROADCAST" not in found[name] and "BARRIER" not in found[name], name
-    assert "for (int fq_turn = 0; fq_lane == 0 && fq_turn < " in text
+        assert "lane" not in found[name], name
+    outlined = alone - {"fq_wait"}
+    assert set(re.findall(r"^OUTLINED \w+ (\w+)\(", text, re.M)) == outlined
+    for name in outlined - {"fq_tell_stall", "fq_wait_tiles"}:
+        (call,) = re.findall(rf"if \((?:fq_)?lane == 0\)\s+(?:\w+ = )?{name}\(", text)
+        assert call
     assert "fq_waited = BROADCAST(fq_waited);" in text
-    assert "fq_instruction < 0 || BROADCAST(fq_stalled(fq_control, fq_lane))" in text
-    assert "{ PAUSE(); seen = fq_look(control, line, 0, lane); }" in found["fq_wait"]
+    assert "fq_instruction < 0 || fq_stalled(fq_control, fq_lane)" in text
+    assert "{ PAUSE(); seen = fq_read(fq_word(control, line, 0)); }" in found["fq_wait"]
 
 
 def test_only_their_callers_choose_a_dialect() -> None:

@@ -17,7 +17,6 @@ import pytest
 from fusionq.backends.reference import run_function
 from fusionq.codegen import queue_layout as q
 from fusionq.codegen.device_source import DeviceSource, Extent, Pointer, Scalar, Stride
-from fusionq.codegen.dialect import Dialect
 from fusionq.codegen.kernel_source import generate
 from fusionq.ir.nodes import ArrayParam, InstructionRecords, Kernel, Persistent, ScalarParam
 from fusionq.ir.types import INT64
@@ -25,7 +24,7 @@ from fusionq.language.ranges import as_range
 from fusionq.megakernel.schedule import Schedule
 from fusionq.megakernel.tiling import Assignment, Tiling
 from fusionq.passes.sources import QueueSource
-from tests.unit.codegen.host_dialect import COMPILER, FIRST_LANE, IN_STEP, HostKernel, built
+from tests.unit.codegen.host_dialect import COMPILER, HOST, HostKernel, built
 from tests.unit.lists import root
 from tests.unit.megakernel.cases import CASES
 from tests.unit.megakernel.plans import PersistentPlan, persistent
@@ -38,7 +37,6 @@ TARGET = replace(
     REFERENCE, resident_workers=WORKERS, worker_size=LANES, sub_group_size=LANES,
     start_spin_limit=1 << 16, polls_between_checks=16,
 )  # fmt: skip
-DIALECTS = pytest.mark.parametrize("dialect", [FIRST_LANE, IN_STEP], ids=["first lane", "in step"])
 WORDS_OF_ROW = 6
 
 
@@ -100,16 +98,14 @@ def recorded(kernel: Kernel) -> Kernel:
     return replace(kernel, params=(*kernel.params, *more), body=(replace(body, records=records),))
 
 
-def run_of(
-    name: str, dialect: Dialect, folder: Path, assignment: Assignment, records: bool = False
-) -> Run:
+def run_of(name: str, folder: Path, assignment: Assignment, records: bool = False) -> Run:
     """A list's persistent kernel, in tiles of few work-items."""
     plan = persistent(*CASES[name](24))
     extents = [stage.extents for stage in plan.schedule().stages]
     tiles = tuple(tuple([*(2 for _ in e[:-1]), 5]) for e in extents)
     schedule = plan.schedule(Tiling(tiles, 2, assignment), WORKERS)
     kernel = recorded(plan.stage.kernel) if records else plan.stage.kernel
-    source = generate(kernel, "strict", TARGET, dialect)
+    source = generate(kernel, "strict", TARGET, HOST)
     control = np.zeros(schedule.control_words, np.uint32)
     rows = np.zeros(len(schedule.stages) * max(s.tiles for s in schedule.stages) * WORDS_OF_ROW)
     return Run(plan, schedule, source, built(source, folder), control, rows.astype(np.int64))
@@ -143,17 +139,14 @@ def assert_memory(plan: PersistentPlan, wanted: Sequence[np.ndarray[Any, Any]]) 
         np.testing.assert_array_equal(found, expected)
 
 
-@DIALECTS
 @pytest.mark.parametrize(
     ("name", "assignment"),
     [("strided", "turns"), ("stencil_2d", "tickets"), ("sum_then_scale", "stages"),
      ("views", "turns")],
 )  # fmt: skip
-def test_launches_give_the_lists_results(
-    tmp_path: Path, dialect: Dialect, name: str, assignment: Assignment
-) -> None:
+def test_launches_give_the_lists_results(tmp_path: Path, name: str, assignment: Assignment) -> None:
     """With all workers at once and, from tickets, with fewer; nothing is reset in between."""
-    run = run_of(name, dialect, tmp_path, assignment)
+    run = run_of(name, tmp_path, assignment)
     residents = (WORKERS, 1, WORKERS, 2)
     for resident, wanted in zip(residents, results(run.plan, len(residents)), strict=True):
         run.launch(resident)
@@ -164,12 +157,9 @@ def test_launches_give_the_lists_results(
     assert run.line(q.STALL)[q.FLAG] == 0
 
 
-@DIALECTS
-def test_a_wait_that_runs_out_is_recorded_and_ends_the_launch(
-    tmp_path: Path, dialect: Dialect
-) -> None:
+def test_a_wait_that_runs_out_is_recorded_and_ends_the_launch(tmp_path: Path) -> None:
     """One worker that has a consumer before its producer; the launch behind does nothing."""
-    run = run_of("stencil_2d", dialect, tmp_path, "tickets")
+    run = run_of("stencil_2d", tmp_path, "tickets")
     order = int(run.schedule.words[q.ORDER])
     words = run.schedule.words[order : order + len(run.schedule.stage)]
     words[:] = words[::-1].copy()
@@ -184,10 +174,9 @@ def test_a_wait_that_runs_out_is_recorded_and_ends_the_launch(
     assert stall[q.STALL_COUNTER] >= q.FIRST_COUNTER
 
 
-@DIALECTS
-def test_records_have_a_row_for_each_tile(tmp_path: Path, dialect: Dialect) -> None:
+def test_records_have_a_row_for_each_tile(tmp_path: Path) -> None:
     """The worker's number, and times in order."""
-    run = run_of("sum_then_scale", dialect, tmp_path, "turns", records=True)
+    run = run_of("sum_then_scale", tmp_path, "turns", records=True)
     (wanted,) = results(run.plan, 1)
     run.launch()
     assert_memory(run.plan, wanted)
