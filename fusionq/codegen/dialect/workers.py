@@ -66,8 +66,8 @@ class Workers(Protocol):
     uniform over a worker only as far as the compiler sees it."""
 
     outlined_function: str
-    """Before the return type of a function that the first lane calls alone, and that stays one:
-    where lanes are a vector's, a loop of one lane alone would become as many copies under masks,
+    """Before the return type of a function that the first lane calls alone.  Where lanes are a
+    vector's it is not inlined: a loop of one lane alone would become as many copies under masks,
     all of which the device's compiler has to build."""
 
     functions: str

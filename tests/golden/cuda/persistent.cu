@@ -17,6 +17,7 @@ static __device__ __forceinline__ T fq_broadcast(T value) {
     return first;
 }
 // In a function of its own the compiler would not know that values are the same for all lanes.
+// What the first lane does alone, in loops, is a function of its own: it is no lane of a vector.
 #define FQ_INLINE static __device__ __forceinline__
 
 // A loop that is unlikely to be entered must not take registers from the loops that do the work.
@@ -56,49 +57,46 @@ FQ_INLINE void fq_skip_tickets(const long long* schedule, unsigned* control) {
 }
 
 // Whether all workers have started, so that each can follow its own list: one answer for all.
+static __device__ unsigned fq_started(const long long* schedule, unsigned* control, unsigned epoch) {
+    unsigned* const mode = fq_word(control, 2, 0);
+    const unsigned now = epoch << 1;
+    const unsigned here = fq_add(fq_word(control, 1, 0), 1, __NV_ATOMIC_RELAXED) + 1;
+    unsigned seen = fq_read(mode);
+    if (here != epoch * (unsigned)schedule[1]) {
+        for (int polls = 0; polls < 20000 && (seen & ~1u) != now; polls++)
+            { __nanosleep(20); seen = fq_read(mode); }
+    }
+    const unsigned wanted = here == epoch * (unsigned)schedule[1] ? now | 1 : now;
+    while ((seen & ~1u) != now) {
+        if (__nv_atomic_compare_exchange_n(
+                    mode, &seen, wanted, false, __NV_ATOMIC_ACQ_REL, __NV_ATOMIC_ACQUIRE,
+                    __NV_THREAD_SCOPE_DEVICE)) seen = wanted;
+    }
+    return seen & 1;
+}
+
 FQ_INLINE bool fq_follows_assignment(
     const long long* schedule, unsigned* control, unsigned epoch, int lane) {
     if (!schedule[2]) return false;
     unsigned answer = 0;
-    if (lane == 0) {
-        unsigned* const mode = fq_word(control, 2, 0);
-        const unsigned now = epoch << 1;
-        const unsigned here = fq_add(fq_word(control, 1, 0), 1, __NV_ATOMIC_RELAXED) + 1;
-        unsigned seen = fq_read(mode);
-        if (here != epoch * (unsigned)schedule[1]) {
-            for (int polls = 0; polls < 20000 && (seen & ~1u) != now; polls++)
-                { __nanosleep(20); seen = fq_read(mode); }
-        }
-        const unsigned wanted = here == epoch * (unsigned)schedule[1] ? now | 1 : now;
-        while ((seen & ~1u) != now) {
-            if (__nv_atomic_compare_exchange_n(
-                    mode, &seen, wanted, false, __NV_ATOMIC_ACQ_REL, __NV_ATOMIC_ACQUIRE,
-                    __NV_THREAD_SCOPE_DEVICE)) seen = wanted;
-        }
-        answer = seen & 1;
-    }
+    if (lane == 0) answer = fq_started(schedule, control, epoch);
     return fq_broadcast(answer) != 0;
-}
-
-// What a word says: one load for all lanes.
-FQ_INLINE unsigned fq_look(unsigned* control, long long line, int word, int lane) {
-    unsigned seen = 0;
-    if (lane == 0) seen = fq_read(fq_word(control, line, word));
-    return seen;
 }
 
 // Whether some wait ran out, in this launch or one before: counters no longer mean anything.
 FQ_INLINE bool fq_stalled(unsigned* control, int lane) {
-    return fq_look(control, 3, 0, lane) != 0;
+    unsigned seen = 0;
+    if (lane == 0) seen = fq_read(fq_word(control, 3, 0));
+    return fq_broadcast(seen) != 0;
 }
 
 // Counts a worker as at work, by 1, or as no longer so, by -1.
-FQ_INLINE void fq_count_at_work(unsigned* control, int by, int lane) {
-    if (lane == 0) fq_add(fq_word(control, 4, 0), (unsigned)by, __NV_ATOMIC_RELAXED);
+FQ_INLINE void fq_count_at_work(unsigned* control, int by) {
+    fq_add(fq_word(control, 4, 0), (unsigned)by, __NV_ATOMIC_RELAXED);
 }
 
 // Says which wait ran out, if it is the first.
-static __device__ __noinline__ void fq_tell_stall(
+static __device__ void fq_tell_stall(
     unsigned* control, long long line, unsigned target, unsigned seen, long long instruction) {
     if (fq_add(fq_word(control, 3, 1), 1, __NV_ATOMIC_RELAXED) != 0) return;
     const unsigned found[] = {
@@ -114,45 +112,41 @@ static __device__ __noinline__ void fq_tell_stall(
 // Waits until ``line`` has counted to ``target``: 0 if it had, 1 if that took a while, and
 // 2 if nobody was at work for ``spin_limit`` polls: what is waited for may take any time.
 FQ_INLINE int fq_wait(
-    unsigned* control, long long line, unsigned target, long long spin_limit, long long instruction,
-    int lane) {
-    unsigned seen = fq_look(control, line, 0, lane);
+    unsigned* control, long long line, unsigned target, long long spin_limit, long long instruction) {
+    unsigned seen = fq_read(fq_word(control, line, 0));
     int state = 0;
     long long idle = 0;
     bool at_work = true;
     for (long long polls = 1; FQ_UNLIKELY((int)(seen - target) < 0 && state < 2); polls++) {
         state = 1;
         if (polls % 1024 == 0) {
-            if (lane == 0) {
-                if (at_work) fq_count_at_work(control, -1, 0);
-                idle = fq_read(fq_word(control, 4, 0)) == 0 ? idle + 1024 : 0;
-                if (idle >= spin_limit) fq_tell_stall(control, line, target, seen, instruction);
-            }
+            if (at_work) fq_count_at_work(control, -1);
             at_work = false;
-            if (fq_stalled(control, lane)) state = 2;
+            idle = fq_read(fq_word(control, 4, 0)) == 0 ? idle + 1024 : 0;
+            if (idle >= spin_limit) fq_tell_stall(control, line, target, seen, instruction);
+            if (fq_read(fq_word(control, 3, 0))) state = 2;
         }
-        { __nanosleep(20); seen = fq_look(control, line, 0, lane); }
+        { __nanosleep(20); seen = fq_read(fq_word(control, line, 0)); }
     }
-    if (!at_work) fq_count_at_work(control, 1, lane);
+    if (!at_work) fq_count_at_work(control, 1);
     return state;
 }
 
 // Counts a tile as done: after its work, not when it was taken.
-FQ_INLINE void fq_publish(
-    const long long* record, unsigned* control, long long tile, int lane) {
+static __device__ void fq_publish(
+    const long long* record, unsigned* control, long long tile) {
     if (record[12] >= 0) {
         const long long at = tile / record[6];
-        if (lane == 0)
-            fq_add(fq_word(control, record[12] + at, 0), 1, __NV_ATOMIC_RELEASE);
+        fq_add(fq_word(control, record[12] + at, 0), 1, __NV_ATOMIC_RELEASE);
     }
-    if (record[13] >= 0 && lane == 0)
+    if (record[13] >= 0)
         fq_add(fq_word(control, record[13], 0), 1, __NV_ATOMIC_RELEASE);
 }
 
 // Waits for the tiles that hold a box of work-items of a stage, or for all its tiles.
-FQ_INLINE int fq_wait_tiles(
+static __device__ int fq_wait_tiles(
     const long long* schedule, unsigned* control, unsigned epoch,
-    long long spin_limit, long long instruction, int lane, long long producer, bool boxed, long long first_0, long long last_0) {
+    long long spin_limit, long long instruction, long long producer, bool boxed, long long first_0, long long last_0) {
     const long long* const record = schedule + 8 + 18 * producer;
     long long shared_0 = 1;
     if (boxed) {
@@ -165,7 +159,32 @@ FQ_INLINE int fq_wait_tiles(
     for (long long c_0 = first_0; c_0 <= last_0 && state < 2; c_0++)
         state |= fq_wait(
             control, boxed ? record[12] + c_0 : record[13],
-            (unsigned)(boxed ? 1 * min(shared_0, record[3] - c_0 * shared_0) : record[3] * record[4] * record[5]) * epoch, spin_limit, instruction, lane);
+            (unsigned)(boxed ? 1 * min(shared_0, record[3] - c_0 * shared_0) : record[3] * record[4] * record[5]) * epoch, spin_limit, instruction);
+    return state;
+}
+
+// Waits for all that an instruction depends on.
+static __device__ int fq_wait_all(
+    const long long* fq_schedule, unsigned* fq_control, unsigned epoch,
+    long long spin_limit, long long instruction, const long long* fq_record, long long fq_first_0, long long fq_last_0) {
+    int state = 0;
+    for (int fq_turn = 0; fq_turn < (int)fq_record[16] && state < 2;
+            fq_turn++) {
+        const long long* const fq_awaited = fq_schedule + fq_record[17] + 3 * fq_turn;
+        long long fq_low_0 = 0, fq_high_0 = 0;
+        bool fq_boxed = true;
+        switch ((int)fq_awaited[1]) {
+        case 0: {
+            const long long value_0 = fq_awaited[2];
+            fq_low_0 = fq_maximum_i64((long long)((unsigned long long)value_0 + -1 * (long long)fq_last_0 + -1ll), 0); fq_high_0 = fq_minimum_i64((long long)((unsigned long long)value_0 + -1 * (long long)fq_first_0 + -1ll), (long long)((unsigned long long)value_0 + -1ll));
+            break;
+        }
+        default: fq_boxed = false;
+        }
+        state |= fq_wait_tiles(
+            fq_schedule, fq_control, epoch, spin_limit, instruction,
+            fq_awaited[0], fq_boxed, fq_low_0, fq_high_0);
+    }
     return state;
 }
 
@@ -275,7 +294,7 @@ extern "C" __global__ void __launch_bounds__(256) megakernel4_blur_total_scale_r
     const long long* const fq_schedule = (const long long*)given_schedule_address;
     unsigned* const fq_control = (unsigned*)given_control_address;
     const int fq_lane = (int)threadIdx.x;
-    fq_count_at_work(fq_control, 1, fq_lane);
+    if (fq_lane == 0) fq_count_at_work(fq_control, 1);
     const bool fq_static = fq_follows_assignment(fq_schedule, fq_control, given_epoch, fq_lane);
     long long fq_next = fq_schedule[4], fq_stop = 0;
     if (fq_static) {
@@ -286,7 +305,7 @@ extern "C" __global__ void __launch_bounds__(256) megakernel4_blur_total_scale_r
         const long long fq_instruction = fq_static
             ? (fq_next < fq_stop ? fq_schedule[fq_schedule[5] + fq_next++] : -1)
             : fq_ticket(fq_schedule, fq_control, given_epoch, fq_lane);
-        if (fq_instruction < 0 || fq_broadcast(fq_stalled(fq_control, fq_lane))) break;
+        if (fq_instruction < 0 || fq_stalled(fq_control, fq_lane)) break;
         const int fq_stage = (int)(fq_instruction >> 40);
         const long long fq_tile = fq_instruction & ((1ll << 40) - 1);
         const long long* const fq_record = fq_schedule + 8 + 18 * fq_stage;
@@ -294,24 +313,10 @@ extern "C" __global__ void __launch_bounds__(256) megakernel4_blur_total_scale_r
         const long long fq_at_0 = fq_tile;
         const long long fq_first_0 = fq_at_0 * fq_record[0];
         const long long fq_last_0 = min(fq_first_0 + fq_record[0], fq_record[9]) - 1;
-        for (int fq_turn = 0; fq_lane == 0 && fq_turn < (int)fq_record[16]
-                && fq_waited < 2; fq_turn++) {
-            const long long* const fq_awaited = fq_schedule + fq_record[17] + 3 * fq_turn;
-            long long fq_low_0 = 0, fq_high_0 = 0;
-            bool fq_boxed = true;
-            switch ((int)fq_awaited[1]) {
-            case 0: {
-                const long long value_0 = fq_awaited[2];
-                fq_low_0 = fq_maximum_i64((long long)((unsigned long long)value_0 + -1 * (long long)fq_last_0 + -1ll), 0); fq_high_0 = fq_minimum_i64((long long)((unsigned long long)value_0 + -1 * (long long)fq_first_0 + -1ll), (long long)((unsigned long long)value_0 + -1ll));
-                break;
-            }
-            default: fq_boxed = false;
-            }
-            fq_waited |= fq_wait_tiles(
+        if (fq_lane == 0)
+            fq_waited = fq_wait_all(
                 fq_schedule, fq_control, given_epoch, given_spin_limit,
-                fq_instruction, fq_lane,
-                fq_awaited[0], fq_boxed, fq_low_0, fq_high_0);
-        }
+                fq_instruction, fq_record, fq_first_0, fq_last_0);
         fq_waited = fq_broadcast(fq_waited);
         if (fq_waited >= 2) break;
         __syncthreads();
@@ -345,9 +350,9 @@ extern "C" __global__ void __launch_bounds__(256) megakernel4_blur_total_scale_r
         }
         }
         __syncthreads();
-        fq_publish(fq_record, fq_control, fq_tile, fq_lane);
+        if (fq_lane == 0) fq_publish(fq_record, fq_control, fq_tile);
         __syncthreads();
     }
     if (fq_static && fq_lane == 0 && (int)blockIdx.x == 0) fq_skip_tickets(fq_schedule, fq_control);
-    fq_count_at_work(fq_control, -1, fq_lane);
+    if (fq_lane == 0) fq_count_at_work(fq_control, -1);
 }
