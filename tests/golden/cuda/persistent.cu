@@ -38,15 +38,10 @@ FQ_INLINE unsigned fq_add(unsigned* word, unsigned value, int order) {
 }
 
 // The next instruction in order, or -1.
-FQ_INLINE long long fq_ticket(
-    const long long* schedule, unsigned* control, unsigned epoch, int lane) {
+FQ_INLINE long long fq_ticket(const long long* schedule, unsigned* control, unsigned epoch) {
     const unsigned count = (unsigned)schedule[0];
-    unsigned ticket = 0;
-    if (lane == 0) {
-        const unsigned first = (epoch - 1) * (count + (unsigned)schedule[1]);
-        ticket = fq_add(fq_word(control, 0, 0), 1, __NV_ATOMIC_RELAXED) - first;
-    }
-    ticket = fq_broadcast(ticket);
+    const unsigned first = (epoch - 1) * (count + (unsigned)schedule[1]);
+    const unsigned ticket = fq_add(fq_word(control, 0, 0), 1, __NV_ATOMIC_RELAXED) - first;
     return ticket < count ? schedule[schedule[3] + ticket] : -1;
 }
 
@@ -302,9 +297,10 @@ extern "C" __global__ void __launch_bounds__(256) megakernel4_blur_total_scale_r
         fq_next = fq_schedule[fq_next + (int)blockIdx.x];
     }
     for (;;) {
-        const long long fq_instruction = fq_static
+        const long long fq_found = fq_static
             ? (fq_next < fq_stop ? fq_schedule[fq_schedule[5] + fq_next++] : -1)
-            : fq_ticket(fq_schedule, fq_control, given_epoch, fq_lane);
+            : (fq_lane == 0 ? fq_ticket(fq_schedule, fq_control, given_epoch) : -1);
+        const long long fq_instruction = fq_broadcast(fq_found);
         if (fq_instruction < 0 || fq_stalled(fq_control, fq_lane)) break;
         const int fq_stage = (int)(fq_instruction >> 40);
         const long long fq_tile = fq_instruction & ((1ll << 40) - 1);

@@ -34,15 +34,10 @@ FQ_INLINE uint fq_add(__global atomic_uint* word, uint value, memory_order order
 }
 
 // The next instruction in order, or -1.
-FQ_INLINE long fq_ticket(
-    __global const long* schedule, __global atomic_uint* control, uint epoch, int lane) {
+FQ_INLINE long fq_ticket(__global const long* schedule, __global atomic_uint* control, uint epoch) {
     const uint count = (uint)schedule[0];
-    uint ticket = 0;
-    if (lane == 0) {
-        const uint first = (epoch - 1) * (count + (uint)schedule[1]);
-        ticket = fq_add(fq_word(control, 0, 0), 1, memory_order_relaxed) - first;
-    }
-    ticket = sub_group_broadcast(ticket, 0);
+    const uint first = (epoch - 1) * (count + (uint)schedule[1]);
+    const uint ticket = fq_add(fq_word(control, 0, 0), 1, memory_order_relaxed) - first;
     return ticket < count ? schedule[schedule[3] + ticket] : -1;
 }
 
@@ -300,7 +295,7 @@ __kernel void megakernel4_blur_total_scale_reverse(
     for (;;) {
         const long fq_found = fq_static
             ? (fq_next < fq_stop ? fq_schedule[fq_schedule[5] + fq_next++] : -1)
-            : fq_ticket(fq_schedule, fq_control, given_epoch, fq_lane);
+            : (fq_lane == 0 ? fq_ticket(fq_schedule, fq_control, given_epoch) : -1);
         const long fq_instruction = sub_group_broadcast(fq_found, 0);
         if (fq_instruction < 0 || fq_stalled(fq_control, fq_lane)) break;
         const int fq_stage = (int)(fq_instruction >> 40);
