@@ -6,15 +6,18 @@ from collections.abc import Callable, Sequence
 
 import islpy as isl
 
+from fusionq.analysis.access import Access
 from fusionq.analysis.counterexample import counterexamples
 from fusionq.analysis.list_analysis import ListAnalysis, bounds_box
+from fusionq.analysis.proof import TooManyOperations, answered
 from fusionq.analysis.submission import ArrayArgument
 from fusionq.base.errors import ArgumentError
 
 
 def check_bounds(analysis: ListAnalysis) -> None:
     """Raise ArgumentError if an access of the only submission that certainly happens is outside
-    its array.
+    its array, or if one that may happen has negative indices only, which would mean elements from
+    the end in Python.
 
     What cannot be decided passes: as in SYCL, it is the kernel's own responsibility.
     """
@@ -22,7 +25,7 @@ def check_bounds(analysis: ListAnalysis) -> None:
     symbols = analysis.symbols
     own = {a.name: a for a in submission.ir.arrays}
     for access in analysis.accesses[0].accesses:
-        if not access.happens or access.indices is None:
+        if access.indices is None:
             continue
         declared = own.get(access.array)
         if declared is None:
@@ -38,11 +41,20 @@ def check_bounds(analysis: ListAnalysis) -> None:
             what = f"the {declared.space} array {declared.name!r} (shape {declared.shape})"
             extents = [str(n) for n in declared.shape]  # the same for every size of the range
             remedy = "Make it larger, or guard"
-        box = bounds_box(extents, symbols)
-        outside = counterexamples(analysis, _outside(access.instances, access.indices, box))
+        if access.happens:
+            box = bounds_box(extents, symbols)
+            question = _outside(access.instances, access.indices, box)
+            outside = counterexamples(analysis, question)
+        else:
+            outside = _from_the_end(analysis, access, extents)
         if outside is None:
             continue
         item, element = _example(outside, analysis.accesses[0].ndim, parts)
+        if "-" in element:
+            remedy = (
+                "An index counts from the end only where it is negative whatever the arguments "
+                f"are: write a.shape[0] - 1 for the last element of an array a. {remedy}"
+            )
         raise ArgumentError(
             f"{submission.ir.name}: {access.kind} outside {what}: work-item {item} "
             f"{access.kind}s element {element}\n"
@@ -52,6 +64,50 @@ def check_bounds(analysis: ListAnalysis) -> None:
         )
 
 
+def _from_the_end(
+    analysis: ListAnalysis, access: Access, extents: Sequence[str]
+) -> isl.Map | None:
+    """The elements of an access where, with today's values, one of its indices is never anything
+    but a number that counts from the end in Python; None if there is no such index."""
+    assert access.indices is not None
+    try:
+        for d in range(len(access.indices)):
+            found = _below(analysis, access.instances, access.indices, d, extents[d])
+            if found is not None:
+                return found
+    except TooManyOperations:
+        pass
+    return None
+
+
+def _below(
+    analysis: ListAnalysis,
+    instances: isl.Set,
+    indices: Sequence[isl.PwAff],
+    d: int,
+    extent: str,
+) -> isl.Map | None:
+    """The elements whose index ``d`` counts from the end, where no other has today's values."""
+    inside = answered(lambda: instances.intersect(indices[d].nonneg_set()))
+    below = answered(lambda: instances.subtract(inside))
+    if answered(below.is_empty) or not analysis.proofs.is_empty(inside):
+        return None
+    dims = [f"x{k}" for k in range(len(indices))]
+    names = ", ".join(analysis.symbols.names)
+    box = isl.Set(f"[{names}] -> {{ [{', '.join(dims)}] : -{extent} <= {dims[d]} }}")
+    here = below.intersect_params(analysis.symbols.point)
+    found = answered(lambda: _elements(here, indices).intersect_range(box))
+    return None if answered(found.is_empty) else found
+
+
+def _elements(instances: isl.Set, indices: Sequence[isl.PwAff]) -> isl.Map:
+    """The elements that ``instances`` touch."""
+    touched = isl.Map.from_domain(instances)
+    for index in indices:
+        touched = touched.flat_range_product(isl.Map.from_pw_aff(index))
+    return touched
+
+
 def _outside(
     instances: isl.Set, indices: Sequence[isl.PwAff], box: isl.Set
 ) -> Callable[[isl.Set], isl.Map]:
@@ -59,10 +115,7 @@ def _outside(
     values."""
 
     def outside(params: isl.Set) -> isl.Map:
-        touched = isl.Map.from_domain(instances.intersect_params(params))
-        for index in indices:
-            touched = touched.flat_range_product(isl.Map.from_pw_aff(index))
-        return touched.subtract_range(box)
+        return _elements(instances.intersect_params(params), indices).subtract_range(box)
 
     return outside
 

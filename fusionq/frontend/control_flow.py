@@ -150,7 +150,7 @@ class ControlFlow(Calls):
         assert self.env is not None
         entry = self.env
         carried: dict[str, Binding | Unusable] = {n: b for n, b in entry.items() if n in assigned}
-        restore = self.snapshot()
+        restore, versions = self.snapshot(), dict(self.path.versions)
         while True:
             header = self._loop_header(entry, carried)
             self.env = dict(header)
@@ -161,6 +161,7 @@ class ControlFlow(Calls):
             if exit is None:
                 restore()
                 self.env = entry
+                self.path.meet(versions)
                 return
             jumps_back: list[tuple[Environment, Block]] = []
             jumps_back += [(env, jump.before) for jump, env in context.continues]
@@ -192,6 +193,7 @@ class ControlFlow(Calls):
                         else replace(bound, where=(), after_loop=None)
                     )
                     self.env.setdefault(name, found)
+        self.path.meet(versions)
         if counted is not None and ends:
             self._names_after(counted, header, ends)
 

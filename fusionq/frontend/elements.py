@@ -16,6 +16,7 @@ from fusionq.frontend.complex_numbers import Element, complex_constant
 from fusionq.frontend.fields import Fields
 from fusionq.frontend.memory import declaration
 from fusionq.frontend.signature import ArrayType
+from fusionq.frontend.state import as_constant
 from fusionq.frontend.typing_rules import common_type, constant
 from fusionq.frontend.values import (
     ArrayValue,
@@ -160,9 +161,7 @@ class Elements(Fields):
         for dim, extent, scalar, place in zip(
             owner.open, self.extents(owner), scalars, nodes, strict=False
         ):
-            if owner.name in self.kernel.tables:
-                scalar = self._from_start(scalar, extent)
-            index = self.index(scalar, place)
+            index = self.from_start(self.index(scalar, place), extent)
             if isinstance(index, Const) and isinstance(extent, Constant):
                 self._inside(int(index.value), int(extent.value), owner.name, place)
             cut = axes[dim] if dim < len(axes) else None
@@ -173,19 +172,25 @@ class Elements(Fields):
                 axes.append(index)
         return dataclasses.replace(owner, axes=tuple(axes))
 
-    def _from_start(self, index: Scalar, extent: Scalar) -> Scalar:
-        """A known index, which counts from the end of a constant array where it is negative."""
-        if not (isinstance(index, Constant) and isinstance(extent, Constant)):
+    def from_start(self, index: Expr, extent: Scalar) -> Expr:
+        """An index, which counts from the end where it is negative whatever the arguments are."""
+        greatest = self.path.bounds.greatest(index)
+        if greatest is None or greatest >= 0:
             return index
-        value = int(index.value) if index.type.is_integer else 0
-        return Constant(WEAK_INT, value + int(extent.value)) if value < 0 else index
+        if isinstance(extent, Constant) and isinstance(index, Const):
+            return Const(INT64, int(extent.value) + int(index.value))
+        whole = Const(INT64, int(extent.value)) if isinstance(extent, Constant) else extent.expr
+        if isinstance(index, Const):
+            return Binary(INT64, "sub", whole, Const(INT64, -int(index.value)))
+        return Binary(INT64, "add", whole, index)
 
     def _inside(self, index: int, extent: int, name: str, place: ast.AST) -> None:
-        if index >= extent:
+        if not 0 <= index < extent:
+            shown = index if index >= 0 else index - extent
             self.fail(
                 place,
-                f"the index {index} is outside {name!r}, which has {extent} elements there",
-                f"Indices go from 0 to {extent - 1}.",
+                f"the index {shown} is outside {name!r}, which has {extent} elements there",
+                f"Indices go from 0 to {extent - 1}, or from -{extent} to -1 from the end.",
             )
 
     # -------------------------------------------------------------------- slices
@@ -209,7 +214,9 @@ class Elements(Fields):
                     start = strided(cut, made.start)
                     made = Axis(start, cut.step * made.step, made.extent)
             else:
-                made = self.index(self.number(place), place)
+                made = self.from_start(self.index(self.number(place), place), extent)
+                if isinstance(made, Const) and isinstance(extent, Constant):
+                    self._inside(int(made.value), int(extent.value), owner.name, place)
                 if isinstance(cut, Axis):
                     made = strided(cut, made)
             if cut is None:
@@ -227,10 +234,12 @@ class Elements(Fields):
                 self.fail(
                     node.step, f"the step of a slice is {step}", "Use a positive step, or a loop."
                 )
-        start = self._bound(node.lower) if node.lower is not None else Constant(WEAK_INT, 0)
+        start: Scalar = Constant(WEAK_INT, 0)
+        if node.lower is not None:
+            start = self._bound(node.lower, extent)
         stop = extent
         if node.upper is not None:
-            stop = self._smaller(self._bound(node.upper), extent, node.upper)
+            stop = self._smaller(self._bound(node.upper, extent), extent, node.upper)
         span = self.binary("sub", stop, start, node)
         if start != Constant(WEAK_INT, 0):
             span = self._larger(span, Constant(WEAK_INT, 0), node)
@@ -240,12 +249,16 @@ class Elements(Fields):
         first, count = (self.convert(s, INT64, node) for s in (start, span))
         return Axis(first, step, count)
 
-    def _bound(self, node: ast.expr) -> Scalar:
+    def _bound(self, node: ast.expr, extent: Scalar) -> Scalar:
+        """The bound of a slice; one that is negative whatever the arguments are counts from the
+        end."""
         number = self.number(node)
-        self.index(number, node)  # refuses what is no integer, or negative
-        return Runtime(WEAK_INT, self.convert(number, INT64, node)) if isinstance(
-            number, Runtime
-        ) else Constant(WEAK_INT, int(number.value))
+        index = self.index(number, node)  # refuses what is no integer
+        found = self.from_start(index, extent)
+        if found is index and isinstance(number, Constant):
+            return Constant(WEAK_INT, int(number.value))
+        bound = as_constant(found)
+        return bound if found is index else self._larger(bound, Constant(WEAK_INT, 0), node)
 
     def _smaller(self, a: Scalar, b: Scalar, node: ast.AST) -> Scalar:
         if isinstance(a, Constant) and isinstance(b, Constant):

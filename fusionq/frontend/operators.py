@@ -249,12 +249,6 @@ class Operators(FunctionState):
                 f"an index of type {type_name(a.type)}",
                 "Indices are integers: convert it, e.g. int(x).",
             )
-        if isinstance(a, Constant) and int(a.value) < 0:
-            self.fail(
-                node,
-                f"the index {a.value} is negative; indices do not count from the end",
-                f"Write a.shape[0] - {-int(a.value)}.",
-            )
         return self.convert(a, INT64, node)
 
 

@@ -12,12 +12,14 @@ variable is the condition, what it was assigned holds too.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from fusionq.frontend.draft import negated
 from fusionq.ir.nodes import Cast, Compare, Const, Expr, Extent, Load, Logical, Var
+from fusionq.ir.types import INT64
+from fusionq.ir.value_bounds import Bounds
 from fusionq.ir.walk import subexpressions
 
 
@@ -36,21 +38,61 @@ Definition: TypeAlias = tuple[int, tuple[tuple[Fact, ...], tuple[Fact, ...]]]
 @dataclass(slots=True)
 class PathConditions:
     """The facts at the present statement; ``versions``: how often each variable was assigned,
-    ``definitions``: of bools, what; functions inlined into one kernel share both."""
+    ``definitions``: of bools, what, ``least`` and ``greatest``: between what integers are;
+    functions inlined into one kernel share them."""
 
     versions: dict[str, int]
     definitions: dict[str, Definition]
+    least: dict[Expr, int]
+    greatest: dict[Expr, int]
     facts: tuple[Fact, ...] = field(default=())
 
     def assigned(self, variable: str, value: Expr | None = None) -> None:
-        """Note an assignment; of a bool also what its ``value`` says where it is true or false."""
+        """Note an assignment; of a bool also what its ``value`` says where it is true or false, of
+        an int64 between what it lies."""
         says = None
         if value is not None and value.type.is_bool:
             says = self.implied(value, True), self.implied(value, False)
+        if value is not None and value.type == INT64:
+            self.between(variable, self.bounds.least(value), self.bounds.greatest(value))
+        else:
+            self.between(variable, None, None)
         self.versions[variable] = version = self.versions.get(variable, 0) + 1
         self.definitions.pop(variable, None)
         if says is not None:
             self.definitions[variable] = version, says
+
+    def between(self, variable: str, least: int | None, greatest: int | None) -> None:
+        """Note between what an int64 variable is."""
+        key = Var(INT64, variable)
+        for values, bound in ((self.least, least), (self.greatest, greatest)):
+            values.pop(key, None)
+            if bound is not None:
+                values[key] = bound
+
+    def iterates(self, variable: str, start: Expr, stop: Expr, step: Expr) -> None:
+        """Note between what the variable of a loop over ``range(start, stop, step)`` is."""
+        least, greatest = self.bounds.least, self.bounds.greatest
+        if not isinstance(step, Const):
+            self.between(variable, None, None)
+        elif step.value > 0:
+            last = greatest(stop)
+            self.between(variable, least(start), None if last is None else last - 1)
+        else:
+            last = least(stop)
+            self.between(variable, None if last is None else last + 1, greatest(start))
+
+    def meet(self, before: Mapping[str, int]) -> None:
+        """Forget what is known of the variables that have been assigned since there were these
+        ``versions``: on one path only, or not in this iteration."""
+        for variable, version in list(self.versions.items()):
+            if before.get(variable, 0) != version:
+                self.assigned(variable)
+
+    @property
+    def bounds(self) -> Bounds:
+        """Between what integers are known to be, whatever conditions hold."""
+        return Bounds(frozenset(), self.least, self.greatest)
 
     def of(self, cond: Expr, holds: bool) -> tuple[Fact, ...]:
         """The facts that together say that ``cond`` holds, or that it does not; none where memory

@@ -54,7 +54,7 @@ from fusionq.ir.nodes import (
     Param,
     Var,
 )
-from fusionq.ir.types import WEAK_INT, ScalarType
+from fusionq.ir.types import INT64, WEAK_INT, ScalarType
 from fusionq.ir.walk import subexpressions
 from fusionq.language.casts import integer_limits
 
@@ -83,6 +83,10 @@ class KernelState:
         """How often each variable has been assigned so far."""
         self.definitions: dict[str, Definition] = {}
         """What the truth of bool variables says."""
+        self.least: dict[Expr, int] = {}
+        """What int64 variables are at least, as far as that is known."""
+        self.greatest: dict[Expr, int] = {}
+        """What they are at most."""
         self.tables: dict[str, npt.NDArray[Any]] = {}
         """The elements of those in constant memory."""
         self.slots: dict[tuple[ScalarType, int], str] = {}
@@ -112,6 +116,9 @@ class KernelState:
             count += 1
             candidate = f"{name}_{count}"
         self._used.add(candidate)
+        variable = Var(INT64, candidate)  # which may have been another one's in what was taken back
+        self.least.pop(variable, None)
+        self.greatest.pop(variable, None)
         return candidate
 
     def reserve(self, names: Iterable[str]) -> None:
@@ -166,7 +173,9 @@ class FunctionState:
         self.env: Environment | None = environment
         """What each local name stands for; None where no path leads."""
         self.caller = caller
-        self.path = PathConditions(kernel.versions, kernel.definitions)
+        self.path = PathConditions(
+            kernel.versions, kernel.definitions, kernel.least, kernel.greatest
+        )
         self.block: list[Draft] = []
         self.loops: list[LoopContext] = []
         self.open_regions: list[tuple[str, int]] = []

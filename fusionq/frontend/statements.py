@@ -294,7 +294,7 @@ class Statements(ControlFlow):
         if isinstance(cond, Constant):
             self.statements(node.body if cond.value else node.orelse)
             return
-        before, known = self.env, self.path.facts
+        before, known, versions = self.env, self.path.facts, dict(self.path.versions)
         blocks: list[list[Draft]] = []
         ends: list[State] = []
         paths = [self.path.of(cond.expr, holds) for holds in (True, False)]
@@ -310,6 +310,7 @@ class Statements(ControlFlow):
                 ends.append((self.env, block))
                 reached.append(number)
         self.env = self.merge(ends, [paths[number] for number in reached])
+        self.path.meet(versions)
         self.path.facts = known + (implied[reached[0]] if len(reached) == 1 else ())
         self.block.append(DraftIf(cond.expr, blocks[0], blocks[1], self.span(node)))
 
@@ -332,6 +333,7 @@ class Statements(ControlFlow):
             assert self.env is not None
             variable = Var(INT64, self.fresh(name))
             own.append(variable.name)
+            self.path.iterates(variable.name, start, stop, step)
             if values is not None:
                 self.kernel.unrollable[variable.name] = len(values)
             self.env[name] = Binding(Runtime(WEAK_INT, variable), self.span(node))

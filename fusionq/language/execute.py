@@ -5,7 +5,8 @@ meaning in kernels, and so do the functions that it calls:
 
 * ``math.f`` means ``numpy.f`` on NumPy scalars (``language.scalar_functions``);
 * conversions to integers saturate and give 0 for NaN (``language.casts``);
-* array elements are NumPy scalars; an index that is negative or too large raises IndexError.
+* array elements are NumPy scalars; an index that is too large, or too far from the end, raises
+  IndexError.
 
 With NumPy scalars for numbers the copy computes what the compiled kernel does, with two
 exceptions: where a Python number and a NumPy scalar meet on two paths (``y = 0.5`` in one branch
@@ -100,7 +101,7 @@ def _in_place(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class KernelArray:
-    """An array as a kernel sees it: elements and parts, never negative indices.
+    """An array as a kernel sees it: elements and parts.
 
     Wraps a NumPy array and shares its memory.  ``a[i][j]`` means ``a[i, j]``.
     """
@@ -163,7 +164,7 @@ class KernelArray:
         if len(indices) > self.ndim:
             raise IndexError(f"{len(indices)} indices for a {self.ndim}-d array")
         for i, extent in zip(indices, self.shape, strict=False):
-            if not isinstance(i, slice) and not 0 <= i < extent:
+            if not isinstance(i, slice) and not -extent <= i < extent:
                 raise IndexError(f"the index {indices} is outside the shape {self.shape}")
         return indices
 
@@ -228,10 +229,10 @@ for _name in (
 
 
 def _slice(given: slice) -> slice:
-    """The slice with Python's integers; IndexError for bounds that kernels have not."""
+    """The slice with Python's integers; IndexError for a step that kernels have not."""
     bounds = [None if b is None else int(b) for b in (given.start, given.stop, given.step)]
-    if any(b is not None and b < 0 for b in bounds):
-        raise IndexError(f"the slice {given} is negative")
+    if bounds[2] is not None and bounds[2] < 0:
+        raise IndexError(f"the slice {given} goes backwards")
     return slice(*bounds)
 
 

@@ -475,3 +475,54 @@ def test_a_queue_with_numpys_error_model_takes_divisions_as_they_are():
         queue.submit(divides, N, a, b, out)
     with pytest.raises(fq.ArgumentError, match="error_model='c' is none"):
         fq.FusionQueue("reference", error_model="c")
+
+
+@numba_dpex.device_func
+def within(x, low, high):
+    return x >= low and x <= high
+
+
+@numba_dpex.kernel
+def pathfinder(item, rows, wall, source, result, columns, first, border, block, previous, now):
+    x = item.get_local_id(0)
+    start = (block - rows * 2) * item.get_group().get_group_id(0) - border
+    column = start + x
+    low = -start if start < 0 else 0
+    high = columns - 1 - start if start + block > columns else block - 1
+    left = low if x - 1 < low else x - 1
+    right = high if x + 1 > high else x + 1
+    valid = within(x, low, high)
+    if within(column, 0, columns - 1):
+        previous[x] = source[column]
+    kapi.group_barrier(item.get_group())
+    for row in range(rows):
+        done = False
+        if within(x, row + 1, block - row - 2) and valid:
+            done = True
+            least = min(min(previous[left], previous[x]), previous[right])
+            now[x] = least + wall[columns * (first + row) + column]
+        kapi.group_barrier(item.get_group())
+        if row == rows - 1:
+            break
+        if done:
+            previous[x] = now[x]
+        kapi.group_barrier(item.get_group())
+    if done:
+        result[column] = now[x]
+
+
+def test_a_name_that_a_loop_binds_is_read_after_it(queue):
+    """The pathfinder of dpbench (after Rodinia), whose loop runs for as many rows as are passed."""
+    rows, columns, block = 3, 21, 16
+    wall = np.random.default_rng(1).integers(0, 9, rows * columns)
+    best, result = np.arange(columns), np.zeros(columns, np.int64)
+    space = kapi.NdRange((-(-columns // (block - 2 * rows)) * block,), (block,))
+    tiles = [kapi.LocalAccessor(block, np.int64) for _ in range(2)]
+    numbers = columns, 0, rows, block
+    queue.submit(pathfinder, space, rows, wall, best, result, *numbers, *tiles).wait()
+    for row in wall.reshape(rows, columns):
+        wide = np.pad(best, 1, mode="edge")
+        best = np.minimum(np.minimum(wide[:-2], wide[1:-1]), wide[2:]) + row
+    np.testing.assert_array_equal(result, best)
+    with pytest.raises(fq.ArgumentError, match="'done' is read after a loop that alone binds it"):
+        queue.submit(pathfinder, space, 0, wall, best, result, *numbers, *tiles)

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
-from fusionq.dpex.frontend.lower_bounds import Bounds
 from fusionq.ir.nodes import (
     Assign,
     Atomic,
@@ -32,6 +31,7 @@ from fusionq.ir.nodes import (
     While,
 )
 from fusionq.ir.types import INT64, UINT64
+from fusionq.ir.value_bounds import Bounds
 from fusionq.ir.walk import map_operands
 
 

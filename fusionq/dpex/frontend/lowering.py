@@ -40,13 +40,14 @@ from fusionq.ir.nodes import (
     Cast,
     Compare,
     CompareOp,
+    Const,
     Expr,
     Select,
     Unary,
     UnaryOp,
     Var,
 )
-from fusionq.ir.types import INT64, ScalarType
+from fusionq.ir.types import ScalarType
 
 _BINARY: dict[BinaryOp, tuple[Callable[..., Any], str]] = {
     "add": (operator.add, "+"), "sub": (operator.sub, "-"), "mul": (operator.mul, "*"),
@@ -222,12 +223,11 @@ class DpexLowering(FunctionLowering):
             )
         return bounds
 
-    def index(self, a: Scalar, node: ast.AST) -> Expr:
-        """The number as an array index; a negative one counts from the end, see
-        ``indices``."""
-        if isinstance(a, Constant) and a.type.is_integer:
-            return self.convert(a, INT64, node)
-        return super().index(a, node)
+    def from_start(self, index: Expr, extent: Scalar) -> Expr:
+        """Any negative index counts from the end, see ``indices``; known ones of arrays with a
+        known extent do so here."""
+        known = isinstance(extent, Constant) and isinstance(index, Const)
+        return super().from_start(index, extent) if known else index
 
     def axis(self, node: ast.Slice, extent: Scalar) -> Axis:
         """Slices have other rules there: bounds and indices count from the end."""

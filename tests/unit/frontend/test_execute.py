@@ -86,7 +86,8 @@ def test_kernel_arrays():
     array[1, 0] = 2**31
     assert data.tolist() == [[0, 7, 0], [-(2**31), 4, 5]]
     assert array.dtype == np.int32 and array.dtype.type(3.5) == 3
-    for index in ((-1, 0), (2, 0), (0, 3), (0, 0, 0)):
+    assert array[-1, -3] == array[1, 0]
+    for index in ((-3, 0), (2, 0), (0, 3), (0, 0, 0)):
         with pytest.raises(IndexError):
             array[index]
     array[0] = 1

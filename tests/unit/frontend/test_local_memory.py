@@ -70,7 +70,7 @@ def test_a_local_accessor_needs_an_nd_range():
     [
         ("out[i] = tile[4]", "the index 4 is outside 'tile', which has 4 elements there"),
         ("tile[7] = 1", "Indices go from 0 to 3"),
-        ("out[i] = tile[-1]", "negative"),
+        ("out[i] = tile[-5]", "or from -4 to -1 from the end"),
         ("out[i] = tile[0, 0]", "2 indices for the 1-d array 'tile'"),
         ("out[i] = tile", "a number is needed here, not a 1-d array"),
         ("t = fq.LocalAccessor(4, np.float32)", "made on the host"),

@@ -1,11 +1,11 @@
-"""What integers in a kernel are at least, from how they are computed and from the conditions
-around them."""
+"""What integers in a kernel are at least and at most, from how they are computed, and at least from
+the conditions around them."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from fusionq.ir.nodes import (
     Assign,
@@ -38,7 +38,8 @@ _OPPOSITE = {"lt": "ge", "le": "gt", "gt": "le", "ge": "lt", "eq": "ne", "ne": "
 
 @dataclass(frozen=True)
 class Bounds:
-    """What is known at one point of a kernel: the least values of expressions.
+    """What is known at one point of a kernel: the least values of expressions, and the greatest
+    ones of variables.
 
     ``fixed``: the variables that are assigned in one place only, so that what is known of them
     stays true.
@@ -46,6 +47,7 @@ class Bounds:
 
     fixed: frozenset[str]
     least_values: Mapping[Expr, int]
+    greatest_values: Mapping[Expr, int] = field(default_factory=dict)
 
     @classmethod
     def of(cls, kernel: Kernel) -> Bounds:
@@ -62,6 +64,42 @@ class Bounds:
         """
         known = [b for b in (self.least_values.get(expr), self._computed(expr)) if b is not None]
         return max(known, default=None)
+
+    def greatest(self, expr: Expr) -> int | None:
+        """A number that the integer ``expr`` is never greater than; None if there is none known.
+
+        Sums and products are taken not to overflow.
+        """
+        match expr:
+            case Const():
+                return int(expr.value)
+            case _ if expr.type.kind != "i":
+                return None
+            case Var():
+                return self.greatest_values.get(expr)
+            case Cast() if expr.operand.type.is_integer and _widens(expr):
+                return self.greatest(expr.operand)
+            case Unary(op="neg"):
+                return _negative(self.least(expr.operand))
+            case Binary(op="add"):
+                return _sum(self.greatest(expr.lhs), self.greatest(expr.rhs))
+            case Binary(op="sub"):
+                return _sum(self.greatest(expr.lhs), _negative(self.least(expr.rhs)))
+            case Binary(op="mul", lhs=Const() as factor, rhs=other) | Binary(
+                op="mul", lhs=other, rhs=Const() as factor
+            ):
+                most = self.greatest(other) if factor.value > 0 else self.least(other)
+                return None if most is None else most * int(factor.value)
+            case Binary(op="mod", rhs=Const() as divisor) if divisor.value > 0:
+                return int(divisor.value) - 1
+            case Select():
+                return self._greatest_of((expr.then, expr.orelse))
+            case Call(function="pymax" | "maximum" | "fmax"):
+                return self._greatest_of(expr.args)
+            case Call(function="pymin" | "minimum" | "fmin"):
+                bounds = [b for b in map(self.greatest, expr.args) if b is not None]
+                return min(bounds, default=None)
+        return None
 
     def where(self, cond: Expr, holds: bool = True) -> Bounds:
         """What is known where a condition holds, or does not."""
@@ -91,6 +129,10 @@ class Bounds:
         return self if least is None else self._with(Var(loop.start.type, loop.var), least)
 
     # ------------------------------------------------------------------------ rules
+    def _greatest_of(self, choices: Sequence[Expr]) -> int | None:
+        bounds = [b for b in map(self.greatest, choices) if b is not None]
+        return max(bounds) if len(bounds) == len(choices) else None
+
     def _with(self, expr: Expr, least: int) -> Bounds:
         return replace(self, least_values={**self.least_values, expr: least})
 
@@ -178,6 +220,14 @@ def _widens(cast: Cast) -> bool:
     if target.kind == source.kind:
         return target.bits >= source.bits
     return target.kind == "i" and target.bits > source.bits
+
+
+def _negative(a: int | None) -> int | None:
+    return None if a is None else -a
+
+
+def _sum(a: int | None, b: int | None) -> int | None:
+    return None if a is None or b is None else a + b
 
 
 def _smaller(a: int | None, b: int | None) -> int | None:
