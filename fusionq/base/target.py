@@ -30,9 +30,10 @@ class DeviceInfo:
     """Whether the backend compiles persistent kernels (``ir.Persistent``)."""
     chooses_persistent: bool = True
     """Whether ``auto`` looks at them: where the cost model was fitted to lists."""
-    own_group_order: bool = False
-    """Whether functions of work-groups combine floats in an order of the backend's own, and not in
-    that of ``language.combine.over_group``."""
+    float_groups: Literal["replaced", "ordered", "unordered"] = "replaced"
+    """What combines floats over work-groups: loads and stores in the order of
+    ``language.combine.over_group``, functions of the device in that order, or functions of the
+    device in an order of their own."""
     sub_group_sizes: tuple[int, ...] = ()
     """Work-items that a kernel's sub-groups may have; none where it cannot use them."""
 

@@ -26,8 +26,9 @@ def generate_range_kernel(kernel: Kernel, fp: FloatMode, dialect: Dialect) -> De
     size = kernel.sub_group_size
     sub_groups = "" if size is None else dialect.unit.sub_groups_of(size)
     head = f"{sub_groups}{dialect.unit.kernel_qualifier} {entry_point}("
+    first = dialect.unit.first_lines(helpers.add)
     declared = [*([] if arrays else lines.pointers), *lines.arrays]
-    inside = [*declared, *([""] if declared else []), *lines.bodies[0]]
+    inside = [*declared, *([""] if declared else []), *first, *lines.bodies[0]]
     text = [
         *dialect.unit.prologue(lines.types, fp, lines.functions),
         "",

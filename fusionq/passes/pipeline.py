@@ -48,7 +48,7 @@ def fused_kernel(
     _check("fuse", None, fused.kernel)
     fused = _rewritten("propagate_ids", fused, propagate_ids)
     local_range = space.local_range
-    if local_range is not None and not device.own_group_order:
+    if local_range is not None and device.float_groups == "replaced":
         lowered = partial(
             lower_group_functions, local_range=local_range, chosen=combines_floats
         )

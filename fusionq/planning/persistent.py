@@ -113,7 +113,7 @@ def _function(
     calls = [s for s in statements(kernel.body) if isinstance(s, GroupCall)]
     if any(call.sub_group is not None for call in calls):
         return f"{kernel.name} has sub-group functions, and a worker's lanes are no sub-groups"
-    if target.device.own_group_order and any(map(combines_floats, calls)):
+    if target.device.float_groups == "unordered" and any(map(combines_floats, calls)):
         return (
             f"{kernel.name} combines floats of a work-group, which the device does in an order of "
             "its own and a persistent kernel in another"

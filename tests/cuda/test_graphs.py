@@ -147,3 +147,28 @@ def test_a_replay_after_a_buffer_has_died(queue, strategy):
     f.replay()
     f.replay()
     assert a.numpy()[N // 2] == 3**6
+
+
+@fq.kernel
+def reversed_slowly(item: fq.Item, a, late, out):
+    i = item.get_id(0)
+    x = a[a.shape[0] - 1 - i]
+    if i >= late:
+        for _ in range(2000):
+            x = x * np.float32(1) + np.float32(0)
+    out[i] = x + np.float32(1)
+
+
+@pytest.mark.parametrize("n", [3000, 1_000_003])
+def test_a_kernel_s_first_blocks_see_what_the_last_ones_before_left(queue, n):
+    """Blocks may be there before the kernel in front has ended: its last blocks take longest, and
+    those behind read what they write first."""
+    a, b = fq.Buffer(np.arange(n, dtype=np.float32)), fq.Buffer(n, np.float32)
+    with fq.fusion(queue, strategy="unfused") as f:
+        for _ in range(20):
+            queue.submit(reversed_slowly, n, a, n - 600, b)
+            queue.submit(reversed_slowly, n, b, n - 600, a)
+    for _ in range(4):
+        f.replay()
+    assert isinstance(graph_of(f), RepeatedLaunches)
+    np.testing.assert_array_equal(a.numpy(), np.arange(n, dtype=np.float32) + 200)

@@ -388,12 +388,6 @@ class GroupKernelWriter(KernelWriter):
             self.line(f"{name} = fq.group_broadcast(group, {value}, {source})")
         else:
             ops = FLOAT_OPS if type_.is_float else OPS
-            if type_.is_float and not self._features.ordered_groups:
-                # Without NaN and zeros of two signs the order of these is not seen.
-                ops = ("max", "min")
-                finite = self._fresh("v")
-                self.line(f"{finite} = {value}")
-                value = f"({typed(type_)}(0) if np.isnan({finite}) else {finite} + 0.0)"
             op = self.choose(ops)
             self.line(f"{name} = fq.{kind}_over_group(group, {value}, '{op}')")
         if "scan" not in kind:

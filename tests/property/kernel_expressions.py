@@ -39,8 +39,6 @@ class Features:
     statements: int = 5
     sub_groups: bool = True
     """Functions of sub-groups, where the work-groups consist of whole ones."""
-    ordered_groups: bool = True
-    """Sums and products of floats over work-groups, whose order of operations shows."""
 
 
 @dataclass

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import settings
 
+import fusionq as fq
 from fusionq.backends.registry import list_devices
 from tests.property.launches import Array
 
@@ -30,3 +32,13 @@ def assert_identical(actual: Sequence[Array], expected: Sequence[Array]) -> None
         if e.dtype.kind == "f":
             numbers = ~np.isnan(e)
             np.testing.assert_array_equal(np.signbit(a)[numbers], np.signbit(e)[numbers])
+
+
+def on_device(target: str | None, arrays: Sequence[Array]) -> list[Any]:
+    """Copies of ``arrays`` that kernels on ``target`` take: Buffers where it reaches no others."""
+    return [fq.Buffer(a) if target == "cuda" else a.copy() for a in arrays]
+
+
+def contents(holder: Any) -> Array:
+    """Of one of these."""
+    return holder.numpy() if isinstance(holder, fq.Buffer) else holder

@@ -16,7 +16,7 @@ from fusionq.backends.reference import run_function
 from fusionq.frontend.kernel import kernel
 from fusionq.language.ranges import as_range
 from tests.property.kernel_parameters import define
-from tests.property.running import examples, needs_host_memory
+from tests.property.running import contents, examples, needs_host_memory, on_device
 
 ml_dtypes = pytest.importorskip("ml_dtypes", reason="bfloat16 is of ml_dtypes")
 
@@ -128,7 +128,7 @@ def by_ml_dtypes(text: str, arguments: tuple[Any, ...]) -> Any:
 
 
 def by(target: str | None, text: str, arguments: tuple[Any, ...], fused: bool) -> Any:
-    a, b, x, _, out = (array.copy() for array in arguments)
+    a, b, x, _, out = on_device(target, arguments)
     t = fq.Buffer(arguments[3], promote_private=True)
     text = re.sub(r"weak\((\S+?)\)", r"\1", text)
     first, second = kernel(define(text, "first")), kernel(define(text, "second"))
@@ -140,7 +140,7 @@ def by(target: str | None, text: str, arguments: tuple[Any, ...], fused: bool) -
         else:
             queue.submit(first, N, a, b, x, t)
             queue.submit(second, N, t, a, x, out)
-    return out
+    return contents(out)
 
 
 def check(target: str | None, program: tuple[str, tuple[Any, ...]], fused: bool) -> None:

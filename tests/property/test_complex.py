@@ -13,7 +13,13 @@ from fusionq.backends.reference import run_function
 from fusionq.frontend.kernel import kernel
 from fusionq.language.ranges import as_range
 from tests.property.kernel_parameters import define
-from tests.property.running import assert_identical, examples, needs_host_memory
+from tests.property.running import (
+    assert_identical,
+    contents,
+    examples,
+    needs_host_memory,
+    on_device,
+)
 
 N = 24
 SPECIAL = [0, 1, -1, 1j, -0.0, np.inf, complex(0, -np.inf), np.nan, 1e30, complex(1e-30, 2)]
@@ -80,10 +86,10 @@ def by_numpy(text: str, arguments: tuple[Any, ...]) -> Any:
 
 
 def by(target: str | None, text: str, arguments: tuple[Any, ...]) -> Any:
-    own = [a.copy() for a in arguments]
+    own = on_device(target, arguments)
     with fq.FusionQueue(target) as queue:
         queue.submit(kernel(define(text, "k")), N, *own)
-    return own[3]
+    return contents(own[3])
 
 
 def check(target: str | None, program: tuple[str, tuple[Any, ...]]) -> None:

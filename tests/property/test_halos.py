@@ -21,8 +21,10 @@ from tests.property.list_runs import check_fused, unfused
 from tests.property.programs import Program
 from tests.property.running import assert_identical, examples, needs_device
 
+Way = Literal["inlined", "tiled"]
 
-def _check(program: Program, target: str | None, *ways: Literal["inlined", "tiled"]) -> None:
+
+def check(program: Program, target: str | None, *ways: Way) -> None:
     expected = program.run_python()
     assert_identical(unfused(program, target), expected)
     for way in ways:
@@ -34,7 +36,7 @@ def _check(program: Program, target: str | None, *ways: Literal["inlined", "tile
 
 
 @contextmanager
-def only(way: Literal["inlined", "tiled"]) -> Iterator[None]:
+def only(way: Way) -> Iterator[None]:
     """Elements are computed anew that way, where there are several."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("FUSIONQ_CACHE", "0")
@@ -46,14 +48,14 @@ def only(way: Literal["inlined", "tiled"]) -> Iterator[None]:
 @examples(60)
 @given(with_commands(halo_programs()))
 def test_on_the_reference_device(program: Program) -> None:
-    _check(program, "reference", "inlined", "tiled")
+    check(program, "reference", "inlined", "tiled")
 
 
 @needs_device
 @examples(15)
 @given(with_commands(halo_programs()))
 def test_on_the_sycl_device(program: Program) -> None:
-    _check(program, None, "tiled")
+    check(program, None, "tiled")
 
 
 @pytest.fixture(autouse=True)

@@ -16,7 +16,7 @@ from fusionq.frontend.kernel import kernel
 from fusionq.language.ranges import as_range
 from tests.property.kernel_parameters import define
 from tests.property.record_programs import N, RecordProgram, record_programs
-from tests.property.running import examples, needs_device
+from tests.property.running import contents, examples, needs_device
 
 STRATEGIES = st.sampled_from(("unfused", "auto", "fused", "sequence", "megakernel"))
 
@@ -31,15 +31,15 @@ def by_numpy(program: RecordProgram) -> list[bytes]:
 def by(target: str | None, program: RecordProgram, strategy: Any, holder: str) -> list[bytes]:
     arrays = program.contents()
     held: Sequence[Any] = arrays
-    if holder == "buffer":
-        held = [fq.Buffer(array, copy=False) for array in arrays]
+    if holder != "array":
+        held = [fq.Buffer(array, copy=holder == "copied") for array in arrays]
     with fq.FusionQueue(target) as queue:
         with fq.fusion(queue, strategy=strategy):
             for text, views in program.submissions:
                 arguments = [view.of(held[view.buffer]) for view in views]
                 queue.submit(kernel(define(text, "k")), N, *arguments)
         queue.wait()
-        return [np.asarray(array).tobytes() for array in arrays]
+        return [contents(h).tobytes() for h in (held if holder == "copied" else arrays)]
 
 
 @examples(60)

@@ -16,8 +16,9 @@ WARP = 32
 """Threads of a warp, on every GPU so far."""
 BLOCK = 256
 """Threads of a worker of a persistent kernel."""
-GROUP_FUNCTION_BYTES = 256
-"""Of shared memory, which group functions take beside a kernel's own (``codegen.cuda.groups``)."""
+GROUP_FUNCTION_BYTES = 1024 * (4 + 8) + 256
+"""Of shared memory, which group functions may take beside a kernel's own: a value of each size for
+each thread, and what broadcasts take (``codegen.cuda.groups``)."""
 RESERVED_BYTES = GROUP_FUNCTION_BYTES + 256
 """The same with what the alignment of a kernel's local arrays takes."""
 
@@ -42,6 +43,8 @@ class Device:
             self.attribute("COMPUTE_CAPABILITY_MINOR"),
         )
         self.architecture = f"sm_{self.compute_capability[0]}{self.compute_capability[1]}"
+        self.has_dependent_launches = self.compute_capability >= (9, 0)
+        """Whether a kernel may begin before the one before it has ended, and wait for it."""
         self._has_neighbours = device_count() > 1
         self.graphs = 0
         """That there are."""
@@ -119,7 +122,7 @@ class Device:
             has_fp64=True,
             host_memory=False,
             chooses_persistent=False,
-            own_group_order=True,
+            float_groups="ordered",
         )
 
 

@@ -5,18 +5,29 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Sequence
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
 from fusionq.backends.cuda.devices import Device
 from fusionq.backends.cuda.runtime import checked, load_driver
 
 
-class Graph:
-    """Kernels in order, to be launched on one stream.
+class NodeLaunch(Protocol):
+    """What a node of a graph launches."""
 
-    ``nodes`` are the driver's ``CUDA_KERNEL_NODE_PARAMS``, whose arguments are read now.
+    @property
+    def waits_itself(self) -> bool:
+        """Whether its kernel waits for the one before it."""
+
+    def node_parameters(self) -> Any:
+        """The driver's ``CUDA_KERNEL_NODE_PARAMS``."""
+
+
+class Graph:
+    """Launches in order, on one stream; their arguments are read now.
+
     A chain, whatever may overlap: on an H100 the driver takes less time for one, and the device for
-    small kernels too.
+    small kernels too.  A kernel that waits itself for the one before it may begin while that one's
+    last blocks run.
     """
 
     MOST = 1024
@@ -24,7 +35,7 @@ class Graph:
 
     __slots__ = ("_device", "_driver", "_executable", "_graph", "_nodes", "launch")
 
-    def __init__(self, device: Device, native_stream: Any, nodes: Sequence[Any]) -> None:
+    def __init__(self, device: Device, native_stream: Any, launches: Sequence[NodeLaunch]) -> None:
         self._driver = driver = load_driver()
         self._device = device
         device.graphs += 1
@@ -32,10 +43,14 @@ class Graph:
         device.make_current()
         self._graph = checked("a graph", driver.cuGraphCreate(0))
         self._nodes: list[Any] = []
-        for parameters in nodes:
-            before = self._nodes[-1:]
-            added = driver.cuGraphAddKernelNode(self._graph, before, len(before), parameters)
-            self._nodes.append(checked("a node of a graph", added))
+        for launch in launches:
+            added = driver.cuGraphAddKernelNode(self._graph, [], 0, launch.node_parameters())
+            node = checked("a node of a graph", added)
+            for before in self._nodes[-1:]:
+                edge = _early(driver) if launch.waits_itself else driver.CUgraphEdgeData()
+                added = driver.cuGraphAddDependencies(self._graph, [before], [node], [edge], 1)
+                checked("an edge of a graph", added)
+            self._nodes.append(node)
         self._executable = checked("a graph", driver.cuGraphInstantiate(self._graph, 0))
         self.launch = partial(driver.cuGraphLaunch, self._executable, native_stream)
         """Enqueues; gives the driver's status in a tuple."""
@@ -57,3 +72,11 @@ class Graph:
             if self._executable is not None:  # if it is in flight, once it has run
                 self._driver.cuGraphExecDestroy(self._executable)
             self._driver.cuGraphDestroy(self._graph)
+
+
+def _early(driver: Any) -> Any:
+    """The edge to a node that begins once all blocks of the other let it."""
+    edge = driver.CUgraphEdgeData()
+    edge.from_port = driver.CU_GRAPH_KERNEL_NODE_PORT_PROGRAMMATIC
+    edge.type = driver.CUgraphDependencyType.CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC.value
+    return edge

@@ -35,7 +35,7 @@ class CudaLaunch:
     __slots__ = (
         "_addresses", "_arguments", "_base", "_changed", "_config", "_driver", "_enqueue",
         "_function", "_graph", "_grid", "_is_persistent", "_launch_kernel", "_parameters",
-        "_shared_bytes", "_stream", "_turns", "name",
+        "_shared_bytes", "_stream", "_turns", "name", "waits_itself",
     )  # fmt: skip
 
     def __init__(
@@ -66,8 +66,14 @@ class CudaLaunch:
         self._config.hStream = stream.native
         self._is_persistent = program.is_persistent
         """Then all blocks run at once, and each launch has a number of its own."""
-        self._config.attrs = [self._all_at_once()] if self._is_persistent else []
-        self._config.numAttrs = int(self._is_persistent)
+        self.waits_itself = program.waits_itself
+        attributes = []
+        if self._is_persistent:
+            attributes.append(self._all_at_once())
+        elif self.waits_itself and base is None and stream.is_own:
+            attributes.append(self._early())
+        self._config.attrs = attributes
+        self._config.numAttrs = len(attributes)
         self._launch_kernel = partial(
             self._driver.cuLaunchKernelEx, self._config, self._function, self._parameters, 0
         )
@@ -130,7 +136,7 @@ class CudaLaunch:
             return  # none can be made in a capture
         with stream.errors_named(f"preparing {self.name}"):
             if self._graph is None:
-                self._graph = Graph(stream.device, stream.native, [self.node_parameters()])
+                self._graph = Graph(stream.device, stream.native, [self])
             else:
                 self._graph.update(0, self.node_parameters())
         self._enqueue = self._graph.launch
@@ -148,6 +154,15 @@ class CudaLaunch:
         attribute = self._driver.CUlaunchAttribute()
         attribute.id = self._driver.CUlaunchAttributeID.CU_LAUNCH_ATTRIBUTE_COOPERATIVE
         attribute.value.cooperative = 1
+        return attribute
+
+    def _early(self) -> Any:
+        """The driver's attribute of a launch that may begin before the one before it has ended."""
+        attribute = self._driver.CUlaunchAttribute()
+        attribute.id = (
+            self._driver.CUlaunchAttributeID.CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION
+        )
+        attribute.value.programmaticStreamSerializationAllowed = 1
         return attribute
 
     def _with_grid(self, config: Any) -> Any:

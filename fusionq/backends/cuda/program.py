@@ -13,6 +13,7 @@ from fusionq.backends.cuda.runtime import CudaError, checked, load_driver
 from fusionq.base.errors import DeviceError
 from fusionq.base.target import FloatMode, Target
 from fusionq.codegen.cuda.shared_memory import pooled_bytes
+from fusionq.codegen.cuda.unit import IN_TURN
 from fusionq.codegen.device_source import DeviceSource, Slot
 from fusionq.ir.nodes import Kernel, Persistent
 
@@ -60,6 +61,12 @@ class CudaProgram:
         occupancy = driver.cuOccupancyMaxActiveBlocksPerMultiprocessor
         found = occupancy(self.function, threads, self.shared_bytes)
         return int(checked("a kernel's occupancy", found)) * self.device.info.compute_units
+
+    @property
+    def waits_itself(self) -> bool:
+        """Whether it waits for the launch before it, so that its blocks may be there while that
+        one's last blocks run (programmatic dependent launch)."""
+        return self.device.has_dependent_launches and f"{IN_TURN}();" in self.generated.text
 
     @property
     def source(self) -> str:

@@ -25,8 +25,7 @@ class RepeatedLaunches:
         self._stream = stream
         self._launches = launches
         self._names = ", ".join(launch.name for launch in launches)
-        nodes = [launch.node_parameters() for launch in launches]
-        self._graph = Graph(stream.device, stream.native, nodes)
+        self._graph = Graph(stream.device, stream.native, launches)
         self._changed: list[CudaLaunch] = []
         """Launches with scalars that the graph has not; they put themselves there."""
         for launch in launches:

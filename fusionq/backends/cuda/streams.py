@@ -34,7 +34,8 @@ class Stream:
     def __init__(self, device: Device, handle: int | None = None, owner: object = None) -> None:
         self.device = device
         self._owner = owner
-        self._is_own = handle is None
+        self.is_own = handle is None
+        """Whether nobody else launches on it."""
         self.submitted = 0
         """Launches so far."""
         self.completed = 0
@@ -130,7 +131,7 @@ class Stream:
         return faults_named(self.device, doing)
 
     def __del__(self) -> None:
-        if self._is_own and hasattr(self, "native"):
+        if self.is_own and hasattr(self, "native"):
             with contextlib.suppress(Exception):  # the driver may be gone at the end of the process
                 self.device.make_current()
                 load_driver().cuStreamDestroy(self.native)

@@ -1,11 +1,7 @@
 """CUDA C++'s barriers, fences and group functions.
 
-Reductions and scans combine in an order that depends on the group's shape alone:
-
-* the values of each 32 work-items that follow each other in the linear local id, a warp, in a tree:
-  a reduction adds to each value the one 16 further on, then 8, 4, 2 and 1; a scan to each the one
-  1 before, then 2, 4, 8 and 16;
-* the warps' totals one after the other, from the first.
+Reductions and scans combine in the order of ``language.combine.over_group``: values that are 32 or
+more apart through shared memory, those of a warp by shuffles.
 
 Source: NVIDIA, CUDA C++ Programming Guide 13, sections Synchronization Functions, Memory Fence
 Functions and Warp Shuffle Functions.
@@ -35,15 +31,16 @@ from fusionq.language.combine import identity
 _OPERATORS: dict[GroupOp, str] = {"add": "+", "mul": "*", "and": "&", "or": "|", "xor": "^"}
 
 _SCRATCH = """\
-// One word for each warp of a group, for one group function at a time.
-static __device__ inline void* fq_group_scratch() {
-    __shared__ unsigned long long words[32];
+// A value for each work-item of a group, for one group function at a time.
+static __device__ inline void* $NAME() {
+    __shared__ $WORD words[1024];
     return words;
 }"""
 
 _BROADCAST = """\
 static __device__ inline $T $NAME($T value, unsigned source) {
-    $T* shared = ($T*)fq_group_scratch();
+    __shared__ unsigned long long word;
+    $T* shared = ($T*)&word;
     __syncthreads();
     if ($ID == source) *shared = value;
     __syncthreads();
@@ -57,35 +54,58 @@ static __device__ inline $T $COMBINE($T a, $T b) {
 
 _REDUCE = """\
 static __device__ inline $T $NAME($T value) {
-    const unsigned id = $ID, count = $RANGE, lane = id % 32, rest = count - (id - lane);
-    for (unsigned distance = 16; distance > 0; distance /= 2) {
-        const $T other = ($T)__shfl_down_sync(0xffffffff, value, distance);
-        if (lane + distance < rest && lane + distance < 32) value = $COMBINE(value, other);
+    const unsigned id = $ID, count = $RANGE;
+    $T* values = ($T*)$SCRATCH();
+    unsigned apart = count > 1 ? 1u << (31 - __clz(count - 1)) : 0;
+    if (count > 32) {
+        __syncthreads();
+        values[id] = value;
     }
-    $T* totals = ($T*)fq_group_scratch();
+    for (; apart >= 32; apart /= 2) {
+        __syncthreads();
+        if (id < apart && id + apart < count) {
+            value = $COMBINE(value, values[id + apart]);
+            values[id] = value;
+        }
+    }
+    for (; apart > 0; apart /= 2) {
+        const $T other = ($T)__shfl_down_sync(0xffffffff, value, apart);
+        if (id < apart && id + apart < count) value = $COMBINE(value, other);
+    }
+    if (count <= 32) return ($T)__shfl_sync(0xffffffff, value, 0);
+    if (id == 0) values[0] = value;
     __syncthreads();
-    if (lane == 0) totals[id / 32] = value;
-    __syncthreads();
-    value = totals[0];
-    for (unsigned warp = 1; warp * 32 < count; warp++) value = $COMBINE(value, totals[warp]);
-    return value;
+    return values[0];
 }"""
 
 _INCLUSIVE_SCAN = """\
 static __device__ inline $T $NAME($T value) {
     const unsigned id = $ID, count = $RANGE, lane = id % 32;
-    for (unsigned distance = 1; distance < 32; distance *= 2) {
-        const $T other = ($T)__shfl_up_sync(0xffffffff, value, distance);
-        if (lane >= distance) value = $COMBINE(other, value);
+    $T* values = ($T*)$SCRATCH();
+    unsigned apart = 1;
+    if (count <= 32 || count % 32 == 0) {
+        $T before = value;  // 32 work-items before this one
+        if (count > 32) {
+            __syncthreads();
+            values[id] = value;
+            __syncthreads();
+            if (id >= 32) before = values[id - 32];
+        }
+        for (; apart < 32; apart *= 2) {
+            const $T near = lane >= 32 - apart ? before : value;
+            const $T other = ($T)__shfl_sync(0xffffffff, near, lane - apart);
+            const $T earlier = ($T)__shfl_up_sync(0xffffffff, before, apart);
+            if (id >= apart) value = $COMBINE(other, value);
+            if (lane >= apart) before = $COMBINE(earlier, before);
+        }
     }
-    $T* totals = ($T*)fq_group_scratch();
-    __syncthreads();
-    if (lane == 31 || id + 1 == count) totals[id / 32] = value;
-    __syncthreads();
-    if (id < 32) return value;
-    $T before = totals[0];
-    for (unsigned warp = 1; warp < id / 32; warp++) before = $COMBINE(before, totals[warp]);
-    return $COMBINE(before, value);
+    for (; apart < count; apart *= 2) {
+        __syncthreads();
+        values[id] = value;
+        __syncthreads();
+        if (id >= apart) value = $COMBINE(values[id - apart], value);
+    }
+    return value;
 }"""
 
 _EXCLUSIVE_SCAN = """\
@@ -93,7 +113,7 @@ static __device__ inline $T $NAME($T value) {
     const unsigned id = $ID;
     value = $INCLUSIVE(value);
     const $T other = ($T)__shfl_up_sync(0xffffffff, value, 1);
-    $T* totals = ($T*)fq_group_scratch();
+    $T* totals = ($T*)$SCRATCH();
     __syncthreads();
     if (id % 32 == 31) totals[id / 32] = value;
     __syncthreads();
@@ -152,18 +172,24 @@ class CudaGroups:
         if function in ("any", "all"):
             return f"(__syncthreads_{'or' if function == 'any' else 'and'}({value}) != 0)"
         assert op is not None
-        define("fq_group_scratch", _SCRATCH)
+        scratch = f"fq_group_values_{max(type.bits, 32)}"
+        word = "unsigned" if type.bits <= 32 else "unsigned long long"
+        define(scratch, Template(_SCRATCH).substitute(NAME=scratch, WORD=word))
         combine = f"fq_combine_{op}_{suffix(type)}"
         define(combine, _filled(_COMBINATION, type, COMBINE=combine, COMBINED=_combined(op, type)))
         inclusive = f"fq_group_inclusive_scan_{op}_{suffix(type)}"
         if function == "exclusive_scan":
-            define(inclusive, _filled(_INCLUSIVE_SCAN, type, NAME=inclusive, COMBINE=combine))
+            scan = _filled(
+                _INCLUSIVE_SCAN, type, NAME=inclusive, COMBINE=combine, SCRATCH=scratch
+            )
+            define(inclusive, scan)
         start = Const(type, type.dtype.type(identity(op, type.dtype)).item())
         name = f"fq_group_{function}_{op}_{suffix(type)}"
         define(
             name,
             _filled(
                 _TEXTS[function], type, NAME=name, COMBINE=combine, INCLUSIVE=inclusive,
+                SCRATCH=scratch,
                 IDENTITY=f"({TYPE_NAMES[type.name]})({CudaScalars().literal(start).text})",
             ),
         )  # fmt: skip
@@ -176,7 +202,6 @@ class CudaGroups:
         self, value: str, type: ScalarType, source: str, ndim: int, define: Define
     ) -> str:
         name = f"fq_group_broadcast_{suffix(type)}"
-        define("fq_group_scratch", _SCRATCH)
         define(name, _filled(_BROADCAST, type, NAME=name))
         return f"{name}({value}, (unsigned)({source}))"
 

@@ -11,8 +11,8 @@ from fusionq.codegen.local_places import worker_bytes
 from fusionq.ir.nodes import Kernel, Persistent
 from fusionq.ir.walk import local_memories
 
-LARGEST_STATIC = (48 << 10) - 256
-"""Bytes; group functions take 256 of the 48 KiB."""
+LARGEST_STATIC = (48 - 13) << 10
+"""Bytes; group functions may take the rest of the 48 KiB (``codegen.cuda.groups``)."""
 ALIGNMENT = 8
 
 

@@ -11,6 +11,7 @@ from fusionq.base.target import FloatMode
 from fusionq.codegen.cuda.half import HALF
 from fusionq.codegen.cuda.items import CLOCK
 from fusionq.codegen.cuda.reserved import RESERVED
+from fusionq.codegen.dialect import Define
 from fusionq.codegen.scoping import Body
 from fusionq.ir.types import FLOAT16, ScalarType
 
@@ -19,6 +20,18 @@ STREAMING_LOOP = "#pragma unroll 16"
 """Before a short loop over memory.  Of the loads of 16 iterations ptxas has as many in flight as it
 has registers for, which it has to be allowed (``backends.cuda.program``): on an H100 that took 0.2
 to 1 of the time of its own choice, 4 iterations in half of the registers."""
+
+IN_TURN = "fq_in_turn"
+"""What a kernel over a range calls first.  A launch of such a kernel may be a dependent of the one
+before it: its blocks begin where that one's last blocks leave room."""
+_IN_TURN = f"""\
+// Lets the launch behind this one begin, which waits here too, and waits for the one before it.
+static __device__ inline void {IN_TURN}() {{
+#if __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.launch_dependents;");
+    asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}}"""
 
 
 class CudaUnit:
@@ -40,6 +53,10 @@ class CudaUnit:
         if FLOAT16 in set(types):
             lines += HALF.splitlines()
         return lines
+
+    def first_lines(self, define: Define) -> list[str]:
+        define(IN_TURN, _IN_TURN)
+        return [f"{IN_TURN}();"]
 
     def build_options(self, fp: FloatMode) -> tuple[str, ...]:
         """``strict``: every operation rounds once, division and square root correctly; no

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Protocol
 
 from fusionq.base.target import FloatMode
+from fusionq.codegen.dialect.groups import Define
 from fusionq.codegen.scoping import Body
 from fusionq.ir.types import ScalarType
 
@@ -34,6 +35,10 @@ class TranslationUnit(Protocol):
     ) -> list[str]:
         """The first lines of a unit that uses ``types``, and of ``ir.functions.DEVICE_FUNCTIONS``
         those named ``functions``."""
+
+    def first_lines(self, define: Define) -> list[str]:
+        """The lines with which a kernel over a range begins; ``define`` takes the functions that
+        they call."""
 
     def build_options(self, fp: FloatMode) -> tuple[str, ...]:
         """The compiler options that go with the text."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from fusionq.base.target import FloatMode
+from fusionq.codegen.dialect import Define
 from fusionq.codegen.opencl.early_exits import shielded
 from fusionq.codegen.opencl.reserved import RESERVED
 from fusionq.codegen.scoping import Body
@@ -35,6 +36,9 @@ class OpenCLUnit:
             lines.append("#pragma OPENCL EXTENSION cl_khr_fp64 : enable")
         lines.append(f"#pragma OPENCL FP_CONTRACT {'OFF' if fp == 'strict' else 'ON'}")
         return lines
+
+    def first_lines(self, define: Define) -> list[str]:
+        return []
 
     def build_options(self, fp: FloatMode) -> tuple[str, ...]:
         """``strict``: every operation rounds once, division and square root correctly; no

@@ -87,6 +87,14 @@ static __device__ inline fq_half __shfl_down_sync(unsigned mask, fq_half x, unsi
     return fq_half_of(__shfl_down_sync(mask, (unsigned)x.bits, lanes));
 }
 
+// Lets the launch behind this one begin, which waits here too, and waits for the one before it.
+static __device__ inline void fq_in_turn() {
+#if __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.launch_dependents;");
+    asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+
 extern "C" __global__ void v_float(
     fq_half* local,
     long long local_shape1,
@@ -94,6 +102,7 @@ extern "C" __global__ void v_float(
     int v_half,
     fq_half u03bc
 ) {
+    fq_in_turn();
     const long long i = (long long)((long long)blockIdx.x * blockDim.x + threadIdx.x);
     const fq_half v_exp = local[(i / 3 * local_shape1 + i % 3) * local_shape2 + 1] + u03bc;
     local[(i / 3 * local_shape1 + i % 3) * local_shape2 + 1] = (fq_half)expf((float)v_exp) / (fq_half)v_half;

@@ -1,4 +1,12 @@
 
+// Lets the launch behind this one begin, which waits here too, and waits for the one before it.
+static __device__ inline void fq_in_turn() {
+#if __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.launch_dependents;");
+    asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+
 extern "C" __global__ void mul_sub_mul_sub(
     const float* __restrict__ a,
     const float* __restrict__ b,
@@ -7,6 +15,7 @@ extern "C" __global__ void mul_sub_mul_sub(
     float* __restrict__ out,
     long long n
 ) {
+    fq_in_turn();
     const long long i = (long long)((long long)blockIdx.x * blockDim.x + threadIdx.x);
     if (i < n) {
         // submission 0: mul

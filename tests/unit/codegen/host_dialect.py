@@ -16,7 +16,7 @@ from typing import Any
 
 from fusionq.base.target import Target
 from fusionq.codegen.device_source import DeviceSource
-from fusionq.codegen.dialect import Dialect
+from fusionq.codegen.dialect import Define, Dialect
 from fusionq.codegen.literals import spelled
 from fusionq.codegen.scoping import Body
 from fusionq.ir.nodes import Const, Kernel, Space
@@ -103,6 +103,9 @@ class _Unit:
         self, types: Iterable[ScalarType], fp: str, functions: Iterable[str] = ()
     ) -> list[str]:
         return _RUNTIME.splitlines()
+
+    def first_lines(self, define: Define) -> list[str]:
+        return []
 
     def build_options(self, fp: str) -> tuple[str, ...]:
         return ("-O1", "-ffp-contract=off")

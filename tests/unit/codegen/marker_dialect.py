@@ -30,6 +30,9 @@ class MarkerUnit:
     ) -> list[str]:
         return ["#PROLOGUE"]
 
+    def first_lines(self, define: Define) -> list[str]:
+        return []
+
     def build_options(self, fp: str) -> tuple[str, ...]:
         return ()
 

@@ -24,7 +24,8 @@ from fusionq.backends.cuda.streams import is_stream
 from fusionq.base.errors import DeviceError, DeviceLost
 from fusionq.base.target import LaunchShape
 from fusionq.codegen.cuda import CUDA_CPP
-from fusionq.ir.types import FLOAT64
+from fusionq.codegen.cuda.shared_memory import LARGEST_STATIC
+from fusionq.ir.types import SCALAR_TYPES
 from tests.unit.cuda.compile_only import H100
 
 
@@ -94,9 +95,16 @@ def test_which_errors_end_the_context() -> None:
 
 def test_group_functions_take_the_shared_memory_that_devices_leave_them() -> None:
     texts: dict[str, str] = {}
-    CUDA_CPP.groups.collective("reduce", "add", "x", FLOAT64, texts.setdefault)
-    assert "unsigned long long words[32]" in texts["fq_group_scratch"]
-    assert GROUP_FUNCTION_BYTES == 32 * 8
+    for type in SCALAR_TYPES.values():
+        CUDA_CPP.groups.collective("exclusive_scan", "max", "x", type, texts.setdefault)
+        CUDA_CPP.groups.broadcast("x", type, "0", 1, texts.setdefault)
+    assert "unsigned words[1024]" in texts["fq_group_values_32"]
+    assert "unsigned long long words[1024]" in texts["fq_group_values_64"]
+    broadcasts = sum("unsigned long long word;" in text for text in texts.values())
+    assert sum(text.count("__shared__") for text in texts.values()) == 2 + broadcasts
+    assert broadcasts == len(SCALAR_TYPES)
+    assert 1024 * (4 + 8) + 8 * broadcasts <= GROUP_FUNCTION_BYTES
+    assert LARGEST_STATIC + GROUP_FUNCTION_BYTES <= 48 << 10
 
 
 class FakeDriver:
@@ -134,7 +142,7 @@ def test_a_failed_launch_names_the_kernels_and_loses_the_queue(
     stream, other = (streams.Stream.__new__(streams.Stream) for _ in range(2))
     for made in (stream, other):
         vars(made).update(
-            device=device, native=1, submitted=0, completed=0, _is_own=False,
+            device=device, native=1, submitted=0, completed=0, is_own=False,
             _in_flight=deque(maxlen=4),
         )  # fmt: skip
         device.streams.add(made)

@@ -1,0 +1,107 @@
+"""Kernels that begin before the one in front has ended: they wait themselves, first of all."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from fusionq.backends.cuda import graph
+from fusionq.backends.cuda.compiler import compiled
+from fusionq.backends.cuda.program import CudaProgram, generated
+from fusionq.base.target import target_of
+from fusionq.codegen.cuda import CUDA_CPP
+from fusionq.codegen.device_source import DeviceSource
+from tests.unit.codegen.built_kernels import GOLDEN_KERNELS
+from tests.unit.cuda.compile_only import H100
+
+bindings = pytest.importorskip("cuda.bindings.driver", reason="cuda.bindings is not installed")
+RANGES = [build for build in GOLDEN_KERNELS if build.__name__ != "persistent"]
+EARLY = bindings.CUgraphDependencyType.CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC.value
+
+
+def program(text: str, dependent_launches: bool) -> CudaProgram:
+    device: Any = SimpleNamespace(has_dependent_launches=dependent_launches)
+    source = DeviceSource(text, "k", (), frozenset())
+    return CudaProgram(RANGES[0](), device, "strict", source, b"", 0.0, None, 1024)
+
+
+@pytest.mark.parametrize("build", RANGES, ids=lambda build: build.__name__)
+def test_kernels_wait_before_they_touch_memory(build: Any) -> None:
+    text = generated(build(), "strict", target_of(H100)).text
+    _, _, body = text.partition('extern "C"')
+    _, _, statements = body.partition(") {\n")
+    before, wait, _ = statements.partition("fq_in_turn();")
+    assert wait and "=" not in before.replace("= {", "")
+    assert program(text, True).waits_itself
+    assert not program(text, False).waits_itself
+
+
+def test_a_program_that_does_not_wait_is_waited_for() -> None:
+    text = generated(RANGES[0](), "strict", target_of(H100)).text.replace("fq_in_turn();", "")
+    assert "griddepcontrol.wait" in text
+    assert not program(text, True).waits_itself
+
+
+@pytest.mark.usefixtures("nvrtc")
+def test_older_gpus_have_no_such_wait() -> None:
+    text = generated(RANGES[0](), "strict", target_of(H100)).text
+    options = CUDA_CPP.unit.build_options("strict")
+    old, new = (compiled(text, a, options).code for a in ("sm_80", "sm_90"))
+    without = text.replace("fq_in_turn();", "")
+    assert compiled(without, "sm_80", options).code == old
+    assert compiled(without, "sm_90", options).code != new
+
+
+class Driver:
+    """Takes note of a graph's edges."""
+
+    CUgraphEdgeData = bindings.CUgraphEdgeData
+    CUgraphDependencyType = bindings.CUgraphDependencyType
+    CU_GRAPH_KERNEL_NODE_PORT_PROGRAMMATIC = bindings.CU_GRAPH_KERNEL_NODE_PORT_PROGRAMMATIC
+    ok = SimpleNamespace(value=0)
+
+    def __init__(self) -> None:
+        self.nodes: list[object] = []
+        self.edges: list[tuple[object, object, int, int]] = []
+
+    def cuGraphCreate(self, flags: int) -> tuple[Any, ...]:
+        return self.ok, "graph"
+
+    def cuGraphAddKernelNode(self, *given: Any) -> tuple[Any, ...]:
+        assert given[1:3] == ([], 0)
+        self.nodes.append(given[3])
+        return self.ok, f"node {given[3]}"
+
+    def cuGraphAddDependencies(self, graph: Any, from_: Any, to: Any, edges: Any, n: int) -> Any:
+        assert n == len(from_) == len(to) == len(edges) == 1
+        self.edges.append((from_[0], to[0], edges[0].type, edges[0].from_port))
+        return (self.ok,)
+
+    def cuGraphInstantiate(self, graph: object, flags: int) -> tuple[Any, ...]:
+        return self.ok, "executable"
+
+    def cuGraphLaunch(self, executable: object, stream: object) -> tuple[Any, ...]:
+        return (self.ok,)
+
+    def cuGraphExecDestroy(self, executable: object) -> None: ...
+
+    def cuGraphDestroy(self, graph: object) -> None: ...
+
+
+def test_edges_of_a_graph(monkeypatch: pytest.MonkeyPatch) -> None:
+    driver = Driver()
+    monkeypatch.setattr(graph, "load_driver", lambda: driver)
+    device: Any = SimpleNamespace(graphs=0, make_current=lambda: None)
+    launches: list[Any] = [
+        SimpleNamespace(waits_itself=waits, node_parameters=lambda n=n: n)
+        for n, waits in enumerate([True, True, False, True])
+    ]
+    made = graph.Graph(device, "stream", launches)
+    assert driver.nodes == [0, 1, 2, 3] and device.graphs == 1
+    assert driver.edges == [
+        ("node 0", "node 1", EARLY, 1), ("node 1", "node 2", 0, 0), ("node 2", "node 3", EARLY, 1),
+    ]  # fmt: skip
+    del made
+    assert device.graphs == 0
