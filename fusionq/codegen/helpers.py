@@ -67,7 +67,7 @@ _INTEGER = _COMMON | {
 
 # Without branches around the division: those would keep a CPU from running it as a vector.
 _SIGNED = _INTEGER | {
-    "abs": "return a < 0 ? ($T)(0 - ($U)a) : a;",
+    "abs": "return a < 0 ? ($T)($ZERO - ($U)a) : a;",
     "sign": "return (a >> $SIGN_BIT) | (a != 0);",
     "shr": "return ($U)b < $BITS ? a >> b : (a < 0 ? -1 : 0);",
     "floordiv": """\

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.lib.recfunctions import repack_fields
 
 import fusionq as fq
 from fusionq.backends.reference import run_function
@@ -26,6 +27,11 @@ def by_numpy(program: RecordProgram) -> list[bytes]:
     for text, views in program.submissions:
         run_function(define(text, "k"), as_range(N), [view.of(held[view.buffer]) for view in views])
     return [array.tobytes() for array in held]
+
+
+def fields(contents: bytes, dtype: np.dtype[Any]) -> bytes:
+    """``contents`` without the bytes between fields, which a Buffer of its own has not."""
+    return repack_fields(np.frombuffer(contents, dtype), recurse=True).tobytes()
 
 
 def by(target: str | None, program: RecordProgram, strategy: Any, holder: str) -> list[bytes]:

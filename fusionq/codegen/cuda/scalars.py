@@ -60,7 +60,8 @@ class CudaScalars:
     # Of `c ? a[i] : b[i]` NVRTC (13.0 and 13.5) makes one load, and takes that for one of constant
     # memory if b is `const float* __restrict__`: what was stored to a before is lost.
     restrict_constant = ""
-    zero = "0"
+    # Of 0 - x in int16 NVRTC makes neg.s16, after which ptxas (13.0) takes -32768 for 32768.
+    zero = "(gridDim.x >> 31)"
     bits_of_float = "__float_as_uint"
     float_of_bits = "__uint_as_float"
     minimum = "min"

@@ -80,6 +80,9 @@ static __device__ inline fq_half fq_half_nextafter(fq_half a, fq_half b) {
     if (a == 0) return fq_half_of(b > 0 ? 0x0001 : 0x8001);
     return fq_half_of(a.bits + ((a < b) == (a > 0) ? 1 : -1));
 }
+static __device__ inline fq_half __shfl_sync(unsigned mask, fq_half x, int lane) {
+    return fq_half_of(__shfl_sync(mask, (unsigned)x.bits, lane));
+}
 static __device__ inline fq_half __shfl_up_sync(unsigned mask, fq_half x, unsigned lanes) {
     return fq_half_of(__shfl_up_sync(mask, (unsigned)x.bits, lanes));
 }

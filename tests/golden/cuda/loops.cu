@@ -14,7 +14,7 @@ static __device__ inline int fq_floordiv_i32(int a, int b) {
     const int quotient = a / divisor;
     const int remainder = a - quotient * divisor;
     const int floored = quotient - (remainder != 0 && (remainder < 0) != (divisor < 0));
-    return b == 0 ? 0 : b == -1 ? (int)(0 - (unsigned)a) : floored;
+    return b == 0 ? 0 : b == -1 ? (int)((gridDim.x >> 31) - (unsigned)a) : floored;
 }
 
 // Lets the launch behind this one begin, which waits here too, and waits for the one before it.
