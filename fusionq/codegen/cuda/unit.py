@@ -24,12 +24,18 @@ to 1 of the time of its own choice, 4 iterations in half of the registers."""
 IN_TURN = "fq_in_turn"
 """What a kernel over a range calls first.  A launch of such a kernel may be a dependent of the one
 before it: its blocks begin where that one's last blocks leave room."""
+_FEW_BLOCKS = 512
+"""Blocks of a grid up to which each lets the next launch begin.  That takes 70 ns on its
+multiprocessor (H100), which many blocks pay one after the other; without it the next launch begins
+when the last blocks end."""
 _IN_TURN = f"""\
-// Lets the launch behind this one begin, which waits here too, and waits for the one before it.
+// Waits for the launch before this one, and lets the one behind it begin, which waits here too.
 static __device__ inline void {IN_TURN}() {{
 #if __CUDA_ARCH__ >= 900
-    asm volatile("griddepcontrol.launch_dependents;");
     asm volatile("griddepcontrol.wait;" ::: "memory");
+    if (gridDim.x * gridDim.y * gridDim.z <= {_FEW_BLOCKS}) {{
+        asm volatile("griddepcontrol.launch_dependents;");
+    }}
 #endif
 }}"""
 

@@ -33,7 +33,9 @@ class DpexBackend(SyclBackend):
         # was given, had ended (once in three runs of the conformance suite).
         self._order.waits_on_host = True
         # numba-dpex compiles neither, and group functions stay calls, which are refused.
-        device = replace(self.info, persistent_kernels=False, has_fp16=False, float_groups="unordered")
+        device = replace(
+            self.info, persistent_kernels=False, has_fp16=False, float_groups="unordered"
+        )
         self.target = replace(self.target, device=device)
 
     @property

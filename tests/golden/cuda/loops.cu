@@ -17,11 +17,13 @@ static __device__ inline int fq_floordiv_i32(int a, int b) {
     return b == 0 ? 0 : b == -1 ? (int)((gridDim.x >> 31) - (unsigned)a) : floored;
 }
 
-// Lets the launch behind this one begin, which waits here too, and waits for the one before it.
+// Waits for the launch before this one, and lets the one behind it begin, which waits here too.
 static __device__ inline void fq_in_turn() {
 #if __CUDA_ARCH__ >= 900
-    asm volatile("griddepcontrol.launch_dependents;");
     asm volatile("griddepcontrol.wait;" ::: "memory");
+    if (gridDim.x * gridDim.y * gridDim.z <= 512) {
+        asm volatile("griddepcontrol.launch_dependents;");
+    }
 #endif
 }
 

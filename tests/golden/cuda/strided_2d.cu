@@ -1,9 +1,11 @@
 
-// Lets the launch behind this one begin, which waits here too, and waits for the one before it.
+// Waits for the launch before this one, and lets the one behind it begin, which waits here too.
 static __device__ inline void fq_in_turn() {
 #if __CUDA_ARCH__ >= 900
-    asm volatile("griddepcontrol.launch_dependents;");
     asm volatile("griddepcontrol.wait;" ::: "memory");
+    if (gridDim.x * gridDim.y * gridDim.z <= 512) {
+        asm volatile("griddepcontrol.launch_dependents;");
+    }
 #endif
 }
 

@@ -11,11 +11,15 @@ from hypothesis import given
 import fusionq as fq
 from fusionq.backends.cuda.compiler import compiled, resources_in
 from fusionq.backends.cuda.program import cubin_of, generated
+from fusionq.backends.cuda.runtime import load_nvrtc
 from fusionq.base.errors import DeviceError
 from fusionq.codegen.cuda import CUDA_CPP
 from fusionq.codegen.cuda.shared_memory import pooled_bytes
 from fusionq.codegen.cuda.unit import STREAMING_LOOP
+from fusionq.ir.nodes import ArrayParam, Call, ItemQuery, Kernel, Load, Store
+from fusionq.ir.types import INT16
 from fusionq.kernels import LIBRARY
+from tests.conformance.test_signs import NEGATIONS, SIGNS
 from tests.property.group_programs import group_programs
 from tests.property.kernel_expressions import Features
 from tests.property.programs import Program, programs
@@ -27,6 +31,7 @@ from tests.unit.runtime.test_records import PARTICLE, gather, push, whole
 from tests.unit.tables import for_each
 
 EXTENTS = {1: (1000,), 2: (33, 64), 3: (5, 8, 33)}
+ITEM = ItemQuery("global_id", 0)
 pytestmark = pytest.mark.usefixtures("nvrtc")
 
 
@@ -222,3 +227,31 @@ ptxas info    : Used 56 registers, used 1 barriers, 72 bytes cumulative stack si
     found = resources_in(report)
     assert (found.registers, found.shared_bytes, found.stack_bytes) == (56, 288, 72)
     assert (found.spill_stores, found.spill_loads) == (16, 20)
+
+
+def test_nothing_takes_an_int16_for_the_negative_of_another() -> None:
+    """After ``neg.s16`` and ``abs.s16`` ptxas (13.0) takes -32768 for 32768."""
+    x = Load(INT16, "a", (ITEM,))
+    negations = [*(of(x, INT16) for of in NEGATIONS.values()), Call(INT16, "abs", (x,))]
+    params = tuple(ArrayParam(name, INT16, 1) for name in ("a", *"bcdefghijk"[: len(negations)]))
+    stores = tuple(
+        Store(p.name, (ITEM,), SIGNS["sign"](e, INT16))
+        for p, e in zip(params[1:], negations, strict=True)
+    )
+    kernel = Kernel("signs", 1, params, (), stores)
+    text = generated(kernel, "strict", TARGET).text
+    ptx = intermediate_text(text)
+    assert "sub.s16" in ptx
+    assert "neg.s16" not in ptx and "abs.s16" not in ptx
+
+
+def intermediate_text(text: str) -> str:
+    """PTX."""
+    nvrtc = load_nvrtc()
+    _, program = nvrtc.nvrtcCreateProgram(text.encode(), b"kernel.cu", 0, [], [])
+    options = [b"--gpu-architecture=compute_90", b"--std=c++17"]
+    (status,) = nvrtc.nvrtcCompileProgram(program, len(options), options)
+    assert status == nvrtc.nvrtcResult.NVRTC_SUCCESS
+    content = bytes(nvrtc.nvrtcGetPTXSize(program)[1])
+    nvrtc.nvrtcGetPTX(program, content)
+    return content.decode()
