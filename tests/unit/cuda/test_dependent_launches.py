@@ -10,11 +10,10 @@ import pytest
 from fusionq.backends.cuda import graph
 from fusionq.backends.cuda.compiler import compiled
 from fusionq.backends.cuda.program import CudaProgram, generated
-from fusionq.base.target import target_of
 from fusionq.codegen.cuda import CUDA_CPP
 from fusionq.codegen.device_source import DeviceSource
 from tests.unit.codegen.built_kernels import GOLDEN_KERNELS
-from tests.unit.cuda.compile_only import H100
+from tests.unit.cuda.compile_only import TARGET
 
 bindings = pytest.importorskip("cuda.bindings.driver", reason="cuda.bindings is not installed")
 RANGES = [build for build in GOLDEN_KERNELS if build.__name__ != "persistent"]
@@ -29,7 +28,7 @@ def program(text: str, dependent_launches: bool) -> CudaProgram:
 
 @pytest.mark.parametrize("build", RANGES, ids=lambda build: build.__name__)
 def test_kernels_wait_before_they_touch_memory(build: Any) -> None:
-    text = generated(build(), "strict", target_of(H100)).text
+    text = generated(build(), "strict", TARGET).text
     _, _, body = text.partition('extern "C"')
     _, _, statements = body.partition(") {\n")
     before, wait, _ = statements.partition("fq_in_turn();")
@@ -39,14 +38,14 @@ def test_kernels_wait_before_they_touch_memory(build: Any) -> None:
 
 
 def test_a_program_that_does_not_wait_is_waited_for() -> None:
-    text = generated(RANGES[0](), "strict", target_of(H100)).text.replace("fq_in_turn();", "")
+    text = generated(RANGES[0](), "strict", TARGET).text.replace("fq_in_turn();", "")
     assert "griddepcontrol.wait" in text
     assert not program(text, True).waits_itself
 
 
 @pytest.mark.usefixtures("nvrtc")
 def test_older_gpus_have_no_such_wait() -> None:
-    text = generated(RANGES[0](), "strict", target_of(H100)).text
+    text = generated(RANGES[0](), "strict", TARGET).text
     options = CUDA_CPP.unit.build_options("strict")
     old, new = (compiled(text, a, options).code for a in ("sm_80", "sm_90"))
     without = text.replace("fq_in_turn();", "")

@@ -3,6 +3,9 @@ GPU that asks for them."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Literal
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -16,7 +19,13 @@ from tests.property.programs import Program
 from tests.property.running import examples
 from tests.property.stage_programs import stage_programs
 from tests.unit.codegen.test_dialects import recorded
-from tests.unit.cuda.compile_only import ARCHITECTURES, TARGET, compile_program, compiling_queue
+from tests.unit.cuda.compile_only import (
+    ARCHITECTURES,
+    H100,
+    TARGET,
+    compile_program,
+    compiling_queue,
+)
 from tests.unit.megakernel.cases import CASES, reverse
 from tests.unit.megakernel.plans import persistent
 
@@ -86,14 +95,19 @@ def test_random_lists_compile(program: Program) -> None:
     compile_program(program, strategy="megakernel", barriers="none", promote="none")
 
 
-def test_sums_of_floats_over_groups_keep_their_launch() -> None:
-    """Which the GPU adds up in an order of its own."""
-    with compiling_queue(["sm_90"]) as (queue, _):
+@pytest.mark.parametrize("float_groups", ["ordered", "unordered"])
+def test_sums_of_floats_over_groups_keep_their_launch_where_their_order_is_another(
+    float_groups: Literal["ordered", "unordered"],
+) -> None:
+    with compiling_queue(["sm_90"]) as (queue, backend):
+        backend.target = replace(TARGET, device=replace(H100, float_groups=float_groups))
         a, b = fq.Buffer(64, np.float32), fq.Buffer(64, np.float32)
         with fq.fusion(queue, strategy="megakernel") as f:
             queue.submit(functions, fq.NdRange(64, 32), a, b)
             queue.submit(reverse, 64, b, a)
-    assert f.report.strategy != "megakernel"
+    assert (f.report.strategy == "megakernel") == (float_groups == "ordered")
+    if float_groups == "ordered":
+        return
     assert f.report.fallback is not None
     assert "combines floats of a work-group, which the device does in an order" in f.report.fallback
 
