@@ -67,6 +67,7 @@ from fusionq.language import (
     sinpi,
 )
 from fusionq.memory.buffer import Buffer, access
+from fusionq.memory.reduction import Reduction
 from fusionq.runtime.event import Event
 from fusionq.runtime.fusion import Fusion, fusion
 from fusionq.runtime.graph import Graph
@@ -106,6 +107,7 @@ __all__ = [
     "PrivateArray",
     "PromotionConflict",
     "Range",
+    "Reduction",
     "Report",
     "SubGroup",
     "__version__",

@@ -141,11 +141,11 @@ def _submit_calls(
 
 
 def _label(argument: ast.expr) -> str:
-    """The source text of an argument; of ``access(x, …)`` that of ``x``."""
+    """The source text of an argument; of ``access(x, …)`` and ``Reduction(x, …)`` that of ``x``."""
     if isinstance(argument, ast.Call) and argument.args:
         function = argument.func
         name = function.attr if isinstance(function, ast.Attribute) else None
         name = function.id if isinstance(function, ast.Name) else name
-        if name == "access":
+        if name in ("access", "Reduction"):
             argument = argument.args[0]
     return ast.unparse(argument)

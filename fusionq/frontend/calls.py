@@ -33,6 +33,7 @@ from fusionq.frontend.values import (
     ItemValue,
     MethodValue,
     ObjectValue,
+    ReductionValue,
     Runtime,
     Scalar,
     TupleValue,
@@ -82,6 +83,8 @@ class Calls(GroupOperations):
                 return self.inline(inlined, positional, named, node)
         if isinstance(callee, MethodValue) and isinstance(callee.owner, AtomicValue):
             return self.atomic_operation(callee.owner, callee.name, positional, named, node)
+        if isinstance(callee, MethodValue) and isinstance(callee.owner, ReductionValue):
+            return self.combine_call(callee.owner, positional, named, node)
         if named:
             self.fail(
                 node,

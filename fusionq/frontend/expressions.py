@@ -27,6 +27,7 @@ from fusionq.frontend.values import (
     ItemValue,
     MethodValue,
     ObjectValue,
+    ReductionValue,
     Runtime,
     TupleValue,
     Unusable,
@@ -200,6 +201,8 @@ class Expressions(RecordAssignments):
                 return self.item_attribute(owner, node)
             case AtomicValue():
                 return self.atomic_method(owner, node)
+            case ReductionValue() if node.attr == "combine":
+                return MethodValue(owner, node.attr)
             case ComplexValue() | Runtime() | Constant() if node.attr in ("real", "imag"):
                 if isinstance(owner, ComplexValue):
                     return owner.real if node.attr == "real" else owner.imag

@@ -116,7 +116,7 @@ class GroupArguments(LanguageArguments):
             )
         return Runtime(type, self.convert(init, type, argument.node))
 
-    def combined(self, op: GroupOp, a: Scalar, b: Scalar, node: ast.Call) -> Scalar:
+    def combined(self, op: GroupOp, a: Scalar, b: Scalar, node: ast.AST) -> Scalar:
         """``a`` and ``b`` combined, as a group function does it."""
         return self.scalar(self.inline(Callee(COMBINE[op]), [a, b], {}, node), node)
 

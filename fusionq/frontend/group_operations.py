@@ -11,6 +11,7 @@ from fusionq.frontend.atomic_operations import AtomicOperations
 from fusionq.frontend.joint_operations import JointOperations
 from fusionq.frontend.language_arguments import NOTHING, Argument, Arguments
 from fusionq.frontend.private_arrays import PrivateArrays
+from fusionq.frontend.reductions import Reductions
 from fusionq.frontend.regions import Regions
 from fusionq.frontend.typing_rules import type_name
 from fusionq.frontend.values import (
@@ -58,7 +59,7 @@ _RESULTS: dict[GroupFunction, str] = {
 """What the variable for a group function's result is called."""
 
 
-class GroupOperations(AtomicOperations, PrivateArrays, Regions, JointOperations):
+class GroupOperations(AtomicOperations, PrivateArrays, Regions, JointOperations, Reductions):
     """Lowers the calls of the kernel language's own functions."""
 
     def language_call(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
 from typing import Any, Literal, NoReturn, overload
 
@@ -21,6 +21,7 @@ from fusionq.frontend.signature import (
     ArgumentType,
     ArrayType,
     LocalType,
+    ReductionType,
     Signature,
     TupleType,
 )
@@ -41,6 +42,9 @@ class KernelFunction:
     first specialised or its fingerprint first asked for; what changes later is seen by kernels
     that are made later.  Safe to use from several threads.
     """
+
+    added = 0
+    """How many of its last arguments come from no argument of ``submit``."""
 
     def __init__(
         self,
@@ -63,6 +67,8 @@ class KernelFunction:
         self._captures: Captures | None = None
         self._specialisations: dict[tuple[Signature, bool], Kernel] = {}
         self._item_annotation: ItemKind | Literal["unread"] | None = "unread"
+        self.made: dict[Hashable, KernelFunction] = {}
+        """Kernels that have been made of this one, by what they are for."""
 
     def __repr__(self) -> str:
         return f"<kernel {self.name} of {self.function.__code__.co_filename}>"
@@ -173,7 +179,7 @@ class KernelFunction:
                 if kernel is None:
                     source = self._source
                     self._check_parameters(source)
-                    self._check_arguments(signature)
+                    self.check_arguments(signature)
                     kernel = self._lower(signature, regions)
                     self._specialisations[key] = kernel
         return kernel
@@ -204,7 +210,8 @@ class KernelFunction:
                 "Pass every argument to submit, or use a global constant.",
             )
 
-    def _check_arguments(self, signature: Signature) -> None:
+    def check_arguments(self, signature: Signature) -> None:
+        """ArgumentError where the arguments do not fit the function's parameters."""
         names = self.names_of(len(signature.arguments))
         if len(signature.arguments) != len(names):
             expected = ", ".join(names) or "none"
@@ -242,7 +249,7 @@ def _argument_problem(argument: object) -> str | None:
         if argument.ndim < 1:
             return "is a 0-dimensional array; pass a scalar, or reshape it to one dimension"
         return None
-    if isinstance(argument, (ScalarType, LocalType, TupleType)):
+    if isinstance(argument, (ScalarType, LocalType, TupleType, ReductionType)):
         return None
     return f"is a {type(argument).__name__}; pass arrays and numbers"
 

@@ -15,7 +15,14 @@ from fusionq.frontend.control_flow import conflict
 from fusionq.frontend.draft import finish
 from fusionq.frontend.memory import declarations
 from fusionq.frontend.record_arrays import field_arrays
-from fusionq.frontend.signature import ArrayType, LocalType, Signature, TupleType, part_names
+from fusionq.frontend.signature import (
+    ArrayType,
+    LocalType,
+    ReductionType,
+    Signature,
+    TupleType,
+    part_names,
+)
 from fusionq.frontend.source import FunctionSource
 from fusionq.frontend.state import FunctionState, KernelState
 from fusionq.frontend.statements import Statements
@@ -28,6 +35,7 @@ from fusionq.frontend.values import (
     ItemValue,
     NewPrivateArray,
     ObjectValue,
+    ReductionValue,
     Runtime,
     TupleValue,
     Value,
@@ -219,14 +227,15 @@ def lower_kernel(
     captures: Captures,
     language: type[FunctionLowering] = FunctionLowering,
     regions: bool = False,
+    reserved: Sequence[str] = (),
 ) -> Kernel:
     """The kernel for one signature; KernelLanguageError for what the language has not.
 
     ``captures``: those of ``callee``.  The arguments' count and types are checked already.
-    ``regions``: its regions and marks become records.
+    ``regions``: its regions and marks become records.  ``reserved``: names that it does not give.
     """
     source = captures.source(callee.function)
-    state = KernelState(signature, captures, source.parameters)
+    state = KernelState(signature, captures, (*source.parameters, *reserved))
     state.regions = regions
     params: list[KernelParam] = []
     environment: Environment = {}
@@ -248,6 +257,8 @@ def lower_kernel(
             for declared in declarations(name, argument, argument.shape, "local", state.fields):
                 state.arrays[declared.name] = declared
             value = ArrayValue(name, ArrayType(argument.dtype, len(argument.shape)))
+        elif isinstance(argument, ReductionType):
+            value = ReductionValue(name, argument)
         elif isinstance(argument, TupleType):
             value = lowering.captured(argument.value, name, source.tree)
         elif argument.is_complex:

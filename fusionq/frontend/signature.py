@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
+from fusionq.ir.nodes import GroupOp
 from fusionq.ir.record_types import RecordType
 from fusionq.ir.types import ScalarType
 
@@ -44,6 +45,19 @@ class TupleType:
         return self.text
 
 
+@dataclass(frozen=True, slots=True)
+class ReductionType:
+    """A reduction: the operation ``op`` on values of ``dtype``, of which a work-item combines its
+    own in the variable ``total``."""
+
+    dtype: ScalarType
+    op: GroupOp
+    total: str
+
+    def __str__(self) -> str:
+        return f"reduction {self.op} {self.dtype}"
+
+
 def part_names(name: str, parameters: Sequence[str]) -> tuple[str, ...]:
     """The scalars that a kernel with these parameters has for the parts of a complex argument."""
     names = []
@@ -54,7 +68,7 @@ def part_names(name: str, parameters: Sequence[str]) -> tuple[str, ...]:
     return tuple(names)
 
 
-ArgumentType: TypeAlias = ArrayType | ScalarType | LocalType | TupleType
+ArgumentType: TypeAlias = ArrayType | ScalarType | LocalType | TupleType | ReductionType
 
 
 @dataclass(frozen=True, slots=True)

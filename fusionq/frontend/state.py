@@ -33,6 +33,7 @@ from fusionq.frontend.values import (
     MethodValue,
     NewPrivateArray,
     ObjectValue,
+    ReductionValue,
     Runtime,
     Scalar,
     TupleValue,
@@ -441,6 +442,11 @@ def _scalar_hint(value: Value) -> str:
             return "Call it: put parentheses after it."
         case AtomicValue():
             return "Call a method of it, e.g. .load()."
+        case ReductionValue():
+            return (
+                "Its value is known when all work-items have run: read the buffer in a kernel that "
+                f"is submitted later.  Work-items combine: {value.name}.combine(x)."
+            )
         case NewPrivateArray():
             return "Assign it to a name, and index that."
         case ItemValue():

@@ -262,6 +262,10 @@ class Statements(ControlFlow):
         op = BINARY_OPERATORS[type(node.op)]
         if isinstance(node.target, ast.Name):
             name = ast.copy_location(ast.Name(node.target.id, ast.Load()), node.target)
+            reduction = self.reduction_named(node.target.id)
+            if reduction is not None:
+                self.combine_operator(reduction, op, node)
+                return
             a, b = self.in_order([name, node.value], self.operand)
             if isinstance(a, ArrayValue):
                 self._refuse_constant(a, node.target)

@@ -10,7 +10,7 @@ import numpy as np
 
 from fusionq.base.span import Span
 from fusionq.frontend.path_conditions import Fact
-from fusionq.frontend.signature import ArrayType
+from fusionq.frontend.signature import ArrayType, ReductionType
 from fusionq.ir.nodes import Expr, MemoryOrderName, MemoryScopeName
 from fusionq.ir.record_types import RecordType
 from fusionq.ir.types import ScalarType
@@ -153,6 +153,14 @@ class AtomicValue:
 
 
 @dataclass(frozen=True, slots=True)
+class ReductionValue:
+    """A reduction, with the name of its parameter."""
+
+    name: str
+    type: ReductionType
+
+
+@dataclass(frozen=True, slots=True)
 class NewPrivateArray:
     """A PrivateArray before it is assigned to a name."""
 
@@ -172,7 +180,7 @@ class ItemValue:
 class MethodValue:
     """``item.get_id`` and its like, before the call."""
 
-    owner: ItemValue | AtomicValue | ComplexValue
+    owner: ItemValue | AtomicValue | ReductionValue | ComplexValue
     name: str
 
 
@@ -191,8 +199,8 @@ class ObjectValue:
 
 
 Value: TypeAlias = (
-    Runtime | Constant | ComplexValue | ArrayValue | VectorValue | AtomicValue | NewPrivateArray
-    | ItemValue | MethodValue | TupleValue | ObjectValue
+    Runtime | Constant | ComplexValue | ArrayValue | VectorValue | AtomicValue | ReductionValue
+    | NewPrivateArray | ItemValue | MethodValue | TupleValue | ObjectValue
 )  # fmt: skip
 
 
@@ -274,6 +282,8 @@ def describe(value: Value) -> str:
             return f"a {value.ndim}-d array"
         case AtomicValue():
             return f"an AtomicRef to an element of {value.element.name!r}"
+        case ReductionValue():
+            return f"the reduction {value.name!r}"
         case NewPrivateArray():
             return "a PrivateArray that has no name yet"
         case ItemValue():

@@ -165,7 +165,7 @@ class _Lowering:
                 parts.append(self._part(last, call, Load(type, values, (_int(place),), span)))
             for distance in halves(len(parts)):
                 for place in range(min(distance, len(parts) - distance)):
-                    both = _combination(type, op, parts[place], parts[place + distance])
+                    both = combination(type, op, parts[place], parts[place + distance])
                     parts[place] = self._part(last, call, both)
                 del parts[distance:]
             last.append(Store(values, (_int(0),), parts[0], span))
@@ -187,7 +187,7 @@ class _Lowering:
         there = Binary(INT64, "add", here, _int(distance))
         type = call.value.type
         both = Load(type, values, (here,), call.span), Load(type, values, (there,), call.span)
-        store = Store(values, (here,), _combination(type, op, *both), call.span)
+        store = Store(values, (here,), combination(type, op, *both), call.span)
         stop = _int(min(distance, self.size - distance))
         return For(place, self.own, stop, _int(TOGETHER), (store,), call.span)
 
@@ -206,14 +206,14 @@ class _Lowering:
             place = Binary(INT64, "sub", self.own, _int(distance))
             earlier = Load(type, values, (place,), call.span)
             there = Compare("ge", self.own, _int(distance))
-            combined = Select(type, there, _combination(type, op, earlier, own), own)
+            combined = Select(type, there, combination(type, op, earlier, own), own)
             steps += [Store(target, (self.own,), combined, call.span), _BARRIER]
             values, target = target, values
             distance *= 2
         return values, tuple(steps)
 
 
-def _combination(type: ScalarType, op: GroupOp, a: Expr, b: Expr) -> Expr:
+def combination(type: ScalarType, op: GroupOp, a: Expr, b: Expr) -> Expr:
     """As ``language.combine.COMBINE``."""
     if op in ("min", "max"):
         return Select(type, Compare("lt" if op == "min" else "gt", b, a), b, a)

@@ -113,16 +113,26 @@ def _overlap(target: Buffer | ForeignArray, source: Buffer | ForeignArray) -> bo
     """Whether some element of one shares memory with another element of the other; True also where
     that takes too long to tell."""
     addresses = _addresses(target, source)
-    if addresses is None or 0 in target.shape:
+    if addresses is None:
         return False
-    itemsize = target.dtype.itemsize
     if addresses[0] == addresses[1] and _strides(target) == _strides(source):
+        return False
+    return share_memory(target, source)
+
+
+def share_memory(target: Buffer | ForeignArray, source: Buffer | ForeignArray) -> bool:
+    """Whether some element of one shares memory with one of the other; True also where that takes
+    too long to tell."""
+    addresses = _addresses(target, source)
+    if addresses is None or 0 in target.shape or 0 in source.shape:
         return False
     bounds = [
         (address + low, address + high)
         for address, operand in zip(addresses, (target, source), strict=True)
-        for low, high in (byte_bounds(operand.shape, operand.strides, itemsize),)
+        for low, high in (byte_bounds(operand.shape, operand.strides, operand.dtype.itemsize),)
     ]
+    if bounds[0][0] >= bounds[1][1] or bounds[1][0] >= bounds[0][1]:
+        return False
     start, end = min(low for low, _ in bounds), max(high for _, high in bounds)
     memory = np.asarray(HostBytes(start, end - start, False, None))  # which nobody looks at
     views: list[np.ndarray[Any, Any]] = [

@@ -27,6 +27,7 @@ from fusionq.language.ranges import NdRange, Range
 from fusionq.memory.buffer import Buffer
 from fusionq.memory.fusing_queues import LOCK, NOTED, QUEUES, note, run_noted
 from fusionq.memory.gpu_arrays import marked
+from fusionq.memory.reduction import Reduction
 from fusionq.runtime.event import NO_EVENTS, Event, new_event
 from fusionq.runtime.launcher import Launcher
 from fusionq.runtime.queue_cache import QueueCache
@@ -158,6 +159,10 @@ class FusionQueue(NotCopied):
             elif type(arg) in SCALAR_CLASSES:
                 key.append(type(arg))
                 values.append(arg)  # type: ignore[arg-type]  # one of SCALAR_CLASSES
+            elif type(arg) is Reduction:
+                from fusionq.runtime.reductions import submit_reducing
+
+                return submit_reducing(state, self.submit, kernel, range, args, depends_on)
             else:
                 if call is None:
                     call = CallArguments()

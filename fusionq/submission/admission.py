@@ -115,10 +115,13 @@ def _submission(
             f"kernel {function.name!r} takes {len(names)} arguments after its item "
             f"({', '.join(names) or 'none'}), not {len(args)}"
         )
-    labels = argument_labels(span, names)
+    given_names = names[: len(names) - function.added]
+    labels = argument_labels(span, given_names) + names[len(given_names) :]
     given: list[Argument | _Records] = []
     types: list[ArgumentType] = []
     for name, label, value in zip(names, labels, args, strict=True):
+        if isinstance(value, AccessorArgument) and value.label is not None:
+            label = value.label(span)
         whole = complex_type_of(value)
         if whole is None:
             given.append(_argument(backend, name, label, value))

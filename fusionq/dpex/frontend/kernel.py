@@ -65,8 +65,8 @@ class DpexKernelFunction(KernelFunction):
         as_numpy = self._error_model == "numpy"
         return DpexCaptures(self._device_function, self._typing_context, as_numpy)
 
-    def _check_arguments(self, signature: Signature) -> None:
-        super()._check_arguments(signature)
+    def check_arguments(self, signature: Signature) -> None:
+        super().check_arguments(signature)
         for name, argument in zip(
             self.names_of(len(signature.arguments)), signature.arguments, strict=True
         ):
