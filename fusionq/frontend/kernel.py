@@ -8,7 +8,7 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
 from typing import Any, Literal, NoReturn, overload
 
-from fusionq.base.call_site import user_span
+from fusionq.base.call_site import argument_labels, user_span
 from fusionq.base.errors import ArgumentError, KernelLanguageError
 from fusionq.base.options import ErrorModel, check_names
 from fusionq.base.recursion import room_for_recursion
@@ -43,9 +43,6 @@ class KernelFunction:
     that are made later.  Safe to use from several threads.
     """
 
-    added = 0
-    """How many of its last arguments come from no argument of ``submit``."""
-
     def __init__(
         self,
         callee: Callee,
@@ -67,8 +64,8 @@ class KernelFunction:
         self._captures: Captures | None = None
         self._specialisations: dict[tuple[Signature, bool], Kernel] = {}
         self._item_annotation: ItemKind | Literal["unread"] | None = "unread"
-        self.made: dict[Hashable, KernelFunction] = {}
-        """Kernels that have been made of this one, by what they are for."""
+        self.made: dict[Hashable, object] = {}
+        """What has been made of it: kernels for other index spaces, by what they are for."""
 
     def __repr__(self) -> str:
         return f"<kernel {self.name} of {self.function.__code__.co_filename}>"
@@ -103,6 +100,10 @@ class KernelFunction:
         names = self.callee.free_parameters
         without = count == len(names) and not (names and self._asks(names[0]))
         return names if without else names[1:]
+
+    def labels(self, span: Span, names: tuple[str, ...]) -> tuple[str, ...]:
+        """What the arguments for ``names`` are called in the ``submit`` call at ``span``."""
+        return argument_labels(span, names)
 
     def field_names(self, types: Sequence[ArgumentType]) -> FieldNames:
         """The names of the fields' arrays, for arguments of these types."""

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from fusionq.frontend.group_arguments import GroupArguments
 from fusionq.frontend.language_arguments import NOTHING
 from fusionq.frontend.values import Binding, ReductionValue, Runtime, Value
-from fusionq.ir.nodes import Assign, BinaryOp, Expr, GroupOp, Var
+from fusionq.ir.nodes import Assign, BinaryOp, GroupOp, Var
 
 _OPERATORS: dict[BinaryOp, tuple[str, GroupOp]] = {
     "add": ("+=", "add"), "mul": ("*=", "mul"),
@@ -64,6 +64,6 @@ class Reductions(GroupArguments):
             number = self.truth(number, given)
         operand = self.spilled_expr(self.convert(number, kind.dtype, given), "combined", node)
         total = Var(kind.dtype, kind.total)
-        both = self.combined(kind.op, Runtime(kind.dtype, total), Runtime(kind.dtype, operand), node)
-        result: Expr = self.convert(both, kind.dtype, node)
+        values = Runtime(kind.dtype, total), Runtime(kind.dtype, operand)
+        result = self.convert(self.combined(kind.op, *values, node), kind.dtype, node)
         self.block.append(Assign(total.name, result, self.span(node)))

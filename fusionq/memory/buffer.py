@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
-from dataclasses import dataclass, field
+from collections.abc import Hashable
+from dataclasses import dataclass
 from difflib import get_close_matches
 from math import prod
 from operator import index
@@ -18,7 +18,6 @@ from fusionq.base.call_site import user_span
 from fusionq.base.dtypes import as_dtype, is_bfloat16
 from fusionq.base.errors import ArgumentError, DeviceError, PromotionConflict
 from fusionq.base.options import check_flags, check_names, is_one_of
-from fusionq.base.span import Span
 from fusionq.ir.record_types import Member
 from fusionq.memory.dlpack import GPU, HOST, capsule_of, host_capsule
 from fusionq.memory.dlpack_arrays import described
@@ -540,12 +539,10 @@ def _check_same_dtype(found: np.dtype[Any], wanted: np.dtype[Any] | None) -> Non
 @dataclass(frozen=True, slots=True)
 class AccessorArgument:
     """A Buffer, or an array of another library, with promotion flags for one argument of one
-    submission, see ``access``.  ``label``: gives what the program calls it, for the place of the
-    ``submit`` call; None: what stands there."""
+    submission, see ``access``."""
 
     buffer: Buffer | object
-    promote: Promotion | None = None
-    label: Callable[[Span], str] | None = field(default=None, compare=False)
+    promote: Promotion | None
 
 
 def access(

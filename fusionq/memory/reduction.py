@@ -37,9 +37,9 @@ class Reduction:
     dtype that has the operation.  ``op``: ``"add"``, ``"multiply"`` (``"mul"``), ``"minimum"``
     (``"min"``) and ``"maximum"`` (``"max"``) of numbers, ``"bit_and"``, ``"bit_or"`` and
     ``"bit_xor"`` of integers and bools, ``"logical_and"`` and ``"logical_or"``, of which the
-    result is 1 or 0, of both and of floating-point numbers; Python's ``min`` and ``max`` and NumPy's
-    functions (``np.add``) stand for their names.  What was in ``buffer`` takes part, as the left
-    operand; not with ``initialize=True``.
+    result is 1 or 0, of all dtypes; Python's ``min`` and ``max`` and NumPy's functions (``np.add``)
+    stand for their names.  What was in ``buffer`` takes part, as the left operand; not with
+    ``initialize=True``.
 
     A work-item may combine any number of values, also none.  ``r`` has no value in the kernel.
     ``+=``, ``*=``, ``&=``, ``|=`` and ``^=`` combine where they are the operation.  The order of

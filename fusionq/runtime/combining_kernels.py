@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
 from types import FunctionType
 from typing import Any, TypeAlias
 
+from fusionq.base.call_site import argument_labels
+from fusionq.base.span import Span
 from fusionq.frontend.callees import Callee
 from fusionq.frontend.kernel import KernelFunction
 from fusionq.ir.nodes import GroupOp
 from fusionq.language.item import NdItem
 from fusionq.language.joint import joint_reduce
+from fusionq.submission.reducing_kernel import partial_results_of
 
 Array: TypeAlias = Any
 """An argument that is an array in the kernel."""
@@ -25,42 +27,55 @@ WORK_GROUP = 256
 """Work-items of these kernels' work-groups."""
 
 
-@lru_cache(maxsize=None)  # as many as there are operations
-def combine_stretches(op: GroupOp) -> KernelFunction:
+class CombiningKernel(KernelFunction):
+    """A kernel that stores in its first argument what it makes of the second, partial results of
+    the reduction at a ``position`` of a call, whose kernel has the parameters ``called``.
+    ``level``: whether the first argument are partial results, too."""
+
+    def __init__(
+        self, function: Any, called: tuple[str, ...], position: int, level: bool = False
+    ) -> None:
+        assert isinstance(function, FunctionType)
+        super().__init__(Callee(function))
+        self._called, self._position, self._level = called, position, level
+
+    def labels(self, span: Span, names: tuple[str, ...]) -> tuple[str, ...]:
+        """See ``KernelFunction``."""
+        label = argument_labels(span, self._called)[self._position]
+        partial = partial_results_of(label)
+        return partial if self._level else label, partial
+
+
+def combine_stretches(op: GroupOp, called: tuple[str, ...], position: int) -> CombiningKernel:
     """The kernel that combines each ``STRETCH`` of partial results to one."""
 
-    def combine_partial_results(item: NdItem, stretches: Array, partial_results: Array) -> None:
+    def combine_partial_results(item: NdItem, combined: Array, partial_results: Array) -> None:
         group = item.get_group()
         first = group.get_group_id(0) * STRETCH
         last = min(first + STRETCH, partial_results.shape[0])
-        combined = joint_reduce(group, partial_results[first:last], op)
+        total = joint_reduce(group, partial_results[first:last], op)
         if item.get_local_id(0) == 0:
-            stretches[group.get_group_id(0)] = combined
+            combined[group.get_group_id(0)] = total
 
-    return _kernel(combine_partial_results)
+    return CombiningKernel(combine_partial_results, called, position, True)
 
 
-@lru_cache(maxsize=None)
-def combine_all(op: GroupOp, initialize: bool) -> KernelFunction:
+def combine_all(
+    op: GroupOp, initialize: bool, called: tuple[str, ...], position: int
+) -> CombiningKernel:
     """The kernel that combines partial results to the result of a reduction."""
-    if initialize:
 
-        def initialize_result(item: NdItem, result: Array, partial_results: Array) -> None:
-            combined = joint_reduce(item.get_group(), partial_results, op)
-            if item.get_local_id(0) == 0:
-                result[0] = combined
-
-        return _kernel(initialize_result)
+    def initialize_result(item: NdItem, result: Array, partial_results: Array) -> None:
+        total = joint_reduce(item.get_group(), partial_results, op)
+        if item.get_local_id(0) == 0:
+            result[0] = total
 
     def combine_result(item: NdItem, result: Array, partial_results: Array) -> None:
         present = partial_results.dtype.type(result[0])
-        combined = joint_reduce(item.get_group(), partial_results, op, present)
+        total = joint_reduce(item.get_group(), partial_results, op, present)
         if item.get_local_id(0) == 0:
-            result[0] = combined
+            result[0] = total
 
-    return _kernel(combine_result)
-
-
-def _kernel(function: Any) -> KernelFunction:
-    assert isinstance(function, FunctionType)
-    return KernelFunction(Callee(function))
+    return CombiningKernel(
+        initialize_result if initialize else combine_result, called, position
+    )

@@ -1,7 +1,7 @@
 """Submissions with reductions: the kernel by work-groups, and kernels that combine their results.
 
-    submit(dot, n, a, b, Reduction(out, "add"))   →   submit(dot', NdRange(m, 256), a, b, partials, n)
-                                                      submit(combine_result, 256, out, partials)
+    submit(dot, n, a, b, Reduction(out, "add"))   →   submit(dot', NdRange(m, 256), a, b, parts, n)
+                                                      submit(combine_result, 256, out, parts)
 
 where ``m`` is ``n`` rounded up, and ``dot'`` stores a partial result for each work-group.
 """
@@ -9,16 +9,15 @@ where ``m`` is ``n`` rounded up, and ``dot'`` stores a partial result for each w
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from functools import partial
+from dataclasses import dataclass
 from math import prod
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
-from fusionq.base.call_site import argument_labels, located, user_span
+from fusionq.base.call_site import located, user_span
 from fusionq.base.dtypes import is_bfloat16
 from fusionq.base.errors import ArgumentError, DeviceError, FusionStateError
-from fusionq.base.span import Span
 from fusionq.frontend.dialect import counterpart
 from fusionq.frontend.kernel import KernelFunction
 from fusionq.language.ranges import NdRange, Range, as_range
@@ -33,13 +32,14 @@ from fusionq.runtime.combining_kernels import (
     MOST_AT_ONCE,
     STRETCH,
     WORK_GROUP,
+    CombiningKernel,
     combine_all,
     combine_stretches,
 )
 from fusionq.runtime.event import Event
 from fusionq.runtime.members import share_memory
 from fusionq.runtime.state import QueueState
-from fusionq.submission.reducing_kernel import ReducedArgument, ReducingKernel
+from fusionq.submission.reducing_kernel import ReducedArgument, ReducedRange, ReducingKernel
 
 Dependences: TypeAlias = Event | Iterable[object]
 
@@ -62,102 +62,99 @@ def submit_reducing(
     that of the queue.  The event is that of the last kernel that combines."""
     if queue.closed:
         raise FusionStateError(f"{user_span()}: submit on a closed queue; make a new FusionQueue")
-    function = _kernel_of(kernel)
-    names = function.names_of(len(args))
-    if len(names) != len(args):
+    if not isinstance(kernel, KernelFunction):
         raise ArgumentError(
-            f"{user_span()}: kernel {function.name!r} takes {len(names)} arguments after its item "
-            f"({', '.join(names) or 'none'}), not {len(args)}"
+            f"{user_span()}: a Reduction is an argument of kernels made with @fusionq.kernel, not "
+            f"of a {type(kernel).__module__}.{type(kernel).__name__}; make the kernel with that "
+            "decorator, or combine with atomic operations"
         )
     space = counterpart(index_space)
     space = space if isinstance(space, NdRange) else as_range(space)
-    if isinstance(space, Range) and function.work_group_size is not None:
-        raise ArgumentError(
-            f"{user_span()}: kernel {function.name!r} is made with "
-            f"work_group_size={function.work_group_size}, and submitted over {space!r}; submit it "
-            f"with NdRange(global_range, {function.work_group_size})"
-        )
-    groups, extents = _work_groups(space)
-    count = prod(groups.global_range) // prod(groups.local_range)
     reductions = {k: arg for k, arg in enumerate(args) if isinstance(arg, Reduction)}
+    way = _way(kernel, space, len(args), reductions)
     for k, reduction in reductions.items():
-        _check(queue, names, args, k, reduction)
-    reducing = _reducing(function, reductions, groups, count, bool(extents))
+        _check(queue, way.names, args, k, reduction)
     given = list(args)
-    partials: dict[int, AccessorArgument] = {}
-    for k, reduction in reductions.items():
-        given[k] = _Labels(names, k).result(reduction.buffer)
-        if count != 1:
-            given[k] = partials[k] = _Labels(names, k).partials(_buffer(count, reduction))
     with LOCK:
-        event = submit(reducing, groups, *given, *extents, depends_on=depends_on)
-        for k, results in partials.items():
-            reduction = reductions[k]
-            if count or reduction.initialize:
-                event = _combine(submit, reduction, results, count, _Labels(names, k))
+        queue.temporaries.begin(queue.list)
+        for k, reduction in reductions.items():
+            given[k] = reduction.buffer
+            if way.combining:
+                given[k] = queue.temporaries.take(way.count, _dtype(reduction))
+        event = submit(way.kernel, way.groups, *given, *way.extents, depends_on=depends_on)
+        for k, stages in way.combining.items():
+            results = given[k]
+            for combining, groups, count in stages:
+                target = reductions[k].buffer
+                if count is not None:
+                    target = queue.temporaries.take(count, _dtype(reductions[k]))
+                event = submit(combining, groups, target, results)
+                results = target
     return event
 
 
-class _Labels:
-    """What a reduction's arrays are called: of the ``position``-th argument of the call, for the
-    kernel's parameters ``names``."""
-
-    def __init__(self, names: tuple[str, ...], position: int) -> None:
-        self._names, self._position = names, position
-
-    def result(self, array: object) -> AccessorArgument:
-        """The array for the result as an argument."""
-        return AccessorArgument(array, None, self._text)
-
-    def partials(self, array: Buffer) -> AccessorArgument:
-        """An array of partial results as an argument."""
-        return AccessorArgument(array, None, lambda span: f"partial results of {self._text(span)}")
-
-    def _text(self, span: Span) -> str:
-        return argument_labels(span, self._names)[self._position]
+def _dtype(reduction: Reduction) -> np.dtype[Any]:
+    """What partial results are stored in."""
+    if reduction.is_logical:
+        return np.dtype(np.bool_)
+    return np.dtype(np.float32) if is_bfloat16(reduction.dtype) else reduction.dtype
 
 
-def _combine(
-    submit: Submit, reduction: Reduction, results: AccessorArgument, count: int, labels: _Labels
-) -> Event:
-    """Combine partial results, each ``STRETCH`` of them to one as long as there are too many."""
-    while count > MOST_AT_ONCE:
-        count = -(-count // STRETCH)
-        stretches = labels.partials(_buffer(count, reduction))
-        space = NdRange(count * WORK_GROUP, WORK_GROUP)
-        submit(combine_stretches(reduction.op), space, stretches, results)
-        results = stretches
-    kernel = combine_all(reduction.op, reduction.initialize)
-    return submit(
-        kernel, NdRange(WORK_GROUP, WORK_GROUP), labels.result(reduction.buffer), results
-    )
+# -------------------------------------------------------------------------------- the kernels
+Stage: TypeAlias = tuple[CombiningKernel, NdRange, int | None]
+"""A kernel that combines partial results, its range, and how many partial results it gives; None
+where that is the result."""
 
 
-def _buffer(count: int, reduction: Reduction) -> Buffer:
-    """Memory for ``count`` partial results."""
-    dtype = np.dtype(np.float32) if is_bfloat16(reduction.dtype) else reduction.dtype
-    return Buffer(count, np.bool_ if reduction.is_logical else dtype, internal=True)
+@dataclass(frozen=True, slots=True)
+class _Way:
+    """How a kernel with the parameters ``names`` runs with reductions: as ``kernel``, with the
+    ``extents`` as last arguments, in ``count`` work-groups; then what combines the results of each
+    reduction, by its position."""
+
+    names: tuple[str, ...]
+    kernel: ReducingKernel
+    groups: NdRange
+    extents: tuple[int, ...]
+    count: int
+    combining: dict[int, list[Stage]]
 
 
-# ----------------------------------------------------------------------------- the kernel
-def _kernel_of(kernel: object) -> KernelFunction:
-    if isinstance(kernel, KernelFunction):
-        return kernel
-    what = f"{type(kernel).__module__}.{type(kernel).__name__}"
-    raise ArgumentError(
-        f"{user_span()}: a Reduction is an argument of kernels made with @fusionq.kernel, not of "
-        f"a {what}; make the kernel with that decorator, or combine with atomic operations"
-    )
+MOST_WAYS = 1024
+"""Ways, and kernels, that are remembered for one kernel."""
 
 
-def _reducing(
-    function: KernelFunction,
-    reductions: dict[int, Reduction],
-    groups: NdRange,
-    count: int,
-    is_padded: bool,
-) -> KernelFunction:
-    """The kernel that work-groups run; made once for each way."""
+def _way(
+    kernel: KernelFunction, space: Range | NdRange, count: int, reductions: dict[int, Reduction]
+) -> _Way:
+    """How ``kernel`` runs over ``space``, with ``count`` arguments; made once."""
+    key = space, count, *[(k, r.op, r.is_logical, r.initialize) for k, r in reductions.items()]
+    way = kernel.made.get(key)
+    if way is None:
+        if len(kernel.made) >= MOST_WAYS:
+            kernel.made.clear()
+        way = kernel.made[key] = _new_way(kernel, space, count, reductions)
+    assert isinstance(way, _Way)
+    return way
+
+
+def _new_way(
+    kernel: KernelFunction, space: Range | NdRange, given: int, reductions: dict[int, Reduction]
+) -> _Way:
+    names = kernel.names_of(given)
+    if len(names) != given:
+        raise ArgumentError(
+            f"{user_span()}: kernel {kernel.name!r} takes {len(names)} arguments after its item "
+            f"({', '.join(names) or 'none'}), not {given}"
+        )
+    if isinstance(space, Range) and kernel.work_group_size is not None:
+        raise ArgumentError(
+            f"{user_span()}: kernel {kernel.name!r} is made with "
+            f"work_group_size={kernel.work_group_size}, and submitted over {space!r}; submit it "
+            f"with NdRange(global_range, {kernel.work_group_size})"
+        )
+    groups, extents = _work_groups(space)
+    count = prod(groups.global_range) // prod(groups.local_range)
 
     def result(reduction: Reduction) -> Result:
         if count != 1:
@@ -167,24 +164,41 @@ def _reducing(
     reduced = tuple(
         ReducedArgument(k, r.op, r.is_logical, result(r)) for k, r in reductions.items()
     )
-    local_range = tuple(groups.local_range)
-    key = reduced, local_range, is_padded
-    found = function.made.get(key)
-    if found is None:
-        made = ReducingKernel(function, reduced, local_range, is_padded)
-        found = function.made.setdefault(key, made)
-    return found
+    run = ReducedRange(tuple(groups.local_range), isinstance(space, Range), bool(extents))
+    key = reduced, run
+    made = kernel.made.get(key)
+    if made is None:
+        made = kernel.made[key] = ReducingKernel(kernel, reduced, run)
+    assert isinstance(made, ReducingKernel)
+    combining = {k: _stages(r, count, names, k) for k, r in reductions.items() if count != 1}
+    return _Way(names, made, groups, extents, count, combining)
+
+
+def _stages(
+    reduction: Reduction, count: int, names: tuple[str, ...], position: int
+) -> list[Stage]:
+    """What combines ``count`` partial results: each ``STRETCH`` of them to one as long as there are
+    too many, and then all."""
+    if not count and not reduction.initialize:
+        return []
+    stages: list[Stage] = []
+    while count > MOST_AT_ONCE:
+        count = -(-count // STRETCH)
+        groups = NdRange(count * WORK_GROUP, WORK_GROUP)
+        stages.append((combine_stretches(reduction.op, names, position), groups, count))
+    last = combine_all(reduction.op, reduction.initialize, names, position)
+    return [*stages, (last, NdRange(WORK_GROUP, WORK_GROUP), None)]
 
 
 # -------------------------------------------------------------------------- the work-groups
 def _work_groups(space: Range | NdRange) -> tuple[NdRange, tuple[int, ...]]:
     """The work-groups of a range: those of an NdRange, and of a Range those that its extents alone
-    decide; and the extents of a Range, beyond which some work-groups may reach."""
+    decide; and the extents of a Range beyond which they reach."""
     if isinstance(space, NdRange):
         return space, ()
     local = group_shape(space)
-    padded = [-(-extent // size) * size for extent, size in zip(space, local, strict=True)]
-    return NdRange(tuple(padded), local), tuple(space)
+    whole = tuple(-(-extent // size) * size for extent, size in zip(space, local, strict=True))
+    return NdRange(whole, local), () if whole == tuple(space) else tuple(space)
 
 
 def group_shape(extents: Sequence[int]) -> tuple[int, ...]:
@@ -210,21 +224,25 @@ def _check(
 ) -> None:
     """ArgumentError, DeviceError where the result of the ``k``-th argument cannot be stored, or
     shares memory with other arguments."""
-    span, array, backend = user_span(), reduction.array, queue.launcher.backend
+    array, backend = reduction.array, queue.launcher.backend
     try:
         if isinstance(array, ForeignArray):
             check_reachable(backend, array.usm_interface, "the array", array.home)
         elif not array._storage.owned:  # what is owned moves to where kernels need it
             array._storage.check_reachable(backend)
     except (ArgumentError, DeviceError) as error:
-        raise type(error)(located(span, f"the Reduction {names[k]!r}: {error}")) from None
+        raise type(error)(located(user_span(), f"the Reduction {names[k]!r}: {error}")) from None
     for other, value in enumerate(args):
+        if isinstance(value, Buffer) and isinstance(array, Buffer):
+            theirs, ours = value._storage, array._storage
+            if theirs is not ours and theirs.owned and ours.owned:
+                continue
         memory = None if other == k else _array_of(value)
         if memory is not None and share_memory(array, memory):
             raise ArgumentError(
-                f"{span}: the result of the Reduction {names[k]!r} shares memory with the argument "
-                f"{names[other]!r}; a kernel sees no result of its own reductions: pass a copy, or "
-                "another Buffer for the result"
+                f"{user_span()}: the result of the Reduction {names[k]!r} shares memory with the "
+                f"argument {names[other]!r}; a kernel sees no result of its own reductions: pass a copy, "
+                "or another Buffer for the result"
             )
 
 

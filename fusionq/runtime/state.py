@@ -25,6 +25,7 @@ from fusionq.execution.planning_time import PlanningStopped
 from fusionq.memory.fusing_queues import LOCK, NOTED, QUEUES, run_noted
 from fusionq.memory.gpu_arrays import marked
 from fusionq.memory.region import Region
+from fusionq.memory.temporaries import Temporaries
 from fusionq.runtime.event import (
     AllOf,
     Event,
@@ -65,6 +66,7 @@ class QueueState:
         """The last list, if it ended by itself and nobody has asked for its event yet."""
         self.last_list: SubmissionList | None = None
         self.closed = False
+        self.temporaries = Temporaries()
         with LOCK:
             _states.add(self)
 
@@ -354,6 +356,7 @@ class QueueState:
             self.abort("the queue was closed")
             self.closed = True
             self.launcher.cache.clear()
+            self.temporaries.clear()
         if wait:
             self.wait()
         self.launcher.backend.trim()

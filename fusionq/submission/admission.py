@@ -25,7 +25,7 @@ from fusionq.analysis.submission import (
 )
 from fusionq.analysis.validity import Validity
 from fusionq.backends.base import Backend
-from fusionq.base.call_site import argument_labels, located, user_span
+from fusionq.base.call_site import located, user_span
 from fusionq.base.errors import ArgumentError, DeviceError, KernelLanguageError
 from fusionq.base.interned import interned_by_identity
 from fusionq.base.options import DEFAULT, ErrorModel
@@ -115,13 +115,10 @@ def _submission(
             f"kernel {function.name!r} takes {len(names)} arguments after its item "
             f"({', '.join(names) or 'none'}), not {len(args)}"
         )
-    given_names = names[: len(names) - function.added]
-    labels = argument_labels(span, given_names) + names[len(given_names) :]
+    labels = function.labels(span, names)
     given: list[Argument | _Records] = []
     types: list[ArgumentType] = []
     for name, label, value in zip(names, labels, args, strict=True):
-        if isinstance(value, AccessorArgument) and value.label is not None:
-            label = value.label(span)
         whole = complex_type_of(value)
         if whole is None:
             given.append(_argument(backend, name, label, value))
