@@ -25,7 +25,7 @@ PAGE = Path(__file__).with_name("api.md")
 
 SECTIONS = {
     "Queues and fusion": ["FusionQueue", "fusion", "Fusion", "Graph", "Event"],
-    "Memory": ["Buffer", "access", "bfloat16"],
+    "Memory": ["Buffer", "access", "Reduction", "bfloat16"],
     "Reports": ["Report"],
     "Ranges": ["Range", "NdRange"],
     "Kernels": [

@@ -201,7 +201,9 @@ class Expressions(RecordAssignments):
                 return self.item_attribute(owner, node)
             case AtomicValue():
                 return self.atomic_method(owner, node)
-            case ReductionValue() if node.attr == "combine":
+            case ReductionValue():
+                if node.attr != "combine":
+                    self.fail(node, f"a reduction has no {node.attr!r}", "It has combine(x).")
                 return MethodValue(owner, node.attr)
             case ComplexValue() | Runtime() | Constant() if node.attr in ("real", "imag"):
                 if isinstance(owner, ComplexValue):

@@ -120,7 +120,7 @@ def _operation(op: object) -> str:
     if known is not None:
         return known
     near = get_close_matches(name, OPERATIONS, 1) if isinstance(name, str) else []
-    hint = f"; did you mean {near[0]!r}?" if near else ""
+    hint = f"; did you mean {near[0]!r}?" if near else "."
     raise _refuse(
         f"there is no operation {name!r}{hint} There are add, multiply, minimum, maximum, bit_and, "
         "bit_or, bit_xor, logical_and and logical_or; for others, store a value for each work-item "

@@ -241,8 +241,8 @@ def _check(
         if memory is not None and share_memory(array, memory):
             raise ArgumentError(
                 f"{user_span()}: the result of the Reduction {names[k]!r} shares memory with the "
-                f"argument {names[other]!r}; a kernel sees no result of its own reductions: pass a copy, "
-                "or another Buffer for the result"
+                f"argument {names[other]!r}; a kernel sees no result of its own reductions: pass a "
+                "copy, or another Buffer for the result"
             )
 
 
