@@ -14,6 +14,7 @@ from fusionq.codegen.array_access import Memory, slot_type
 from fusionq.codegen.device_source import DeviceSource, Extent, Pointer, Scalar, Slot, Stride
 from fusionq.codegen.dialect import Dialect
 from fusionq.codegen.helpers import Helpers
+from fusionq.codegen.instruction_loop import loop_head, near_tables, publication
 from fusionq.codegen.interior import parted
 from fusionq.codegen.kernel_body import (
     GroupLoop,
@@ -26,7 +27,7 @@ from fusionq.codegen.names import Names
 from fusionq.codegen.persistent_waits import WaitText
 from fusionq.codegen.queue_protocol import protocol, publish_function
 from fusionq.codegen.queue_words import QueueWords
-from fusionq.codegen.record_text import NO_RECORDS, RecordText, record_text
+from fusionq.codegen.record_text import RecordText, no_records, record_text
 from fusionq.codegen.scoping import Body
 from fusionq.codegen.stage_tables import code_bodies, operands_of
 from fusionq.codegen.tile_loop import (
@@ -71,6 +72,9 @@ class _PersistentPrinter:
         self.local_bytes = worker_bytes(body)
         self.bodies = code_bodies(body)
         self.operands = operands_of(body)
+        near = self.workers.near_words(self.local_bytes)
+        self.near = near if near > self.operands.count else 0
+        """Words of the memory that each worker has for tables."""
         self.given: dict[int, str] = {}
         """What a worker writes into each cell of its table."""
         self.dims = max(code.kernel.ndim for code in body.codes)
@@ -92,7 +96,7 @@ class _PersistentPrinter:
             cases += self._case(number, code, lines)
         waits = self.waits.functions()
         head, tail = self._head(), self._tail()
-        spin_limit = memory.identifier(Scalar(body.spin_limit))
+        memory.identifier(Scalar(body.spin_limit))
         entry_point = Names(self.dialect.unit.is_reserved).fresh(self.kernel.name)
         slots = memory.slots()
         parameters = [
@@ -112,8 +116,6 @@ class _PersistentPrinter:
             ",\n".join(parameters) + ") {",
             *self._local_memory(),
             head,
-            *(f"        {line}" for line in self.waits.call(self.epoch, spin_limit)),
-            *(f"        {line}" for line in self.records.ready.splitlines()),
             f"        switch ((int)fq_record[{q.BODY}]) {{",
             *cases,
             tail,
@@ -121,36 +123,27 @@ class _PersistentPrinter:
         return DeviceSource("\n".join(text), entry_point, slots, frozenset(self.types))
 
     def _head(self) -> str:
-        """The start of the kernel's body: what a worker does to get an instruction.  It is
-        broadcast: Intel's compiler loses sight of its being the same for all lanes, and makes
-        every access a gather."""
+        """The start of the kernel's body, up to the work for an instruction."""
         c, body, memory = self.words, self.body, self.memory
         i64, tables, control, worker = c.int64, c.tables, c.control, self.workers.worker
         schedule = memory.identifier(Pointer(body.schedule))
         given_control = memory.identifier(Pointer(body.control))
-        tile_mask = f"(({c.literal(1)} << {q.TILE_BITS}) - 1)"
+        near = near_tables(c, self.near, self.operands.count, self.target.worker_size)
+        wait = self.waits.call(self.epoch, memory.identifier(Scalar(body.spin_limit)))
         return f"""\
     {tables} const fq_schedule = ({tables}){schedule};
     {control} const fq_control = ({control}){given_control};
     const int fq_lane = {self.workers.lane};
     if (fq_lane == 0) fq_count_at_work(fq_control, 1);
     const bool fq_static = fq_follows_assignment(fq_schedule, fq_control, {self.epoch}, fq_lane);
+    const {i64} fq_assigned = fq_schedule[{q.ASSIGNMENT}];
     {i64} fq_next = fq_schedule[{q.STARTS}], fq_stop = 0;
     if (fq_static) {{
         fq_stop = fq_schedule[fq_next + {worker} + 1];
         fq_next = fq_schedule[fq_next + {worker}];
     }}
-{self._given()}{self.records.start}    for (;;) {{
-        const {i64} fq_found = fq_static
-            ? (fq_next < fq_stop ? fq_schedule[fq_schedule[{q.ASSIGNMENT}] + fq_next++] : -1)
-            : (fq_lane == 0 ? fq_ticket(fq_schedule, fq_control, {self.epoch}) : -1);
-        const {i64} fq_instruction = {self.workers.broadcast("fq_found")};
-        if (fq_instruction < 0 || fq_stalled(fq_control, fq_lane)) break;
-        const int fq_stage = (int)(fq_instruction >> {q.TILE_BITS});
-        const {i64} fq_tile = fq_instruction & {tile_mask};
-        {tables} const fq_record = fq_schedule + {q.HEADER} + {q.RECORD} * fq_stage;
-        int fq_waited = 0;
-{self.records.taken}{self._tile()}"""
+{near}{self._given()}{self.records.start}\
+{loop_head(c, self.epoch, self._tile(), wait, self.records)}"""
 
     def _given(self) -> str:
         """What fills a worker's table, in which stages with one body find their arguments."""
@@ -159,10 +152,11 @@ class _PersistentPrinter:
         c, lines = self.words, q.table_lines(self.operands.count, self.target.control_line)
         table = c.scalars.pointer(c.int64, "global")
         line = f"fq_schedule[{q.GIVEN}] + {lines} * {self.workers.worker}"
+        place = "fq_near" if self.near else f"({table})fq_word(fq_control, {line}, 0)"
         stores = [f"        {text}" for _, text in sorted(self.given.items())]
         return "\n".join(
             [
-                f"    {table} const fq_given = ({table})fq_word(fq_control, {line}, 0);",
+                f"    {table} const fq_given = {place};",
                 "    if (fq_lane == 0) {",
                 *stores,
                 "    }",
@@ -170,7 +164,7 @@ class _PersistentPrinter:
             ]
         )
 
-    def _tile(self) -> str:
+    def _tile(self) -> list[str]:
         """The work-items of the instruction's tile."""
         i64 = self.words.int64
         dims = range(self.dims)
@@ -185,17 +179,17 @@ class _PersistentPrinter:
             lines.append(f"const {i64} fq_first_{d} = fq_at_{d} * {size};")
             end = self.words.minimum(f"fq_first_{d} + {size}", f"fq_record[{q.EXTENT + d}]")
             lines.append(f"const {i64} fq_last_{d} = {end} - 1;")
-        return "\n".join(f"        {line}" for line in lines)
+        return lines
 
     def _tail(self) -> str:
         """The end of the kernel's body, after an instruction's work."""
         barrier = self.workers.barrier
+        behind = "" if self.workers.first_lane_takes else f"        {barrier};\n"
         last = f"fq_static && fq_lane == 0 && {self.workers.worker} == 0"
         return f"""\
         }}
         {barrier};
-{self.records.publish}        {barrier};
-    }}
+{self.records.publish}{behind}    }}
     if ({last}) fq_skip_tickets(fq_schedule, fq_control);
     if (fq_lane == 0) fq_count_at_work(fq_control, -1);
 }}
@@ -204,11 +198,13 @@ class _PersistentPrinter:
     def _records(self) -> RecordText:
         """The text around the queue's protocol that reads the clock, where there are records."""
         records = self.body.records
+        published = publication(self.words, self.target.worker_size)
         if records is None:
-            return NO_RECORDS
+            return no_records(published)
         self.functions.add(records.clock)
         return record_text(
             self.words,
+            published,
             self.dialect.items.device_function(records.clock),
             self.memory.identifier(Pointer(records.buffer)),
             self.memory.identifier(Scalar(records.base)),
@@ -333,7 +329,7 @@ class _PersistentPrinter:
             lines.append(f"const {declared} = {value};")
         if varying:
             table = f"{self.words.tables} const fq_operands"
-            lines.insert(0, f"{table} = fq_schedule + fq_record[{q.OPERANDS}];")
+            lines.insert(0, f"{table} = fq_stages + fq_record[{q.OPERANDS}];")
         return lines
 
     def _cell(self, kernel: Kernel, slot: Slot) -> int:

@@ -61,12 +61,12 @@ class WaitText:
         lines = [
             "// Waits for all that an instruction depends on.",
             f"{c.workers.outlined_function} int fq_wait_all(",
-            f"    {c.tables} fq_schedule, {c.control} fq_control, {c.uint32} epoch,",
+            f"    {c.tables} fq_stages, {c.control} fq_control, {c.uint32} epoch,",
             f"    {i64} spin_limit, {i64} instruction, {c.tables} fq_record, {tile}) {{",
             "    int state = 0;",
             f"    for (int fq_turn = 0; fq_turn < (int)fq_record[{q.WAITS}] && state < {STALLED};",
             "            fq_turn++) {",
-            f"        {c.tables} const fq_awaited = fq_schedule + {entry};",
+            f"        {c.tables} const fq_awaited = fq_stages + {entry};",
             f"        {i64} {', '.join(box)};",
             f"        bool fq_boxed = {'true' if forms.forms else 'false'};",
             *([f"        switch ((int)fq_awaited[{q.FORM}]) {{"] if forms.forms else []),
@@ -81,7 +81,7 @@ class WaitText:
         ends = ", ".join(f"fq_low_{d}, fq_high_{d}" for d in range(self._boxed_dims))
         lines += [
             "        state |= fq_wait_tiles(",
-            "            fq_schedule, fq_control, epoch, spin_limit, instruction,",
+            "            fq_stages, fq_control, epoch, spin_limit, instruction,",
             f"            fq_awaited[{q.PRODUCER}], fq_boxed, {ends});",
             "    }",
             "    return state;",
@@ -91,19 +91,14 @@ class WaitText:
         return [wait_function(c, self._boxed_dims), "\n".join(lines)]
 
     def call(self, epoch: str, spin_limit: str) -> list[str]:
-        """What a worker does before an instruction's work."""
+        """The first lane's call before an instruction's work."""
         if not self._waits:
             return []
-        workers = self._words.workers
         tile = ", ".join(f"fq_first_{d}, fq_last_{d}" for d in range(self._dims))
         return [
-            "if (fq_lane == 0)",
-            "    fq_waited = fq_wait_all(",
-            f"        fq_schedule, fq_control, {epoch}, {spin_limit},",
-            f"        fq_instruction, fq_record, {tile});",
-            f"fq_waited = {workers.broadcast('fq_waited')};",
-            f"if (fq_waited >= {STALLED}) break;",
-            f"{workers.barrier};",
+            "fq_waited = fq_wait_all(",
+            f"    fq_stages, fq_control, {epoch}, {spin_limit},",
+            f"    fq_instruction, fq_record, {tile});",
         ]
 
     def _bounds(self, form: Bounds) -> Sequence[str]:

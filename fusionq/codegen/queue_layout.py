@@ -4,8 +4,8 @@ The schedule (int64) starts with a header: the number of instructions, of worker
 workers may follow the static assignment, and where the three tables begin: the order of all
 instructions; for each worker the position of its first instruction in the assignment (and one past
 the last); the assignment.  The line of the control memory where the workers' tables begin is the
-last of the header.  A record for each stage follows, then those three tables, what each stage waits
-for, and the operands of stages that share a body.  An instruction is the stage's number above bit
+last of the header.  A record for each stage follows, what each stage waits for, and the operands of
+stages that share a body, then those three tables.  An instruction is the stage's number above bit
 ``TILE_BITS`` and the tile's below, tiles counted with the last dimension fastest.
 
 What differs from stage to stage stands in the records, so that the code does not grow with their

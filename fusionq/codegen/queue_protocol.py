@@ -33,6 +33,16 @@ def protocol(c: QueueWords, target: Target) -> str:
         w.store_relaxed(f"fq_word(control, {q.STALL}, {q.STALL_STAGE} + k)", "found[k]"), " " * 8
     )
     flag = indent(w.store_release(f"fq_word(control, {q.STALL}, {q.FLAG})", "1"), " " * 4)
+    together = f"""
+// The same for all lanes.
+FQ_INLINE bool fq_stalled({words} control, int lane) {{
+    {u32} seen = 0;
+    if (lane == 0) seen = fq_stall_seen(control);
+    return {w.broadcast("seen")} != 0;
+}}
+"""
+    if w.first_lane_takes:
+        together = ""
     return f"""\
 {w.functions}\
 // In a function of its own the compiler would not know that values are the same for all lanes.
@@ -96,12 +106,11 @@ FQ_INLINE bool fq_follows_assignment(
 }}
 
 // Whether some wait ran out, in this launch or one before: counters no longer mean anything.
-FQ_INLINE bool fq_stalled({words} control, int lane) {{
-    {u32} seen = 0;
-    if (lane == 0) seen = fq_read(fq_word(control, {q.STALL}, {q.FLAG}));
-    return {w.broadcast("seen")} != 0;
+FQ_INLINE {u32} fq_stall_seen({words} control) {{
+    {words} const flag = fq_word(control, {q.STALL}, {q.FLAG});
+    return {w.load_relaxed("flag")};
 }}
-
+{together}
 // Counts a worker as at work, by 1, or as no longer so, by -1.
 FQ_INLINE void fq_count_at_work({words} control, int by) {{
     fq_add(fq_word(control, {q.AT_WORK}, 0), ({u32})by, {relaxed});
@@ -133,7 +142,7 @@ FQ_INLINE int fq_wait(
             at_work = false;
             idle = fq_read(fq_word(control, {q.AT_WORK}, 0)) == 0 ? idle + {checks} : 0;
             if (idle >= spin_limit) fq_tell_stall(control, line, target, seen, instruction);
-            if (fq_read(fq_word(control, {q.STALL}, {q.FLAG}))) state = {STALLED};
+            if (fq_stall_seen(control)) state = {STALLED};
         }}
         {c.poll_again("seen = fq_read(fq_word(control, line, 0));")}
     }}

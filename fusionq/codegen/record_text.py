@@ -13,47 +13,57 @@ from dataclasses import dataclass
 from fusionq.codegen.queue_words import QueueWords
 from fusionq.ir.nodes import InstructionRecords
 
-_PUBLISH = "if (fq_lane == 0) fq_publish(fq_record, fq_control, fq_tile);"
-
 
 @dataclass(frozen=True)
 class RecordText:
-    """Text of its own for helper functions, before the loop over instructions, when an
-    instruction is known, when its waits are over, and in place of its publication."""
+    """Text of its own for helper functions, before the loop over instructions, and for what is done
+    with an instruction: variables, its row, when it is known, when its waits are over, and its
+    publication."""
 
     helpers: str
     start: str
-    taken: str
-    ready: str
+    declared: list[str]
+    row: list[str]
+    taken: list[str]
+    ready: list[str]
     publish: str
 
 
-NO_RECORDS = RecordText("", "", "", "", f"        {_PUBLISH}\n")
+def no_records(published: str) -> RecordText:
+    """Nothing but the publication of an instruction."""
+    return RecordText("", "", [], [], [], [], f"        {published}\n")
 
 
 def record_text(
-    c: QueueWords, clock: str, buffer: str, base: str, rows: str, records: InstructionRecords
+    c: QueueWords,
+    published: str,
+    clock: str,
+    buffer: str,
+    base: str,
+    rows: str,
+    records: InstructionRecords,
 ) -> RecordText:
-    """The text for ``records``, whose parameters have these identifiers; ``clock`` is the time as
-    an expression."""
+    """The text for ``records``, whose parameters have these identifiers; ``published``: that of an
+    instruction's publication; ``clock`` is the time as an expression."""
     i64, pointer = c.int64, c.scalars.pointer(c.int64, "global")
+    now = "now" if c.workers.first_lane_takes else c.workers.broadcast("now")
     helpers = f"""\
-// The time, the same for all lanes.
+// The time, for the first lane at least.
 FQ_INLINE {i64} fq_now(int lane) {{
     {i64} now = 0;
     if (lane == 0) now = {clock};
-    return {c.workers.broadcast("now")};
+    return {now};
 }}
 """
     start = f"""\
     {pointer} const fq_records = ({pointer}){buffer};
     {i64} fq_began = fq_now(fq_lane);
 """
-    taken = f"""\
-        const {i64} fq_row = fq_tile < {rows}
-            ? {base} + {records.rows_at} + {records.row_words} * (fq_stage * {rows} + fq_tile) : -1;
-        const {i64} fq_taken = fq_static ? fq_began : fq_now(fq_lane);
+    row = f"""\
+const {i64} fq_row = fq_tile < {rows}
+    ? {base} + {records.rows_at} + {records.row_words} * (fq_stage * {rows} + fq_tile) : -1;
 """
+    taken = f"const {i64} fq_taken = fq_static ? fq_began : fq_now(fq_lane);"
     ready = f"""\
 const {i64} fq_ready = fq_waited ? fq_now(fq_lane) : fq_taken;
 if (fq_row >= 0 && fq_lane == 0) {{
@@ -65,11 +75,14 @@ if (fq_row >= 0 && fq_lane == 0) {{
 """
     publish = f"""\
         const {i64} fq_done = fq_now(fq_lane);
-        {_PUBLISH}
+        {published}
         fq_began = fq_now(fq_lane);
         if (fq_row >= 0 && fq_lane == 0) {{
             fq_records[fq_row + 4] = fq_done;
             fq_records[fq_row + 5] = fq_began;
         }}
 """
-    return RecordText(helpers, start, taken, ready, publish)
+    declared = [f"{i64} fq_taken = 0;"]
+    return RecordText(
+        helpers, start, declared, row.splitlines(), [taken], ready.splitlines(), publish
+    )

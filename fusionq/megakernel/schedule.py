@@ -297,8 +297,7 @@ def _words(
     order = (stage << q.TILE_BITS) | tile
     header = np.zeros(q.HEADER, np.int64)
     records: list[int] = []
-    at = q.HEADER + len(stages) * q.RECORD
-    waited = at + len(order) + len(starts) + len(assigned)
+    waited = q.HEADER + len(stages) * q.RECORD
     waits: list[int] = []
     forms = wait_forms(body)
     parts = code_bodies(body)
@@ -324,11 +323,12 @@ def _words(
     header[q.INSTRUCTIONS] = len(order)
     header[q.WORKERS] = workers
     header[q.STATIC] = len(starts) > 0
+    at = waited + len(waits) + len(cells)
     header[q.ORDER] = at
     header[q.STARTS] = at + len(order)
     header[q.ASSIGNMENT] = at + len(order) + len(starts)
-    tables = [header, np.array(records, np.int64), order, starts, order[assigned]]
-    return np.concatenate([*tables, np.array([*waits, *cells], np.int64)])
+    of_stages = np.array([*records, *waits, *cells], np.int64)
+    return np.concatenate([header, of_stages, order, starts, order[assigned]])
 
 
 def _with_sizes(

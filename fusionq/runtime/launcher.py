@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Any, Protocol
 
@@ -266,7 +267,8 @@ class Launcher:
                 events, last = chooser.launch(run, depends, self.last_event)
                 self._timed = last
         except BaseException as error:
-            backend.wait()
+            with suppress(DeviceError):  # the first error says why
+                backend.wait()
             if isinstance(error, DeviceError):
                 raise type(error)(located(user_span(), str(error))) from error
             raise

@@ -13,7 +13,7 @@ from fusionq.backends.base import Binding, DeviceEvent
 from fusionq.backends.cuda.events import CudaEvent, Times, wait_for_events
 from fusionq.backends.cuda.graph import Graph
 from fusionq.backends.cuda.grid import grid_of
-from fusionq.backends.cuda.program import CudaProgram
+from fusionq.backends.cuda.program import CudaProgram, is_persistent
 from fusionq.backends.cuda.runtime import checked, load_driver
 from fusionq.backends.cuda.streams import Stream
 from fusionq.backends.native_arguments import NativeArguments
@@ -64,7 +64,7 @@ class CudaLaunch:
         self._function = program.function_for(self._grid)
         self._config = self._with_grid(self._driver.CUlaunchConfig())
         self._config.hStream = stream.native
-        self._is_persistent = program.is_persistent
+        self._is_persistent = is_persistent(program.kernel)
         """Then all blocks run at once, and each launch has a number of its own."""
         self.waits_itself = program.waits_itself
         attributes = []
@@ -126,6 +126,12 @@ class CudaLaunch:
         return CudaEvent(stream, stream.launched(self.name), times)
 
     def _raise(self, status: Any) -> None:
+        if status == self._driver.CUresult.CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE:
+            raise DeviceError(
+                f"{self.name} is a persistent kernel of {self._grid.blocks[0]:,} blocks that have "
+                "to run at once, and the GPU has no room for so many, as where this process may "
+                "use a part of it only; nothing was launched: use strategy='sequence'"
+            )
         with self._stream.errors_named(f"launching {self.name}"):
             checked(f"the launch of {self.name} failed", (status,))
 

@@ -22,6 +22,9 @@ _REGISTERS = 65536
 _LARGEST_BLOCK = 1024
 """Threads of a block, at most, on every GPU so far (CUDA C++ Programming Guide 13, Compute
 Capabilities)."""
+_MOST_SPILLED = 64
+"""Bytes that each thread of a persistent kernel may store for want of registers (H100, a stencil of
+three points: so many took nothing, 400 of one of five points doubled the time)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,11 +50,6 @@ class CudaProgram:
     def shared_bytes(self) -> int:
         """Of a block's shared memory, what a launch has to ask for."""
         return pooled_bytes(self.kernel)
-
-    @property
-    def is_persistent(self) -> bool:
-        """Whether all blocks of a launch have to run at once."""
-        return isinstance(self.kernel.body[0], Persistent) if self.kernel.body else False
 
     def resident_blocks(self, threads: int) -> int:
         """How many blocks of so many threads run at once, by what the kernel takes of registers
@@ -94,6 +92,11 @@ class CudaProgram:
         return self.variants[block, grid.axes]
 
 
+def is_persistent(kernel: Kernel) -> bool:
+    """Whether all blocks of a launch have to run at once."""
+    return any(isinstance(stmt, Persistent) for stmt in kernel.body)
+
+
 def generated(
     kernel: Kernel, fp: FloatMode, target: Target, axes: str = IN_ORDER
 ) -> DeviceSource:
@@ -118,18 +121,23 @@ def cubin_of(
     ``block``: threads of a block that the function has to run in; 0 leaves the registers of a
     thread to the compiler.  Where loops wait for memory, that chooses so few that half of a block's
     would be left, with few loads in flight; there a thread may have as many as the largest block
-    leaves room for, but if it spills.
+    leaves room for, but if it spills.  A persistent kernel's may have as few as let all workers run
+    at once, if it then spills little: outside of the loops over work-items, that is.
     """
     from fusionq.codegen.cuda import CUDA_CPP
     from fusionq.codegen.cuda.unit import STREAMING_LOOP
+    from fusionq.codegen.cuda.workers import ALL_RESIDENT
 
     options = CUDA_CPP.unit.build_options(fp)
     streams = STREAMING_LOOP in source.text
     most = _REGISTERS // (block or _LARGEST_BLOCK) // 8 * 8
     limit = (f"--maxrregcount={most}",) if block or streams else ()
+    spilled = 0
+    if is_persistent(kernel):
+        limit, spilled = (ALL_RESIDENT,), _MOST_SPILLED
     try:
         cubin = compiled(source.text, architecture, (*options, *limit))
-        if cubin.resources.spill_stores and limit and not block:
+        if cubin.resources.spill_stores > spilled and limit and not block:
             return compiled(source.text, architecture, options)
         return cubin
     except CompilationError as error:

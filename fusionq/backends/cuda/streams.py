@@ -94,10 +94,12 @@ class Stream:
 
     @property
     def is_idle(self) -> bool:
-        """Whether all that was launched has run."""
+        """Whether all that was launched has run; not while somebody records it."""
         submitted = self.submitted
         self.device.make_current()
         driver = load_driver()
+        if self.is_captured:  # a question would end that
+            return False
         (status,) = driver.cuStreamQuery(self.native)
         if status == driver.CUresult.CUDA_ERROR_NOT_READY:
             return False

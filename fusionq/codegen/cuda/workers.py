@@ -19,7 +19,7 @@ from fusionq.codegen.dialect.workers import AddOrder
 _DEVICE = SCOPES["device"]
 _ACQUIRE, _ACQ_REL = "__NV_ATOMIC_ACQUIRE", "__NV_ATOMIC_ACQ_REL"
 
-_BROADCAST = """\
+_FUNCTIONS = """\
 // The first thread's value.  Nobody still reads the one before.
 template <class T>
 static __device__ __forceinline__ T fq_broadcast(T value) {
@@ -29,7 +29,21 @@ static __device__ __forceinline__ T fq_broadcast(T value) {
     __syncthreads();
     return first;
 }
+
+// As many blocks of a multiprocessor at once as there are threads for, or registers as they come.
+#ifdef FQ_ALL_RESIDENT
+#define FQ_BOUNDS(threads, blocks) __launch_bounds__(threads, blocks)
+#else
+#define FQ_BOUNDS(threads, blocks) __launch_bounds__(threads)
+#endif
+
 """
+ALL_RESIDENT = "--define-macro=FQ_ALL_RESIDENT"
+"""The option that makes the compiler keep to the registers that leave room for all workers."""
+
+_NEAR_WORDS = 1536
+"""12 KiB: the tables of some 70 stages.  Eight workers of a multiprocessor leave half of its memory
+to the level 1 cache."""
 
 
 class CudaWorkers:
@@ -40,15 +54,17 @@ class CudaWorkers:
     worker = "(int)blockIdx.x"
     barrier = "__syncthreads()"
     group_barrier = "__syncthreads()"
+    first_lane_takes = True
     pause = "__nanosleep(20);"
     inline_function = "static __device__ __forceinline__"
     outlined_function = "static __device__"
-    functions = _BROADCAST
+    functions = _FUNCTIONS
     unlikely = "#define FQ_UNLIKELY(condition) __builtin_expect((condition) ? 1 : 0, 0)"
     order_type = "int"
 
     def kernel_qualifier(self, target: Target) -> str:
-        return f"{KERNEL_QUALIFIER} __launch_bounds__({target.worker_size})"
+        blocks = max(target.resident_workers // target.device.compute_units, 1)
+        return f"{KERNEL_QUALIFIER} FQ_BOUNDS({target.worker_size}, {blocks})"
 
     def local_memory(self, name: str, nbytes: int) -> list[str]:
         words = -(-nbytes // 16)
@@ -56,6 +72,10 @@ class CudaWorkers:
         if nbytes > LARGEST_STATIC:
             space = f"extern __shared__ ulonglong2 {name}_words[];"
         return [space, f"unsigned char* const {name} = (unsigned char*){name}_words;"]
+
+    def near_words(self, local_bytes: int) -> int:
+        # A level 1 cache forgets everything with each acquire.
+        return _NEAR_WORDS if local_bytes + 8 * _NEAR_WORDS <= LARGEST_STATIC else 0
 
     def broadcast(self, value: str) -> str:
         return f"fq_broadcast({value})"
@@ -65,6 +85,9 @@ class CudaWorkers:
 
     def load_acquire(self, word: str) -> str:
         return f"__nv_atomic_load_n({word}, {_ACQUIRE}, {_DEVICE})"
+
+    def load_relaxed(self, word: str) -> str:
+        return f"__nv_atomic_load_n({word}, __NV_ATOMIC_RELAXED, {_DEVICE})"
 
     def fetch_add(self, word: str, value: str, order: AddOrder) -> str:
         return f"__nv_atomic_fetch_add({word}, {value}, {self.order(order)}, {_DEVICE})"

@@ -13,13 +13,15 @@ primitive              OpenCL C                                    CUDA C++
 ``broadcast``          ``sub_group_broadcast(x, 0)``               a ``__shared__`` variable between
                                                                    two ``__syncthreads()``
 ``barrier``            ``sub_group_barrier(…)``                    ``__syncthreads()``
-``load_acquire``       ``atomic_load_explicit(…)``                 ``__nv_atomic_load_n(…)`` and so
-``fetch_add``          ``atomic_fetch_add_explicit(…)``            on, at device scope
+``load_acquire``,      ``atomic_load_explicit(…)``                 ``__nv_atomic_load_n(…)`` and so
+``load_relaxed``                                                   on, at device scope
+``fetch_add``          ``atomic_fetch_add_explicit(…)``
 ``compare_exchange``   ``atomic_compare_exchange_strong_…``
 ``store_relaxed``,     ``atomic_store_explicit(…)``
 ``store_release``
 ``pause``              nothing                                     ``__nanosleep(20)``
 ``unlikely``           ``__builtin_expect``                        ``__builtin_expect``
+``first_lane_takes``   False                                       True
 =====================  ==========================================  ==============================
 
 ``codegen.queue_protocol`` writes the protocol over these.  What it takes of them is what
@@ -58,6 +60,11 @@ class Workers(Protocol):
     group_barrier: str
     """As ``barrier``, for local memory too."""
 
+    first_lane_takes: bool
+    """Whether the first lane gets the next instruction, and waits for all that it needs, while the
+    others are at one broadcast, which is a barrier too; the last lane counts the instruction before
+    as done meanwhile.  Else all lanes hear of each step."""
+
     pause: str
     """A statement that the loops that poll have in each iteration, or nothing."""
 
@@ -89,6 +96,10 @@ class Workers(Protocol):
         """The lines that declare ``name``, a pointer to ``nbytes`` of memory that a worker's lanes
         share, aligned for all types."""
 
+    def near_words(self, local_bytes: int) -> int:
+        """How many int64 of that memory a worker has for tables that it would else find in global
+        memory, beside so much for its local arrays; 0 where caches do as well."""
+
     def broadcast(self, value: str) -> str:
         """The first lane's value of an int, uint32 or int64, for all lanes."""
 
@@ -97,6 +108,9 @@ class Workers(Protocol):
 
     def load_acquire(self, word: str) -> str:
         """The word's value."""
+
+    def load_relaxed(self, word: str) -> str:
+        """The word's value, which orders nothing: on a GPU what follows need not wait for it."""
 
     def fetch_add(self, word: str, value: str, order: AddOrder) -> str:
         """Add, and give the value before."""

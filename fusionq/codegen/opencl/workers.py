@@ -21,6 +21,7 @@ class OpenCLWorkers:
     worker = "get_group_id(0)"
     barrier = "sub_group_barrier(CLK_GLOBAL_MEM_FENCE)"
     group_barrier = "sub_group_barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE)"
+    first_lane_takes = False
     pause = ""
     inline_function = "__attribute__((always_inline)) static"
     outlined_function = "__attribute__((noinline)) static"
@@ -44,6 +45,9 @@ class OpenCLWorkers:
             f"__local uchar* const {name} = (__local uchar*){name}_words;",
         ]
 
+    def near_words(self, local_bytes: int) -> int:
+        return 0
+
     def broadcast(self, value: str) -> str:
         return f"sub_group_broadcast({value}, 0)"
 
@@ -52,6 +56,9 @@ class OpenCLWorkers:
 
     def load_acquire(self, word: str) -> str:
         return f"atomic_load_explicit({word}, memory_order_acquire, memory_scope_device)"
+
+    def load_relaxed(self, word: str) -> str:
+        return f"atomic_load_explicit({word}, memory_order_relaxed, memory_scope_device)"
 
     def fetch_add(self, word: str, value: str, order: AddOrder) -> str:
         at = f"{self.order(order)}, memory_scope_device"

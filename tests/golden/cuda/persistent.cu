@@ -16,6 +16,14 @@ static __device__ __forceinline__ T fq_broadcast(T value) {
     __syncthreads();
     return first;
 }
+
+// As many blocks of a multiprocessor at once as there are threads for, or registers as they come.
+#ifdef FQ_ALL_RESIDENT
+#define FQ_BOUNDS(threads, blocks) __launch_bounds__(threads, blocks)
+#else
+#define FQ_BOUNDS(threads, blocks) __launch_bounds__(threads)
+#endif
+
 // In a function of its own the compiler would not know that values are the same for all lanes.
 // What the first lane does alone, in loops, is a function of its own: it is no lane of a vector.
 #define FQ_INLINE static __device__ __forceinline__
@@ -79,10 +87,9 @@ FQ_INLINE bool fq_follows_assignment(
 }
 
 // Whether some wait ran out, in this launch or one before: counters no longer mean anything.
-FQ_INLINE bool fq_stalled(unsigned* control, int lane) {
-    unsigned seen = 0;
-    if (lane == 0) seen = fq_read(fq_word(control, 3, 0));
-    return fq_broadcast(seen) != 0;
+FQ_INLINE unsigned fq_stall_seen(unsigned* control) {
+    unsigned* const flag = fq_word(control, 3, 0);
+    return __nv_atomic_load_n(flag, __NV_ATOMIC_RELAXED, __NV_THREAD_SCOPE_DEVICE);
 }
 
 // Counts a worker as at work, by 1, or as no longer so, by -1.
@@ -119,7 +126,7 @@ FQ_INLINE int fq_wait(
             at_work = false;
             idle = fq_read(fq_word(control, 4, 0)) == 0 ? idle + 1024 : 0;
             if (idle >= spin_limit) fq_tell_stall(control, line, target, seen, instruction);
-            if (fq_read(fq_word(control, 3, 0))) state = 2;
+            if (fq_stall_seen(control)) state = 2;
         }
         { __nanosleep(20); seen = fq_read(fq_word(control, line, 0)); }
     }
@@ -160,12 +167,12 @@ static __device__ int fq_wait_tiles(
 
 // Waits for all that an instruction depends on.
 static __device__ int fq_wait_all(
-    const long long* fq_schedule, unsigned* fq_control, unsigned epoch,
+    const long long* fq_stages, unsigned* fq_control, unsigned epoch,
     long long spin_limit, long long instruction, const long long* fq_record, long long fq_first_0, long long fq_last_0) {
     int state = 0;
     for (int fq_turn = 0; fq_turn < (int)fq_record[16] && state < 2;
             fq_turn++) {
-        const long long* const fq_awaited = fq_schedule + fq_record[17] + 3 * fq_turn;
+        const long long* const fq_awaited = fq_stages + fq_record[17] + 3 * fq_turn;
         long long fq_low_0 = 0, fq_high_0 = 0;
         bool fq_boxed = true;
         switch ((int)fq_awaited[1]) {
@@ -177,7 +184,7 @@ static __device__ int fq_wait_all(
         default: fq_boxed = false;
         }
         state |= fq_wait_tiles(
-            fq_schedule, fq_control, epoch, spin_limit, instruction,
+            fq_stages, fq_control, epoch, spin_limit, instruction,
             fq_awaited[0], fq_boxed, fq_low_0, fq_high_0);
     }
     return state;
@@ -276,7 +283,7 @@ static __device__ __forceinline__ void fq_stage_3(
         }
     }
 }
-extern "C" __global__ void __launch_bounds__(256) megakernel4_blur_total_scale_reverse(
+extern "C" __global__ void FQ_BOUNDS(256, 8) megakernel4_blur_total_scale_reverse(
     unsigned long long given_a_address,
     long long given_a_shape0,
     unsigned long long given_b_address,
@@ -291,31 +298,49 @@ extern "C" __global__ void __launch_bounds__(256) megakernel4_blur_total_scale_r
     const int fq_lane = (int)threadIdx.x;
     if (fq_lane == 0) fq_count_at_work(fq_control, 1);
     const bool fq_static = fq_follows_assignment(fq_schedule, fq_control, given_epoch, fq_lane);
+    const long long fq_assigned = fq_schedule[5];
     long long fq_next = fq_schedule[4], fq_stop = 0;
     if (fq_static) {
         fq_stop = fq_schedule[fq_next + (int)blockIdx.x + 1];
         fq_next = fq_schedule[fq_next + (int)blockIdx.x];
     }
+    __shared__ ulonglong2 fq_near_bytes_words[768];
+    unsigned char* const fq_near_bytes = (unsigned char*)fq_near_bytes_words;
+    long long* const fq_near = (long long*)fq_near_bytes;
+    const long long fq_kept = fq_schedule[3] <= 1536 ? fq_schedule[3] : 0;
+    for (int fq_k = fq_lane; fq_k < fq_kept; fq_k += 256)
+        fq_near[0 + fq_k] = fq_schedule[fq_k];
+    const long long* const fq_stages = fq_kept ? fq_near + 0 : fq_schedule;
+    __syncthreads();
     for (;;) {
-        const long long fq_found = fq_static
-            ? (fq_next < fq_stop ? fq_schedule[fq_schedule[5] + fq_next++] : -1)
-            : (fq_lane == 0 ? fq_ticket(fq_schedule, fq_control, given_epoch) : -1);
-        const long long fq_instruction = fq_broadcast(fq_found);
-        if (fq_instruction < 0 || fq_stalled(fq_control, fq_lane)) break;
+        long long fq_instruction = -1;
+        int fq_waited = 0;
+        if (fq_lane == 0) {
+            fq_instruction = fq_static
+                ? (fq_next < fq_stop ? fq_schedule[fq_assigned + fq_next++] : -1)
+                : fq_ticket(fq_schedule, fq_control, given_epoch);
+            if (fq_stall_seen(fq_control)) fq_instruction = -1;
+            if (fq_instruction >= 0) {
+                const int fq_stage = (int)(fq_instruction >> 40);
+                const long long fq_tile = fq_instruction & ((1ll << 40) - 1);
+                const long long* const fq_record = fq_stages + 8 + 18 * fq_stage;
+                const long long fq_at_0 = fq_tile;
+                const long long fq_first_0 = fq_at_0 * fq_record[0];
+                const long long fq_last_0 = min(fq_first_0 + fq_record[0], fq_record[9]) - 1;
+                fq_waited = fq_wait_all(
+                    fq_stages, fq_control, given_epoch, given_spin_limit,
+                    fq_instruction, fq_record, fq_first_0, fq_last_0);
+                if (fq_waited >= 2) fq_instruction = -1;
+            }
+        }
+        fq_instruction = fq_broadcast(fq_instruction);
+        if (fq_instruction < 0) break;
         const int fq_stage = (int)(fq_instruction >> 40);
         const long long fq_tile = fq_instruction & ((1ll << 40) - 1);
-        const long long* const fq_record = fq_schedule + 8 + 18 * fq_stage;
-        int fq_waited = 0;
+        const long long* const fq_record = fq_stages + 8 + 18 * fq_stage;
         const long long fq_at_0 = fq_tile;
         const long long fq_first_0 = fq_at_0 * fq_record[0];
         const long long fq_last_0 = min(fq_first_0 + fq_record[0], fq_record[9]) - 1;
-        if (fq_lane == 0)
-            fq_waited = fq_wait_all(
-                fq_schedule, fq_control, given_epoch, given_spin_limit,
-                fq_instruction, fq_record, fq_first_0, fq_last_0);
-        fq_waited = fq_broadcast(fq_waited);
-        if (fq_waited >= 2) break;
-        __syncthreads();
         switch ((int)fq_record[14]) {
         case 0: {
             const unsigned long long a_address = given_a_address;
@@ -346,8 +371,7 @@ extern "C" __global__ void __launch_bounds__(256) megakernel4_blur_total_scale_r
         }
         }
         __syncthreads();
-        if (fq_lane == 0) fq_publish(fq_record, fq_control, fq_tile);
-        __syncthreads();
+        if (fq_lane == 255) fq_publish(fq_record, fq_control, fq_tile);
     }
     if (fq_static && fq_lane == 0 && (int)blockIdx.x == 0) fq_skip_tickets(fq_schedule, fq_control);
     if (fq_lane == 0) fq_count_at_work(fq_control, -1);

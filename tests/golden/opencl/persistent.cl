@@ -75,9 +75,15 @@ FQ_INLINE bool fq_follows_assignment(
 }
 
 // Whether some wait ran out, in this launch or one before: counters no longer mean anything.
+FQ_INLINE uint fq_stall_seen(__global atomic_uint* control) {
+    __global atomic_uint* const flag = fq_word(control, 3, 0);
+    return atomic_load_explicit(flag, memory_order_relaxed, memory_scope_device);
+}
+
+// The same for all lanes.
 FQ_INLINE bool fq_stalled(__global atomic_uint* control, int lane) {
     uint seen = 0;
-    if (lane == 0) seen = fq_read(fq_word(control, 3, 0));
+    if (lane == 0) seen = fq_stall_seen(control);
     return sub_group_broadcast(seen, 0) != 0;
 }
 
@@ -115,7 +121,7 @@ FQ_INLINE int fq_wait(
             at_work = false;
             idle = fq_read(fq_word(control, 4, 0)) == 0 ? idle + 1024 : 0;
             if (idle >= spin_limit) fq_tell_stall(control, line, target, seen, instruction);
-            if (fq_read(fq_word(control, 3, 0))) state = 2;
+            if (fq_stall_seen(control)) state = 2;
         }
         seen = fq_read(fq_word(control, line, 0));
     }
@@ -156,12 +162,12 @@ __attribute__((noinline)) static int fq_wait_tiles(
 
 // Waits for all that an instruction depends on.
 __attribute__((noinline)) static int fq_wait_all(
-    __global const long* fq_schedule, __global atomic_uint* fq_control, uint epoch,
+    __global const long* fq_stages, __global atomic_uint* fq_control, uint epoch,
     long spin_limit, long instruction, __global const long* fq_record, long fq_first_0, long fq_last_0) {
     int state = 0;
     for (int fq_turn = 0; fq_turn < (int)fq_record[16] && state < 2;
             fq_turn++) {
-        __global const long* const fq_awaited = fq_schedule + fq_record[17] + 3 * fq_turn;
+        __global const long* const fq_awaited = fq_stages + fq_record[17] + 3 * fq_turn;
         long fq_low_0 = 0, fq_high_0 = 0;
         bool fq_boxed = true;
         switch ((int)fq_awaited[1]) {
@@ -173,7 +179,7 @@ __attribute__((noinline)) static int fq_wait_all(
         default: fq_boxed = false;
         }
         state |= fq_wait_tiles(
-            fq_schedule, fq_control, epoch, spin_limit, instruction,
+            fq_stages, fq_control, epoch, spin_limit, instruction,
             fq_awaited[0], fq_boxed, fq_low_0, fq_high_0);
     }
     return state;
@@ -287,27 +293,29 @@ __kernel void megakernel4_blur_total_scale_reverse(
     const int fq_lane = get_sub_group_local_id();
     if (fq_lane == 0) fq_count_at_work(fq_control, 1);
     const bool fq_static = fq_follows_assignment(fq_schedule, fq_control, given_epoch, fq_lane);
+    const long fq_assigned = fq_schedule[5];
     long fq_next = fq_schedule[4], fq_stop = 0;
     if (fq_static) {
         fq_stop = fq_schedule[fq_next + get_group_id(0) + 1];
         fq_next = fq_schedule[fq_next + get_group_id(0)];
     }
+    __global const long* const fq_stages = fq_schedule;
     for (;;) {
         const long fq_found = fq_static
-            ? (fq_next < fq_stop ? fq_schedule[fq_schedule[5] + fq_next++] : -1)
+            ? (fq_next < fq_stop ? fq_schedule[fq_assigned + fq_next++] : -1)
             : (fq_lane == 0 ? fq_ticket(fq_schedule, fq_control, given_epoch) : -1);
         const long fq_instruction = sub_group_broadcast(fq_found, 0);
         if (fq_instruction < 0 || fq_stalled(fq_control, fq_lane)) break;
         const int fq_stage = (int)(fq_instruction >> 40);
         const long fq_tile = fq_instruction & ((1L << 40) - 1);
-        __global const long* const fq_record = fq_schedule + 8 + 18 * fq_stage;
+        __global const long* const fq_record = fq_stages + 8 + 18 * fq_stage;
         int fq_waited = 0;
         const long fq_at_0 = fq_tile;
         const long fq_first_0 = fq_at_0 * fq_record[0];
         const long fq_last_0 = min(fq_first_0 + fq_record[0], fq_record[9]) - 1;
         if (fq_lane == 0)
             fq_waited = fq_wait_all(
-                fq_schedule, fq_control, given_epoch, given_spin_limit,
+                fq_stages, fq_control, given_epoch, given_spin_limit,
                 fq_instruction, fq_record, fq_first_0, fq_last_0);
         fq_waited = sub_group_broadcast(fq_waited, 0);
         if (fq_waited >= 2) break;

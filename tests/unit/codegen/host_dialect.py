@@ -198,6 +198,7 @@ class _Workers:
     worker = "host_worker"
     barrier = "host_barrier()"
     group_barrier = "host_barrier()"
+    first_lane_takes = True
     pause = "sched_yield();"
     inline_function = "static inline __attribute__((always_inline))"
     outlined_function = "static"
@@ -215,6 +216,9 @@ class _Workers:
             f"uint8_t* const {name} = (uint8_t*){name}_words[host_worker];",
         ]
 
+    def near_words(self, local_bytes: int) -> int:
+        return 256
+
     def broadcast(self, value: str) -> str:
         return f"host_broadcast({value})"
 
@@ -223,6 +227,9 @@ class _Workers:
 
     def load_acquire(self, word: str) -> str:
         return f"__atomic_load_n({word}, __ATOMIC_ACQUIRE)"
+
+    def load_relaxed(self, word: str) -> str:
+        return f"__atomic_load_n({word}, __ATOMIC_RELAXED)"
 
     def fetch_add(self, word: str, value: str, order: str) -> str:
         return f"__atomic_fetch_add({word}, {value}, {self.order(order)})"

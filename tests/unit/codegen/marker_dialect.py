@@ -168,6 +168,7 @@ class MarkerWorkers:
     worker = "WORKER"
     barrier = "WORKER_BARRIER()"
     group_barrier = "WORKER_GROUP_BARRIER()"
+    first_lane_takes = False
     pause = "PAUSE();"
     inline_function = "INLINE"
     outlined_function = "OUTLINED"
@@ -181,6 +182,9 @@ class MarkerWorkers:
     def local_memory(self, name: str, nbytes: int) -> list[str]:
         return [f"BYTES {name}[{nbytes}];"]
 
+    def near_words(self, local_bytes: int) -> int:
+        return 0
+
     def broadcast(self, value: str) -> str:
         return f"BROADCAST({value})"
 
@@ -189,6 +193,9 @@ class MarkerWorkers:
 
     def load_acquire(self, word: str) -> str:
         return f"LOAD_ACQUIRE({word})"
+
+    def load_relaxed(self, word: str) -> str:
+        return f"LOAD_RELAXED({word})"
 
     def fetch_add(self, word: str, value: str, order: str) -> str:
         return f"FETCH_ADD_{order.upper()}({word}, {value})"
@@ -201,6 +208,15 @@ class MarkerWorkers:
 
     def store_release(self, word: str, value: str) -> str:
         return f"STORE_RELEASE({word}, {value})"
+
+
+class BlockWorkers(MarkerWorkers):
+    """Blocks of many threads."""
+
+    first_lane_takes = True
+
+    def near_words(self, local_bytes: int) -> int:
+        return 100
 
 
 def marker_dialect(workers: Any) -> Dialect:

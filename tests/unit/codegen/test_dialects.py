@@ -55,12 +55,12 @@ from fusionq.ir.types import (
     ScalarType,
 )
 from tests.unit.codegen.built_kernels import GOLDEN_KERNELS
-from tests.unit.codegen.marker_dialect import MarkerWorkers, marker_dialect
+from tests.unit.codegen.marker_dialect import BlockWorkers, MarkerWorkers, marker_dialect
 from tests.unit.megakernel.cases import sum_then_scale
 from tests.unit.megakernel.plans import persistent
 from tests.unit.targets import TWO_CORES
 
-MARKERS = marker_dialect(MarkerWorkers())
+MARKERS, BLOCKS = marker_dialect(MarkerWorkers()), marker_dialect(BlockWorkers())
 OF_ALL = {
     "bool", "break", "case", "const", "continue", "default", "do", "else", "false", "for", "if",
     "int", "return", "switch", "true", "typedef", "void", "while",
@@ -219,7 +219,8 @@ def test_opencl_words_are_found_where_there_are_some(name: str) -> None:
 
 def test_every_primitive_of_workers_is_in_a_persistent_kernel() -> None:
     words = {
-        "LANE", "WORKER", "WORKER_BARRIER", "BROADCAST", "LOAD_ACQUIRE", "FETCH_ADD_RELAXED",
+        "LANE", "WORKER", "WORKER_BARRIER", "BROADCAST", "LOAD_ACQUIRE", "LOAD_RELAXED",
+        "FETCH_ADD_RELAXED",
         "FETCH_ADD_RELEASE", "COMPARE_EXCHANGE", "STORE_RELAXED", "STORE_RELEASE", "PAUSE",
         "INLINE", "OUTLINED", "FUNCTIONS", "UNLIKELY", "ORDER", "POINTER_TO_WORD",
         "KERNEL_OF_WORKERS", "CLOCK",
@@ -250,6 +251,20 @@ def test_the_first_lane_polls_alone() -> None:
     assert "fq_waited = BROADCAST(fq_waited);" in text
     assert "fq_instruction < 0 || fq_stalled(fq_control, fq_lane)" in text
     assert "{ PAUSE(); seen = fq_read(fq_word(control, line, 0)); }" in found["fq_wait"]
+
+
+def test_the_first_of_many_threads_gets_an_instruction_alone() -> None:
+    """The others are at the broadcast behind it: before, there is nothing that they miss."""
+    text = generate(recorded(), "strict", TWO_CORES, BLOCKS).text
+    assert foreign_words(text) == set()
+    assert "BROADCAST" not in functions(text)["fq_now"] and "fq_stalled" not in text
+    _, loop = text.split("    for (;;) {\n")
+    _, alone, together = re.split(r"^        (?:if \(fq_lane == 0\) \{|\})$", loop, flags=re.M)[:3]
+    assert "fq_wait_all(" in alone and "fq_stall_seen(fq_control" in alone
+    assert "BROADCAST" not in alone and "BARRIER" not in alone
+    assert together.startswith("\n        fq_instruction = BROADCAST(fq_instruction);\n")
+    last = TWO_CORES.worker_size - 1
+    assert f"if (fq_lane == {last}) fq_publish(fq_record, fq_control, fq_tile);" in text
 
 
 def test_only_their_callers_choose_a_dialect() -> None:

@@ -30,8 +30,9 @@ from tests.unit.megakernel.cases import CASES, reverse
 from tests.unit.megakernel.plans import persistent
 
 pytestmark = pytest.mark.usefixtures("nvrtc")
-MOST_SPILLED = 80
-"""Bytes of registers that a thread stores for want of registers: the first one's, which polls."""
+MOST_SPILLED = 256
+"""Bytes that a thread stores for want of registers: the compiler has some, of what lives through a
+tile's work, rather than fewer threads at once."""
 
 
 def all_but(fast: str, name: str) -> object:

@@ -1,0 +1,121 @@
+"""How a worker comes to its next instruction, as source text.
+
+The lanes of a vector go through it together.  Of many threads, the first one does it alone, with
+all that it has to wait for, and the others hear of an instruction once they may begin: a barrier of
+a block takes long, and so does what a thread loads from global memory, one after the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from fusionq.codegen import queue_layout as q
+from fusionq.codegen.queue_protocol import STALLED
+from fusionq.codegen.queue_words import QueueWords
+from fusionq.codegen.record_text import RecordText
+
+
+def loop_head(
+    c: QueueWords, epoch: str, tile: Sequence[str], wait: Sequence[str], records: RecordText
+) -> str:
+    """The text from the start of the loop over instructions to where all lanes have one that they
+    may begin: its ``fq_stage``, ``fq_record`` and ``fq_tile`` with its bounds, the lines ``tile``.
+    ``wait``: the first lane's call that waits for producers; none where no stage waits."""
+    make = _by_the_first_lane if c.workers.first_lane_takes else _together
+    return "\n".join(["    for (;;) {", *_indented(make(c, epoch, tile, wait, records), 2)])
+
+
+def _together(
+    c: QueueWords, epoch: str, tile: Sequence[str], wait: Sequence[str], records: RecordText
+) -> list[str]:
+    """An instruction is broadcast: Intel's compiler loses sight of its being the same for all
+    lanes, and makes every access a gather."""
+    over = [
+        f"fq_waited = {c.workers.broadcast('fq_waited')};",
+        f"if (fq_waited >= {STALLED}) break;",
+        f"{c.workers.barrier};",
+    ]
+    return [
+        f"const {c.int64} fq_found = fq_static",
+        "    ? (fq_next < fq_stop ? fq_schedule[fq_assigned + fq_next++] : -1)",
+        f"    : (fq_lane == 0 ? fq_ticket(fq_schedule, fq_control, {epoch}) : -1);",
+        f"const {c.int64} fq_instruction = {c.workers.broadcast('fq_found')};",
+        "if (fq_instruction < 0 || fq_stalled(fq_control, fq_lane)) break;",
+        *_decoded(c),
+        "int fq_waited = 0;",
+        *records.row,
+        *records.taken,
+        *tile,
+        *(["if (fq_lane == 0)", *_indented(wait), *over] if wait else []),
+        *records.ready,
+    ]
+
+
+def _by_the_first_lane(
+    c: QueueWords, epoch: str, tile: Sequence[str], wait: Sequence[str], records: RecordText
+) -> list[str]:
+    awaited = [
+        "if (fq_instruction >= 0) {",
+        *_indented([*_decoded(c), *tile, *wait]),
+        f"    if (fq_waited >= {STALLED}) fq_instruction = -1;",
+        "}",
+    ]
+    alone = [
+        "fq_instruction = fq_static",
+        "    ? (fq_next < fq_stop ? fq_schedule[fq_assigned + fq_next++] : -1)",
+        f"    : fq_ticket(fq_schedule, fq_control, {epoch});",
+        "if (fq_stall_seen(fq_control)) fq_instruction = -1;",
+        *(line.removeprefix(f"const {c.int64} ") for line in records.taken),
+        *(awaited if wait else []),
+    ]
+    return [
+        f"{c.int64} fq_instruction = -1;",
+        "int fq_waited = 0;",
+        *records.declared,
+        "if (fq_lane == 0) {",
+        *_indented(alone),
+        "}",
+        f"fq_instruction = {c.workers.broadcast('fq_instruction')};",
+        "if (fq_instruction < 0) break;",
+        *_decoded(c),
+        *records.row,
+        *tile,
+        *records.ready,
+    ]
+
+
+def _decoded(c: QueueWords) -> list[str]:
+    return [
+        f"const int fq_stage = (int)(fq_instruction >> {q.TILE_BITS});",
+        f"const {c.int64} fq_tile = fq_instruction & (({c.literal(1)} << {q.TILE_BITS}) - 1);",
+        f"{c.tables} const fq_record = fq_stages + {q.HEADER} + {q.RECORD} * fq_stage;",
+    ]
+
+
+def near_tables(c: QueueWords, words: int, cells: int, lanes: int) -> str:
+    """What each worker has of the schedule: ``fq_stages``, all but the order of instructions and
+    the workers' lists, in ``words`` of its own behind ``cells``, if it is no more than that."""
+    if not words:
+        return f"    {c.tables} const fq_stages = fq_schedule;\n"
+    pointer, most = c.scalars.pointer(c.int64, "local"), words - cells
+    declared = [f"    {line}\n" for line in c.workers.local_memory("fq_near_bytes", 8 * words)]
+    return f"""\
+{"".join(declared)}\
+    {pointer} const fq_near = ({pointer})fq_near_bytes;
+    const {c.int64} fq_kept = fq_schedule[{q.ORDER}] <= {most} ? fq_schedule[{q.ORDER}] : 0;
+    for (int fq_k = fq_lane; fq_k < fq_kept; fq_k += {lanes})
+        fq_near[{cells} + fq_k] = fq_schedule[fq_k];
+    {c.tables} const fq_stages = fq_kept ? fq_near + {cells} : fq_schedule;
+    {c.workers.barrier};
+"""
+
+
+def publication(c: QueueWords, lanes: int) -> str:
+    """Counts a tile as done.  Where the first lane gets the next instruction meanwhile, the last
+    one does it: what all have stored has to be seen by others first, which takes long."""
+    lane = lanes - 1 if c.workers.first_lane_takes else 0
+    return f"if (fq_lane == {lane}) fq_publish(fq_record, fq_control, fq_tile);"
+
+
+def _indented(lines: Sequence[str], depth: int = 1) -> list[str]:
+    return [f"{'    ' * depth}{line}" for line in lines]
