@@ -5,11 +5,15 @@ Group functions that the dialect has no call for are made of broadcasts.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from math import prod
+
 from fusionq.codegen.array_access import Memory
 from fusionq.codegen.dialect import Dialect
 from fusionq.codegen.expressions import ExpressionPrinter
 from fusionq.codegen.helpers import Helpers
 from fusionq.codegen.names import Names
+from fusionq.codegen.ordered_groups import OrderedValues
 from fusionq.ir.nodes import (
     ArrayDecl,
     Atomic,
@@ -21,6 +25,7 @@ from fusionq.ir.nodes import (
     GroupCall,
     GroupFunction,
     GroupOp,
+    Kernel,
     Load,
     Param,
     Space,
@@ -41,6 +46,15 @@ _PLACES: dict[GroupFunction, tuple[str, str]] = {
 _AS_REDUCTION: dict[GroupFunction, GroupOp] = {"any": "or", "all": "and"}
 
 
+@dataclass(frozen=True)
+class GroupLanes:
+    """The lanes that do the ``count`` work-items of a work-group, and how they meet."""
+
+    lanes: int
+    count: int
+    barrier: str
+
+
 class GroupStatementPrinter:
     """Prints the statements in which work-items take part together."""
 
@@ -51,24 +65,25 @@ class GroupStatementPrinter:
         names: Names,
         helpers: Helpers,
         memory: Memory,
-        ndim: int,
-        barrier: str | None = None,
+        kernel: Kernel,
+        lanes: GroupLanes | None = None,
     ) -> None:
-        """``barrier``: that of a work-group function, in place of the work-group's."""
-        self._barrier = barrier
+        """``lanes``: of a work-group function."""
+        self._lanes = lanes
+        self._sub_group = kernel.sub_group_size
         self._dialect = dialect
         self._groups = dialect.groups
         self._expressions = expressions
         self._names = names
         self._helpers = helpers
         self._memory = memory
-        self._ndim = ndim
+        self._ndim = kernel.ndim
 
     def print(self, stmt: Barrier | Fence | Atomic | GroupCall, prefix: str) -> list[str]:
         """The lines; ``prefix`` declares the result's variable, if that is its place."""
         match stmt:
-            case Barrier() if self._barrier is not None:
-                return [f"{self._barrier};"]
+            case Barrier() if self._lanes is not None:
+                return [f"{self._lanes.barrier};"]
             case Barrier():
                 return [f"{self._groups.barrier(stmt.global_memory, stmt.local_memory)};"]
             case Fence():
@@ -78,6 +93,8 @@ class GroupStatementPrinter:
                 return [f"{target}{self._atomic(stmt)};"]
             case GroupCall(sub_group=int() as size):
                 return self._sub_group_call(stmt, size, prefix)
+            case GroupCall(values=str() as values):
+                return self._ordered_call(stmt, values, prefix)
             case GroupCall():
                 return self._group_call(stmt, prefix)
 
@@ -112,6 +129,47 @@ class GroupStatementPrinter:
         else:
             return self._made_of_broadcasts(stmt, target)
         return [f"{target} = {self._narrowed(call, wide, type)};"]
+
+    def _ordered_call(self, stmt: GroupCall, values: str, prefix: str) -> list[str]:
+        """A function of a work-group whose values lie in local memory, by sub-groups."""
+        type, array = stmt.value.type, self._memory.array(values)
+        assert isinstance(array, ArrayDecl)
+        op = stmt.op or _AS_REDUCTION[stmt.function]
+        combine = self._helpers.combination(op, type)
+        lane, lanes, count = self._names.fresh("lane"), self._sub_group, prod(array.shape)
+        if self._lanes is not None:
+            lanes, count = self._lanes.lanes, self._lanes.count
+        assert lanes is not None
+        name, own = self._names.of(values), self._expressions.value(stmt.value)
+        ordered = OrderedValues(
+            name,
+            count,
+            self._expressions.type_name(type),
+            lane,
+            lanes,
+            lambda a, b: f"{combine}({a}, {b})",
+            lambda variable, place: self._shuffled(variable, type, place),
+            lambda part: self._names.fresh(f"{stmt.result}_{part}"),
+        )
+        number = "fq_lane" if self._lanes is not None else self._groups.sub_group_local_id
+        lines = [f"const int {lane} = (int){number};"]
+        if stmt.function in ("reduce", "any", "all"):
+            return [*lines, *ordered.reduction(f"{prefix}{self._names.of(stmt.result)}")]
+        scan = ordered.scan()
+        start = self._expressions.value(_identity(op, type, type))
+        exclusive = stmt.function == "exclusive_scan"
+        if self._lanes is not None:
+            shift = ordered.shifted(f"({ordered.type})({start})") if exclusive else []
+            return [*lines, *scan, *shift]
+        first = self._dialect.items.device_function("first_sub_group")
+        barrier = self._groups.barrier(False, True)
+        target = f"{prefix}{self._names.of(stmt.result)}"
+        place = self._groups.linear_local_id
+        result = own
+        if exclusive:
+            result = f"{place} == 0 ? ({ordered.type})({start}) : {name}[{place} - 1]"
+        inside = [*lines, f"if ({first}) {{", *(f"    {line}" for line in scan), "}"]
+        return [*inside, f"{barrier};", f"{target} = {result};"]
 
     def _sub_group_call(self, stmt: GroupCall, size: int, prefix: str) -> list[str]:
         """A function of a sub-group, made of shuffles in the order of ``language.combine``."""

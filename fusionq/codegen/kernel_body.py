@@ -10,7 +10,7 @@ from fusionq.codegen.array_access import Memory, slot_type
 from fusionq.codegen.device_source import Pointer, Slot
 from fusionq.codegen.dialect import Dialect, Scalars
 from fusionq.codegen.expressions import ExpressionPrinter
-from fusionq.codegen.group_statements import GroupStatementPrinter
+from fusionq.codegen.group_statements import GroupLanes, GroupStatementPrinter
 from fusionq.codegen.helpers import Helpers
 from fusionq.codegen.intervals import Intervals
 from fusionq.codegen.local_places import local_places
@@ -35,12 +35,11 @@ from fusionq.ir.walk import expressions, local_memories, statements
 @dataclass(frozen=True)
 class GroupLoop:
     """What the text of a work-group function is made of: the lines of a loop over work-items, of
-    those of its body; the barrier of the lanes; and the pointer to the bytes that its local arrays
-    lie in."""
+    those of its body; the pointer to the bytes that its local arrays lie in; and its lanes."""
 
     work_items: Callable[[WorkItemLoop, Sequence[str]], list[str]]
-    barrier: str
     local_memory: str
+    lanes: GroupLanes
 
 
 @dataclass(frozen=True)
@@ -79,8 +78,8 @@ def statement_lines(
     intervals = Intervals(kernel)
     expressions = ExpressionPrinter(dialect, names, memory, helpers, intervals)
     groups = GroupStatementPrinter(
-        dialect, expressions, names, helpers, memory, kernel.ndim,
-        None if group_loop is None else group_loop.barrier,
+        dialect, expressions, names, helpers, memory, kernel,
+        None if group_loop is None else group_loop.lanes,
     )  # fmt: skip
     printer = StatementPrinter(
         expressions, names, helpers, intervals, groups, dict(kernel.variables),

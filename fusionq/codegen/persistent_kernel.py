@@ -7,12 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from math import prod
 
 from fusionq.base.target import FloatMode, Target
 from fusionq.codegen import queue_layout as q
 from fusionq.codegen.array_access import Memory, slot_type
 from fusionq.codegen.device_source import DeviceSource, Extent, Pointer, Scalar, Slot, Stride
 from fusionq.codegen.dialect import Dialect
+from fusionq.codegen.group_statements import GroupLanes
 from fusionq.codegen.helpers import Helpers
 from fusionq.codegen.instruction_loop import loop_head, near_tables, publication
 from fusionq.codegen.interior import parted
@@ -242,7 +244,10 @@ class _PersistentPrinter:
         items = GroupItems(self.dialect.items, code.local_range, kernel.ndim)
         dialect = replace(self.dialect, items=items)
         body, _ = parted(code)
-        of_group = GroupLoop(loop.work_items, self.workers.group_barrier, _LOCAL)
+        lanes = GroupLanes(
+            self.target.worker_size, prod(code.local_range), self.workers.group_barrier
+        )
+        of_group = GroupLoop(loop.work_items, _LOCAL, lanes)
         lines = statement_lines(kernel, [body], dialect, self.helpers, (), of_group)
         return lines, loop.lines([*lines.arrays, *lines.bodies[0]])
 

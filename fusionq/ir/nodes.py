@@ -313,7 +313,12 @@ class GroupCall:
     ``sub_group``: over a sub-group of so many work-items, a power of two, instead: neighbours in
     the last dimension, each with its place among them as local id.  Only there are shifts,
     permutations and ``select``, for which ``source`` is the distance, the mask, or the place to
-    read from; a place that is none gives the work-item's own value."""
+    read from; a place that is none gives the work-item's own value.
+
+    ``values``: the local array in which each work-item has stored its value, at its linear local
+    id, and all have passed a barrier since: sub-groups of ``Kernel.sub_group_size`` then combine
+    them in the order of ``language.combine.over_group``.  In a work-group function, where it stands
+    outside of work-item loops, a scan leaves each work-item's result there."""
 
     function: GroupFunction
     op: GroupOp | None
@@ -322,6 +327,7 @@ class GroupCall:
     result: str
     span: Span = field(default=NO_SPAN, compare=False)
     sub_group: int | None = None
+    values: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -258,8 +258,14 @@ class _Verifier:
             self._receives(stmt.result, dtype)
 
     def _group_call(self, stmt: GroupCall) -> None:
-        if self._of_group:
+        if self._of_group and (stmt.values is None or self._items is not None):
             self._fail("a group function in a work-group function")
+        if stmt.values is not None:
+            array = self._arrays.get(stmt.values)
+            if not isinstance(array, ArrayDecl) or array.space != "local":
+                self._fail(f"no local array '{stmt.values}' for the values of a group")
+            if array.dtype != stmt.value.type or self._kernel.sub_group_size is None:
+                self._fail(f"the values of a group in '{stmt.values}'")
         self._expr(stmt.value)
         type_ = stmt.value.type
         self._computed(type_, f"'{stmt.function}' over a group")

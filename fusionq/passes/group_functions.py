@@ -10,7 +10,12 @@
                                               barrier()
                                               total = values[0]
 
-The order of operations is that of ``language.combine.over_group``, whatever runs the kernel.
+The order of operations is that of ``language.combine.over_group``, whatever runs the kernel.  Where
+a work-group is whole sub-groups, these combine what is in local memory by shuffles:
+
+    total = reduce_over_group(x, "add")   →   values[own] = x
+                                              barrier()
+                                              total = reduce_over_group(values, "add")
 """
 
 from __future__ import annotations
@@ -53,6 +58,9 @@ that leave its own number when they are divided by that."""
 ALONE = 64
 """Work-items of a group for which the first combines all: a barrier takes longer."""
 
+MOST_PARTS = 64
+"""Values that each work-item of a sub-group combines at most before shuffles."""
+
 _BARRIER = Barrier(global_memory=False)
 _AS_REDUCTION: dict[str, GroupOp] = {"any": "or", "all": "and"}
 _OPERATIONS: dict[GroupOp, BinaryOp] = {
@@ -61,13 +69,27 @@ _OPERATIONS: dict[GroupOp, BinaryOp] = {
 
 
 def lower_group_functions(
-    kernel: Kernel, local_range: Sequence[int], chosen: Callable[[GroupCall], bool]
+    kernel: Kernel,
+    local_range: Sequence[int],
+    chosen: Callable[[GroupCall], bool],
+    sub_group: int | None = None,
 ) -> Kernel:
-    """``kernel``, for work-groups of ``local_range``, without the ``chosen`` functions of
-    work-groups."""
+    """``kernel``, for work-groups of ``local_range``, with the ``chosen`` functions of work-groups
+    in local memory; by shuffles of sub-groups of ``sub_group`` work-items, if given."""
     if not any(isinstance(s, GroupCall) and chosen(s) for s in statements(kernel.body)):
         return kernel
-    return _Lowering(kernel, tuple(local_range), chosen).run()
+    if sub_group is not None and prod(local_range) > MOST_PARTS * sub_group:
+        sub_group = None
+    return _Lowering(kernel, tuple(local_range), chosen, sub_group).run()
+
+
+def sub_group_of(kernel: Kernel, sizes: Sequence[int]) -> int | None:
+    """The size of the sub-groups that combine what work-items of ``kernel`` have, on a device that
+    has those of ``sizes``."""
+    if kernel.sub_group_size is not None:
+        return kernel.sub_group_size
+    fitting = [size for size in sizes if 1 < size <= TOGETHER]
+    return max(fitting, default=max(sizes, default=1)) if sizes else None
 
 
 def combines_floats(call: GroupCall) -> bool:
@@ -89,6 +111,7 @@ class _Lowering:
     kernel: Kernel
     local_range: tuple[int, ...]
     chosen: Callable[[GroupCall], bool]
+    sub_group: int | None
     arrays: list[ArrayDecl] = field(default_factory=list)
     variables: list[tuple[str, ScalarType]] = field(default_factory=list)
 
@@ -107,15 +130,18 @@ class _Lowering:
 
     def run(self) -> Kernel:
         body = rewrite_body(self.kernel.body, stmt=self._stmt)
+        by_shuffles = any(isinstance(s, GroupCall) and s.values for s in statements(body))
         return replace(
             self.kernel,
             body=body,
             variables=(*self.kernel.variables, *self.variables),
             arrays=(*self.kernel.arrays, *self.arrays),
+            sub_group_size=self.sub_group if by_shuffles else self.kernel.sub_group_size,
         )
 
     def _stmt(self, stmt: Stmt) -> tuple[Stmt, ...]:
-        if not isinstance(stmt, GroupCall) or not self.chosen(stmt):
+        known = isinstance(stmt, GroupCall) and stmt.values and self.sub_group
+        if not isinstance(stmt, GroupCall) or known or not self.chosen(stmt):
             return (stmt,)
         type = stmt.value.type
         values = self._array(stmt, type)
@@ -123,6 +149,9 @@ class _Lowering:
         if self.again:
             before = (_BARRIER, *before)
         op = stmt.op or _AS_REDUCTION.get(stmt.function)
+        if op is not None and self.sub_group is not None:
+            own = Load(type, values, (self.own,), stmt.span)
+            return (*before, replace(stmt, value=own, values=values))
         if op is None:
             assert stmt.source is not None
             combined: tuple[Stmt, ...] = ()
@@ -141,7 +170,9 @@ class _Lowering:
 
     def _array(self, call: GroupCall, type: ScalarType) -> str:
         name = self.names.fresh(f"{call.result}_values")
-        self.arrays.append(ArrayDecl(name, type, (self.size,), "local"))
+        lanes = self.sub_group or 1
+        places = -(-self.size // lanes) * lanes
+        self.arrays.append(ArrayDecl(name, type, (places,), "local"))
         return name
 
     # -------------------------------------------------------------------------- reduction

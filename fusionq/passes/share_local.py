@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from fusionq.ir.nodes import Atomic, Barrier, Block, Kernel, Load, Stmt, Store
+from fusionq.ir.nodes import Atomic, Barrier, Block, GroupCall, Kernel, Load, Stmt, Store
 from fusionq.ir.walk import expressions, statements
 
 
@@ -61,4 +61,6 @@ def _top_level(body: tuple[Stmt, ...]) -> list[Stmt]:
 
 def _arrays(stmt: Stmt) -> set[str]:
     loads = {e.array for e in expressions((stmt,)) if isinstance(e, Load)}
-    return loads | {s.array for s in statements((stmt,)) if isinstance(s, (Store, Atomic))}
+    inside = list(statements((stmt,)))
+    loads |= {s.values for s in inside if isinstance(s, GroupCall) and s.values is not None}
+    return loads | {s.array for s in inside if isinstance(s, (Store, Atomic))}

@@ -38,6 +38,7 @@ from fusionq.ir.nodes import (
     Expr,
     Fence,
     For,
+    GroupCall,
     If,
     ItemQuery,
     Kernel,
@@ -70,8 +71,8 @@ _OF_WORK_ITEMS = ("global_id", "local_id", "local_linear_id")
 
 
 def work_group_function(kernel: Kernel, local_range: Sequence[int]) -> Kernel:
-    """The work-group function of ``kernel``, which has no group functions, for work-groups of
-    ``local_range``."""
+    """The work-group function of ``kernel``, whose group functions are on values in local memory,
+    for work-groups of ``local_range``."""
     return _Former(kernel, tuple(local_range)).run()
 
 
@@ -132,6 +133,7 @@ class _Former:
         loops = {s.var for s in every if isinstance(s, For) and id(s) in self.split}
         found = {name for s in every if (name := assigned_variable(s)) is not None}
         found -= {name for s in every if id(s) in inside and (name := assigned_variable(s))}
+        found -= {s.result for s in every if isinstance(s, GroupCall) and _scans(s)}
         assignments = [s for s in self._places(self.body) if isinstance(s, Assign)]
         while True:
             self.uniform = found | loops
@@ -227,6 +229,8 @@ class _Former:
                 if self.unordered:
                     self.out.append(Barrier())
                     self.unordered = False
+            case GroupCall():
+                self._group_call(stmt)
             case If():
                 cond = self._value(stmt.cond)
                 self._flush()
@@ -254,6 +258,20 @@ class _Former:
                 self.out.append(stmt)
             case _:
                 raise AssertionError(f"no region ends at {stmt!r}")
+
+    def _group_call(self, stmt: GroupCall) -> None:
+        """A group function between regions; what varies in a group is then each work-item's."""
+        self._flush()
+        type, values = stmt.value.type, stmt.values
+        assert values is not None
+        call = replace(stmt, value=Load(type, values, (_int(0),), stmt.span))
+        if stmt.result not in self.uniform:
+            call = replace(call, result=self.names.fresh(stmt.result))
+            self.variables[call.result] = type
+            own = Load(type, values, (_OWN,), stmt.span) if _scans(stmt) else Var(type, call.result)
+            self.region.append(Assign(stmt.result, own, stmt.span))
+        self.out.append(call)
+        self.unordered = True
 
     def _branch(self, body: Sequence[Stmt]) -> tuple[Stmt, ...]:
         self.unordered = True
@@ -361,7 +379,7 @@ def _split_statements(body: Sequence[Stmt]) -> set[int]:
         """``loop``: the innermost one; ``waits``: whether that has a barrier."""
         split = False
         for stmt in stmts:
-            inside = isinstance(stmt, Barrier)
+            inside = isinstance(stmt, Barrier | GroupCall)
             if isinstance(stmt, For | While):
                 inside = any(isinstance(s, Barrier) for s in statements(stmt.body))
                 walk(stmt.body, stmt, inside)
@@ -377,6 +395,10 @@ def _split_statements(body: Sequence[Stmt]) -> set[int]:
 
     walk(body, None, False)
     return found
+
+
+def _scans(call: GroupCall) -> bool:
+    return call.function in ("inclusive_scan", "exclusive_scan")
 
 
 def _loop(items: int, body: tuple[Stmt, ...]) -> WorkItemLoop:

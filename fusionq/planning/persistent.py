@@ -118,7 +118,10 @@ def _function(
             f"{kernel.name} combines floats of a work-group, which the device does in an order of "
             "its own and a persistent kernel in another"
         )
-    plain = lower_group_functions(kernel, local_range, lambda call: True)
+    lanes = target.worker_size if target.worker_size == target.sub_group_size else None
+    if kernel.sub_group_size not in (None, lanes):
+        lanes = None
+    plain = lower_group_functions(kernel, local_range, lambda call: True, lanes)
     made = work_group_function(plain, local_range)
     verify(made)
     taken, most = local_places(made)[1], target.device.local_memory_bytes

@@ -96,10 +96,10 @@ def test_reductions_and_scans(queue, function):
                 check((by_group(out, (8,)), by_group(x, (8,))), function, op)
 
 
-SLOW_SIZES = (pytest.param(size, marks=pytest.mark.slow) for size in (1, 2, 16, 96))
+SLOW_SIZES = (pytest.param(size, marks=pytest.mark.slow) for size in (1, 2, 16, 40, 96, 1040))
 
 
-@pytest.mark.parametrize("size", [13, 40, *SLOW_SIZES])
+@pytest.mark.parametrize("size", [13, 48, *SLOW_SIZES])
 def test_floats_are_combined_in_one_order(backend, queue, size):
     """Numbers whose sums and products show it; a NaN and zeros of two signs among the last."""
     if backend.target.device.float_groups == "unordered":

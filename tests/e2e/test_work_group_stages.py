@@ -97,6 +97,21 @@ def functions(item: fq.NdItem, a: Array, b: Array) -> None:
 
 
 @fq.kernel
+def sums_of_fractions(item: fq.NdItem, a: Array, b: Array) -> None:
+    """Floating sums whose order shows."""
+    i = item.get_global_id(0)
+    group = item.get_group()
+    x = a[i] * np.float32(0.1) + np.float32(1) / (np.float32(i) + np.float32(3))
+    total = fq.reduce_over_group(group, x, "add")
+    for _turn in range(2):
+        if total > 0:
+            total = total + fq.reduce_over_group(group, x * x, "add")
+    before = fq.exclusive_scan_over_group(group, x * total, "add")
+    upto = fq.inclusive_scan_over_group(group, before + x, "max")
+    b[i] = total + before * upto + fq.exclusive_scan_over_group(group, np.float64(x), "mul")
+
+
+@fq.kernel
 def counted(item: fq.NdItem, a: Array, counts: Array, slots: Array) -> None:
     """Atomic operations on local and global memory, behind a guard that splits no group."""
     own = item.get_local_id(0)
@@ -151,6 +166,16 @@ def group_functions(q: fq.FusionQueue, b: list[fq.Buffer]) -> None:
         q.submit(backwards, 60, b[4], b[3])
 
 
+def fractions(q: fq.FusionQueue, b: list[fq.Buffer]) -> None:
+    """In groups of fewer work-items than a worker has lanes, of some more, and of many more."""
+    for size in (5, 20, 30, 60):
+        q.submit(sums_of_fractions, fq.NdRange(60, size), b[0], b[1])
+        q.submit(backwards, 60, b[1], b[0])
+    for size in (16, 48, 96):
+        q.submit(sums_of_fractions, fq.NdRange(96, size), b[7], b[8])
+        q.submit(backwards, 96, b[8], b[7])
+
+
 def atomics(q: fq.FusionQueue, b: list[fq.Buffer]) -> None:
     q.submit(backwards, 60, b[3], b[4])
     q.submit(counted, fq.NdRange(64, 8), b[4], b[3], local(4, np.int32))
@@ -169,6 +194,7 @@ LISTS: dict[str, Lists] = {
     "one group": one_after_the_other(60, 3),
     "loops": loops,
     "functions": group_functions,
+    "fractions": fractions,
     "atomics": atomics,
     "two dimensions": two_dimensions,
 }
@@ -179,7 +205,8 @@ def buffers() -> list[fq.Buffer]:
     floats = [fq.Buffer(values.astype(np.float32)), *(fq.Buffer(60, np.float32) for _ in range(2))]
     integers = [fq.Buffer(values.astype(np.int32)), fq.Buffer(60, np.int32)]
     plane = values.reshape(6, 10).astype(np.int16)
-    return [*floats, *integers, fq.Buffer(plane), fq.Buffer((10, 6), np.int16)]
+    more = [fq.Buffer(np.arange(96, dtype=np.float32)), fq.Buffer(96, np.float32)]
+    return [*floats, *integers, fq.Buffer(plane), fq.Buffer((10, 6), np.int16), *more]
 
 
 @pytest.fixture(params=["reference", pytest.param(None, marks=needs_device)])

@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 
 from fusionq.backends.reference.checked_arrays import CheckedArray, declared_array, new_bytes
-from fusionq.backends.reference.groups import Steps, atomic
+from fusionq.backends.reference.groups import Steps, atomic, combined
 from fusionq.backends.reference.livelock import waiting
 from fusionq.backends.reference.scalars import FUNCTIONS, Scalar, int64_range
 from fusionq.base.errors import DeviceError
@@ -140,6 +140,7 @@ class _Compiler:
             "declared_array": declared_array,
             "new_bytes": new_bytes,
             "atomic": atomic,
+            "combined": combined,
             "waiting": waiting,
             **{f"call_{name}": function for name, function in FUNCTIONS.items()},
         }
@@ -225,6 +226,11 @@ class _Compiler:
                 pass
             case Barrier():
                 yield f"{pad}yield {self._object(stmt)}, None, None"
+            case GroupCall(values=str() as values) if self._of_group:
+                yield (
+                    f"{pad}{_name(stmt.result)} = combined({_name(values)}, "
+                    f"{self._object(stmt)}, local_range)"
+                )
             case GroupCall():
                 source = "None" if stmt.source is None else self._expr(stmt.source)
                 meeting = f"{self._object(stmt)}, {self._expr(stmt.value)}, {source}"

@@ -8,7 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from math import prod
 from typing import Any, NoReturn, TypeAlias
+
+import numpy as np
 
 from fusionq.backends.reference.checked_arrays import CheckedArray
 from fusionq.backends.reference.scalars import Scalar
@@ -32,6 +35,19 @@ def atomic(array: CheckedArray, span: Span, op: AtomicOp, value: Any, *indices: 
     elif op != "load":
         array.store(span, COMBINE[op](before, value), *indices)
     return before
+
+
+def combined(array: CheckedArray, call: GroupCall, local_range: Sequence[Any]) -> Scalar:
+    """A function of a work-group on the values in ``array``, in a work-group function: the result
+    of a reduction; a scan leaves each work-item's in the array."""
+    places = [np.int64(place) for place in range(prod(map(int, local_range)))]
+    values = [array.load(call.span, place) for place in places]
+    results = over_group(call.function, call.op, values, None)
+    if call.function in ("inclusive_scan", "exclusive_scan"):
+        for place, result in zip(places, results, strict=True):
+            array.store(call.span, result, place)
+    first: Scalar = results[0]
+    return first
 
 
 def run_group(kernel: str, items: Sequence[tuple[int, Steps]]) -> None:

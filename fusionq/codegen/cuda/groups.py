@@ -131,6 +131,7 @@ class CudaGroups:
 
     linear_local_id = LINEAR_LOCAL_ID
     linear_local_range = LINEAR_LOCAL_RANGE
+    sub_group_local_id = f"({LINEAR_LOCAL_ID} % 32)"
 
     def barrier(self, global_memory: bool, local_memory: bool) -> str:
         return "__syncthreads()"

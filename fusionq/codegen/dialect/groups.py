@@ -32,6 +32,9 @@ class Groups(Protocol):
     linear_local_id: str
     """Of the work-item in its work-group, the last dimension fastest."""
 
+    sub_group_local_id: str
+    """Of the work-item in its sub-group."""
+
     linear_local_range: str
     """Work-items of a work-group: an expression of ``Scalars.size_type``."""
 

@@ -28,6 +28,7 @@ class OpenCLGroups:
 
     linear_local_id = LINEAR_LOCAL_ID
     linear_local_range = LINEAR_LOCAL_RANGE
+    sub_group_local_id = "get_sub_group_local_id()"
 
     def barrier(self, global_memory: bool, local_memory: bool) -> str:
         flags = [

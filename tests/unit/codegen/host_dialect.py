@@ -184,7 +184,7 @@ class _Items:
 class _Groups:
     """Nothing: stages have no groups."""
 
-    linear_local_id = linear_local_range = ""
+    linear_local_id = linear_local_range = sub_group_local_id = ""
 
     def __getattr__(self, name: str) -> Any:
         raise AssertionError(f"stages have no {name}")

@@ -111,6 +111,7 @@ class MarkerGroups:
 
     linear_local_id = "LINEAR_LOCAL_ID"
     linear_local_range = "LINEAR_LOCAL_RANGE"
+    sub_group_local_id = "SUB_GROUP_LOCAL_ID"
 
     def barrier(self, global_memory: bool, local_memory: bool) -> str:
         return "BARRIER()"
