@@ -112,16 +112,17 @@ ASSUMED: dict[str, Assumption] = {
     "interior_speedup": Assumption(4.4, 1.0, _FITTED),
     "affinity_speedup": Assumption(2.0, 1.0, _FITTED),
     # What the device's compiler takes, in seconds
-    "build_program": Assumption(0.0284, 0.12, "fitted, as the others; NVRTC 13.5"),
-    "build_operation": Assumption(6e-5, 6e-5, _FITTED_BUILDS),
-    "build_division": Assumption(7.7e-4, 7.7e-4, _FITTED_BUILDS),
-    "build_loop": Assumption(3.5e-3, 3.5e-3, _FITTED_BUILDS),
-    "build_condition": Assumption(9.5e-4, 9.5e-4, _FITTED_BUILDS),
-    "build_array_pair": Assumption(1.2e-5, 1.2e-5, _FITTED_BUILDS),
-    "build_workers": Assumption(0.229, 0.229, _FITTED_BUILDS),
-    "build_body": Assumption(0.0385, 0.0385, _FITTED_BUILDS),
-    "build_wait": Assumption(0.0178, 0.0178, _FITTED_BUILDS),
-    "build_operand": Assumption(5.7e-4, 5.7e-4, _FITTED_BUILDS),
+    "build_program": Assumption(0.0291, 0.12, "fitted, as the others; NVRTC 13.5"),
+    "build_operation": Assumption(4.95e-5, 4.95e-5, _FITTED_BUILDS),
+    "build_division": Assumption(6.52e-4, 6.52e-4, _FITTED_BUILDS),
+    "build_loop": Assumption(4.42e-3, 4.42e-3, _FITTED_BUILDS),
+    "build_condition": Assumption(9.33e-4, 9.33e-4, _FITTED_BUILDS),
+    "build_array_pair": Assumption(1.27e-5, 1.27e-5, _FITTED_BUILDS),
+    "build_region": Assumption(1.12e-2, 1.12e-2, _FITTED_BUILDS),
+    "build_workers": Assumption(0.230, 0.230, _FITTED_BUILDS),
+    "build_body": Assumption(0.0176, 0.0176, _FITTED_BUILDS),
+    "build_wait": Assumption(3.94e-3, 3.94e-3, _FITTED_BUILDS),
+    "build_operand": Assumption(1.51e-3, 1.51e-3, _FITTED_BUILDS),
 }
 
 

@@ -98,6 +98,8 @@ class BuildCosts:
     build_condition: float
     build_array_pair: float
     """Two array parameters, which may overlap."""
+    build_region: float
+    """A loop over the work-items of a work-group function."""
     build_workers: float
     """A persistent kernel's protocol."""
     build_body: float

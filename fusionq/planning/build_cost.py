@@ -15,7 +15,18 @@ from math import comb
 from fusionq.base.target import BuildCosts
 from fusionq.codegen.interior import parted
 from fusionq.codegen.stage_tables import code_bodies, operands_of, wait_forms
-from fusionq.ir.nodes import ArrayParam, Binary, Expr, For, If, Kernel, Persistent, Stmt, While
+from fusionq.ir.nodes import (
+    ArrayParam,
+    Binary,
+    Expr,
+    For,
+    If,
+    Kernel,
+    Persistent,
+    Stmt,
+    While,
+    WorkItemLoop,
+)
 from fusionq.ir.walk import statement_expressions, statements, subexpressions
 
 
@@ -28,6 +39,7 @@ class BuildWork:
     loops: int
     conditions: int
     array_pairs: int
+    regions: int
     workers: int = 0
     bodies: int = 0
     waits: int = 0
@@ -42,6 +54,7 @@ class BuildWork:
             + self.loops * costs.build_loop
             + self.conditions * costs.build_condition
             + self.array_pairs * costs.build_array_pair
+            + self.regions * costs.build_region
             + self.workers * costs.build_workers
             + self.bodies * costs.build_body
             + self.waits * costs.build_wait
@@ -85,5 +98,6 @@ def _counted(body: Iterable[Stmt], more: Iterable[Expr], **others: int) -> Build
         ),
         loops=sum(isinstance(s, (For, While)) for s in every),
         conditions=sum(isinstance(s, If) for s in every),
+        regions=sum(isinstance(s, WorkItemLoop) for s in every),
         **others,
     )

@@ -87,24 +87,24 @@ def test_what_a_persistent_kernel_has():
 
 
 def test_the_seconds_are_what_all_of_it_costs():
-    work = BuildWork(1, 2, 3, 4, 5, 6, 7, 8, 9)
+    work = BuildWork(1, 2, 3, 4, 5, 6, 7, 8, 9, 10)
     build = replace(
         TWO_CORES.build, build_program=0.5, build_operation=1, build_division=10,
-        build_loop=100, build_condition=1e3, build_array_pair=1e4, build_workers=1e5,
-        build_body=1e6, build_wait=1e7, build_operand=1e8,
+        build_loop=100, build_condition=1e3, build_array_pair=1e4, build_region=1e5,
+        build_workers=1e6, build_body=1e7, build_wait=1e8, build_operand=1e9,
     )  # fmt: skip
-    assert work.seconds(build) == 987654321.5
+    assert work.seconds(build) == 10987654321.5
 
 
 # ---------------------------------------------------------------------------- the bound
 def test_a_long_launch_becomes_shorter_ones():
-    plan = planned(in_turn(scale, 64), costs(build_operation=0.002))
+    plan = planned(in_turn(scale, 64), costs(build_operation=0.0015))
     assert plan.strategy == "sequence"
     assert [len(s.submissions) for s in plan.stages] == [32] * 2
     assert len({id(s.kernel) for s in plan.stages}) == 1
     assert [s for stage in plan.stages for s in stage.submissions] == list(range(64))
     assert plan.fallback == plan.stages[1].boundary
-    assert "a build of" in plan.fallback
+    assert "a build of up to" in plan.fallback
     assert f"of {FOREGROUND_SECONDS:.1f} s at most: ask for strategy='fused' or tune=True" in (
         plan.fallback
     )
@@ -166,7 +166,7 @@ def test_a_persistent_kernel_that_takes_long_to_build_is_not_chosen():
     assert planned(listed).strategy == "megakernel"
     plan = planned(listed, target)
     assert plan.strategy == "sequence"
-    assert "a build of 3." in plan.choice
+    assert "a build of up to 3.9" in plan.choice
     assert "at most: ask for strategy='megakernel' or tune=True to have it" in plan.choice
     assert planned(listed, target, strategy="megakernel").strategy == "megakernel"
     assert planned(listed, target, lambda kernel: True).strategy == "megakernel"
