@@ -42,6 +42,7 @@ from fusionq.frontend.values import (
     is_array,
     is_complex,
 )
+from fusionq.frontend.written_functions import call_written_function
 from fusionq.ir.nodes import ItemQuery
 from fusionq.ir.types import INT64, WEAK_INT, ScalarType
 
@@ -149,6 +150,9 @@ class Calls(GroupOperations):
             return self.length(arguments[0], node)
         if (obj is np.finfo or obj is np.iinfo) and len(arguments) == 1:
             return self.type_limits(obj, arguments[0], node)
+        written = call_written_function(self, obj, arguments, node)
+        if written is not None:
+            return written
         return self.function_of(obj, *arguments, node=node)
 
     def _as_type(self, scalar: ScalarType, number: Element, node: ast.Call) -> Scalar:
@@ -162,7 +166,9 @@ class Calls(GroupOperations):
             return self.complex_function(
                 obj, [self.number_value(argument, node) for argument in arguments], node
             )
-        value = call_scalar_function(self, obj, arguments, node)
+        value = call_written_function(self, obj, arguments, node)
+        if value is None:
+            value = call_scalar_function(self, obj, arguments, node)
         if value is not None:
             return self.scalar(value, node)
         name = ast.unparse(node.func)

@@ -50,7 +50,6 @@ REFUSED_BUILTINS: dict[str, str] = {
     "sum": "Add up in a for loop.",
     "any": "Test in a for loop.",
     "all": "Test in a for loop.",
-    "divmod": "Write a // b and a % b.",
 }
 
 

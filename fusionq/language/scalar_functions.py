@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import reduce
 from types import SimpleNamespace
 from typing import Any
 
@@ -149,6 +150,34 @@ def nextafter(start: Any, towards: Any) -> Any:
     return type(following)(towards) if start == towards else following
 
 
+def _remainder(x: Any, y: Any) -> Any:
+    """``math.remainder``, which is exact, in the type of the arguments."""
+    with np.errstate(all="ignore"):
+        result = math.nan
+        if not (math.isinf(x) or y == 0):
+            result = math.remainder(float(x), float(y))
+        if is_python_number(x) and is_python_number(y):
+            return result
+        return np.hypot(type(x)(1), type(y)(1)).dtype.type(result)
+
+
+def _of_integers(numpy_function: ScalarFunction) -> ScalarFunction:
+    """``math.gcd`` and its like: NumPy's function, of Python ints a Python int."""
+
+    def function(*values: Any) -> Any:
+        found = reduce(numpy_function, values)
+        return int(found) if all(map(is_python_number, values)) else found
+
+    return function
+
+
+def _modf(value: Any) -> tuple[Any, Any]:
+    if is_python_number(value):
+        return math.modf(value)
+    part, whole = np.modf(value)
+    return part, whole
+
+
 MATH_NAMES: dict[str, str] = {
     name: name
     for name in (
@@ -179,6 +208,10 @@ MATH_FUNCTIONS: dict[str, ScalarFunction] = {
     "ceil": _to_integer(np.ceil),
     "trunc": _to_integer(np.trunc),
     "ldexp": ldexp,
+    "remainder": _remainder,
+    "gcd": _of_integers(np.gcd),
+    "lcm": _of_integers(np.lcm),
+    "modf": _modf,
     "isnan": lambda value: bool(np.isnan(value)),
     "isinf": lambda value: bool(np.isinf(value)),
     "isfinite": lambda value: bool(np.isfinite(value)),
