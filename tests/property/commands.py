@@ -1,5 +1,5 @@
-"""Copies and fills between the submissions of random lists: of views that overlap, reversed and
-strided ones, empty ones, within a buffer and between buffers."""
+"""Copies, fills and reductions between the submissions of random lists: of views that overlap,
+reversed and strided ones, empty ones, within a buffer and between buffers."""
 
 from __future__ import annotations
 
@@ -12,19 +12,27 @@ from hypothesis import strategies as st
 from tests.property.kernel_expressions import Draw
 from tests.property.launches import as_slice, random_data, random_slices
 from tests.property.programs import BufferSpec, CommandSpec, Program, View
+from tests.property.reductions import ReductionSpec, random_reduction
 
 
 @st.composite
 def with_commands(draw: Any, programs: st.SearchStrategy[Program]) -> Program:
-    """Half of ``programs`` with copies and fills before, between and after their submissions."""
+    """Half of ``programs`` with copies, fills and reductions before, between and after their
+    submissions."""
     program: Program = draw(programs)
     usable = [n for n, buffer in enumerate(program.buffers) if buffer.holder != "array"]
     if not usable or draw(st.booleans()):
         return program
-    commands = []
+    commands: list[CommandSpec | ReductionSpec] = []
     for _ in range(draw(st.sampled_from((1, 2, 3)))):
         target = draw(st.sampled_from(usable))
         before = draw(st.integers(0, len(program.submissions)))
+        if draw(st.integers(0, 3)) == 3:
+            contents = [buffer.data for buffer in program.buffers]
+            reduction = random_reduction(draw, contents, before, usable)
+            if reduction is not None:
+                commands.append(reduction)
+            continue
         if draw(st.integers(0, 2)) == 0:
             commands.append(_fill(draw, program.buffers, before, target))
             continue

@@ -9,6 +9,7 @@ from fusionq.base.options import Barriers, FusionOptions, Promote, Strategy, che
 from fusionq.frontend.kernel import KernelFunction
 from tests.property.launches import Array
 from tests.property.programs import CommandSpec, Program, View
+from tests.property.reductions import ReductionSpec
 from tests.property.running import assert_identical
 
 Held = fq.Buffer | Array
@@ -52,6 +53,9 @@ def submit(
     kernels: dict[int, KernelFunction] = {} if known is None else known
     called: list[tuple[object, ...]] = []
     for submission in program.steps():
+        if isinstance(submission, ReductionSpec):
+            called += _reduction(queue, submission, buffers)
+            continue
         if isinstance(submission, CommandSpec):
             called += _command(queue, submission, buffers)
             continue
@@ -77,6 +81,18 @@ def _command(
     queue.memcpy(into, buffers[source.buffer][source.slices])
     added = 1 if pending is None else len(pending.entries) - before
     return [(target, source)] if added == 1 else [(None, source), (target, None)]
+
+
+def _reduction(
+    queue: fq.FusionQueue, reduction: ReductionSpec, buffers: Sequence[Held]
+) -> list[tuple[object, ...]]:
+    target, source = reduction.target, reduction.source
+    pending = queue._state.list
+    before = 0 if pending is None else len(pending.entries)
+    into, read = buffers[target.buffer][target.slices], buffers[source.buffer][source.slices]
+    reduction.submit(queue, into, read)
+    added = 1 if pending is None else len(pending.entries) - before
+    return [(source, target)] if added == 1 else [(source, None), (target, None)]
 
 
 def unfused(program: Program, target: str | None, rounds: int = 1) -> list[Array]:

@@ -34,7 +34,6 @@ from tests.property.launches import (
     EXTENTS,
     Array,
     Scalar,
-    Slices,
     item_shape,
     random_axes,
     random_data,
@@ -45,6 +44,7 @@ from tests.property.launches import (
     random_scalar_parameter,
     random_slices,
 )
+from tests.property.reductions import ReductionSpec, View
 
 Flag = Literal["none", "private", "internal", "local"]
 Holder = Literal["buffer", "array", "adopted"]
@@ -71,14 +71,6 @@ class BufferSpec:
 
 
 @dataclass(frozen=True)
-class View:
-    """A part of a buffer."""
-
-    buffer: int
-    slices: Slices
-
-
-@dataclass(frozen=True)
 class SubmissionSpec:
     """One call of ``submit``."""
 
@@ -102,9 +94,9 @@ class Program:
 
     buffers: tuple[BufferSpec, ...]
     submissions: tuple[SubmissionSpec, ...]
-    commands: tuple[CommandSpec, ...] = ()
+    commands: tuple[CommandSpec | ReductionSpec, ...] = ()
 
-    def steps(self) -> Iterator[SubmissionSpec | CommandSpec]:
+    def steps(self) -> Iterator[SubmissionSpec | CommandSpec | ReductionSpec]:
         """Submissions and commands in order."""
         for number in range(len(self.submissions) + 1):
             yield from (command for command in self.commands if command.before == number)
@@ -130,6 +122,13 @@ class Program:
         work-items in ``order``."""
         contents = self.contents()
         for submission in self.steps():
+            if isinstance(submission, ReductionSpec):
+                target, read = submission.target, submission.source
+                with np.errstate(all="ignore"):
+                    submission.run_python(
+                        contents[target.buffer][target.slices], contents[read.buffer][read.slices]
+                    )
+                continue
             if isinstance(submission, CommandSpec):
                 into, source = submission.target, submission.source
                 np.copyto(

@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 
 import fusionq as fq
-from fusionq.language.combine import COMBINE, identity, joint_reduction, over_group
+from fusionq.language.combine import COMBINE, joint_reduction
 from fusionq.memory.temporaries import MOST_BYTES
 from fusionq.runtime import combining_kernels, reductions
 from fusionq.runtime.reductions import group_shape
+from tests.property.reductions import in_order
 
 
 @fq.kernel
@@ -38,23 +39,6 @@ def values(dtype, n, seed=1):
     if np.dtype(dtype).kind in "iu":
         return rng.integers(0, 100, n).astype(dtype)
     return rng.normal(size=n).astype(dtype)
-
-
-def in_order(op, by_item, extents, local, dtype):
-    """What docs/semantics.md says of what each work-item has combined, in an array of the range:
-    each work-group's by a tree, then their partial results by lanes."""
-    start = identity(op, np.dtype(dtype))
-    whole = [-(-e // size) * size for e, size in zip(extents, local, strict=True)]
-    padded = np.full(whole, start, dtype)
-    padded[tuple(map(slice, extents))] = by_item
-    partials = []
-    for group in np.ndindex(*[w // size for w, size in zip(whole, local, strict=True)]):
-        part = padded[tuple(slice(g * s, (g + 1) * s) for g, s in zip(group, local, strict=True))]
-        partials.append(over_group("reduce", op, list(part.reshape(-1)), None)[0])
-    with np.errstate(all="ignore"):
-        if len(partials) == 1:
-            return partials[0]
-        return joint_reduction(op, partials, np.dtype(dtype), 256)
 
 
 NUMBERS = ["int8", "uint16", "int32", "int64", "uint64", "float16", "float32", "float64"]
@@ -127,7 +111,7 @@ def test_the_order_of_operations_is_that_of_the_documentation(target):
             a = rng.normal(size=extents).astype("float32") * np.float32(1e3)
             out = fq.Buffer(np.float32([0.1]))
             queue.submit(kernel, space, fq.Buffer(a), fq.Reduction(out, "add"), *more)
-            want = np.float32(0.1) + in_order("add", np.float32(0) + a, extents, local, "float32")
+            want = np.float32(0.1) + in_order("add", np.float32(0) + a, local)
             assert out.numpy()[0].tobytes() == want.tobytes(), (space, out.numpy(), want)
 
         for n in (100, 256, 512, 1000):
