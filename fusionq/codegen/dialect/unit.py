@@ -49,7 +49,7 @@ class TranslationUnit(Protocol):
 
     def prepared(self, body: Body) -> Body:
         """The body of a kernel over a range, without nested blocks, with what it takes to keep
-        this language's compilers from compiling it wrong; the same values are stored."""
+        this language's compilers from compiling it wrong, or badly; the same values are stored."""
 
     def loop_in_order(self) -> list[str]:
         """The lines before a loop whose floating sums have to keep the order of its iterations."""
