@@ -55,6 +55,11 @@ def _boxes(
     tiles = _within(tile_box(tile))
     done = {c: tiles.intersect_range(_range(analysis, c)) for c in consumers}
     groups = _hull(union(list(done.values()))).domain()
+    temporaries = {analysis.place[p, k].group for p, own in producers.items() for k in own}
+    for s, accesses in enumerate(analysis.accesses):
+        for access in accesses.accesses:
+            if access.indices is None and analysis.shares(s, access).group in temporaries:
+                return f"the index at {access.span} is not known for all submissions together"
     items: dict[int, Footprint] = {}
     elements: dict[tuple[int, int], Footprint] = {}
     for p in sorted(producers, reverse=True):

@@ -62,13 +62,18 @@ and which scalars vary: equal where all questions about them are, but for scalar
 class Questions:
     """The questions about one list, and the ``validity`` of all answers that were used.
 
-    ``varying``: scalar arguments for all of whose values answers have to hold.
+    ``varying``: scalar arguments for all of whose values answers have to hold.  ``numbers``: those
+    by which people know the submissions, where they are not their places in the list.
     """
 
     def __init__(
-        self, submissions: Sequence[Submission], varying: Collection[ScalarPlace] = ()
+        self,
+        submissions: Sequence[Submission],
+        varying: Collection[ScalarPlace] = (),
+        numbers: Sequence[int] | None = None,
     ) -> None:
         self.submissions = tuple(submissions)
+        self.numbers = range(len(self.submissions)) if numbers is None else numbers
         self._varying = frozenset(varying)
         self.place = places_of(self.submissions)
         self.validity = ListValidity(self.submissions)

@@ -8,7 +8,7 @@ for their neighbours too.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import islpy as isl
@@ -74,14 +74,17 @@ def _symbols(aff: isl.Aff) -> list[str]:
     return [name for k in used if (name := aff.get_dim_name(kind, k)) is not None]
 
 
-def halo_of(analysis: ListAnalysis, written: int, read: int) -> tuple[int, ...] | str:
+def halo_of(
+    analysis: ListAnalysis, written: int, read: int, partly: bool = False
+) -> tuple[int, ...] | str:
     """Of a producer and a consumer: how many of the producer's work-items, in each of its
     dimensions, write what one of the consumer's reads of the memory of the arguments ``written``
-    and ``read``; or why the consumer cannot compute them anew."""
+    and ``read``; or why the consumer cannot compute them anew.  ``partly``: it may read elements
+    that the producer leaves out."""
     group = analysis.place[0, written].group
     assert analysis.place[1, read].group == group
     try:
-        return answered(lambda: _halo(analysis, group), questions=5)
+        return answered(lambda: _halo(analysis, group, partly), questions=5)
     except TooManyOperations as error:
         return str(error)
 
@@ -111,13 +114,33 @@ def _items(analysis: ListAnalysis, uses: list[Use]) -> tuple[isl.Aff, ...] | Non
     return tuple(found)
 
 
-def _halo(analysis: ListAnalysis, group: int) -> tuple[int, ...] | str:
+def _halo(analysis: ListAnalysis, group: int, partly: bool) -> tuple[int, ...] | str:
     producer, consumer = _uses(analysis, 0, group), _uses(analysis, 1, group)
     for _, access in consumer:
         if isinstance(access.node, Atomic) or access.kind == "write":
             return f"{access.span} changes it"
         if access.indices is None:
             return f"the index at {access.span} is not affine, so its element is unknown"
+    reason = None if partly else _left_out(analysis, producer, consumer)
+    if reason is not None:
+        return reason
+    writers = union([item_elements(analysis, use, "ids") for use in producer]).reverse()
+    reads = union([item_elements(analysis, use, "ids") for use in consumer])
+    relation = reads.apply_range(writers)
+    extents = []
+    for dim in range(relation.dim(isl.dim_type.out)):
+        extent = _extent(analysis, relation.dim_min(dim).coalesce(), relation.dim_max(dim))
+        if extent is None:
+            return "its reads are at no bounded distance from each other"
+        extents.append(extent)
+    return tuple(extents)
+
+
+def _left_out(
+    analysis: ListAnalysis, producer: Sequence[Use], consumer: Sequence[Use]
+) -> str | None:
+    """Why the consumer may read what the producer leaves out; None if all that it reads is certain
+    to be written."""
     written = [use for use in producer if use[1].kind == "write" and use[1].exact]
     if not written:
         return "no element is certain to be written"
@@ -129,16 +152,7 @@ def _halo(analysis: ListAnalysis, group: int) -> tuple[int, ...] | str:
                 f"the read at {use[1].span} is not certain to be of an element that is written: "
                 "what is left out keeps what was there before"
             )
-    writers = union([item_elements(analysis, use, "ids") for use in producer]).reverse()
-    reads = union([item_elements(analysis, use, "ids") for use in consumer])
-    relation = reads.apply_range(writers)
-    extents = []
-    for dim in range(relation.dim(isl.dim_type.out)):
-        extent = _extent(analysis, relation.dim_min(dim).coalesce(), relation.dim_max(dim))
-        if extent is None:
-            return "its reads are at no bounded distance from each other"
-        extents.append(extent)
-    return tuple(extents)
+    return None
 
 
 def _extent(analysis: ListAnalysis, low: isl.PwAff, high: isl.PwAff) -> int | None:
@@ -165,3 +179,26 @@ def _extent(analysis: ListAnalysis, low: isl.PwAff, high: isl.PwAff) -> int | No
     if pins:
         analysis.pinned |= scalars - symbols.free
     return extent
+
+
+def replaces(analysis: ListAnalysis, written: int, again: int) -> bool:
+    """Of two submissions that write the memory of the arguments ``written`` and ``again``: whether
+    the second certainly writes all that the first may have written."""
+    group = analysis.place[0, written].group
+    assert analysis.place[1, again].group == group
+    try:
+        return answered(lambda: _replaces(analysis, group))
+    except TooManyOperations:
+        return False
+
+
+def _replaces(analysis: ListAnalysis, group: int) -> bool:
+    first, second = ([u for u in _uses(analysis, s, group) if u[1].kind == "write"] for s in (0, 1))
+    if any(access.indices is None for _, access in first):
+        return False
+    certain = [use for use in second if use[1].exact and use[1].indices is not None]
+    if not certain or not first:
+        return not first
+    before = union([item_elements(analysis, use, "ids") for use in first]).range()
+    after = union([item_elements(analysis, use, "ids") for use in certain]).range()
+    return analysis.proofs.is_empty(before.subtract(after))

@@ -37,6 +37,7 @@ from fusionq.ir.walk import (
     expressions,
     has_barrier,
     rewrite_body,
+    statement_expressions,
     statements,
     subexpressions,
 )
@@ -53,7 +54,13 @@ def eliminate_dead_stores(kernel: Kernel) -> Kernel:
 
 def _without_unread(kernel: Kernel) -> Kernel:
     """Drop variables and private arrays that are written but never read."""
-    read = {e.name for e in expressions(kernel.body) if isinstance(e, Var)}
+    read = {
+        e.name
+        for s in statements(kernel.body)
+        for each in statement_expressions(s)
+        for e in subexpressions(each)
+        if isinstance(e, Var) and not (isinstance(s, Assign) and s.name == e.name)
+    }
     loaded = {e.array for e in expressions(kernel.body) if isinstance(e, Load)}
     for s in statements(kernel.body):
         if isinstance(s, Atomic):

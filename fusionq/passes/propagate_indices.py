@@ -38,7 +38,7 @@ def propagate_indices(kernel: Kernel) -> Kernel:
     for s in statements(kernel.body):
         if isinstance(s, Assign) and s.value.type == INT64 and times[s.name] == 1:
             value = rewrite(s.value, expr)
-            if _is_fixed(value):
+            if is_fixed(value):
                 sums[s.name] = value
 
     def stmt(s: Stmt) -> tuple[Stmt, ...]:
@@ -51,15 +51,15 @@ def propagate_indices(kernel: Kernel) -> Kernel:
     )
 
 
-def _is_fixed(expr: Expr) -> bool:
+def is_fixed(expr: Expr) -> bool:
     """Whether ``expr`` is a sum that has one value for a work-item, wherever it stands."""
     match expr:
         case Const() | Param() | Extent() | ItemQuery():
             return True
         case Binary(_, "add" | "sub") | Unary(_, "neg" | "pos"):
-            return all(map(_is_fixed, operands(expr)))
+            return all(map(is_fixed, operands(expr)))
         case Binary(_, "mul", lhs, rhs):
-            return (isinstance(lhs, Const) and _is_fixed(rhs)) or (
-                isinstance(rhs, Const) and _is_fixed(lhs)
+            return (isinstance(lhs, Const) and is_fixed(rhs)) or (
+                isinstance(rhs, Const) and is_fixed(lhs)
             )
     return False

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from fusionq.analysis.item_space import global_range
 from fusionq.analysis.list_analysis import ListAnalysis
@@ -34,8 +34,11 @@ def sources_of_symbols(analysis: ListAnalysis) -> dict[str, ParamSource]:
     return found
 
 
-def of_members(source: ParamSource, members: Sequence[int]) -> ParamSource:
-    """A source in one of ``members``, given by its number among them, as one of the list."""
+def of_members(
+    source: ParamSource, members: Sequence[int] | Mapping[int, int]
+) -> ParamSource:
+    """A source in one of ``members``, given by its number among them, as one of the list; or the
+    other way round."""
     match source:
         case ArgumentSource(s, k):
             return ArgumentSource(members[s], k)

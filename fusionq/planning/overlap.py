@@ -7,7 +7,7 @@ architectures", 2012; Halide's ``compute_at`` is the same.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from math import prod
 from typing import Literal
 
@@ -21,23 +21,37 @@ from fusionq.base.target import Target
 from fusionq.planning.cost import OverlapEstimate, launches_seconds
 from fusionq.planning.layout import promoted
 from fusionq.planning.list_work import launch_operations, launches_work
-from fusionq.planning.overlapped_list import OverlappedList, overlapped_list, unchanged_list
+from fusionq.planning.overlapped_list import overlapped_list, unchanged_list
 from fusionq.planning.overlapped_tiles import TiledStages
 from fusionq.planning.plan import PromotionDecision, Recomputation, StagePlan
 from fusionq.planning.promotion import Promotions
 from fusionq.planning.recomputing import Temporaries, Temporary, temporaries
+from fusionq.planning.renamed_list import NotDivided, RenamedList, renamed_list
 from fusionq.planning.stage_kernels import StageKernels
 from fusionq.planning.stages import SplitOptions, split
+from fusionq.planning.users_list import UsersList
+from fusionq.planning.versions import Key, Versions, versions
 
-NOTHING_FLAGGED = (
-    "no temporary is computed anew: none is flagged (promote_private, promote_local, or "
-    "internal=True with promote='internal')"
-)
-
-
-WAYS: tuple[Literal["inlined", "tiled"], ...] = ("inlined", "tiled")
+WAYS: tuple[Literal["inlined", "tiled"], ...] = ("tiled", "inlined")
 """How temporaries are computed anew where there are several ways: by each work-item that reads
 them, or by work-groups in local memory.  Tests leave one out."""
+
+DEPTHS = (3, 5, 9)
+"""Submissions that depend on each other and that a launch does at most, in the order in which they
+are tried (the depth of temporal blocking), beside all of a chain that is not longer than the last.
+Odd ones: of two buffers that take turns, one is then read, and the other written."""
+
+MOST_COMPARED = 64
+"""Submissions of a list for which ``auto`` looks for halos to compute anew, since each takes some
+milliseconds."""
+
+MOST_COPIES = 32
+"""Elements of one version that a work-item computes; where they are more, as halos multiply along
+a chain, only work-groups do it, if they can."""
+
+NOTHING_EXCHANGED = (
+    "nothing has to be computed anew: no work-item reads what another one has written before it"
+)
 
 
 @dataclass(frozen=True)
@@ -55,39 +69,46 @@ class Overlap:
 
 def with_overlap(
     questions: Questions,
+    dependences: Sequence[Sequence[PairScope]],
     options: FusionOptions,
     target: Target,
     fixed: Mapping[ScalarPlace, int],
     varying: Collection[ScalarPlace],
     barrierless: str | None,
+    decisions: Sequence[PromotionDecision],
 ) -> Steps[Overlap | str]:
-    """The list with the flagged temporaries computed anew of which that is proved, in the way that
-    takes least on ``target``; or why there are none."""
-    found = yield from temporaries(questions, options)
-    finder = _Ways(questions, options, target, fixed, varying, barrierless)
-    exchanged = frozenset(
-        t.producer for t in found.found.values() if any(prod(n) > 1 for n in t.halo.values())
-    )
-    grouped = exchanged and barrierless is None and options.barriers == "auto"
-    ways: list[Overlap | str] = []
-    for tiled in (frozenset[int](), *([exchanged] if grouped else [])):
-        if not tiled or "tiled" in WAYS:
-            own = Temporaries(dict(found.found), dict(found.refused))
-            ways.append((yield from finder.way(own, tiled)))
-    made = [way for way in ways if isinstance(way, Overlap)]
-    if len(made) > 1 and "inlined" not in WAYS:
-        del made[0]
-    if not made:
-        assert isinstance(ways[0], str)
-        return ways[0]
-    best = min(made, key=finder.cost)
-    questions.validity.add(best.validity, range(len(questions.submissions)))
-    return best
+    """The list with temporaries computed anew of which that is proved, in the way that takes least
+    on ``target``; or why there are none.  ``decisions``: what is promoted without that."""
+    found = yield from versions(questions, dependences, options)
+    found = found.needed()
+    if not found.found:
+        return _nothing(questions, found.refused)
+    finder = _Ways(questions, options, target, fixed, varying, barrierless, decisions)
+    grouped = barrierless is None and options.barriers == "auto"
+    deepest = max(found.steps().values()) + 1
+    depths = [depth for depth in DEPTHS if depth < deepest]
+    if deepest <= DEPTHS[-1]:
+        depths.append(deepest)
+    best: tuple[tuple[float, float], Overlap] | None = None
+    why: str | None = None
+    for depth in depths:
+        made = yield from finder.best(found.of_depth(depth), grouped)
+        if isinstance(made, str):
+            why = why or made
+            continue
+        if best is not None and made[0] >= best[0]:
+            break
+        best = made
+    if best is None:
+        assert why is not None
+        return why
+    questions.validity.add(best[1].validity, range(len(questions.submissions)))
+    return best[1]
 
 
 @dataclass(frozen=True)
 class _Ways:
-    """Ways to compute the temporaries of a list anew."""
+    """Ways to compute versions of a list's memories anew."""
 
     questions: Questions
     options: FusionOptions
@@ -95,67 +116,72 @@ class _Ways:
     fixed: Mapping[ScalarPlace, int]
     varying: Collection[ScalarPlace]
     barrierless: str | None
+    decisions: Sequence[PromotionDecision]
+    known: dict[frozenset[Key], _Way | _Stay] = field(default_factory=dict)
+    """What became of versions whose ways have been looked for."""
 
-    def way(self, found: Temporaries, tiled: frozenset[int]) -> Steps[Overlap | str]:
-        """The list in which the work of the producers ``tiled`` is done for a tile and its halo by
-        work-groups, and that of the other producers of ``found`` by each work-item that reads it;
-        or why there is none."""
-        questions = self.questions
-        inlined = {g: t for g, t in found.found.items() if t.producer not in tiled}
-        apart = {g: t for g, t in found.found.items() if t.producer in tiled}
-        rest = Temporaries(inlined)
-        made = yield from overlapped_list(questions, rest)
-        for group, reason in rest.refused.items():
-            if tiled:
-                return (yield from self.way(found, tiled | {found.found[group].producer}))
-            found.refuse(group, reason)
-        if made is None:
-            if not tiled:
-                return _nothing(questions, found)
-            made = unchanged_list(questions)
-        varies = [place for place, origin in made.origins.items() if origin in self.varying]
-        values = {place: self.fixed[o] for place, o in made.origins.items() if o in self.fixed}
-        asked = Questions(made.submissions, varies)
-        raw = yield from direct_dependences(asked)
-        decided = {
-            asked.place[t.producer, t.argument].group: _decision(questions, t, t.producer in tiled)
-            for t in found.found.values()
-        }
-        producers: dict[int, tuple[int, ...]] = {}
-        for t in apart.values():
-            producers[t.producer] = (*producers.get(t.producer, ()), t.argument)
-        tiles = TiledStages(asked, producers, self.target)
-        decided |= tiles.kept()
-        always = self.options.require
-        absent = {*made.absent, *producers}
-        split_options = SplitOptions(self.barrierless, always, self.target, absent)
-        stages = yield from split(asked, tiles.dependences(raw), split_options)
-        scopes, layout = yield from promoted(
-            asked, raw, stages, self.options, self.target, decided
-        )
-        unfit = tiles.unfit(layout.stages, layout.moved)
-        if unfit is not None:
-            return unfit
-        kernels = StageKernels(
-            asked, self.options, self.target.device, values, made.absent
-        )
-        plans: list[StagePlan] = []
-        for stage, moved in zip(layout.stages, layout.moved, strict=True):
-            if tiles.of_stage(stage):
-                plan = yield from tiles.launch(stage, moved, kernels)
-                if isinstance(plan, str):
-                    return plan
-            else:
-                plan = kernels.plan(stage, kernels.fused(stage, moved))
-                yield "passes"
-            plans.append(replace(plan, sources=tuple(map(made.source, plan.sources))))
-        return Overlap(
-            found=tuple(_in_list(tiles.in_group(d), made) for d in scopes),
-            layout=replace(layout, decisions=_decisions(questions, layout, found, made)),
-            plans=tuple(plans),
-            recomputed=tuple(_recomputation(questions, t) for t in found.found.values()),
-            validity=made.validity(asked.validity.result()),
-        )
+    def best(
+        self, found: Versions, grouped: bool
+    ) -> Steps[tuple[tuple[float, float], Overlap] | str]:
+        """The list with the versions ``found`` computed anew, in the way that takes least, with
+        what it takes; or why there is none.  ``grouped``: work-groups may do it together."""
+        made: list[tuple[tuple[float, float], Overlap]] = []
+        why: str | None = None
+        for way in WAYS:
+            if (way == "tiled" and not grouped) or (made and found.copies() > MOST_COPIES):
+                continue
+            one = yield from self._way(found, way == "tiled")
+            if isinstance(one, str):
+                why = one
+            elif one is not None:
+                made.append(one)
+        if not made and "inlined" not in WAYS:  # nothing is exchanged between work-items
+            one = yield from self._way(found, False)
+            if isinstance(one, tuple):
+                made.append(one)
+            elif one is not None:
+                why = one
+        if not made:
+            assert why is not None
+            return why
+        return min(made, key=lambda each: each[0])
+
+    def _way(
+        self, found: Versions, tiled: bool
+    ) -> Steps[tuple[tuple[float, float], Overlap] | str | None]:
+        """One way, with what it takes, with as many of the versions as can be computed so; or why
+        there is none.  None where work-groups have nothing to do."""
+        while (found := found.needed()).found:
+            made: Overlap | _Stay | str | None
+            keys = frozenset(found.found)
+            if keys not in self.known:
+                self.known[keys] = yield from self._renamed(found)
+            one = self.known[keys]
+            made = one if isinstance(one, _Stay) else (yield from one.overlap(tiled))
+            if isinstance(made, Overlap):
+                return self.cost(made), made
+            if not isinstance(made, _Stay):
+                return made
+            found = found.without(made.reasons)
+            for (_, group), reason in made.reasons.items():
+                found.refused.setdefault(group, reason)
+            yield "analysis"
+        return _nothing(self.questions, found.refused)
+
+    def _renamed(self, found: Versions) -> Steps[_Way | _Stay]:
+        """The list in which the versions ``found`` have memories of their own, or which of them
+        stay where they are."""
+        try:
+            renamed = renamed_list(self.questions, found, self.options)
+        except NotDivided as stay:
+            return _Stay(dict.fromkeys(stay.keys, str(stay)))
+        yield "passes"
+        asked = Questions(renamed.submissions, _places(renamed, self.varying), renamed.numbers)
+        group_of = {asked.place[at].group: key for at, key in renamed.versions.items()}
+        anew = yield from temporaries(asked, group_of)
+        if anew.refused:
+            return _Stay({group_of[g]: reason for g, reason in anew.refused.items()})
+        return _Way(self, found, renamed, asked, anew)
 
     def cost(self, overlap: Overlap) -> tuple[float, float]:
         """What launches take, and, where a launch itself takes longer than its work, how many
@@ -165,6 +191,158 @@ class _Ways:
             launches_seconds(*launches_work(self.questions, overlap.plans), self.target),
             sum(launch_operations(submissions, plan) for plan in overlap.plans),
         )
+
+
+@dataclass(frozen=True)
+class _Stay:
+    """Versions that stay in memory, each with the reason."""
+
+    reasons: Mapping[Key, str]
+
+
+@dataclass(frozen=True)
+class _Way:
+    """A list in which versions have memories of their own (``asked``, ``renamed``), all of which
+    are computed ``anew``."""
+
+    ways: _Ways
+    versions: Versions
+    renamed: RenamedList
+    asked: Questions
+    anew: Temporaries
+
+    def overlap(self, tiled: bool) -> Steps[Overlap | _Stay | str | None]:
+        """The launches; where they are ``tiled``, work-groups compute what their work-items
+        exchange, in local memory."""
+        exchanged = frozenset(
+            t.producer
+            for t in self.anew.found.values()
+            if any(prod(items) > 1 for items in t.halo.values())
+        )
+        if not tiled:
+            return (yield from self._with(frozenset()))
+        return (yield from self._with(exchanged)) if exchanged else None
+
+    def _with(self, tiled: frozenset[int]) -> Steps[Overlap | _Stay | str]:
+        """The launches in which the work of the producers ``tiled`` is done for a tile and its halo
+        by work-groups, and that of the others by each work-item that reads it."""
+        questions, ways, all_found = self.asked, self.ways, self.anew.found
+        rest = Temporaries({g: t for g, t in all_found.items() if t.producer not in tiled})
+        apart = [t for t in all_found.values() if t.producer in tiled]
+        made = yield from overlapped_list(questions, rest)
+        if rest.refused and tiled:
+            return (yield from self._with(tiled | {all_found[g].producer for g in rest.refused}))
+        if rest.refused:
+            return _Stay({self._key(all_found[g]): reason for g, reason in rest.refused.items()})
+        if made is None:
+            made = unchanged_list(questions)
+        origin = {place: self.renamed.origins[o] for place, o in made.origins.items()}
+        varies = [place for place, o in origin.items() if o in ways.varying]
+        values = {place: ways.fixed[o] for place, o in origin.items() if o in ways.fixed}
+        asked = questions
+        if rest.found:
+            asked = Questions(made.submissions, varies, questions.numbers)
+        raw = yield from direct_dependences(asked)
+        options = ways.options
+        if options.promote == "none":
+            options = options._replace(promote="flagged")
+        decided = {
+            asked.place[t.producer, t.argument].group: self._decision(t, t.producer in tiled)
+            for t in all_found.values()
+        }
+        producers: dict[int, tuple[int, ...]] = {}
+        for t in apart:
+            producers[t.producer] = (*producers.get(t.producer, ()), t.argument)
+        tiles = TiledStages(asked, producers, ways.target)
+        decided |= tiles.kept()
+        absent = {*made.absent, *producers}
+        split_options = SplitOptions(ways.barrierless, options.require, ways.target, absent)
+        stages = yield from split(asked, tiles.dependences(raw), split_options)
+        scopes, layout = yield from promoted(asked, raw, stages, options, ways.target, decided)
+        unfit = tiles.unfit(layout.stages, layout.moved)
+        if unfit is not None:
+            return unfit
+        kernels = StageKernels(asked, options, ways.target.device, values, made.absent)
+        plans: list[StagePlan] = []
+        for stage, moved in zip(layout.stages, layout.moved, strict=True):
+            if tiles.of_stage(stage):
+                plan = yield from tiles.launch(stage, moved, kernels)
+                if isinstance(plan, str):
+                    return plan
+            else:
+                plan = kernels.plan(stage, kernels.fused(stage, moved))
+                yield "passes"
+            plans.append(plan)
+        users = UsersList(ways.questions, self.renamed.numbers, origin)
+        decisions = self._decisions(layout, users)
+        return Overlap(
+            found=users.scopes(map(tiles.in_group, scopes)),
+            layout=replace(layout, decisions=decisions),
+            plans=users.launches(plans),
+            recomputed=tuple(self._recomputation(t) for t in all_found.values()),
+            validity=users.validity(asked.validity, questions.validity),
+        )
+
+    def _key(self, t: Temporary) -> Key:
+        return self.renamed.versions[t.producer, t.argument]
+
+    def _decision(self, t: Temporary, tiled: bool) -> PromotionDecision:
+        label = self.asked.buffer_name(t.producer, t.argument)
+        if tiled:
+            return PromotionDecision(
+                label, t.producer, t.argument, "local",
+                "a work-group computes what its tile reads, its halo too",
+            )  # fmt: skip
+        return PromotionDecision(
+            label, t.producer, t.argument, "private",
+            "nothing is stored: who reads an element computes it anew",
+        )  # fmt: skip
+
+    def _decisions(self, layout: Promotions, users: UsersList) -> tuple[PromotionDecision, ...]:
+        """What became of each flagged buffer, and why it is not computed anew where it is not."""
+        questions = self.ways.questions
+        if self.ways.options.promote == "none":
+            return tuple(self.ways.decisions)
+        flagged = {questions.place[d.submission, d.argument].group for d in self.ways.decisions}
+        found: dict[int, PromotionDecision] = {}
+        for decision in layout.decisions:
+            submission, argument = users.origins[decision.submission, decision.argument]
+            group = questions.place[submission, argument].group
+            if group not in flagged or (
+                group in found and (found[group].scope == "global" or decision.scope != "global")
+            ):
+                continue
+            reason = decision.reason
+            refused = self.versions.refused.get(group)
+            if decision.scope == "global" and refused is not None and refused not in reason:
+                reason = f"{reason}; it is not computed anew: {refused}"
+            found[group] = replace(
+                decision,
+                buffer=questions.buffer_name(submission, argument),
+                submission=submission,
+                argument=argument,
+                reason=reason,
+            )
+        return tuple(found[group] for group in sorted(found))
+
+    def _recomputation(self, t: Temporary) -> Recomputation:
+        numbers = self.renamed.numbers
+        producer, group = self._key(t)
+        argument = self.versions.found[producer, group].argument
+        halos = {numbers[s]: halo for s, halo in t.halo.items() if numbers[s] != producer}
+        return Recomputation(
+            self.ways.questions.buffer_name(producer, argument),
+            producer,
+            argument,
+            tuple(halos),
+            tuple(halos.values()),
+            (producer, group) in self.renamed.stored,
+        )
+
+
+def _places(renamed: RenamedList, places: Collection[ScalarPlace]) -> list[ScalarPlace]:
+    """The arguments of the renamed list that are those at ``places`` of the user's."""
+    return [place for place, origin in renamed.origins.items() if origin in places]
 
 
 def compared_work(
@@ -181,59 +359,12 @@ def compared_work(
     return OverlapEstimate(first, second)
 
 
-def _nothing(questions: Questions, found: Temporaries) -> str:
+def _nothing(questions: Questions, refused: Mapping[int, str]) -> str:
     """Why nothing is computed anew."""
-    if not found.refused:
-        return NOTHING_FLAGGED
+    if not refused:
+        return NOTHING_EXCHANGED
     label = {lies.group: place for place, lies in reversed(questions.place.items())}
     reasons = "; ".join(
-        f"`{questions.buffer_name(s, k)}`: {reason}"
-        for group, reason in found.refused.items()
-        for s, k in (label[group],)
+        f"`{questions.buffer_name(*label[group])}`: {reason}" for group, reason in refused.items()
     )
     return f"no temporary is computed anew: {reasons}"
-
-
-def _decision(questions: Questions, t: Temporary, tiled: bool) -> PromotionDecision:
-    label = questions.buffer_name(t.producer, t.argument)
-    if tiled:
-        return PromotionDecision(
-            label, t.producer, t.argument, "local",
-            "a work-group computes what its tile reads, its halo too",
-        )  # fmt: skip
-    return PromotionDecision(
-        label, t.producer, t.argument, "private",
-        "nothing is stored: who reads an element computes it anew",
-    )  # fmt: skip
-
-
-def _decisions(
-    questions: Questions, layout: Promotions, found: Temporaries, made: OverlappedList
-) -> tuple[PromotionDecision, ...]:
-    """What became of each flagged buffer, and why it is not computed anew where it is not."""
-    decisions = []
-    for decision in layout.decisions:
-        submission, argument = made.origins[decision.submission, decision.argument]
-        reason = decision.reason
-        refused = found.refused.get(questions.place[submission, argument].group)
-        if decision.scope == "global" and refused is not None and refused not in reason:
-            reason = f"{reason}; it is not computed anew: {refused}"
-        decisions.append(
-            replace(decision, submission=submission, argument=argument, reason=reason)
-        )
-    return tuple(decisions)
-
-
-def _in_list(d: PairScope, made: OverlappedList) -> PairScope:
-    """A dependence in the numbers of the user's list: between the submissions whose accesses cause
-    it, wherever they are made."""
-    producer, first = made.origins[d.producer, d.producer_argument]
-    consumer, second = made.origins[d.consumer, d.consumer_argument]
-    return replace(
-        d, producer=producer, consumer=consumer, producer_argument=first, consumer_argument=second
-    )
-
-
-def _recomputation(questions: Questions, t: Temporary) -> Recomputation:
-    label = questions.buffer_name(t.producer, t.argument)
-    return Recomputation(label, t.producer, t.argument, tuple(t.halo), tuple(t.halo.values()))

@@ -14,14 +14,12 @@ from fusionq.analysis.item_space import global_range
 from fusionq.analysis.questions import Questions
 from fusionq.analysis.recomputation import Writer
 from fusionq.analysis.submission import Argument, ArrayArgument, ScalarArgument, Submission
-from fusionq.analysis.validity import Source, Validity
 from fusionq.base.steps import Steps
 from fusionq.ir.nodes import Cast, Expr, Extent, ItemQuery, Kernel, Load, Param, ScalarParam
 from fusionq.ir.types import INT64
 from fusionq.ir.walk import expressions, rewrite_body
 from fusionq.passes.affine_expression import affine_expression
 from fusionq.passes.inline_producer import Indices, NotInlined, Producer, index_of, inline_producer
-from fusionq.passes.sources import ArgumentSource, ExtentSource, ParamSource
 from fusionq.planning.recomputing import Temporaries, Temporary
 
 Place = tuple[int, int]
@@ -36,29 +34,6 @@ class OverlappedList:
     submissions: tuple[Submission, ...]
     absent: Mapping[int, int]
     origins: Mapping[Place, Place]
-
-    def source(self, source: ParamSource) -> ParamSource:
-        """A source of a parameter as one in the user's list."""
-        match source:
-            case ArgumentSource(s, k):
-                return ArgumentSource(*self.origins[s, k])
-            case ExtentSource(s, k, dim):
-                return ExtentSource(*self.origins[s, k], dim)
-            case _:
-                return source
-
-    def validity(self, validity: Validity) -> Validity:
-        """A validity of the list as one of the user's."""
-
-        def place(source: Source) -> Source:
-            if source.argument is None:
-                return source
-            return Source(*self.origins[source.submission, source.argument], source.dim)
-
-        sources = tuple(
-            (name, tuple(dict.fromkeys(map(place, places)))) for name, places in validity.sources
-        )
-        return replace(validity, sources=sources)
 
 
 def overlapped_list(questions: Questions, found: Temporaries) -> Steps[OverlappedList | None]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from fusionq.analysis.aliasing import overlaps_itself
 from fusionq.analysis.dependence import PairScope
@@ -16,6 +17,7 @@ from fusionq.analysis.item_space import global_range, largest, local_range
 from fusionq.analysis.list_analysis import ListAnalysis
 from fusionq.analysis.list_dependences import accessed
 from fusionq.analysis.overlapped_tiles import Boxes, overlapped_boxes, tile_box
+from fusionq.analysis.proof import in_steps
 from fusionq.analysis.questions import Questions
 from fusionq.analysis.submission import ArrayArgument, ScalarArgument
 from fusionq.base.steps import Steps
@@ -71,15 +73,12 @@ class TiledStages:
             for s in range(len(questions.submissions))
         ]
         """For each submission the producers whose elements it reads."""
-        self._whose = {p: self._consumers(p) for p in producers}
+        whose: dict[int, set[int]] = {p: set() for p in producers}
+        for s in reversed(range(len(self._needs))):
+            for p in self._needs[s]:
+                whose[p] |= whose[s] if s in producers else {s}
+        self._whose = {p: tuple(sorted(consumers)) for p, consumers in whose.items()}
         """For each producer the submissions that are none and in whose launches it is."""
-
-    def _consumers(self, producer: int) -> tuple[int, ...]:
-        found: set[int] = set()
-        for s, needs in enumerate(self._needs):
-            if producer in needs:
-                found |= set(self._consumers(s)) if s in self._producers else {s}
-        return tuple(sorted(found))
 
     def dependences(self, found: Sequence[Sequence[PairScope]]) -> list[tuple[PairScope, ...]]:
         """The dependences of the list, of which ``found`` are those of all submissions, without the
@@ -136,8 +135,8 @@ class TiledStages:
             used = [n for n, s in enumerate(stages) if not set(s.members).isdisjoint(consumers)]
             if len(used) > 1:
                 return (
-                    f"launches {used[0]} and {used[1]} read what submission {p} writes, and each "
-                    "would compute it"
+                    f"launches {used[0]} and {used[1]} read what submission "
+                    f"{self._questions.numbers[p]} writes, and each would compute it"
                 )
         for stage, views in zip(stages, moved, strict=True):
             if producers := self.of_stage(stage):
@@ -158,7 +157,7 @@ class TiledStages:
             return "the range of its consumers is empty"
         for s in (*producers, *stage.members):
             if local_range(submissions[s]) is not None:
-                return f"submission {s} has work-groups of its own"
+                return f"submission {self._questions.numbers[s]} has work-groups of its own"
         reasons = (impure(submissions[s].ir, atomics=True) for s in stage.members)
         return next((reason for reason in reasons if reason is not None), None)
 
@@ -167,41 +166,71 @@ class TiledStages:
         self, stage: Stage, moved: Sequence[Moved], kernels: StageKernels
     ) -> Steps[StagePlan | str]:
         """The launch of a stage with its producers; or why it is none."""
-        questions, target = self._questions, self._target
-        submissions = questions.submissions
+        submissions = self._questions.submissions
         producers = self.of_stage(stage)
         alone = [Stage((p,), space_of([submissions[p]]), None) for p in producers]
         fused = [*(kernels.fused(each, ()) for each in alone), kernels.fused(stage, moved)]
+        yield "passes"
+        members = (*producers, *stage.members)
+        made = yield from in_steps(
+            partial(
+                self._questions.ask,
+                members,
+                (
+                    "tiles of", len(producers), tuple(id(each.kernel) for each in fused),
+                    self._headings(members),
+                ),
+                lambda _: self._tiled(stage, producers, fused),
+            )
+        )
+        if isinstance(made, str):
+            return made
+        kernel, parts = made
+        sources = {name: of_members(source, members) for name, source in kernel.sources.items()}
+        absent = kernels.absent_of(members)
+        return replace(
+            kernels.plan(stage, FusedKernel(kernel.kernel, sources, {})),
+            submissions=(*members, *absent),
+            local_range=_work_group(len(parts[-1].items), self._target),
+            absent=absent,
+            tiling=Tiling(
+                parts[-1].items,
+                tuple(
+                    replace(part, submissions=tuple(members[s] for s in part.submissions))
+                    for part in parts
+                ),
+            ),
+        )
+
+    def _tiled(
+        self, stage: Stage, producers: Sequence[int], fused: Sequence[FusedKernel]
+    ) -> tuple[FusedKernel, tuple[TiledPart, ...]] | str:
+        """The kernel of the launch, and its parts, with the numbers of submissions among its
+        members."""
+        questions, target = self._questions, self._target
+        submissions = questions.submissions
+        number = {s: n for n, s in enumerate((*producers, *stage.members))}
         members = [*((p,) for p in producers), stage.members]
         extents = tuple(global_range(submissions[largest(submissions, stage.members)]))
-        yield "passes"
         parts = [
             tiled_part(questions, each, own, extents)
             for each, own in zip(fused, members, strict=True)
         ]
-        tile = yield from self._tile(stage, producers, parts, extents)
+        tile = self._tile(stage, producers, parts, extents)
         if isinstance(tile, str):
             return tile
         boxes = self._boxes(stage, producers, tile)
         if isinstance(boxes, str):
             return boxes
-        yield "analysis"
         kernel = self._kernel(stage, producers, fused, boxes, tile)
         taken = sum(a.nbytes for a in kernel.kernel.arrays if a.space == "local")
         if taken > target.device.local_memory_bytes:
             return _too_large(target)
-        yield "passes"
         items = [*(boxes.items[p].extents for p in producers), tile]
-        absent = kernels.absent_of((*producers, *stage.members))
-        return replace(
-            kernels.plan(stage, kernel),
-            submissions=(*producers, *stage.members, *absent),
-            local_range=_work_group(len(tile), target),
-            absent=absent,
-            tiling=Tiling(
-                tile,
-                tuple(replace(p, items=n) for p, n in zip(parts, items, strict=True)),
-            ),
+        sources = {name: of_members(source, number) for name, source in kernel.sources.items()}
+        return FusedKernel(kernel.kernel, sources, {}), tuple(
+            replace(p, items=n, submissions=tuple(number[s] for s in p.submissions))
+            for p, n in zip(parts, items, strict=True)
         )
 
     def _tile(
@@ -210,7 +239,7 @@ class TiledStages:
         producers: Sequence[int],
         parts: Sequence[TiledPart],
         extents: tuple[int, ...],
-    ) -> Steps[tuple[int, ...] | str]:
+    ) -> tuple[int, ...] | str:
         """The extents of the tiles of a stage's work-items, or why there are none."""
         target = self._target
         lanes = _work_group(1, target)[0]
@@ -221,7 +250,6 @@ class TiledStages:
             if isinstance(boxes, str):
                 return boxes
             found.append((tile, boxes))
-            yield "analysis"
         (a, small), (b, large) = found
         items = [
             Growth((a, small.items[p].extents), (b, large.items[p].extents)) for p in producers
@@ -279,8 +307,9 @@ class TiledStages:
         parts: list[TilePart] = []
         since: set[int] = set()
         groups = [(p,) for p in producers] + [stage.members]
-        position = {s: n for n, s in enumerate((*producers, *stage.members))}
-        for members, kernel in zip(groups, fused, strict=True):
+        members = (*producers, *stage.members)
+        position = dict(zip(members, self._headings(members), strict=True))
+        for own, kernel in zip(groups, fused, strict=True):
             local = {}
             for name, source in kernel.sources.items():
                 if isinstance(source, ArgumentSource):
@@ -289,13 +318,13 @@ class TiledStages:
                         local[name] = lies.group, elements[lies.group]
                     elif lies is not None:
                         views.setdefault(lies.group, set()).add(lies.view)
-            whole = largest(questions.submissions, members)
+            whole = largest(questions.submissions, own)
             extents = tuple(global_range(questions.submissions[whole]))
-            needed = {p for s in members for p in self._needs[s]}
+            needed = {p for s in own for p in self._needs[s]}
             waits = not needed.isdisjoint(since)
-            since = set(members) if waits else since | set(members)
-            items = boxes.items.get(members[0]) or tile_box(tile)
-            headed = _headed(kernel, [position[s] for s in members], members, questions)
+            since = set(own) if waits else since | set(own)
+            items = boxes.items.get(own[0]) or tile_box(tile)
+            headed = _headed(kernel, [position[s] for s in own], own, questions)
             parts.append(
                 TilePart(
                     headed,
@@ -330,6 +359,12 @@ class TiledStages:
             is_alone,
             type_of,
         )
+
+    def _headings(self, members: Sequence[int]) -> tuple[int, ...]:
+        """The number among those of a launch that each of its ``members`` has."""
+        numbers = [self._questions.numbers[s] for s in members]
+        position = {number: n for n, number in enumerate(dict.fromkeys(numbers))}
+        return tuple(position[number] for number in numbers)
 
     def _array(self, s: int, k: int) -> ArrayArgument:
         argument = self._questions.submissions[s].arguments[k]

@@ -81,11 +81,12 @@ class PromotionDecision:
 
 @dataclass(frozen=True, slots=True)
 class Recomputation:
-    """A temporary that is never stored: those who read it compute its elements anew.
+    """A temporary that nobody waits for: those who read it compute its elements anew.
 
     ``buffer`` is its name in submission ``producer``, argument ``argument`` there, which would
     write it.  ``halo``: how many of the producer's work-items, in each dimension, write what a
-    work-item of each of ``consumers`` reads.
+    work-item of each of ``consumers`` reads.  ``stored``: the buffer gets it as well, each element
+    from the work-group to which it belongs, since someone may look at it afterwards.
     """
 
     buffer: str
@@ -93,6 +94,7 @@ class Recomputation:
     argument: int
     consumers: tuple[int, ...]
     halo: tuple[tuple[int, ...], ...]
+    stored: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,7 +38,7 @@ from fusionq.planning.build_bound import BuildBound, Builds, shorter
 from fusionq.planning.cost import FEWEST_STAGES, Estimate, estimate, with_persistent
 from fusionq.planning.layout import all_launches, launches_of, layout_of, promoted
 from fusionq.planning.list_work import list_work
-from fusionq.planning.overlap import compared_work, with_overlap
+from fusionq.planning.overlap import MOST_COMPARED, compared_work, with_overlap
 from fusionq.planning.persistent import fitting, persistent_stage, segments
 from fusionq.planning.plan import (
     Became,
@@ -207,12 +207,13 @@ def _plan_steps(
                 strategy, fallback = "megakernel", _unjoined(plans)
     asked = options.strategy == "overlap"
     tried = options.strategy == "auto" and measured is not None
-    scopes = {decision.scope for decision in launched.decisions}
-    if asked and len(stages) == 1 and scopes == {"private"}:
+    if asked and len(stages) == 1 and {d.scope for d in launched.decisions} == {"private"}:
         fallback = "nothing has to be computed anew: one kernel does, with no temporary in memory"
-    elif asked or (tried and len(stages) > 1 and "global" in scopes):
+    elif asked or (tried and len(stages) > 1 and len(submissions) <= MOST_COMPARED):
         costs = target if measured is None else measured()
-        overlap = yield from with_overlap(questions, options, costs, fixed, varying, barrierless)
+        overlap = yield from with_overlap(
+            questions, raw, options, costs, fixed, varying, barrierless, launched.decisions
+        )
         if isinstance(overlap, str):
             fallback = overlap if asked else fallback
         else:

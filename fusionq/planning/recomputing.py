@@ -1,14 +1,15 @@
 """Which temporaries are computed anew where they are read: those of which that is proved.
 
-A producer all of whose results are temporaries that the user does not look at, each read at
-bounded distances, need not run: its consumers compute what they read of it themselves.  What is
-proved of producer and consumer is in ``analysis/recomputation.py``; here it is put together for a
-list, whose temporaries depend on each other.
+A producer all of whose results are temporaries, each read at bounded distances, need not run: its
+consumers compute what they read of it themselves.  What is proved of producer and consumer is in
+``analysis/recomputation.py``; here it is put together for a list, whose temporaries depend on each
+other.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from bisect import bisect_right
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -16,11 +17,10 @@ from fusionq.analysis.dependence import Accessed, Between, between
 from fusionq.analysis.list_dependences import accessed
 from fusionq.analysis.questions import Questions
 from fusionq.analysis.recomputation import Writer, halo_of, writer_of
-from fusionq.base.options import FusionOptions
 from fusionq.base.steps import Steps
 from fusionq.ir.nodes import Atomic, Barrier, Fence, GroupCall, ItemQuery, Kernel
 from fusionq.ir.walk import expressions, statements
-from fusionq.planning.promotion import Place, flagged, not_promoted
+from fusionq.planning.promotion import Place
 
 _LOCAL_QUERIES = frozenset({"local_id", "local_range", "group_id", "group_range"})
 
@@ -40,7 +40,7 @@ class Temporary:
 
 @dataclass
 class Temporaries:
-    """Those that are computed anew, by alias group, and why the others that are flagged are not."""
+    """Those that are computed anew, by alias group, and why the others are not."""
 
     found: dict[int, Temporary] = field(default_factory=dict)
     refused: dict[int, str] = field(default_factory=dict)
@@ -51,11 +51,15 @@ class Temporaries:
         self.refused[group] = reason
 
 
-def temporaries(questions: Questions, options: FusionOptions) -> Steps[Temporaries]:
-    """The flagged temporaries of a list that are computed anew."""
+def temporaries(questions: Questions, groups: Collection[int]) -> Steps[Temporaries]:
+    """Of the memories ``groups`` (alias groups) of a list those that are computed anew."""
     finder = _Finder(questions)
-    for group, places in flagged(questions, options):
-        made = not_promoted(questions, options, places) or finder.temporary(group, places)
+    uses: dict[int, list[Place]] = {group: [] for group in groups}
+    for place, lies in questions.place.items():
+        if lies.group in uses:
+            uses[lies.group].append(place)
+    for group, places in uses.items():
+        made = finder.temporary(group, places)
         if isinstance(made, str):
             finder.all.refused[group] = made
         else:
@@ -100,7 +104,8 @@ class _Finder:
         if not consumers:
             return "no other submission reads it"
         if consumers[0] < producer:
-            return f"submission {consumers[0]} reads what was there before"
+            first = self.questions.numbers[consumers[0]]
+            return f"submission {first} reads what was there before"
         kernel = questions.submissions[producer].ir
         reason = impure(kernel)
         if reason is not None:
@@ -156,19 +161,20 @@ class _Finder:
 
     def _overwritten(self, producer: int, reached: int) -> str | None:
         """Why what ``producer`` reads is not the same until submission ``reached`` has run."""
+        numbers = self.questions.numbers
         for k, read in enumerate(self.accesses[producer]):
             if read.kind != "read":
                 continue
-            for s in self.writers.get(read.group, ()):
-                if not producer < s <= reached:
-                    continue
+            writers = self.writers.get(read.group, [])
+            first, beyond = (bisect_right(writers, s) for s in (producer, reached))
+            for s in writers[first:beyond]:
                 for b, written in enumerate(self.accesses[s]):
                     if written.kind != "write" or written.group != read.group:
                         continue
                     if self._between(producer, k, read, s, b, written).scope != "NONE":
                         return (
-                            f"submission {s} writes at {written.span} what submission {producer} "
-                            f"reads at {read.span}"
+                            f"submission {numbers[s]} writes at {written.span} what submission "
+                            f"{numbers[producer]} reads at {read.span}"
                         )
         return None
 

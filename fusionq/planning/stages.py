@@ -149,7 +149,7 @@ class _GrowingStage:
             return f"a launch joins {MOST_JOINED:,} submissions at most"
         for d in between:
             if d.scope == "UNKNOWN":
-                return _because(d, "what they touch is not known")
+                return self._because(d, "what they touch is not known")
         meeting = {self._ranges(d): d for d in between if d.scope == "ITEM"}
         waiting = [d for d in between if d.scope in WAITS]
         self._members.add(s)
@@ -183,7 +183,8 @@ class _GrowingStage:
                 return slow
         other = self._meeting_apart({**self._meeting, **meeting}, space)
         if other is not None:
-            return _because(other, "beside the others their work-items would meet in another way")
+            apart = "beside the others their work-items would meet in another way"
+            return self._because(other, apart)
         sizes = {size for s in members.different if (size := s.ir.sub_group_size) is not None}
         if len(sizes) > 1:
             return f"their sub-groups have different sizes: {', '.join(map(str, sorted(sizes)))}"
@@ -200,7 +201,7 @@ class _GrowingStage:
             return space
         barrierless = self._options.barrierless
         if barrierless is not None:
-            return _because(waiting[0], barrierless)
+            return self._because(waiting[0], barrierless)
         grouped = self._grouped(space, waiting)
         if grouped is not None:
             return grouped
@@ -209,7 +210,7 @@ class _GrowingStage:
                 "no work-group size keeps the dependences of the launch before inside a work-group"
             )
         farthest = next((d for d in waiting if d.scope == "GLOBAL"), waiting[0])
-        return _because(farthest, "work-groups would have to wait for each other")
+        return self._because(farthest, "work-groups would have to wait for each other")
 
     def _grouped(self, space: ItemSpace, waiting: Sequence[PairScope]) -> ItemSpace | str | None:
         """``space`` with a work-group size that all dependences between work-items stay inside, or
@@ -243,6 +244,13 @@ class _GrowingStage:
                 slow = slow or why
         return slow
 
+    def _because(self, d: PairScope, why: str) -> str:
+        consumer, producer = (self._questions.numbers[s] for s in (d.consumer, d.producer))
+        return (
+            f"{d.kind} dependence of submission {consumer} on submission {producer} has scope "
+            f"{d.scope} ({d.reason}): {why}"
+        )
+
     def _ranges(self, d: PairScope) -> tuple[object, object]:
         submissions = self._questions.submissions
         return submissions[d.producer].range, submissions[d.consumer].range
@@ -275,13 +283,6 @@ def _trapped_barrier(submissions: Sequence[Submission]) -> str | None:
         if reason is not None:
             return f"the ranges differ, and {reason}"
     return None
-
-
-def _because(d: PairScope, why: str) -> str:
-    return (
-        f"{d.kind} dependence of submission {d.consumer} on submission {d.producer} has scope "
-        f"{d.scope} ({d.reason}): {why}"
-    )
 
 
 def barriers_of(stage: Stage) -> tuple[int, ...]:

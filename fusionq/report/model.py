@@ -61,8 +61,9 @@ class ReportedRecomputation:
     """A temporary whose elements are computed anew where they are read.
 
     ``halo``: for each of ``consumers`` how many of the producer's work-items, in each dimension,
-    write what one of its work-items reads.  ``bytes_saved``: of global memory, the store by the
-    producer and a load by each consumer.  ``tile``: of the consumers' work-items that a work-group
+    write what one of its work-items reads.  ``bytes_saved``: of global memory, a load by each
+    consumer and, unless it is ``stored`` as well, each element by the work-group that it belongs
+    to, the store by the producer.  ``tile``: of the consumers' work-items that a work-group
     does, which computes ``computed`` of the producer's in local memory, the tile with its halo;
     None where each work-item computes what it reads itself.
     """
@@ -74,6 +75,7 @@ class ReportedRecomputation:
     bytes_saved: int
     tile: tuple[int, ...] | None
     computed: tuple[int, ...] | None
+    stored: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,11 +194,12 @@ class ReportModel:
         for r in self.plan.recomputed:
             array = self.submissions[r.producer].arguments[r.argument]
             assert isinstance(array, ArrayArgument)
-            saved = prod(array.shape) * array.dtype.nbytes * (1 + len(r.consumers))
+            accesses = len(r.consumers) + (not r.stored)
+            saved = prod(array.shape) * array.dtype.nbytes * accesses
+            tile, computed = tiles.get(r.producer, (None, None))
             found.append(
                 ReportedRecomputation(
-                    r.buffer, r.producer, r.consumers, r.halo, saved,
-                    *tiles.get(r.producer, (None, None)),
+                    r.buffer, r.producer, r.consumers, r.halo, saved, tile, computed, r.stored
                 )
             )
         return tuple(found)

@@ -265,7 +265,7 @@ def _promotions(report: ReportModel) -> Iterator[Line]:
 
 
 def _recomputed(report: ReportModel) -> Iterator[Line]:
-    """Each temporary that is not stored: who computes it anew, its halo, what that saves."""
+    """Each temporary that nobody waits for: who computes it anew, its halo, what that saves."""
     for r in report.recomputed:
         if r.tile is not None and r.computed is not None:
             of_each = (
@@ -276,9 +276,10 @@ def _recomputed(report: ReportModel) -> Iterator[Line]:
                 f"{_extents(halo)} elements a work-item of [{consumer}]"
                 for consumer, halo in zip(r.consumers, r.halo, strict=True)
             )
+        stored = "; stored by the work-groups that own its elements" if r.stored else ""
         yield [
             (f"  {r.buffer} of [{r.producer}]: ", ""),
-            (f"{of_each}; {r.bytes_saved:,} bytes less to and from memory", ""),
+            (f"{of_each}; {r.bytes_saved:,} bytes less to and from memory{stored}", ""),
         ]
 
 

@@ -72,6 +72,11 @@ def two_elements(item: fq.Item, a, t):
 
 
 @fq.kernel
+def every_second(item: fq.Item, a, t):
+    t[2 * item.get_id(0)] = a[item.get_id(0)]
+
+
+@fq.kernel
 def same_element(item: fq.Item, a, t):
     i = item.get_id(0)
     t[i % 4] = a[i]
@@ -154,13 +159,16 @@ class Lists:
             asked = options if strategy == "overlap" else {}
             with fq.fusion(self._queue, strategy=strategy, promote="internal", **asked) as f:
                 submit(self._queue, **buffers)
-            results.append({name: buffers[name].numpy().copy() for name in "abcd"})
-            temporaries = {name: buffers[name].numpy().copy() for name in "tu"}
+            results.append({name: buffers[name].numpy().copy() for name in "abcdtu"})
+        promoted = {
+            name
+            for p in f.report.promotions
+            if p.scope != "global"
+            for name in p.buffer.split(" or ")
+        }
         for name, expected in results[0].items():
-            np.testing.assert_array_equal(results[1][name], expected)
-        for r in f.report.plan.recomputed:
-            if r.buffer in temporaries:
-                np.testing.assert_array_equal(temporaries[r.buffer], self._first["d"])
+            left = self._first["d"] if name in "tu" and name in promoted else expected
+            np.testing.assert_array_equal(results[1][name], left, err_msg=name)
         return f.report
 
 
@@ -218,6 +226,7 @@ def test_a_neighbour_s_element_is_computed_anew(reference_queue, way, flag):
     ("first", "second", "items"),
     [
         (inside_only, from_the_inside, N),
+        (inside_only, neighbours, N),
         (reversed_, neighbours, N),
         (accumulated, neighbours, N),
         (by_range, neighbours, N),
@@ -316,8 +325,8 @@ def test_what_cannot_be_inlined_is_computed_by_work_groups_or_stays(lists, way):
 @pytest.mark.parametrize(
     ("first", "second", "items", "reason"),
     [
-        (inside_only, neighbours, N, "not certain to be of an element that is written"),
-        (where_positive, neighbours, N, "no element is certain to be written"),
+        (where_positive, neighbours, N, "submission 0 writes"),
+        (every_second, neighbours, N // 2, "not certain to be of an element that is written"),
         (double, neighbours, N - 1, "not certain to be of an element that is written"),
         (two_elements, neighbours, N // 2, "a work-item writes several elements of it"),
         (same_element, neighbours, 4, None),
@@ -345,7 +354,8 @@ def test_a_submission_that_writes_more(lists):
         queue.submit(also, N, a, t, c)
         queue.submit(neighbours, N, t, b)
 
-    assert "writes `c` too" in lists(submit).fallback
+    (computed,) = lists(submit).plan.recomputed
+    assert (computed.buffer, computed.stored) == ("t", False)
 
 
 def test_an_input_that_the_consumer_overwrites(lists):
@@ -403,14 +413,16 @@ def test_an_input_that_overlaps_what_is_written(reference_queue):
     assert "submission 1 writes" in Lists(reference_queue)(submit).fallback
 
 
-def test_a_temporary_that_is_written_twice(lists):
+def test_a_temporary_that_is_written_twice(lists, way):
     def submit(queue, a, b, c, t, **_):
         queue.submit(double, N, a, t)
         queue.submit(neighbours, N, t, b)
         queue.submit(double, N, b, t)
         queue.submit(neighbours, N, t, c)
 
-    assert "2 submissions write it" in lists(submit).fallback
+    report = lists(submit)
+    made = [(r.buffer, r.producer) for r in report.plan.recomputed]
+    assert made == ([("t", 0)] if way == "inlined" else [("t", 0), ("b", 1), ("t", 2)])
 
 
 def test_a_temporary_that_is_read_first(lists):
@@ -419,7 +431,10 @@ def test_a_temporary_that_is_read_first(lists):
         queue.submit(double, N, a, t)
         queue.submit(neighbours, N, t, b)
 
-    assert "submission 0 reads what was there before" in lists(submit).fallback
+    report = lists(submit)
+    assert [r.stored for r in report.plan.recomputed] == [True]
+    (kept,) = (p for p in report.promotions if p.buffer == "t")
+    assert kept.scope == "global"
 
 
 def test_a_temporary_read_backwards(lists):
@@ -430,10 +445,22 @@ def test_a_temporary_read_backwards(lists):
     assert "views that differ" in lists(submit).fallback
 
 
-def test_nothing_is_flagged(reference_queue):
+def test_what_is_not_flagged_is_stored_too(reference_queue, way):
     lists = Lists(reference_queue)
     lists._flags = {"t": {}, "u": {}}
-    assert "none is flagged" in lists(chain(double, neighbours)).fallback
+    report = lists(chain(double, neighbours))
+    assert report.strategy == "overlap"
+    assert report.promotions == ()
+    assert [r.stored for r in report.plan.recomputed] == [True]
+    (stage,) = report.plan.stages
+    assert (stage.tiling is not None) == (way == "tiled")
+    assert (0, 1) in [(s.submission, s.argument) for s in stage.sources if hasattr(s, "argument")]
+
+
+def test_no_work_item_reads_what_another_one_writes(reference_queue):
+    lists = Lists(reference_queue)
+    lists._flags = {"t": {}, "u": {}}
+    assert "no work-item reads what another one" in lists(chain(double, double)).fallback
 
 
 def test_promote_none(lists):
@@ -444,9 +471,8 @@ def test_promote_none(lists):
             chain(double, neighbours)(lists._queue, a=a, b=b, t=t)
         return f.report
 
-    assert run("none").plan.recomputed == ()
-    assert run("flagged").plan.recomputed == ()
-    assert len(run("internal").plan.recomputed) == 1
+    for promote, stored in (("none", True), ("flagged", True), ("internal", False)):
+        assert [r.stored for r in run(promote).plan.recomputed] == [stored]
 
 
 def test_one_kernel_needs_nothing_computed_anew(lists):
@@ -461,7 +487,7 @@ def test_require_is_satisfied_by_one_launch(lists):
 
 def test_require_refuses_what_is_not_proved(lists):
     with pytest.raises(fq.FusionRefused, match="not certain to be of an element"):
-        lists(chain(inside_only, neighbours), require=True)
+        lists(chain(double, neighbours, N - 1), require=True)
 
 
 # ------------------------------------------------------------------------------ plans, caches

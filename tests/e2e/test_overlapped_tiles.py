@@ -118,6 +118,12 @@ def copied(item: fq.Item, a, b):
 
 
 @fq.kernel
+def added(item: fq.Item, a, b):
+    i = item.get_id(0)
+    fq.AtomicRef(b, i).fetch_add(a[i])
+
+
+@fq.kernel
 def exchanged(item: fq.NdItem, t, b):
     i = item.get_global_id(0)
     b[i] = t[i] + t[max(i - 1, 0)]
@@ -252,14 +258,14 @@ def test_a_producer_of_other_dimensions(queue):
 
 
 def test_what_other_submissions_write_is_there_before(reference_queue):
-    """A producer reads for its neighbours what another submission writes for each work-item, and
-    what it reads is written after its consumers."""
-    n = 77
+    """A producer reads for its neighbours what another submission adds to, and what it reads is
+    written after its consumers."""
+    n = 1100
 
     def submit(queue):
         v, a, b = fq.Buffer(numbers(n)), fq.Buffer(n, np.int64), fq.Buffer(n, np.int64)
         t = temporary(n)
-        queue.submit(copied, n, v, a)
+        queue.submit(added, n, v, a)
         queue.submit(line, n, a, t)
         queue.submit(line, n, t, b)
         queue.submit(copied, n, b, a)
@@ -308,6 +314,7 @@ def test_what_tiles_are_not_made_for(reference_queue, reason):
         else:
             queue.submit(line, n, t, b)
         if reason == "exchange":
+            queue.submit(added, n, t, b)
             queue.submit(by_neighbour, n, b, c)
         return [a, b, c]
 

@@ -1,7 +1,7 @@
-"""Random chains of stencils over temporaries that the user does not look at: guards, edges that are
+"""Random chains of stencils over temporaries that the user looks at or not: guards, edges that are
 left out or clamped, interiors, loops over neighbours, reversed and strided elements, distances that
 scalars say, conditions on data, ranges that differ, temporaries that are written or read again,
-inputs that are overwritten, overlapping views.
+inputs that are overwritten, overlapping views, time steps over two buffers that take turns.
 
 Inside one submission no work-item touches an element that another one writes.
 """
@@ -9,6 +9,7 @@ Inside one submission no work-item touches an element that another one writes.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -42,7 +43,10 @@ variable."""
 WRITES = ((1, 0, False), (1, 0, False), (1, 0, False), (1, 0, True), (2, 1, False), (1, 1, False))
 """Scale and offset of the element that a work-item writes, and whether from the end."""
 
-TEMPORARY: tuple[Flag, ...] = ("private", "local", "internal", "internal")
+TEMPORARY: tuple[Flag, ...] = ("private", "local", "internal", "internal", "none", "none", "none")
+
+STEPS = (2, 3, 3, 4, 5, 6, 7)
+"""Time steps over two buffers that take turns."""
 
 IDS = "ijk"
 
@@ -67,7 +71,9 @@ class HaloDraw:
         inputs = [self._buffer("none") for _ in range(self._of((1, 1, 2)))]
         made = list(inputs)
         submissions: list[SubmissionSpec] = []
-        for _ in range(self._of((1, 2, 1, 3))):
+        if self._chance(30):
+            submissions += self._turns(inputs)
+        for _ in range(self._of((1, 2, 1, 3) if not submissions else (0, 1))):
             target = self._buffer("none" if self._chance(5) else self._of(TEMPORARY))
             submissions.append(self._submission(target, made[-2:], self._chance(60)))
             made.append(target)
@@ -89,6 +95,33 @@ class HaloDraw:
         data = np.random.default_rng(len(self._buffers)).integers(-9, 10, shape)
         self._buffers.append(BufferSpec(data.astype(self._dtype.dtype), flag))
         return len(self._buffers) - 1
+
+    def _turns(self, inputs: Sequence[int]) -> list[SubmissionSpec]:
+        """Time steps from an input to another buffer and back, by one kernel or two."""
+        first, second = inputs[0], self._buffer("none" if self._chance(80) else "internal")
+        shape = self._buffers[first].data.shape
+        self._buffers[second] = replace(
+            self._buffers[second], data=self._buffers[second].data.flat[:1].repeat(
+                int(np.prod(shape))
+            ).reshape(shape),
+        )  # fmt: skip
+        others = [*inputs[1:]] if self._chance(30) else []
+        codes = [
+            self._submission(second, [first, *others], self._chance(50))
+            for _ in range(self._of((1, 1, 2)))
+        ]
+        other = {first: second, second: first}
+        steps = []
+        for n in range(self._of(STEPS)):
+            step = codes[n % len(codes)]
+            if n % 2:
+                turned = tuple(
+                    View(other.get(a.buffer, a.buffer), a.slices) if isinstance(a, View) else a
+                    for a in step.arguments
+                )
+                step = replace(step, arguments=turned)
+            steps.append(step)
+        return steps
 
     # ------------------------------------------------------------------------- submissions
     def _submission(self, out: int, sources: Sequence[int], whole: bool) -> SubmissionSpec:

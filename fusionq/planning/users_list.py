@@ -1,0 +1,94 @@
+"""What was found out about a list that was made of a user's, in terms of that."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from fusionq.analysis.dependence import PairScope
+from fusionq.analysis.list_validity import ListValidity
+from fusionq.analysis.questions import Questions
+from fusionq.analysis.validity import Source, Validity
+from fusionq.passes.sources import ArgumentSource, ExtentSource, ParamSource, RangeSource
+from fusionq.planning.plan import StagePlan
+
+Place = tuple[int, int]
+"""A submission and the position of one of its arguments."""
+
+
+@dataclass(frozen=True)
+class UsersList:
+    """The user's list, of ``questions``: ``numbers`` has that of each submission of the made list,
+    ``origins`` the place of each of its arguments there."""
+
+    questions: Questions
+    numbers: Sequence[int]
+    origins: Mapping[Place, Place]
+
+    def launches(self, plans: Sequence[StagePlan]) -> tuple[StagePlan, ...]:
+        """The launches; each submission is in one of them: where it is done, or, if it is absent,
+        where it is done first."""
+        present = {self.numbers[s] for plan in plans for s in plan.present}
+        return tuple(self._launch(plan, present) for plan in plans)
+
+    def _launch(self, plan: StagePlan, present: set[int]) -> StagePlan:
+        own = dict.fromkeys(self.numbers[s] for s in plan.present)
+        absent = tuple(n for s in plan.absent if (n := self.numbers[s]) not in present)
+        tiling = plan.tiling
+        if tiling is not None:
+            parts = tuple(
+                replace(part, submissions=tuple(self.numbers[s] for s in part.submissions))
+                for part in tiling.parts
+            )
+            tiling = replace(tiling, parts=parts)
+        return replace(
+            plan,
+            submissions=(*own, *absent),
+            sources=tuple(map(self._source, plan.sources)),
+            geometry=self.numbers[plan.geometry],
+            absent=absent,
+            tiling=tiling,
+        )
+
+    def _source(self, source: ParamSource) -> ParamSource:
+        match source:
+            case ArgumentSource(s, k):
+                return ArgumentSource(*self.origins[s, k])
+            case ExtentSource(s, k, dim):
+                return ExtentSource(*self.origins[s, k], dim)
+            case RangeSource(s, dim):
+                return RangeSource(self.numbers[s], dim)
+            case _:
+                return source
+
+    def scopes(self, found: Iterable[PairScope]) -> tuple[PairScope, ...]:
+        """Dependences between the submissions whose accesses cause them, wherever they are made."""
+        made: dict[tuple[object, ...], PairScope] = {}
+        for d in found:
+            producer, first = self.origins[d.producer, d.producer_argument]
+            consumer, second = self.origins[d.consumer, d.consumer_argument]
+            key = producer, consumer, first, second, d.kind
+            if producer != consumer and (key not in made or made[key].scope == "NONE"):
+                made[key] = replace(
+                    d, producer=producer, consumer=consumer,
+                    producer_argument=first, consumer_argument=second,
+                )  # fmt: skip
+        return tuple(made.values())
+
+    def validity(self, *validities: ListValidity) -> Validity:
+        """For which of the user's lists all of ``validities`` hold, of lists made of it."""
+
+        def place(source: Source) -> Source:
+            if source.argument is None:
+                return replace(source, submission=self.numbers[source.submission])
+            return Source(*self.origins[source.submission, source.argument], source.dim)
+
+        whole = ListValidity(self.questions.submissions)
+        every = range(len(self.questions.submissions))
+        for each in dict.fromkeys(validities):
+            found = each.result()
+            sources = tuple(
+                (name, tuple(dict.fromkeys(map(place, places)))) for name, places in found.sources
+            )
+            whole.add(replace(found, sources=sources), every)
+        return whole.result()
