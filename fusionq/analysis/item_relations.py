@@ -7,6 +7,7 @@ from math import prod
 import islpy as isl
 
 from fusionq.analysis.access import item_dims
+from fusionq.analysis.isl_texts import map_of
 from fusionq.analysis.item_space import Mode, global_range
 from fusionq.analysis.submission import Submission
 from fusionq.analysis.symbols import Symbols
@@ -24,11 +25,11 @@ def to_space(
         target = source
         if len(names) == 1 and mode != "ids":
             target = f"{source}, 0" if mode == "first" else f"0, {source}"
-        return isl.Map(f"[{parameters}] -> {{ [{source}] -> [{target}] }}"), frozenset()
+        return map_of(f"[{parameters}] -> {{ [{source}] -> [{target}] }}"), frozenset()
     weights = [prod(extents[d + 1 :]) for d in range(len(extents))]
     linear = " + ".join(f"{w}{name}" for w, name in zip(weights, names, strict=True))
     pinned = frozenset(symbols.size(extent) for extent in extents[1:])
-    return isl.Map(f"[{parameters}] -> {{ [{source}] -> [{linear}] }}"), pinned
+    return map_of(f"[{parameters}] -> {{ [{source}] -> [{linear}] }}"), pinned
 
 
 def same_group(symbols: Symbols, local: tuple[int, ...]) -> isl.Map:
@@ -40,6 +41,6 @@ def same_group(symbols: Symbols, local: tuple[int, ...]) -> isl.Map:
         for a, b, size in zip(names, others, local, strict=True)
     )
     parameters = ", ".join(symbols.names)
-    return isl.Map(
+    return map_of(
         f"[{parameters}] -> {{ [{', '.join(names)}] -> [{', '.join(others)}] : {same} }}"
     )

@@ -9,6 +9,7 @@ import islpy as isl
 
 from fusionq.analysis.access import Access, KernelAccesses, KernelShape, read_accesses
 from fusionq.analysis.aliasing import Place, ViewPlace, places
+from fusionq.analysis.isl_texts import map_of, set_of
 from fusionq.analysis.item_space import global_range, local_range
 from fusionq.analysis.proof import Proofs
 from fusionq.analysis.submission import ArrayArgument, ScalarArgument, Submission
@@ -148,14 +149,14 @@ def addresses(lie: ViewPlace, symbols: Symbols) -> isl.Map:
     ).replace("+ -", "- ")
     parameters = ", ".join(symbols.names)
     constraint = f"b = {terms}" if lie.width == 1 else f"{terms} <= b and b < {terms} + {lie.width}"
-    return isl.Map(f"[{parameters}] -> {{ [{', '.join(names)}] -> [b] : {constraint} }}")
+    return map_of(f"[{parameters}] -> {{ [{', '.join(names)}] -> [b] : {constraint} }}")
 
 
 def bounds_box(extents: Sequence[str], symbols: Symbols) -> isl.Set:
     """All valid indices of an array with these extents, symbols or numbers."""
     names = [f"e{d}" for d in range(len(extents))]
     inside = " and ".join(f"0 <= {e} < {n}" for e, n in zip(names, extents, strict=True))
-    return isl.Set(
+    return set_of(
         f"[{', '.join(symbols.names)}] -> {{ [{', '.join(names)}] : {inside or '1 = 1'} }}"
     )
 

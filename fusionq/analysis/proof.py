@@ -22,12 +22,16 @@ several strides at once can take hours."""
 
 FIRST_OPERATIONS = 2_000
 """Those that it may take at first.  An operation takes 0.1 µs where sets are small, and 200 µs
-where a long elimination has made them large: each further attempt may take half as many more, but
-none follows one that took ``SECONDS``."""
+where a long elimination has made them large: each further attempt may take half as many more, or
+four times as many after one that took a small part of ``SECONDS``; none follows one that took
+all of them."""
 
 SECONDS = 0.06
 """Processor time after which a question is not asked again with more operations: the next attempt
 may take ten times as long."""
+
+QUICK = 20
+"""The part of ``SECONDS`` that an attempt with small sets takes at most."""
 
 MOST_COUNTED = 5
 """Questions that are asked together whose seconds count."""
@@ -139,7 +143,8 @@ def answered(question: Callable[[], T], questions: int = 1) -> T:
                 if _plan is not None:
                     _plan.left_to_lose -= now - first
                 raise TooManyOperations(TOO_HARD) from error
-        limit = min(limit * 3 // 2, most)
+        quick = now - started < seconds / QUICK
+        limit = min(limit * 4 if quick else limit * 3 // 2, most)
 
 
 class _LimitReached(TooManyOperations):
@@ -222,7 +227,7 @@ def _check(plan: PlanOperations) -> None:
 def _operations(context: isl.Context) -> int:
     """About how many operations isl has counted since the last reset: at most twice what it
     has, found by trying, as it does not tell.  Sets another limit."""
-    bound = 256
+    bound = 1024
     while _reached(context, bound):
         bound *= 2
     return bound

@@ -88,13 +88,13 @@ class Symbols:
     def context(self) -> isl.Set:
         """What always holds: sizes are at least 1 (lists with empty ranges or arrays take
         their own plans)."""
-        import islpy as isl
+        from fusionq.analysis.isl_texts import set_of
 
         parameters = ", ".join(self.names)
         sizes = [n for n in self._sizes.values() if self.values[n] >= 1]
         empty = [n for n in self._sizes.values() if self.values[n] == 0]
         constraints = [f"{n} >= 1" for n in sizes] + [f"{n} = 0" for n in empty]
-        return isl.Set(f"[{parameters}] -> {{ : {' and '.join(constraints) or '1 = 1'} }}")
+        return set_of(f"[{parameters}] -> {{ : {' and '.join(constraints) or '1 = 1'} }}")
 
     @cached_property
     def point(self) -> isl.Set:
