@@ -38,6 +38,7 @@ from fusionq.ir.nodes import (
     Select,
     Stmt,
     Store,
+    Unary,
     While,
 )
 from fusionq.ir.walk import assigned_variable, operands, statement_expressions, statements
@@ -227,11 +228,11 @@ class _Walker:
         """Record the loads of ``expr`` in evaluation order, each where it is evaluated."""
         match expr:
             case Select(_, cond, then, orelse):
-                yes, no = self._split(live, self.evaluate(cond, live))
+                yes, no = self._split(live, cond, self.evaluate(cond, live))
                 self._record(then, yes)
                 self._record(orelse, no)
             case Logical(op, lhs, rhs):
-                yes, no = self._split(live, self.evaluate(lhs, live))
+                yes, no = self._split(live, lhs, self.evaluate(lhs, live))
                 self._record(rhs, yes if op == "and" else no)
             case _:
                 for operand in operands(expr):
@@ -239,10 +240,22 @@ class _Walker:
                 if isinstance(expr, Load):
                     self._access(expr, "read", live)
 
-    def _split(self, live: _Live, cond: Value) -> tuple[_Live, _Live]:
-        if not isinstance(cond, Truth):
-            return _Live(live.instances, False), _Live(live.instances, False)
-        before, true = live.instances, cond.true
+    def _split(self, live: _Live, cond: Expr, value: Value) -> tuple[_Live, _Live]:
+        """What of ``live`` goes on where ``cond``, which is ``value``, holds, and where not; of a
+        condition that is known in part, what that part lets through."""
+        if not isinstance(value, Truth):
+            yes = no = _Live(live.instances, False)
+            match cond:
+                case Unary(_, "not", operand):
+                    no, yes = self._split(yes, operand, self._read(operand))
+                case Logical("and", lhs, rhs):
+                    yes, _ = self._split(yes, lhs, self._read(lhs))
+                    yes, _ = self._split(yes, rhs, self._read(rhs))
+                case Logical("or", lhs, rhs):
+                    _, no = self._split(no, lhs, self._read(lhs))
+                    _, no = self._split(no, rhs, self._read(rhs))
+            return yes, no
+        before, true = live.instances, value.true
         yes = self._live(lambda: before.intersect(true), live.exact)
         no = self._live(lambda: before.subtract(true), live.exact)
         return yes, no
@@ -331,7 +344,7 @@ class _Walker:
 
     def _if(self, stmt: If, live: _Live) -> _Live:
         cond = self.evaluate(stmt.cond, live)
-        yes, no = self._split(live, cond)
+        yes, no = self._split(live, stmt.cond, cond)
         before = dict(self.env)
         after_yes = self.body(stmt.then, yes)
         env_yes, self.env = self.env, dict(before)

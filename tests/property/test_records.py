@@ -6,16 +6,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
-from numpy.lib.recfunctions import repack_fields
 
 import fusionq as fq
 from fusionq.backends.reference import run_function
 from fusionq.frontend.kernel import kernel
 from fusionq.language.ranges import as_range
 from tests.property.kernel_parameters import define
+from tests.property.launches import Array
 from tests.property.record_programs import N, RecordProgram, record_programs
 from tests.property.running import contents, examples, needs_device
 
@@ -29,9 +28,12 @@ def by_numpy(program: RecordProgram) -> list[bytes]:
     return [array.tobytes() for array in held]
 
 
-def fields(contents: bytes, dtype: np.dtype[Any]) -> bytes:
-    """``contents`` without the bytes between fields, which a Buffer of its own has not."""
-    return repack_fields(np.frombuffer(contents, dtype), recurse=True).tobytes()
+def fields(array: Array) -> list[bytes]:
+    """What ``array`` holds, without the bytes between fields, which a Buffer of its own has not."""
+    names = array.dtype.names
+    if names is None:
+        return [array.tobytes()]
+    return [held for name in names for held in fields(array[name])]
 
 
 def by(target: str | None, program: RecordProgram, strategy: Any, holder: str) -> list[bytes]:

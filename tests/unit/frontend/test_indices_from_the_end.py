@@ -95,6 +95,11 @@ def test_what_may_be_no_index_at_all_is_accepted():
         for n, count in ((3, 4), (0, 0), (0, 4), (-2, 4)):
             kernel = fq.kernel(kernel_of("if x[i] > 9:", "    out[i] = x[n + i - 1]"))
             queue.submit(kernel, count, x, out, n)  # an empty range; mixed signs
+        for cond in ("i >= n and x[i] > 9", "not (i < n or x[i] < 9)", "x[i] > 9 and i >= n"):
+            kernel = fq.kernel(kernel_of(f"if {cond}:", "    out[i] = x[i - n]"))
+            queue.submit(kernel, 4, x, out, 4)  # nobody comes so far
+            kernel = fq.kernel(kernel_of(f"out[i] = x[i - n] if {cond} else 0.0"))
+            queue.submit(kernel, 4, x, out, 4)
         queue.wait()
     assert not out.any()
 
