@@ -66,15 +66,17 @@ def _by_the_first_lane(
         f"    : fq_ticket(fq_schedule, fq_control, {epoch});",
         "if (fq_stall_seen(fq_control)) fq_instruction = -1;",
         *(line.removeprefix(f"const {c.int64} ") for line in records.taken),
-        *(awaited if wait else []),
     ]
+    taken = ["if (fq_lane == 0) {", *_indented([*alone, *(awaited if wait else [])]), "}"]
+    if wait and c.workers.pollers > 1:
+        polled = f"fq_instruction = {c.workers.poller_broadcast('fq_instruction')};"
+        first = ["if (fq_lane == 0) {", *_indented(alone), "}", polled, *awaited]
+        taken = [f"if (fq_lane < {c.workers.pollers}) {{", *_indented(first), "}"]
     return [
         f"{c.int64} fq_instruction = -1;",
         "int fq_waited = 0;",
         *records.declared,
-        "if (fq_lane == 0) {",
-        *_indented(alone),
-        "}",
+        *taken,
         f"fq_instruction = {c.workers.broadcast('fq_instruction')};",
         "if (fq_instruction < 0) break;",
         *_decoded(c),

@@ -81,7 +81,7 @@ class _PersistentPrinter:
         """What a worker writes into each cell of its table."""
         self.dims = max(code.kernel.ndim for code in body.codes)
         """The most dimensions of a stage."""
-        self.waits = WaitText(body, self.dims, dialect, self.helpers, self.types)
+        self.waits = WaitText(body, self.dims, dialect, target, self.helpers, self.types)
 
     def print(self) -> DeviceSource:
         body, memory = self.body, self.memory

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import chain
 
+from fusionq.base.target import Target
 from fusionq.codegen import queue_layout as q
 from fusionq.codegen.array_access import Memory
 from fusionq.codegen.dialect import Dialect
@@ -34,10 +35,12 @@ class WaitText:
         body: Persistent,
         dims: int,
         dialect: Dialect,
+        target: Target,
         helpers: Helpers,
         types: set[ScalarType],
     ) -> None:
         self._body = body
+        self._target = target
         self._dims = dims
         self._dialect = dialect
         self._words = QueueWords.of(dialect)
@@ -62,7 +65,8 @@ class WaitText:
             "// Waits for all that an instruction depends on.",
             f"{c.workers.outlined_function} int fq_wait_all(",
             f"    {c.tables} fq_stages, {c.control} fq_control, {c.uint32} epoch,",
-            f"    {i64} spin_limit, {i64} instruction, {c.tables} fq_record, {tile}) {{",
+            f"    {i64} spin_limit, {i64} instruction, {c.tables} fq_record, {tile}",
+            "    , int lane) {" if c.workers.pollers > 1 else ") {",
             "    int state = 0;",
             f"    for (int fq_turn = 0; fq_turn < (int)fq_record[{q.WAITS}] && state < {STALLED};",
             "            fq_turn++) {",
@@ -79,26 +83,28 @@ class WaitText:
             lines += [] if boxed else ["        default: fq_boxed = false;"]
             lines.append("        }")
         ends = ", ".join(f"fq_low_{d}, fq_high_{d}" for d in range(self._boxed_dims))
+        lane = ", lane" if c.workers.pollers > 1 else ""
         lines += [
             "        state |= fq_wait_tiles(",
             "            fq_stages, fq_control, epoch, spin_limit, instruction,",
-            f"            fq_awaited[{q.PRODUCER}], fq_boxed, {ends});",
+            f"            fq_awaited[{q.PRODUCER}], fq_boxed, {ends}{lane});",
             "    }",
             "    return state;",
             "}",
             "",
         ]
-        return [wait_function(c, self._boxed_dims), "\n".join(lines)]
+        return [wait_function(c, self._target, self._boxed_dims), "\n".join(lines)]
 
     def call(self, epoch: str, spin_limit: str) -> list[str]:
-        """The first lane's call before an instruction's work."""
+        """The first lane's call, or that of all pollers, before an instruction's work."""
         if not self._waits:
             return []
+        lane = ", fq_lane" if self._words.workers.pollers > 1 else ""
         tile = ", ".join(f"fq_first_{d}, fq_last_{d}" for d in range(self._dims))
         return [
             "fq_waited = fq_wait_all(",
             f"    fq_stages, fq_control, {epoch}, {spin_limit},",
-            f"    fq_instruction, fq_record, {tile});",
+            f"    fq_instruction, fq_record, {tile}{lane});",
         ]
 
     def _bounds(self, form: Bounds) -> Sequence[str]:

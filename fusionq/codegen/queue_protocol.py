@@ -190,9 +190,10 @@ def _counters(record: str, dim: int) -> str:
     return f"({count} + {shared} - 1) / {shared}"
 
 
-def wait_function(c: QueueWords, ndim: int) -> str:
+def wait_function(c: QueueWords, target: Target, ndim: int) -> str:
     """``fq_wait_tiles``: waits for the tiles of a stage that hold a box of its work-items, or for
     all of its tiles."""
+    w = c.workers
     i64, u32, tables, zero = c.int64, c.uint32, c.tables, c.literal(0)
     dims = range(ndim)
     box = ", ".join(f"{i64} first_{d}, {i64} last_{d}" for d in dims)
@@ -200,7 +201,8 @@ def wait_function(c: QueueWords, ndim: int) -> str:
         "// Waits for the tiles that hold a box of work-items of a stage, or for all its tiles.",
         f"{c.workers.outlined_function} int fq_wait_tiles(",
         f"    {tables} schedule, {c.control} control, {u32} epoch,",
-        f"    {i64} spin_limit, {i64} instruction, {i64} producer, bool boxed, {box}) {{",
+        f"    {i64} spin_limit, {i64} instruction, {i64} producer, bool boxed, {box}",
+        "    , int lane) {" if w.pollers > 1 else ") {",
         f"    {tables} const record = schedule + {q.HEADER} + {q.RECORD} * producer;",
         f"    {i64} " + ", ".join(f"shared_{d} = 1" for d in dims) + ";",
         "    if (boxed) {",
@@ -214,10 +216,6 @@ def wait_function(c: QueueWords, ndim: int) -> str:
             f"        first_{d} = {first} / ({width});",
             f"        last_{d} = {c.minimum(f'last_{d}', f'{extent} - 1')} / ({width});",
         ]
-    lines += ["    }", "    int state = 0;"]
-    for d in dims:
-        on = f"c_{d} <= last_{d} && state < {STALLED}"
-        lines.append(f"    for ({i64} c_{d} = first_{d}; {on}; c_{d}++)")
     at, tiles = "c_0", "1"
     for d in dims:
         if d:
@@ -226,11 +224,36 @@ def wait_function(c: QueueWords, ndim: int) -> str:
         rest = f"record[{q.COUNT + d}] - c_{d} * shared_{d}"
         tiles += f" * {c.minimum(f'shared_{d}', rest)}"
     every = " * ".join(f"record[{q.COUNT + d}]" for d in range(q.DIMS))
+    line = f"boxed ? record[{q.COUNTERS}] + {at} : record[{q.TOTAL}]"
+    wanted = f"({u32})(boxed ? {tiles} : {every}) * epoch"
+    lines.append("    }")
+    if w.pollers > 1:
+        lines += [
+            "    // Most waits are over soon: some lanes look at as many counters at once.",
+            f"    for (int polls = 0; polls < {target.polls_between_checks}; polls++) {{",
+            "        bool done = true;",
+        ]
+        for d in dims:
+            first, step = f"first_{d}", f"c_{d}++"
+            if d + 1 == ndim:
+                first, step = f"{first} + lane", f"c_{d} += {w.pollers}"
+            lines.append(f"        for ({i64} c_{d} = {first}; c_{d} <= last_{d}; {step})")
+        lines += [
+            f"            done = done && (int)(fq_read(fq_word(control, {line}, 0))",
+            f"                - {wanted}) >= 0;",
+            f"        if ({w.all_pollers('done')}) return polls == 0 ? 0 : {WAITED};",
+            f"        {w.pause}",
+            "    }",
+        ]
+    lines += ["    int state = 0;", *(["    if (lane == 0)"] if w.pollers > 1 else [])]
+    for d in dims:
+        on = f"c_{d} <= last_{d} && state < {STALLED}"
+        lines.append(f"    for ({i64} c_{d} = first_{d}; {on}; c_{d}++)")
     lines += [
         "        state |= fq_wait(",
-        f"            control, boxed ? record[{q.COUNTERS}] + {at} : record[{q.TOTAL}],",
-        f"            ({u32})(boxed ? {tiles} : {every}) * epoch, spin_limit, instruction);",
-        "    return state;",
+        f"            control, {line},",
+        f"            {wanted}, spin_limit, instruction);",
+        f"    return {w.poller_broadcast('state') if w.pollers > 1 else 'state'};",
         "}",
         "",
     ]

@@ -55,6 +55,7 @@ class CudaWorkers:
     barrier = "__syncthreads()"
     group_barrier = "__syncthreads()"
     first_lane_takes = True
+    pollers = 32  # a warp
     pause = "__nanosleep(20);"
     inline_function = "static __device__ __forceinline__"
     outlined_function = "static __device__"
@@ -79,6 +80,12 @@ class CudaWorkers:
 
     def broadcast(self, value: str) -> str:
         return f"fq_broadcast({value})"
+
+    def poller_broadcast(self, value: str) -> str:
+        return f"__shfl_sync(0xffffffff, {value}, 0)"
+
+    def all_pollers(self, condition: str) -> str:
+        return f"(__all_sync(0xffffffff, {condition}) != 0)"
 
     def order(self, order: AddOrder) -> str:
         return f"__NV_ATOMIC_{order.upper()}"

@@ -65,6 +65,10 @@ class Workers(Protocol):
     others are at one broadcast, which is a barrier too; the last lane counts the instruction before
     as done meanwhile.  Else all lanes hear of each step."""
 
+    pollers: int
+    """How many lanes, the first ones, look at counters at once, where the first one gets the next
+    instruction: those of a sub-group.  1: that one alone."""
+
     pause: str
     """A statement that the loops that poll have in each iteration, or nothing."""
 
@@ -102,6 +106,12 @@ class Workers(Protocol):
 
     def broadcast(self, value: str) -> str:
         """The first lane's value of an int, uint32 or int64, for all lanes."""
+
+    def poller_broadcast(self, value: str) -> str:
+        """The first lane's value, for all ``pollers``."""
+
+    def all_pollers(self, condition: str) -> str:
+        """Whether ``condition`` is true for each of the ``pollers``, for all of them."""
 
     def order(self, order: AddOrder) -> str:
         """A memory order, of ``order_type``."""

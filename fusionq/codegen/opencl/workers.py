@@ -22,6 +22,7 @@ class OpenCLWorkers:
     barrier = "sub_group_barrier(CLK_GLOBAL_MEM_FENCE)"
     group_barrier = "sub_group_barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE)"
     first_lane_takes = False
+    pollers = 1
     pause = ""
     inline_function = "__attribute__((always_inline)) static"
     outlined_function = "__attribute__((noinline)) static"
@@ -50,6 +51,12 @@ class OpenCLWorkers:
 
     def broadcast(self, value: str) -> str:
         return f"sub_group_broadcast({value}, 0)"
+
+    def poller_broadcast(self, value: str) -> str:
+        return value
+
+    def all_pollers(self, condition: str) -> str:
+        return condition
 
     def order(self, order: AddOrder) -> str:
         return f"memory_order_{order}"

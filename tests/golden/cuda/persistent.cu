@@ -148,7 +148,8 @@ static __device__ void fq_publish(
 // Waits for the tiles that hold a box of work-items of a stage, or for all its tiles.
 static __device__ int fq_wait_tiles(
     const long long* schedule, unsigned* control, unsigned epoch,
-    long long spin_limit, long long instruction, long long producer, bool boxed, long long first_0, long long last_0) {
+    long long spin_limit, long long instruction, long long producer, bool boxed, long long first_0, long long last_0
+    , int lane) {
     const long long* const record = schedule + 8 + 18 * producer;
     long long shared_0 = 1;
     if (boxed) {
@@ -157,18 +158,29 @@ static __device__ int fq_wait_tiles(
         first_0 = max(first_0, 0ll) / (record[0] * shared_0);
         last_0 = min(last_0, record[9] - 1) / (record[0] * shared_0);
     }
+    // Most waits are over soon: some lanes look at as many counters at once.
+    for (int polls = 0; polls < 1024; polls++) {
+        bool done = true;
+        for (long long c_0 = first_0 + lane; c_0 <= last_0; c_0 += 32)
+            done = done && (int)(fq_read(fq_word(control, boxed ? record[12] + c_0 : record[13], 0))
+                - (unsigned)(boxed ? 1 * min(shared_0, record[3] - c_0 * shared_0) : record[3] * record[4] * record[5]) * epoch) >= 0;
+        if ((__all_sync(0xffffffff, done) != 0)) return polls == 0 ? 0 : 1;
+        __nanosleep(20);
+    }
     int state = 0;
+    if (lane == 0)
     for (long long c_0 = first_0; c_0 <= last_0 && state < 2; c_0++)
         state |= fq_wait(
             control, boxed ? record[12] + c_0 : record[13],
             (unsigned)(boxed ? 1 * min(shared_0, record[3] - c_0 * shared_0) : record[3] * record[4] * record[5]) * epoch, spin_limit, instruction);
-    return state;
+    return __shfl_sync(0xffffffff, state, 0);
 }
 
 // Waits for all that an instruction depends on.
 static __device__ int fq_wait_all(
     const long long* fq_stages, unsigned* fq_control, unsigned epoch,
-    long long spin_limit, long long instruction, const long long* fq_record, long long fq_first_0, long long fq_last_0) {
+    long long spin_limit, long long instruction, const long long* fq_record, long long fq_first_0, long long fq_last_0
+    , int lane) {
     int state = 0;
     for (int fq_turn = 0; fq_turn < (int)fq_record[16] && state < 2;
             fq_turn++) {
@@ -185,7 +197,7 @@ static __device__ int fq_wait_all(
         }
         state |= fq_wait_tiles(
             fq_stages, fq_control, epoch, spin_limit, instruction,
-            fq_awaited[0], fq_boxed, fq_low_0, fq_high_0);
+            fq_awaited[0], fq_boxed, fq_low_0, fq_high_0, lane);
     }
     return state;
 }
@@ -315,11 +327,14 @@ extern "C" __global__ void FQ_BOUNDS(256, 8) megakernel4_blur_total_scale_revers
     for (;;) {
         long long fq_instruction = -1;
         int fq_waited = 0;
-        if (fq_lane == 0) {
-            fq_instruction = fq_static
-                ? (fq_next < fq_stop ? fq_schedule[fq_assigned + fq_next++] : -1)
-                : fq_ticket(fq_schedule, fq_control, given_epoch);
-            if (fq_stall_seen(fq_control)) fq_instruction = -1;
+        if (fq_lane < 32) {
+            if (fq_lane == 0) {
+                fq_instruction = fq_static
+                    ? (fq_next < fq_stop ? fq_schedule[fq_assigned + fq_next++] : -1)
+                    : fq_ticket(fq_schedule, fq_control, given_epoch);
+                if (fq_stall_seen(fq_control)) fq_instruction = -1;
+            }
+            fq_instruction = __shfl_sync(0xffffffff, fq_instruction, 0);
             if (fq_instruction >= 0) {
                 const int fq_stage = (int)(fq_instruction >> 40);
                 const long long fq_tile = fq_instruction & ((1ll << 40) - 1);
@@ -329,7 +344,7 @@ extern "C" __global__ void FQ_BOUNDS(256, 8) megakernel4_blur_total_scale_revers
                 const long long fq_last_0 = min(fq_first_0 + fq_record[0], fq_record[9]) - 1;
                 fq_waited = fq_wait_all(
                     fq_stages, fq_control, given_epoch, given_spin_limit,
-                    fq_instruction, fq_record, fq_first_0, fq_last_0);
+                    fq_instruction, fq_record, fq_first_0, fq_last_0, fq_lane);
                 if (fq_waited >= 2) fq_instruction = -1;
             }
         }

@@ -143,7 +143,8 @@ __attribute__((noinline)) static void fq_publish(
 // Waits for the tiles that hold a box of work-items of a stage, or for all its tiles.
 __attribute__((noinline)) static int fq_wait_tiles(
     __global const long* schedule, __global atomic_uint* control, uint epoch,
-    long spin_limit, long instruction, long producer, bool boxed, long first_0, long last_0) {
+    long spin_limit, long instruction, long producer, bool boxed, long first_0, long last_0
+) {
     __global const long* const record = schedule + 8 + 18 * producer;
     long shared_0 = 1;
     if (boxed) {
@@ -163,7 +164,8 @@ __attribute__((noinline)) static int fq_wait_tiles(
 // Waits for all that an instruction depends on.
 __attribute__((noinline)) static int fq_wait_all(
     __global const long* fq_stages, __global atomic_uint* fq_control, uint epoch,
-    long spin_limit, long instruction, __global const long* fq_record, long fq_first_0, long fq_last_0) {
+    long spin_limit, long instruction, __global const long* fq_record, long fq_first_0, long fq_last_0
+) {
     int state = 0;
     for (int fq_turn = 0; fq_turn < (int)fq_record[16] && state < 2;
             fq_turn++) {

@@ -51,6 +51,16 @@ static int64_t host_broadcast(int64_t value) {{
     return first;
 }}
 
+static bool host_all(bool mine) {{
+    if (host_lane == 0) host_slots[host_worker] = 1;
+    host_barrier();
+    if (!mine) __atomic_store_n(&host_slots[host_worker], 0, __ATOMIC_RELAXED);
+    host_barrier();
+    const bool all = host_slots[host_worker] != 0;
+    host_barrier();
+    return all;
+}}
+
 static int64_t host_clock(void) {{
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
@@ -199,6 +209,7 @@ class _Workers:
     barrier = "host_barrier()"
     group_barrier = "host_barrier()"
     first_lane_takes = True
+    pollers = 4
     pause = "sched_yield();"
     inline_function = "static inline __attribute__((always_inline))"
     outlined_function = "static"
@@ -221,6 +232,12 @@ class _Workers:
 
     def broadcast(self, value: str) -> str:
         return f"host_broadcast({value})"
+
+    def poller_broadcast(self, value: str) -> str:
+        return f"host_broadcast({value})"
+
+    def all_pollers(self, condition: str) -> str:
+        return f"host_all({condition})"
 
     def order(self, order: str) -> str:
         return f"__ATOMIC_{order.upper()}"

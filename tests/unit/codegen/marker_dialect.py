@@ -170,6 +170,7 @@ class MarkerWorkers:
     barrier = "WORKER_BARRIER()"
     group_barrier = "WORKER_GROUP_BARRIER()"
     first_lane_takes = False
+    pollers = 1
     pause = "PAUSE();"
     inline_function = "INLINE"
     outlined_function = "OUTLINED"
@@ -188,6 +189,12 @@ class MarkerWorkers:
 
     def broadcast(self, value: str) -> str:
         return f"BROADCAST({value})"
+
+    def poller_broadcast(self, value: str) -> str:
+        return f"POLLER_BROADCAST({value})"
+
+    def all_pollers(self, condition: str) -> str:
+        return f"ALL_POLLERS({condition})"
 
     def order(self, order: str) -> str:
         return order.upper()
@@ -215,6 +222,7 @@ class BlockWorkers(MarkerWorkers):
     """Blocks of many threads."""
 
     first_lane_takes = True
+    pollers = 8
 
     def near_words(self, local_bytes: int) -> int:
         return 100
