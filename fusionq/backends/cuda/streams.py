@@ -65,6 +65,8 @@ class Stream:
         running."""
         submitted = self.submitted
         self.device.make_current()
+        if self.is_captured:  # a question would end that
+            raise DeviceError("a stream that is being captured cannot be waited for")
         with self.errors_named("waiting for the GPU"):
             try:
                 self._poll()

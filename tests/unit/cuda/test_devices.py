@@ -113,6 +113,10 @@ class FakeDriver:
     class CUresult:
         CUDA_ERROR_NOT_READY = "not ready"
 
+    class CUstreamCaptureStatus:
+        CU_STREAM_CAPTURE_STATUS_NONE = "none"
+
+    capture = "none"
     runs = 0
     """Questions that are answered with no yet."""
 
@@ -121,6 +125,9 @@ class FakeDriver:
             self.runs -= 1
             return (self.CUresult.CUDA_ERROR_NOT_READY,)
         return self.cuStreamSynchronize(stream)
+
+    def cuStreamIsCapturing(self, stream: object) -> tuple[object, str]:
+        return type("Status", (), {"value": 0}), self.capture
 
     def cuStreamSynchronize(self, stream: object) -> tuple[object]:
         return (type("Status", (), {"value": 700, "name": "CUDA_ERROR_ILLEGAL_ADDRESS"})(),)
