@@ -65,9 +65,9 @@ class Stream:
         running."""
         submitted = self.submitted
         self.device.make_current()
-        if self.is_captured:  # a question would end that
-            raise DeviceError("a stream that is being captured cannot be waited for")
         with self.errors_named("waiting for the GPU"):
+            if self.is_captured:  # a question would end that
+                raise DeviceError("a stream that is being captured cannot be waited for")
             try:
                 self._poll()
             except KeyboardInterrupt as interrupt:

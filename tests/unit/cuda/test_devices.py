@@ -155,7 +155,11 @@ def test_a_failed_launch_names_the_kernels_and_loses_the_queue(
         device.streams.add(made)
     other.launched("on another queue")
     event = CudaEvent(stream, stream.launched("scale"), None)
-    driver.runs = 1 << 40
+    driver.capture = "active"
+    with pytest.raises(DeviceError, match="being captured"):
+        event.wait()
+    assert not event.complete
+    driver.capture, driver.runs = "none", 1 << 40
     monkeypatch.setattr(interruptible, "_interrupted", False)
     before = signal.signal(signal.SIGINT, signal.default_int_handler)  # nohup ignores it
     ctrl_c = threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGINT))
