@@ -64,7 +64,7 @@ class CudaProgram:
     def waits_itself(self) -> bool:
         """Whether it waits for the launch before it, so that its blocks may be there while that
         one's last blocks run (programmatic dependent launch)."""
-        return self.device.has_dependent_launches and f"{IN_TURN}();" in self.generated.text
+        return self.device.has_dependent_launches and IN_TURN in self.generated.text
 
     @property
     def source(self) -> str:

@@ -21,23 +21,22 @@ STREAMING_LOOP = "#pragma unroll 16"
 has registers for, which it has to be allowed (``backends.cuda.program``): on an H100 that took 0.2
 to 1 of the time of its own choice, 4 iterations in half of the registers."""
 
-IN_TURN = "fq_in_turn"
-"""What a kernel over a range calls first.  A launch of such a kernel may be a dependent of the one
-before it: its blocks begin where that one's last blocks leave room."""
-_FEW_BLOCKS = 512
-"""Blocks of a grid up to which each lets the next launch begin.  That takes 70 ns on its
-multiprocessor (H100), which many blocks pay one after the other; without it the next launch begins
-when the last blocks end."""
-_IN_TURN = f"""\
-// Waits for the launch before this one, and lets the one behind it begin, which waits here too.
-static __device__ inline void {IN_TURN}() {{
+IN_TURN = "if (fq_never_after_wait()) return;"
+"""With what a kernel over a range begins.  A launch of such a kernel may be a dependent of the one
+before it: its blocks are there when that one's last blocks end.  It lets the next launch begin no
+earlier (``griddepcontrol.launch_dependents``): on an H100 that takes a block 70 ns, which the
+blocks of a multiprocessor pay one after the other, and the next launch's blocks take places from
+this one's."""
+_NEVER_AFTER_WAIT = """\
+// Waits for the launch before this one; false, which the compiler cannot tell, so that accesses
+// stay behind.  Were it volatile, no array would count as one that is only read.
+static __device__ inline bool fq_never_after_wait() {
+    unsigned never = 0;
 #if __CUDA_ARCH__ >= 900
-    asm volatile("griddepcontrol.wait;" ::: "memory");
-    if (gridDim.x * gridDim.y * gridDim.z <= {_FEW_BLOCKS}) {{
-        asm volatile("griddepcontrol.launch_dependents;");
-    }}
+    asm("griddepcontrol.wait;\\n\\tmov.u32 %0, 0;" : "=r"(never));
 #endif
-}}"""
+    return never != 0;
+}"""
 
 
 class CudaUnit:
@@ -61,8 +60,8 @@ class CudaUnit:
         return lines
 
     def first_lines(self, define: Define) -> list[str]:
-        define(IN_TURN, _IN_TURN)
-        return [f"{IN_TURN}();"]
+        define("fq_never_after_wait", _NEVER_AFTER_WAIT)
+        return [IN_TURN]
 
     def build_options(self, fp: FloatMode) -> tuple[str, ...]:
         """``strict``: every operation rounds once, division and square root correctly; no

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 
+import fusionq as fq
 from fusionq.backends.cuda import graph
 from fusionq.backends.cuda.compiler import compiled
 from fusionq.backends.cuda.program import CudaProgram, generated
 from fusionq.codegen.cuda import CUDA_CPP
+from fusionq.codegen.cuda.unit import IN_TURN
 from fusionq.codegen.device_source import DeviceSource
 from tests.unit.codegen.built_kernels import GOLDEN_KERNELS
-from tests.unit.cuda.compile_only import TARGET
+from tests.unit.cuda.compile_only import TARGET, compiling_queue
+from tests.unit.cuda.test_compiles import intermediate_text
 
 bindings = pytest.importorskip("cuda.bindings.driver", reason="cuda.bindings is not installed")
 RANGES = [build for build in GOLDEN_KERNELS if build.__name__ != "persistent"]
@@ -31,14 +37,14 @@ def test_kernels_wait_before_they_touch_memory(build: Any) -> None:
     text = generated(build(), "strict", TARGET).text
     _, _, body = text.partition('extern "C"')
     _, _, statements = body.partition(") {\n")
-    before, wait, _ = statements.partition("fq_in_turn();")
+    before, wait, _ = statements.partition(IN_TURN)
     assert wait and "=" not in before.replace("= {", "")
     assert program(text, True).waits_itself
     assert not program(text, False).waits_itself
 
 
 def test_a_program_that_does_not_wait_is_waited_for() -> None:
-    text = generated(RANGES[0](), "strict", TARGET).text.replace("fq_in_turn();", "")
+    text = generated(RANGES[0](), "strict", TARGET).text.replace(IN_TURN, "")
     assert "griddepcontrol.wait" in text
     assert not program(text, True).waits_itself
 
@@ -48,9 +54,29 @@ def test_older_gpus_have_no_such_wait() -> None:
     text = generated(RANGES[0](), "strict", TARGET).text
     options = CUDA_CPP.unit.build_options("strict")
     old, new = (compiled(text, a, options).code for a in ("sm_80", "sm_90"))
-    without = text.replace("fq_in_turn();", "")
+    without = text.replace(IN_TURN, "")
     assert compiled(without, "sm_80", options).code == old
     assert compiled(without, "sm_90", options).code != new
+
+
+@fq.kernel
+def chain(item: fq.Item, a, b, first, second):
+    i = item.get_id(0)
+    first[i] = a[i] * b[i]
+    second[i] = first[i] - a[i]
+
+
+@pytest.mark.usefixtures("nvrtc")
+def test_accesses_stay_behind_the_wait_and_are_what_they_are_without() -> None:
+    with compiling_queue(["sm_90"]) as (queue, backend):
+        queue.submit(chain, 64, *(fq.Buffer(64, np.float32) for _ in range(4)))
+    text = generated(backend.kernels[0], "strict", TARGET).text
+    found = []
+    for one in (text, text.replace(IN_TURN, "")):
+        before, wait, after = intermediate_text(one).partition("griddepcontrol.wait;")
+        assert not wait or "ld.global" not in before
+        found.append(Counter(re.findall(r"(?:ld|st)\.global\.[\w.]+", after or before)))
+    assert found[0] == found[1] and found[0]["ld.global.nc.f32"] == 2
 
 
 class Driver:
