@@ -83,7 +83,9 @@ def compared(queue, kernel, steps, shape, **flags):
 
 
 @pytest.mark.parametrize("kernel", [with_edges, inside, where_odd])
-@pytest.mark.parametrize(("steps", "launches"), [(2, 2), (4, 2), (8, 4)])
+@pytest.mark.parametrize(
+    ("steps", "launches"), [(4, 2), pytest.param(8, 4, marks=pytest.mark.slow)]
+)
 def test_an_odd_number_of_steps_is_one_launch(queue, kernel, steps, launches, monkeypatch):
     """The last step is a launch of its own, since both buffers have what two steps wrote."""
     monkeypatch.setattr(overlap, "DEPTHS", (3,))
@@ -96,6 +98,7 @@ def test_an_odd_number_of_steps_is_one_launch(queue, kernel, steps, launches, mo
     assert {r.producer for r in report.plan.recomputed} == set(range(steps - 2)) - {2, 5}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("depth", [2, 4, 5])
 def test_any_depth(queue, depth, monkeypatch):
     monkeypatch.setattr(overlap, "DEPTHS", (depth,))
@@ -124,6 +127,7 @@ def test_a_step_that_writes_more(queue):
     assert report.fallback is not None
 
 
+@pytest.mark.slow
 def test_what_one_launch_does_is_compiled_once(queue, monkeypatch):
     monkeypatch.setattr(overlap, "DEPTHS", (3,))
     report = compared(queue, with_edges, 8, 1100)
