@@ -137,13 +137,13 @@ def _one_element(buffer: object) -> object:
         if isinstance(buffer, RecordBuffer) or buffer.ndim == 1:
             return buffer
         return buffer[(0,) * (buffer.ndim - 1)]
-    shape = getattr(buffer, "shape", None)
+    shape = None if isinstance(buffer, np.generic) else getattr(buffer, "shape", None)
     if isinstance(shape, tuple) and len(shape) != 1 and prod(shape) == 1:
         reshape = getattr(buffer, "reshape", None)
         if callable(reshape):
             buffer = cast(object, reshape(1))  # shares the memory: one element always does
     try:
-        found = describe(buffer)
+        found = None if isinstance(buffer, np.generic) else describe(buffer)
     except (ArgumentError, DeviceError) as error:
         raise _refuse(str(error)) from None
     if found is None:

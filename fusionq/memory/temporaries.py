@@ -11,6 +11,9 @@ from fusionq.memory.buffer import Buffer
 MOST_BYTES = 16 << 20
 """What one queue keeps."""
 
+_LEAST = 1 << 12
+"""For how many bytes a small one counts, so that there are not too many."""
+
 
 class Temporaries:
     """One-dimensional Buffers of one queue whose contents nobody needs once the call, or the list,
@@ -42,10 +45,11 @@ class Temporaries:
         if taken < len(kept):
             return kept[taken]
         buffer = Buffer(count, dtype, internal=True)
-        if self._bytes + buffer.nbytes > MOST_BYTES:
+        nbytes = max(buffer.nbytes, _LEAST)
+        if self._bytes + nbytes > MOST_BYTES:
             self.clear()
-        if buffer.nbytes <= MOST_BYTES:
-            self._bytes += buffer.nbytes
+        if nbytes <= MOST_BYTES:
+            self._bytes += nbytes
             self._kept.setdefault(key, []).append(buffer)
             self._taken[key] = len(self._kept[key])
         return buffer

@@ -8,7 +8,7 @@ where ``m`` is ``n`` rounded up, and ``dot'`` stores a partial result for each w
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import Any, TypeAlias
@@ -170,23 +170,40 @@ def _new_way(
     if made is None:
         made = kernel.made[key] = ReducingKernel(kernel, reduced, run)
     assert isinstance(made, ReducingKernel)
-    combining = {k: _stages(r, count, names, k) for k, r in reductions.items() if count != 1}
+    combining = {
+        k: _stages(kernel, r, count, names, k) for k, r in reductions.items() if count != 1
+    }
     return _Way(names, made, groups, extents, count, combining)
 
 
 def _stages(
-    reduction: Reduction, count: int, names: tuple[str, ...], position: int
+    kernel: KernelFunction,
+    reduction: Reduction,
+    count: int,
+    names: tuple[str, ...],
+    position: int,
 ) -> list[Stage]:
-    """What combines ``count`` partial results: each ``STRETCH`` of them to one as long as there are
-    too many, and then all."""
+    """What combines ``count`` partial results of a reduction of ``kernel``: each ``STRETCH`` of
+    them to one as long as there are too many, and then all."""
     if not count and not reduction.initialize:
         return []
+    op, initialize = reduction.op, reduction.initialize
+
+    def made(key: Hashable, make: Callable[[], CombiningKernel]) -> CombiningKernel:
+        whole = key, op, names, position
+        found = kernel.made.get(whole)
+        if found is None:
+            found = kernel.made[whole] = make()
+        assert isinstance(found, CombiningKernel)
+        return found
+
     stages: list[Stage] = []
     while count > MOST_AT_ONCE:
         count = -(-count // STRETCH)
         groups = NdRange(count * WORK_GROUP, WORK_GROUP)
-        stages.append((combine_stretches(reduction.op, names, position), groups, count))
-    last = combine_all(reduction.op, reduction.initialize, names, position)
+        stretches = made("stretches", lambda: combine_stretches(op, names, position))
+        stages.append((stretches, groups, count))
+    last = made(initialize, lambda: combine_all(op, initialize, names, position))
     return [*stages, (last, NdRange(WORK_GROUP, WORK_GROUP), None)]
 
 

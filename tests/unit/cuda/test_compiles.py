@@ -137,6 +137,22 @@ def test_joint_functions() -> None:
     assert all(r.spill_stores == 0 for r in backend.resources.values())
 
 
+@fq.kernel
+def sum_and_least(item: fq.Item, x, total, least):
+    total += x[item.get_id(0)]
+    least.combine(x[item.get_id(0)])
+
+
+def test_reductions() -> None:
+    """Work-groups combine in local memory, in the documented order, and not by the warps."""
+    with compiling_queue(["sm_90"]) as (queue, backend):
+        x, total, least = fq.Buffer(1000, np.float32), fq.Buffer(1, "f4"), fq.Buffer(1, "f4")
+        reductions = fq.Reduction(total, "add"), fq.Reduction(least, "min", initialize=True)
+        queue.submit(sum_and_least, 1000, x, *reductions)
+    assert len(backend.resources) == 3
+    assert all(r.spill_stores == 0 for r in backend.resources.values())
+
+
 @pytest.mark.parametrize(("elements", "pooled"), [(512, False), (5000, True)])
 def test_more_local_memory_than_the_compiler_places(elements: int, pooled: bool) -> None:
     with compiling_queue() as (queue, backend):

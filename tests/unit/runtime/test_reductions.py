@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import fusionq as fq
+from fusionq.frontend.kernel import KernelFunction
 from fusionq.language.combine import COMBINE, joint_reduction
 from fusionq.memory.temporaries import MOST_BYTES
 from fusionq.runtime import combining_kernels, reductions
@@ -371,6 +372,19 @@ def test_calls_use_the_memory_of_partial_results_again():
     assert queue._state.temporaries._bytes == 0
 
 
+def test_other_sizes_are_like_the_first():
+    """No kernel is made anew for them."""
+    kernel = fq.kernel(add_all.function)
+    with fq.FusionQueue("reference") as queue:
+        out = fq.Buffer(1, "f4")
+        for n in (512, 768, 300, 600):
+            a = fq.Buffer(np.ones(n, "f4"))
+            queue.submit(kernel, n, a, fq.Reduction(out, "add", initialize=True))
+            assert out.numpy()[0] == n
+    made = [type(one).__name__ for one in kernel.made.values() if isinstance(one, KernelFunction)]
+    assert sorted(made) == ["CombiningKernel", "ReducingKernel", "ReducingKernel"]
+
+
 def test_a_failed_submission_leaves_the_list_as_it_was():
     with fq.FusionQueue("reference") as queue:
         a, out = fq.Buffer(300, "f4"), fq.Buffer(1, "f4")
@@ -459,6 +473,7 @@ def test_what_kernels_cannot_do_with_a_reduction(kernel, op, dtype, message):
         (lambda: fq.Reduction(fq.Buffer(1, "bfloat16"), "add"), "combine in float32"),
         (lambda: fq.Reduction(fq.Buffer(1, [("x", "f4")]), "add"), r"one of its fields.*\['x'\]"),
         (lambda: fq.Reduction(5.0, "add"), "takes a Buffer or an array of one element, not float"),
+        (lambda: fq.Reduction(np.float32(5), "add"), "one element, not float32"),
         (lambda: fq.Reduction(np.zeros(1, "O"), "add"), "object"),
         (lambda: fq.Reduction(np.zeros((2, 2)), "add"), r"not of shape \(2, 2\)"),
         (lambda: fq.Reduction(fq.access(fq.Buffer(1, "f4")), "add"), "not a AccessorArgument"),
