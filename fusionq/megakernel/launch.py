@@ -182,7 +182,7 @@ class PersistentLaunch:
 
     def check(self) -> None:
         """Raise MegakernelStalled if a launch that has ended gave up waiting."""
-        stall = self._stall.words()
+        stall = self._stall.words(self._last)
         if not stall[q.FLAG]:
             return
         self._reported = True
@@ -220,6 +220,7 @@ class _StallRecord:
         words = None if view is None else view.view(np.uint32)
         self._shared = None if words is None else words[q.STALL * line :][:line]
         self._checked: DeviceEvent | None = None
+        """The last of the launches that are known not to have stalled."""
 
     def is_set(self, last: DeviceEvent | None) -> bool:
         """Whether a launch up to ``last`` is known to have stalled.  Where the host does not see
@@ -228,15 +229,17 @@ class _StallRecord:
             return bool(self._shared[q.FLAG])
         if last is None or last is self._checked or not last.complete:
             return False
-        self._checked = last
-        return bool(self.words()[q.FLAG])
+        return bool(self.words(last)[q.FLAG])
 
-    def words(self) -> npt.NDArray[np.uint32]:
-        """The record."""
+    def words(self, last: DeviceEvent | None) -> npt.NDArray[np.uint32]:
+        """The record, as launches up to ``last`` leave it if they have run."""
         if self._shared is not None:
             return self._shared
-        words = np.empty(self._line, np.uint32)
-        self._control.read(words.view(np.uint8), words.nbytes * q.STALL)
+        have_run = last is not None and last.complete
+        nbytes = 4 * self._line
+        words = self._control.fetched(nbytes * q.STALL, nbytes).view(np.uint32)
+        if have_run and not words[q.FLAG]:
+            self._checked = last
         return words
 
 
