@@ -81,9 +81,7 @@ def fitting(
             yield "passes"
             key = id(fused.kernel), stage.space.local_range
             if key not in functions:
-                functions[key] = _function(
-                    fused.kernel, stage.space.local_range, options, target
-                )
+                functions[key] = _function(fused.kernel, stage.space.local_range, target)
             made = functions[key]
             if isinstance(made, str):
                 reason = made
@@ -102,11 +100,10 @@ def _needs_groups(kernel: Kernel) -> bool:
 def _function(
     kernel: Kernel,
     local_range: tuple[int, ...] | None,
-    options: FusionOptions,
     target: Target,
 ) -> Kernel | str:
     """The work-group function of a stage; or why it has none."""
-    if options.strategy != "megakernel" or local_range is None:
+    if local_range is None:
         if has_barrier(kernel.body):
             return f"{kernel.name} has work-group barriers or group functions"
         return f"{kernel.name} uses local memory, which belongs to a whole work-group"
