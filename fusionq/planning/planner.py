@@ -217,7 +217,8 @@ def _plan_steps(
         if isinstance(overlap, str):
             fallback = overlap if asked else fallback
         else:
-            profitable = asked
+            fewer = len(overlap.plans) <= len(stages)
+            profitable = asked and (fewer or not options.require)
             if not asked and measured is not None:
                 base = yield from all_launches(kernels, launched)
                 compared = compared_work(questions, base, overlap.plans, measured())

@@ -61,13 +61,13 @@ def queue(request, monkeypatch):
         yield queue
 
 
-def in_turn(queue, kernel, steps, shape, strategy="overlap", **flags):
+def in_turn(queue, kernel, steps, shape, strategy="overlap", require=False, **flags):
     """The report of ``steps`` time steps, and what the two buffers have then."""
     rng = np.random.default_rng(5)
     now = fq.Buffer(rng.integers(-9, 10, shape))
     then = fq.Buffer(rng.integers(-9, 10, shape), **flags)
     first = now, then
-    with fq.fusion(queue, strategy=strategy, promote="internal") as f:
+    with fq.fusion(queue, strategy=strategy, promote="internal", require=require) as f:
         for _ in range(steps):
             queue.submit(kernel, shape, now, then)
             now, then = then, now
@@ -125,6 +125,12 @@ def test_a_step_that_writes_more(queue):
     for one, other in zip(expected, left, strict=True):
         np.testing.assert_array_equal(other, one)
     assert report.fallback is not None
+
+
+def test_one_launch_that_is_required(queue):
+    """Few work-items are one work-group, which takes any number of steps."""
+    report, _ = in_turn(queue, inside, 5, 53, require=True)
+    assert len(report.stages) == 1
 
 
 @pytest.mark.slow
