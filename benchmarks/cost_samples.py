@@ -27,7 +27,7 @@ from fusionq.benchmarks.corpus.workload import CorpusWorkload, Problem
 from fusionq.benchmarks.timing import Sampler, back_to_back, time_interleaved
 from fusionq.benchmarks.variants import submit_chain
 from fusionq.cache.serialise import decode, encode
-from fusionq.execution.autotune import launches_of
+from fusionq.execution.candidates import launches_of
 from fusionq.planning.cost import ListWork
 from fusionq.planning.list_work import list_work
 

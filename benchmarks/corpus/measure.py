@@ -35,7 +35,7 @@ from fusionq.benchmarks.runner import measure
 from fusionq.benchmarks.timing import Start, back_to_back
 from fusionq.benchmarks.variants import MissingVariant, Variant, launches
 from fusionq.cache.plan_cache import PLANS
-from fusionq.execution.autotune import launches_of
+from fusionq.execution.candidates import launches_of
 from fusionq.execution.device_costs import measured_target
 from fusionq.execution.list_record import RECORDS
 
@@ -256,7 +256,7 @@ class _FormRun:
             if time.monotonic() > end:
                 reason = f"nothing was chosen within {MOST_LEARNING:.0f} s"
                 return MissingVariant(LEARNING, "fusionq", reason)
-            if record.trials.waits:
+            if record.making is not None:
                 time.sleep(0.02)
         self.learning = Learning(record.trials.tried, record.trials.cost / unfused)
         report = fusion.report

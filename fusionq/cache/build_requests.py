@@ -7,9 +7,11 @@ but by the device.
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import sha256
+from itertools import count
 
 import numpy as np
 
@@ -37,6 +39,9 @@ from fusionq.language.ranges import NdRange, Range
 
 KIND = "request"
 """Of the entries."""
+
+_numbers = count()
+"""Of the requests of this process."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,9 +101,10 @@ def keep_request(
         contents = json.dumps(packed(encode(request))).encode()
     except (TypeError, ValueError, RecursionError, OSError):
         return None
-    key = sha256(contents).hexdigest()
+    number = f"{os.getpid()} {next(_numbers)} "  # whoever reads a request removes it
+    key = sha256(number.encode() + contents).hexdigest()
     store.put(key, KIND, contents)
-    return key
+    return None if store.is_broken else key
 
 
 def _sent(submission: Submission) -> _Submission:

@@ -142,6 +142,11 @@ class DiskStore:
         self._room.clear()
         return removed
 
+    @property
+    def is_broken(self) -> bool:
+        """Whether it was seen that nothing can be written."""
+        return self._broken
+
     # ------------------------------------------------------------------------- inside
     def _path(self, key: str, kind: str) -> Path:
         return self.directory / FORMAT / key[0] / f"{key}.{kind}"

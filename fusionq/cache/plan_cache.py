@@ -64,6 +64,10 @@ class PlanCache:
             self._programs.move_to_end(key)
         return found
 
+    def loaded_program(self, key: Hashable) -> Program | None:
+        """The same for any thread; that it is used is not noted."""
+        return self._programs.get(key)
+
     def add_program(self, key: Hashable, program: Program) -> None:
         """Remember a built program."""
         self._programs[key] = program

@@ -1,10 +1,10 @@
 """``strategy="auto"`` that learns from its runs.
 
-The first time that a list is seen, the stages that may join run as one launch each (``sequence``)
-if that is planned and built already; else each submission runs by itself, which is there the
-earliest.  When the list is seen again, a worker process plans and builds the candidates into the
-disk cache (``background``).  When all are there, the list's own runs try them in turn, timed where
-somebody waits for them (``run_times``); what is clearly slower is dropped, the fastest stays
+The first time that a list is seen, what is there the earliest runs (``first_plan``).  Nothing else
+happens until the list's runs have taken as long together as learning costs (``list_record``).  Then
+a worker process plans and builds one candidate after the other into the disk cache
+(``candidate_plans``), and the list's own runs try each, in turn with the best so far and timed
+where somebody waits for them (``run_times``); what is clearly slower is dropped, the fastest stays
 (``trials``).  From then on a run that is repeated costs what it costs without all this: the queue
 has the prepared run of the candidate that was chosen.  One run in ``SAMPLED`` is timed, and where
 these times drift, the candidates are compared anew.
@@ -15,7 +15,8 @@ memory may not even be there.  ``fp="fast"`` allows other bits, so nothing is tr
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from time import perf_counter
 
 from fusionq.analysis.submission import Submission
 from fusionq.analysis.validity import largest_extent
@@ -25,10 +26,12 @@ from fusionq.base.errors import DeviceError
 from fusionq.base.options import FusionOptions
 from fusionq.base.phases import timed
 from fusionq.cache.plan_cache import BuiltPlan
-from fusionq.execution.background import BACKGROUND, unavailable
+from fusionq.execution.background import unavailable
 from fusionq.execution.binding import bind
-from fusionq.execution.candidates import as_auto, choice_text, need_not_be_made, superfluous
-from fusionq.execution.compile import built_plan, finished_plan, measured_plan
+from fusionq.execution.candidate_plans import CandidatePlan
+from fusionq.execution.candidates import choice_text
+from fusionq.execution.compile import finished_plan, measured_plan
+from fusionq.execution.first_plan import FirstPlan
 from fusionq.execution.list_record import (
     MOST_REQUESTS,
     RECORDS,
@@ -37,16 +40,12 @@ from fusionq.execution.list_record import (
     new_record,
     record_key,
 )
-from fusionq.execution.planning_time import PlanningStopped, unfused_seconds
-from fusionq.execution.trials import Candidate
+from fusionq.execution.planning_time import PlanningStopped
+from fusionq.execution.trials import CANDIDATES, Candidate
 from fusionq.memory.fusing_queues import LOCK
 from fusionq.report.model import CacheOutcome
 from fusionq.submission.pending import SubmissionList
 from fusionq.submission.run import PreparedRun
-
-LONG_RUN = 1.0
-"""Seconds that a list takes unfused, by the model, from which on its first run already is what the
-model chooses: that may save more than it takes to build."""
 
 SAMPLED = 257
 """One run in so many is timed of a list whose strategy was chosen by such times."""
@@ -56,7 +55,11 @@ SLOW = 2e-3
 
 
 def adaptive_list(
-    backend: Backend, submissions: tuple[Submission, ...], options: FusionOptions
+    backend: Backend,
+    pending: SubmissionList,
+    submissions: tuple[Submission, ...],
+    options: FusionOptions,
+    timings: dict[str, float],
 ) -> AdaptiveList | None:
     """What chooses among the candidates of a list by ``auto`` of several submissions; None where
     the cost model alone does."""
@@ -71,77 +74,92 @@ def adaptive_list(
     key = record_key(backend, submissions, options)
     record = RECORDS.find(key)
     if record is None:
-        first: Candidate = (
-            "auto"
-            if unfused_seconds(submissions, backend.target.costs) >= LONG_RUN
-            else "sequence"
-        )
-        record = new_record(backend, submissions, options, first, _others(backend))
-        record.measured = measured_plan(backend, submissions, options, {}) is not None
+        if measured_plan(backend, submissions, options, {}) is not None:
+            return None
+        first = FirstPlan(backend, pending, submissions, options, timings)
+        record = new_record(backend, submissions, options, first.candidate, CANDIDATES)
+        device = backend.target.device
+        if not ((device.persistent_kernels and device.chooses_persistent) or record.is_known):
+            record.trials.leave_out("megakernel", "no persistent kernel is chosen on this device")
         RECORDS.add(key, record)
+        return AdaptiveList(backend, options, record, first.outcome)
     if record.measured or record.trials.is_over:
         return None
     return AdaptiveList(backend, options, record)
 
 
-def _others(backend: Backend) -> list[Candidate]:
-    others: list[Candidate] = ["sequence", "unfused", "fused", "overlap"]
-    device = backend.target.device
-    if device.persistent_kernels and device.chooses_persistent:
-        others.append("megakernel")
-    return others
-
-
 class AdaptiveList:
     """Gives the runs of one list on one queue: of the candidate that is to run next."""
 
-    def __init__(self, backend: Backend, options: FusionOptions, record: ListRecord) -> None:
+    def __init__(
+        self,
+        backend: Backend,
+        options: FusionOptions,
+        record: ListRecord,
+        made: CacheOutcome | None = None,
+    ) -> None:
+        self._made = made
+        """Where the plan comes from that was made for the first run."""
         self._backend = backend
         self._options = options
         self._record = record
         self._runs: dict[Candidate, PreparedRun] = {}
-        self.untimed = SAMPLED
+        self._set = 0
+        """What ``untimed`` was when it was last set."""
+        self.untimed = 0
         """Launches until one is timed."""
+        self.reason = ""
+        """Why the list runs unfused, where it does."""
 
     def next_run(self, pending: SubmissionList, timings: dict[str, float]) -> PreparedRun:
         """The run of the list that is next; PlanningStopped where no candidate can run yet, and
         what preparing one raises."""
         record, trials = self._record, self._record.trials
+        self._count()
         record.look()
-        record.seen += 1
-        if trials.first in record.jobs:
-            raise PlanningStopped(IN_BACKGROUND)
         submissions = pending.submissions()
-        if record.seen > 1:
-            self._await(submissions)
         compared = record.is_compared(submissions)
         while True:
+            if record.is_worth_learning:
+                self._make_next(submissions)
             name, is_timed = trials.next() if compared else (trials.present, False)
             try:
                 run = self._run(name, pending, submissions, timings)
+            except PlanningStopped:
+                trials.missed(name)
+                self._rest()
+                raise
             except BaseException:
                 trials.missed(name)
                 raise
             if run is not None:
                 break
-            if record.seen > 1:
-                self._await(submissions)
         run.adaptive = self
         run.is_trial = trials.chosen is None and not trials.waits
         if is_timed:
-            self.untimed = 0
-        elif trials.waits:  # looks whether all are there, ever more rarely
-            self.untimed = min(record.seen, SAMPLED)
+            self._rest(0)
         else:
-            self.untimed = self._until_sample(name)
+            self._rest()
         if trials.chosen is not None:
             self._runs = {name: run}
         return run
 
-    def _until_sample(self, name: Candidate) -> int:
-        """Launches of what was chosen between two that are timed; slow ones all are."""
-        is_slow = min(self._record.trials.contenders[name].seconds, default=0.0) >= SLOW
-        return 0 if is_slow else SAMPLED
+    def _count(self, more: int = 0) -> None:
+        """Tell the record of the launches since it was last told, and of ``more``."""
+        self._record.count(self._set - self.untimed + more)
+        self._set = self.untimed
+
+    def _rest(self, untimed: int | None = None) -> None:
+        """No launch is timed for a while."""
+        if untimed is None:
+            record = self._record
+            chosen = record.trials.chosen
+            if chosen is None:
+                untimed = record.until_next_look
+            else:  # slow ones all are timed
+                known = record.trials.contenders[chosen].seconds
+                untimed = 0 if min(known, default=0.0) >= SLOW else SAMPLED
+        self._set = self.untimed = untimed
 
     def launch(
         self, run: PreparedRun, depends: Sequence[DeviceEvent], before: DeviceEvent | None
@@ -150,24 +168,38 @@ class AdaptiveList:
         one, the list asks again from then on."""
         record = self._record
         name = self._candidate(run)
+        self._count(1)
         if not run.is_trial:
             record.look()
             if name is None or name != record.trials.chosen:
-                run.is_trial, self.untimed = True, SAMPLED
+                run.is_trial = True
                 if name is not None:
                     record.tell_queues(name)
-                return run.launch(depends)
-            self.untimed = self._until_sample(name)
-        else:
-            self.untimed = SAMPLED
+        self._rest(SAMPLED if run.is_trial else None)
         if name is None:
             return run.launch(depends)
         timer = RunTimer(record, name)
         try:
-            return timer.launch(run, depends, before)
+            return timer.launch(run.launch, depends, before)
         except BaseException:
             timer.unknown()
             raise
+
+    def launch_unfused(
+        self, launch: Callable[[], DeviceEvent | None], before: DeviceEvent | None
+    ) -> DeviceEvent | None:
+        """The event of what ``launch`` launches: each submission by itself, timed; but not where
+        their kernels are still to be built."""
+        self._count(1)
+        if self._record.runs == 1:
+            return launch()
+
+        def one_by_one(
+            depends: Sequence[DeviceEvent],
+        ) -> tuple[Sequence[DeviceEvent | None], DeviceEvent | None]:
+            return (), launch()
+
+        return RunTimer(self._record, self._record.trials.first).launch(one_by_one, (), before)[1]
 
     def _candidate(self, run: PreparedRun) -> Candidate | None:
         """Which candidate ``run`` is."""
@@ -175,31 +207,21 @@ class AdaptiveList:
         return next((n for n, known in plans if any(b is run.built for b in known)), None)
 
     # ---------------------------------------------------------------------- candidates
-    def _await(self, submissions: tuple[Submission, ...]) -> None:
-        """Ask the background for the candidates that are missing."""
+    def _make_next(self, submissions: tuple[Submission, ...]) -> None:
+        """Have the next candidate made in the background, if nothing is compared now."""
         record, trials = self._record, self._record.trials
-        first = record.plans.get(trials.first)
-        missing: list[Candidate] = []
-        for name in trials.awaited:
-            if name in record.jobs:
-                continue
-            reason = first and need_not_be_made(name, trials.first, first[0].plan)
-            if reason:
-                trials.leave_out(name, reason)
-                continue
+        while trials.waits and record.making is None and trials.awaited:
+            name = trials.awaited[0]
+            if trials.is_spent and name != trials.first:
+                return  # until the list has run for longer
             record.requests[name] = record.requests.get(name, 0) + 1
-            if record.requests[name] <= MOST_REQUESTS:
-                missing.append(name)
-            else:
+            if record.requests[name] > MOST_REQUESTS:
                 trials.leave_out(name, "its plans do not hold for the next list")
-        if not missing:
-            return
-        jobs = BACKGROUND.build(self._backend, submissions, self._options, missing)
-        if jobs is None:
-            for name in missing:
-                trials.leave_out(name, "it cannot be built in the background")
-        else:
-            record.jobs.update(zip(missing, jobs, strict=True))
+            else:
+                others = [n for n in record.plans if record.plans[n] and n != name]
+                others.sort(key=lambda n: n != trials.first)
+                plan = CandidatePlan(self._backend, submissions, self._options, name, others)
+                record.make(name, plan)
 
     def _run(
         self,
@@ -224,6 +246,7 @@ class AdaptiveList:
             return None
         built, outcome = found
         run = PreparedRun(built, lambda: submissions, outcome, timings)
+        begun = perf_counter()
         try:
             with timed(timings, "prepare"):
                 bind(self._backend, run, pending, self._options.fp)
@@ -232,41 +255,32 @@ class AdaptiveList:
                 raise
             trials.leave_out(name, next(iter(str(error).splitlines()), type(error).__name__))
             return None
+        if name != trials.best:
+            trials.prepared(perf_counter() - begun)
         self._runs[name] = run
         return run
 
     def _built(
         self, name: Candidate, submissions: tuple[Submission, ...], timings: dict[str, float]
     ) -> tuple[BuiltPlan, CacheOutcome] | None:
-        record = self._record
-        known = record.plans.setdefault(name, [])
-        for built in known:
+        record, trials = self._record, self._record.trials
+        for built in record.plans.get(name, ()):
             if built.plan.validity.holds(submissions):
                 return built, "memory"
-        contender = record.trials.contenders[name]
+        contender = trials.contenders[name]
         if contender.state == "left out":
             raise PlanningStopped(f"no strategy can run: {name} is left out, {contender.reason}")
-        options = self._options._replace(strategy=name)
-        found = finished_plan(self._backend, submissions, options, timings)
-        if found is None and name == "auto" and not known:
-            found = built_plan(self._backend, submissions, options, timings)
-        if found is None:
-            record.trials.await_again(name)
-            if name == record.trials.first:
-                raise PlanningStopped(IN_BACKGROUND)
-            return None
-        built, outcome = found
-        plan = built.plan
-        if name != record.trials.first:
-            others = {n: known[0].plan for n, known in record.plans.items() if n != name and known}
-            reason = superfluous(plan, others, record.trials.first)
-            if reason is not None:
-                record.trials.leave_out(name, reason)
-                return None
-        built = BuiltPlan(as_auto(plan), built.programs)
-        known.insert(0, built)
-        del known[16:]
-        return built, outcome
+        if name in (trials.first, trials.chosen):
+            options = self._options._replace(strategy=name)
+            found = finished_plan(self._backend, submissions, options, timings)
+            if found is not None:
+                own = record.add_plan(name, found[0])
+                return None if own is None else (own, self._made or found[1])
+        trials.await_again(name)
+        if trials.contenders[trials.present].state == "awaited":
+            self.reason = IN_BACKGROUND if record.is_worth_learning else UNTIL_WORTH
+            raise PlanningStopped(self.reason, self)
+        return None
 
     # -------------------------------------------------------------------------- report
     def text(self, run: PreparedRun) -> str:
@@ -275,10 +289,14 @@ class AdaptiveList:
         with LOCK:
             record.look()
         name = self._candidate(run) or record.trials.present
-        return choice_text(record.trials, name, bool(record.jobs))
+        return choice_text(record.trials, name, record.is_worth_learning)
 
 
 IN_BACKGROUND = (
-    "such lists run unfused until they are planned and built, which happens in the background when "
-    "they are seen again"
+    "such lists run unfused until they are planned and built, which is done in the background"
+)
+
+UNTIL_WORTH = (
+    "to plan and build it takes longer than to run it unfused; that is done in the background when "
+    "such lists have run for some tenths of a second"
 )

@@ -24,10 +24,11 @@ from fusionq.base.phases import timed
 from fusionq.base.target import FloatMode
 from fusionq.cache.plan_cache import BuiltPlan
 from fusionq.execution.binding import bind
+from fusionq.execution.candidates import launches_of
 from fusionq.execution.compile import built_plan, keep_measured, measured_plan
 from fusionq.execution.list_record import was_measured
 from fusionq.execution.scratch import Scratch, bytes_written
-from fusionq.planning.plan import Measurement, Plan
+from fusionq.planning.plan import Measurement
 from fusionq.submission.pending import SubmissionList
 from fusionq.submission.run import PreparedRun
 
@@ -172,11 +173,6 @@ def _candidates(
         if strategy == "megakernel" and built.plan.strategy != "megakernel":
             notes.append(f"no megakernel was measured: {built.plan.fallback}")
     return list(found.values()), notes
-
-
-def launches_of(plan: Plan) -> Hashable:
-    """What makes two plans the same to the device."""
-    return tuple((s.submissions, s.kernel, s.mode, s.local_range) for s in plan.stages)
 
 
 def _first_line(error: Exception) -> str:

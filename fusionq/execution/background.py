@@ -45,8 +45,8 @@ _START = (
 
 @dataclass(slots=True, eq=False)
 class BuildJob:
-    """A strategy of a request: whether there is an answer, and then why it was not done, None where
-    it was, and how many times as long as joined launches it takes by the cost model."""
+    """A request: whether there is an answer, and then why it was not done, None where it was, and
+    how many times as long as what runs now it takes by the cost model."""
 
     line: str
     """What the worker is told."""
@@ -59,6 +59,7 @@ class Background:
     """The worker of this process, and what it has been asked for."""
 
     def __init__(self) -> None:
+        self._lock = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
         self._waiting: deque[BuildJob] = deque()
         self._sent: deque[BuildJob] = deque()
@@ -72,10 +73,12 @@ class Background:
         backend: Backend,
         submissions: Sequence[Submission],
         options: FusionOptions,
-        strategies: Sequence[Strategy],
-    ) -> list[BuildJob] | None:
-        """Have a list planned and built by each of ``strategies``, in their order; None where that
-        cannot be asked for."""
+        strategy: Strategy,
+        beside: Sequence[Strategy] = (),
+    ) -> BuildJob | None:
+        """Have a list planned and built by ``strategy``, if that gives other launches than those
+        that there are ``beside`` it, of which the first runs now; None where that cannot be asked
+        for."""
         store = disk_store()
         if store is None or unavailable(backend) is not None or self._crashes > MOST_CRASHES:
             return None
@@ -83,18 +86,28 @@ class Background:
         if key is None:
             return None
         settings = disk_cache_settings()
-        directory = str(settings.directory.absolute())
-        told = {"key": key, "directory": directory, "max_bytes": settings.max_bytes}
-        jobs = [
-            BuildJob(json.dumps({**told, "strategy": name, "is_last": name == strategies[-1]}))
-            for name in strategies
-        ]
-        self._waiting += jobs
-        self.poll()
-        return jobs
+        told = {
+            "key": key,
+            "strategy": strategy,
+            "beside": list(beside),
+            "directory": str(settings.directory.absolute()),
+            "max_bytes": settings.max_bytes,
+        }
+        job = BuildJob(json.dumps(told))
+        with self._lock:
+            self._waiting.append(job)
+            self._go_on()
+        return job
 
     def poll(self) -> None:
-        """Read the answers that there are, and send what waits."""
+        """Read the answers that there are, and send what waits, unless another thread does."""
+        if self._lock.acquire(blocking=False):
+            try:
+                self._go_on()
+            finally:
+                self._lock.release()
+
+    def _go_on(self) -> None:
         process = self._process
         if process is not None:
             self._read(process)
@@ -106,6 +119,10 @@ class Background:
 
     def stop(self) -> None:
         """End the worker, and drop what it has been asked for."""
+        with self._lock:
+            self._stop()
+
+    def _stop(self) -> None:
         for job in (*self._sent, *self._waiting):
             job.is_done, job.reason = True, "the worker process was ended"
         self._sent.clear()
@@ -134,7 +151,7 @@ class Background:
             self._finish(f"the worker process that built it ended with {process.returncode}")
         self._end()
         if self._crashes > MOST_CRASHES:
-            self.stop()
+            self._stop()
 
     def _finish(self, reason: str | None, slowdown: float | None = None) -> None:
         """The first of those that were sent has an answer."""
@@ -146,7 +163,7 @@ class Background:
     def _send(self) -> None:
         """Send what waits, to a new worker if there is none."""
         if self._process is None and not self._start():
-            self.stop()
+            self._stop()
             return
         assert self._process is not None and self._process.stdin is not None
         while self._waiting and len(self._sent) < MOST_SENT:
@@ -192,7 +209,8 @@ class Background:
         self._sent.clear()
 
     def forget(self) -> None:
-        """In a forked process: the worker is the parent's."""
+        """In a forked process: the worker is the parent's, and its threads are not there."""
+        self._lock = threading.Lock()
         process = self._process
         if process is not None:
             for pipe in (process.stdin, process.stdout):
@@ -228,8 +246,11 @@ def unavailable(backend: Backend) -> str | None:
     """Why candidates cannot be built by a worker process; None where they can."""
     if not backend.abilities.keeps_programs:
         return f"programs of {backend.info.name} cannot be handed from process to process"
-    if disk_store() is None:
+    store = disk_store()
+    if store is None:
         return "the disk cache is off"
+    if store.is_broken:
+        return "the disk cache cannot be written"
     if os.name != "posix" or getattr(sys, "frozen", False):
         return "no worker process can be started here"
     if not Path(sys.executable or "").name.startswith(("python", "pypy")):

@@ -12,6 +12,7 @@ import json
 import os
 import sys
 import threading
+from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
 from queue import Empty, SimpleQueue
@@ -25,10 +26,9 @@ from fusionq.cache.build_requests import KIND, BuildRequest, domain_of, kept_req
 from fusionq.cache.disk import disk_store
 from fusionq.cache.plan_cache import PLANS
 from fusionq.execution.candidates import superfluous
-from fusionq.execution.compile import built_plan, finished_plan
+from fusionq.execution.compile import built_plan, planned
 from fusionq.execution.device_costs import measured_target, without_measuring
-from fusionq.execution.trials import CANDIDATES, Candidate
-from fusionq.planning.plan import Plan
+from fusionq.execution.trials import MOST_SLOWDOWN, Candidate
 from fusionq.planning.predicted import predicted_seconds
 
 IDLE_SECONDS = 60.0
@@ -82,52 +82,58 @@ class Told(TypedDict):
 
     key: str
     strategy: Candidate
-    is_last: bool
+    beside: list[Candidate]
     directory: str
     max_bytes: int
 
 
 def answer(told: Told) -> tuple[str | None, float | None]:
     """Plan and build a list by a strategy; why that is not possible, or not worth a trial, None
-    where it is done, and how many times as long as joined launches it takes by the cost model."""
+    where it is done, and how many times as long as what runs now it takes by the cost model."""
     if Path(told["directory"]) != disk_cache_settings().directory:
         PLANS.clear()  # the caches of memory hide that a directory lacks something
     set_disk_cache(enabled=True, directory=told["directory"], max_bytes=told["max_bytes"])
     store = disk_store()
     request = None if store is None else kept_request(store, told["key"])
     if store is None or request is None:
-        return "the request was not found in the disk cache", None
-    if told["is_last"]:
-        store.remove(told["key"], KIND)
+        return "the disk cache cannot be written", None
+    store.remove(told["key"], KIND)
     try:
-        return _build(request, told["strategy"])
+        return _build(request, told["strategy"], told["beside"])
     except FusionqError as error:
         return next(iter(str(error).splitlines()), type(error).__name__), None
     except Exception as error:  # the parent goes on without this candidate
         return f"{type(error).__name__}: {error}", None
 
 
-def _build(request: BuildRequest, strategy: Candidate) -> tuple[str | None, float | None]:
+def _build(
+    request: BuildRequest, strategy: Candidate, beside: Sequence[Candidate]
+) -> tuple[str | None, float | None]:
     backend = _backend(request.device)
     if domain_of(backend) != request.domain:
         return f"the device {request.device} is another one in a worker process", None
     submissions = request.submissions
     options = request.options._replace(strategy=strategy)
-    plan = built_plan(backend, submissions, options, {}, may_fall_back=False)[0].plan
+    if strategy == "auto" and not measured_target(backend).costs.measured:
+        return "what launches cost on this device has not been measured", None
+    plan = planned(backend, submissions, options)
     if strategy in ("megakernel", "overlap") and plan.strategy != strategy:
         return plan.fallback or f"it does not become what strategy={strategy!r} makes", None
-    others: dict[Candidate, Plan] = {}
-    # A plan of auto's may be there, of which the parent alone knows whether it is a candidate.
-    for name in CANDIDATES[CANDIDATES.index("auto") + 1 : CANDIDATES.index(strategy)]:
-        found = finished_plan(backend, submissions, options._replace(strategy=name), {})
-        if found is not None:
-            others[name] = found[0].plan
+    others = {
+        name: planned(backend, submissions, options._replace(strategy=name)) for name in beside
+    }
     slowdown = None
-    if (base := others.get("sequence")) is not None:
+    if beside:
+        reason = superfluous(plan, others, beside[0])
+        if reason is not None:
+            return reason, None
         target = measured_target(backend)
-        own, joined = (predicted_seconds(submissions, p, target) for p in (plan, base))
-        slowdown = own / joined if joined > 0 else None
-    return superfluous(plan, others, "sequence"), slowdown
+        own, first = (predicted_seconds(submissions, p, target) for p in (plan, others[beside[0]]))
+        slowdown = own / first if first > 0 else None
+        if slowdown is not None and slowdown > MOST_SLOWDOWN:
+            return f"{slowdown:.1f} times as long by the cost model", slowdown
+    built_plan(backend, submissions, options, {}, may_fall_back=False)
+    return None, slowdown
 
 
 @lru_cache(maxsize=4)

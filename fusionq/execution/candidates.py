@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import replace
 
-from fusionq.execution.autotune import launches_of
 from fusionq.execution.trials import Candidate, Contender, Trials
 from fusionq.planning.plan import UNFUSED_ASKED, Plan
+
+
+def launches_of(plan: Plan) -> Hashable:
+    """What makes two plans the same to the device."""
+    return tuple((s.submissions, s.kernel, s.mode, s.local_range) for s in plan.stages)
 
 
 def superfluous(plan: Plan, others: Mapping[Candidate, Plan], first: Candidate) -> str | None:
@@ -33,9 +37,7 @@ def need_not_be_made(name: Candidate, first: Candidate, plan: Plan) -> str | Non
         return None
     if name in ("sequence", "unfused") and plan.strategy == "unfused":
         return "nothing joins"
-    if name in ("sequence", "fused", "megakernel") and len(plan.stages) == 1 and (
-        plan.strategy == "fused"
-    ):
+    if name != "unfused" and len(plan.stages) == 1 and plan.strategy in ("fused", "sequence"):
         return "all joins"
     return None
 
@@ -66,19 +68,25 @@ _AS: dict[Candidate, str] = {
 }
 
 
-def choice_text(trials: Trials, name: Candidate, is_asked: bool) -> str:
-    """On what grounds candidate ``name`` ran, and what is known of the others; ``is_asked``: the
-    background has been asked for what is missing."""
+def choice_text(trials: Trials, name: Candidate, is_learning: bool) -> str:
+    """On what grounds candidate ``name`` ran, and what is known of the others; ``is_learning``:
+    others are made in the background and tried by now."""
     if trials.chosen == name:
         why = f"auto runs {_AS[name]}, by the times of real runs"
-    elif trials.waits:
-        missing = ", ".join(trials.awaited)
-        when = "in the background" if is_asked else "when such a list is seen again"
-        why = f"auto runs {_AS[name]} first; {missing}: made {when}, then tried in real runs"
+        if not trials.contenders[name].seconds:
+            why = f"auto runs {_AS[name]}"
     elif trials.chosen is not None:
         why = f"auto ran {_AS[name]} in a trial, and runs {_AS[trials.chosen]} from now on"
-    else:
+    elif not trials.waits:
         why = f"auto runs {_AS[name]} in a trial"
+    elif is_learning:
+        missing = ", ".join(trials.awaited)
+        why = f"auto runs {_AS[name]} so far; {missing}: made in the background, then tried"
+    else:
+        why = (
+            f"auto runs {_AS[name]} first; others are tried when such lists have run for some "
+            "tenths of a second"
+        )
     known = [_text(*named) for named in trials.contenders.items()]
     cost = f"trials took {trials.cost * 1e6:,.0f} µs more" if trials.cost else None
     return "; ".join(filter(None, [why, *known, cost]))

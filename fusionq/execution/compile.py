@@ -88,7 +88,7 @@ def _built_plan(
     outcome: CacheOutcome = "miss" if plan is None else "disk"
     if plan is None:
         bounded = may_fall_back and not options.tune and len(submissions) > 1
-        make = _planned_in_time if bounded else _new_plan
+        make = planned_in_time if bounded else _new_plan
         plan = make(backend, submissions, options, timings, (*known, *kept))
     if not plan.measured and any(other.measured for other in (*known, *kept)):
         # Nor may it be found where another one was measured to be the fastest.
@@ -133,6 +133,72 @@ def finished_plan(
 ) -> tuple[BuiltPlan, CacheOutcome] | None:
     """As ``built_plan``, if nothing has to be planned or built for it."""
     return _remembered_plan(backend, submissions, options, timings, measured=False)
+
+
+@room_for_recursion("a kernel of the list")
+def loaded_plan(
+    backend: Backend, submissions: tuple[Submission, ...], options: FusionOptions
+) -> BuiltPlan | None:
+    """As ``finished_plan``, from disk alone and for any thread: what is found is given to the
+    caches of memory by ``remember``."""
+    kept = kept_plans(submissions, options, backend.target)
+    plan = next((plan for plan in kept if plan.validity.holds(submissions)), None)
+    if plan is None:
+        return None
+    programs: dict[Kernel, Program] = {}
+    for stage in plan.stages:
+        kernel = stage.kernel
+        if kernel in programs:
+            continue
+        program = PLANS.loaded_program((backend.program_domain, kernel, options.fp))
+        if program is None:
+            found = kept_program(backend, kernel, options.fp)
+            if found is None:
+                return None
+            program = backend.restore(kernel, options.fp, found)
+        programs[kernel] = program
+    return BuiltPlan(plan, tuple([programs[stage.kernel] for stage in plan.stages]))
+
+
+def remember(
+    backend: Backend,
+    submissions: tuple[Submission, ...],
+    options: FusionOptions,
+    built: BuiltPlan,
+) -> None:
+    """Give a plan and its programs to the caches of memory."""
+    for stage, program in zip(built.plan.stages, built.programs, strict=True):
+        PLANS.add_program((backend.program_domain, stage.kernel, options.fp), program)
+    PLANS.add_plan(plans_key(backend, submissions, options), built)
+
+
+def plan_built(
+    backend: Backend,
+    submissions: tuple[Submission, ...],
+    options: FusionOptions,
+    plan: Plan,
+    timings: dict[str, float],
+) -> None:
+    """Build a plan that was made just now, and keep it in memory and on disk; DeviceError where
+    that cannot be built."""
+    built = BuiltPlan(plan, programs_of(backend, plan, options, timings))
+    PLANS.add_plan(plans_key(backend, submissions, options), built)
+    with timed(timings, "disk"):
+        kept = kept_plans(submissions, options, backend.target)
+        keep_plans((plan, *kept), submissions, options, backend.target)
+
+
+def planned(
+    backend: Backend, submissions: tuple[Submission, ...], options: FusionOptions
+) -> Plan:
+    """The plan, from disk or made now and kept there, of which nothing is built."""
+    kept = kept_plans(submissions, options, backend.target)
+    plan = next((plan for plan in kept if plan.validity.holds(submissions)), None)
+    if plan is None:
+        with room_for_recursion("a kernel of the list"):
+            plan = _new_plan(backend, submissions, options, {}, kept)
+        keep_plans((plan, *kept), submissions, options, backend.target)
+    return plan
 
 
 def _remembered_plan(
@@ -214,14 +280,16 @@ def _new_plan(
     return plan
 
 
-def _planned_in_time(
+def planned_in_time(
     backend: Backend,
     submissions: tuple[Submission, ...],
     options: FusionOptions,
     timings: dict[str, float],
-    known: tuple[Plan, ...],
+    known: tuple[Plan, ...] = (),
+    seconds: float | None = None,
 ) -> Plan:
-    """As ``_new_plan``; PlanningStopped or FusionRefused where it takes too long."""
+    """As ``_new_plan``; PlanningStopped or FusionRefused where it takes too long: ``seconds``, or
+    as long as the list may wait for it."""
     with timed(timings, "import"):
         from fusionq.execution.device_costs import measured_target
         from fusionq.planning.planner import Planning
@@ -236,7 +304,8 @@ def _planned_in_time(
         return Planning(submissions, options, backend.target, known, measured, built_before)
 
     key = plans_key(backend, submissions, options)
-    seconds = seconds_allowed(submissions, backend.target.costs)
+    if seconds is None:
+        seconds = seconds_allowed(submissions, backend.target.costs)
     try:
         return UNFINISHED.plan(key, submissions, known, start, seconds, timings)
     except PlanningStopped as stopped:

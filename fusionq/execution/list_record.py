@@ -8,8 +8,9 @@ the plans (``cache.learned``), by structure, size class, device and code version
 from __future__ import annotations
 
 import atexit
+import os
 from collections import OrderedDict, deque
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 
 from fusionq.analysis.item_space import global_range
@@ -19,16 +20,22 @@ from fusionq.backends.base import Backend, DeviceEvent
 from fusionq.base.options import FusionOptions
 from fusionq.cache.learned import keep_learned, kept_learned, learned_key
 from fusionq.cache.plan_cache import PLANS, BuiltPlan
-from fusionq.execution.background import BACKGROUND, BuildJob
+from fusionq.execution.candidate_plans import CandidatePlan
+from fusionq.execution.candidates import as_auto, need_not_be_made, superfluous
 from fusionq.execution.compile import plans_key
-from fusionq.execution.run_times import TimedEvent, timed_launch
+from fusionq.execution.planning_time import unfused_seconds
+from fusionq.execution.run_times import Launch, TimedEvent, timed_launch
 from fusionq.execution.trials import Candidate, Trials
 from fusionq.memory.fusing_queues import LOCK
+from fusionq.planning.plan import Plan
 from fusionq.planning.structure import structure_text
-from fusionq.submission.run import PreparedRun
 
 CAPACITY = 1024
 """Records of a process; the least recently used beyond that go."""
+
+WORTH_LEARNING = 0.2
+"""Seconds that the runs of a list have taken together from which on others are tried: who has run
+for so long is likely to go on as long, and a worker process takes about as long to start."""
 
 MOST_REQUESTS = 6
 """Of one candidate: a plan may not hold for the integers of the next list."""
@@ -36,6 +43,9 @@ MOST_REQUESTS = 6
 OTHER_SIZES = 16
 """Lists of the size class in a row that have other sizes than those compared, after which theirs
 are compared."""
+
+MOST_UNTIMED = 257
+"""Launches in a row that nobody looks at."""
 
 MOST_KEPT_AT_END = 64
 """Unfinished records that are written when the program ends."""
@@ -55,14 +65,17 @@ class ListRecord:
     device: str
     plans: dict[Candidate, list[BuiltPlan]] = field(default_factory=dict)
     """The candidates that this process has, the latest first."""
-    jobs: dict[Candidate, BuildJob] = field(default_factory=dict)
+    making: tuple[Candidate, CandidatePlan] | None = None
+    """The candidate that is on its way."""
     requests: dict[Candidate, int] = field(default_factory=dict)
     events: list[TimedEvent] = field(default_factory=list)
     """Of runs whose time nobody has been told yet."""
     reported: deque[tuple[Candidate, float | str | None]] = field(default_factory=deque)
     """What runs took, None where nobody knows, or why one did not end; from any thread."""
-    seen: int = 0
-    """How often such a list came."""
+    run_seconds: float = 0.0
+    """What a run takes, as far as known."""
+    runs: int = 0
+    """How often such a list ran, about."""
     others: int = 0
     """Lists in a row that had other sizes."""
     measured: bool = False
@@ -82,22 +95,77 @@ class ListRecord:
             return True
         return False
 
+    def count(self, runs: int) -> None:
+        """So many runs have come by."""
+        self.runs += runs
+        self.trials.taken += runs * self.run_seconds
+
+    @property
+    def is_worth_learning(self) -> bool:
+        """Whether others are tried: the list has taken as long together as that costs."""
+        return self.trials.taken >= WORTH_LEARNING
+
+    @property
+    def until_next_look(self) -> int:
+        """Launches until the record is looked at again while nothing is compared: ever more
+        rarely, and not long after it is worth it."""
+        most = self.runs
+        if not self.is_worth_learning and self.run_seconds > 0:
+            most = min(most, int((WORTH_LEARNING - self.trials.taken) / self.run_seconds) + 1)
+        return max(1, min(most, MOST_UNTIMED))
+
+    def make(self, name: Candidate, plan: CandidatePlan) -> None:
+        """Candidate ``name`` is on its way."""
+        self.making = name, plan
+        self._look_at_candidate()
+
+    def _look_at_candidate(self) -> None:
+        """Take over the candidate that is on its way, if it has come."""
+        if self.making is None or not self.making[1].look():
+            return
+        (name, made), self.making = self.making, None
+        self.trials.prepared(made.seconds)
+        if made.built is None:
+            self.trials.leave_out(name, made.reason or "it was not built")
+        elif self.add_plan(name, made.built) is not None:
+            self.trials.ready(name, made.slowdown)
+
+    def add_plan(self, name: Candidate, built: BuiltPlan) -> BuiltPlan | None:
+        """Candidate ``name`` has a plan, here as a list that asked for no strategy has it; None if
+        it is not tried, and left out."""
+        known = self.plans.setdefault(name, [])
+        if name != self.trials.first:
+            others = {n: k[0].plan for n, k in self.plans.items() if n != name and k}
+            reason = superfluous(built.plan, others, self.trials.first)
+            if reason is not None:
+                self.trials.leave_out(name, reason)
+                return None
+        else:
+            self._leave_out_superfluous(built.plan)
+        built = BuiltPlan(as_auto(built.plan), built.programs)
+        known.insert(0, built)
+        del known[16:]
+        return built
+
+    def _leave_out_superfluous(self, plan: Plan) -> None:
+        """Of the candidates that are not made yet, where ``plan`` is what runs first."""
+        for name in self.trials.awaited:
+            reason = need_not_be_made(name, self.trials.first, plan)
+            if reason is not None:
+                self.trials.leave_out(name, reason)
+
     def look(self) -> None:
         """Take over what runs took, and what the background has done."""
-        if self.jobs:
-            BACKGROUND.poll()
-            for name, job in tuple(self.jobs.items()):
-                if job.is_done:
-                    del self.jobs[name]
-                    if job.reason is None:
-                        self.trials.ready(name, job.slowdown)
-                    else:
-                        self.trials.leave_out(name, job.reason)
+        self._look_at_candidate()
         if self.events:
             self.events = [event for event in self.events if not event.look()]
         while self.reported:
             name, what = self.reported.popleft()
             if isinstance(what, float):
+                if name == self.trials.best:
+                    self.run_seconds = what
+                if name == self.trials.first:
+                    self.trials.usual = what
                 if self.trials.chosen == name:
                     self.trials.sample(what)
                     if self.trials.chosen is None:
@@ -108,7 +176,7 @@ class ListRecord:
                 self.trials.missed(name)
             elif name in self.trials.contenders:
                 self.trials.leave_out(name, what)
-        if self.trials.chosen is not None:
+        if self.trials.chosen is not None and (self.trials.tried or self.requests):
             self.keep()
 
     def tell_queues(self, name: Candidate) -> None:
@@ -125,6 +193,11 @@ class ListRecord:
                 self.key, self.trials.learned(self.kernels, self.work_items, self.device)
             )
 
+    @property
+    def is_known(self) -> bool:
+        """Whether there is an entry on disk."""
+        return self._kept is not None
+
     def is_kept(self) -> None:
         """The entry on disk says the same."""
         self._kept = (self.trials.chosen, self.trials.reopened)
@@ -139,10 +212,10 @@ class RunTimer:
         self._record, self._name = record, name
 
     def launch(
-        self, run: PreparedRun, depends: Sequence[DeviceEvent], before: DeviceEvent | None
+        self, launch: Launch, depends: Sequence[DeviceEvent], before: DeviceEvent | None
     ) -> tuple[Sequence[DeviceEvent | None], DeviceEvent | None]:
-        """As ``run.launch``; ``before`` is the event of what the queue launched before."""
-        events, last = timed_launch(run, depends, before, self)
+        """As ``launch``; ``before`` is the event of what the queue launched before."""
+        events, last = timed_launch(launch, depends, before, self)
         if isinstance(last, TimedEvent):
             self._record.events.append(last)
         return events, last
@@ -193,11 +266,16 @@ class ListRecords:
         """Forget all."""
         self._records.clear()
 
+    def forget_making(self) -> None:
+        """In a forked process: nobody works on what is on its way."""
+        for record in self._records.values():
+            record.making = None
+
     def keep_unfinished(self) -> None:
         """Write down what has been compared so far."""
         latest = list(self._records.values())[-MOST_KEPT_AT_END:]
         for record in latest:
-            if record.trials.chosen is None and record.seen > 1:
+            if record.trials.chosen is None and record.is_worth_learning:
                 record.keep()
 
 
@@ -205,6 +283,8 @@ RECORDS = ListRecords()
 """Of the process."""
 
 atexit.register(RECORDS.keep_unfinished)
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=RECORDS.forget_making)
 
 
 def record_key(
@@ -230,19 +310,20 @@ def new_record(
     backend: Backend,
     submissions: tuple[Submission, ...],
     options: FusionOptions,
-    first: Candidate,
+    first: Callable[[], Candidate],
     awaited: Sequence[Candidate],
 ) -> ListRecord:
-    """The record that is on disk, or one that begins with ``first``."""
+    """The record that is on disk, or one that begins with what ``first`` gives."""
     key = kept_record_key(backend, submissions, options)
     learned = None if key is None else kept_learned(key)
     record = ListRecord(
-        Trials(first, awaited) if learned is None else Trials.of(learned),
+        Trials(first(), awaited) if learned is None else Trials.of(learned),
         key,
         sizes_of(submissions),
         _names(submissions),
         largest_extent(submissions),
         backend.info.name,
+        run_seconds=unfused_seconds(submissions, backend.target.costs),
     )
     if learned is not None:
         record.is_kept()

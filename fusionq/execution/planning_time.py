@@ -21,6 +21,7 @@ from fusionq.base.target import Costs
 if TYPE_CHECKING:
     from fusionq.planning.plan import Plan
     from fusionq.planning.planner import Planning
+    from fusionq.submission.run import RunChooser
 
 UNFUSED_RUNS = 2.0
 """Planning may take that many times what the list takes unfused, and ``planning_seconds``."""
@@ -30,7 +31,12 @@ clock: Callable[[], float] = time.thread_time
 
 
 class PlanningStopped(Exception):
-    """There is no plan yet; the text says why."""
+    """There is no plan yet; the text says why.  ``chooser`` times the list's run, where it learns
+    from runs."""
+
+    def __init__(self, reason: str, chooser: RunChooser | None = None) -> None:
+        super().__init__(reason)
+        self.chooser = chooser
 
 
 def seconds_allowed(submissions: Sequence[Submission], costs: Costs) -> float:

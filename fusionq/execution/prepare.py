@@ -68,7 +68,7 @@ def _planned(
     if is_adaptive:
         from fusionq.execution.adaptive import adaptive_list
 
-        adaptive = adaptive_list(backend, submissions, options)
+        adaptive = adaptive_list(backend, pending, submissions, options, timings)
         if adaptive is not None:
             return _shown(adaptive.next_run(pending, timings))
     if options.tune:

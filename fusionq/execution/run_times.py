@@ -11,12 +11,16 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 from fusionq.backends.base import DeviceEvent
 from fusionq.backends.wrapped_event import WrappedEvent
 from fusionq.base.errors import MegakernelStalled
-from fusionq.submission.run import PreparedRun
+
+Launch: TypeAlias = Callable[
+    [Sequence[DeviceEvent]], tuple[Sequence[DeviceEvent | None], DeviceEvent | None]
+]
+"""Enqueues behind some events; the events of what it enqueues, and the last of them."""
 
 clock: Callable[[], float] = time.perf_counter
 
@@ -110,16 +114,16 @@ class TimedEvent(WrappedEvent):
 
 
 def timed_launch(
-    run: PreparedRun,
+    launch: Launch,
     depends: Sequence[DeviceEvent],
     before: DeviceEvent | None,
     told: Told,
 ) -> tuple[Sequence[DeviceEvent | None], DeviceEvent | None]:
-    """As ``run.launch``, and ``told`` hears what it took; ``before`` is the event of what the queue
+    """As ``launch``, and ``told`` hears what it took; ``before`` is the event of what the queue
     launched before."""
     is_idle = (before is None or before.complete) and not depends
     begun = clock()
-    events, last = run.launch(depends)
+    events, last = launch(depends)
     launched = clock()
     if last is None:
         told.unknown()

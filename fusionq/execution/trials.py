@@ -1,10 +1,11 @@
 """The choice among candidates by the times of real runs: which one runs next, and which stays.
 
 Every candidate gives the same bits, so any of them may run when the user asks for the list.  What
-ran first begins, then the cost model orders them, and what was measured decides: a candidate that
-is clearly slower is dropped at once, the others have ``RUNS`` runs, then the fastest stays.  What
-trials take beyond the fastest candidate known at the time is their cost; a run that would make it
-exceed ``MOST_COST`` is not made.  Nothing depends on a clock here: ``add`` is told what a run took.
+ran first is the best until another one has been seen to be faster: a candidate that is ready runs
+once or twice, in turn with the best, and the one with the shorter run goes on as the best; a
+candidate that is clearly slower is dropped at once.  What its runs take beyond the best one's is
+their cost, as is the time to prepare them; a run that would make it exceed what trials may cost is
+not made.  Nothing depends on a clock here: ``add`` is told what a run took.
 """
 
 from __future__ import annotations
@@ -20,28 +21,29 @@ Candidate: TypeAlias = Strategy
 """A strategy by which a candidate's plan is made."""
 
 CANDIDATES: tuple[Candidate, ...] = (
-    "auto", "sequence", "unfused", "fused", "overlap", "megakernel",
+    "auto", "megakernel", "overlap", "fused", "sequence", "unfused",
 )  # fmt: skip
-"""In the order of their trials where the cost model knows none.  ``auto``, which the cost model
-chooses, is a candidate where it was what ran first."""
+"""In the order of their trials.  ``auto``, which the cost model chooses, is the first."""
 
-RUNS, IN_A_ROW = 4, 2
-"""Runs of each candidate at most, the first of them in a row; the shortest counts, since what
-disturbs a run lengthens it."""
+RUNS = 2
+"""Runs of a candidate, each behind one of the best; the shortest counts, since what disturbs a run
+lengthens it."""
 
-CLEARLY_SLOWER = (2.0, 1.5, 1.2)
-"""After so many runs a candidate is dropped whose shortest is so many times that of the fastest."""
+CLOSE, MOST_RUNS = 1.1, 4
+"""Where the shortest runs differ by no more than that factor, there are more of them."""
 
-COLD_SECONDS = 5e-3
-"""That a candidate's first run may take longer than that, since it loads the program and touches
-memory."""
+CLEARLY_SLOWER = (2.0, 1.3)
+"""After so many runs a candidate is dropped whose shortest is so many times that of the best."""
 
-MOST_COST, CHEAP_SECONDS = 3.0, 1e-2
-"""What trials may cost together: so many runs of what ran first, and in any case so many
-seconds."""
+COLD_SECONDS = 3e-4
+"""That a candidate's first run may take longer than that, since its code is in no cache yet."""
 
-MOST_SLOWDOWN = 3.0
-"""A candidate is not tried that takes so many times as long by the cost model."""
+MOST_COST, COST_SHARE = 3.0, 0.01
+"""What trials may cost together: so many runs of what ran first, or that part of the time that all
+runs of the list have taken so far, if that is more."""
+
+MOST_SLOWDOWN = 2.0
+"""A candidate is not tried that takes so many times as long as the first by the cost model."""
 
 MOST_MISSES = 3
 """Runs of a candidate that could not be timed, after which it has no others."""
@@ -59,43 +61,54 @@ State: TypeAlias = Literal["awaited", "ready", "slower", "left out"]
 
 @dataclass(slots=True)
 class Contender:
-    """A candidate: ``awaited`` from the background, ``ready`` to run, dropped since ``slower``, or
+    """A candidate: ``awaited`` from the background, ``ready`` to run, ``slower`` than another, or
     ``left out`` for ``reason``."""
 
     state: State
     reason: str = ""
     slowdown: float = 1.0
-    """How many times as long as joined launches it takes by the cost model, where that says so."""
+    """How many times as long as the first it takes by the cost model, where that says so."""
     misses: int = 0
     """Runs that could not be timed."""
     seconds: list[float] = field(default_factory=list)
+    """Of the runs when it was last compared."""
 
     @property
     def shortest(self) -> float:
         """Seconds of the shortest run; infinite where none has been timed."""
         return min(self.seconds, default=float("inf"))
 
+    def forget(self) -> None:
+        """Forget its times."""
+        self.seconds, self.misses = [], 0
+
 
 class Trials:
-    """The trials of lists of one structure and size class; ``first`` is what runs until there is a
-    choice."""
+    """The trials of lists of one structure and size class; ``first`` is what runs until another is
+    faster, ``awaited`` are the others."""
 
     def __init__(self, first: Candidate, awaited: Sequence[Candidate]) -> None:
         self.first: Candidate = first
-        members = {first, *awaited}
-        self.contenders = {
-            name: Contender("ready" if name == first else "awaited")
-            for name in CANDIDATES
-            if name in members
-        }
+        others = [name for name in CANDIDATES if name in awaited and name != first]
+        self.contenders = {first: Contender("ready")} | {n: Contender("awaited") for n in others}
+        self.best: Candidate = first
+        """The fastest known; what runs where no time is wanted."""
         self.chosen: Candidate | None = None
-        """What stays, once that is known."""
+        """What stays, once all have been compared."""
         self.runs = 0
         """Of the list, until there was a choice."""
+        self.tried = 0
+        """Those whose time was wanted."""
         self.reopened = 0
         """How often the choice was made anew."""
         self.cost = 0.0
-        """Seconds that trials of others than the first took beyond the fastest known then."""
+        """Seconds that trials took beyond the best known then, and that preparing them took."""
+        self.taken = 0.0
+        """Seconds that all runs of the list have taken, about."""
+        self.usual = 0.0
+        """Seconds of a run of the first, as far as known."""
+        self._challenger: Candidate | None = None
+        """What is compared with the best."""
         self._tried: Candidate | None = None
         """Whose run was last launched for its time, where that is not known yet."""
         self._awaited = 0
@@ -109,54 +122,71 @@ class Trials:
         if self.chosen is not None:
             return self.chosen, False
         self.runs += 1
-        if self.waits:
-            return self.first, False
         if self._tried is not None and self._awaited < MOST_AWAITED:
             self._awaited += 1
-            return self.fastest, False
-        name = self._wanted()
-        if name is None:  # what it waited for has not come
-            self.chosen = self.fastest
-            return self.chosen, False
+            return self.best, False
+        if self._tried is not None:
+            self.missed(self._tried)
+        if self.waits or self._challenger is None:
+            return self.chosen or self.best, False
+        name = self._turn(self._challenger)
         self._tried, self._awaited = name, 0
         return name, True
 
+    def _turn(self, challenger: Candidate) -> Candidate:
+        """Which of the two that are compared runs: the best, then the other."""
+        own, best = self.contenders[challenger], self.contenders[self.best]
+        behind = len(best.seconds) + best.misses > len(own.seconds) + own.misses
+        return challenger if behind else self.best
+
     def add(self, name: Candidate, seconds: float) -> None:
         """A run of ``name`` has taken ``seconds``."""
-        if self.chosen is not None or self._tried != name:
+        if self._tried != name:
             return
         self._tried = None
-        best = self.contenders[self.fastest].shortest
-        if best < seconds and name != self.first:
-            self.cost += seconds - best
+        self.tried += 1
         self.contenders[name].seconds.append(seconds)
+        if name == self.first:
+            self.usual = self.contenders[name].shortest
+        if name != self.best:
+            best = self.contenders[self.best].shortest
+            self.cost += max(0.0, seconds - best) if best < float("inf") else 0.0
         self._decide()
 
     def missed(self, name: Candidate) -> None:
         """A run of ``name`` could not be timed; it may have another."""
-        if self.chosen is not None or self._tried != name:
+        if self._tried != name:
             return
         self._tried = None
+        self.tried += 1
         self.contenders[name].misses += 1
         self._decide()
 
+    def prepared(self, seconds: float) -> None:
+        """To prepare a run for a trial has taken ``seconds``."""
+        if self.chosen is None:
+            self.cost += seconds
+
     # ------------------------------------------------------------------------ candidates
     def ready(self, name: Candidate, slowdown: float | None = None) -> None:
-        """What was awaited can run; it takes ``slowdown`` times as long as joined launches by the
-        cost model, which says nothing where that is None."""
+        """What was awaited can run; it takes ``slowdown`` times as long as the first by the cost
+        model, which says nothing where that is None."""
         contender = self.contenders[name]
         if contender.state != "awaited":
             return
         contender.state = "ready"
         contender.slowdown = 1.0 if slowdown is None else slowdown
-        if contender.slowdown > MOST_SLOWDOWN:
+        if contender.slowdown > MOST_SLOWDOWN and name != self.first:
             self.leave_out(name, f"{contender.slowdown:.1f} times as long by the cost model")
+        elif self.contenders[self.best].state != "ready":
+            self.best = name
         self._decide()
 
     def await_again(self, name: Candidate) -> None:
         """``name`` is not ready for the lists that come now."""
         contender = self.contenders[name]
-        contender.state, contender.seconds, contender.misses = "awaited", [], 0
+        contender.state = "awaited"
+        contender.forget()
         self._gone(name)
 
     def leave_out(self, name: Candidate, reason: str) -> None:
@@ -167,26 +197,35 @@ class Trials:
         self._decide()
 
     def _gone(self, name: Candidate) -> None:
-        if self.chosen == name:
-            self.chosen = None
         if self._tried == name:
             self._tried = None
+        if name == self._challenger:
+            self._challenger = None
+        if name == self.best:
+            self.chosen = self._challenger = None
+            others = [n for n, c in self.contenders.items() if c.state in ("ready", "slower")]
+            self.best = min(others, key=self._rank, default=self.first)
+            if others:
+                self.contenders[self.best].state = "ready"
 
-    @property
-    def tried(self) -> int:
-        """Runs whose time was wanted."""
-        return sum(len(c.seconds) + c.misses for c in self.contenders.values())
+    def _rank(self, name: Candidate) -> tuple[float, float]:
+        contender = self.contenders[name]
+        return contender.shortest, contender.slowdown
 
     @property
     def awaited(self) -> list[Candidate]:
-        """The candidates that the background makes."""
+        """The candidates that are to be made yet, in order."""
         return [name for name, c in self.contenders.items() if c.state == "awaited"]
 
     @property
     def waits(self) -> bool:
-        """Whether candidates are missing: comparing begins when all are there, and the
-        background no longer takes a part of the machine."""
-        return any(c.state == "awaited" for c in self.contenders.values())
+        """Whether nothing is compared: a candidate has to be made first, one at a time, so that the
+        background takes no part of the machine while a run is timed; or trials have cost so much
+        that the next one is for later."""
+        if self.chosen is not None:
+            return False
+        challenger = self._challenger
+        return challenger is None or (self.is_spent and not self.contenders[challenger].seconds)
 
     @property
     def is_over(self) -> bool:
@@ -196,73 +235,88 @@ class Trials:
     @property
     def present(self) -> Candidate:
         """What runs where no time is wanted."""
-        return self.first if self.waits else self.chosen or self.fastest
+        return self.best
 
     @property
-    def fastest(self) -> Candidate:
-        """The candidate with the shortest run so far; without any, that by the cost model."""
-        return min(
-            self._racing,
-            key=lambda n: (self.contenders[n].shortest, self.contenders[n].slowdown),
-            default=self.first,
-        )
-
-    @property
-    def _racing(self) -> list[Candidate]:
-        return [name for name, c in self.contenders.items() if c.state == "ready"]
-
-    def _wanted(self) -> Candidate | None:
-        """Whose time is wanted next; None where there are times enough."""
-        wanted = [
-            name
-            for name, c in self.contenders.items()
-            if c.state == "ready"
-            and len(c.seconds) < RUNS
-            and c.misses < MOST_MISSES
-            and self._may_run(name)
-        ]
-        return min(wanted, key=self._turn, default=None)
-
-    def _turn(self, name: Candidate) -> tuple[bool, bool, float]:
-        """Less for whose turn is earlier."""
-        own, runs = self.contenders[name], len(self.contenders[name].seconds)
-        best = self.contenders[self.fastest].shortest
-        may_have_been_cold = runs == 0 or own.shortest <= best + COLD_SECONDS
-        later = runs + own.misses >= IN_A_ROW or not may_have_been_cold
-        return later, name != self.first, own.slowdown
-
-    def _may_run(self, name: Candidate) -> bool:
-        """Whether trials stay inside their cost with another run of ``name``, as far as known."""
-        own, usual = self.contenders[name], self.contenders[self.first].shortest
-        if not self.contenders[self.first].seconds:
-            return name == self.first or self.contenders[self.first].state != "ready"
-        best = self.contenders[self.fastest].shortest
-        if own.shortest == best:
-            return True
-        expected = own.shortest if own.seconds else own.slowdown * usual
-        cost = self.cost + max(0.0, expected - best)
-        return cost <= max(MOST_COST * usual, CHEAP_SECONDS)
+    def most_cost(self) -> float:
+        """Seconds that trials may cost."""
+        return max(MOST_COST * self.usual, COST_SHARE * self.taken)
 
     def _decide(self) -> None:
-        if self.waits or self.chosen is not None:
-            return
-        best = self.contenders[self.fastest].shortest
-        for name in self._racing:
-            contender = self.contenders[name]
-            rounds = len(contender.seconds)
-            if 0 < rounds <= len(CLEARLY_SLOWER):
-                cold = COLD_SECONDS if rounds == 1 else 0.0
-                if contender.shortest > CLEARLY_SLOWER[rounds - 1] * best + cold:
-                    contender.state = "slower"
-        if len(self._racing) <= 1 or (self._tried is None and self._wanted() is None):
-            self.chosen = self.fastest
+        """Compare what has been timed, and go on to the next candidate."""
+        while self.chosen is None and self._tried is None:
+            if self._challenger is None:
+                if not self._next_challenger():
+                    return
+            elif not self._compare(self._challenger):
+                return
+
+    def _next_challenger(self) -> bool:
+        """Begin with the next candidate, or choose; False where there is nothing to compare."""
+        if self.contenders[self.best].state == "awaited":
+            return False
+        ready = [
+            name for name, c in self.contenders.items() if c.state == "ready" and name != self.best
+        ]
+        if ready:
+            self._challenger = ready[0]
+            for name in (self.best, self._challenger):
+                self.contenders[name].forget()
+            return True
+        if not self.awaited and not self.is_over:
+            self.chosen = self.best
+        return False
+
+    def _compare(self, name: Candidate) -> bool:
+        """Whether the comparison of ``name`` with the best has come to its end."""
+        own, best = self.contenders[name], self.contenders[self.best]
+        if own.misses >= MOST_MISSES or best.misses >= MOST_MISSES:
+            self._end(name, self._rank(name) < self._rank(self.best))
+            return True
+        if not best.seconds:
+            return False
+        rounds = len(own.seconds)
+        if not rounds:
+            expected = (own.slowdown / max(best.slowdown, 1e-9) - 1) * best.shortest
+            if self._is_too_much(expected):
+                self.leave_out(name, "trials may not cost more")
+                return True
+            return False
+        if rounds <= len(CLEARLY_SLOWER):
+            cold = COLD_SECONDS if rounds == 1 else 0.0
+            if own.shortest > CLEARLY_SLOWER[rounds - 1] * best.shortest + cold:
+                self._end(name, False)
+                return True
+        most = MOST_RUNS if 1 / CLOSE < own.shortest / best.shortest < CLOSE else RUNS
+        enough = rounds >= most and len(best.seconds) >= most
+        if enough or self._is_too_much(own.shortest - best.shortest):
+            self._end(name, own.shortest < best.shortest)
+            return True
+        return False
+
+    @property
+    def is_spent(self) -> bool:
+        """Whether trials have cost what they may so far."""
+        return self.cost > self.most_cost
+
+    def _is_too_much(self, seconds: float) -> bool:
+        return seconds > 0 and self.cost + seconds > self.most_cost
+
+    def _end(self, name: Candidate, is_faster: bool) -> None:
+        """What ``name`` is from now on."""
+        self._challenger = None
+        loser = self.best if is_faster else name
+        self.contenders[loser].state = "slower"
+        if is_faster:
+            self.best = name
 
     # ----------------------------------------------------------------------------- drift
     def sample(self, seconds: float) -> None:
         """What a run of the chosen candidate takes later on."""
-        if self.chosen is None or not (known := self.contenders[self.chosen].seconds):
+        if self.chosen is None:
             return
-        if 1 / DRIFT <= seconds / min(known) <= DRIFT:
+        known = self.contenders[self.chosen].seconds
+        if not known or 1 / DRIFT <= seconds / min(known) <= DRIFT:
             self._drifting = 0
             return
         self._drifting += 1
@@ -277,12 +331,12 @@ class Trials:
     def restart(self) -> None:
         """Forget the times."""
         self._drifting = 0
-        self.chosen = self._tried = None
+        self.chosen = self._tried = self._challenger = None
         self.cost = 0.0
         for contender in self.contenders.values():
             if contender.state == "slower":
                 contender.state = "ready"
-            contender.seconds, contender.misses = [], 0
+            contender.forget()
         self._decide()
 
     # --------------------------------------------------------------------------- records
@@ -298,15 +352,16 @@ class Trials:
 
     @classmethod
     def of(cls, learned: Learned) -> Trials:
-        """The trials that another process has begun."""
+        """The trials that another process has begun; what it has not chosen is not there yet."""
         awaited = [c.strategy for c in learned.candidates if c.strategy != learned.first]
         trials = cls(learned.first, awaited)
         for kept in learned.candidates:
-            trials.contenders[kept.strategy] = Contender(
-                kept.state, kept.reason, seconds=list(kept.seconds)
-            )
-        trials.chosen, trials.runs = learned.chosen, learned.runs
-        trials.reopened = learned.reopened
-        if trials.chosen is None:  # by other sizes, maybe
-            trials.restart()
+            own = trials.contenders[kept.strategy]
+            if learned.chosen is not None or kept.state == "left out":
+                own.state, own.reason, own.seconds = kept.state, kept.reason, list(kept.seconds)
+        trials.runs, trials.reopened = learned.runs, learned.reopened
+        trials.chosen = learned.chosen
+        trials.best = learned.chosen or trials.first
+        if trials.chosen is None:
+            trials._decide()
         return trials

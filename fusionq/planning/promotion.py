@@ -91,10 +91,15 @@ def flagged(questions: Questions, options: FusionOptions) -> Iterator[tuple[int,
             continue
         groups.setdefault(lies.group, []).append(place)
         argument = argument_at(questions, place)
-        if _flag(argument) or (options.promote == "internal" and argument.internal):
+        if is_flagged(argument, options):
             found.add(lies.group)
     for group in sorted(found):
         yield group, groups[group]
+
+
+def is_flagged(argument: ArrayArgument, options: FusionOptions) -> bool:
+    """Whether the user wants an argument's buffer promoted."""
+    return bool(_flag(argument)) or (options.promote == "internal" and argument.internal)
 
 
 def _is_unused_field(questions: Questions, place: Place) -> bool:

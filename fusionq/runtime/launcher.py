@@ -25,7 +25,7 @@ from fusionq.memory.storage import Storage
 from fusionq.runtime.event import usable_dependences
 from fusionq.runtime.queue_cache import QueueCache
 from fusionq.submission.pending import KnownSubmission, SubmissionList, use_numbers
-from fusionq.submission.run import CallArguments, PreparedRun
+from fusionq.submission.run import CallArguments, PreparedRun, RunChooser
 
 
 class Profiler(Protocol):
@@ -100,7 +100,7 @@ class Launcher:
                 run = self._prepare(pending, options)
                 pending.cache, pending.timings = run.cache, run.timings
             elif run.is_trial:
-                run = self._next(run, pending, options)
+                run = self._next(run.adaptive, pending, options)
             elif run.as_one is not None:
                 run.will_be_repeated()
         except NOT_PREPARED as error:
@@ -110,21 +110,44 @@ class Launcher:
         pending.end(run, options, events)
 
     def _next(
-        self, run: PreparedRun, pending: SubmissionList, options: FusionOptions
+        self, chooser: RunChooser | None, pending: SubmissionList, options: FusionOptions
     ) -> PreparedRun:
-        """The run of a list that has run as ``run``, and whose strategy is not chosen yet."""
+        """The run of a list whose strategy is not chosen yet, as ``chooser`` says."""
         from fusionq.execution.adaptive import AdaptiveList
 
-        chooser = run.adaptive
         assert isinstance(chooser, AdaptiveList), "trials are an AdaptiveList's"
+        key = options, *pending.entries
         timings = dict(pending.admission)
-        run = chooser.next_run(pending, timings)
+        try:
+            run = chooser.next_run(pending, timings)
+        except PlanningStopped as stopped:
+            self.cache.runs.pop(key, None)
+            if stopped.chooser is None:
+                self.cache.unfused.pop(key, None)
+            raise
         pending.timings = timings
         if run.timings is timings:
             pending.cache = run.cache
         if all([entry.is_kept for entry in pending.entries]):
-            self.cache.add_run((options, *pending.entries), run)
+            self.cache.add_run(key, run)
         return run
+
+    def run_unfused(
+        self, launch: Callable[[], object], reason: PlanningStopped
+    ) -> None:
+        """Let ``launch`` run each submission of a list by itself, for ``reason``."""
+        chooser = reason.chooser
+        if chooser is None:
+            launch()
+            return
+
+        def launched() -> DeviceEvent | None:
+            launch()
+            return self.last_event
+
+        last = chooser.launch_unfused(launched, self.last_event)
+        if last is not None:
+            self.last_event = self._timed = last
 
     def run_single(self, entry: KnownSubmission, call: CallArguments) -> DeviceEvent | None:
         """Run one submission by itself; its event, None if there was nothing to run."""
@@ -159,14 +182,17 @@ class Launcher:
         ):
             try:
                 run = self._run_again(ended, call)
-            except PlanningStopped:
-                depends = call.depends
-                for entry, own in SubmissionList.of(ended.entries, call).calls():
-                    own.depends = depends  # of the first; the others run after it
-                    self.run_single(entry, own)
-                    depends = ()
+            except PlanningStopped as reason:
+                self.run_unfused(partial(self._one_by_one, ended, call), reason)
                 return
         self._launch(run, run.used(call.memory), call.foreign, call.depends)
+
+    def _one_by_one(self, ended: SubmissionList, call: CallArguments) -> None:
+        depends = call.depends
+        for entry, own in SubmissionList.of(ended.entries, call).calls():
+            own.depends = depends  # of the first; the others run after it
+            self.run_single(entry, own)
+            depends = ()
 
     def _run_again(self, ended: SubmissionList, call: CallArguments) -> PreparedRun:
         """The run for one more time, where it may not be the last one as it is."""
@@ -182,7 +208,7 @@ class Launcher:
         elif run is None:
             run = ended.run = self._prepare(again(), ended.options)
         elif run.is_trial:
-            run = ended.run = self._next(run, again(), ended.options)
+            run = ended.run = self._next(run.adaptive, again(), ended.options)
         elif call.values and not run.rebind(call.values, lambda: again().submissions()):
             run = self._prepare(again(), ended.options)
         if run.as_one is not None:
@@ -206,12 +232,45 @@ class Launcher:
             from fusionq.execution.prepare import empty_run
 
             return empty_run()
-        run = self._new_run(pending, options)
-        if all([entry.is_kept for entry in pending.entries]):
+        if self.cache.unfused:
+            run = self._instead_of_unfused(pending, options)
+            if run is not None:
+                return run
+        is_kept = all([entry.is_kept for entry in pending.entries])
+        try:
+            run = self._new_run(pending, options)
+        except PlanningStopped as stopped:
+            if stopped.chooser is not None and is_kept:
+                self.cache.add_unfused((options, *pending.entries), stopped.chooser)
+                self._watch(pending)
+            raise
+        if is_kept:
             self.cache.add_run((options, *pending.entries), run)
-            for held in pending.memory:
-                if isinstance(held, Storage):
-                    held.watch(self.cache.stale)
+            self._watch(pending)
+        return run
+
+    def _watch(self, pending: SubmissionList) -> None:
+        """Have the queue's cache forget what belongs to memory of the list when that dies."""
+        for held in pending.memory:
+            if isinstance(held, Storage):
+                held.watch(self.cache.stale)
+
+    def _instead_of_unfused(
+        self, pending: SubmissionList, options: FusionOptions
+    ) -> PreparedRun | None:
+        """The run of a list that has run unfused until now, since its strategy is not chosen yet;
+        None if it has not.  PlanningStopped where it does so once more."""
+        key = options, *pending.entries
+        chooser = self.cache.unfused.get(key)
+        if chooser is None:
+            return None
+        if chooser.untimed:
+            chooser.untimed -= 1
+            raise PlanningStopped(chooser.reason)
+        self._bring(pending.memory)
+        run = self._next(chooser, pending, options)
+        self._watch(pending)
+        del self.cache.unfused[key]
         return run
 
     def _new_run(self, pending: SubmissionList, options: FusionOptions) -> PreparedRun:

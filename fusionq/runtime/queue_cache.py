@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Hashable, Iterable
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 from weakref import WeakSet
 
 from fusionq.cache.plan_cache import PLANS, BuiltPlan
 from fusionq.memory.storage import move_listeners
 from fusionq.submission.pending import KnownSubmission
-from fusionq.submission.run import PreparedRun
+from fusionq.submission.run import PreparedRun, RunChooser
 from fusionq.submission.same_sizes import RunsBySizes
 from fusionq.submission.templates import Templates
 
@@ -26,7 +26,8 @@ class QueueCache:
     """What one queue can do without thinking.
 
     ``known``: submissions that were checked, by kernel, range and arguments' tokens.  ``runs``:
-    launches ready to go, by options and list.  ``templates`` and ``by_sizes`` serve submissions and
+    launches ready to go, by options and list.  ``unfused``: what says when lists have launches that
+    run unfused until then.  ``templates`` and ``by_sizes`` serve submissions and
     lists that are new.  None keeps memory alive; what belongs to a
     storage that died, or that was allocated after all, is dropped (``stale`` collects their
     tokens, since a finalizer must not touch a table).  Beyond ``capacity`` entries the
@@ -37,6 +38,7 @@ class QueueCache:
         self.capacity = capacity
         self.known: dict[Hashable, KnownSubmission] = {}
         self.runs: dict[Hashable, PreparedRun] = {}
+        self.unfused: dict[tuple[Any, ...], RunChooser] = {}
         self.stale: deque[int] = deque()
         self.templates = Templates()
         self.by_sizes = RunsBySizes()
@@ -66,6 +68,12 @@ class QueueCache:
         _make_room(self.runs, self.capacity)
         self.runs[key] = run
 
+    def add_unfused(self, key: tuple[Any, ...], chooser: RunChooser) -> None:
+        """Remember what says when a list that runs unfused has launches."""
+        if len(self.unfused) >= self.capacity:
+            self.unfused.clear()
+        self.unfused[key] = chooser
+
     def drop_stale(self) -> None:
         """Forget what belongs to storages that died."""
         stale = set()
@@ -78,6 +86,10 @@ class QueueCache:
             for key, entry in tuple(self.known.items()):
                 if any(storage in stale for _, _, storage, _, _ in entry.deferred.operands.places):
                     del self.known[key]
+                    entry.is_kept = False
+            for key in tuple(self.unfused):
+                if not all([entry.is_kept for entry in key[1:]]):
+                    del self.unfused[key]
 
     def drop_moved(self) -> None:
         """Forget the launches whose memory has moved since they were prepared."""
@@ -94,6 +106,7 @@ class QueueCache:
         self.by_sizes = RunsBySizes()
         self.known.clear()
         self.runs.clear()
+        self.unfused.clear()
 
 
 _queues: WeakSet[QueueCache] = WeakSet()

@@ -7,6 +7,7 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 from weakref import WeakSet
@@ -281,10 +282,12 @@ class QueueState:
         if isinstance(error, DeviceError):
             self._run_unfused(pending, f"the list could not be prepared: {error}")
             return None
-        self._run_unfused(pending, str(error))
+        run = partial(self._run_unfused, pending, str(error))
         if isinstance(error, PlanningStopped):
+            self.launcher.run_unfused(run, error)
             pending.options = options  # by which it is planned on when it runs again
             return None
+        run()
         return error
 
     def _runs_with_others(self, pending: SubmissionList) -> bool:

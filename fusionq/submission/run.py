@@ -61,12 +61,20 @@ class RunChooser(Protocol):
 
     untimed: int
     """Launches of the list until one is timed."""
+    reason: str
+    """Why the list runs unfused, where it does."""
 
     def launch(
         self, run: PreparedRun, depends: Sequence[DeviceEvent], before: DeviceEvent | None
     ) -> tuple[Sequence[DeviceEvent | None], DeviceEvent | None]:
         """As ``run.launch``, with its time taken; ``before`` is the event of what the queue
         launched before."""
+
+    def launch_unfused(
+        self, launch: Callable[[], DeviceEvent | None], before: DeviceEvent | None
+    ) -> DeviceEvent | None:
+        """The event of what ``launch`` launches, each submission of the list by itself; with its
+        time taken."""
 
     def text(self, run: PreparedRun) -> str:
         """On what grounds ``run`` was chosen."""

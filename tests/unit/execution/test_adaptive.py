@@ -3,7 +3,7 @@ background that builds at once and times that the tests make up."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -13,8 +13,7 @@ import fusionq as fq
 from fusionq.cache.disk import disk_store
 from fusionq.cache.learned import all_learned
 from fusionq.cache.plan_cache import PLANS
-from fusionq.execution import adaptive, list_record
-from fusionq.execution.background import Background, BuildJob
+from fusionq.execution import adaptive, first_plan, list_record, trials
 from fusionq.execution.compile import built_plan
 from fusionq.execution.run_times import Told
 from tests.unit.execution.programs import neighbours, scale
@@ -24,33 +23,38 @@ N = 1100
 STEPS = 3
 
 
-class Immediate(Background):
-    """Builds in this process, when asked whether it has."""
-
-    refusing: Mapping[str, str] = {}
-
-    def build(self, backend, submissions, options, strategies):  # type: ignore[no-untyped-def]
-        self.asked += strategies
-        jobs = [BuildJob(name) for name in strategies]
-        self.todo += [
-            (job, backend, submissions, options._replace(strategy=job.line)) for job in jobs
-        ]
-        return jobs
+class Immediate:
+    """Candidates that are planned and built in this process, when it is looked whether they are
+    there."""
 
     def __init__(self) -> None:
-        super().__init__()
         self.asked: list[str] = []
-        self.todo: list[tuple[object, ...]] = []
+        self.refusing: dict[str, str] = {}
+        self.works = True
 
-    def poll(self) -> None:
-        for job, backend, submissions, options in self.todo:
-            job.is_done = True
-            job.reason = self.refusing.get(options.strategy)
-            if job.reason is None:
-                built, _ = built_plan(backend, submissions, options, {}, may_fall_back=False)
-                if options.strategy == "overlap" != built.plan.strategy:
-                    job.reason = built.plan.fallback
-        self.todo.clear()
+    def __call__(self, backend, submissions, options, name, beside):  # type: ignore[no-untyped-def]
+        self.asked.append(name)
+        return Made(self, backend, submissions, options._replace(strategy=name))
+
+
+class Made:
+    built, reason, slowdown, seconds = None, None, None, 0.0
+
+    def __init__(self, background, backend, submissions, options) -> None:  # type: ignore[no-untyped-def]
+        self.background, self.what = background, (backend, submissions, options)
+
+    def look(self) -> bool:
+        if not self.background.works:
+            return False
+        strategy = self.what[2].strategy
+        self.reason = self.background.refusing.get(strategy)
+        if self.reason is None:
+            built, _ = built_plan(*self.what, {}, may_fall_back=False)
+            if strategy in ("overlap", "megakernel") and built.plan.strategy != strategy:
+                self.reason = built.plan.fallback
+            else:
+                self.built = built
+        return True
 
 
 class Times(dict[str, float]):
@@ -66,9 +70,13 @@ def background(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Imme
     background = Immediate()
     monkeypatch.setenv("FUSIONQ_CACHE_DIR", str(tmp_path))
     monkeypatch.setenv("FUSIONQ_ADAPT", "1")
+    monkeypatch.setenv("FUSIONQ_PLANNING_SECONDS", "1")
     monkeypatch.setattr(adaptive, "unavailable", lambda backend: None)
-    for module in (adaptive, list_record):
-        monkeypatch.setattr(module, "BACKGROUND", background)
+    monkeypatch.setattr(adaptive, "CandidatePlan", background)
+    monkeypatch.setattr(list_record, "WORTH_LEARNING", 1e-9)
+    monkeypatch.setattr(trials, "COST_SHARE", 1e9)  # preparing takes more than made-up runs
+    # Its builds take no time, so that it is a matter of planning, which takes what it takes.
+    monkeypatch.setattr(first_plan, "SHORTEST_PLANNING", 1e9)
     list_record.RECORDS.clear()
     PLANS.clear()
     yield background
@@ -77,12 +85,12 @@ def background(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Imme
 
 @pytest.fixture
 def times(monkeypatch: pytest.MonkeyPatch) -> Times:
-    times = Times(sequence=2.0, unfused=3.0, fused=2.0, megakernel=1.0)
+    times = Times(auto=2.0, sequence=2.0, unfused=3.0, fused=2.0, megakernel=1.0)
 
-    def launch(run, depends, before, told: Told):  # type: ignore[no-untyped-def]
+    def launch(launch, depends, before, told: Told):  # type: ignore[no-untyped-def]
         times.ran.append(told._name)  # type: ignore[attr-defined]
         told.took(times[times.ran[-1]])
-        return run.launch(depends)
+        return launch(depends)
 
     monkeypatch.setattr(list_record, "timed_launch", launch)
     return times
@@ -140,28 +148,28 @@ def chosen_of(program: Program, most: int = 30) -> str:
 def test_a_list_seen_once_asks_for_nothing(background: Immediate, times: Times) -> None:
     report = Program().run().report
     assert not background.asked and not times.ran
-    assert report.fallback == adaptive.IN_BACKGROUND
+    assert report.fallback == adaptive.UNTIL_WORTH
 
 
 def test_the_fastest_is_chosen_by_real_runs(background: Immediate, times: Times) -> None:
     program = Program()
-    program.run()
     assert program.run().report.strategy == "unfused", "nothing joins, and nothing is waited for"
-    assert background.asked == ["sequence", "unfused", "fused", "overlap", "megakernel"]
     assert chosen_of(program) == "megakernel"
-    assert times.ran[:3] == ["sequence", "sequence", "megakernel"]
+    assert background.asked == ["unfused", "auto", "megakernel", "overlap", "fused"]
+    tried = times.ran.index("megakernel")
+    assert times.ran[tried - 1 : tried + 3] == ["unfused", "megakernel"] * 2
     fusion = program.run()
     assert fusion.report.strategy == "megakernel"
     choice = str(fusion.report.choice)
     assert "auto runs a persistent kernel, by the times of real runs" in choice
-    assert "sequence 2,000,000 µs" in choice and "dropped" in choice
-    assert "unfused is left out: it is the same launches as sequence" in choice
+    assert "unfused 3,000,000 µs" in choice and "dropped" in choice
+    assert "auto is left out: it is the same launches as unfused" in choice
 
 
 def test_what_was_chosen_costs_nothing_more(background: Immediate, times: Times) -> None:
     program = Program()
     program.run()
-    times.update(sequence=2e-5, megakernel=1e-5)
+    times.update(unfused=2e-5, megakernel=1e-5)
     chosen_of(program)
     program.run()
     (run,) = program.queue._state.launcher.cache.runs.values()
@@ -179,7 +187,7 @@ def test_slow_lists_are_watched_always(background: Immediate, times: Times) -> N
     times["megakernel"] = 9.0
     for _ in range(6):
         program.run()
-    assert chosen_of(program) == "sequence"
+    assert chosen_of(program) == "unfused"
 
 
 def test_fast_lists_are_sampled(
@@ -187,13 +195,13 @@ def test_fast_lists_are_sampled(
 ) -> None:
     program = Program()
     program.run()
-    times.update(sequence=2e-5, megakernel=1e-5)
+    times.update(unfused=2e-5, megakernel=1e-5)
     monkeypatch.setattr(adaptive, "SAMPLED", 2)
     chosen_of(program)
     times["megakernel"] = 9e-5
     for _ in range(adaptive.SAMPLED + 25):
         program.run()
-    assert chosen_of(program) == "sequence"
+    assert chosen_of(program) == "unfused"
     assert program.run().report.strategy == "unfused"
 
 
@@ -231,7 +239,7 @@ def test_other_sizes_are_not_compared(background: Immediate, times: Times) -> No
     other = Program(N + 1)
     for _ in range(5):
         other.run()
-    assert not times.ran, "one size class, and another size"
+    assert set(times.ran) <= {"unfused"}, "one size class, and another size: nothing is tried"
     assert chosen_of(program) == "megakernel"
     assert other.run().report.strategy == "megakernel", "which learns from it all the same"
     assert Program(4 * N).run().report.strategy == "unfused", "another class does not"
@@ -249,7 +257,7 @@ def test_a_candidate_that_is_not_built_is_left_out(background: Immediate, times:
     background.refusing = {"megakernel": "the compiler crashed"}
     program = Program()
     program.run(), program.run()
-    assert chosen_of(program) == "sequence"
+    assert chosen_of(program) == "unfused"
     assert "megakernel is left out: the compiler crashed" in str(program.run().report.choice)
 
 
@@ -266,7 +274,7 @@ def test_a_candidate_without_memory_is_left_out(
         bind(backend, run, pending, fp)
 
     monkeypatch.setattr(adaptive, "bind", without_memory)
-    assert chosen_of(program) == "sequence"
+    assert chosen_of(program) == "unfused"
     assert "there is no memory" in str(program.run().report.choice)
 
 
@@ -279,16 +287,14 @@ def test_another_process_knows_and_the_record_names_it(
     store = disk_store()
     assert store is not None
     found = [x for x in all_learned(store) if x.kernels == f"neighbours ×{STEPS}"]
-    assert [(x.chosen, x.work_items, x.first) for x in found] == [("megakernel", N, "sequence")]
+    assert [(x.chosen, x.work_items, x.first) for x in found] == [("megakernel", N, "unfused")]
     list_record.RECORDS.clear()  # as in another process
     asked = len(background.asked)
     again = Program()
-    again.run()
-    again.run()
-    background.poll()
-    assert len(background.asked) <= asked + 1, "the reference backend keeps no programs"
+    ran = len(times.ran)
     assert again.run().report.strategy == "megakernel"
-    assert not times.ran[len(times.ran) :]
+    assert again.run().report.strategy == "megakernel"
+    assert len(background.asked) == asked and set(times.ran[ran:]) <= {"megakernel"}
 
 
 @pytest.mark.parametrize(
@@ -348,6 +354,7 @@ def test_promoted_buffers_are_never_allocated_for_a_trial(
             queue.submit(twice, N, temporary, b)
         assert np.array_equal(b.numpy(), 4 * np.arange(N))
     assert not temporary.is_allocated
+    assert fusion.report.strategy == "fused" and background.asked == ["unfused"]
     assert "need not even be allocated" in str(fusion.report.choice)
 
 
@@ -355,31 +362,39 @@ def test_what_is_built_already_runs_first(background: Immediate, times: Times) -
     Joined(strategy="sequence").run()
     report = Joined().run().report
     assert report.strategy == "fused" and not background.asked
-    assert "when such a list is seen again" in str(report.choice)
+    program = Joined()
+    assert chosen_of(program) == "sequence" and background.asked == ["unfused"]
+    assert program.run().report.strategy == "fused"
 
 
 def test_nothing_is_planned_where_the_user_waits(background: Immediate, times: Times) -> None:
     program = Joined()
     report = program.run().report
-    assert report.strategy == "unfused" and report.fallback == adaptive.IN_BACKGROUND
+    assert report.strategy == "unfused" and report.fallback == adaptive.UNTIL_WORTH
     assert not background.asked
-    program.run()
-    assert background.asked[0] == "sequence"
-    assert chosen_of(program) == "sequence"
+    program.run(), program.run()
+    assert background.asked[0] == "unfused"
+    assert chosen_of(program) == "auto"
     assert program.run().report.strategy == "fused"
 
 
 def test_while_the_background_builds_runs_ask_ever_more_rarely(
     background: Immediate, times: Times, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    Joined(strategy="sequence").run()
-    monkeypatch.setattr(Immediate, "poll", lambda self: None)
+    background.works = False
     program = Joined()
+    next_run, looks = adaptive.AdaptiveList.next_run, []
+
+    def looked(self, *arguments):  # type: ignore[no-untyped-def]
+        looks.append(self)
+        return next_run(self, *arguments)
+
+    monkeypatch.setattr(adaptive.AdaptiveList, "next_run", looked)
     for _ in range(64):
-        fusion = program.run()
+        program.run()
     (record,) = list_record.RECORDS._records.values()
-    assert fusion.report.strategy == "fused" and record.trials.waits
-    assert record.seen < 12
+    assert record.trials.waits and background.asked == ["unfused"]
+    assert len(looks) < 12 and 32 <= record.runs <= 64
 
 
 def test_replays_go_from_unfused_to_what_is_chosen(background: Immediate, times: Times) -> None:
@@ -414,7 +429,7 @@ def test_replays_are_sampled(
     monkeypatch.setattr(adaptive, "SAMPLED", 5)
     program = Program()
     program.run()
-    times.update(sequence=2e-5, megakernel=1e-5)
+    times.update(unfused=2e-5, megakernel=1e-5)
     chosen_of(program)
     fusion = program.run()
     assert fusion.report.strategy == "megakernel"
@@ -448,11 +463,11 @@ def test_where_nothing_can_be_built_the_model_chooses(
     background: Immediate, times: Times
 ) -> None:
     background.refusing = dict.fromkeys(
-        ["sequence", "unfused", "fused", "overlap", "megakernel"], "the worker crashed"
+        ["auto", "sequence", "unfused", "fused", "overlap", "megakernel"], "the worker crashed"
     )
     program = Joined()
-    assert program.run().report.fallback == adaptive.IN_BACKGROUND
-    for _ in range(4):
+    assert program.run().report.fallback == adaptive.UNTIL_WORTH
+    for _ in range(12):
         report = program.run().report
     assert report.strategy == "fused" and report.fallback is None
     assert "real runs" not in str(report.choice)

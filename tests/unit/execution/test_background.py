@@ -16,7 +16,7 @@ import pytest
 import fusionq as fq
 from fusionq.analysis.submission import Submission
 from fusionq.backends.registry import backend_for
-from fusionq.base.options import FusionOptions
+from fusionq.base.options import FusionOptions, Strategy
 from fusionq.cache.build_requests import keep_request, kept_request
 from fusionq.cache.disk import disk_store
 from fusionq.execution import background
@@ -43,9 +43,8 @@ def ended(own: Background, *jobs: BuildJob, seconds: float = 240) -> None:
 
 
 def one(own: Background, submissions: tuple[Submission, ...], queue: fq.FusionQueue) -> BuildJob:
-    jobs = own.build(queue._state.launcher.backend, submissions, FusionOptions(), ["fused"])
-    assert jobs is not None
-    (job,) = jobs
+    job = own.build(queue._state.launcher.backend, submissions, FusionOptions(), "fused")
+    assert job is not None
     return job
 
 
@@ -88,7 +87,7 @@ def test_no_worker_without_programs_that_can_be_handed_over(
     with monkeypatch.context() as patch:
         patch.setenv("FUSIONQ_CACHE", "off")
         assert unavailable(backend) == "the disk cache is off"
-        assert own.build(backend, submissions, FusionOptions(), ["fused"]) is None
+        assert own.build(backend, submissions, FusionOptions(), "fused") is None
     with monkeypatch.context() as patch:
         patch.setattr(sys, "executable", "/usr/bin/blender")
         assert unavailable(backend) == "the interpreter is part of another program"
@@ -115,14 +114,11 @@ def scripted(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
 
 def test_a_crash_is_the_end_of_one_request_only(own: Background, scripted: list[str]) -> None:
     submissions, queue = captured()
-    backend = queue._state.launcher.backend
     scripted += [
         "sys.stdin.readline(); os.kill(os.getpid(), 11)",
         "sys.stdin.readline(); print('[null, 1.5]', flush=True); sys.stdin.read()",
     ]
-    jobs = own.build(backend, submissions, FusionOptions(), ["sequence", "fused"])
-    assert jobs is not None
-    crashing, other = jobs
+    crashing, other = (one(own, submissions, queue) for _ in range(2))
     ended(own, crashing, other, seconds=60)
     assert "-11" in str(crashing.reason)
     assert other.reason is None and other.slowdown == 1.5
@@ -139,7 +135,7 @@ def test_after_some_crashes_there_are_no_other_workers(
         jobs.append(job)
         ended(own, job, seconds=60)
     backend = queue._state.launcher.backend
-    assert own.build(backend, submissions, FusionOptions(), ["fused"]) is None
+    assert own.build(backend, submissions, FusionOptions(), "fused") is None
     assert own._process is None
 
 
@@ -192,10 +188,13 @@ def test_the_worker_builds_what_this_process_then_finds(own: Background) -> None
     options = FusionOptions(strategy="sequence")
     built_plan(backend, submissions, FusionOptions(), {})  # auto's, which is no candidate
     assert finished_plan(backend, submissions, options, {}) is None
-    jobs = own.build(backend, submissions, FusionOptions(), ["sequence", "fused", "megakernel"])
-    assert jobs is not None
-    ended(own, *jobs)
-    sequence, fused, megakernel = jobs
+    strategies: tuple[Strategy, ...] = ("sequence", "fused", "megakernel")
+    jobs = [
+        own.build(backend, submissions, FusionOptions(), name, strategies[:k])
+        for k, name in enumerate(strategies)
+    ]
+    sequence, fused, megakernel = (job for job in jobs if job is not None)
+    ended(own, sequence, fused, megakernel)
     assert sequence.reason is None and sequence.slowdown is None
     assert fused.reason == "it is the same launches as sequence"
     assert "not needed" in str(megakernel.reason)
@@ -225,7 +224,7 @@ from tests.unit.execution.programs import captured
 from fusionq.execution.background import BACKGROUND
 from fusionq.base.options import FusionOptions
 submissions, queue = captured()
-BACKGROUND.build(queue._state.launcher.backend, submissions, FusionOptions(), ["fused"])
+BACKGROUND.build(queue._state.launcher.backend, submissions, FusionOptions(), "fused")
 print(BACKGROUND._process.pid, flush=True)
 {end}
 """

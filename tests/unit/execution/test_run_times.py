@@ -75,7 +75,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Iterator[Clock]:
 
 def launched(run: Run, before: object = None, depends: object = ()) -> tuple[TimedEvent, Told]:
     told = Told()
-    events, last = timed_launch(run, depends, before, told)  # type: ignore[arg-type]
+    events, last = timed_launch(run.launch, depends, before, told)  # type: ignore[arg-type]
     assert isinstance(last, TimedEvent) and events[-1] is last
     return last, told
 
@@ -153,5 +153,5 @@ def test_nothing_launched_has_no_time(clock: Clock) -> None:
             return [None], None
 
     told = Told()
-    assert timed_launch(Nothing(), (), None, told) == ([None], None)  # type: ignore[arg-type]
+    assert timed_launch(Nothing().launch, (), None, told) == ([None], None)  # type: ignore[arg-type]
     assert told.heard == [None]

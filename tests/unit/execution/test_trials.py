@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from typing import get_args
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fusionq.base.options import Strategy
 from fusionq.cache import learned
 from fusionq.cache.serialise import encode
 from fusionq.execution import trials
@@ -21,7 +23,7 @@ def begun(*awaited: Candidate) -> Trials:
     """Trials whose first run was by ``sequence``, when all that was awaited is ready."""
     begun = Trials("sequence", awaited)
     assert begun.next() == ("sequence", False)
-    for name in awaited:
+    for name in begun.awaited:
         begun.ready(name)
     return begun
 
@@ -29,7 +31,7 @@ def begun(*awaited: Candidate) -> Trials:
 def run(made: Trials, seconds: Mapping[str, float], most: int = 200) -> list[Candidate]:
     """The candidates that ran until there was a choice, each with its time."""
     ran: list[Candidate] = []
-    while made.chosen is None:
+    while made.chosen is None and not made.waits:
         name, is_timed = made.next()
         assert is_timed
         ran.append(name)
@@ -38,33 +40,32 @@ def run(made: Trials, seconds: Mapping[str, float], most: int = 200) -> list[Can
     return ran
 
 
-def test_the_first_runs_until_all_are_there_and_nothing_is_timed() -> None:
+def test_the_order_is_always_the_same() -> None:
     made = Trials("sequence", OTHERS)
-    for name in OTHERS:
-        assert made.next() == ("sequence", False)
-        assert made.chosen is None
-        made.ready(name)
-    assert made.next()[1]
+    assert made.awaited == ["megakernel", "fused", "unfused"]
+    assert set(CANDIDATES) == set(get_args(Strategy))
 
 
-@pytest.mark.parametrize(
-    "slowdowns, order",
-    [
-        ((None, None, None), ["unfused", "fused", "megakernel"]),
-        ((0.9, 0.8, 0.5), ["megakernel", "fused", "unfused"]),
-    ],
-)
-def test_the_order_is_that_of_the_model(
-    slowdowns: tuple[float | None, ...], order: list[Candidate]
-) -> None:
+def test_each_is_tried_when_it_is_ready_and_the_best_runs_until_then() -> None:
     made = Trials("sequence", OTHERS)
-    for name, slowdown in zip(OTHERS, slowdowns, strict=True):
-        made.ready(name, slowdown)
-    ran = run(made, dict.fromkeys(CANDIDATES, 1.0))
-    all_of_them: list[Candidate] = ["sequence", *order]
-    assert ran == [name for name in all_of_them for _ in range(2)] * 2
-    assert made.cost == 0.0
-    assert made.chosen == ("sequence" if slowdowns[0] is None else "megakernel"), "all are alike"
+    seconds = {"sequence": 1.0, "fused": 0.5, "unfused": 3.0, "megakernel": 9.0}
+    assert made.waits and made.next() == ("sequence", False)
+    made.ready("fused")
+    assert not made.waits
+    ran = []
+    while not made.waits:
+        name, is_timed = made.next()
+        assert is_timed
+        ran.append(name)
+        made.add(name, seconds[name])
+    assert ran == ["sequence", "fused"] * 2
+    assert made.next() == ("fused", False) and made.chosen is None
+    made.ready("unfused")
+    assert [made.next()[0], made.add("fused", 0.5), made.next()[0]] == ["fused", None, "unfused"]
+    made.add("unfused", 3.0)
+    assert made.waits and made.contenders["unfused"].state == "slower", "at once"
+    made.leave_out("megakernel", "it cannot be built")
+    assert made.chosen == "fused"
 
 
 @pytest.mark.parametrize("fastest", ["sequence", *OTHERS])
@@ -76,36 +77,69 @@ def test_the_fastest_is_chosen_and_the_slow_ones_run_once(fastest: Candidate) ->
     assert made.next() == (fastest, False)
     slow = [name for name in ran[ran.index(fastest) :] if name != fastest]
     assert len(slow) == len(set(slow)), "what is known to be slower by then"
+    assert max(map(ran.count, OTHERS)) <= len(OTHERS) * trials.RUNS
+
+
+def test_close_ones_run_more_often() -> None:
+    made = begun("fused")
+    ran = run(made, {"sequence": 1.0, "fused": 0.95})
+    assert ran.count("fused") == trials.MOST_RUNS and made.chosen == "fused"
+    made = begun("fused")
+    assert run(made, {"sequence": 1.0, "fused": 0.8}).count("fused") == trials.RUNS
 
 
 def test_trials_cost_three_runs_of_what_ran_first_together() -> None:
     """But for the last one, of which nothing was known."""
     made = begun(*OTHERS)
-    seconds = {"sequence": 1.0, "unfused": 1.9, "fused": 3.3, "megakernel": 0.5}
+    seconds = {"sequence": 1.0, "megakernel": 3.3, "fused": 1.9, "unfused": 1.9}
     ran = run(made, seconds)
-    assert made.chosen == "sequence"
-    assert "megakernel" not in ran and ran.count("unfused") == ran.count("fused") == 1
-    assert made.cost == pytest.approx(0.9 + 2.3)
+    assert ran == ["sequence", "megakernel", "sequence", "fused"]
+    assert made.cost == pytest.approx(2.3 + 0.9) and made.is_spent
+    assert made.chosen is None and made.next() == ("sequence", False)
+    made.taken = 400.0
+    assert run(made, seconds) == ["sequence", "unfused"]
+
+
+def test_what_the_list_has_taken_allows_more() -> None:
+    made = begun(*OTHERS)
+    made.taken = 2000.0
+    ran = run(made, {"sequence": 1.0, "megakernel": 3.3, "fused": 9.0, "unfused": 0.1})
+    assert made.chosen == "unfused" and len(ran) == 8
+
+
+def test_to_prepare_a_run_is_a_part_of_the_cost() -> None:
+    made = begun("fused", "unfused")
+    made.usual = 1.0
+    made.prepared(2.75)
+    assert run(made, {"sequence": 1.0, "fused": 1.2, "unfused": 0.1}) == ["sequence", "fused"] + [
+        "sequence", "unfused"
+    ] * 2, "fused has no second run"  # fmt: skip
+    assert made.chosen == "unfused"
 
 
 def test_what_would_cost_too_much_by_the_model_is_not_tried() -> None:
     made = Trials("sequence", OTHERS)
-    for name, slowdown in zip(OTHERS, (2.0, 2.5, 9.0), strict=True):
+    for name, slowdown in zip(OTHERS, (1.9, 1.5, 9.0), strict=True):
         made.ready(name, slowdown)
     assert made.contenders["megakernel"].reason == "9.0 times as long by the cost model"
-    ran = run(made, {"sequence": 1.0, "unfused": 2.9, "fused": 0.1})
-    assert "fused" not in ran, "1.9 are spent, and 1.5 expected"
-    assert made.chosen == "sequence"
+    made.usual = 1.0
+    made.prepared(2.4)
+    ran = run(made, {"sequence": 1.0, "fused": 0.1})
+    assert "unfused" not in ran and "fused" in ran
+    assert made.contenders["unfused"].reason == "trials may not cost more"
+    assert made.chosen == "fused"
 
 
-def test_the_first_run_loads_the_program() -> None:
+def test_the_first_run_may_be_cold() -> None:
     made = begun("fused", "megakernel")
     cold = {
-        "sequence": [1e-4] * 3, "fused": [trials.COLD_SECONDS, 1e-5, 1e-5], "megakernel": [1.0],
+        "sequence": [1e-5] * 9, "fused": [trials.COLD_SECONDS, 5e-6, 5e-6], "megakernel": [1.0],
     }  # fmt: skip
+    made.taken = 200.0
     while made.chosen is None:
-        name, _ = made.next()
-        made.add(name, cold[name].pop(0))
+        name, is_timed = made.next()
+        assert is_timed
+        made.add(name, cold[name].pop(0) if cold[name] else 5e-6)
     assert made.chosen == "fused"
     assert made.contenders["megakernel"].state == "slower"
 
@@ -116,8 +150,8 @@ def test_results_may_come_late() -> None:
     while made.chosen is None:
         name, is_timed = made.next()
         assert is_timed
-        fastest = made.fastest
-        assert [made.next() for _ in range(3)] == [(fastest, False)] * 3
+        best = made.best
+        assert [made.next() for _ in range(3)] == [(best, False)] * 3
         made.add("fused" if name == "sequence" else "sequence", 9.0)
         made.add(name, seconds[name])
     assert made.chosen == "fused"
@@ -126,32 +160,19 @@ def test_results_may_come_late() -> None:
 
 def test_a_result_that_never_comes_is_given_up() -> None:
     made = begun("fused")
-    for _ in range(2 * trials.MOST_AWAITED):
-        name, is_timed = made.next()
-        if is_timed and name == "fused":
-            break
-    assert not is_timed and name == "sequence"
-    assert made.next() == ("sequence", False)
-    assert run_on(made) == "fused"
-
-
-def run_on(made: Trials) -> Candidate:
-    """What is chosen where ``fused`` is the faster one."""
     for _ in range(20 * trials.MOST_AWAITED):
         if made.chosen is not None:
             break
-        name, is_timed = made.next()
-        if is_timed:
-            made.add(name, {"fused": 1.0, "sequence": 2.0}[name])
-    assert made.chosen is not None
-    return made.chosen
+        made.next()
+    assert made.chosen == "sequence", "nothing speaks for the other"
 
 
 def test_the_shortest_of_its_runs_counts() -> None:
     made = begun("fused")
-    disturbed = iter([1.2, 1.9, 1.0, 9.0])
+    disturbed = iter([1.2, 1.0, 9.0, 9.0])
     while made.chosen is None:
-        name, _ = made.next()
+        name, is_timed = made.next()
+        assert is_timed
         made.add(name, 1.1 if name == "sequence" else next(disturbed))
     assert made.chosen == "fused"
 
@@ -170,7 +191,7 @@ def test_what_cannot_be_timed_is_not_chosen() -> None:
 
 
 @pytest.mark.parametrize(
-    "slowdown, chosen", [(0.5, "fused"), (2.0, "sequence"), (None, "sequence")]
+    "slowdown, chosen", [(0.5, "fused"), (1.9, "sequence"), (None, "sequence")]
 )
 def test_without_times_the_model_chooses(slowdown: float | None, chosen: Candidate) -> None:
     made = Trials("sequence", ["fused"])
@@ -179,7 +200,7 @@ def test_without_times_the_model_chooses(slowdown: float | None, chosen: Candida
         name, is_timed = made.next()
         assert is_timed
         made.missed(name)
-    assert made.chosen == chosen and made.runs == trials.MOST_MISSES
+    assert made.chosen == chosen and made.runs <= 2 * trials.MOST_MISSES
 
 
 def test_what_is_left_out_does_not_run() -> None:
@@ -189,7 +210,7 @@ def test_what_is_left_out_does_not_run() -> None:
     made.leave_out("fused", "no memory")
     assert made.chosen == "sequence"
     made.leave_out("sequence", "no memory either")
-    assert made.present == "sequence", "somebody has to say why nothing runs"
+    assert made.is_over and made.present == "sequence", "somebody has to say why nothing runs"
 
 
 def test_a_chosen_candidate_that_is_gone_is_awaited() -> None:
@@ -199,6 +220,17 @@ def test_a_chosen_candidate_that_is_gone_is_awaited() -> None:
     assert made.next() == ("sequence", False)
     made.ready("fused")
     run(made, {"sequence": 2.0, "fused": 1.0})
+    assert made.chosen == "fused"
+
+
+def test_what_is_there_before_the_first_is_the_best_until_then() -> None:
+    made = Trials("unfused", ["fused"])
+    made.await_again("unfused")
+    assert made.waits and made.awaited == ["unfused", "fused"]
+    made.ready("fused")
+    assert made.best == "fused" and made.waits
+    made.ready("unfused")
+    run(made, {"unfused": 2.0, "fused": 1.0})
     assert made.chosen == "fused"
 
 
@@ -245,7 +277,7 @@ def test_a_choice_is_kept() -> None:
     kept = made.learned("a ×2", 1000, "a device")
     again = Trials.of(learned._read(json.dumps(encode(kept)).encode()))  # type: ignore[arg-type]
     assert again.next() == ("fused", False)
-    assert again.contenders["fused"].seconds == [1.0]
+    assert set(again.contenders["fused"].seconds) == {1.0}
     assert again.contenders["megakernel"].reason == "it stalled"
     assert again.learned("a ×2", 1000, "a device") == kept
 
@@ -318,6 +350,7 @@ def test_whatever_happens_something_runs_and_a_choice_is_made(data: st.DataObjec
         made.ready(name)
     for name in outstanding:
         made.add(name, 1.0)
+    made.taken = 1e9
     run(made, dict.fromkeys(CANDIDATES, 1.0))
     chosen = made.chosen
     assert chosen is not None and made.contenders[chosen].state == "ready"

@@ -1,0 +1,104 @@
+"""What runs the first time that a list is seen: by clocks and builds that the tests make up."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import fusionq as fq
+from fusionq.cache.plan_cache import PLANS
+from fusionq.execution import adaptive, first_plan, list_record, planning_time
+from tests.unit.execution.programs import scale
+
+N = 1000
+
+
+@fq.kernel
+def add(item: fq.Item, a, b, c):
+    i = item.get_id(0)
+    c[i] = a[i] + b[i]
+
+
+@pytest.fixture(autouse=True)
+def _adapting(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
+    monkeypatch.setenv("FUSIONQ_CACHE_DIR", str(tmp_path))
+    monkeypatch.setenv("FUSIONQ_ADAPT", "1")
+    monkeypatch.setenv("FUSIONQ_PLANNING_SECONDS", "1")
+    monkeypatch.setattr(adaptive, "unavailable", lambda backend: None)
+    monkeypatch.setattr(first_plan, "clock", lambda: 0.0)
+    monkeypatch.setattr(planning_time, "clock", lambda: 0.0)
+    list_record.RECORDS.clear()
+    PLANS.clear()
+    yield
+    list_record.RECORDS.clear()
+
+
+Program = Callable[[], fq.Fusion]
+
+
+@pytest.fixture
+def run() -> Program:
+    queue = fq.FusionQueue("reference")
+    a, b, c = (fq.Buffer(np.arange(N, dtype=np.float32)) for _ in range(3))
+
+    def run(fused: bool = True, **options: object) -> fq.Fusion:
+        if not fused:
+            queue.submit(scale, N, a, b, 2.0)
+            queue.submit(add, N, a, b, c)
+        with fq.fusion(queue, **options) as fusion:  # type: ignore[arg-type]
+            queue.submit(scale, N, a, b, 2.0)
+            queue.submit(add, N, a, b, c)
+        assert np.array_equal(c.numpy(), 3 * np.arange(N))
+        return fusion
+
+    return run
+
+
+def test_what_is_built_faster_together_runs_together(run: Program) -> None:
+    report = run().report
+    assert report.strategy == "fused" and report.cache == "miss"
+    assert "build" in report.timings
+
+
+def test_what_is_built_one_by_one_already_runs_so(run: Program) -> None:
+    report = run(fused=False).report  # type: ignore[call-arg]
+    assert report.strategy == "unfused" and report.fallback == adaptive.UNTIL_WORTH
+
+
+def test_what_is_built_together_already_runs_so(run: Program) -> None:
+    run(fused=False, strategy="sequence")  # type: ignore[call-arg]
+    report = run().report
+    assert report.strategy == "fused" and report.cache == "memory"
+
+
+def test_what_the_model_has_chosen_once_runs(run: Program) -> None:
+    run(fused=False, adapt=False)  # type: ignore[call-arg]
+    assert run().report.strategy == "fused"
+
+
+def test_a_tenth_of_the_time_may_be_planned(
+    run: Program, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ticks = iter(range(1000))
+    monkeypatch.setattr(planning_time, "clock", lambda: float(next(ticks)))
+    assert run().report.strategy == "unfused"
+
+
+def test_what_takes_longer_to_build_is_not_built(
+    run: Program, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        first_plan, "_seconds", lambda backend, kernel: 1.0 if "fused" in kernel.name else 0.3
+    )
+    report = run().report
+    assert report.strategy == "unfused"
+
+
+def test_as_long_as_planning_takes_where_the_user_says_so(
+    run: Program, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FUSIONQ_PLANNING_SECONDS", "inf")
+    assert run(fused=False).report.strategy == "fused"  # type: ignore[call-arg]
