@@ -119,6 +119,7 @@ def _halo(analysis: ListAnalysis, group: int, partly: bool) -> tuple[int, ...] |
     for _, access in consumer:
         if isinstance(access.node, Atomic) or access.kind == "write":
             return f"{access.span} changes it"
+    for _, access in (*producer, *consumer):
         if access.indices is None:
             return f"the index at {access.span} is not affine, so its element is unknown"
     reason = None if partly else _left_out(analysis, producer, consumer)

@@ -218,7 +218,13 @@ def _plan_steps(
             fallback = overlap if asked else fallback
         else:
             fewer = len(overlap.plans) <= len(stages)
-            profitable = asked and (fewer or not options.require)
+            alone = len(stages) == 1 and not options.require
+            profitable = asked and (fewer or alone)
+            if asked and not profitable and len(stages) > 1:
+                fallback = (
+                    f"{len(overlap.plans)} launches with halos computed anew, and {len(stages)} "
+                    "without"
+                )
             if not asked and measured is not None:
                 base = yield from all_launches(kernels, launched)
                 compared = compared_work(questions, base, overlap.plans, measured())
