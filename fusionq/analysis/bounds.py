@@ -6,18 +6,15 @@ from collections.abc import Callable, Sequence
 
 import islpy as isl
 
-from fusionq.analysis.access import Access
 from fusionq.analysis.counterexample import counterexamples
 from fusionq.analysis.list_analysis import ListAnalysis, bounds_box
-from fusionq.analysis.proof import TooManyOperations, answered
 from fusionq.analysis.submission import ArrayArgument
 from fusionq.base.errors import ArgumentError
 
 
 def check_bounds(analysis: ListAnalysis) -> None:
     """Raise ArgumentError if an access of the only submission that certainly happens is outside
-    its array, or if one that may happen has negative indices only, which would mean elements from
-    the end in Python.
+    its array.
 
     What cannot be decided passes: as in SYCL, it is the kernel's own responsibility.
     """
@@ -25,7 +22,7 @@ def check_bounds(analysis: ListAnalysis) -> None:
     symbols = analysis.symbols
     own = {a.name: a for a in submission.ir.arrays}
     for access in analysis.accesses[0].accesses:
-        if access.indices is None:
+        if access.indices is None or not access.happens:
             continue
         declared = own.get(access.array)
         if declared is None:
@@ -41,12 +38,8 @@ def check_bounds(analysis: ListAnalysis) -> None:
             what = f"the {declared.space} array {declared.name!r} (shape {declared.shape})"
             extents = [str(n) for n in declared.shape]  # the same for every size of the range
             remedy = "Make it larger, or guard"
-        if access.happens:
-            box = bounds_box(extents, symbols)
-            question = _outside(access.instances, access.indices, box)
-            outside = counterexamples(analysis, question)
-        else:
-            outside = _from_the_end(analysis, access, extents)
+        box = bounds_box(extents, symbols)
+        outside = counterexamples(analysis, _outside(access.instances, access.indices, box))
         if outside is None:
             continue
         item, element = _example(outside, analysis.accesses[0].ndim, parts)
@@ -62,42 +55,6 @@ def check_bounds(analysis: ListAnalysis) -> None:
             f"  submitted at {submission.span}: {submission.span.text}\n"
             f"  {remedy} the access with an `if`."
         )
-
-
-def _from_the_end(
-    analysis: ListAnalysis, access: Access, extents: Sequence[str]
-) -> isl.Map | None:
-    """The elements of an access where, with today's values, one of its indices is never anything
-    but a number that counts from the end in Python; None if there is no such index."""
-    assert access.indices is not None
-    try:
-        for d in range(len(access.indices)):
-            found = _below(analysis, access.instances, access.indices, d, extents[d])
-            if found is not None:
-                return found
-    except TooManyOperations:
-        pass
-    return None
-
-
-def _below(
-    analysis: ListAnalysis,
-    instances: isl.Set,
-    indices: Sequence[isl.PwAff],
-    d: int,
-    extent: str,
-) -> isl.Map | None:
-    """The elements whose index ``d`` counts from the end, where no other has today's values."""
-    inside = answered(lambda: instances.intersect(indices[d].nonneg_set()))
-    below = answered(lambda: instances.subtract(inside))
-    if answered(below.is_empty) or not analysis.proofs.is_empty(inside):
-        return None
-    dims = [f"x{k}" for k in range(len(indices))]
-    names = ", ".join(analysis.symbols.names)
-    box = isl.Set(f"[{names}] -> {{ [{', '.join(dims)}] : -{extent} <= {dims[d]} }}")
-    here = below.intersect_params(analysis.symbols.point)
-    found = answered(lambda: _elements(here, indices).intersect_range(box))
-    return None if answered(found.is_empty) else found
 
 
 def _elements(instances: isl.Set, indices: Sequence[isl.PwAff]) -> isl.Map:

@@ -71,9 +71,6 @@ REFUSED = {
     "of one work-item": ["out[i] = x[i - 1]"],
     "too far from the end": ["out[i] = x[-5]"],
     "of all work-items": ["out[i] = x[i - n]"],
-    "if memory says so": ["if x[i] > 1:", "    out[i] = x[i - n]"],
-    "in a loop that may end": ["while x[i] > 1:", "    out[n - 5] = 1", "    break"],
-    "under a condition": ["j = i - 2", "if j < 0:", "    if x[i] > 1:", "        out[i] = x[j]"],
 }
 
 
@@ -86,7 +83,26 @@ def test_negative_indices_of_which_only_submit_knows_are_refused(lines):
             queue.submit(kernel, 4, x, out, 4)
     message = str(error.value)
     assert "from the end only where it is negative whatever the arguments are" in message
-    assert lines[-1].strip() in message or lines[1].strip() in message
+    assert lines[-1].strip() in message
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ["if x[i] > 9:", "    out[i] = x[i - n]"],
+        ["while x[i] > 9:", "    out[n - 5] = 1", "    break"],
+        ["j = i - 2", "if j < 0:", "    if x[i] > 9:", "        out[i] = x[j]"],
+        ["if i * i >= n * n:", "    out[i] = x[i - n]"],
+        ["if x[0] < float(n) < 1.5:", "    out[i] = x[i - n]"],
+    ],
+)
+def test_an_access_that_need_not_happen_is_accepted(lines):
+    """What lets work-items through may be known to the user only."""
+    x, out = np.arange(4.0), np.zeros(4)
+    with fq.FusionQueue("reference") as queue:
+        queue.submit(fq.kernel(kernel_of(*lines)), 4, x, out, 4)
+        queue.wait()
+    assert not out.any()
 
 
 def test_what_may_be_no_index_at_all_is_accepted():
