@@ -276,7 +276,7 @@ class _Way:
         users = UsersList(ways.questions, self.renamed.numbers, origin)
         decisions = self._decisions(layout, users)
         return Overlap(
-            found=users.scopes(map(tiles.in_group, scopes)),
+            found=users.scopes(map(tiles.explained, scopes)),
             layout=replace(layout, decisions=decisions),
             plans=users.launches(plans),
             recomputed=tuple(self._recomputation(t) for t in all_found.values()),

@@ -42,6 +42,8 @@ from fusionq.planning.tile_shape import Growth, TileCosts, best_tile
 Producers = Mapping[int, tuple[int, ...]]
 """Submissions whose work is done by tiles, with the arguments that are their temporaries."""
 
+_BY_ITSELF = "a work-group computes the elements that it reads itself"
+
 _COMPUTED_ANEW = "work-groups compute elements for their neighbours' tiles too"
 
 
@@ -97,13 +99,11 @@ class TiledStages:
                                 moved[b].append(crossing.between(a, b))
         return [tuple(each) for each in moved]
 
-    def in_group(self, d: PairScope) -> PairScope:
-        """A dependence with the scope that it has where producers are computed by tiles."""
+    def explained(self, d: PairScope) -> PairScope:
+        """A dependence with what becomes of it where producers are computed by tiles."""
         if d.scope == "NONE" or not self._computed(d):
             return d
-        return replace(
-            d, scope="GROUP", reason="the work-group computes the elements that it reads itself"
-        )
+        return replace(d, reason=f"{d.reason}; {_BY_ITSELF}")
 
     def kept(self) -> dict[int, PromotionDecision]:
         """The memory, by alias group, that producers touch and do not compute: it stays where it

@@ -297,6 +297,14 @@ class ReportModel:
         self, stage: StagePlan, by_consumer: Mapping[int, Sequence[Dependence]]
     ) -> tuple[InsertedBarrier, ...]:
         """The barriers between submissions, each with the dependence that needs it."""
+        if stage.tiling is not None:
+            first, *others = (part.submissions for part in stage.tiling.parts)
+            done, tiled = set(first), []
+            for members in others:
+                new = (s for s in members if s not in done)
+                tiled.append(InsertedBarrier(next(new, members[-1]), _OF_TILES))
+                done.update(members)
+            return tuple(tiled)
         found, since = [], 0
         for before in barriers_between(stage):
             needed = [
@@ -340,6 +348,7 @@ _MEASURED_WORDS = {
     "miss": "measured now", "memory": "remembered", "disk": "remembered on disk",
 }  # fmt: skip
 
+_OF_TILES = "it reads elements that other work-items of its work-group have computed"
 _WORDS = {
     "RAW": "which [{}] writes in the same work-group",
     "WAR": "which [{}] reads in the same work-group",

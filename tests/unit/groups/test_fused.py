@@ -172,7 +172,7 @@ def test_tiles_and_halos_after_element_wise_kernels(queue):
     padded = np.pad(x.numpy() ** 2, 1)
     assert (mean == (padded[:-2] + padded[1:-1] + padded[2:]) / np.float32(3)).all()
     assert (turned == matrix.numpy().T).all()
-    assert report.strategy == "unfused"  # a halo needs other groups' elements
+    assert report.strategy != "fused"  # a halo needs other groups' elements
 
 
 def test_replay_with_another_scalar(queue):
