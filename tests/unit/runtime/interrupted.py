@@ -145,4 +145,6 @@ def tuning() -> dict[str, Any]:
 
 
 if __name__ == "__main__":
+    # A shell lets what it starts in the background ignore SIGINT, and its children.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     print(json.dumps(globals()[sys.argv[1]]()))
