@@ -78,22 +78,27 @@ def _converted(
     return tuple(lowering.convert(a, target, node) for a in arguments)
 
 
-def _all_constant(arguments: Sequence[Scalar]) -> list[Any] | None:
+def all_constant(arguments: Sequence[Scalar]) -> list[Any] | None:
+    """The arguments' values where all are constants; else None."""
     values = [a.value for a in arguments if isinstance(a, Constant)]
     return values if len(values) == len(arguments) else None
 
 
-def _numpy_type(
-    lowering: Operators, function: Callable[..., Any], arguments: Sequence[Scalar], node: ast.Call
+def numpy_type(
+    lowering: Operators,
+    function: Callable[..., Any],
+    arguments: Sequence[Scalar],
+    node: ast.Call,
+    examples: str = "np.float32(x)",
 ) -> ScalarType:
-    """The type that NumPy gives the call."""
+    """The type that NumPy gives the call; an error proposes the conversions ``examples``."""
     found = result_type(function, [a.type for a in arguments])
     if found is None:
         types = ", ".join(type_name(a.type) for a in arguments)
         lowering.fail(
             node,
             f"{ast.unparse(node.func)} takes no {types}",
-            "Convert the arguments first, e.g. np.float32(x).",
+            f"Convert the arguments first, e.g. {examples}.",
         )
     return found
 
@@ -108,10 +113,10 @@ def float_function(
         if canonical in _ROUNDING and not arguments[0].type.is_float:
             # Integers stay what they are; NumPy itself does so from 2.1 on.
             return _strengthened(lowering, arguments[0], node)
-        constants = _all_constant(arguments)
+        constants = all_constant(arguments)
         if constants is not None:
             return lowering.fold(meaning, constants, node)
-        result = _numpy_type(lowering, typing, arguments, node)
+        result = numpy_type(lowering, typing, arguments, node)
         if not result.is_float:
             lowering.fail(
                 node,
@@ -135,10 +140,10 @@ def _weak_if(weak: bool, arguments: Sequence[Scalar], result: ScalarType) -> Sca
 
 
 def math_power(lowering: Operators, arguments: Sequence[Scalar], node: ast.Call) -> Value:
-    constants = _all_constant(arguments)
+    constants = all_constant(arguments)
     if constants is not None:
         return lowering.fold(MATH_FUNCTIONS["pow"], constants, node)
-    result = _numpy_type(lowering, np.hypot, arguments, node)
+    result = numpy_type(lowering, np.hypot, arguments, node)
     lhs, rhs = _converted(lowering, arguments, result, node)
     return Runtime(_weak_if(True, arguments, result), Binary(result, "pow", lhs, rhs))
 
@@ -169,10 +174,10 @@ def unit_conversion(
     float32."""
 
     def handler(lowering: Operators, arguments: Sequence[Scalar], node: ast.Call) -> Value:
-        constants = _all_constant(arguments)
+        constants = all_constant(arguments)
         if constants is not None:
             return lowering.fold(meaning, constants, node)
-        result = _numpy_type(lowering, function, arguments, node)
+        result = numpy_type(lowering, function, arguments, node)
         wide = FLOAT32 if result in (BFLOAT16, FLOAT16) else result
         factor = Const(wide, float(function(wide.dtype.type(1))))
         (value,) = _converted(lowering, arguments, result, node)
@@ -206,14 +211,14 @@ def same_type(canonical: str, function: Callable[..., Any]) -> Handler:
     """NumPy functions that keep the type of their arguments' arithmetic."""
 
     def handler(lowering: Operators, arguments: Sequence[Scalar], node: ast.Call) -> Value:
-        constants = _all_constant(arguments)
+        constants = all_constant(arguments)
         if constants is not None:
             return lowering.fold(function, constants, node)
         if all(a.type.is_bool for a in arguments):
             lowering.fail(
                 node, f"{ast.unparse(node.func)} of bools", "Use & | 'not', or convert: int(x)."
             )
-        result = _numpy_type(lowering, function, arguments, node)
+        result = numpy_type(lowering, function, arguments, node)
         return Runtime(
             result, Call(result, canonical, _converted(lowering, arguments, result, node))
         )
@@ -241,10 +246,10 @@ def extremum(canonical: str) -> Handler:
 
 
 def clip(lowering: Operators, arguments: Sequence[Scalar], node: ast.Call) -> Value:
-    constants = _all_constant(arguments)
+    constants = all_constant(arguments)
     if constants is not None:
         return lowering.fold(np.clip, constants, node)
-    result = _numpy_type(lowering, np.clip, arguments, node)
+    result = numpy_type(lowering, np.clip, arguments, node)
     if result.is_bool:
         lowering.fail(node, "clip of bools", "Convert them first: int(x).")
     value, low, high = _converted(lowering, arguments, result, node)
@@ -337,7 +342,7 @@ def choice(lowering: Operators, arguments: Sequence[Scalar], node: ast.Call) -> 
 
 
 def fused_multiply_add(lowering: Operators, arguments: Sequence[Scalar], node: ast.Call) -> Value:
-    constants = _all_constant(arguments)
+    constants = all_constant(arguments)
     if constants is not None:
         return lowering.fold(fma, constants, node)
     result = floating(reduce(arithmetic_type, [a.type for a in arguments])).strong
@@ -345,10 +350,10 @@ def fused_multiply_add(lowering: Operators, arguments: Sequence[Scalar], node: a
 
 
 def inverse_root(lowering: Operators, arguments: Sequence[Scalar], node: ast.Call) -> Value:
-    constants = _all_constant(arguments)
+    constants = all_constant(arguments)
     if constants is not None:
         return lowering.fold(rsqrt, constants, node)
-    result = _numpy_type(lowering, np.sqrt, arguments, node)
+    result = numpy_type(lowering, np.sqrt, arguments, node)
     root = Call(result, "sqrt", _converted(lowering, arguments, result, node))
     return Runtime(result, Binary(result, "truediv", Const(result, 1.0), root))
 
@@ -390,10 +395,10 @@ def scaled(weak: bool) -> Handler:
                 f"{ast.unparse(node.func)} with an exponent of type {type_name(exponent.type)}",
                 "It is an integer: convert it, e.g. int(x).",
             )
-        constants = _all_constant(arguments)
+        constants = all_constant(arguments)
         if constants is not None:
             return lowering.fold(ldexp, constants, node)
-        result = _numpy_type(lowering, np.exp, [value], node)
+        result = numpy_type(lowering, np.exp, [value], node)
         wide = lowering.convert(exponent, INT64, node)
         # Beyond these all numbers are zero or infinite.
         limited = Call(INT64, "pymax", (wide, Const(INT64, -5000)))

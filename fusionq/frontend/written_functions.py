@@ -15,9 +15,9 @@ import numpy as np
 from fusionq.frontend import function_bodies
 from fusionq.frontend.callees import Callee
 from fusionq.frontend.complex_numbers import ComplexNumbers
-from fusionq.frontend.function_handlers import float_function
-from fusionq.frontend.typing_rules import arithmetic_type, result_type, type_name
-from fusionq.frontend.values import Constant, ObjectValue, Runtime, Scalar, TupleValue, Value
+from fusionq.frontend.function_handlers import all_constant, float_function, numpy_type
+from fusionq.frontend.typing_rules import arithmetic_type, type_name
+from fusionq.frontend.values import ObjectValue, Runtime, Scalar, TupleValue, Value
 from fusionq.ir.nodes import Binary
 from fusionq.ir.types import (
     BFLOAT16,
@@ -62,24 +62,10 @@ def _inlined(
     return lowering.inline(Callee(body), arguments, {}, node)
 
 
-def _constants(arguments: Sequence[Scalar]) -> list[Any] | None:
-    values = [a.value for a in arguments if isinstance(a, Constant)]
-    return values if len(values) == len(arguments) else None
-
-
 def _type_of(
     lowering: ComplexNumbers, function: Body, arguments: Sequence[Scalar], node: ast.Call
 ) -> ScalarType:
-    """The type that NumPy gives the call."""
-    found = result_type(function, [a.type for a in arguments])
-    if found is None:
-        types = ", ".join(type_name(a.type) for a in arguments)
-        lowering.fail(
-            node,
-            f"{ast.unparse(node.func)} takes no {types}",
-            "Convert the arguments first, e.g. np.float32(x) or np.int64(k).",
-        )
-    return found
+    return numpy_type(lowering, function, arguments, node, "np.float32(x) or np.int64(k)")
 
 
 def _retyped(lowering: ComplexNumbers, value: Value, type: ScalarType, node: ast.AST) -> Scalar:
@@ -92,7 +78,7 @@ def _floating(typing: Body, meaning: Body, body: Body, weak: bool = False) -> Ha
     float32 and rounded.  ``weak``: Python numbers give a Python float."""
 
     def handler(lowering: ComplexNumbers, arguments: Sequence[Scalar], node: ast.Call) -> Value:
-        constants = _constants(arguments)
+        constants = all_constant(arguments)
         if constants is not None:
             return lowering.fold(meaning, constants, node)
         result = _type_of(lowering, typing, arguments, node)
@@ -109,7 +95,7 @@ def _floating(typing: Body, meaning: Body, body: Body, weak: bool = False) -> Ha
 
 
 def _spacing(lowering: ComplexNumbers, arguments: Sequence[Scalar], node: ast.Call) -> Value:
-    constants = _constants(arguments)
+    constants = all_constant(arguments)
     if constants is not None:
         return lowering.fold(np.spacing, constants, node)
     result = _type_of(lowering, np.spacing, arguments, node)
@@ -121,7 +107,7 @@ def _spacing(lowering: ComplexNumbers, arguments: Sequence[Scalar], node: ast.Ca
 
 
 def _float_power(lowering: ComplexNumbers, arguments: Sequence[Scalar], node: ast.Call) -> Value:
-    constants = _constants(arguments)
+    constants = all_constant(arguments)
     if constants is not None:
         return lowering.fold(np.float_power, constants, node)
     lhs, rhs = [lowering.convert(a, FLOAT64, node) for a in arguments]
@@ -146,7 +132,7 @@ def _integers(typing: Body, meaning: Body, body: Body, weak: bool = False) -> Ha
         if len(arguments) > 2:
             first = lowering.scalar(handler(lowering, arguments[:2], node), node)
             return handler(lowering, [first, *arguments[2:]], node)
-        constants = _constants(arguments)
+        constants = all_constant(arguments)
         if constants is not None:
             return lowering.fold(meaning, constants, node)
         result = _type_of(lowering, typing, arguments, node)
