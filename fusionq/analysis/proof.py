@@ -40,6 +40,9 @@ PLAN_OPERATIONS = 3_000_000
 """isl operations that all questions about a list together may take.  Equal questions are answered
 once, so that it does for long lists too."""
 
+_ORDINARY = 1024
+"""More operations than ordinary questions take."""
+
 PLAN_SECONDS = 1.0
 """Processor time that questions without an answer may take together, for a list."""
 
@@ -227,9 +230,13 @@ def _check(plan: PlanOperations) -> None:
 def _operations(context: isl.Context) -> int:
     """About how many operations isl has counted since the last reset: at most twice what it
     has, found by trying, as it does not tell.  Sets another limit."""
-    bound = 1024
-    while _reached(context, bound):
-        bound *= 2
+    bound = _ORDINARY
+    if _reached(context, bound):
+        while _reached(context, bound):
+            bound *= 2
+    else:  # what is not reached takes no time to find out
+        while bound > 1 and not _reached(context, bound // 2):
+            bound //= 2
     return bound
 
 
