@@ -36,7 +36,7 @@ QUICK = 20
 MOST_COUNTED = 5
 """Questions that are asked together whose seconds count."""
 
-PLAN_OPERATIONS = 3_000_000
+PLAN_OPERATIONS = 10_000_000
 """isl operations that all questions about a list together may take.  Equal questions are answered
 once, so that it does for long lists too."""
 

@@ -11,6 +11,7 @@ import numpy.typing as npt
 import pytest
 
 import fusionq as fq
+from fusionq.benchmarks.corpus.programs import PROGRAMS
 from tests.property.running import needs_device
 from tests.property.tilings import random_tilings
 
@@ -228,3 +229,21 @@ def test_one_launch_with_the_bits_of_the_unfused_run(queue: fq.FusionQueue, name
     for one, other in zip(given, expected, strict=True):
         np.testing.assert_array_equal(one.numpy(), other.numpy())
     assert (f.report.strategy, len(f.report.plan.stages)) == ("megakernel", 1)
+
+
+def test_a_solver_with_dot_products_by_groups_is_one_launch() -> None:
+    """Many short questions: together they come to no bound."""
+    program = PROGRAMS["conjugate_gradients"]
+    form = next(f for f in program.forms if f.name == "groups")
+    size = program.sizes["tiny"]
+    expected, given = (
+        [fq.Buffer(a) for a in program.arrays(size, np.random.default_rng(1)).values()]
+        for _ in range(2)
+    )
+    with fq.FusionQueue("reference") as queue:
+        form.submit(queue, size, *expected)
+        with fq.fusion(queue, strategy="megakernel", require=True) as f:
+            form.submit(queue, size, *given)
+        assert (f.report.strategy, len(f.report.plan.stages)) == ("megakernel", 1)
+    for one, other in zip(given, expected, strict=True):
+        np.testing.assert_array_equal(one.numpy(), other.numpy())

@@ -152,6 +152,15 @@ def test_the_questions_of_a_plan_are_bounded_together(monkeypatch):
     answered(lambda: work(10))
 
 
+@pytest.mark.parametrize("operations", [5, 60, 400, 1900])
+def test_what_a_question_takes_is_counted_to_within_a_factor_of_two(operations):
+    plan = proof.PlanOperations()
+    with plan_operations(plan):
+        answered(lambda: work(operations))
+    found = 10  # operations that finding out takes
+    assert operations <= plan.allowed - plan.left <= 2 * (operations + found)
+
+
 def test_the_operations_of_a_plan_go_on_where_they_were(monkeypatch):
     monkeypatch.setattr(proof, "PLAN_OPERATIONS", 5000)
     operations = proof.PlanOperations()
