@@ -66,7 +66,8 @@ from fusionq.language import (
     shift_group_right,
     sinpi,
 )
-from fusionq.memory.buffer import Buffer, access
+from fusionq.memory.accessor import access
+from fusionq.memory.buffer import Buffer
 from fusionq.memory.reduction import Reduction
 from fusionq.runtime.event import Event
 from fusionq.runtime.fusion import Fusion, fusion

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import dataclass
 from difflib import get_close_matches
 from math import prod
 from operator import index
-from typing import Any, Literal, NoReturn, SupportsIndex
+from typing import Any, NoReturn, SupportsIndex
 
 import numpy as np
 import numpy.typing as npt
@@ -17,11 +16,12 @@ from fusionq.backends.base import Backend
 from fusionq.base.call_site import user_span
 from fusionq.base.dtypes import as_dtype, is_bfloat16
 from fusionq.base.errors import ArgumentError, DeviceError, PromotionConflict
-from fusionq.base.options import check_flags, check_names, is_one_of
+from fusionq.base.options import check_flags, check_names
 from fusionq.ir.record_types import Member
-from fusionq.memory.dlpack import GPU, HOST, capsule_of, host_capsule
+from fusionq.memory.dlpack import GPU, HOST
 from fusionq.memory.dlpack_arrays import described
-from fusionq.memory.foreign import check_host_access, check_not_masked, describe
+from fusionq.memory.exported import cuda_interface, gpu_capsule, host_dlpack, usm_interface
+from fusionq.memory.foreign import check_host_access, check_not_masked
 from fusionq.memory.foreign_array import ForeignArray, byte_bounds, check_dtype, contiguous_strides
 from fusionq.memory.fusing_queues import NOTED, end_fusion_where_used, run_noted
 from fusionq.memory.gpu_arrays import marked
@@ -394,39 +394,14 @@ class Buffer:
         if is_bfloat16(self._dtype):
             raise AttributeError("dpctl's arrays have no bfloat16")
         self._synchronize("__sycl_usm_array_interface__ of a buffer that the list uses")
-        storage = self._storage
-        if storage.usm_interface is None or storage.address is None:
-            raise AttributeError("this Buffer's memory is not SYCL USM")
-        itemsize = self._dtype.itemsize
-        return {
-            "data": (storage.address + self._offset, not storage.writable),
-            "shape": self._shape,
-            "strides": tuple(stride // itemsize for stride in self._strides),
-            "offset": 0,
-            "typestr": self._dtype.str,
-            **({} if self._dtype.names is None else {"descr": self._dtype.descr}),
-            "version": 1,
-            "syclobj": storage.usm_interface["syclobj"],
-        }
+        return usm_interface(self._stored)
 
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
         """The memory for CuPy, PyTorch, JAX and numba-cuda (version 3: with the stream whose work
         has to come before); AttributeError where the memory is not a GPU's."""
         self._end_fusion("__cuda_array_interface__ of a buffer that the list uses")
-        storage = self._storage
-        if storage.gpu is None or storage.address is None:
-            raise AttributeError("this Buffer's memory is not on an NVIDIA GPU")
-        from fusionq.backends.cuda.foreign import stream_in_use
-
-        return {
-            "data": (storage.address + self._offset if self.size else 0, not storage.writable),
-            "shape": self._shape,
-            "strides": None if self._stored.is_contiguous else self._strides,
-            "typestr": self._dtype.str,
-            "version": 3,
-            "stream": stream_in_use(storage.last_event),
-        }
+        return cuda_interface(self._stored)
 
     def __dlpack__(
         self,
@@ -443,36 +418,12 @@ class Buffer:
         gpu = self._storage.gpu
         if gpu is None or dl_device == (HOST, 0):
             array = self.numpy() if gpu is None else np.array(self.numpy())
-            if is_bfloat16(self._dtype) and dl_device in (None, (HOST, 0)):
-                return host_capsule(array, max_version, copy)
-            options = {"max_version": max_version, "dl_device": dl_device, "copy": copy}
-            given = {name: value for name, value in options.items() if value is not None}
-            return array.__dlpack__(**given)  # type: ignore[arg-type]  # what it was given
+            return host_dlpack(array, max_version, dl_device, copy)
         if dl_device not in (None, (GPU, gpu)):
             raise BufferError(f"this Buffer is on cuda:{gpu}, not on DLPack's device {dl_device}")
         if copy:
             raise BufferError("this Buffer's capsule shares its memory; copy the array made of it")
-        return self._gpu_capsule(gpu, stream, max_version)
-
-    def _gpu_capsule(
-        self, gpu: int, stream: int | None, max_version: tuple[int, int] | None
-    ) -> Any:
-        from fusionq.backends.cuda.foreign import let_wait
-
-        storage = self._storage
-        assert storage.address is not None
-        if stream != -1:  # which says that nobody has to wait
-            let_wait(gpu, 1 if stream is None else stream, storage.last_event)
-        return capsule_of(
-            storage.address + self._offset,
-            self._shape,
-            tuple(stride // self._dtype.itemsize for stride in self._strides),
-            self._dtype,
-            (GPU, gpu),
-            self._ownership,
-            max_version is not None and max_version[0] >= 1,
-            storage.writable,
-        )
+        return gpu_capsule(self._stored, self._ownership, stream, max_version)
 
     def __dlpack_device__(self) -> tuple[int, int]:
         """DLPack's type and number of the device: (2, number) of a GPU, else the host's, (1, 0)."""
@@ -534,44 +485,3 @@ def _check_same_dtype(found: np.dtype[Any], wanted: np.dtype[Any] | None) -> Non
             f"copy=False shares the array's memory and cannot convert {found} to {wanted}; "
             "convert it first, or leave out copy=False"
         )
-
-
-@dataclass(frozen=True, slots=True)
-class AccessorArgument:
-    """A Buffer, or an array of another library, with promotion flags for one argument of one
-    submission, see ``access``."""
-
-    buffer: Buffer | object
-    promote: Promotion | None
-
-
-def access(
-    buf: Buffer | object,
-    promote: Literal["private", "local"] | None = None,
-    **unknown: NoReturn,
-) -> AccessorArgument:
-    """``buf``, a Buffer or any array that ``submit`` takes, as an argument of it, wanted in
-    private or local memory in this submission.  Raises PromotionConflict where the Buffer's own
-    flag says otherwise, ArgumentError for what is no array."""
-    if unknown:
-        check_names("access", unknown, ("promote",))
-    if not is_one_of(promote, (None, "private", "local")):
-        raise _refuse(f"access() takes promote='private', 'local' or None, not {promote!r}")
-    if isinstance(buf, Buffer):
-        if promote is not None and buf._promotion not in (None, promote):
-            raise PromotionConflict(
-                f"{user_span()}: the Buffer is flagged promote_{buf._promotion}, this access "
-                f"{promote}; give one of the two"
-            )
-    elif isinstance(buf, (int, float, tuple, list)) or not _is_array(buf):
-        raise _refuse(
-            f"access() takes a Buffer or an array, not {type(buf).__name__}; wrap it: Buffer(x)"
-        )
-    return AccessorArgument(buf, promote)
-
-
-def _is_array(value: object) -> bool:
-    try:
-        return describe(value) is not None
-    except (ArgumentError, DeviceError) as error:
-        raise _refuse(f"access(): {error}") from None

@@ -14,7 +14,8 @@ from fusionq.base.errors import ArgumentError, DeviceError
 from fusionq.base.options import check_flags, check_names
 from fusionq.ir.nodes import GroupOp
 from fusionq.language.groups import op_name
-from fusionq.memory.buffer import AccessorArgument, Buffer, RecordBuffer
+from fusionq.memory.accessor import AccessorArgument
+from fusionq.memory.buffer import Buffer, RecordBuffer
 from fusionq.memory.foreign import describe
 from fusionq.memory.foreign_array import ForeignArray
 

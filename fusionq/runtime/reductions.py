@@ -21,7 +21,8 @@ from fusionq.base.errors import ArgumentError, DeviceError, FusionStateError
 from fusionq.frontend.dialect import counterpart
 from fusionq.frontend.kernel import KernelFunction
 from fusionq.language.ranges import NdRange, Range, as_range
-from fusionq.memory.buffer import AccessorArgument, Buffer
+from fusionq.memory.accessor import AccessorArgument
+from fusionq.memory.buffer import Buffer
 from fusionq.memory.foreign import describe
 from fusionq.memory.foreign_array import ForeignArray
 from fusionq.memory.fusing_queues import LOCK

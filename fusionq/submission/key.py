@@ -14,7 +14,8 @@ from fusionq.frontend.dialect import counterpart
 from fusionq.ir.record_types import members
 from fusionq.language.local_memory import LocalAccessor
 from fusionq.language.ranges import NdRange, Range, as_range
-from fusionq.memory.buffer import AccessorArgument, Buffer
+from fusionq.memory.accessor import AccessorArgument
+from fusionq.memory.buffer import Buffer
 from fusionq.memory.foreign import array_members, foreign_token
 from fusionq.memory.gpu_arrays import gpu_argument
 from fusionq.memory.host_objects import shared_array

@@ -15,7 +15,8 @@ from fusionq.analysis.submission import ArrayPlace, Operands, ScalarValue
 from fusionq.base.call_site import user_line
 from fusionq.language.local_memory import LocalAccessor
 from fusionq.language.ranges import NdRange, Range
-from fusionq.memory.buffer import AccessorArgument, Buffer
+from fusionq.memory.accessor import AccessorArgument
+from fusionq.memory.buffer import Buffer
 from fusionq.memory.foreign_array import component_size, components
 from fusionq.submission.key import SCALAR_CLASSES, range_or_none
 from fusionq.submission.pending import KnownSubmission

@@ -1,0 +1,123 @@
+"""What a kernel asks of a device and of its arguments, checked: sizes of groups, local memory,
+arrays that may be stored to, progress that SYCL does not promise."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from fusionq.analysis.kernel_facts import KernelFacts
+from fusionq.analysis.submission import (
+    Argument,
+    ArrayArgument,
+    ScalarArgument,
+    Submission,
+    parameter_of,
+)
+from fusionq.backends.base import Backend
+from fusionq.base.errors import ArgumentError, KernelLanguageError
+from fusionq.frontend.kernel import KernelFunction
+from fusionq.ir.nodes import Kernel
+from fusionq.ir.waiting_loops import loops_that_wait_for_other_items, retries_that_wait
+from fusionq.language.ranges import NdRange, Range
+from fusionq.memory.accessor import AccessorArgument
+from fusionq.memory.buffer import Buffer
+from fusionq.memory.foreign import describe
+
+
+def sub_group_size(backend: Backend, function: KernelFunction) -> int | None:
+    """Work-items of the kernel's sub-groups, if it asks for them."""
+    sizes, wanted = backend.info.sub_group_sizes, function.sub_group_size
+    if wanted is None:
+        usual = backend.target.sub_group_size
+        return usual if usual in sizes else max(sizes, default=None)
+    if wanted not in sizes:
+        known = f"has {', '.join(map(str, sizes))}" if sizes else "has none"
+        raise ArgumentError(
+            f"kernel {function.name!r} wants sub-groups of {wanted} work-items; "
+            f"{backend.info.name} {known} (device.sub_group_sizes)"
+        )
+    return wanted
+
+
+def check_work_group(function: KernelFunction, space: Range | NdRange) -> None:
+    wanted = function.work_group_size
+    local = tuple(space.local_range) if isinstance(space, NdRange) else None
+    if wanted is not None and wanted != local:
+        raise ArgumentError(
+            f"kernel {function.name!r} is made with work_group_size={wanted}, and submitted over "
+            f"{space!r}; submit it with NdRange(global_range, {wanted})"
+        )
+
+
+def check_sub_groups(facts: KernelFacts, space: Range | NdRange) -> None:
+    size = facts.sub_group_size
+    if size is None:
+        return
+    local = space.local_range if isinstance(space, NdRange) else None
+    if local is None or local[-1] % size:
+        raise ArgumentError(
+            f"kernel {facts.name!r} has sub-groups of {size} work-items, which fill its "
+            f"work-groups' last dimension, and is submitted over {space!r}; submit it with an "
+            f"NdRange whose last local extent is a multiple of {size}, or make the kernel with "
+            "another sub_group_size"
+        )
+
+
+def refuse_waiting_loops(kernel: Kernel) -> None:
+    for loop, array in loops_that_wait_for_other_items(kernel):
+        raise KernelLanguageError(
+            f"{loop.span}: in {kernel.name!r}: this loop ends only when another work-item has "
+            f"changed {array!r}\n    {loop.span.text}\n  SYCL does not promise that a work-item "
+            "makes progress while others wait for it, so it need never end.  Submit two kernels, "
+            "of which the first writes and the second reads, or meet at a group_barrier."
+        )
+    for loop, array in retries_that_wait(kernel):
+        raise KernelLanguageError(
+            f"{loop.span}: in {kernel.name!r}: this loop repeats a compare_exchange on {array!r} "
+            "until another work-item has stored what it expects\n"
+            f"    {loop.span.text}\n  SYCL does not promise that a work-item makes progress while "
+            "others wait for it, so it need never end.  Try again with the value that was seen, "
+            "which compare_exchange leaves in its PrivateArray; or submit two kernels."
+        )
+
+
+def check_local_memory(backend: Backend, submission: Submission, facts: KernelFacts) -> None:
+    taken = facts.local_bytes
+    if taken > backend.info.local_memory_bytes:
+        arrays = ", ".join(
+            f"{a.name}: {a.dtype}{list(a.shape)}"
+            for a in submission.ir.arrays
+            if a.space == "local"
+        )
+        raise ArgumentError(
+            f"kernel {facts.name!r} takes {taken} bytes of local memory for each work-group "
+            f"({arrays}); {backend.info.name} has {backend.info.local_memory_bytes}. Pass "
+            "smaller LocalAccessors"
+        )
+
+
+def check_writable(
+    facts: KernelFacts, arguments: tuple[Argument, ...], args: Sequence[object]
+) -> None:
+    arrays = [a for a in arguments if not isinstance(a, ScalarArgument)]
+    parameters = dict.fromkeys(map(parameter_of, arrays))
+    given = [v for v in args if not isinstance(v, (bool, int, float, complex, np.generic))]
+    values = dict(zip(parameters, given, strict=True))
+    for argument in arrays:
+        value = values[parameter_of(argument)]
+        if argument.name not in facts.stored or not isinstance(argument, ArrayArgument):
+            continue
+        if isinstance(value, AccessorArgument):
+            value = value.buffer
+        if isinstance(value, Buffer):
+            writable = value._storage.writable
+        else:
+            foreign = describe(value)
+            writable = foreign is None or foreign.writable
+        if not writable:
+            raise ArgumentError(
+                f"kernel {facts.name!r} stores to argument {argument.parameter_text!r} "
+                f"({argument.text}), which is a read-only array; pass a writable copy"
+            )
