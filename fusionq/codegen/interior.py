@@ -7,7 +7,7 @@
 
 A row is the work-items that differ in their last id only.  Without its conditions its code is
 vectorised without masks.  What is not decided stays as it is; the other work-items, at the edges,
-run the whole code.
+run the whole code.  A condition with the variable of a loop is decided for all of its iterations.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
+from fusionq.codegen.intervals import Interval, arithmetic, within
 from fusionq.codegen.scoping import Body, flatten_blocks
 from fusionq.ir.nodes import (
     Assign,
@@ -133,11 +134,18 @@ class _Decider:
         self.last = self.kernel.ndim - 1
         every = list(statements(self.kernel.body))
         times = Counter(assigned_variable(s) for s in every)
+        loops = Counter(s.var for s in every if isinstance(s, For))
+        self.loops: dict[str, Interval] = {}
+        """The least and the greatest value of the variables of the loops around a statement."""
         self.values: dict[str, Expr] = {}
         for s in every:
             if isinstance(s, Assign) and times[s.name] == 1:
                 value = self._known(s.value)
-                if not any(isinstance(e, (Var, Load)) for e in subexpressions(value)):
+                used = list(subexpressions(value))
+                if not any(
+                    isinstance(e, Load) or (isinstance(e, Var) and loops[e.name] != 1)
+                    for e in used
+                ):
                     self.values[s.name] = value
 
     def _known(self, expr: Expr) -> Expr:
@@ -158,6 +166,14 @@ class _Decider:
                     return self.body(stmt.then if cond.value else stmt.orelse)
                 then, orelse = self.body(stmt.then), self.body(stmt.orelse)
                 return (replace(stmt, cond=cond, then=then, orelse=orelse),)
+            case For(var, Const(_, start), Const(_, stop), Const(_, step)) if step:
+                turns = range(int(start), int(stop), int(step))
+                if turns:
+                    first, last = sorted((turns[0], turns[-1]))
+                    self.loops[var] = first, last
+                body = self.body(stmt.body)
+                self.loops.pop(var, None)
+                return (replace(stmt, body=body),)
             case For() | While():
                 return (replace(stmt, body=self.body(stmt.body)),)
             case Assign():
@@ -173,11 +189,13 @@ class _Decider:
                 cond = self._decided(expr.cond, True)
                 if isinstance(cond, Const):
                     return self._expr(expr.then if cond.value else expr.orelse)
-            case Call(type, "minimum" | "pymin" | "maximum" | "pymax", (a, b)) if type == INT64:
+            case Call(type, "minimum" | "pymin" | "maximum" | "pymax", args) if type == INT64:
+                a, b = map(self._expr, args)  # the lesser of what is the greater
                 op: CompareOp = "le" if expr.function in ("minimum", "pymin") else "ge"
                 for one, other in ((a, b), (b, a)):
                     if self._offset(one) is not None and self._bounded(Compare(op, one, other)):
                         return one
+                return replace(expr, args=(a, b))
             case Binary(_, "mod", lhs, rhs) if self._offset(lhs) is not None:
                 if self._bounded(Compare("lt", lhs, rhs)):
                     self._bounded(Compare("ge", lhs, Const(INT64, 0)))
@@ -224,7 +242,10 @@ class _Decider:
         form = self._offset(lhs)
         if form is None or not self._uniform(rhs) or rhs.type != INT64:
             return False
-        sign, offset = form
+        sign, least, greatest = form
+        if op in ("eq", "ne") and least != greatest:
+            return False
+        offset = greatest if op in ("lt", "le") else least
         if isinstance(rhs, Const):
             if abs(rhs.value) > _SMALL:
                 return False
@@ -254,22 +275,36 @@ class _Decider:
                 return False
         return True
 
-    def _offset(self, expr: Expr) -> tuple[int, int] | None:
-        """Sign and constant of the last id plus or minus constants."""
+    def _offset(self, expr: Expr) -> tuple[int, int, int] | None:
+        """The sign of the last id in ``expr``, and the least and the greatest of what is added to
+        it: constants and variables of loops."""
         match self._known(expr):
             case ItemQuery("global_id", dim) if dim == self.last:
-                return 1, 0
+                return 1, 0, 0
             case Binary(type, "add" | "sub" as op, lhs, rhs) if type == INT64:
-                factor = 1 if op == "add" else -1
-                if isinstance(rhs, Const):
-                    form, constant = self._offset(lhs), factor * int(rhs.value)
-                    if form is not None and abs(form[1] + constant) < _SMALL:
-                        return form[0], form[1] + constant
-                elif isinstance(lhs, Const):
-                    form, constant = self._offset(rhs), int(lhs.value)
-                    if form is not None and abs(form[1] * factor + constant) < _SMALL:
-                        return form[0] * factor, form[1] * factor + constant
+                form, added = self._offset(lhs), self._small(rhs)
+                if form is not None and added is not None:
+                    return _within_small(form[0], arithmetic(op, form[1:], added))
+                form, added = self._offset(rhs), self._small(lhs)
+                if form is not None and added is not None:
+                    sign = form[0] if op == "add" else -form[0]
+                    return _within_small(sign, arithmetic(op, added, form[1:]))
         return None
+
+    def _small(self, expr: Expr) -> Interval | None:
+        """The least and the greatest value of constants and variables of loops, and what is
+        computed of them; None where they may be large, or depend on more."""
+        found: Interval | None = None
+        match expr:
+            case Const(type, value) if type == INT64:
+                found = int(value), int(value)
+            case Var(type, name) if type == INT64:
+                found = self.loops.get(name)
+            case Binary(type, op, lhs, rhs) if type == INT64:
+                a, b = self._small(lhs), self._small(rhs)
+                if a is not None and b is not None:
+                    found = arithmetic(op, a, b)
+        return found if found is not None and within(found, (-_SMALL, _SMALL)) else None
 
     def _uniform(self, expr: Expr) -> bool:
         """Whether all work-items of a row have the same value, which can be had before them."""
@@ -300,6 +335,12 @@ def _likely(cond: Expr, bigger: bool) -> bool | None:
             sides = {_likely(side, op == "and") for side in (cond.lhs, cond.rhs)}
             return op == "and" if sides == {op == "and"} else None
     return None
+
+
+def _within_small(sign: int, added: Interval | None) -> tuple[int, int, int] | None:
+    if added is None or not within(added, (-_SMALL, _SMALL)):
+        return None
+    return sign, *added
 
 
 def _plus(expr: Expr, constant: int) -> Expr:

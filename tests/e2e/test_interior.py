@@ -47,6 +47,35 @@ def clamped(item: fq.Item, a: Array, b: Array, s: np.int64) -> None:
 
 
 @fq.kernel
+def clamped_twice(item: fq.Item, a: Array, b: Array, s: np.int64) -> None:
+    i = item.get_id(0)
+    last = a.shape[0] - 1
+    total = a[min(max(i - 2, 0), last)] + 2 * a[max(min(3 + i, last), 0)]
+    for k in range(-3, 4, 2):
+        total += (k + 5) * a[min(max(i + k, 0), last)]
+    b[i] = total + a[max(min(last, 40 - i), 0)]
+
+
+@fq.kernel
+def in_nested_loops(item: fq.Item, a: Array, b: Array, s: np.int64) -> None:
+    i = item.get_id(0)
+    total = a[i] * 0
+    m = i
+    for k in range(3, -1, -1):
+        for q in range(2):
+            m = i - k - 2 * q
+            p = k - i + q
+            if m >= 0:
+                total += a[m] * (k + 1)
+            if p < 0:
+                total = total * 3 + q
+    for k in range(s):
+        if i + k < 4:
+            total += k
+    b[i] = total + m
+
+
+@fq.kernel
 def periodic(item: fq.Item, a: Array, b: Array, s: np.int64) -> None:
     i = item.get_id(0)
     n = a.shape[0]
@@ -110,7 +139,8 @@ def early(item: fq.Item, a: Array, b: Array, s: np.int64) -> None:
 
 
 KERNELS = (
-    edges_first, clamped, periodic, chosen, by_scalar, named, in_a_loop, early
+    edges_first, clamped, clamped_twice, periodic, chosen, by_scalar, named, in_a_loop,
+    in_nested_loops, early,
 )  # fmt: skip
 
 
@@ -147,7 +177,7 @@ def test_bounds_do_not_wrap(
         np.testing.assert_array_equal(found, expected)
 
 
-@pytest.mark.parametrize("kernel", (*KERNELS[:4], named, early), ids=lambda k: k.__name__)
+@pytest.mark.parametrize("kernel", (*KERNELS[:5], named, early), ids=lambda k: k.__name__)
 def test_the_inner_part_has_no_conditions(sycl_queue: fq.FusionQueue, kernel: Any) -> None:
     _, source = run(sycl_queue, kernel, 100, 5, "megakernel")
     stages = source.split("static void fq_stage_")[1:]
@@ -156,7 +186,7 @@ def test_the_inner_part_has_no_conditions(sycl_queue: fq.FusionQueue, kernel: An
     assert text.count("if (") == (1 if kernel is named else 0), text
     assert " ? " not in text
     assert "fq_mod" not in text
-    assert "fq_minimum" not in text
+    assert "fq_minimum" not in text and "fq_pym" not in text
 
 
 @fq.kernel
