@@ -10,7 +10,8 @@ from fusionq.analysis.submission import ArrayArgument, ArrayPlace
 from fusionq.backends.base import Allocation, Backend
 from fusionq.memory.foreign import check_host_access, describe
 from fusionq.memory.storage import Storage
-from fusionq.submission.pending import SubmissionList, array_arguments
+from fusionq.submission.known import array_arguments
+from fusionq.submission.pending import SubmissionList
 
 _ALIGNMENT = 64
 

@@ -21,7 +21,8 @@ from fusionq.profiling.instrumented_plan import RecordOptions
 from fusionq.profiling.recorder import ProfiledRun, Recorded, no_intervals
 from fusionq.profiling.timeline import Timeline, Variant, assign_workers
 from fusionq.runtime.launcher import Launcher
-from fusionq.submission.pending import KnownSubmission, SubmissionList
+from fusionq.submission.known import KnownSubmission
+from fusionq.submission.pending import SubmissionList
 from fusionq.submission.run import PreparedRun
 
 ROUNDS = 5

@@ -19,14 +19,10 @@ from fusionq.ir.types import complex_type_of
 from fusionq.memory.buffer import Buffer, RecordBuffer
 from fusionq.memory.foreign_array import components
 from fusionq.memory.storage import Storage
-from fusionq.submission.pending import (
-    KnownSubmission,
-    SubmissionList,
-    array_arguments,
-    check_apart,
-    check_values,
-)
+from fusionq.submission.known import KnownSubmission, array_arguments
+from fusionq.submission.pending import SubmissionList
 from fusionq.submission.run import CallArguments
+from fusionq.submission.value_checks import check_apart, check_values
 
 _OF_ARRAYS = {
     "replay": "To change a Buffer, submit the list again",

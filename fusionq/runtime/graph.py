@@ -21,7 +21,8 @@ from fusionq.runtime.changes import changed_arrays, changed_values
 from fusionq.runtime.event import AllOf, Event, as_dependences, device_event_of, raise_failure
 from fusionq.runtime.fusion import Fusion, fusion
 from fusionq.runtime.queue import FusionQueue
-from fusionq.submission.pending import KnownSubmission, SubmissionList
+from fusionq.submission.known import KnownSubmission
+from fusionq.submission.pending import SubmissionList
 from fusionq.submission.run import CallArguments
 
 if TYPE_CHECKING:

@@ -24,7 +24,8 @@ from fusionq.execution.planning_time import PlanningStopped
 from fusionq.memory.storage import Storage
 from fusionq.runtime.event import usable_dependences
 from fusionq.runtime.queue_cache import QueueCache
-from fusionq.submission.pending import KnownSubmission, SubmissionList, use_numbers
+from fusionq.submission.known import KnownSubmission, use_numbers
+from fusionq.submission.pending import SubmissionList
 from fusionq.submission.run import CallArguments, PreparedRun, RunChooser
 
 

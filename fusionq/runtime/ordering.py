@@ -13,12 +13,8 @@ from dataclasses import dataclass, field
 from fusionq.backends.base import DeviceEvent
 from fusionq.base.errors import DeviceError
 from fusionq.memory.region import Region
-from fusionq.submission.pending import (
-    KnownSubmission,
-    SubmissionList,
-    array_arguments,
-    region_of,
-)
+from fusionq.submission.known import KnownSubmission, array_arguments, region_of
+from fusionq.submission.pending import SubmissionList
 from fusionq.submission.run import CallArguments
 
 Access = tuple[int, Region, bool]

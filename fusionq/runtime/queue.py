@@ -33,8 +33,10 @@ from fusionq.runtime.launcher import Launcher
 from fusionq.runtime.queue_cache import QueueCache
 from fusionq.runtime.state import QueueState
 from fusionq.submission.key import SCALAR_CLASSES, range_or_none, sort_argument
-from fusionq.submission.pending import SubmissionList, check_values, use_numbers
+from fusionq.submission.known import use_numbers
+from fusionq.submission.pending import SubmissionList
 from fusionq.submission.run import CallArguments
+from fusionq.submission.value_checks import check_values
 
 if TYPE_CHECKING:
     from fusionq.frontend.kernel import KernelFunction

@@ -9,7 +9,7 @@ from weakref import WeakSet
 
 from fusionq.cache.plan_cache import PLANS, BuiltPlan
 from fusionq.memory.storage import move_listeners
-from fusionq.submission.pending import KnownSubmission
+from fusionq.submission.known import KnownSubmission
 from fusionq.submission.run import PreparedRun, RunChooser
 from fusionq.submission.same_sizes import RunsBySizes
 from fusionq.submission.templates import Templates

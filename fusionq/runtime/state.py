@@ -38,7 +38,8 @@ from fusionq.runtime.event import (
 )
 from fusionq.runtime.launcher import Launcher, NotPrepared
 from fusionq.runtime.ordering import lists_before, precedes, run_unfused
-from fusionq.submission.pending import KnownSubmission, ListOwner, SubmissionList
+from fusionq.submission.known import KnownSubmission
+from fusionq.submission.pending import ListOwner, SubmissionList
 from fusionq.submission.run import CallArguments
 
 if TYPE_CHECKING:

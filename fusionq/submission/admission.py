@@ -35,13 +35,8 @@ from fusionq.frontend.signature import (
 from fusionq.language.ranges import NdRange, Range, as_range
 from fusionq.planning.structure import form_of, structure_key
 from fusionq.submission.arguments import describe_arguments
-from fusionq.submission.pending import (
-    DeferredSubmission,
-    KnownSubmission,
-    SubmissionList,
-    check_apart,
-    check_bounds,
-)
+from fusionq.submission.known import DeferredSubmission, KnownSubmission
+from fusionq.submission.pending import SubmissionList
 from fusionq.submission.requirements import (
     check_local_memory,
     check_sub_groups,
@@ -51,6 +46,7 @@ from fusionq.submission.requirements import (
     sub_group_size,
 )
 from fusionq.submission.run import CallArguments
+from fusionq.submission.value_checks import check_apart, check_bounds
 
 
 def admit(

@@ -19,7 +19,7 @@ from fusionq.memory.accessor import AccessorArgument
 from fusionq.memory.buffer import Buffer
 from fusionq.memory.foreign_array import component_size, components
 from fusionq.submission.key import SCALAR_CLASSES, range_or_none
-from fusionq.submission.pending import KnownSubmission
+from fusionq.submission.known import KnownSubmission
 
 
 class Templates:

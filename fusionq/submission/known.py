@@ -1,0 +1,199 @@
+"""A submission that has been checked, in the form that costs least to record again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import chain, count, repeat
+from typing import TYPE_CHECKING
+
+from fusionq.analysis.submission import (
+    Argument,
+    ArrayArgument,
+    ArrayPlace,
+    DeclaredArgument,
+    Form,
+    Operands,
+    ScalarArgument,
+    ScalarValue,
+    Submission,
+)
+from fusionq.memory.foreign_array import byte_bounds
+from fusionq.memory.region import Region
+from fusionq.memory.storage import Storage
+from fusionq.submission.run import PreparedRun
+
+if TYPE_CHECKING:
+    from fusionq.analysis.validity import Validity
+
+use_numbers = count()
+"""Counts uses, so that caches can tell what was used least recently."""
+
+
+class DeferredSubmission:
+    """A submission that is made, ``like`` another one of its form, when it is first asked for;
+    ``operands`` None: that one itself."""
+
+    __slots__ = ("_made", "_operands", "like")
+
+    def __init__(self, like: Submission, operands: Operands | None = None) -> None:
+        self.like, self._operands = like, operands
+        self._made = like if operands is None else None
+
+    @property
+    def operands(self) -> Operands:
+        """What it has beside its form."""
+        if self._operands is None:
+            like = self.like
+            arrays = [a for a in like.arguments if isinstance(a, ArrayArgument)]
+            places = [(a.shape, a.strides, a.storage, a.offset, a.address) for a in arrays]
+            values = [a.value for a in like.arguments if isinstance(a, ScalarArgument)]
+            assert like.form is not None, "a submission that has been checked"
+            self._operands = Operands(like.form, like.range, places, values)
+        return self._operands
+
+    @property
+    def made(self) -> Submission:
+        """The submission."""
+        if self._made is None:
+            (self._made,) = submissions_of([self], self.operands.values)
+        return self._made
+
+
+@dataclass(slots=True, eq=False)
+class KnownSubmission:
+    """A submission that has been checked: what stays the same each time that the same kernel is
+    submitted with the same range, the same memory and scalars of the same types.
+
+    It keeps no memory alive.  ``stores``: for each array argument, whether the kernel stores to
+    it.  ``scalars``: how many scalar arguments there are.  ``bounds``: (position among them,
+    least, greatest) for Python ints that the kernel holds in an integer type.  ``plain``: how
+    it runs outside fusion mode.
+
+    ``check_again`` checks integers that it has not been seen with; raises as ``admit`` does.
+    ``checks``: for which integers no access is known to leave its array.  ``rests_on``: the
+    positions among the scalars of those integers.  ``passed``: values of them that passed.
+    """
+
+    deferred: DeferredSubmission
+    stores: tuple[bool, ...]
+    scalars: int
+    bounds: tuple[tuple[int, int, int], ...]
+    check_again: Callable[[KnownSubmission, Sequence[ScalarValue]], None]
+    plain: PreparedRun | None = None
+    last_use: int = field(default=0)
+    checks: list[Validity] = field(default_factory=list)
+    rests_on: tuple[int, ...] = ()
+    passed: set[tuple[ScalarValue, ...]] = field(default_factory=set)
+    is_kept: bool = False
+    """Whether the same submission will be found again; if not, neither will a list of it."""
+    apart: tuple[tuple[str, str, bool], ...] = ()
+    """``Kernel.apart``, which ``check_apart`` checks of arrays in other memory."""
+    sized: KnownSubmission | None = None
+    """Another of the same kernel, flags and sizes, which stands for all of these; None where that
+    is this one."""
+
+    @property
+    def submission(self) -> Submission:
+        """What was checked."""
+        return self.deferred.made
+
+    def elsewhere(
+        self, places: Sequence[ArrayPlace], values: Sequence[ScalarValue]
+    ) -> KnownSubmission | None:
+        """The same with arrays of the same sizes at other ``places`` and other scalars; None where
+        these have not been checked."""
+        if self.rests_on:
+            integers = self.integers(values)
+            if integers not in self.passed:
+                return None
+            passed = {integers}
+        else:
+            passed = set()
+        deferred = self.deferred
+        same = deferred.operands
+        operands = Operands(same.form, same.range, places, values)
+        return KnownSubmission(
+            DeferredSubmission(deferred.like, operands),
+            self.stores, self.scalars, self.bounds, self.check_again, None, 0, self.checks,
+            self.rests_on, passed, False, self.apart, self,
+        )  # fmt: skip
+
+    def resized(self, operands: Operands) -> KnownSubmission | None:
+        """The same of other sizes; None where these have not been checked."""
+        entry = KnownSubmission(
+            DeferredSubmission(self.deferred.like, operands),
+            self.stores, self.scalars, self.bounds, self.check_again, None, 0, self.checks,
+        )  # fmt: skip
+        return entry if entry.passes(operands) else None
+
+    def passes(self, operands: Operands) -> bool:
+        """Whether one of the ``checks`` serves this submission with these ``operands``; their
+        scalars are then remembered."""
+        for validity in self.checks:
+            if validity.holds((operands,)):
+                if operands.values and validity.scalars:
+                    self._rest_on(validity, operands.form)
+                if len(self.passed) >= 4096:
+                    self.passed.clear()
+                self.passed.add(self.integers(operands.values))
+                return True
+        return False
+
+    def _rest_on(self, validity: Validity, form: Form) -> None:
+        rests_on = {form.positions[k] for k in validity.scalars}
+        if not rests_on <= set(self.rests_on):
+            self.rests_on = tuple(sorted(rests_on | set(self.rests_on)))
+            self.passed.clear()
+
+    def integers(self, values: Sequence[ScalarValue]) -> tuple[ScalarValue, ...]:
+        """Those of the scalar ``values`` that the check of indices rests on."""
+        return tuple([values[position] for position in self.rests_on])
+
+
+def array_arguments(entry: KnownSubmission) -> list[tuple[ArrayArgument, bool]]:
+    """The array arguments, and whether the kernel stores to them."""
+    arrays = [a for a in entry.submission.arguments if isinstance(a, ArrayArgument)]
+    return list(zip(arrays, entry.stores, strict=True))
+
+
+def region_of(argument: ArrayArgument, held: object) -> Region:
+    """An array argument's memory, for dependence tests: of a Buffer all of it."""
+    if isinstance(held, Storage):
+        return held.region
+    assert argument.address is not None
+    below, above = byte_bounds(argument.shape, argument.strides, argument.dtype.nbytes)
+    return Region(None, argument.address + below, argument.address + above)
+
+
+def submissions_of(
+    deferred: Sequence[DeferredSubmission],
+    values: Sequence[ScalarValue],
+    memory: Sequence[object] = (),
+) -> tuple[Submission, ...]:
+    """The submissions with scalar ``values``, and where ``memory`` is held its addresses."""
+    memory_, values_ = chain(memory, repeat(None)), iter(values)
+    submissions = []
+    for i, one in enumerate(deferred):
+        like, operands = one.like, one.operands
+        places = iter(operands.places)
+        arguments = tuple([_present(a, places, memory_, values_) for a in like.arguments])
+        submissions.append(like.like(i, operands.range, arguments))
+    return tuple(submissions)
+
+
+def _present(
+    argument: Argument,
+    places: Iterator[ArrayPlace],
+    memory: Iterator[object],
+    values: Iterator[ScalarValue],
+) -> Argument:
+    if isinstance(argument, ScalarArgument):
+        return ScalarArgument(argument.name, argument.label, argument.type, next(values))
+    if isinstance(argument, DeclaredArgument):
+        return argument
+    shape, strides, storage, offset, address = next(places)
+    held = next(memory)
+    if isinstance(held, Storage) and held.address is not None:
+        address = held.address + offset
+    return argument.elsewhere(shape, strides, storage, offset, address)
