@@ -8,6 +8,7 @@ from fusionq.analysis.item_space import global_range
 from fusionq.analysis.submission import ArrayArgument, Submission
 from fusionq.analysis.symbols import Symbols
 from fusionq.analysis.validity import Condition, Source, Validity, between
+from fusionq.ir.nodes import SMALL
 
 Place = tuple[int, int]
 """A submission and the position of one of its scalar arguments."""
@@ -24,6 +25,7 @@ class ListValidity:
         self._answers: dict[int, tuple[Validity, bool, dict[tuple[int, ...], None]]] = {}
         """Validities, whether they depend on scalars, and the submissions that they are about."""
         self._between: dict[tuple[int, int, int], None] = {}
+        self._small: dict[tuple[int, ...], None] = {}
 
     def add(self, validity: Validity, members: Sequence[int]) -> None:
         """``validity`` is about ``members``, by their numbers among them."""
@@ -39,6 +41,11 @@ class ListValidity:
     def demand_between(self, extent: int, low: int, beyond: int) -> None:
         """The size that is ``extent`` today has to be ``low`` or more and below ``beyond``."""
         self._between[extent, low, beyond] = None
+
+    def demand_small(self, extents: tuple[int, ...]) -> None:
+        """The product of the sizes that are ``extents`` today, which are not 0, has to be ``SMALL``
+        at most."""
+        self._small[extents] = None
 
     def result(self, constants: tuple[tuple[Source, int], ...] = ()) -> Validity:
         """The validity of all answers, for kernels that have the scalars ``constants`` built in."""
@@ -61,6 +68,13 @@ class ListValidity:
         pinned: dict[str, int] = {}
         limits = {name: sizes.bound(name) for name in sizes.values}
         uses: dict[tuple[str, tuple[str, ...]], dict[tuple[str, ...], None]] = {}
+        for extents in self._small:
+            small = tuple(map(sizes.size, extents))
+            limits |= {name: min(limits[name], SMALL) for name in small}
+            if len(small) > 1:
+                factors = tuple(f"size{dim}" for dim in range(len(small)))
+                text = f"{' * '.join(factors)} <= {SMALL}"
+                uses.setdefault((text, factors), {})[small] = None
         for validity, members in answers:
             own = {
                 name: symbol_of[_absolute(places[0], members)]

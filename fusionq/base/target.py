@@ -36,6 +36,8 @@ class DeviceInfo:
     device in an order of their own."""
     sub_group_sizes: tuple[int, ...] = ()
     """Work-items that a kernel's sub-groups may have; none where it cannot use them."""
+    narrow_indices: bool = False
+    """Whether kernels over small sizes get code of their own, with indices of 32 bits."""
 
     @property
     def supports_fusion(self) -> bool:

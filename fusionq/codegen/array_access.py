@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from fusionq.codegen.device_source import Extent, Pointer, Scalar, Slot, Stride
 from fusionq.codegen.names import Names
@@ -54,8 +54,14 @@ class Memory:
         """The identifier of a scalar parameter."""
         return self.identifier(Scalar(name))
 
-    def offset(self, name: str, indices: Sequence[Text]) -> Text:
-        """The offset of an element, in elements from the first."""
+    def offset(
+        self,
+        name: str,
+        indices: Sequence[Text],
+        as_index: Callable[[Text], Text] = lambda extent: extent,
+    ) -> Text:
+        """The offset of an element, in elements from the first; ``as_index`` gives an extent the
+        type of the indices."""
         array = self._arrays[name]
         if isinstance(array, ArrayParam):
             self.identifier(Pointer(name))
@@ -64,7 +70,8 @@ class Memory:
         if self.is_linear(name):
             offset = indices[0]
             for dim, index in enumerate(indices[1:], 1):
-                row = f"{offset.at(PRODUCT)} * {self.extent(name, dim).text}"
+                extent = as_index(self.extent(name, dim))
+                row = f"{offset.at(PRODUCT)} * {extent.at(PRODUCT + 1)}"
                 offset = Text(f"{row} + {index.at(SUM)}", SUM)
             return offset
         assert isinstance(array, ArrayParam)

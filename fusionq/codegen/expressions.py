@@ -5,6 +5,7 @@ from __future__ import annotations
 from fusionq.codegen.array_access import Memory
 from fusionq.codegen.dialect import Dialect
 from fusionq.codegen.helpers import Helpers, ring_type
+from fusionq.codegen.index_text import IndexText
 from fusionq.codegen.intervals import Intervals, of_type
 from fusionq.codegen.names import Names
 from fusionq.codegen.precedence import (
@@ -69,8 +70,15 @@ class ExpressionPrinter:
     """
 
     def __init__(
-        self, dialect: Dialect, names: Names, memory: Memory, helpers: Helpers, intervals: Intervals
+        self,
+        dialect: Dialect,
+        names: Names,
+        memory: Memory,
+        helpers: Helpers,
+        intervals: Intervals,
+        narrow: bool = False,
     ) -> None:
+        """``narrow``: whether 32 bits hold the number of any element."""
         self._dialect = dialect
         self._names = names
         self._memory = memory
@@ -80,6 +88,7 @@ class ExpressionPrinter:
         """All types printed so far."""
         self.device_functions: set[str] = set()
         """The functions of the device that were printed so far."""
+        self._narrow = IndexText(dialect.scalars, intervals, self._text) if narrow else None
 
     def value(self, expr: Expr) -> str:
         """A whole right-hand side, condition or argument."""
@@ -108,8 +117,14 @@ class ExpressionPrinter:
 
     def subscript(self, array: str, indices: tuple[Expr, ...]) -> str:
         """``array[…]`` as an lvalue or, but for bool and bfloat16, a value."""
-        term = self._index if self._memory.is_linear(array) else self._text
-        offset = self._memory.offset(array, [term(index) for index in indices])
+        if not self._memory.is_linear(array):
+            offset = self._memory.offset(array, [self._text(index) for index in indices])
+        elif self._narrow is None:
+            offset = self._memory.offset(array, [self._index(index) for index in indices])
+        else:
+            narrow = self._narrow
+            terms = [narrow.of(index) for index in indices]
+            offset = self._memory.offset(array, terms, narrow.as_int)
         return f"{self._names.of(array)}[{offset.text}]"
 
     def type_name(self, type: ScalarType) -> str:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import TypeAlias
 
 from fusionq.ir.nodes import (
+    SMALL,
     Assign,
     Binary,
     Call,
@@ -22,7 +25,7 @@ from fusionq.ir.nodes import (
     Unary,
     Var,
 )
-from fusionq.ir.types import ScalarType
+from fusionq.ir.types import INT64, ScalarType
 from fusionq.ir.walk import assigned_variable, statements
 
 Interval: TypeAlias = tuple[int, int]
@@ -30,6 +33,9 @@ Interval: TypeAlias = tuple[int, int]
 
 WORK_ITEMS = (0, 1 << 48)
 """Bounds of ids and ranges: more work-items than any device can run in a day."""
+
+MOST_BEYOND = 1 << 15
+"""By how much the ids of work-items that fill up a work-group exceed a range, at most."""
 
 
 def of_type(type: ScalarType) -> Interval:
@@ -76,12 +82,19 @@ class Intervals:
     bounds; what is assigned more than once, or not yet, has its type's.
     """
 
-    def __init__(self, kernel: Kernel) -> None:
+    def __init__(
+        self, kernel: Kernel, known: Mapping[str, Interval] = MappingProxyType({})
+    ) -> None:
+        """``known``: intervals of variables, wherever they stand."""
+        small = kernel.small_sizes
+        self._extents = (1, SMALL) if small else (0, of_type(INT64)[1])
+        self._work_items = (0, SMALL + MOST_BEYOND) if small else WORK_ITEMS
         self._known: dict[str, Interval] = {
             param.name: param.bounds
             for param in kernel.params
             if isinstance(param, ScalarParam) and param.bounds is not None
         }
+        self._known.update(known)
         self._assignments = Counter(assigned_variable(s) for s in statements(kernel.body))
 
     def assigned(self, stmt: Assign) -> None:
@@ -117,9 +130,9 @@ class Intervals:
             case Var() | Param():
                 return self._known.get(expr.name)
             case ItemQuery():
-                return WORK_ITEMS
+                return self._work_items
             case Extent():
-                return (0, of_type(expr.type)[1])
+                return self._extents
             case Unary(op="neg"):
                 low, high = self.of(expr.operand)
                 return (-high, -low)

@@ -15,6 +15,7 @@ from fusionq.codegen.helpers import Helpers
 from fusionq.codegen.intervals import Intervals
 from fusionq.codegen.local_places import local_places
 from fusionq.codegen.names import Names
+from fusionq.codegen.narrow_indices import narrowed
 from fusionq.codegen.scoping import Body
 from fusionq.codegen.statements import StatementPrinter
 from fusionq.ir.nodes import (
@@ -71,12 +72,16 @@ def statement_lines(
 ) -> StatementLines:
     """``bodies``, each the statements of ``kernel`` or a variant, and ``values`` as text; device
     functions go to ``helpers``.  ``group_loop``: of a work-group function."""
+    if kernel.small_sizes:
+        kernel, bodies, values = narrowed(kernel, bodies, values)
     names = Names(dialect.unit.is_reserved)
     for param in kernel.params:
         names.of(param.name)
     memory = Memory(kernel, names)
     intervals = Intervals(kernel)
-    expressions = ExpressionPrinter(dialect, names, memory, helpers, intervals)
+    expressions = ExpressionPrinter(
+        dialect, names, memory, helpers, intervals, narrow=kernel.small_sizes
+    )
     groups = GroupStatementPrinter(
         dialect, expressions, names, helpers, memory, kernel,
         None if group_loop is None else group_loop.lanes,

@@ -142,7 +142,7 @@ class StatementPrinter:
         else:
             lines, stop = self._evaluated_once(loop.stop, loop, f"{var}_stop")
             start = self._expressions.value(loop.start)
-            type = self._expressions.type_name(INT64)
+            type = self._expressions.type_name(loop.start.type)
             order = "<" if step > 0 else ">"
             advance = {1: f"{var}++", -1: f"{var}--"}.get(
                 step, f"{var} {'+' if step > 0 else '-'}= {abs(step)}"
@@ -183,7 +183,7 @@ class StatementPrinter:
         last = self._intervals.of(loop.stop)
         beyond = arithmetic("add", last, (step, step))
         unit = abs(step) == 1
-        safe = unit or (beyond is not None and within(beyond, of_type(INT64)))
+        safe = unit or (beyond is not None and within(beyond, of_type(loop.stop.type)))
         return step if safe else None
 
     def _evaluated_once(self, expr: Expr, loop: For, name: str) -> tuple[list[str], str]:
@@ -196,7 +196,7 @@ class StatementPrinter:
         if not varies:
             return [], self._expressions.compared(expr)
         identifier = self._names.fresh(name)
-        type = self._expressions.type_name(INT64)
+        type = self._expressions.type_name(expr.type)
         return [f"const {type} {identifier} = {self._expressions.value(expr)};"], identifier
 
     def _counted_loop(self, loop: For, var: str) -> tuple[list[str], list[str]]:

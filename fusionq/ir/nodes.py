@@ -455,6 +455,10 @@ Stmt: TypeAlias = (
 
 
 # ---------------------------------------------------------------------- kernels
+SMALL = (1 << 31) - (1 << 16)
+"""A size up to which 32 bits hold an index, and what a kernel adds to one."""
+
+
 @dataclass(frozen=True, slots=True)
 class ArrayParam:
     """An array in global memory.
@@ -476,8 +480,8 @@ class ArrayParam:
 class ScalarParam:
     """A scalar passed by value; ``type`` is concrete.
 
-    ``bounds``: for a Python ``int`` argument that the kernel converts to a narrower
-    integer, the inclusive range of values for which that conversion is exact.
+    ``bounds``: the inclusive range of its values, where that is known: for a Python ``int``
+    argument that the kernel converts to a narrower integer, those for which that is exact.
     """
 
     name: str
@@ -528,6 +532,8 @@ class Kernel:
     no memory or, where the third is True, are one and the same view.
     ``sub_group_size``: work-items of its sub-groups, where they matter; a work-group then is as
     long as a multiple of that in the last dimension.
+    ``small_sizes``: each extent, and the numbers of work-items and of an array's elements, are 1 to
+    ``SMALL``.
     """
 
     name: str
@@ -540,6 +546,7 @@ class Kernel:
     notes: tuple[str, ...] = field(default=(), compare=False)
     sub_group_size: int | None = None
     apart: tuple[tuple[str, str, bool], ...] = field(default=(), compare=False)
+    small_sizes: bool = False
 
     def param(self, name: str) -> KernelParam:
         """The parameter of that name; KeyError if there is none."""

@@ -89,7 +89,7 @@ def overlapped_tiles(
     merged = _Merged(name, local_range, is_alone, type_of, names, params)
     for part in parts:
         merged.add(part)
-    return merged.kernel(parts[0])
+    return merged.kernel(parts)
 
 
 @dataclass
@@ -105,8 +105,8 @@ class _Merged:
     tiles: dict[int, str] = field(default_factory=dict)
     body: list[Stmt] = field(default_factory=list)
 
-    def kernel(self, first: TilePart) -> FusedKernel:
-        """The kernel with all parts that were added."""
+    def kernel(self, parts: Sequence[TilePart]) -> FusedKernel:
+        """The kernel with all ``parts``, which were added."""
         kernel = Kernel(
             self.name,
             len(self.local_range),
@@ -114,7 +114,8 @@ class _Merged:
             tuple(self.variables),
             tuple(self.body),
             tuple(self.arrays),
-            span=first.kernel.kernel.span,
+            span=parts[0].kernel.kernel.span,
+            small_sizes=all(part.kernel.kernel.small_sizes for part in parts),
         )
         made = FusedKernel(share_local_arrays(kernel), self.params.sources, {})
         made = drop_unused_params(made)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from types import MappingProxyType
 
@@ -11,13 +12,14 @@ from fusionq.analysis.list_analysis import ListAnalysis
 from fusionq.analysis.questions import Questions
 from fusionq.base.options import FusionOptions
 from fusionq.base.target import DeviceInfo
-from fusionq.ir.nodes import Barrier
+from fusionq.ir.nodes import SMALL, Barrier, ScalarParam
 from fusionq.passes.fuse import FusedKernel
 from fusionq.passes.pipeline import fused_kernel
-from fusionq.passes.sources import ParamSource
+from fusionq.passes.sources import ExtentSource, ParamSource, RangeSource
 from fusionq.passes.symbol_sources import of_members
 from fusionq.planning.plan import StagePlan
 from fusionq.planning.promotion import Moved
+from fusionq.planning.small_sizes import demand_small_sizes
 from fusionq.planning.stages import Stage, barriers_of
 
 
@@ -34,6 +36,9 @@ class StageKernels:
         fixed: Mapping[tuple[int, int], int],
         absent: Mapping[int, int] = MappingProxyType({}),
     ) -> None:
+        self._small = device.narrow_indices and demand_small_sizes(
+            questions.submissions, questions.validity
+        )
         self._questions = questions
         self._device = device
         self._absent = absent
@@ -72,7 +77,7 @@ class StageKernels:
                 lies = analysis.place[place]
                 source = partial(_source, m.symbols, users)
                 promoted[lies.group, lies.view] = m.scope, m.footprint, source
-            return fused_kernel(
+            made = fused_kernel(
                 analysis,
                 range(len(members)),
                 stage.space,
@@ -81,6 +86,7 @@ class StageKernels:
                 constants,
                 self._device,
             )
+            return _of_small_sizes(made) if self._small else made
 
         fused = self._questions.ask(members, question, answer)
         sources = {name: of_members(source, members) for name, source in fused.sources.items()}
@@ -107,3 +113,16 @@ class StageKernels:
 
 def _source(symbols: Mapping[str, ParamSource], users: Sequence[int], symbol: str) -> ParamSource:
     return of_members(symbols[symbol], users)
+
+
+def _of_small_sizes(fused: FusedKernel) -> FusedKernel:
+    """``fused``, which runs for small sizes only."""
+    params = tuple(
+        replace(param, bounds=(1, SMALL))
+        if isinstance(param, ScalarParam)
+        and isinstance(fused.sources[param.name], ExtentSource | RangeSource)
+        else param
+        for param in fused.kernel.params
+    )
+    kernel = replace(fused.kernel, params=params, small_sizes=True)
+    return FusedKernel(kernel, fused.sources, fused.views)

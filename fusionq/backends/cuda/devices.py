@@ -123,6 +123,7 @@ class Device:
             host_memory=False,
             chooses_persistent=False,
             float_groups="ordered",
+            narrow_indices=True,
         )
 
 

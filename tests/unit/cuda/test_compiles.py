@@ -205,7 +205,7 @@ def test_loops_over_memory_have_registers_for_the_loads_in_flight() -> None:
     with compiling_queue() as (queue, backend):
         queue.submit(column_sums, 64, fq.Buffer((64, 64), np.float64), fq.Buffer(64, np.float64))
     for architecture in ARCHITECTURES:
-        assert 40 < backend.resources["column_sums", architecture].registers <= 64
+        assert 40 <= backend.resources["column_sums", architecture].registers <= 64
     (kernel,) = backend.kernels
     assert f"{STREAMING_LOOP}\n" in generated(kernel, "strict", TARGET).text
 
