@@ -47,12 +47,18 @@ def extent_of(argument: ArrayArgument) -> tuple[int, int]:
 
 
 def is_contiguous(argument: ArrayArgument) -> bool:
-    """Whether strides follow from extents (C order; extents of 1 have any stride)."""
+    """Whether strides follow from extents (C order; extents of 1 have any stride); never where
+    elements do not lie at multiples of their size."""
+    if argument.alignment is not None:
+        return False
     return layout(argument.shape, argument.strides, argument.dtype.nbytes)[0]
 
 
 def has_unit_stride(argument: ArrayArgument) -> bool:
-    """Whether neighbours in the last dimension are neighbours in memory."""
+    """Whether neighbours in the last dimension are neighbours in memory; never where elements do
+    not lie at multiples of their size."""
+    if argument.alignment is not None:
+        return False
     return layout(argument.shape, argument.strides, argument.dtype.nbytes)[1]
 
 

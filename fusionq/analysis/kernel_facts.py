@@ -33,6 +33,8 @@ class KernelFacts:
     """Work-items of its sub-groups, where they matter."""
     apart: tuple[tuple[str, str, bool], ...] = ()
     """``Kernel.apart``."""
+    atomic: tuple[str, ...] = ()
+    """The array parameters that atomic operations access."""
 
 
 def facts_of(ir: Kernel, arguments: Sequence[Argument]) -> KernelFacts:
@@ -51,6 +53,7 @@ def facts_of(ir: Kernel, arguments: Sequence[Argument]) -> KernelFacts:
         ir.notes,
         ir.sub_group_size,
         ir.apart,
+        tuple(sorted({s.array for s in statements(ir.body) if isinstance(s, Atomic)})),
     )
 
 

@@ -65,6 +65,9 @@ class ArrayArgument:
     """Whether the last dimension, of extent 2, holds the parts of complex numbers."""
     field: FieldPath | None = None
     """Which field of an array of records it is, if it is one."""
+    alignment: int | None = None
+    """Bytes of which all elements lie at multiples, where that is less than their size; None: they
+    lie at multiples of their size."""
 
     @property
     def parameter_text(self) -> str:
@@ -92,7 +95,7 @@ class ArrayArgument:
         return ArrayArgument(  # ``dataclasses.replace`` takes several times as long
             self.name, self.label, self.dtype, shape, strides, storage, offset, address,
             self.owned, self.buffer_flag, self.access_flag, self.internal, self.is_complex,
-            self.field,
+            self.field, self.alignment,
         )  # fmt: skip
 
 
@@ -146,20 +149,22 @@ class Form:
     arguments' types, layouts and flags.  Equal ones are one object (``form_of``).
 
     ``positions``: for each argument its place among the arrays or among the scalars.  ``dtypes``
-    are the arrays'; ``contiguous``: whether all of them are.
+    are the arrays', ``units`` the bytes in which kernels count their strides; ``contiguous``:
+    whether all of them are.
     """
 
-    __slots__ = ("__weakref__", "contiguous", "dtypes", "parts", "positions")
+    __slots__ = ("__weakref__", "contiguous", "dtypes", "parts", "positions", "units")
 
     def __init__(
         self,
         parts: Hashable,
         positions: tuple[int, ...],
         dtypes: tuple[ScalarType, ...],
+        units: tuple[int, ...],
         contiguous: bool,
     ) -> None:
         self.parts, self.positions = parts, positions
-        self.dtypes, self.contiguous = dtypes, contiguous
+        self.dtypes, self.units, self.contiguous = dtypes, units, contiguous
 
 
 class Sized(Protocol):

@@ -89,7 +89,8 @@ class MemoryHome(Protocol):
 @dataclass(frozen=True, slots=True)
 class ArrayBinding:
     """Where an array parameter's memory is: the address of element [0, …], extents, and
-    strides in elements (negative strides allowed)."""
+    strides in elements (negative strides allowed), or in the parameter's ``alignment`` where it has
+    one."""
 
     address: int
     shape: tuple[int, ...]

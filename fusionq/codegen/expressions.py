@@ -125,6 +125,12 @@ class ExpressionPrinter:
             narrow = self._narrow
             terms = [narrow.of(index) for index in indices]
             offset = self._memory.offset(array, terms, narrow.as_int)
+        declared = self._memory.array(array)
+        if isinstance(declared, ArrayParam) and declared.alignment is not None:
+            scalars = self._dialect.scalars
+            element, _ = scalars.unaligned_type(declared.dtype, declared.alignment)
+            pointer = scalars.pointer(element, "global")
+            return f"(({pointer})({self._names.of(array)} + {offset.at(SUM + 1)}))->value"
         return f"{self._names.of(array)}[{offset.text}]"
 
     def type_name(self, type: ScalarType) -> str:

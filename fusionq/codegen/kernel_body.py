@@ -29,7 +29,7 @@ from fusionq.ir.nodes import (
     Store,
     WorkItemLoop,
 )
-from fusionq.ir.types import UINT64, ScalarType
+from fusionq.ir.types import ELEMENT_TYPES, UINT64, ScalarType
 from fusionq.ir.walk import expressions, local_memories, statements
 
 
@@ -98,7 +98,13 @@ def statement_lines(
     }
     aliased = _aliased_types(kernel, dialect.scalars)
     pool = None if group_loop is None else group_loop.local_memory
-    typedefs = dict.fromkeys((*aliased, *_shared_types(kernel, dialect.scalars, pool)))
+    typedefs = dict.fromkeys(
+        (
+            *aliased,
+            *_shared_types(kernel, dialect.scalars, pool),
+            *_unaligned_types(kernel, dialect.scalars),
+        )
+    )
     pointers = _pointers(kernel, slots, names, dialect.scalars, bool(aliased))
     return StatementLines(
         {slot: declaration for slot, (_, declaration) in pointers.items()},
@@ -127,8 +133,17 @@ def parameter_text(kernel: Kernel, slot: Slot, memory: Memory, dialect: Dialect)
 def _aliased_types(kernel: Kernel, scalars: Scalars) -> tuple[str, ...]:
     """Definitions of types for arrays of different types that may share memory."""
     arrays = [p for p in kernel.params if isinstance(p, ArrayParam) and not p.restrict]
-    types = dict(scalars.aliased_type(p.dtype) for p in arrays)
+    types = dict(scalars.aliased_type(p.dtype) for p in arrays if p.alignment is None)
     return tuple(types.values()) if len(types) > 1 else ()
+
+
+def _unaligned_types(kernel: Kernel, scalars: Scalars) -> list[str]:
+    """Definitions of types for elements that do not lie at multiples of their size."""
+    return [
+        scalars.unaligned_type(p.dtype, p.alignment)[1]
+        for p in kernel.params
+        if isinstance(p, ArrayParam) and p.alignment is not None
+    ]
 
 
 def _shared_types(kernel: Kernel, scalars: Scalars, pool: str | None) -> list[str]:
@@ -159,7 +174,9 @@ def _pointers(
         param = kernel.param(slot.param)
         assert isinstance(param, ArrayParam)
         element = scalars.storage_name(param.dtype)
-        if not param.restrict and aliased:
+        if param.alignment is not None:  # a cast makes it one to elements where they are accessed
+            element = scalars.storage_name(ELEMENT_TYPES[f"uint{8 * param.alignment}"])
+        elif not param.restrict and aliased:
             element = scalars.aliased_type(param.dtype)[0]
         constant = param.name not in stored
         type = scalars.pointer(element, "global", constant)

@@ -109,7 +109,7 @@ class _ListArguments:
 
     def _array(self, source: ArgumentSource, position: int) -> ArrayBinding:
         operands = self.operands[source.submission]
-        place, itemsize = operands.places[position], operands.form.dtypes[position].nbytes
+        place, unit = operands.places[position], operands.form.units[position]
         in_list = self._arrays[source.submission] + position
         held = self._memory[in_list]
         if isinstance(held, Storage):
@@ -125,7 +125,7 @@ class _ListArguments:
                 f"{like.name!r}: {error}"
             ) from error
         shape, strides, *_ = place
-        return ArrayBinding(address, shape, tuple([stride // itemsize for stride in strides]))
+        return ArrayBinding(address, shape, tuple([stride // unit for stride in strides]))
 
     def parameters(
         self, stage: StagePlan, kind: type[ArrayArgument] | type[ScalarArgument]

@@ -466,6 +466,9 @@ class ArrayParam:
     ``contiguous``: C-contiguous, so that strides follow from the extents.
     ``unit_stride``: neighbours in the last dimension are neighbours in memory.
     ``restrict``: no other array of the kernel shares memory with it.
+    ``alignment``: bytes of which all elements lie at multiples, where that is less than their size,
+    as of packed records; strides are then multiples of that many bytes, and the array is not
+    ``contiguous`` nor has it ``unit_stride``.
     """
 
     name: str
@@ -474,6 +477,7 @@ class ArrayParam:
     contiguous: bool = True
     restrict: bool = False
     unit_stride: bool = False
+    alignment: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

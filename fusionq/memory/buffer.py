@@ -58,7 +58,7 @@ class Buffer:
 
     dtypes: bool, int8 to int64, uint8 to uint64, float16, float32, float64, complex64, complex128,
     in native byte order, ``ml_dtypes.bfloat16``, also as ``"bfloat16"``, and records of these
-    (NumPy's structured dtypes, with aligned fields); ``buffer["x"]`` is a view of their field
+    (NumPy's structured dtypes); ``buffer["x"]`` is a view of their field
     ``x``.  Raises ArgumentError, and PromotionConflict if both promotions are asked for.
     """
 
@@ -304,6 +304,12 @@ class Buffer:
                 self._storage.allocate(host_backend(), zeros)
             except DeviceError as error:
                 raise DeviceError(f"{user_span()}: {self!r}: {error}") from None
+
+    @property
+    def _start(self) -> int:
+        """The address of the first element; before there is memory, which begins at a multiple of
+        every size, its distance from the start."""
+        return (self._storage.address or 0) + self._offset
 
     @property
     def _stored(self) -> StoredArray:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from math import prod
+from math import gcd, prod
 from typing import Any
 
 import numpy as np
@@ -89,18 +89,19 @@ def _check_fields(dtype: np.dtype[Any]) -> None:
             raise ArgumentError(f"the field {name!r}: {error}") from None
         if 0 in member.shape:
             raise ArgumentError(f"the field {name!r} has no elements: its shape is {member.shape}")
-        size = component_size(member.dtype)
-        if member.offset % size or dtype.itemsize % size:
-            raise ArgumentError(
-                f"the field {name!r} ({member.dtype}) lies at byte {member.offset} of records of "
-                f"{dtype.itemsize} bytes, so not always at a multiple of its size; make the dtype "
-                "with np.dtype(…, align=True), and convert arrays with .astype() of that"
-            )
 
 
 def component_size(dtype: np.dtype[Any]) -> int:
     """Bytes of a number that kernels read and write: of a complex element, of one of its parts."""
     return dtype.itemsize // 2 if dtype.kind == "c" else dtype.itemsize
+
+
+def alignment(dtype: np.dtype[Any], address: int, strides: tuple[int, ...]) -> int | None:
+    """Bytes of which all elements of an array lie at multiples, where that is less than the size of
+    a number: the first at ``address``, the others ``strides`` (bytes) apart.  Else None."""
+    size = component_size(dtype)
+    common = gcd(size, address, *strides)
+    return None if common == size else common
 
 
 def components(
@@ -120,15 +121,5 @@ def checked_array(array: ForeignArray) -> ForeignArray:
         raise ArgumentError(
             "0-dimensional arrays are not supported; pass a scalar (x[()]) or an array of "
             "shape (1,) (x.reshape(1))"
-        )
-    if array.dtype.names is not None:
-        for member in members(array.dtype):
-            checked_array(array.member(member))
-        return array
-    itemsize = component_size(array.dtype)
-    if array.address % itemsize or any(stride % itemsize for stride in array.strides):
-        raise ArgumentError(
-            f"the array's elements do not lie at multiples of their size ({itemsize} bytes): "
-            f"address {array.address:#x}, strides {array.strides}; pass a copy (x.copy())"
         )
     return array

@@ -156,6 +156,7 @@ class _Fuser:
                     contiguous=is_contiguous(argument),
                     unit_stride=has_unit_stride(argument),
                     restrict=alone,
+                    alignment=argument.alignment,
                 )
             )
             self.sources[name] = ArgumentSource(s, k)

@@ -236,4 +236,5 @@ class _Maker:
             buffer_flag="private",
             access_flag=None,
             internal=False,
+            alignment=None,
         )

@@ -72,12 +72,14 @@ def form_of(submission: Submission) -> Form:
             array.buffer_flag,
             array.access_flag,
             array.internal,
+            array.alignment,
         )
     parts = submission.fingerprint, submission.signature, local_range(submission), tuple(flags)
     form = _forms.get(parts)
     if form is None:
         dtypes, contiguous = tuple([a.dtype for a in arrays]), all(map(is_contiguous, arrays))
-        form = Form(parts, _positions(submission), dtypes, contiguous)
+        units = tuple([a.alignment or a.dtype.nbytes for a in arrays])
+        form = Form(parts, _positions(submission), dtypes, units, contiguous)
         form = _forms.setdefault(parts, form)
     return form
 

@@ -17,7 +17,7 @@ from fusionq.base.errors import ArgumentError
 from fusionq.ir.record_types import members
 from fusionq.ir.types import complex_type_of
 from fusionq.memory.buffer import Buffer, RecordBuffer
-from fusionq.memory.foreign_array import components
+from fusionq.memory.foreign_array import alignment, components
 from fusionq.memory.storage import Storage
 from fusionq.submission.known import KnownSubmission, array_arguments
 from fusionq.submission.pending import SubmissionList
@@ -159,12 +159,13 @@ def _check_alike(name: str, argument: ArrayArgument, buffer: Buffer, stores: boo
         "shape": argument.shape[:dims], "strides": argument.strides[:dims],
         "dtype": f"complex{2 * bits}" if argument.is_complex else str(argument.dtype),
         "promotion": argument.buffer_flag, "internal": argument.internal,
-        "memory of its own": argument.owned,
+        "memory of its own": argument.owned, "alignment": argument.alignment,
     }  # fmt: skip
     has = {
         "shape": buffer.shape, "strides": buffer.strides, "dtype": str(buffer.dtype),
         "promotion": buffer._promotion, "internal": buffer.internal,
         "memory of its own": buffer._storage.owned,
+        "alignment": alignment(buffer.dtype, buffer._start, buffer.strides),
     }  # fmt: skip
     for what, value in had.items():
         if has[what] != value:

@@ -38,6 +38,7 @@ from fusionq.submission.arguments import describe_arguments
 from fusionq.submission.known import DeferredSubmission, KnownSubmission
 from fusionq.submission.pending import SubmissionList
 from fusionq.submission.requirements import (
+    check_atomics,
     check_local_memory,
     check_sub_groups,
     check_work_group,
@@ -142,6 +143,7 @@ def _entry(
     check_local_memory(backend, submission, facts)
     check_sub_groups(facts, space)
     check_apart(facts.name, facts.apart, arguments)
+    check_atomics(facts, arguments)
     check_writable(facts, arguments, [counterpart(value) for value in args])
     entry = KnownSubmission(
         DeferredSubmission(submission),

@@ -39,7 +39,7 @@ from fusionq.language.local_memory import LocalAccessor
 from fusionq.memory.accessor import AccessorArgument
 from fusionq.memory.buffer import Buffer, RecordBuffer
 from fusionq.memory.foreign import describe
-from fusionq.memory.foreign_array import ForeignArray, components
+from fusionq.memory.foreign_array import ForeignArray, alignment, components
 from fusionq.memory.storage import check_reachable
 
 
@@ -194,6 +194,7 @@ def _buffer_argument(
         access_flag=promote,
         internal=buffer.internal,
         is_complex=buffer.dtype.kind == "c",
+        alignment=alignment(buffer.dtype, buffer._start, buffer.strides),
     )
 
 
@@ -213,6 +214,7 @@ def _foreign_argument(
         owned=False,
         access_flag=promote,
         is_complex=array.dtype.kind == "c",
+        alignment=alignment(array.dtype, array.address, array.strides),
     )
 
 

@@ -98,6 +98,17 @@ def check_local_memory(backend: Backend, submission: Submission, facts: KernelFa
         )
 
 
+def check_atomics(facts: KernelFacts, arguments: Sequence[Argument]) -> None:
+    for a in arguments:
+        if isinstance(a, ArrayArgument) and a.alignment is not None and a.name in facts.atomic:
+            raise ArgumentError(
+                f"kernel {facts.name!r} has atomic operations on {a.parameter_text!r} (argument "
+                f"`{a.text}`), whose elements of {a.dtype.nbytes} bytes do not all lie at "
+                f"multiples of that, but of {a.alignment}; no device has these: make the dtype "
+                "with np.dtype(…, align=True), or pass a copy"
+            )
+
+
 def check_writable(
     facts: KernelFacts, arguments: tuple[Argument, ...], args: Sequence[object]
 ) -> None:

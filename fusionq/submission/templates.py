@@ -17,7 +17,7 @@ from fusionq.language.local_memory import LocalAccessor
 from fusionq.language.ranges import NdRange, Range
 from fusionq.memory.accessor import AccessorArgument
 from fusionq.memory.buffer import Buffer
-from fusionq.memory.foreign_array import component_size, components
+from fusionq.memory.foreign_array import alignment, component_size, components
 from fusionq.submission.key import SCALAR_CLASSES, range_or_none
 from fusionq.submission.known import KnownSubmission
 
@@ -131,8 +131,7 @@ def _key(
             assert isinstance(arg, np.ndarray)
             shape, strides, offset, dtype = arg.shape, arg.strides, 0, arg.dtype
             address, read_only = arg.__array_interface__["data"]
-            itemsize = component_size(dtype)
-            if not shape or address % itemsize or any([s % itemsize for s in strides]):
+            if not shape:
                 return None
             token = -address
             parts.append(read_only)
@@ -144,6 +143,8 @@ def _key(
             parts.append(arg)
             continue
         else:
+            return None
+        if alignment(dtype, offset if address is None else address, strides) is not None:
             return None
         if dtype.kind == "c":
             shape, strides = components(shape, strides, dtype)

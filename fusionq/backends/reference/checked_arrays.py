@@ -57,11 +57,14 @@ class HostAllocation(HostVisible):
         return self._bytes
 
 
-def array_at(binding: ArrayBinding, dtype: np.dtype[Any]) -> npt.NDArray[Any]:
-    """A NumPy array over the memory that ``binding`` describes; the caller keeps it alive."""
+def array_at(
+    binding: ArrayBinding, dtype: np.dtype[Any], unit: int | None = None
+) -> npt.NDArray[Any]:
+    """A NumPy array over the memory that ``binding`` describes; the caller keeps it alive.
+    ``unit``: bytes that the strides count in; None: elements."""
     if 0 in binding.shape:
         return np.empty(binding.shape, dtype)
-    strides = tuple(stride * dtype.itemsize for stride in binding.strides)
+    strides = tuple(stride * (unit or dtype.itemsize) for stride in binding.strides)
     reach = [stride * (n - 1) for stride, n in zip(strides, binding.shape, strict=True)]
     below = -sum(r for r in reach if r < 0)
     span = below + sum(r for r in reach if r > 0) + dtype.itemsize

@@ -240,7 +240,7 @@ class ReferenceLaunch:
             and isinstance(value, ArrayBinding)
             and param.ndim == len(value.shape) == len(value.strides)
         ):
-            data = array_at(value, param.dtype.dtype)
+            data = array_at(value, param.dtype.dtype, param.alignment)
             return CheckedArray(self._kernel.name, param.name, data)
         raise misfit(self._kernel, param, value)
 

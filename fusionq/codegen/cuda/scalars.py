@@ -12,6 +12,7 @@ import numpy as np
 
 from fusionq.codegen.cuda.shared_memory import ALIGNMENT, offsets
 from fusionq.codegen.literals import bits_text, spelled
+from fusionq.codegen.unaligned import unaligned_structure
 from fusionq.ir.functions import PREDICATES
 from fusionq.ir.nodes import Const, Kernel, Space
 from fusionq.ir.text import PRIMARY, Text
@@ -79,6 +80,9 @@ class CudaScalars:
         name = f"fq_aliased_{storage.replace(' ', '_').removeprefix('fq_')}"
         attribute = "" if storage == "fq_half" else "__attribute__((may_alias)) "  # has it itself
         return name, f"typedef {storage} {attribute}{name};"
+
+    def unaligned_type(self, type: ScalarType, alignment: int) -> tuple[str, str]:
+        return unaligned_structure(self.storage_name(type), alignment)
 
     def array_qualifier(self, space: Space) -> str:
         return "__shared__ " if space == "local" else ""

@@ -62,6 +62,10 @@ class Scalars(Protocol):
         """A type like ``storage_name(type)`` that may lie in the same memory as any other, and
         the line that defines it: C's compilers take it that different types do not."""
 
+    def unaligned_type(self, type: ScalarType, alignment: int) -> tuple[str, str]:
+        """A structure whose member ``value`` is an element of a type that lies at a multiple of
+        ``alignment`` bytes, less than its size, in any memory, and the line that defines it."""
+
     def array_qualifier(self, space: Space) -> str:
         """What stands before the declaration of an array in ``space``, with a trailing blank, or
         nothing: ``__shared__`` for a local one in CUDA C++."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from fusionq.codegen.literals import bits_text, spelled
+from fusionq.codegen.unaligned import unaligned_structure
 from fusionq.ir.nodes import Const, Kernel, Space
 from fusionq.ir.text import Text
 from fusionq.ir.types import BFLOAT16, ScalarType
@@ -66,6 +67,9 @@ class OpenCLScalars:
         storage = self.storage_name(type)
         name = f"aliased_{storage}"
         return name, f"typedef {storage} __attribute__((may_alias)) {name};"
+
+    def unaligned_type(self, type: ScalarType, alignment: int) -> tuple[str, str]:
+        return unaligned_structure(self.storage_name(type), alignment)
 
     def array_qualifier(self, space: Space) -> str:
         return _SPACE_QUALIFIERS[space]

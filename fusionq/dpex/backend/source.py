@@ -57,6 +57,11 @@ class _KernelPrinter:
             raise DeviceError("it computes in float16, which numba-dpex cannot compile")
         if BFLOAT16 in self.types:
             raise DeviceError("it has bfloat16 numbers, which numba-dpex has not")
+        if any(isinstance(p, ArrayParam) and p.alignment is not None for p in kernel.params):
+            raise DeviceError(
+                "it has an array whose elements do not lie at multiples of their size, which "
+                "numba-dpex cannot address"
+            )
         self.groups = uses_groups(kernel)
         self.helpers = PythonHelpers()
         self.names = python_names()

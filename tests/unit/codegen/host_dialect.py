@@ -19,6 +19,7 @@ from fusionq.codegen.device_source import DeviceSource
 from fusionq.codegen.dialect import Define, Dialect
 from fusionq.codegen.literals import spelled
 from fusionq.codegen.scoping import Body
+from fusionq.codegen.unaligned import unaligned_structure
 from fusionq.ir.nodes import Const, Kernel, Space
 from fusionq.ir.text import Text
 from fusionq.ir.types import ScalarType
@@ -151,6 +152,9 @@ class _Scalars:
     def aliased_type(self, type: ScalarType) -> tuple[str, str]:
         name = f"aliased_{type.name}"
         return name, f"typedef {self.storage_name(type)} __attribute__((may_alias)) {name};"
+
+    def unaligned_type(self, type: ScalarType, alignment: int) -> tuple[str, str]:
+        return unaligned_structure(self.storage_name(type), alignment)
 
     def array_qualifier(self, space: Space) -> str:
         return ""

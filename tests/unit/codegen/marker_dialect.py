@@ -68,6 +68,10 @@ class MarkerScalars:
     def aliased_type(self, type: ScalarType) -> tuple[str, str]:
         return f"A_{type.name.upper()}", f"ALIASED(A_{type.name.upper()});"
 
+    def unaligned_type(self, type: ScalarType, alignment: int) -> tuple[str, str]:
+        name = f"U_{type.name.upper()}_{alignment}"
+        return name, f"UNALIGNED({name});"
+
     def array_qualifier(self, space: Space) -> str:
         return f"ARRAY_IN_{space.upper()} "
 

@@ -27,7 +27,7 @@ from tests.property.running import examples
 from tests.unit.codegen.built_kernels import GOLDEN_KERNELS, bfloat16_conversions
 from tests.unit.codegen.test_dialects import everything
 from tests.unit.cuda.compile_only import ARCHITECTURES, TARGET, compile_program, compiling_queue
-from tests.unit.runtime.test_records import PARTICLE, gather, push, whole
+from tests.unit.runtime.test_records import PACKED, PARTICLE, gather, push, whole
 from tests.unit.tables import for_each
 
 EXTENTS = {1: (1000,), 2: (33, 64), 3: (5, 8, 33)}
@@ -79,10 +79,11 @@ def test_library_kernels_spill_no_registers(name: str) -> None:
         assert resources.spill_stores == resources.spill_loads == 0, (of, resources)
 
 
-def test_records() -> None:
+@pytest.mark.parametrize("dtype", [PARTICLE, PACKED], ids=["aligned", "packed"])
+def test_records(dtype) -> None:
     """Their fields, in private memory too, and copies of whole ones."""
     with compiling_queue(["sm_90"]) as (queue, backend), fq.fusion(queue, strategy="fused"):
-        p, tmp = fq.Buffer(99, PARTICLE), fq.Buffer(99, PARTICLE, promote_private=True)
+        p, tmp = fq.Buffer(99, dtype), fq.Buffer(99, dtype, promote_private=True)
         queue.submit(push, 99, p, tmp)
         queue.submit(gather, 99, tmp, p)
         queue.submit(whole, 99, p, p[::-1])

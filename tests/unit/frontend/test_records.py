@@ -128,7 +128,9 @@ def test_kernels_do_what_numpy_does(body):
     run_both(function(*body), p, q, np.zeros(N), N)
 
 
-@pytest.mark.parametrize("dtype", [EVEN, np.dtype([("x", "f4"), ("y", "i2")], align=True)])
+@pytest.mark.parametrize(
+    "dtype", [EVEN, ODD, *(np.dtype([("x", "f4"), ("y", "i2")], align=a) for a in (True, False))]
+)
 def test_fields_lie_where_the_dtype_says(dtype):
     made = function("p[i].y = q[i].y + 1", "p[i]['x'] = q['x'][i]", "p[i].x *= 2")
     run_both(made, particles(3, dtype), particles(4, dtype)[::-1], np.ones(N), N)
@@ -207,8 +209,6 @@ def test_what_is_no_part_of_the_language_says_so(line, message):
 @pytest.mark.parametrize(
     ("dtype", "message"),
     [
-        (ODD, r"the field 'y' \(int16\) lies at byte 9 of records of 20 bytes.*align=True"),
-        (np.dtype([("a", "i1"), ("b", "f8")]), "the field 'b'"),
         (np.dtype([("a", [("s", "S4")])]), r"the field 'a.s': arrays of dtype \|S4 are not"),
         (np.dtype([("a", ">f4")]), "the field 'a'.*byte order"),
         (np.dtype([("a", "f4", (0,))]), "the field 'a' has no elements"),

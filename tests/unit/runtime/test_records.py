@@ -9,12 +9,15 @@ PARTICLE = np.dtype(
     [("id", "i2"), ("x", "f4"), ("v", "f8", (3,)), ("box", [("low", "i4"), ("high", "i4")])],
     align=True,
 )
+PACKED = np.dtype([(name, PARTICLE[name]) for name in ("id", "x", "v")] + [
+    ("box", [("on", "?"), ("low", "i4"), ("high", "i4")]), ("h", "f2"), ("z", "c8"),
+])  # fmt: skip
 N = 40
 
 
-def particles(seed=0, n=N):
+def particles(seed=0, n=N, dtype=PARTICLE):
     rng = np.random.default_rng(seed)
-    made = rng.integers(0, 256, n * PARTICLE.itemsize, np.uint8).view(PARTICLE)
+    made = rng.integers(0, 256, n * dtype.itemsize, np.uint8).view(dtype)
     made["x"], made["v"] = rng.normal(size=n), rng.normal(size=(n, 3))
     made["box"]["low"] = made["box"]["high"] = 3
     return made
@@ -140,6 +143,79 @@ def test_a_fused_list_is_the_unfused_one(queue, strategy):
         queue.wait()
         results.append((p.tobytes(), last.numpy().tobytes()))
     assert results[0] == results[1]
+
+
+def unaligned(array, by=1):
+    """The same in memory that begins at an odd address."""
+    memory = np.zeros(array.nbytes + by, np.uint8)
+    memory[by:] = np.frombuffer(array.tobytes(), np.uint8)
+    return memory[by:].view(array.dtype)
+
+
+@fq.kernel
+def other_types(item, p, q):
+    i = item.get_id(0)
+    p[i].h = q[N - 1 - i].h * 2
+    p[i].z = q[i].z * (1 + 2j) + q[i].h
+    p[i].box.on = not q[i].box.on
+
+
+def test_packed_records(queue):
+    """Wherever the memory begins: alone, fused, in private memory."""
+    first, second = (particles(k, dtype=PACKED) for k in range(2))
+    for array in (first, second):
+        array["h"], array["z"], array["box"]["on"] = 1.5, 2 - 1j, True
+    results = []
+    for strategy in (None, "fused", "sequence"):
+        p, q = unaligned(first), unaligned(second, 2)
+        held, last = fq.Buffer(p, copy=False), fq.Buffer(q, copy=False)
+        tmp = fq.Buffer(N, PACKED, promote_private=True)
+
+        def submit(held=held, last=last, tmp=tmp, p=p):
+            queue.submit(push, N, held, tmp)
+            queue.submit(gather, N, tmp, held)
+            queue.submit(from_the_left, N, held["x"], last["x"])
+            queue.submit(other_types, N, last, held)
+            queue.submit(double, N // 2, last["v"][::2, 1])
+            queue.fill(last["v"][1::2, 2], -1)
+
+        if strategy is None:
+            submit()
+        else:
+            with fq.fusion(queue, strategy=strategy) as f:
+                submit()
+            private = dict.fromkeys((d.buffer for d in f.report.promotions), "private")
+            scopes = {d.buffer: d.scope for d in f.report.promotions}
+            assert scopes == private, str(f.report)
+            assert 'tmp["x"]' in private or strategy == "sequence", str(f.report)
+        queue.wait()
+        results.append((p.tobytes(), q.tobytes()))
+        with pytest.raises(fq.ArgumentError, match=r"""atomic.*'out\["box"]\["high"]'.*of 1;"""):
+            queue.submit(rotate, fq.NdRange(N, 8), held, fq.LocalAccessor(8, PACKED), last)
+    assert results[0] == results[1] == results[2]
+    made, given = (np.frombuffer(part, PACKED) for part in results[0])
+    np.testing.assert_array_equal(
+        made["x"], first["x"] * 2 - (first["v"][:, 1] + first["x"]).astype("f4")
+    )
+    np.testing.assert_array_equal(given["x"][1:], made["x"][:-1])
+    assert (given["z"] == (2 - 1j) * (1 + 2j) + 1.5).all() and (given["h"] == 3).all()
+    assert not given["box"]["on"].any() and (given["v"][1::2, 2] == -1).all()
+    np.testing.assert_array_equal(given["v"][::2, 1], second["v"][::2, 1] * 2)
+
+
+def test_arrays_at_odd_addresses(queue):
+    """Arguments of one kernel, also from one line, and of a graph, lie where they lie."""
+    plain, expected = np.arange(N, dtype=np.float32), np.arange(N) * 2.0
+    arrays = [plain.copy(), unaligned(plain), unaligned(plain, 2), plain.copy(), unaligned(plain)]
+    for array in arrays:
+        queue.submit(double, N, array)
+        queue.wait()
+        np.testing.assert_array_equal(array, expected)
+    graph, first = fq.Graph(), fq.Buffer(plain, copy=False)
+    with graph.record(queue):
+        queue.submit(double, N, first)
+    with pytest.raises(fq.ArgumentError, match="whose alignment is None, not 2"):
+        graph.update(first=fq.Buffer(arrays[2], copy=False))
 
 
 def test_different_fields_do_not_depend_on_each_other(queue):
