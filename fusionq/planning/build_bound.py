@@ -5,7 +5,7 @@ Who asks for a strategy by name, or for ``tune``, gets what that takes to build.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 
 from fusionq.analysis.submission import Submission
@@ -49,6 +49,24 @@ class BuildBound:
             self._known[id(kernel)] = kernel, build_work(kernel).seconds(self._costs)
         return self._known[id(kernel)][1]
 
+    def exceeded_by_bodies(self, kernels: Collection[Kernel]) -> str | None:
+        """Why a persistent kernel of these and perhaps more bodies is not built in the foreground;
+        None if it may be."""
+        costs = self._costs
+        bodies = (self.predicted(k) - costs.build_program + costs.build_body for k in kernels)
+        return self.exceeded_by(costs.build_program + costs.build_workers + sum(bodies))
+
+    def exceeded_by(self, seconds: float) -> str | None:
+        """Why what is predicted to take so long is not built in the foreground; None if it may
+        be."""
+        likely = UNDERESTIMATED * seconds
+        if likely <= self.seconds:
+            return None
+        return (
+            f"a build of up to {likely:.2f} s is predicted for what it has so far, and strategy "
+            f"'auto' waits for one of {self.seconds:.1f} s at most"
+        )
+
     def without_built(self, kernel: Kernel) -> float:
         """The same; 0 for a kernel that has been built before."""
         seconds = self.predicted(kernel)
@@ -73,15 +91,9 @@ class Builds:
         if id(kernel) not in self._kernels:
             self._kernels[id(kernel)] = kernel
             self._seconds += bound.predicted(kernel)
-        if UNDERESTIMATED * self._seconds > bound.seconds:
+        if bound.exceeded_by(self._seconds):
             self._seconds = sum(map(bound.without_built, self._kernels.values()))
-        likely = UNDERESTIMATED * self._seconds
-        if likely <= bound.seconds:
-            return None
-        return (
-            f"a build of up to {likely:.2f} s is predicted for what it has so far, and strategy "
-            f"'auto' waits for one of {bound.seconds:.1f} s at most"
-        )
+        return bound.exceeded_by(self._seconds)
 
 
 def shorter(stages: Sequence[Stage], reason: str) -> tuple[Stage, ...]:

@@ -17,8 +17,7 @@ from fusionq.base.options import FusionOptions
 from fusionq.base.steps import Steps
 from fusionq.base.target import Target
 from fusionq.codegen.local_places import local_places
-from fusionq.codegen.stage_tables import code_bodies
-from fusionq.ir.nodes import GroupCall, Kernel, Param, Persistent
+from fusionq.ir.nodes import GroupCall, Kernel, Param
 from fusionq.ir.types import INT64
 from fusionq.ir.verifier import verify
 from fusionq.ir.walk import has_barrier, statements
@@ -34,16 +33,16 @@ from fusionq.passes.sources import (
 )
 from fusionq.passes.symbol_sources import of_members, sources_of_symbols
 from fusionq.passes.work_group_function import work_group_function
+from fusionq.planning.build_bound import BuildBound
 from fusionq.planning.list_work import Identity
 from fusionq.planning.plan import StagePlan
 from fusionq.planning.promotion import Promotions
 from fusionq.planning.stage_kernels import StageKernels
 from fusionq.planning.stages import Stage
 
-MOST_CODES = 16
-"""Distinct bodies of stages in one persistent kernel: each is compiled."""
-
-_TOO_MANY = f"the stages have more than {MOST_CODES} different kernels, which are the limit"
+MOST_UNASKED = 16
+"""Distinct bodies of stages up to which a persistent kernel is made in any case: it may be that it has
+been built before.  Each more is asked for whether ``auto`` would have so many built."""
 
 
 @dataclass(frozen=True)
@@ -153,21 +152,24 @@ def persistent_stage(
     run: range,
     kernels: StageKernels,
     functions: Mapping[int, FusedKernel],
+    bound: BuildBound | None = None,
 ) -> Steps[StagePlan | str]:
     """The launch that does the stages of ``layout`` with the numbers in ``run``, of a list with the
     direct ``dependences``, those whose tiles are work-groups by their ``functions``; or why there
-    is none."""
+    is none.  What is made for ``auto`` has a ``bound``."""
     stages = [layout.stages[k] for k in run]
     fused_stages = []
-    different: set[int] = set()
+    different: dict[int, Kernel] = {}
     for k, stage in zip(run, stages, strict=True):
         fused = functions.get(k)
         if fused is None:
             fused = yield from in_steps(partial(kernels.fused, stage, layout.moved[k]))
         fused_stages.append(fused)
-        different.add(id(fused.kernel))
-        if len(different) > MOST_CODES:
-            return _TOO_MANY
+        different[id(fused.kernel)] = fused.kernel
+        if bound is not None and len(different) > MOST_UNASKED:
+            slow = bound.exceeded_by_bodies(different.values())
+            if slow is not None:
+                return f"{slow}: ask for strategy='megakernel' or tune=True to have it"
         yield "passes"
     submissions = questions.submissions
     items = [stage_items(submissions, stage.members, stage.space.mode) for stage in stages]
@@ -180,10 +182,6 @@ def persistent_stage(
     name = f"megakernel{len(stages)}_" + _joined([f.kernel.name for f in fused_stages])
     identity = Identity(questions)
     made = yield from persist(parts, name, identity)
-    body = made.kernel.body[0]
-    assert isinstance(body, Persistent)
-    if len(set(code_bodies(body))) > MOST_CODES:
-        return _TOO_MANY
     reason = yield from check_plan(relations, made, identity)
     if reason is not None:
         return reason

@@ -181,7 +181,7 @@ def _plan_steps(
     tried = options.strategy == "auto" and measured is not None and len(stages) >= FEWEST_STAGES
     tried = tried and target.device.chooses_persistent
     if len(stages) > 1 and (asked or tried):
-        made = yield from _with_persistent(questions, raw, options, target, kernels)
+        made = yield from _with_persistent(questions, raw, options, target, kernels, bound)
         if isinstance(made, str):
             fallback = made if asked else fallback
         else:
@@ -283,6 +283,7 @@ def _with_persistent(
     options: FusionOptions,
     target: Target,
     kernels: StageKernels,
+    bound: BuildBound | None,
 ) -> Steps[tuple[tuple[PairScope, ...], Promotions, tuple[StagePlan, ...]] | str]:
     """The list with persistent kernels where stages follow each other that can be part of one;
     or why there is none.  No work-group barriers between submissions: tiles wait instead."""
@@ -300,7 +301,7 @@ def _with_persistent(
         made: StagePlan | str | None = reasons[run[0]]
         if len(run) > 1:
             made = yield from persistent_stage(
-                questions, dependences, layout, run, kernels, fits.functions
+                questions, dependences, layout, run, kernels, fits.functions, bound
             )
         if isinstance(made, StagePlan):
             runs.append((run, made))

@@ -13,7 +13,7 @@ from fusionq.passes.pipeline import fused_kernel
 from fusionq.planning import stage_kernels
 from fusionq.planning.build_bound import FOREGROUND_SECONDS
 from fusionq.planning.build_cost import BuildWork, build_work
-from fusionq.planning.persistent import MOST_CODES
+from fusionq.planning.persistent import MOST_UNASKED
 from fusionq.planning.planner import make_plan
 from tests.unit.lists import Flagged, submission, submissions
 from tests.unit.targets import TWO_CORES
@@ -174,7 +174,7 @@ def test_a_persistent_kernel_that_takes_long_to_build_is_not_chosen():
 
 def test_nothing_is_fused_that_would_not_be_built(monkeypatch):
     """Pairs of submissions, each of its own kind: no kernel is made after the first that is beyond
-    the bound, and none for a persistent kernel of more bodies than one may have."""
+    the bound, and none for a persistent kernel whose bodies alone are."""
     fused, different = [], 40
 
     def counted(analysis, members, *others):
@@ -190,4 +190,4 @@ def test_nothing_is_fused_that_would_not_be_built(monkeypatch):
     plan = planned(submissions(*calls), costs(build_operation=0.02))
     assert plan.strategy == "unfused" and len(plan.stages) == 2 * different
     alone = fused.count(1)
-    assert len(fused) - alone <= MOST_CODES + 2 < different
+    assert len(fused) - alone <= MOST_UNASKED + 2 < different
