@@ -180,8 +180,9 @@ class GroupStatementPrinter:
             self._names.fresh(f"{stmt.result}_{part}")
             for part in ("total", "lane", "step", "other")
         )
+        linear = self._groups.linear_local_id if self._lanes is None else "fq_lane"
         lines = [
-            f"const int {lane} = (int)({self._groups.linear_local_id} % {size});",
+            f"const int {lane} = (int)({linear} % {size});",
             f"{name} {total} = {self._typed(stmt.value, type)};",
         ]
         if stmt.source is not None:

@@ -258,8 +258,10 @@ class _Verifier:
             self._receives(stmt.result, dtype)
 
     def _group_call(self, stmt: GroupCall) -> None:
-        if self._of_group and (stmt.values is None or self._items is not None):
+        if self._of_group and (stmt.values is None) == (self._items is None):
             self._fail("a group function in a work-group function")
+        if self._of_group and stmt.values is None and stmt.sub_group is None:
+            self._fail("a function of a work-group in a loop over its work-items")
         if stmt.values is not None:
             array = self._arrays.get(stmt.values)
             if not isinstance(array, ArrayDecl) or array.space != "local":

@@ -8,7 +8,8 @@ over the group's work-items.
 
 Conditions and loops around barriers, and what they depend on, are the same for a whole group and
 stay outside.  What a work-item keeps from one region to another lies in local memory, one place for
-each.
+each.  Functions of sub-groups stay in their regions: the lanes that do one turn of the loop are
+neighbouring work-items, whole sub-groups of them.
 
 Source: Jääskeläinen et al., "pocl: A Performance-Portable OpenCL Implementation", International
 Journal of Parallel Programming 43, 2015: parallel regions and work-item loops.
@@ -379,7 +380,7 @@ def _split_statements(body: Sequence[Stmt]) -> set[int]:
         """``loop``: the innermost one; ``waits``: whether that has a barrier."""
         split = False
         for stmt in stmts:
-            inside = isinstance(stmt, Barrier | GroupCall)
+            inside = isinstance(stmt, Barrier) or _is_of_work_group(stmt)
             if isinstance(stmt, For | While):
                 inside = any(isinstance(s, Barrier) for s in statements(stmt.body))
                 walk(stmt.body, stmt, inside)
@@ -397,6 +398,10 @@ def _split_statements(body: Sequence[Stmt]) -> set[int]:
     return found
 
 
+def _is_of_work_group(stmt: Stmt) -> bool:
+    return isinstance(stmt, GroupCall) and stmt.sub_group is None
+
+
 def _scans(call: GroupCall) -> bool:
     return call.function in ("inclusive_scan", "exclusive_scan")
 
@@ -404,7 +409,9 @@ def _scans(call: GroupCall) -> bool:
 def _loop(items: int, body: tuple[Stmt, ...]) -> WorkItemLoop:
     """``body`` for the work-items of a group, without those that it does nothing for."""
     *headings, last = body
-    if isinstance(last, If) and not last.orelse and all(isinstance(s, Block) for s in headings):
+    meets = any(isinstance(s, GroupCall) for s in statements(body))
+    alone = not meets and all(isinstance(s, Block) for s in headings)
+    if isinstance(last, If) and not last.orelse and alone:
         match last.cond:
             case Compare("lt", ItemQuery("local_linear_id"), Const(_, int() as below)):
                 if below >= 1:

@@ -107,8 +107,12 @@ def _function(
             return f"{kernel.name} has work-group barriers or group functions"
         return f"{kernel.name} uses local memory, which belongs to a whole work-group"
     calls = [s for s in statements(kernel.body) if isinstance(s, GroupCall)]
-    if any(call.sub_group is not None for call in calls):
-        return f"{kernel.name} has sub-group functions, and a worker's lanes are no sub-groups"
+    sizes = {call.sub_group for call in calls} - {None, target.sub_group_size}
+    if sizes:
+        return (
+            f"{kernel.name} has functions of sub-groups of {', '.join(map(str, sizes))} work-items, "
+            f"and a worker's have {target.sub_group_size}"
+        )
     if target.device.float_groups == "unordered" and any(map(combines_floats, calls)):
         return (
             f"{kernel.name} combines floats of a work-group, which the device does in an order of "
@@ -117,7 +121,7 @@ def _function(
     lanes = target.worker_size if target.worker_size == target.sub_group_size else None
     if kernel.sub_group_size not in (None, lanes):
         lanes = None
-    plain = lower_group_functions(kernel, local_range, lambda call: True, lanes)
+    plain = lower_group_functions(kernel, local_range, lambda call: call.sub_group is None, lanes)
     made = work_group_function(plain, local_range)
     verify(made)
     taken, most = local_places(made)[1], target.device.local_memory_bytes

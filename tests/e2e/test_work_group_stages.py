@@ -112,6 +112,30 @@ def sums_of_fractions(item: fq.NdItem, a: Array, b: Array) -> None:
     b[i] = total + before * upto + fq.exclusive_scan_over_group(group, np.float64(x), "mul")
 
 
+@fq.kernel(sub_group_size=16)
+def sub_groups(item: fq.NdItem, a: Array, b: Array, tile: Array) -> None:
+    """Functions of sub-groups beside those of the work-group, with values across regions, in a
+    loop, and under conditions that hold for whole sub-groups."""
+    i = item.get_global_id(0)
+    own = item.get_local_id(0)
+    group, part = item.get_group(), item.get_sub_group()
+    x = a[i] * np.float32(0.1) + np.float32(1) / (np.float32(i) + np.float32(3))
+    both = fq.PrivateArray(2, np.float32)
+    both[0] = x
+    both[1] = fq.reduce_over_group(part, x, "add")
+    tile[own] = both[1] + fq.exclusive_scan_over_group(part, x, "add")
+    total = fq.reduce_over_group(group, x, "add")
+    last = item.get_local_range(0) - 1
+    y = tile[last - own]
+    for turn in range(3):
+        y = y + fq.permute_group_by_xor(part, both[0] * total, turn)
+        if part.get_group_id(0) % 2 == 0:
+            y = y + fq.inclusive_scan_over_group(part, y, "add")
+            if fq.any_of_group(part, y > 3):
+                y = y - fq.group_broadcast(part, y, turn)
+    b[i] = fq.shift_group_left(part, y, 1) + both[0]
+
+
 @fq.kernel
 def counted(item: fq.NdItem, a: Array, counts: Array, slots: Array) -> None:
     """Atomic operations on local and global memory, behind a guard that splits no group."""
@@ -177,6 +201,12 @@ def fractions(q: fq.FusionQueue, b: list[fq.Buffer]) -> None:
         q.submit(backwards, 96, b[8], b[7])
 
 
+def functions_of_sub_groups(q: fq.FusionQueue, b: list[fq.Buffer]) -> None:
+    for size in (16, 48, 96):
+        q.submit(sub_groups, fq.NdRange(96, size), b[7], b[8], local(size))
+        q.submit(backwards, 96, b[8], b[7])
+
+
 def atomics(q: fq.FusionQueue, b: list[fq.Buffer]) -> None:
     q.submit(backwards, 60, b[3], b[4])
     q.submit(counted, fq.NdRange(64, 8), b[4], b[3], local(4, np.int32))
@@ -196,6 +226,7 @@ LISTS: dict[str, Lists] = {
     "loops": loops,
     "functions": group_functions,
     "fractions": fractions,
+    "functions of sub-groups": functions_of_sub_groups,
     "atomics": atomics,
     "two dimensions": two_dimensions,
 }

@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 
 from fusionq.backends.reference.checked_arrays import CheckedArray, declared_array, new_bytes
-from fusionq.backends.reference.groups import Steps, atomic, combined
+from fusionq.backends.reference.groups import Steps, atomic, combined, run_group
 from fusionq.backends.reference.livelock import waiting
 from fusionq.backends.reference.scalars import FUNCTIONS, Scalar, int64_range
 from fusionq.base.errors import DeviceError
@@ -63,7 +63,7 @@ from fusionq.ir.nodes import (
     WorkItemLoop,
 )
 from fusionq.ir.waiting_loops import awaited_arrays
-from fusionq.ir.walk import is_work_group_function, local_memories
+from fusionq.ir.walk import is_work_group_function, local_memories, statements
 from fusionq.language.casts import cast
 
 Ids = tuple[Any, ...]
@@ -134,6 +134,7 @@ class _Compiler:
     def __init__(self, kernel: str) -> None:
         self._kernel = kernel
         self._of_group = False
+        self._private: list[ArrayDecl] = []
         self.namespace: dict[str, Any] = {
             "int64_range": int64_range,
             "cast": cast,
@@ -141,6 +142,7 @@ class _Compiler:
             "new_bytes": new_bytes,
             "atomic": atomic,
             "combined": combined,
+            "run_group": run_group,
             "waiting": waiting,
             **{f"call_{name}": function for name, function in FUNCTIONS.items()},
         }
@@ -165,8 +167,8 @@ class _Compiler:
                 yield f"        {_name(array.name)} = {self._object(table)}"
         queries = _GROUP_QUERIES if is_work_group_function(kernel) else _QUERIES
         yield f"        def work_item({queries}):"
-        private = [array for array in kernel.arrays if array.space == "private"]
-        yield from (f"            {self._declare(array)}" for array in private)
+        self._private = [array for array in kernel.arrays if array.space == "private"]
+        yield from (f"            {self._declare(array)}" for array in self._private)
         yield from self._body(kernel.body, "            ")
         yield "        return work_item"
         yield "    return work_group"
@@ -217,6 +219,16 @@ class _Compiler:
                 yield f"{pad}continue"
             case Block():
                 yield from self._body(stmt.body, pad)
+            case WorkItemLoop() if any(isinstance(s, GroupCall) for s in statements(stmt.body)):
+                ids = "global_id, local_id, local_linear_id"
+                yield f"{pad}def region({ids}):"
+                yield from (f"{inner}{self._declare(a)}" for a in self._private)
+                yield from self._body(stmt.body, inner)
+                yield f"{inner}if False:"
+                yield f"{inner}    yield"
+                items = f"(int(i[2][0]), region(*i)) for i in items({stmt.items})"
+                yield f"{pad}run_group({self._kernel!r}, [{items}])"
+                yield f"{pad}yield"
             case WorkItemLoop():
                 ids = "global_id, local_id, local_linear_id"
                 yield f"{pad}for {ids} in items({stmt.items}):"
