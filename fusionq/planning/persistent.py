@@ -41,8 +41,8 @@ from fusionq.planning.stage_kernels import StageKernels
 from fusionq.planning.stages import Stage
 
 MOST_UNASKED = 16
-"""Distinct bodies of stages up to which a persistent kernel is made in any case: it may be that it has
-been built before.  Each more is asked for whether ``auto`` would have so many built."""
+"""Distinct bodies of stages up to which a persistent kernel is made in any case: it may have been
+built before.  With each more, ``auto`` is asked whether it would have so many built."""
 
 
 @dataclass(frozen=True)
@@ -109,9 +109,10 @@ def _function(
     calls = [s for s in statements(kernel.body) if isinstance(s, GroupCall)]
     sizes = {call.sub_group for call in calls} - {None, target.sub_group_size}
     if sizes:
+        different = ", ".join(map(str, sizes))
         return (
-            f"{kernel.name} has functions of sub-groups of {', '.join(map(str, sizes))} work-items, "
-            f"and a worker's have {target.sub_group_size}"
+            f"{kernel.name} has functions of sub-groups of {different} work-items, and a worker's "
+            f"have {target.sub_group_size}"
         )
     if target.device.float_groups == "unordered" and any(map(combines_floats, calls)):
         return (

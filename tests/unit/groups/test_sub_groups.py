@@ -161,17 +161,23 @@ def backwards(item, a, out):
 
 
 @pytest.mark.parametrize("target", ["reference", None])
-def test_a_persistent_kernel_leaves_them_out_and_says_so(target):
+@pytest.mark.parametrize("size", [8, 16])
+def test_a_persistent_kernel_has_those_that_are_as_large_as_a_workers(target, size):
     n = 512
+    kernel = fq.kernel(sub_group_size=size)(smooth)
     with fq.FusionQueue(target) as queue:
+        if size not in queue.device.sub_group_sizes:
+            pytest.skip("the device has no such sub-groups")
         a, b, c, d = (fq.Buffer(values("float32", n) / 64) for _ in range(4))
         with fq.fusion(queue, strategy="megakernel") as f:
-            queue.submit(fq.kernel(smooth), fq.NdRange(n, 64), a, b)
+            queue.submit(kernel, fq.NdRange(n, 64), a, b)
             queue.submit(fq.kernel(backwards), n, b, c)
-            queue.submit(fq.kernel(smooth), fq.NdRange(n, 64), c, d)
-        assert "smooth has sub-group functions" in str(f.report)
-        first = by_python(smooth, fq.NdRange(n, 64), 16, a.numpy(), b.numpy())
-        last = by_python(smooth, fq.NdRange(n, 64), 16, first[::-1].copy(), b.numpy())
+            queue.submit(kernel, fq.NdRange(n, 64), c, d)
+        assert len(f.report.stages) == {8: 2, 16: 1}[size]
+        reason = "functions of sub-groups of 8 work-items, and a worker's have 16"
+        assert (reason in str(f.report)) == (size == 8)
+        first = by_python(smooth, fq.NdRange(n, 64), size, a.numpy(), b.numpy())
+        last = by_python(smooth, fq.NdRange(n, 64), size, first[::-1].copy(), b.numpy())
         same(d.numpy(), last)
 
 
