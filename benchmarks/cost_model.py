@@ -35,9 +35,10 @@ from fusionq.planning.cost import FEWEST_STAGES, MARGIN, ListWork, estimate
 FITTED = {
     "access_efficiency": (0.3, 1.0),
     "function_seconds": (0.3e-9, 3e-9),
+    "serial_seconds": (0.2e-9, 3e-9),
+    "serial_slowdown": (1.0, 4.0),
     "start_launches": (1.0, 4.0),
-    "interior_speedup": (1.0, 6.0),
-    "affinity_speedup": (1.0, 2.0),
+    "affinity_speedup": (1.0, 4.0),
 }
 """The constants that are searched, each between what makes sense of its description."""
 LARGEST_ERROR = 1.5

@@ -76,10 +76,13 @@ class Costs:
     """The part of ``cache_bandwidth`` that the loads and stores of a kernel reach."""
     function_seconds: float
     """Of evaluating a mathematical function for one work-item, in one worker."""
+    serial_seconds: float
+    """Of an element of an array for one work-item, in one worker, where its neighbours' are not
+    beside it: what lanes do one after the other is counted in such."""
+    serial_slowdown: float
+    """How much longer that takes in a persistent kernel."""
     start_launches: float
     """Launches that the start of a persistent kernel costs: its last worker often begins late."""
-    interior_speedup: float
-    """How much faster the same accesses are in the inside of tiles, without masks."""
     affinity_speedup: float
     """How much faster a stage is whose tiles each worker has written itself in the stage before."""
     measured: bool = False

@@ -1,15 +1,16 @@
 """Whether a persistent kernel is faster than a launch for each stage: a model of both.
 
 A launch takes what a launch costs or its work, whichever is longer, since the next one is enqueued
-meanwhile.  The work of a stage is what its work-items load and store, at the bandwidth of the
-caches, and the mathematical functions that they evaluate; arrays beyond the caches are streamed by
-each launch.
+meanwhile; work-groups of a fixed size have to be started one by one.  The work of a stage is what
+its work-items load and store, at the bandwidth of the caches, the mathematical functions that they
+evaluate, and what vector units cannot do for all lanes at once; arrays beyond the caches are
+streamed by each launch.
 
 A persistent kernel takes its start, an instruction for each tile and, where every stage waits for
 the one before, a handover for each stage.  Its work is the same, but without what conditions on ids
-rule out for the inside of tiles, and without masks there; and faster where each worker has the same
-part of every stage, which then stays in its own cache.  Where tiles wait for few others, the
-arrays are streamed once for each block of stages.
+rule out for the inside of tiles; accesses are faster where each worker has the same part of every
+stage, which then stays in its own cache, and what lanes do one after the other is slower.  Where
+tiles wait for few others, the arrays are streamed once for each block of stages.
 
 The costs are the target's.  What is computed beside accesses and functions is not counted: it made
 no difference to how well the model fits.  All of that is coarse, so ``MARGIN`` asks for more than a
@@ -33,10 +34,27 @@ least from 1.25 to 1.5 (benchmarks/cost_model.py)."""
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """Bytes that work-items load and store, and mathematical functions that they evaluate."""
+    """Bytes that work-items load and store, where neighbours' are consecutive or the same;
+    mathematical functions that they evaluate; and what is ``serial``, one work-item after the
+    other: elements at any other addresses, divisions of integers, atomic operations, counted in
+    such elements."""
 
-    accessed: float
-    functions: float
+    accessed: float = 0.0
+    functions: float = 0.0
+    serial: float = 0.0
+
+    def __add__(self, other: Work) -> Work:
+        return Work(
+            self.accessed + other.accessed,
+            self.functions + other.functions,
+            self.serial + other.serial,
+        )
+
+    def __mul__(self, times: float) -> Work:
+        return Work(self.accessed * times, self.functions * times, self.serial * times)
+
+
+NOTHING = Work()
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +73,7 @@ class StageWork:
     inside: Work | None
     tiles: int
     groups: int | None = None
-    """Of a launch by overlapped tiles its work-groups; ``inside`` is then what parts do of which
-    conditions are split off, ``whole`` what the others do."""
+    """Work-groups of the launch, where their size is fixed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,12 +158,13 @@ def _launched(stages: Sequence[StageWork], work: ListWork, target: Target) -> fl
     """Seconds of a launch that does ``stages``."""
     items = max(stage.items for stage in stages)
     groups = -(-items // target.preferred_work_group)
-    busy = sum(
-        _busy(stage.whole, groups, target)
-        if stage.groups is None
-        else tile_seconds(stage.whole, stage.inside, stage.groups, target)
-        for stage in stages
-    )
+    busy = 0.0
+    for stage in stages:
+        if stage.groups is None:
+            busy += _busy(stage.whole, groups, target)
+        else:
+            each = target.costs.instruction_seconds / min(stage.groups, target.resident_workers)
+            busy += _busy(stage.whole, stage.groups, target) + stage.groups * each
     streamed = sum(_streamed(stage, work, target) for stage in stages)
     return max(target.costs.launch_seconds, streamed, busy)
 
@@ -154,13 +172,12 @@ def _launched(stages: Sequence[StageWork], work: ListWork, target: Target) -> fl
 def _persistent(work: ListWork, target: Target) -> float:
     """Seconds of one persistent kernel."""
     costs, stages = target.costs, work.stages
+    speedup = costs.affinity_speedup if work.affinity else 1.0
     seconds = 0.0
     for stage in stages:
-        busy = _busy(stage.inside or stage.whole, stage.tiles, target)
-        if stage.inside is not None:
-            busy /= costs.interior_speedup
-        if work.affinity:
-            busy /= costs.affinity_speedup
+        done = stage.inside or stage.whole
+        accessed, serial = done.accessed / speedup, done.serial * costs.serial_slowdown
+        busy = _busy(Work(accessed, done.functions, serial), stage.tiles, target)
         seconds += busy if work.pipelined else max(busy, _streamed(stage, work, target))
     if work.pipelined and work.nbytes > target.kept_bytes:
         blocks = -(-len(stages) // work.block)
@@ -174,12 +191,9 @@ def _persistent(work: ListWork, target: Target) -> float:
     return costs.start_launches * costs.launch_seconds + seconds
 
 
-def tile_seconds(whole: Work, inside: Work | None, groups: int, target: Target) -> float:
-    """Seconds of work-groups that do tiles, with conditions split off ``inside``."""
-    seconds = _busy(whole, groups, target)
-    if inside is not None:
-        seconds += _busy(inside, groups, target) / target.costs.interior_speedup
-    return seconds
+def tile_seconds(work: Work, target: Target) -> float:
+    """Seconds of one worker that does ``work``, with what is accessed in the caches."""
+    return _busy(work, 1, target)
 
 
 def _busy(work: Work, parts: int, target: Target) -> float:
@@ -188,6 +202,7 @@ def _busy(work: Work, parts: int, target: Target) -> float:
     costs, workers = target.costs, target.resident_workers
     bandwidth = costs.cache_bandwidth * costs.access_efficiency / workers
     seconds = work.accessed / bandwidth + work.functions * costs.function_seconds
+    seconds += work.serial * costs.serial_seconds
     return seconds / max(min(parts, workers), 1)
 
 
@@ -196,7 +211,4 @@ def _streamed(stage: StageWork, work: ListWork, target: Target) -> float:
     not keep them."""
     if work.nbytes <= target.kept_bytes:
         return 0.0
-    accessed = stage.whole.accessed
-    if stage.groups is not None and stage.inside is not None:
-        accessed += stage.inside.accessed
-    return min(stage.nbytes, accessed) / target.costs.memory_bandwidth
+    return min(stage.nbytes, stage.whole.accessed) / target.costs.memory_bandwidth

@@ -24,9 +24,11 @@ from fusionq.passes.sources import (
     QueueSource,
     RangeSource,
 )
-from fusionq.planning.cost import ListWork, StageWork, Work
+from fusionq.planning.cost import NOTHING, ListWork, StageWork, Work
+from fusionq.planning.item_work import item_work
+from fusionq.planning.known_values import Sizes
 from fusionq.planning.plan import StagePlan, TiledPart, Tiling
-from fusionq.planning.work import Sizes, accessed_bytes, functions, operations
+from fusionq.planning.work import operations
 
 
 def list_work(
@@ -56,13 +58,14 @@ def list_work(
         key = stage.code, *values.values(), *(a.shape for _, a in touched.values()), *own_memory
         if key not in known:
             shapes = {(own, d): n for own, (_, a) in touched.items() for d, n in enumerate(a.shape)}
-            sizes = Sizes(values, shapes)
-            interior = interiors[stage.code]
-            items = prod(evaluate(e, values) for e in body.codes[stage.code].extents)
+            code, interior = body.codes[stage.code], interiors[stage.code]
+            range_ = tuple(evaluate(e, values) for e in code.extents)
+            sizes = Sizes(values, shapes, range_, code.local_range or ())
             inside = None
             if interior is not None:
-                inside = _work(replace(kernel, body=interior.body), sizes, items)
-            known[key] = sum(own_memory.values()), _work(kernel, sizes, items), inside
+                inside = item_work(replace(kernel, body=interior.body), sizes) * prod(range_)
+            whole = item_work(kernel, sizes) * prod(range_)
+            known[key] = sum(own_memory.values()), whole, inside
         found.append(known[key])
     extents = extents_of(body, params)
     pipelined = is_pipelined(body, extents, params)
@@ -75,9 +78,10 @@ def list_work(
             prod(extent),
             *each,
             tiled(extent, tile).tiles,
+            _work_groups(prod(extent), body.codes[stage.code].local_range),
         )
-        for members, extent, tile, each in zip(
-            plan.inner, extents, tiling.tiles, found, strict=True
+        for members, extent, tile, each, stage in zip(
+            plan.inner, extents, tiling.tiles, found, body.stages, strict=True
         )
     )
     return ListWork(stages, whole, pipelined, tiling.block, tiling.assignment == "turns")
@@ -86,8 +90,7 @@ def list_work(
 def launches_work(
     questions: Questions, plans: Sequence[StagePlan]
 ) -> tuple[tuple[StageWork, ...], int]:
-    """What launches do, and the bytes of all their arrays.  A load that a kernel repeats counts
-    once: where producers are inlined there are many, and the compiler keeps the first."""
+    """What launches do, and the bytes of all their arrays."""
     found: list[StageWork] = []
     memory: dict[Hashable, int] = {}
     for number, plan in enumerate(plans):
@@ -98,9 +101,13 @@ def launches_work(
             found.append(_tiled_work(questions, plan, plan.tiling, number, sum(own.values())))
             continue
         shapes = {(name, d): n for name, (_, a) in arrays.items() for d, n in enumerate(a.shape)}
-        items = global_range(questions.submissions[plan.geometry]).size
-        work = _work(plan.kernel, Sizes(integers, shapes), items, distinct=True)
-        found.append(StageWork(number, items, sum(own.values()), work, None, 0))
+        range_ = tuple(global_range(questions.submissions[plan.geometry]))
+        items = prod(range_)
+        known = range_ if plan.kernel.ndim == len(range_) else (items,)
+        sizes = Sizes(integers, shapes, known, plan.local_range or ())
+        work = item_work(plan.kernel, sizes) * items
+        groups = _work_groups(items, plan.local_range)
+        found.append(StageWork(number, items, sum(own.values()), work, None, 0, groups))
     return tuple(found), sum(memory.values())
 
 
@@ -131,10 +138,9 @@ def tiled_part(
     arrays, integers = _arguments(
         questions, kernel, [fused.sources[p.name] for p in kernel.params]
     )
-    sizes = Sizes(
-        integers, {(name, d): n for name, (_, a) in arrays.items() for d, n in enumerate(a.shape)}
-    )
     range_ = global_range(questions.submissions[largest(questions.submissions, members)])
+    shapes = {(name, d): n for name, (_, a) in arrays.items() for d, n in enumerate(a.shape)}
+    sizes = Sizes(integers, shapes, tuple(range_))
     named = {
         integers[name]: Param(INT64, name)
         for name, source in fused.sources.items()
@@ -143,14 +149,7 @@ def tiled_part(
     extents = tuple(named.get(n, Const(INT64, n)) for n in range_)
     interior = parted(StageCode(kernel, extents, (), None))[1]
     done = kernel if interior is None else replace(kernel, body=interior.body)
-    return TiledPart(
-        members,
-        items,
-        accessed_bytes(done, sizes, distinct=True),
-        functions(done, sizes),
-        operations(done, sizes),
-        interior is not None,
-    )
+    return TiledPart(members, items, item_work(done, sizes), operations(done, sizes))
 
 
 def _tiled_work(
@@ -158,28 +157,19 @@ def _tiled_work(
 ) -> StageWork:
     """The work of launch ``number``, by overlapped tiles."""
     groups = _tiles(questions.submissions, plan, tiling)
-    work: dict[bool, Work] = {}
-    for part in tiling.parts:
-        items = groups * prod(part.items)
-        so_far = work.get(part.interior, Work(0, 0))
-        work[part.interior] = Work(
-            so_far.accessed + items * part.accessed, so_far.functions + items * part.functions
-        )
+    work = sum((part.work * (groups * prod(part.items)) for part in tiling.parts), NOTHING)
     items = global_range(questions.submissions[plan.geometry]).size
-    return StageWork(
-        number, items, nbytes, work.get(False, Work(0, 0)), work.get(True), 0, groups
-    )
+    return StageWork(number, items, nbytes, work, None, 0, groups)
+
+
+def _work_groups(items: int, local_range: Sequence[int] | None) -> int | None:
+    """Of a launch of so many work-items; None where their size is not fixed."""
+    return None if local_range is None else -(-items // prod(local_range))
 
 
 def _tiles(submissions: Sequence[Submission], plan: StagePlan, tiling: Tiling) -> int:
     extents = global_range(submissions[plan.geometry])
     return prod(-(-n // t) for n, t in zip(extents, tiling.tile, strict=True))
-
-
-def _work(kernel: Kernel, sizes: Sizes, items: int, distinct: bool = False) -> Work:
-    """What so many work-items do; ``distinct``: see ``accessed_bytes``."""
-    accessed = accessed_bytes(kernel, sizes, distinct)
-    return Work(items * accessed, items * functions(kernel, sizes))
 
 
 def _arguments(

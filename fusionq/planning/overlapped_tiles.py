@@ -30,7 +30,7 @@ from fusionq.passes.labels import label, number_in
 from fusionq.passes.overlapped_tiles import TilePart, overlapped_tiles
 from fusionq.passes.sources import ArgumentSource, ParamSource, RangeSource
 from fusionq.passes.symbol_sources import of_members, sources_of_symbols
-from fusionq.planning.cost import Work, tile_seconds
+from fusionq.planning.cost import tile_seconds
 from fusionq.planning.list_work import Identity, tiled_part
 from fusionq.planning.plan import PromotionDecision, StagePlan, TiledPart, Tiling
 from fusionq.planning.promotion import Moved
@@ -256,7 +256,7 @@ class TiledStages:
         ]
         costs = TileCosts(
             [
-                (box, _seconds(part, target))
+                (box, tile_seconds(part.work, target))
                 for box, part in zip([*items, None], parts, strict=True)
             ],
             [
@@ -393,14 +393,6 @@ def _headed(
 def _work_group(ndim: int, target: Target) -> tuple[int, ...]:
     """The work-groups of overlapped tiles: lines, whose work-items stride over a tile's rows."""
     return (*(1 for _ in range(ndim - 1)), target.worker_size)
-
-
-def _seconds(part: TiledPart, target: Target) -> float:
-    """What a work-item of a part takes."""
-    work = Work(part.accessed, part.functions)
-    nothing = Work(0, 0)
-    whole, inside = (nothing, work) if part.interior else (work, None)
-    return tile_seconds(whole, inside, 1, target)
 
 
 def _too_large(target: Target) -> str:

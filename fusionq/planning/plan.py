@@ -20,6 +20,7 @@ from fusionq.passes.sources import (
     QueueSource,
     RangeSource,
 )
+from fusionq.planning.cost import Work
 
 __all__ = [
     "UNFUSED_ASKED",
@@ -100,15 +101,12 @@ class Recomputation:
 @dataclass(frozen=True, slots=True)
 class TiledPart:
     """What a work-group does between barriers: the work-items of ``submissions`` in a box of the
-    extents ``items``; and what one of them does: bytes that it loads and stores, mathematical
-    functions, scalar operations.  ``interior``: whether conditions are split off."""
+    extents ``items``; and what one of them does: its ``work``, and its scalar operations."""
 
     submissions: tuple[int, ...]
     items: tuple[int, ...]
-    accessed: float
-    functions: float
+    work: Work
     operations: float
-    interior: bool
 
 
 @dataclass(frozen=True, slots=True)

@@ -209,7 +209,7 @@ def _plan_steps(
     tried = options.strategy == "auto" and measured is not None
     if asked and len(stages) == 1 and {d.scope for d in launched.decisions} == {"private"}:
         fallback = "nothing has to be computed anew: one kernel does, with no temporary in memory"
-    elif asked or (tried and len(stages) > 1 and len(submissions) <= MOST_COMPARED):
+    elif asked or (tried and _exchange(stages) and len(submissions) <= MOST_COMPARED):
         costs = target if measured is None else measured()
         overlap = yield from with_overlap(
             questions, raw, options, costs, fixed, varying, barrierless, launched.decisions
@@ -266,6 +266,11 @@ def _plan_steps(
         choice=choice,
         recomputed=recomputed,
     )
+
+
+def _exchange(stages: Sequence[Stage]) -> bool:
+    """Whether work-items read what others have written: in other launches, or after barriers."""
+    return len(stages) > 1 or any(stage.crossing for stage in stages)
 
 
 def _slow_to_build(plans: Sequence[StagePlan], bound: BuildBound | None) -> str | None:

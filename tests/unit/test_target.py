@@ -198,7 +198,7 @@ def test_a_device_is_measured() -> None:
     assert 1e-8 < costs.launch_seconds < 1
     assert 0 < costs.instruction_seconds <= costs.stage_seconds
     assert 1e6 < costs.memory_bandwidth <= costs.cache_bandwidth < 1e15
-    assert costs.interior_speedup == backend.target.costs.interior_speedup
+    assert costs.serial_slowdown == backend.target.costs.serial_slowdown
 
 
 def test_a_slow_device_is_measured_with_few_work_items(monkeypatch: pytest.MonkeyPatch) -> None:

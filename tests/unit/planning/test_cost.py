@@ -16,9 +16,10 @@ from fusionq.base.target import Target
 from fusionq.ir.nodes import ArrayParam, Persistent
 from fusionq.megakernel.schedule import make_schedule
 from fusionq.planning.cost import Estimate, ListWork, StageWork, Work, estimate
+from fusionq.planning.item_work import ATOMIC, DIVISION, GATHERED, INTEGER_DIVISION, item_work
+from fusionq.planning.known_values import sizes_of
 from fusionq.planning.list_work import list_work
 from fusionq.planning.planner import make_plan
-from fusionq.planning.work import DIVISION, accessed_bytes, functions, sizes_of
 from tests.unit.lists import submission, submissions
 from tests.unit.targets import TWO_CORES
 
@@ -83,16 +84,46 @@ def test_tiles_of_a_long_pipeline(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_what_a_stage_does() -> None:
     n = 1000
     stage = work_of(steps(n, 3), TWO_CORES)[0].stages[0]
-    # Both sides of the condition count: it is not known how many work-items go where.
-    assert stage.whole == Work(n * 4 * (4 + 2), 0)
-    assert stage.inside == Work(n * 4 * (3 + 1), 0)
+    # The last work-item does not take the first side of the condition, and loads nothing new.
+    assert stage.whole == Work(4 * ((n - 1) * (3 + 1) + 1))
+    assert stage.inside == Work(4 * n * (3 + 1))
     assert (stage.items, stage.nbytes) == (n, 8 * n)
 
 
 def test_loops_count_as_often_as_they_run() -> None:
     one = submission(row_sums, 3, np.zeros((3, 50), np.float32), np.zeros(3, np.float32))
-    assert accessed_bytes(one.ir, sizes_of(one)) == 4 * (50 + 1)
-    assert functions(one.ir, sizes_of(one)) == pytest.approx(50 * (1 + DIVISION) + DIVISION)
+    found = item_work(one.ir, sizes_of(one))
+    assert found.accessed == 50 * GATHERED + 4  # a row each: neighbours are a row apart
+    assert found.functions == pytest.approx(50 * (1 + DIVISION) + DIVISION)
+    assert found.serial == 0
+
+
+@fq.kernel
+def accesses(item: fq.NdItem, a: Any, table: Any, counts: Any, out: Any) -> None:
+    i = item.get_global_id(0)
+    j = item.get_global_id(1)
+    k = i * 1 + 2
+    out[i, j] = a[i, j + 1] + a[0, k] + a[k, a.shape[1] - j - 1]  # consecutive or the same: 4 * 4
+    out[i, 2 * j] = a[i, min(j, 5)]  # every other element, and a clamped index: 2
+    out[table[j], j] = a[j, 0]  # rows that are loaded, the transposed: 2, and 8 consecutive bytes
+    out[i, j // 3] = np.float32(j % 8)  # a division and its element, a shift: 1 + INTEGER_DIVISION
+    out[(i + 1) % out.shape[0], j] = np.float32(0)  # one division for all neighbours: 4
+    if item.get_local_id(1) == 0:
+        fq.AtomicRef(counts, i).fetch_add(1)
+    if j < 4:
+        out[i, j] = np.exp(a[i, j])  # by 4 of 64 work-items
+    for s in range(j, a.shape[1] // 2, 4):  # 32 less than half of 256, by fours: 24 times
+        out[s, i] = a[i, s]
+
+
+def test_what_is_accessed_by_which_neighbours() -> None:
+    a, out = np.zeros((2, 256), np.float32), np.zeros((2, 256), np.float32)
+    table, counts = np.zeros(64, np.int64), np.zeros(2, np.int32)
+    one = submission(accesses, fq.NdRange((2, 64), (1, 16)), a, table, counts, out)
+    found = item_work(one.ir, sizes_of(one))
+    assert found.accessed == 4 * 4 + 8 + 4 + (4 + 4) * 4 / 64 + 24 * (4 + GATHERED)
+    assert found.serial == 2 + 2 + 1 + INTEGER_DIVISION + ATOMIC / 16
+    assert found.functions == 4 / 64
 
 
 WORK = Work(1 << 20, 0.0)
@@ -144,15 +175,28 @@ def test_what_makes_the_launches_slower(work: ListWork) -> None:
 
 def test_what_makes_tiles_faster() -> None:
     heavy = changed(IN_CACHE, whole=Work(float(1 << 30), 0.0))
-    inside = changed(heavy, inside=Work(float(1 << 30), 0.0))
-    assert of(inside).persistent < of(heavy).persistent
-    assert of(inside).sequence == of(heavy).sequence
     less = changed(heavy, inside=Work(float(1 << 29), 0.0))
-    assert of(less).persistent < of(inside).persistent
+    assert of(less).persistent < of(heavy).persistent
+    assert of(less).sequence == of(heavy).sequence
     assert of(replace(heavy, affinity=True)).persistent < of(heavy).persistent
     functions_too = changed(heavy, whole=Work(float(1 << 30), float(1 << 30)))
     assert of(functions_too).persistent > of(heavy).persistent
     assert of(functions_too).sequence > of(heavy).sequence
+
+
+def test_what_lanes_do_one_after_the_other() -> None:
+    serial = changed(IN_CACHE, whole=Work(0.0, 0.0, float(1 << 26)))
+    assert of(serial).persistent > of(serial).sequence
+    assert of(serial, serial_slowdown=1.0).persistent < of(serial).persistent
+    assert of(serial, serial_seconds=1e-8).sequence > of(serial).sequence
+    assert of(replace(serial, affinity=True)) == of(serial)  # no matter of bandwidth
+
+
+def test_work_groups_of_a_fixed_size_are_started_one_by_one() -> None:
+    many = changed(IN_CACHE, groups=4096)
+    assert of(many).sequence > of(IN_CACHE).sequence
+    assert of(many).persistent == of(IN_CACHE).persistent
+    assert of(changed(IN_CACHE, groups=1)).sequence >= of(IN_CACHE).sequence
 
 
 def test_pipelines_read_the_memory_once_for_a_block() -> None:

@@ -52,8 +52,8 @@ def test_halos_are_computed_anew_where_that_takes_less_than_a_persistent_kernel(
 
 
 def test_a_persistent_kernel_is_taken_where_it_takes_less() -> None:
-    turns = [np.empty(1 << 20, np.float32) for _ in range(2)] * 17
-    listed = submissions(*((blur, 1 << 20, a, b) for a, b in pairwise(turns)))
+    turns = [np.empty(1 << 10, np.float32) for _ in range(2)] * 17
+    listed = submissions(*((blur, 1 << 10, a, b) for a, b in pairwise(turns)))
     plan = make_plan(listed, FusionOptions(), TWO_CORES, (), lambda: TWO_CORES)
     seconds = predicted(plan)
     assert seconds["as one persistent"] < seconds["with halos"]
