@@ -28,6 +28,8 @@ class DeviceInfo:
     """True where kernels can reach ordinary host memory, such as a NumPy array's."""
     persistent_kernels: bool = True
     """Whether the backend compiles persistent kernels (``ir.Persistent``)."""
+    reads_ahead: bool = False
+    """Whether the workers of persistent kernels ask for memory before they have to wait."""
     chooses_persistent: bool = True
     """Whether ``auto`` looks at them: where the cost model was fitted to lists."""
     float_groups: Literal["replaced", "ordered", "unordered"] = "replaced"
@@ -185,6 +187,10 @@ class Target:
     """Tiles of a larger stage for each worker, so that all end at about the same time."""
     shortest_block: int
     """Stages that memory goes through at once even where they leave a worker's cache."""
+
+    read_ahead_bytes: int
+    """Of arrays that no stage of a persistent kernel writes, how many the workers of a compute unit
+    ask for before what they have to wait for is there; 0: they ask for none."""
 
     start_spin_limit: int
     """Polls after which a worker no longer waits for the others to start, and takes tickets."""

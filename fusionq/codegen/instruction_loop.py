@@ -16,13 +16,22 @@ from fusionq.codegen.record_text import RecordText
 
 
 def loop_head(
-    c: QueueWords, epoch: str, tile: Sequence[str], wait: Sequence[str], records: RecordText
+    c: QueueWords,
+    epoch: str,
+    tile: Sequence[str],
+    ahead: Sequence[str],
+    wait: Sequence[str],
+    records: RecordText,
 ) -> str:
     """The text from the start of the loop over instructions to where all lanes have one that they
     may begin: its ``fq_stage``, ``fq_record`` and ``fq_tile`` with its bounds, the lines ``tile``.
-    ``wait``: the first lane's call that waits for producers; none where no stage waits."""
-    make = _by_the_first_lane if c.workers.first_lane_takes else _together
-    return "\n".join(["    for (;;) {", *_indented(make(c, epoch, tile, wait, records), 2)])
+    ``wait``: the first lane's call that waits for producers; none where no stage waits.  ``ahead``:
+    what the first lane, or all pollers, do before that, where only they go through it."""
+    if c.workers.first_lane_takes:
+        lines = _by_the_first_lane(c, epoch, tile, [*ahead, *wait] if wait else [], records)
+    else:
+        lines = _together(c, epoch, tile, wait, records)
+    return "\n".join(["    for (;;) {", *_indented(lines, 2)])
 
 
 def _together(

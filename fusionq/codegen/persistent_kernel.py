@@ -29,6 +29,7 @@ from fusionq.codegen.names import Names
 from fusionq.codegen.persistent_waits import WaitText
 from fusionq.codegen.queue_protocol import protocol, publish_function
 from fusionq.codegen.queue_words import QueueWords
+from fusionq.codegen.read_ahead_text import ReadAheadText
 from fusionq.codegen.record_text import RecordText, no_records, record_text
 from fusionq.codegen.scoping import Body
 from fusionq.codegen.stage_tables import code_bodies, operands_of
@@ -45,6 +46,10 @@ from fusionq.ir.walk import is_work_group_function
 
 _LOCAL = "fq_local"
 """The pointer to the bytes of a worker's local memory."""
+
+
+_EPOCH = "*fq_epoch"
+"""The number of the launch, where workers count them."""
 
 
 def generate_persistent_kernel(
@@ -69,7 +74,9 @@ class _PersistentPrinter:
         self.helpers = Helpers(dialect)
         self.types: set[ScalarType] = {INT64, UINT32}
         self.functions: set[str] = set()
-        self.epoch = self.memory.identifier(Scalar(body.epoch))
+        self.epoch = _EPOCH
+        if not self.workers.counts_launches:
+            self.epoch = self.memory.identifier(Scalar(body.epoch))
         self.records = self._records()
         self.local_bytes = worker_bytes(body)
         self.bodies = code_bodies(body)
@@ -82,6 +89,7 @@ class _PersistentPrinter:
         self.dims = max(code.kernel.ndim for code in body.codes)
         """The most dimensions of a stage."""
         self.waits = WaitText(body, self.dims, dialect, target, self.helpers, self.types)
+        self.ahead = ReadAheadText(body, dialect, target, self.helpers, self.types)
 
     def print(self) -> DeviceSource:
         body, memory = self.body, self.memory
@@ -113,6 +121,7 @@ class _PersistentPrinter:
             publish_function(self.words, self.dims),
             *filter(None, (self.records.helpers,)),
             *waits,
+            *self.ahead.functions,
             "\n\n".join(functions),
             f"{self.workers.kernel_qualifier(self.target)} {entry_point}(",
             ",\n".join(parameters) + ") {",
@@ -132,10 +141,12 @@ class _PersistentPrinter:
         given_control = memory.identifier(Pointer(body.control))
         near = near_tables(c, self.near, self.operands.count, self.target.worker_size)
         wait = self.waits.call(self.epoch, memory.identifier(Scalar(body.spin_limit)))
+        ahead = self.ahead.lines(self._operands)
         return f"""\
     {tables} const fq_schedule = ({tables}){schedule};
     {control} const fq_control = ({control}){given_control};
     const int fq_lane = {self.workers.lane};
+{self._counted()}\
     if (fq_lane == 0) fq_count_at_work(fq_control, 1);
     const bool fq_static = fq_follows_assignment(fq_schedule, fq_control, {self.epoch}, fq_lane);
     const {i64} fq_assigned = fq_schedule[{q.ASSIGNMENT}];
@@ -145,7 +156,22 @@ class _PersistentPrinter:
         fq_next = fq_schedule[fq_next + {worker}];
     }}
 {near}{self._given()}{self.records.start}\
-{loop_head(c, self.epoch, self._tile(), wait, self.records)}"""
+{loop_head(c, self.epoch, self._tile(), ahead, wait, self.records)}"""
+
+    def _counted(self) -> str:
+        """What gets the number of the launch, where workers count them.  It lies in the worker's
+        memory: in a register it would live through the work of all tiles."""
+        c = self.words
+        if not self.workers.counts_launches:
+            return ""
+        pointer = c.scalars.pointer(c.uint32, "local")
+        lines = [
+            *self.workers.local_memory("fq_epoch_bytes", 4),
+            f"{pointer} const fq_epoch = ({pointer})fq_epoch_bytes;",
+            f"if (fq_lane == 0) {_EPOCH} = fq_this_launch(fq_control);",
+            f"{self.workers.barrier};",
+        ]
+        return "".join(f"    {line}\n" for line in lines)
 
     def _given(self) -> str:
         """What fills a worker's table, in which stages with one body find their arguments."""
@@ -187,6 +213,9 @@ class _PersistentPrinter:
         """The end of the kernel's body, after an instruction's work."""
         barrier = self.workers.barrier
         behind = "" if self.workers.first_lane_takes else f"        {barrier};\n"
+        leaves = ""
+        if self.workers.counts_launches:
+            leaves = f"    if (fq_lane == 0) fq_leave(fq_schedule, fq_control, {self.epoch});\n"
         last = f"fq_static && fq_lane == 0 && {self.workers.worker} == 0"
         return f"""\
         }}
@@ -194,7 +223,7 @@ class _PersistentPrinter:
 {self.records.publish}{behind}    }}
     if ({last}) fq_skip_tickets(fq_schedule, fq_control);
     if (fq_lane == 0) fq_count_at_work(fq_control, -1);
-}}
+{leaves}}}
 """
 
     def _records(self) -> RecordText:

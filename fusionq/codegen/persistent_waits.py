@@ -17,7 +17,7 @@ from fusionq.codegen.expressions import ExpressionPrinter
 from fusionq.codegen.helpers import Helpers
 from fusionq.codegen.intervals import Intervals
 from fusionq.codegen.names import Names
-from fusionq.codegen.queue_protocol import STALLED, wait_function
+from fusionq.codegen.queue_protocol import STALLED, WAITED, wait_function
 from fusionq.codegen.queue_words import QueueWords
 from fusionq.codegen.stage_tables import Bounds, value_name, wait_forms
 from fusionq.codegen.tile_loop import TileItems
@@ -68,9 +68,15 @@ class WaitText:
             f"    {i64} spin_limit, {i64} instruction, {c.tables} fq_record, {tile}",
             "    , int lane) {" if c.workers.pollers > 1 else ") {",
             "    int state = 0;",
+            *self._together(entry),
             f"    for (int fq_turn = 0; fq_turn < (int)fq_record[{q.WAITS}] && state < {STALLED};",
             "            fq_turn++) {",
             f"        {c.tables} const fq_awaited = fq_stages + {entry};",
+            *(
+                [f"        if (fq_reached && fq_awaited[{q.FORM}] < 0) continue;"]
+                if self._looks_together
+                else []
+            ),
             f"        {i64} {', '.join(box)};",
             f"        bool fq_boxed = {'true' if forms.forms else 'false'};",
             *([f"        switch ((int)fq_awaited[{q.FORM}]) {{"] if forms.forms else []),
@@ -94,6 +100,40 @@ class WaitText:
             "",
         ]
         return [wait_function(c, self._target, self._boxed_dims), "\n".join(lines)]
+
+    @property
+    def _looks_together(self) -> bool:
+        """Whether lanes look at as many stages at once."""
+        return self._words.workers.pollers > 1 and any(w.bounds is None for w in self._waits)
+
+    def _together(self, entry: str) -> list[str]:
+        """Statements that set ``fq_reached``: whether all stages are done that are waited for as a
+        whole.  Each lane looks at the counters of some until they are reached."""
+        if not self._looks_together:
+            return []
+        c = self._words
+        w, looked = c.workers, entry.replace("fq_turn", "fq_own")
+        tiles = " * ".join(f"fq_source[{q.COUNT + d}]" for d in range(q.DIMS))
+        return [
+            "    // Most waits are over soon: lanes look at as many stages at once.",
+            f"    int fq_own = lane, fq_waits = (int)fq_record[{q.WAITS}];",
+            "    bool fq_reached = false;",
+            f"    for (int polls = 0; polls < {self._target.polls_between_checks}; polls++) {{",
+            f"        for (; fq_own < fq_waits; fq_own += {w.pollers}) {{",
+            f"            {c.tables} const fq_looked = fq_stages + {looked};",
+            f"            if (fq_looked[{q.FORM}] >= 0) continue;",
+            f"            {c.tables} const fq_source = fq_stages + {q.HEADER}",
+            f"                + {q.RECORD} * fq_looked[{q.PRODUCER}];",
+            f"            if ((int)(fq_read(fq_word(fq_control, fq_source[{q.TOTAL}], 0))",
+            f"                    - ({c.uint32})({tiles}) * epoch) < 0)",
+            "                break;",
+            "        }",
+            f"        fq_reached = {w.all_pollers('fq_own >= fq_waits')};",
+            "        if (fq_reached) break;",
+            f"        state = {WAITED};",
+            f"        {w.pause}",
+            "    }",
+        ]
 
     def call(self, epoch: str, spin_limit: str) -> list[str]:
         """The first lane's call, or that of all pollers, before an instruction's work."""

@@ -3,10 +3,11 @@
 The schedule (int64) starts with a header: the number of instructions, of workers, whether the
 workers may follow the static assignment, and where the three tables begin: the order of all
 instructions; for each worker the position of its first instruction in the assignment (and one past
-the last); the assignment.  The line of the control memory where the workers' tables begin is the
-last of the header.  A record for each stage follows, what each stage waits for, and the operands of
-stages that share a body, then those three tables.  An instruction is the stage's number above bit
-``TILE_BITS`` and the tile's below, tiles counted with the last dimension fastest.
+the last); the assignment.  The header ends with the line of the control memory where the workers'
+tables begin, and the bytes that a worker reads ahead.  A record for each stage follows, what each
+stage waits for, and the operands of stages that share a body, then those three tables.  An
+instruction is the stage's number above bit ``TILE_BITS`` and the tile's below, tiles counted with
+the last dimension fastest.
 
 What differs from stage to stage stands in the records, so that the code does not grow with their
 number.
@@ -24,7 +25,7 @@ TILE_BITS = 40
 DIMS = 3
 
 # Header of the schedule.
-INSTRUCTIONS, WORKERS, STATIC, ORDER, STARTS, ASSIGNMENT, GIVEN = range(7)
+INSTRUCTIONS, WORKERS, STATIC, ORDER, STARTS, ASSIGNMENT, GIVEN, AHEAD = range(8)
 HEADER = 8
 
 # Record of a stage: tile shape, tiles, tiles that share a counter, range (each by dimension, 1
@@ -44,6 +45,10 @@ HEAD, ARRIVED, MODE, STALL, AT_WORK, FIRST_COUNTER = range(6)
 
 # Words of the stall line; CLAIM is set by the one worker that fills it, FLAG when it has.
 FLAG, CLAIM, STALL_STAGE, STALL_TILE, STALL_COUNTER, STALL_EXPECTED, STALL_SEEN = range(7)
+
+LEFT, LAUNCHES = 1, 1
+"""Words of the lines ``ARRIVED`` and ``MODE`` where workers count launches: how many workers have
+left, in all launches together, and how many launches all workers have left."""
 
 CELL_WORDS = 2
 """Words of the control memory that a cell takes."""

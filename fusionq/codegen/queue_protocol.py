@@ -33,6 +33,22 @@ def protocol(c: QueueWords, target: Target) -> str:
         w.store_relaxed(f"fq_word(control, {q.STALL}, {q.STALL_STAGE} + k)", "found[k]"), " " * 8
     )
     flag = indent(w.store_release(f"fq_word(control, {q.STALL}, {q.FLAG})", "1"), " " * 4)
+    counting = f"""
+// The number of this launch: launches do not overlap.
+FQ_INLINE {u32} fq_this_launch({words} control) {{
+    {words} const launches = fq_word(control, {q.MODE}, {q.LAUNCHES});
+    return {w.load_relaxed("launches")} + 1;
+}}
+
+// Counts a worker as gone, and with the last of them the launch.
+FQ_INLINE void fq_leave({tables} schedule, {words} control, {u32} epoch) {{
+    const {u32} gone = fq_add(fq_word(control, {q.ARRIVED}, {q.LEFT}), 1, {relaxed}) + 1;
+    if (gone == epoch * ({u32})schedule[{q.WORKERS}])
+{indent(w.store_relaxed(f"fq_word(control, {q.MODE}, {q.LAUNCHES})", "epoch"), " " * 8)};
+}}
+"""
+    if not w.counts_launches:
+        counting = ""
     together = f"""
 // The same for all lanes.
 FQ_INLINE bool fq_stalled({words} control, int lane) {{
@@ -110,7 +126,7 @@ FQ_INLINE {u32} fq_stall_seen({words} control) {{
     {words} const flag = fq_word(control, {q.STALL}, {q.FLAG});
     return {w.load_relaxed("flag")};
 }}
-{together}
+{together}{counting}
 // Counts a worker as at work, by 1, or as no longer so, by -1.
 FQ_INLINE void fq_count_at_work({words} control, int by) {{
     fq_add(fq_word(control, {q.AT_WORK}, 0), ({u32})by, {relaxed});

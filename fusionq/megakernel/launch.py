@@ -96,8 +96,9 @@ def _in_closed_forms(code: StageCode) -> set[str]:
 class PersistentLaunch:
     """A persistent kernel with its arguments; see ``PreparedLaunch``.
 
-    Each launch has an epoch of its own, so that nothing has to be reset.  Launches of one queue do
-    not overlap, and every object has its own control memory.  ``extra`` gives the values of the
+    Each launch has an epoch of its own, so that nothing has to be reset: the host gives it, but
+    where the workers count launches themselves.  Launches of one queue do not overlap, and every
+    object has its own control memory.  ``extra`` gives the values of the
     kernel's last parameters, which have no source, from the schedule.
     """
 

@@ -54,6 +54,11 @@ class Schedule:
     workers: int
     tiling: Tiling
 
+    @property
+    def reads_ahead(self) -> bool:
+        """Whether workers ask for memory before they wait."""
+        return bool(self.words[q.AHEAD])
+
 
 def make_schedule(
     body: Persistent,
@@ -73,8 +78,11 @@ def make_schedule(
     tiling, stages = _bounded(body, tiling, extents, target)
     waits = boxes(body, stages, params)
     order = _order_of(body, stages, waits, tiling, workers, target.control_line)
+    words = _with_sizes(order.words, body, stages, params)
+    if target.device.reads_ahead:
+        words[q.AHEAD] = target.read_ahead_bytes * target.device.compute_units // workers
     return Schedule(
-        _with_sizes(order.words, body, stages, params), order.lines * target.control_line, stages,
+        words, order.lines * target.control_line, stages,
         waits, order.counters, order.stage, order.tile, order.starts, order.assigned, workers,
         tiling,
     )  # fmt: skip

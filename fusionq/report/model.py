@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from itertools import zip_longest
 from math import prod
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
@@ -13,6 +14,7 @@ from fusionq.base.recursion import room_for_recursion
 from fusionq.base.span import Span
 from fusionq.ir.nodes import Barrier, Block, Persistent
 from fusionq.ir.printer import print_expr, print_kernel
+from fusionq.ir.tile_footprint import ReadAhead, read_ahead
 from fusionq.ir.walk import statements
 from fusionq.language.ranges import NdRange
 from fusionq.passes.labels import number_in
@@ -49,11 +51,17 @@ class InsertedBarrier:
 @dataclass(frozen=True, slots=True)
 class ReportedTiledStage:
     """A stage of a persistent kernel: its submissions, the earlier stages whose tiles its tiles
-    wait for, and which of their work-items each time."""
+    wait for, and which of their work-items each time.
+
+    ``ahead``: the arrays, by their parameters, of which a tile asks for what it reads before it
+    waits; ``not_ahead``: the others that it only reads, and why not.  Empty where devices do not.
+    """
 
     submissions: tuple[int, ...]
     waits: tuple[tuple[int, str], ...]
     boundary: str | None
+    ahead: tuple[str, ...] = ()
+    not_ahead: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,9 +167,9 @@ class ReportModel:
                 sum(isinstance(s, Barrier) for s in statements(stage.kernel.body)),
                 self._inserted(stage, by_consumer),
                 stage.local_range is not None and not self._fixes_groups(stage),
-                _tiled(stage),
+                _tiled(stage, schedule),
             )
-            for stage in self.plan.stages
+            for stage, schedule in zip_longest(self.plan.stages, self.schedules)
         )
 
     @property
@@ -323,14 +331,17 @@ def counted(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
-def _tiled(stage: StagePlan) -> tuple[ReportedTiledStage, ...]:
+def _tiled(stage: StagePlan, schedule: Schedule | None) -> tuple[ReportedTiledStage, ...]:
     if not stage.inner:
         return ()
     body = stage.kernel.body[0]
     assert isinstance(body, Persistent)
     found = []
-    for use, members, boundary in zip(
-        body.stages, stage.inner, stage.inner_boundaries, strict=True
+    reads = [ReadAhead({}, {})] * len(body.stages)
+    if schedule is not None and schedule.reads_ahead:
+        reads = read_ahead(body)
+    for use, members, boundary, ahead in zip(
+        body.stages, stage.inner, stage.inner_boundaries, reads, strict=True
     ):
         waits = []
         for producer, wait in zip(use.producers, body.codes[use.code].waits, strict=True):
@@ -340,7 +351,8 @@ def _tiled(stage: StagePlan) -> tuple[ReportedTiledStage, ...]:
                 else ", ".join(f"{print_expr(a)} to {print_expr(b)}" for a, b in wait.bounds)
             )
             waits.append((producer, items))
-        found.append(ReportedTiledStage(members, tuple(waits), boundary))
+        asked, others = tuple(ahead.boxes), tuple(ahead.reasons.items())
+        found.append(ReportedTiledStage(members, tuple(waits), boundary, asked, others))
     return tuple(found)
 
 

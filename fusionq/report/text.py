@@ -10,7 +10,13 @@ from typing import TypeAlias
 from fusionq.base.span import Span
 from fusionq.planning.plan import PromotionDecision
 from fusionq.report.advice import promotion_advice
-from fusionq.report.model import ReportedStage, ReportModel, SubmittedKernel, counted
+from fusionq.report.model import (
+    ReportedStage,
+    ReportedTiledStage,
+    ReportModel,
+    SubmittedKernel,
+    counted,
+)
 from fusionq.report.patterns import DependencePattern, dependence_patterns
 from fusionq.report.progressions import progressions, relative, sum_of, written
 
@@ -187,17 +193,17 @@ def _members(report: ReportModel, stage: ReportedStage, numbering: _Numbering) -
 def _tiled_lines(stage: ReportedStage) -> Iterator[Line]:
     """The stages of a persistent kernel; those that do and wait alike in one line."""
     kernels = {k.index: k for k in stage.kernels}
-    alike: dict[tuple[str, str, str, Span], list[int]] = {}
+    alike: dict[tuple[str, str, str, str, Span], list[int]] = {}
     for number, tiled in enumerate(stage.tiled):
         members = [kernels[s] for s in tiled.submissions]
         waits = "; ".join(
             f"{_stage_before(number - producer)}, items {shortened(items)}"
             for producer, items in tiled.waits
         )
-        key = _kernel_names(members), waits, members[0].range, members[0].span
+        key = _kernel_names(members), waits, _ahead(tiled), members[0].range, members[0].span
         alike.setdefault(key, []).append(number)
     groups = [(group, key) for key, numbers in alike.items() for group in progressions(numbers)]
-    for group, (names, waits, range_, span) in sorted(groups, key=lambda found: found[0][0]):
+    for group, (names, waits, ahead, range_, span) in sorted(groups, key=lambda found: found[0][0]):
         which = f"stage {group[0]}" if len(group) == 1 else f"stages {written(group)}"
         yield [
             (f"  {which}: {names}  {range_}  ", ""),
@@ -206,6 +212,17 @@ def _tiled_lines(stage: ReportedStage) -> Iterator[Line]:
         ]
         if waits:
             yield [("    each tile waits for ", "magenta"), (waits, "")]
+        if ahead:
+            yield [("    before that it reads ahead ", "magenta"), (ahead, "")]
+
+
+def _ahead(stage: ReportedTiledStage) -> str:
+    """What a stage's tiles read ahead, and why not more; nothing where they do not wait."""
+    if not stage.waits or not (stage.ahead or stage.not_ahead):
+        return ""
+    left_out = [f"{name} ({reason})" for name, reason in stage.not_ahead]
+    read = ", ".join(stage.ahead) or "nothing"
+    return read + (f"; not {', '.join(left_out)}" if left_out else "")
 
 
 def _stage_before(distance: int) -> str:

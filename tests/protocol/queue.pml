@@ -10,6 +10,7 @@
  *   BOUNDED           a wait may run out; else waits have no bound, and a stall is a deadlock.
  *                     The next launch is in the queue already and finds the same control memory
  *   RENEWED           the same, but the host sees the stall first and makes the memory new
+ *   COUNTED           the workers count the launches; else the host gives each its number
  *   POLLING           waits and the host's wait are loops, for the claim "ends"
  * Mutations, as -D, each of which breaks the protocol: see test_model.py.
  *
@@ -45,6 +46,8 @@
 byte head;                  /* the ticket counter */
 byte counter[COUNTERS];     /* completions, never reset */
 byte arrived;               /* workers that have started, never reset */
+byte launches;              /* launches that all workers have left */
+byte gone;                  /* workers that have left, never reset */
 byte mode;                  /* 2 * epoch + schedule: a schedule of an older epoch is none */
 bit claimed;                /* somebody's wait has run out */
 bit stalled;                /* and is recorded */
@@ -72,6 +75,13 @@ byte renewed;               /* how many launches the memory has seen that was re
 bit finished;               /* the last launch has ended */
 
 #define VERSION(number, instruction) (1 + ((number) - 1) * INSTRUCTIONS + (instruction))
+/* The number of the launch that a worker is in. */
+#ifdef COUNTED
+#define OWN epoch
+#else
+#define OWN EPOCH(number)
+#endif
+
 #define HAS(set, member) (((set) >> (member)) & 1)
 #define EPOCH(number) \
     WORD(FIRST_EPOCH + (number) - 1 - ((number) > renewed -> renewed : 0))
@@ -163,11 +173,11 @@ inline publish(i, c) {
 /* Compare and swap from undecided. */
 inline decide(number, schedule) {
 #ifdef MODE_WITHOUT_SWAP
-    mode = WORD(2 * EPOCH(number) + schedule)
+    mode = WORD(2 * OWN + schedule)
 #else
     atomic {
         if
-        :: !DECIDED(EPOCH(number)) -> mode = WORD(2 * EPOCH(number) + schedule)
+        :: !DECIDED(OWN) -> mode = WORD(2 * OWN + schedule)
         :: else
         fi
     }
@@ -205,21 +215,27 @@ proctype worker(byte w) {
     byte number;            /* of the launch, from 1 */
     byte place, i, c, seen;
     bit schedule, last;
+#ifdef COUNTED
+    byte epoch;
+#endif
 
     do
     :: number == LAUNCHES -> break
     :: number < LAUNCHES ->
         atomic { launch == number + 1 && places > 0 -> places--; number++ }
+#ifdef COUNTED
+        epoch = WORD(launches + 1);
+#endif
 
 #ifdef STATIC_WITHOUT_RESIDENCE
         schedule = STATIC;
         arrived++;
 #else
-        atomic { arrived++; last = (arrived == WORD(EPOCH(number) * WORKERS)) }
+        atomic { arrived++; last = (arrived == WORD(OWN * WORKERS)) }
         if
         :: last -> decide(number, STATIC)
-        :: !last && DECIDED(EPOCH(number))
-        :: !last && !DECIDED(EPOCH(number)) -> decide(number, DYNAMIC) /* polled long enough */
+        :: !last && DECIDED(OWN)
+        :: !last && !DECIDED(OWN) -> decide(number, DYNAMIC) /* polled long enough */
         fi;
         schedule = mode & 1;
 #endif
@@ -236,7 +252,7 @@ proctype worker(byte w) {
             /* ------------------------------------------------ the next instruction */
             atomic {
                 if
-                :: schedule == DYNAMIC -> place = WORD(head - FIRST_TICKET(EPOCH(number))); head++
+                :: schedule == DYNAMIC -> place = WORD(head - FIRST_TICKET(OWN)); head++
                 :: else
                 fi;
                 if
@@ -261,14 +277,14 @@ proctype worker(byte w) {
             do
             :: atomic { c == COUNTERS -> c = 0; break }
             :: atomic { c < COUNTERS && !WAITS(i, c) -> c++ }
-            :: atomic { c < COUNTERS && WAITS(i, c) && REACHED(EPOCH(number), c) -> c++ }
+            :: atomic { c < COUNTERS && WAITS(i, c) && REACHED(OWN, c) -> c++ }
 #ifdef POLLING
-            :: c < COUNTERS && WAITS(i, c) && !REACHED(EPOCH(number), c) -> skip
+            :: c < COUNTERS && WAITS(i, c) && !REACHED(OWN, c) -> skip
 #endif
 #ifdef BOUNDED
             :: stalled -> goto leave
             :: atomic {
-                    c < COUNTERS && WAITS(i, c) && !REACHED(EPOCH(number), c) ->
+                    c < COUNTERS && WAITS(i, c) && !REACHED(OWN, c) ->
                     seen = counter[c] /* of the last poll that the bound allows */
                 };
                 atomic {
@@ -281,7 +297,7 @@ proctype worker(byte w) {
                 };
                 record_instruction = i;
                 record_counter = c;
-                record_expected = TARGET(EPOCH(number), c);
+                record_expected = TARGET(OWN, c);
                 record_seen = seen;
                 stalled = 1;
                 goto leave
@@ -317,9 +333,22 @@ proctype worker(byte w) {
         fi;
 #endif
 leave:
+#ifdef COUNTED
+        atomic { gone++; last = (gone == WORD(epoch * WORKERS)) }
+#ifdef FIRST_TO_LEAVE_COUNTS
+        last = (gone == WORD((epoch - 1) * WORKERS + 1));
+#endif
+        if
+        :: last -> launches = epoch
+        :: else
+        fi;
+#endif
         atomic {
             pending_cell[w] == 0 -> /* the end of a kernel releases */
             place = 0; i = 0; c = 0; seen = 0; schedule = 0; last = 0;
+#ifdef COUNTED
+            epoch = 0;
+#endif
             places++;
             ended++
         }
@@ -329,6 +358,9 @@ leave:
 inline check_launch() {
     d_step {
         assert(stalled == claimed);
+#ifdef COUNTED
+        assert(launches == EPOCH(launch) && gone == WORD(EPOCH(launch) * WORKERS));
+#endif
         if
         :: stalled && !stalled_before ->
             assert(HAS(waits[record_instruction], record_counter));
@@ -369,6 +401,10 @@ inline new_control() {
     head = WORD((FIRST_EPOCH - 1) * TICKETS);
     arrived = WORD((FIRST_EPOCH - 1) * WORKERS);
     mode = WORD(2 * (FIRST_EPOCH - 1));
+#ifdef COUNTED
+    launches = WORD(FIRST_EPOCH - 1);
+    gone = WORD((FIRST_EPOCH - 1) * WORKERS);
+#endif
     claimed = 0; stalled = 0
 }
 

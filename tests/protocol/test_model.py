@@ -68,6 +68,7 @@ def verdict(directory: Path, *defines: str, optimised: bool = True) -> str:
         "REDUCTION BOUNDED",
         "REDUCTION RENEWED",
         "REDUCTION FIRST_EPOCH=255",
+        "REDUCTION COUNTED FIRST_EPOCH=255",
     ],
 )
 def test_every_read_finds_its_producer_and_nothing_deadlocks(variant: str, tmp_path: Path) -> None:
@@ -104,6 +105,7 @@ def test_every_launch_ends(plan: str, workers: int, launches: int, tmp_path: Pat
         ("STENCIL COUNTERS_WITHOUT_EPOCH", WRONG_CELL),
         ("STENCIL HEAD_WITHOUT_EPOCH", "assertion violated (ran==((1<<6)-1))"),
         ("REDUCTION MODE_WITHOUT_EPOCH", DEADLOCK),
+        ("REDUCTION COUNTED FIRST_TO_LEAVE_COUNTS", "assertion violated ((launches=="),
         ("STENCIL PLAIN_COMPARE FIRST_EPOCH=255", WRONG_CELL),
         ("REDUCTION NO_LAST_TICKET", "assertion violated (head=="),
         ("REDUCTION STATIC_LEAVES_HEAD", "assertion violated (head=="),

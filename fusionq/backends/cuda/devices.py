@@ -121,6 +121,7 @@ class Device:
             has_fp16=True,
             has_fp64=True,
             host_memory=False,
+            reads_ahead=True,
             chooses_persistent=False,
             float_groups="ordered",
             narrow_indices=True,

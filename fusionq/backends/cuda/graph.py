@@ -21,6 +21,10 @@ class NodeLaunch(Protocol):
     def node_parameters(self) -> Any:
         """The driver's ``CUDA_KERNEL_NODE_PARAMS``."""
 
+    @property
+    def runs_at_once(self) -> bool:
+        """Whether all its blocks have to run at once."""
+
 
 class Graph:
     """Launches in order, on one stream; their arguments are read now.
@@ -46,6 +50,8 @@ class Graph:
         for launch in launches:
             added = driver.cuGraphAddKernelNode(self._graph, [], 0, launch.node_parameters())
             node = checked("a node of a graph", added)
+            if launch.runs_at_once:
+                checked("a node of a graph", _run_at_once(driver, node))
             for before in self._nodes[-1:]:
                 edge = _early(driver) if launch.waits_itself else driver.CUgraphEdgeData()
                 added = driver.cuGraphAddDependencies(self._graph, [before], [node], [edge], 1)
@@ -72,6 +78,14 @@ class Graph:
             if self._executable is not None:  # if it is in flight, once it has run
                 self._driver.cuGraphExecDestroy(self._executable)
             self._driver.cuGraphDestroy(self._graph)
+
+
+def _run_at_once(driver: Any, node: Any) -> Any:
+    """Let all blocks of a node run at once, or none."""
+    value = driver.CUkernelNodeAttrValue()
+    value.cooperative = 1
+    attribute = driver.CUkernelNodeAttrID.CU_LAUNCH_ATTRIBUTE_COOPERATIVE
+    return driver.cuGraphKernelNodeSetAttribute(node, attribute, value)
 
 
 def _early(driver: Any) -> Any:

@@ -34,8 +34,8 @@ class CudaLaunch:
 
     __slots__ = (
         "_addresses", "_arguments", "_base", "_changed", "_config", "_driver", "_enqueue",
-        "_function", "_graph", "_grid", "_is_persistent", "_launch_kernel", "_parameters",
-        "_shared_bytes", "_stream", "_turns", "name", "waits_itself",
+        "_function", "_graph", "_grid", "_launch_kernel", "_parameters", "_shared_bytes", "_stream",
+        "_turns", "name", "runs_at_once", "waits_itself",
     )  # fmt: skip
 
     def __init__(
@@ -64,11 +64,10 @@ class CudaLaunch:
         self._function = program.function_for(self._grid)
         self._config = self._with_grid(self._driver.CUlaunchConfig())
         self._config.hStream = stream.native
-        self._is_persistent = is_persistent(program.kernel)
-        """Then all blocks run at once, and each launch has a number of its own."""
+        self.runs_at_once = is_persistent(program.kernel)
         self.waits_itself = program.waits_itself
         attributes = []
-        if self._is_persistent:
+        if self.runs_at_once:
             attributes.append(self._all_at_once())
         elif self.waits_itself and base is None and stream.is_own:
             attributes.append(self._early())
@@ -101,16 +100,10 @@ class CudaLaunch:
             stream.device.make_current()
         if depends:
             wait_for_events(stream, depends)
-        if self._is_persistent and stream.is_captured:
-            raise DeviceError(
-                f"{self.name} is a persistent kernel, whose launches are numbered: one that is "
-                "captured would have the same number each time; capture a list with "
-                "strategy='sequence'"
-            )
         if self._base is not None:
             return self._timed_launch()
         self._turns = turn = self._turns + 1
-        if turn == REPEATED and not self._is_persistent:
+        if turn == REPEATED:
             self._become_graph()
         (status,) = self._enqueue()
         if status or stream.device.lost is not None:

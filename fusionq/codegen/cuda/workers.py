@@ -30,6 +30,19 @@ static __device__ __forceinline__ T fq_broadcast(T value) {
     return first;
 }
 
+// Asks for memory to be brought into the level 2 cache: whole units of 16 bytes, or lines.
+static __device__ __forceinline__ void fq_fetch(unsigned long long address, long long nbytes) {
+#if __CUDA_ARCH__ >= 900
+    const unsigned long long from = address + 15 & ~15ull, to = address + nbytes & ~15ull;
+    if (from < to)
+        asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;"
+            :: "l"(from), "r"((unsigned)(to - from)));
+#else
+    for (long long at = 0; at < nbytes; at += 128)
+        asm volatile("prefetch.global.L2 [%0];" :: "l"(address + at));
+#endif
+}
+
 // As many blocks of a multiprocessor at once as there are threads for, or registers as they come.
 #ifdef FQ_ALL_RESIDENT
 #define FQ_BOUNDS(threads, blocks) __launch_bounds__(threads, blocks)
@@ -61,6 +74,7 @@ class CudaWorkers:
     outlined_function = "static __device__"
     functions = _FUNCTIONS
     unlikely = "#define FQ_UNLIKELY(condition) __builtin_expect((condition) ? 1 : 0, 0)"
+    counts_launches = True
     order_type = "int"
 
     def kernel_qualifier(self, target: Target) -> str:
@@ -86,6 +100,9 @@ class CudaWorkers:
 
     def all_pollers(self, condition: str) -> str:
         return f"(__all_sync(0xffffffff, {condition}) != 0)"
+
+    def read_ahead(self, address: str, nbytes: str) -> str:
+        return f"fq_fetch({address}, {nbytes});"
 
     def order(self, order: AddOrder) -> str:
         return f"__NV_ATOMIC_{order.upper()}"

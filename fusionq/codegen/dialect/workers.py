@@ -20,6 +20,8 @@ primitive              OpenCL C                                    CUDA C++
 ``store_relaxed``,     ``atomic_store_explicit(…)``
 ``store_release``
 ``pause``              nothing                                     ``__nanosleep(20)``
+``counts_launches``    False                                       True
+``read_ahead``         nothing                                     ``cp.async.bulk.prefetch.L2``
 ``unlikely``           ``__builtin_expect``                        ``__builtin_expect``
 ``first_lane_takes``   False                                       True
 =====================  ==========================================  ==============================
@@ -88,6 +90,11 @@ class Workers(Protocol):
     """The lines that define the macro ``FQ_UNLIKELY(condition)``: true for ``condition``, which the
     compiler takes to be false."""
 
+    counts_launches: bool
+    """Whether the number of a launch is kept in the control memory, where the last worker to leave
+    counts it on: so launches need not differ, and may be part of a graph.  Else the host gives
+    it."""
+
     order_type: str
     """The type of a memory order that is passed to a function."""
 
@@ -112,6 +119,10 @@ class Workers(Protocol):
 
     def all_pollers(self, condition: str) -> str:
         """Whether ``condition`` is true for each of the ``pollers``, for all of them."""
+
+    def read_ahead(self, address: str, nbytes: str) -> str:
+        """A statement by which a lane asks for ``nbytes`` (int64) of global memory from ``address``
+        (uint64) on, which no result depends on; nothing where caches look ahead themselves."""
 
     def order(self, order: AddOrder) -> str:
         """A memory order, of ``order_type``."""

@@ -33,6 +33,7 @@ class OpenCLWorkers:
 #else
 #define FQ_UNLIKELY(condition) (condition)
 #endif"""
+    counts_launches = False
     order_type = "memory_order"
 
     def kernel_qualifier(self, target: Target) -> str:
@@ -57,6 +58,9 @@ class OpenCLWorkers:
 
     def all_pollers(self, condition: str) -> str:
         return condition
+
+    def read_ahead(self, address: str, nbytes: str) -> str:
+        return ""
 
     def order(self, order: AddOrder) -> str:
         return f"memory_order_{order}"

@@ -17,6 +17,19 @@ static __device__ __forceinline__ T fq_broadcast(T value) {
     return first;
 }
 
+// Asks for memory to be brought into the level 2 cache: whole units of 16 bytes, or lines.
+static __device__ __forceinline__ void fq_fetch(unsigned long long address, long long nbytes) {
+#if __CUDA_ARCH__ >= 900
+    const unsigned long long from = address + 15 & ~15ull, to = address + nbytes & ~15ull;
+    if (from < to)
+        asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;"
+            :: "l"(from), "r"((unsigned)(to - from)));
+#else
+    for (long long at = 0; at < nbytes; at += 128)
+        asm volatile("prefetch.global.L2 [%0];" :: "l"(address + at));
+#endif
+}
+
 // As many blocks of a multiprocessor at once as there are threads for, or registers as they come.
 #ifdef FQ_ALL_RESIDENT
 #define FQ_BOUNDS(threads, blocks) __launch_bounds__(threads, blocks)
@@ -90,6 +103,21 @@ FQ_INLINE bool fq_follows_assignment(
 FQ_INLINE unsigned fq_stall_seen(unsigned* control) {
     unsigned* const flag = fq_word(control, 3, 0);
     return __nv_atomic_load_n(flag, __NV_ATOMIC_RELAXED, __NV_THREAD_SCOPE_DEVICE);
+}
+
+// The number of this launch: launches do not overlap.
+FQ_INLINE unsigned fq_this_launch(unsigned* control) {
+    unsigned* const launches = fq_word(control, 2, 1);
+    return __nv_atomic_load_n(launches, __NV_ATOMIC_RELAXED, __NV_THREAD_SCOPE_DEVICE) + 1;
+}
+
+// Counts a worker as gone, and with the last of them the launch.
+FQ_INLINE void fq_leave(const long long* schedule, unsigned* control, unsigned epoch) {
+    const unsigned gone = fq_add(fq_word(control, 1, 1), 1, __NV_ATOMIC_RELAXED) + 1;
+    if (gone == epoch * (unsigned)schedule[1])
+        __nv_atomic_store_n(
+            fq_word(control, 2, 1), epoch,
+            __NV_ATOMIC_RELAXED, __NV_THREAD_SCOPE_DEVICE);
 }
 
 // Counts a worker as at work, by 1, or as no longer so, by -1.
@@ -182,9 +210,28 @@ static __device__ int fq_wait_all(
     long long spin_limit, long long instruction, const long long* fq_record, long long fq_first_0, long long fq_last_0
     , int lane) {
     int state = 0;
+    // Most waits are over soon: lanes look at as many stages at once.
+    int fq_own = lane, fq_waits = (int)fq_record[16];
+    bool fq_reached = false;
+    for (int polls = 0; polls < 1024; polls++) {
+        for (; fq_own < fq_waits; fq_own += 32) {
+            const long long* const fq_looked = fq_stages + fq_record[17] + 3 * fq_own;
+            if (fq_looked[1] >= 0) continue;
+            const long long* const fq_source = fq_stages + 8
+                + 18 * fq_looked[0];
+            if ((int)(fq_read(fq_word(fq_control, fq_source[13], 0))
+                    - (unsigned)(fq_source[3] * fq_source[4] * fq_source[5]) * epoch) < 0)
+                break;
+        }
+        fq_reached = (__all_sync(0xffffffff, fq_own >= fq_waits) != 0);
+        if (fq_reached) break;
+        state = 1;
+        __nanosleep(20);
+    }
     for (int fq_turn = 0; fq_turn < (int)fq_record[16] && state < 2;
             fq_turn++) {
         const long long* const fq_awaited = fq_stages + fq_record[17] + 3 * fq_turn;
+        if (fq_reached && fq_awaited[1] < 0) continue;
         long long fq_low_0 = 0, fq_high_0 = 0;
         bool fq_boxed = true;
         switch ((int)fq_awaited[1]) {
@@ -303,13 +350,17 @@ extern "C" __global__ void FQ_BOUNDS(256, 8) megakernel4_blur_total_scale_revers
     unsigned long long given_b_1_address,
     unsigned long long given_schedule_address,
     unsigned long long given_control_address,
-    unsigned given_epoch,
     long long given_spin_limit) {
     const long long* const fq_schedule = (const long long*)given_schedule_address;
     unsigned* const fq_control = (unsigned*)given_control_address;
     const int fq_lane = (int)threadIdx.x;
+    __shared__ ulonglong2 fq_epoch_bytes_words[1];
+    unsigned char* const fq_epoch_bytes = (unsigned char*)fq_epoch_bytes_words;
+    unsigned* const fq_epoch = (unsigned*)fq_epoch_bytes;
+    if (fq_lane == 0) *fq_epoch = fq_this_launch(fq_control);
+    __syncthreads();
     if (fq_lane == 0) fq_count_at_work(fq_control, 1);
-    const bool fq_static = fq_follows_assignment(fq_schedule, fq_control, given_epoch, fq_lane);
+    const bool fq_static = fq_follows_assignment(fq_schedule, fq_control, *fq_epoch, fq_lane);
     const long long fq_assigned = fq_schedule[5];
     long long fq_next = fq_schedule[4], fq_stop = 0;
     if (fq_static) {
@@ -331,7 +382,7 @@ extern "C" __global__ void FQ_BOUNDS(256, 8) megakernel4_blur_total_scale_revers
             if (fq_lane == 0) {
                 fq_instruction = fq_static
                     ? (fq_next < fq_stop ? fq_schedule[fq_assigned + fq_next++] : -1)
-                    : fq_ticket(fq_schedule, fq_control, given_epoch);
+                    : fq_ticket(fq_schedule, fq_control, *fq_epoch);
                 if (fq_stall_seen(fq_control)) fq_instruction = -1;
             }
             fq_instruction = __shfl_sync(0xffffffff, fq_instruction, 0);
@@ -343,7 +394,7 @@ extern "C" __global__ void FQ_BOUNDS(256, 8) megakernel4_blur_total_scale_revers
                 const long long fq_first_0 = fq_at_0 * fq_record[0];
                 const long long fq_last_0 = min(fq_first_0 + fq_record[0], fq_record[9]) - 1;
                 fq_waited = fq_wait_all(
-                    fq_stages, fq_control, given_epoch, given_spin_limit,
+                    fq_stages, fq_control, *fq_epoch, given_spin_limit,
                     fq_instruction, fq_record, fq_first_0, fq_last_0, fq_lane);
                 if (fq_waited >= 2) fq_instruction = -1;
             }
@@ -390,4 +441,5 @@ extern "C" __global__ void FQ_BOUNDS(256, 8) megakernel4_blur_total_scale_revers
     }
     if (fq_static && fq_lane == 0 && (int)blockIdx.x == 0) fq_skip_tickets(fq_schedule, fq_control);
     if (fq_lane == 0) fq_count_at_work(fq_control, -1);
+    if (fq_lane == 0) fq_leave(fq_schedule, fq_control, *fq_epoch);
 }

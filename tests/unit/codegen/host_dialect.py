@@ -26,6 +26,7 @@ from fusionq.ir.types import ScalarType
 
 COMPILER = shutil.which("cc")
 MOST_WORKERS = 64
+MOST_ASKED = 4096
 
 _RUNTIME = f"""\
 #include <pthread.h>
@@ -66,6 +67,24 @@ static int64_t host_clock(void) {{
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
+}}
+
+// What was read ahead: addresses and bytes, in turn.
+static uint64_t host_asked[{MOST_ASKED}][2];
+static int host_asked_count;
+
+static void host_read_ahead(uint64_t address, int64_t nbytes) {{
+    const int at = __atomic_fetch_add(&host_asked_count, 1, __ATOMIC_RELAXED);
+    if (at >= {MOST_ASKED}) abort();
+    host_asked[at][0] = address;
+    host_asked[at][1] = nbytes;
+}}
+
+int host_take_asked(uint64_t (**asked)[2]) {{
+    const int count = host_asked_count;
+    host_asked_count = 0;
+    *asked = host_asked;
+    return count;
 }}
 
 static int64_t host_min(int64_t a, int64_t b) {{ return b < a ? b : a; }}
@@ -220,6 +239,7 @@ class _Workers:
     functions = ""
     unlikely = "#define FQ_UNLIKELY(condition) __builtin_expect((condition) ? 1 : 0, 0)"
     order_type = "int"
+    counts_launches = True
 
     def kernel_qualifier(self, target: Target) -> str:
         return "void"
@@ -242,6 +262,9 @@ class _Workers:
 
     def all_pollers(self, condition: str) -> str:
         return f"host_all({condition})"
+
+    def read_ahead(self, address: str, nbytes: str) -> str:
+        return f"host_read_ahead({address}, {nbytes});"
 
     def order(self, order: str) -> str:
         return f"__ATOMIC_{order.upper()}"
@@ -279,6 +302,12 @@ class HostKernel:
         """Run it to its end; addresses and integers in the order of its slots."""
         values = (ctypes.c_uint64 * len(arguments))(*(a % 2**64 for a in arguments))
         self.library.host_launch(workers, resident, lanes, values)
+
+    def asked(self) -> list[tuple[int, int]]:
+        """The addresses and numbers of bytes that were read ahead since the last call."""
+        places = ctypes.POINTER(ctypes.c_uint64)()
+        count = self.library.host_take_asked(ctypes.byref(places))
+        return [(places[2 * k], places[2 * k + 1]) for k in range(count)]
 
 
 def built(source: DeviceSource, folder: Path) -> HostKernel:

@@ -181,6 +181,7 @@ class MarkerWorkers:
     functions = "FUNCTIONS\n"
     unlikely = "#define FQ_UNLIKELY(condition) UNLIKELY(condition)"
     order_type = "ORDER"
+    counts_launches = False
 
     def kernel_qualifier(self, target: Target) -> str:
         return f"KERNEL_OF_WORKERS({target.worker_size})"
@@ -199,6 +200,9 @@ class MarkerWorkers:
 
     def all_pollers(self, condition: str) -> str:
         return f"ALL_POLLERS({condition})"
+
+    def read_ahead(self, address: str, nbytes: str) -> str:
+        return f"READ_AHEAD({address}, {nbytes});"
 
     def order(self, order: str) -> str:
         return order.upper()
@@ -227,6 +231,7 @@ class BlockWorkers(MarkerWorkers):
 
     first_lane_takes = True
     pollers = 8
+    counts_launches = True
 
     def near_words(self, local_bytes: int) -> int:
         return 100

@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 from fusionq.backends.reference import run_function
+from fusionq.base.target import Target
 from fusionq.codegen import queue_layout as q
 from fusionq.codegen.device_source import DeviceSource, Extent, Pointer, Scalar, Stride
 from fusionq.codegen.kernel_source import generate
@@ -50,15 +51,13 @@ class Run:
     kernel: HostKernel
     control: np.ndarray[Any, np.dtype[np.uint32]]
     records: np.ndarray[Any, np.dtype[np.int64]]
-    epoch: int = 0
 
     def launch(self, resident: int = WORKERS, spin_limit: int = SPIN_LIMIT) -> None:
-        """The next launch; no more than ``resident`` workers run at once."""
-        self.epoch += 1
+        """The next launch, which the workers count; at most ``resident`` of them run at once."""
         values: dict[str, Any] = {"kept": self.records, "base": 0, "rows": self.rows}
         own = {
             "schedule": self.schedule.words, "control": self.control,
-            "epoch": self.epoch, "spin_limit": spin_limit,
+            "epoch": 0, "spin_limit": spin_limit,
         }  # fmt: skip
         stage = self.plan.stage
         for param, source in zip(stage.kernel.params, stage.sources, strict=True):
@@ -99,13 +98,24 @@ def recorded(kernel: Kernel) -> Kernel:
 
 
 def run_of(name: str, folder: Path, assignment: Assignment, records: bool = False) -> Run:
+    """The run of one of the lists of ``CASES``."""
+    return run(persistent(*CASES[name](24)), folder, assignment, records)
+
+
+def run(
+    plan: PersistentPlan,
+    folder: Path,
+    assignment: Assignment,
+    records: bool = False,
+    target: Target = TARGET,
+) -> Run:
     """A list's persistent kernel, in tiles of few work-items."""
-    plan = persistent(*CASES[name](24))
     extents = [stage.extents for stage in plan.schedule().stages]
     tiles = tuple(tuple([*(2 for _ in e[:-1]), 5]) for e in extents)
     schedule = plan.schedule(Tiling(tiles, 2, assignment), WORKERS)
     kernel = recorded(plan.stage.kernel) if records else plan.stage.kernel
-    source = generate(kernel, "strict", TARGET, HOST)
+    schedule.words[q.AHEAD] = target.read_ahead_bytes // WORKERS
+    source = generate(kernel, "strict", target, HOST)
     control = np.zeros(schedule.control_words, np.uint32)
     rows = np.zeros(len(schedule.stages) * max(s.tiles for s in schedule.stages) * WORDS_OF_ROW)
     return Run(plan, schedule, source, built(source, folder), control, rows.astype(np.int64))
@@ -154,6 +164,8 @@ def test_launches_give_the_lists_results(tmp_path: Path, name: str, assignment: 
     instructions = len(run.schedule.stage)
     assert run.line(q.HEAD)[0] == len(residents) * (instructions + WORKERS)
     assert run.line(q.ARRIVED)[0] in (0, len(residents) * WORKERS)
+    assert run.line(q.ARRIVED)[q.LEFT] == len(residents) * WORKERS
+    assert run.line(q.MODE)[q.LAUNCHES] == len(residents)
     assert run.line(q.STALL)[q.FLAG] == 0
 
 
@@ -167,6 +179,7 @@ def test_a_wait_that_runs_out_is_recorded_and_ends_the_launch(tmp_path: Path) ->
         before = [a.copy() for a in memory(run.plan)]
         run.launch(resident=1, spin_limit=100)
         assert_memory(run.plan, before)
+    assert run.line(q.MODE)[q.LAUNCHES] == 2
     stall = run.line(q.STALL)
     last = len(run.schedule.stages) - 1
     assert (stall[q.FLAG], stall[q.CLAIM], stall[q.STALL_STAGE]) == (1, 1, last)

@@ -83,6 +83,8 @@ class Driver:
     """Takes note of a graph's edges."""
 
     CUgraphEdgeData = bindings.CUgraphEdgeData
+    CUkernelNodeAttrID = bindings.CUkernelNodeAttrID
+    CUkernelNodeAttrValue = bindings.CUkernelNodeAttrValue
     CUgraphDependencyType = bindings.CUgraphDependencyType
     CU_GRAPH_KERNEL_NODE_PORT_PROGRAMMATIC = bindings.CU_GRAPH_KERNEL_NODE_PORT_PROGRAMMATIC
     ok = SimpleNamespace(value=0)
@@ -90,6 +92,7 @@ class Driver:
     def __init__(self) -> None:
         self.nodes: list[object] = []
         self.edges: list[tuple[object, object, int, int]] = []
+        self.cooperative: dict[object, int] = {}
 
     def cuGraphCreate(self, flags: int) -> tuple[Any, ...]:
         return self.ok, "graph"
@@ -98,6 +101,11 @@ class Driver:
         assert given[1:3] == ([], 0)
         self.nodes.append(given[3])
         return self.ok, f"node {given[3]}"
+
+    def cuGraphKernelNodeSetAttribute(self, node: object, attribute: Any, value: Any) -> Any:
+        assert attribute == bindings.CUkernelNodeAttrID.CU_LAUNCH_ATTRIBUTE_COOPERATIVE
+        self.cooperative[node] = value.cooperative
+        return (self.ok,)
 
     def cuGraphAddDependencies(self, graph: Any, from_: Any, to: Any, edges: Any, n: int) -> Any:
         assert n == len(from_) == len(to) == len(edges) == 1
@@ -120,7 +128,7 @@ def test_edges_of_a_graph(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(graph, "load_driver", lambda: driver)
     device: Any = SimpleNamespace(graphs=0, make_current=lambda: None)
     launches: list[Any] = [
-        SimpleNamespace(waits_itself=waits, node_parameters=lambda n=n: n)
+        SimpleNamespace(waits_itself=waits, runs_at_once=not waits, node_parameters=lambda n=n: n)
         for n, waits in enumerate([True, True, False, True])
     ]
     made = graph.Graph(device, "stream", launches)
@@ -128,5 +136,6 @@ def test_edges_of_a_graph(monkeypatch: pytest.MonkeyPatch) -> None:
     assert driver.edges == [
         ("node 0", "node 1", EARLY, 1), ("node 1", "node 2", 0, 0), ("node 2", "node 3", EARLY, 1),
     ]  # fmt: skip
+    assert driver.cooperative == {"node 2": 1}
     del made
     assert device.graphs == 0

@@ -19,6 +19,7 @@ from tests.property.programs import Program
 from tests.property.running import examples
 from tests.property.stage_programs import stage_programs
 from tests.unit.codegen.test_dialects import recorded
+from tests.unit.codegen.test_read_ahead import decode
 from tests.unit.cuda.compile_only import (
     ARCHITECTURES,
     H100,
@@ -38,6 +39,15 @@ tile's work, rather than fewer threads at once."""
 def all_but(fast: str, name: str) -> object:
     """``name``, for the slow loop where it is not the one that is ``fast``."""
     return name if name == fast else pytest.param(name, marks=pytest.mark.slow)
+
+
+def test_reading_ahead_compiles() -> None:
+    """By bulk operations from sm_90 on, line by line before."""
+    kernel = persistent(*decode(24)).stage.kernel
+    source = generated(kernel, "strict", TARGET)
+    assert source.text.count("fq_fetch(") > source.text.count("void fq_read_ahead_") > 2
+    for architecture in ARCHITECTURES:
+        assert cubin_of(kernel, source, "strict", architecture).code.startswith(b"\x7fELF")
 
 
 @pytest.mark.parametrize("name", [all_but("stencil_2d", name) for name in CASES])
