@@ -56,20 +56,23 @@ class _Memory:
     """The last submission that was not compared with all that it would have to be, and why."""
 
 
-def direct_dependences(questions: Questions) -> Steps[list[tuple[PairScope, ...]]]:
+def direct_dependences(
+    questions: Questions, found: list[tuple[PairScope, ...]] | None = None
+) -> Steps[list[tuple[PairScope, ...]]]:
     """For each submission its dependences on earlier ones that do not follow from others, in order
-    of the producers; scope ``NONE`` where memory is shared but no element is.
+    of the producers; scope ``NONE`` where memory is shared but no element is.  ``found``: an empty
+    list that becomes the result, for those who look at it between two steps.
 
     One submission has none, and its kernel is not read: what it does rests on no scalar's value.
     """
     if len(questions.submissions) == 1:
         return [()]
     finder = _Finder(questions)
+    found = [] if found is None else found
     every = range(len(questions.submissions))
     for s in every:
         yield from in_steps(partial(finder.note, s))
         yield "analysis"
-    found = []
     for s in every:
         found.append((yield from in_steps(partial(finder.consumer, s))))
         yield "analysis"

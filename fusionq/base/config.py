@@ -42,10 +42,11 @@ def always_checked() -> Check:
     return True
 
 
-def adapts() -> bool:
+def adapts() -> bool | None:
     """``FUSIONQ_ADAPT``: whether ``strategy="auto"`` learns from the times of runs where a fusion
-    does not say; off by default.  Read whenever a list is prepared."""
-    return os.environ.get("FUSIONQ_ADAPT", "").strip().lower() not in ("", *_OFF)
+    does not say; None: on CPUs.  Read whenever a list is prepared."""
+    text = os.environ.get("FUSIONQ_ADAPT", "").strip().lower()
+    return text not in _OFF if text else None
 
 
 def planning_seconds() -> float:

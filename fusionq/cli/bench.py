@@ -94,8 +94,10 @@ def run_bench(
 def begin(device: str | None, *files: Path | None) -> tuple[Console, fq.FusionQueue]:
     """Where to print, and a queue on the device, which is printed; exits with 2 where a file could
     not be written or there is no such device.  What is measured are plans, however long they take
-    to make, unless the environment says otherwise."""
+    to make, by the cost model where no strategy is asked for, unless the environment says
+    otherwise."""
     os.environ.setdefault("FUSIONQ_PLANNING_SECONDS", "inf")
+    os.environ.setdefault("FUSIONQ_ADAPT", "0")
     for path in files:
         if path is not None and not path.parent.is_dir():
             bad_use(f"cannot write {path}: there is no folder {path.parent}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Hashable, Sequence
 from pathlib import Path
 
@@ -17,9 +18,12 @@ MOST_PICTURES = 20
 def explain_script(script: Path, arguments: Sequence[str], plot: Path | None = None) -> int:
     """Run ``script`` as ``__main__`` and print the report of each fusion when it is complete.
 
-    ``plot``: where to draw the fusions, each that is not like an earlier one; several get a
-    number each.  Returns the script's exit code: its own, or 1 where an exception ended it.
+    Lists are planned as the cost model chooses, and learn nothing from their runs, unless the
+    environment says otherwise.  ``plot``: where to draw the fusions, each that is not like an
+    earlier one; several get a number each.  Returns the script's exit code: its own, or 1 where an
+    exception ended it.
     """
+    os.environ.setdefault("FUSIONQ_ADAPT", "0")
     console = output()
     fusions = Fusions()
 

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from time import perf_counter
+from typing import TYPE_CHECKING
 
 from fusionq.analysis.submission import Submission
 from fusionq.analysis.validity import largest_extent
@@ -26,26 +27,29 @@ from fusionq.base.errors import DeviceError
 from fusionq.base.options import FusionOptions
 from fusionq.base.phases import timed
 from fusionq.cache.plan_cache import BuiltPlan
-from fusionq.execution.background import unavailable
+from fusionq.execution.background_support import unavailable
 from fusionq.execution.binding import bind
-from fusionq.execution.candidate_plans import CandidatePlan
 from fusionq.execution.candidates import choice_text
 from fusionq.execution.compile import finished_plan, measured_plan
 from fusionq.execution.first_plan import FirstPlan
 from fusionq.execution.list_record import (
     MOST_REQUESTS,
     RECORDS,
+    WORTH_LEARNING,
     ListRecord,
     RunTimer,
     new_record,
     record_key,
 )
+from fusionq.execution.machine_load import is_busy
 from fusionq.execution.planning_time import PlanningStopped
 from fusionq.execution.trials import CANDIDATES, Candidate
 from fusionq.memory.fusing_queues import LOCK
-from fusionq.report.model import CacheOutcome
 from fusionq.submission.pending import SubmissionList
 from fusionq.submission.run import PreparedRun
+
+if TYPE_CHECKING:
+    from fusionq.report.model import CacheOutcome
 
 SAMPLED = 257
 """One run in so many is timed of a list whose strategy was chosen by such times."""
@@ -78,12 +82,14 @@ def adaptive_list(
             return None
         first = FirstPlan(backend, pending, submissions, options, timings)
         record = new_record(backend, submissions, options, first.candidate, CANDIDATES)
+        if record is None:
+            return None
         device = backend.target.device
         if not ((device.persistent_kernels and device.chooses_persistent) or record.is_known):
             record.trials.leave_out("megakernel", "no persistent kernel is chosen on this device")
         RECORDS.add(key, record)
         return AdaptiveList(backend, options, record, first.outcome)
-    if record.measured or record.trials.is_over:
+    if record.is_given_up or record.trials.is_over:
         return None
     return AdaptiveList(backend, options, record)
 
@@ -117,17 +123,20 @@ class AdaptiveList:
         record, trials = self._record, self._record.trials
         self._count()
         record.look()
+        if record.is_given_up:
+            raise PlanningStopped(GIVEN_UP)
         submissions = pending.submissions()
         compared = record.is_compared(submissions)
         while True:
             if record.is_worth_learning:
                 self._make_next(submissions)
-            name, is_timed = trials.next() if compared else (trials.present, False)
+            name, is_timed = trials.next(is_busy) if compared else (trials.present, False)
             try:
                 run = self._run(name, pending, submissions, timings)
-            except PlanningStopped:
-                trials.missed(name)
-                self._rest()
+            except PlanningStopped as stopped:
+                if stopped.chooser is None:  # else the launches tell what they take
+                    trials.missed(name)
+                self._rest(0 if compared and trials.compares else None)
                 raise
             except BaseException:
                 trials.missed(name)
@@ -199,7 +208,7 @@ class AdaptiveList:
         ) -> tuple[Sequence[DeviceEvent | None], DeviceEvent | None]:
             return (), launch()
 
-        return RunTimer(self._record, self._record.trials.first).launch(one_by_one, (), before)[1]
+        return RunTimer(self._record, "unfused").launch(one_by_one, (), before)[1]
 
     def _candidate(self, run: PreparedRun) -> Candidate | None:
         """Which candidate ``run`` is."""
@@ -208,18 +217,28 @@ class AdaptiveList:
 
     # ---------------------------------------------------------------------- candidates
     def _make_next(self, submissions: tuple[Submission, ...]) -> None:
-        """Have the next candidate made in the background, if nothing is compared now."""
+        """Have the next candidate made in the background, if nothing is compared now; last of all
+        the launches of each submission by itself, where those stay."""
+        from fusionq.execution.candidate_plans import CandidatePlan  # few processes need it
+
         record, trials = self._record, self._record.trials
-        while trials.waits and record.making is None and trials.awaited:
-            name = trials.awaited[0]
-            if trials.is_spent and name != trials.first:
+        while record.making is None:
+            if trials.waits and trials.awaited:
+                name = trials.awaited[0]
+            elif trials.chosen == "unfused" and not (
+                record.requests.get("unfused") or record.plans.get("unfused")
+            ):
+                name = "unfused"
+            else:
+                return
+            if trials.is_spent and name != trials.present:
                 return  # until the list has run for longer
             record.requests[name] = record.requests.get(name, 0) + 1
             if record.requests[name] > MOST_REQUESTS:
                 trials.leave_out(name, "its plans do not hold for the next list")
             else:
-                others = [n for n in record.plans if record.plans[n] and n != name]
-                others.sort(key=lambda n: n != trials.first)
+                there = {trials.first, *(n for n, plans in record.plans.items() if plans)}
+                others = sorted(there - {name}, key=lambda n: n != trials.first)
                 plan = CandidatePlan(self._backend, submissions, self._options, name, others)
                 record.make(name, plan)
 
@@ -270,17 +289,25 @@ class AdaptiveList:
         contender = trials.contenders[name]
         if contender.state == "left out":
             raise PlanningStopped(f"no strategy can run: {name} is left out, {contender.reason}")
-        if name in (trials.first, trials.chosen):
+        if name in (trials.first, trials.chosen) and name not in record.requests:
+            record.requests[name] = 0
             options = self._options._replace(strategy=name)
             found = finished_plan(self._backend, submissions, options, timings)
             if found is not None:
                 own = record.add_plan(name, found[0])
                 return None if own is None else (own, self._made or found[1])
-        trials.await_again(name)
-        if trials.contenders[trials.present].state == "awaited":
-            self.reason = IN_BACKGROUND if record.is_worth_learning else UNTIL_WORTH
+        if name != "unfused":
+            trials.await_again(name)
+        if trials.contenders[trials.present].state == "awaited" or name == "unfused":
+            self.reason = self._why_unfused()
             raise PlanningStopped(self.reason, self)
         return None
+
+    def _why_unfused(self) -> str:
+        record = self._record
+        if not record.is_worth_learning:
+            return UNTIL_WORTH
+        return choice_text(record.trials, "unfused", True)
 
     # -------------------------------------------------------------------------- report
     def text(self, run: PreparedRun) -> str:
@@ -292,11 +319,10 @@ class AdaptiveList:
         return choice_text(record.trials, name, record.is_worth_learning)
 
 
-IN_BACKGROUND = (
-    "such lists run unfused until they are planned and built, which is done in the background"
-)
-
 UNTIL_WORTH = (
     "to plan and build it takes longer than to run it unfused; that is done in the background when "
-    "such lists have run for some tenths of a second"
+    f"such lists have run for {WORTH_LEARNING:g} seconds"
 )
+
+GIVEN_UP = "no candidate could be built in the background: the cost model chooses from now on"
+

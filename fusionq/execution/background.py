@@ -20,6 +20,7 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from fusionq.analysis.submission import Submission
 from fusionq.backends.base import Backend
@@ -27,6 +28,7 @@ from fusionq.base.config import disk_cache_settings
 from fusionq.base.options import FusionOptions, Strategy
 from fusionq.cache.build_requests import keep_request
 from fusionq.cache.disk import disk_store
+from fusionq.execution.background_support import unavailable
 
 MOST_SECONDS = 300.0
 """That a request may take."""
@@ -43,16 +45,23 @@ _START = (
 )
 
 
+class Answer(NamedTuple):
+    """What becomes of a request: why it was not done, None where it was; how many times as long as
+    what runs now the candidate takes by the cost model, where that is known; and whether the
+    reason has nothing to do with the list, since no worker serves anybody."""
+
+    reason: str | None
+    slowdown: float | None = None
+    is_unserved: bool = False
+
+
 @dataclass(slots=True, eq=False)
 class BuildJob:
-    """A request: whether there is an answer, and then why it was not done, None where it was, and
-    how many times as long as what runs now it takes by the cost model."""
+    """A request."""
 
     line: str
     """What the worker is told."""
-    is_done: bool = False
-    reason: str | None = None
-    slowdown: float | None = None
+    answer: Answer | None = None
 
 
 class Background:
@@ -112,7 +121,7 @@ class Background:
         if process is not None:
             self._read(process)
         if self._sent and time.monotonic() - self._first_since > MOST_SECONDS:
-            self._finish(f"its build takes longer than {MOST_SECONDS:.0f} s")
+            self._finish(Answer(f"its build takes longer than {MOST_SECONDS:.0f} s"))
             self._end()
         if self._waiting and len(self._sent) < MOST_SENT:
             self._send()
@@ -124,7 +133,7 @@ class Background:
 
     def _stop(self) -> None:
         for job in (*self._sent, *self._waiting):
-            job.is_done, job.reason = True, "the worker process was ended"
+            job.answer = Answer("the worker process was ended", is_unserved=True)
         self._sent.clear()
         self._waiting.clear()
         self._end()
@@ -143,21 +152,21 @@ class Background:
                 break
             *lines, self._unread = (self._unread + data).split(b"\n")
             for line in lines:
-                self._finish(*_answer(line))
+                self._finish(_answer(line))
         with contextlib.suppress(subprocess.TimeoutExpired):
             process.wait(1.0)  # its output has ended, and so has it
         if process.returncode != 0:
             self._crashes += 1
-            self._finish(f"the worker process that built it ended with {process.returncode}")
+            ended = f"the worker process that built it ended with {process.returncode}"
+            self._finish(Answer(ended))
         self._end()
         if self._crashes > MOST_CRASHES:
             self._stop()
 
-    def _finish(self, reason: str | None, slowdown: float | None = None) -> None:
+    def _finish(self, answer: Answer) -> None:
         """The first of those that were sent has an answer."""
         if self._sent:
-            job = self._sent.popleft()
-            job.is_done, job.reason, job.slowdown = True, reason, slowdown
+            self._sent.popleft().answer = answer
         self._first_since = time.monotonic()
 
     def _send(self) -> None:
@@ -230,32 +239,17 @@ def _path() -> list[str]:
     return found if own in found else [*found, own]
 
 
-def _answer(line: bytes) -> tuple[str | None, float | None]:
-    """Why it was not done, and the slowdown."""
+def _answer(line: bytes) -> Answer:
+    """What the worker wrote, checked."""
     try:
-        reason, slowdown = json.loads(line)
+        reason, slowdown, is_unserved = json.loads(line)
     except (TypeError, ValueError):
-        return "the worker process gave no answer", None
-    return (
+        return Answer("the worker process gave no answer")
+    return Answer(
         None if reason is None else str(reason),
         slowdown if isinstance(slowdown, float) else None,
+        is_unserved is True,
     )
-
-
-def unavailable(backend: Backend) -> str | None:
-    """Why candidates cannot be built by a worker process; None where they can."""
-    if not backend.abilities.keeps_programs:
-        return f"programs of {backend.info.name} cannot be handed from process to process"
-    store = disk_store()
-    if store is None:
-        return "the disk cache is off"
-    if store.is_broken:
-        return "the disk cache cannot be written"
-    if os.name != "posix" or getattr(sys, "frozen", False):
-        return "no worker process can be started here"
-    if not Path(sys.executable or "").name.startswith(("python", "pypy")):
-        return "the interpreter is part of another program"
-    return None
 
 
 BACKGROUND = Background()

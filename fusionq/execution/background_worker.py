@@ -25,9 +25,10 @@ from fusionq.base.errors import FusionqError
 from fusionq.cache.build_requests import KIND, BuildRequest, domain_of, kept_request
 from fusionq.cache.disk import disk_store
 from fusionq.cache.plan_cache import PLANS
+from fusionq.execution.background import Answer
 from fusionq.execution.candidates import superfluous
 from fusionq.execution.compile import built_plan, planned
-from fusionq.execution.device_costs import measured_target, without_measuring
+from fusionq.execution.device_costs import measured_target
 from fusionq.execution.trials import MOST_SLOWDOWN, Candidate
 from fusionq.planning.predicted import predicted_seconds
 
@@ -87,57 +88,55 @@ class Told(TypedDict):
     max_bytes: int
 
 
-def answer(told: Told) -> tuple[str | None, float | None]:
-    """Plan and build a list by a strategy; why that is not possible, or not worth a trial, None
-    where it is done, and how many times as long as what runs now it takes by the cost model."""
+def answer(told: Told) -> Answer:
+    """Plan and build a list by a strategy; the answer's reason says why that is not possible, or
+    not worth a trial."""
     if Path(told["directory"]) != disk_cache_settings().directory:
         PLANS.clear()  # the caches of memory hide that a directory lacks something
     set_disk_cache(enabled=True, directory=told["directory"], max_bytes=told["max_bytes"])
     store = disk_store()
     request = None if store is None else kept_request(store, told["key"])
     if store is None or request is None:
-        return "the disk cache cannot be written", None
+        return Answer("the disk cache cannot be written", is_unserved=True)
     store.remove(told["key"], KIND)
     try:
         return _build(request, told["strategy"], told["beside"])
     except FusionqError as error:
-        return next(iter(str(error).splitlines()), type(error).__name__), None
+        return Answer(next(iter(str(error).splitlines()), type(error).__name__))
     except Exception as error:  # the parent goes on without this candidate
-        return f"{type(error).__name__}: {error}", None
+        return Answer(f"{type(error).__name__}: {error}")
 
 
 def _build(
     request: BuildRequest, strategy: Candidate, beside: Sequence[Candidate]
-) -> tuple[str | None, float | None]:
+) -> Answer:
     backend = _backend(request.device)
     if domain_of(backend) != request.domain:
-        return f"the device {request.device} is another one in a worker process", None
+        reason = f"the device {request.device} is another one in a worker process"
+        return Answer(reason, is_unserved=True)
     submissions = request.submissions
     options = request.options._replace(strategy=strategy)
-    if strategy == "auto" and not measured_target(backend).costs.measured:
-        return "what launches cost on this device has not been measured", None
     plan = planned(backend, submissions, options)
     if strategy in ("megakernel", "overlap") and plan.strategy != strategy:
-        return plan.fallback or f"it does not become what strategy={strategy!r} makes", None
+        reason = f"it does not become what strategy={strategy!r} makes"
+        return Answer(plan.fallback or reason)
     others = {
         name: planned(backend, submissions, options._replace(strategy=name)) for name in beside
     }
     slowdown = None
     if beside:
-        reason = superfluous(plan, others, beside[0])
-        if reason is not None:
-            return reason, None
+        same = superfluous(plan, others, beside[0])
+        if same is not None:
+            return Answer(same)
         target = measured_target(backend)
         own, first = (predicted_seconds(submissions, p, target) for p in (plan, others[beside[0]]))
         slowdown = own / first if first > 0 else None
         if slowdown is not None and slowdown > MOST_SLOWDOWN:
-            return f"{slowdown:.1f} times as long by the cost model", slowdown
+            return Answer(f"{slowdown:.1f} times as long by the cost model", slowdown)
     built_plan(backend, submissions, options, {}, may_fall_back=False)
-    return None, slowdown
+    return Answer(None, slowdown)
 
 
 @lru_cache(maxsize=4)
 def _backend(device: str) -> Backend:
-    backend = backend_for(device)
-    without_measuring(backend)
-    return backend
+    return backend_for(device)

@@ -1,14 +1,12 @@
 """A candidate on its way: looked for on disk, else made by the worker process, then loaded.
 
 All of it happens in threads of its own, and nobody waits for them but a fork, which comes between
-two, and the interpreter's end.  What they take of the interpreter's lock is counted as the
-candidate's cost.
+two, and the interpreter's end.
 """
 
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Sequence
 from threading import Lock, Thread
 
@@ -48,10 +46,10 @@ class CandidatePlan:
         self.built: BuiltPlan | None = None
         self.reason: str | None = None
         """Why there is none."""
+        self.is_unserved = False
+        """Whether that has nothing to do with the list: nothing is made in the background."""
         self.slowdown: float | None = None
         """How many times as long as the first it takes by the cost model."""
-        self.seconds = 0.0
-        """Of processor time that the threads took, a part of it with the interpreter's lock."""
         self._start()
 
     def look(self) -> bool:
@@ -61,9 +59,9 @@ class CandidatePlan:
         job = self._job
         if job is not None and self.built is None and self.reason is None:
             BACKGROUND.poll()
-            if not job.is_done:
+            if job.answer is None:
                 return False
-            self.reason, self.slowdown = job.reason, job.slowdown
+            self.reason, self.slowdown, self.is_unserved = job.answer
             if self.reason is None:
                 self._start()
                 return False
@@ -80,10 +78,9 @@ class CandidatePlan:
         try:
             Thread(target=self._work, name="fusionq-candidate").start()
         except RuntimeError as error:  # there is no room for a thread, or the process ends
-            self.reason, self._works = str(error), False
+            self.reason, self.is_unserved, self._works = str(error), True, False
 
     def _work(self) -> None:
-        begun = time.thread_time()
         try:
             with _working:
                 self._load_or_request()
@@ -92,7 +89,6 @@ class CandidatePlan:
         except Exception as error:  # a thread has nobody to tell
             self.reason = f"{type(error).__name__}: {error}"
         finally:
-            self.seconds += time.thread_time() - begun
             self._works = False
 
     def _load_or_request(self) -> None:
@@ -103,12 +99,13 @@ class CandidatePlan:
             self.built = built
         elif self._job is not None:
             self.reason = "what was built is not in the disk cache"
+            self.is_unserved = True
         else:
             self._job = BACKGROUND.build(
                 self._backend, self._submissions, self._options, self._name, self._beside
             )
             if self._job is None:
-                self.reason = NOT_REQUESTED
+                self.reason, self.is_unserved = NOT_REQUESTED, True
 
 
 if hasattr(os, "register_at_fork"):

@@ -96,7 +96,7 @@ def _text(name: Candidate, contender: Contender) -> str | None:
     if contender.state == "left out":
         return f"{name} is left out: {contender.reason}"
     if not contender.seconds:
-        return None
+        return f"{name} was not tried: {contender.reason}" if contender.reason else None
     runs = len(contender.seconds)
     dropped = ", dropped" if contender.state == "slower" else ""
     return f"{name} {contender.shortest * 1e6:,.0f} µs ({runs} run{'s' * (runs != 1)}{dropped})"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
 from time import perf_counter
 from typing import TYPE_CHECKING
@@ -25,6 +25,7 @@ from fusionq.planning.plan import Plan
 from fusionq.planning.structure import structure_key, structure_of
 
 if TYPE_CHECKING:
+    from fusionq.planning.planner import Planning
     from fusionq.report.model import CacheOutcome
 
 
@@ -287,9 +288,10 @@ def planned_in_time(
     timings: dict[str, float],
     known: tuple[Plan, ...] = (),
     seconds: float | None = None,
+    stops: Callable[[Planning], bool] = lambda planning: False,
 ) -> Plan:
     """As ``_new_plan``; PlanningStopped or FusionRefused where it takes too long: ``seconds``, or
-    as long as the list may wait for it."""
+    as long as the list may wait for it; or where planning ``stops`` by what it has found."""
     with timed(timings, "import"):
         from fusionq.execution.device_costs import measured_target
         from fusionq.planning.planner import Planning
@@ -307,7 +309,7 @@ def planned_in_time(
     if seconds is None:
         seconds = seconds_allowed(submissions, backend.target.costs)
     try:
-        return UNFINISHED.plan(key, submissions, known, start, seconds, timings)
+        return UNFINISHED.plan(key, submissions, known, start, seconds, timings, stops)
     except PlanningStopped as stopped:
         if options.require:
             raise FusionRefused(f"require=True, but {stopped}") from stopped

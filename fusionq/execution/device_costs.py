@@ -32,14 +32,6 @@ def measured_target(backend: Backend) -> Target:
     return replace(target, costs=_known[target])
 
 
-def without_measuring(backend: Backend) -> None:
-    """Let ``measured_target`` take the assumed costs where this process finds none: whoever is to
-    disturb nobody does not measure."""
-    target = backend.target
-    if target not in _known:
-        _known[target] = _kept(target) or target.costs
-
-
 def _kept(target: Target) -> Costs | None:
     store = disk_store()
     contents = None if store is None else store.get(_entry(target), "costs")

@@ -1,10 +1,12 @@
 """What a list runs as the first time that it is seen: never later than each submission by itself
-by more than a tenth, by the costs of builds, launches and memory.
+by more than a tenth or ``LEAST``, by the costs of builds, launches and memory.
 
-What is built already runs.  Else the stages that may join run as one launch each where planning
-and building those takes no longer than building the submissions one by one; buffers that are
-flagged for promotion are worth the usual time of planning, since their memory need not even be
-there.
+What is built already runs.  Else the stages that may join run as one launch each, where planning
+and building those is predicted to be done in time; planning ends at the first dependence that
+nothing can join.  What the submissions take to build by themselves counts whether they are built
+or not: so a list becomes the same whatever ran before.  Lists whose runs take longer than that all
+are what the cost model chooses, within the same bound; buffers that are flagged for promotion are
+worth the usual time of planning, since their memory need not even be there.
 """
 
 from __future__ import annotations
@@ -14,11 +16,12 @@ from collections.abc import Callable
 from math import inf
 from typing import TYPE_CHECKING
 
+from fusionq.analysis.item_space import global_range
 from fusionq.analysis.submission import ArrayArgument, Submission
 from fusionq.backends.base import Backend
 from fusionq.base.config import planning_seconds
 from fusionq.base.errors import DeviceError
-from fusionq.base.options import UNFUSED, FusionOptions
+from fusionq.base.options import FusionOptions
 from fusionq.execution.compile import (
     finished_plan,
     is_built,
@@ -33,17 +36,20 @@ from fusionq.planning.promotion import is_flagged
 from fusionq.submission.pending import SubmissionList
 
 if TYPE_CHECKING:
+    from fusionq.planning.plan import Plan
+    from fusionq.planning.planner import Planning
     from fusionq.report.model import CacheOutcome
 
-SHARE = 0.1
-"""By so much of the time that it takes unfused, the first result may be later."""
+SHARE, LEAST = 0.1, 0.03
+"""By so much of the time that it takes unfused, or so many seconds if that is more, the first
+result may be later."""
 
-SHORTEST_PLANNING = 1e-3
-"""Seconds in which no list is planned."""
+STEP = 2e-3
+"""Seconds of planning a submission, about."""
 
-LONG_RUN = 5.0
+LONG_RUN = 1.0
 """Seconds unfused from which on the list is what the cost model chooses: that may save more than it
-takes to plan and build."""
+takes to plan and build, also for those who run it twice."""
 
 clock: Callable[[], float] = time.thread_time
 
@@ -62,6 +68,10 @@ class FirstPlan:
         self._backend, self._pending, self._submissions = backend, pending, submissions
         self._options, self._timings = options, timings
         self.outcome: CacheOutcome | None = None
+        self._is_crossing = False
+        """Whether planning has found a dependence between work-groups."""
+        self._crossing_end = inf
+        """When planning ends where it has."""
 
     def candidate(self) -> Candidate:
         """What runs first, which is built then; ``unfused``: each submission by itself."""
@@ -73,22 +83,24 @@ class FirstPlan:
             if found is not None:
                 self.outcome = found[1]
                 return name
-        run = unfused_seconds(self._submissions, self._backend.target.costs)
-        name = "auto" if run >= LONG_RUN else "sequence"
         try:
-            if self._is_promoting:
-                self._build("sequence", None)
-                return "sequence"
-            unbuilt = _unbuilt(self._backend, self._pending)
-            unfused = run + sum(_seconds(self._backend, kernel) for kernel in unbuilt)
-            read = sum(self._pending.admission.values())  # which has happened
-            allowed = SHARE * (read + unfused)
             if planning_seconds() == inf:
-                return name if self._build(name, None) else "unfused"
-            if allowed < SHORTEST_PLANNING:
+                return self._build("auto", None)
+            if self._is_promoting:
+                return self._build("sequence", None)
+            kernels = {id(s.ir): s.ir for s in self._submissions}.values()
+            builds = sum(_seconds(self._backend, kernel) for kernel in kernels)
+            run = unfused_seconds(self._submissions, self._backend.target.costs)
+            unfused = sum(self._pending.admission.values()) + builds + run
+            later = SHARE * unfused
+            if run >= LONG_RUN:
+                return self._build("auto", later, begun + builds + later, run)
+            end = begun + builds + max(later, LEAST)
+            self._crossing_end = begun + later
+            left = end - clock() - self._joined_seconds()
+            if left < STEP * len(self._submissions):
                 return "unfused"
-            end = begun + allowed + unfused - run
-            return name if self._build(name, allowed, end) else "unfused"
+            return self._build("sequence", left, end)
         except (PlanningStopped, DeviceError):
             return "unfused"
 
@@ -100,33 +112,59 @@ class FirstPlan:
             for argument in submission.arguments
         )
 
-    def _build(self, name: Candidate, seconds: float | None, end: float = inf) -> bool:
-        """Plan within ``seconds``, and build if that is done by ``end``, as far as known."""
+    def _joined_seconds(self) -> float:
+        """What one kernel of all submissions takes to build, about."""
+        program = self._backend.target.build.build_program
+        bodies = (_seconds(self._backend, s.ir) - program for s in self._submissions)
+        return program + sum(max(seconds, 0.0) for seconds in bodies)
+
+    def _build(
+        self, name: Candidate, seconds: float | None, end: float = inf, run: float | None = None
+    ) -> Candidate:
+        """``name`` if it is planned within ``seconds`` and built by ``end``, as far as known, or
+        later by what it saves of a ``run``; else ``unfused``."""
         backend, options = self._backend, self._options._replace(strategy=name)
+        is_short = seconds is not None and run is None
         plan = planned_in_time(
-            backend, self._submissions, options, self._timings, seconds=seconds
-        )
+            backend, self._submissions, options, self._timings, seconds=seconds,
+            stops=self._is_hopeless if is_short else lambda planning: False,
+        )  # fmt: skip
         kernels = {id(stage.kernel): stage.kernel for stage in plan.stages}
         unbuilt = [k for k in kernels.values() if not is_built(backend, k, options.fp)]
-        if clock() + sum(_seconds(backend, kernel) for kernel in unbuilt) > end:
-            return False
+        ended = clock() + sum(_seconds(backend, kernel) for kernel in unbuilt)
+        if ended > end and (run is None or ended > end + run - self._predicted(plan)):
+            return "unfused"
         plan_built(backend, self._submissions, options, plan, self._timings)
         self.outcome = "miss"
-        return True
+        return name
+
+    def _predicted(self, plan: Plan) -> float:
+        """Seconds of a run by the cost model."""
+        from fusionq.execution.device_costs import measured_target
+        from fusionq.planning.predicted import predicted_seconds
+
+        return predicted_seconds(self._submissions, plan, measured_target(self._backend))
+
+    def _is_hopeless(self, planning: Planning) -> bool:
+        """Whether planning has found a dependence that no work-group can hold: between more
+        work-items than one has, of equal dimensions and without divisions, as in a stencil; or one
+        that it might, and has taken the time that all lists have."""
+        if not planning.dependences:
+            return False
+        largest = self._backend.target.largest_barrier_group
+        for found in planning.dependences[-1]:
+            if found.scope in ("GLOBAL", "UNKNOWN"):
+                self._is_crossing = True
+                pair = self._submissions[found.producer], self._submissions[found.consumer]
+                spaces = [global_range(submission) for submission in pair]
+                if spaces[0].ndim == spaces[1].ndim and not any(
+                    space.size <= largest or build_work(submission.ir).divisions
+                    for space, submission in zip(spaces, pair, strict=True)
+                ):
+                    return True
+        return self._is_crossing and clock() >= self._crossing_end
 
 
 def _seconds(backend: Backend, kernel: Kernel) -> float:
     """What a kernel is predicted to take to build."""
     return build_work(kernel).seconds(backend.target.build)
-
-
-def _unbuilt(backend: Backend, pending: SubmissionList) -> list[Kernel]:
-    """The kernels that have to be built where each submission runs by itself."""
-    found: dict[int, Kernel] = {}
-    for entry, call in pending.calls():
-        submission = entry.submission
-        if entry.plain is None and id(submission.ir) not in found:
-            alone = SubmissionList.of([entry], call).submissions()
-            if finished_plan(backend, alone, UNFUSED, {}) is None:
-                found[id(submission.ir)] = submission.ir
-    return list(found.values())

@@ -12,6 +12,7 @@ import os
 from collections import OrderedDict, deque
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from fusionq.analysis.item_space import global_range
 from fusionq.analysis.submission import Submission
@@ -20,7 +21,6 @@ from fusionq.backends.base import Backend, DeviceEvent
 from fusionq.base.options import FusionOptions
 from fusionq.cache.learned import keep_learned, kept_learned, learned_key
 from fusionq.cache.plan_cache import PLANS, BuiltPlan
-from fusionq.execution.candidate_plans import CandidatePlan
 from fusionq.execution.candidates import as_auto, need_not_be_made, superfluous
 from fusionq.execution.compile import plans_key
 from fusionq.execution.planning_time import unfused_seconds
@@ -30,12 +30,18 @@ from fusionq.memory.fusing_queues import LOCK
 from fusionq.planning.plan import Plan
 from fusionq.planning.structure import structure_text
 
+if TYPE_CHECKING:
+    from fusionq.execution.candidate_plans import CandidatePlan
+
 CAPACITY = 1024
 """Records of a process; the least recently used beyond that go."""
 
-WORTH_LEARNING = 0.2
+WORTH_LEARNING = 0.1
 """Seconds that the runs of a list have taken together from which on others are tried: who has run
-for so long is likely to go on as long, and a worker process takes about as long to start."""
+for so long is likely to go on, and a worker process takes a few times as long to start."""
+
+LOOK = 0.02
+"""Seconds of runs after which the record of a list that nobody compares now is looked at again."""
 
 MOST_REQUESTS = 6
 """Of one candidate: a plan may not hold for the integers of the next list."""
@@ -56,7 +62,7 @@ class ListRecord:
     """Of lists of one structure and size class."""
 
     trials: Trials
-    key: str | None
+    key: str
     """Of its entry on disk."""
     sizes: tuple[Hashable, ...]
     """Of the lists whose times are compared."""
@@ -78,8 +84,9 @@ class ListRecord:
     """How often such a list ran, about."""
     others: int = 0
     """Lists in a row that had other sizes."""
-    measured: bool = False
-    """Whether the strategies were measured on copies, which goes before."""
+    is_given_up: bool = False
+    """Whether nothing is chosen by runs: the strategies were measured on copies, which goes before,
+    or what the cost model chooses cannot be built in the background."""
     _kept: object = None
 
     def is_compared(self, submissions: Sequence[Submission]) -> bool:
@@ -108,10 +115,11 @@ class ListRecord:
     @property
     def until_next_look(self) -> int:
         """Launches until the record is looked at again while nothing is compared: ever more
-        rarely, and not long after it is worth it."""
+        rarely, and not long after it is worth it, or after ``LOOK``."""
         most = self.runs
-        if not self.is_worth_learning and self.run_seconds > 0:
-            most = min(most, int((WORTH_LEARNING - self.trials.taken) / self.run_seconds) + 1)
+        if self.run_seconds > 0:
+            left = LOOK if self.is_worth_learning else WORTH_LEARNING - self.trials.taken
+            most = min(most, int(left / self.run_seconds) + 1)
         return max(1, min(most, MOST_UNTIMED))
 
     def make(self, name: Candidate, plan: CandidatePlan) -> None:
@@ -124,9 +132,11 @@ class ListRecord:
         if self.making is None or not self.making[1].look():
             return
         (name, made), self.making = self.making, None
-        self.trials.prepared(made.seconds)
         if made.built is None:
-            self.trials.leave_out(name, made.reason or "it was not built")
+            if made.is_unserved and sum(self.requests.values()) <= 1:
+                self.is_given_up = True
+            elif name != self.trials.first or name != "unfused":
+                self.trials.leave_out(name, made.reason or "it was not built")
         elif self.add_plan(name, made.built) is not None:
             self.trials.ready(name, made.slowdown)
 
@@ -142,7 +152,12 @@ class ListRecord:
                 return None
         else:
             self._leave_out_superfluous(built.plan)
+        became: Candidate = built.plan.strategy
+        if name == "auto" and became in ("megakernel", "overlap") and became in self.trials.awaited:
+            self.trials.leave_out(became, "it is what auto becomes")
         built = BuiltPlan(as_auto(built.plan), built.programs)
+        inner = [stage.inner for stage in built.plan.stages]
+        self.trials.contenders[name].is_persistent = any(inner)
         known.insert(0, built)
         del known[16:]
         return built
@@ -187,7 +202,7 @@ class ListRecord:
     def keep(self) -> None:
         """Write down what is known, if that is new."""
         state = (self.trials.chosen, self.trials.reopened)
-        if self.key is not None and state != self._kept:
+        if state != self._kept:
             self._kept = state
             keep_learned(
                 self.key, self.trials.learned(self.kernels, self.work_items, self.device)
@@ -297,7 +312,7 @@ def record_key(
 def kept_record_key(
     backend: Backend, submissions: tuple[Submission, ...], options: FusionOptions
 ) -> str | None:
-    """The same for the disk; None where a kernel's source is not known."""
+    """The same for the disk; None where nothing about a kernel is kept there."""
     texts = tuple([s.text.digest for s in submissions if s.text is not None])
     if len(texts) < len(submissions):
         return None
@@ -312,10 +327,13 @@ def new_record(
     options: FusionOptions,
     first: Callable[[], Candidate],
     awaited: Sequence[Candidate],
-) -> ListRecord:
-    """The record that is on disk, or one that begins with what ``first`` gives."""
+) -> ListRecord | None:
+    """The record that is on disk, or one that begins with what ``first`` gives; None where nothing
+    about a kernel is kept on disk, so that the worker process cannot hand over what it builds."""
     key = kept_record_key(backend, submissions, options)
-    learned = None if key is None else kept_learned(key)
+    if key is None:
+        return None
+    learned = kept_learned(key)
     record = ListRecord(
         Trials(first(), awaited) if learned is None else Trials.of(learned),
         key,
@@ -338,7 +356,7 @@ def was_measured(
     with LOCK:
         record = RECORDS.find(record_key(backend, submissions, options))
         if record is not None:
-            record.measured = True
+            record.is_given_up = True
             for name in record.plans:
                 record.tell_queues(name)
 

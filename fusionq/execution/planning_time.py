@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
+from functools import partial
 from math import prod
 from typing import TYPE_CHECKING
 
@@ -80,10 +81,12 @@ class UnfinishedPlans:
         start: Callable[[tuple[Plan, ...]], Planning],
         seconds: float,
         timings: dict[str, float],
+        stops: Callable[[Planning], bool] = lambda planning: False,
     ) -> Plan:
         """The plan that serves ``submissions``; PlanningStopped where it is not there after
-        ``seconds``.  ``start`` begins planning where none was left; it gets the plans that do not
-        serve the list, ``known`` and those that were made for others of its structure meanwhile.
+        ``seconds``, or planning ``stops`` by what it has found.  ``start`` begins planning where
+        none was left; it gets the plans that do not serve the list, ``known`` and those that were
+        made for others of its structure meanwhile.
 
         Adds the seconds by phase to ``timings``.
         """
@@ -92,7 +95,7 @@ class UnfinishedPlans:
         planning, known = (start(known), known) if stopped is None else stopped
         while True:
             before = dict(planning.timings)
-            plan = planning.go_on(lambda: clock() >= end)
+            plan = planning.go_on(partial(_is_over, planning, end, stops))
             for phase, total in planning.timings.items():
                 add_seconds(timings, phase, total - before.get(phase, 0.0))
             if plan is None:
@@ -112,6 +115,10 @@ class UnfinishedPlans:
     def clear(self) -> None:
         """Forget all."""
         self._stopped.clear()
+
+
+def _is_over(planning: Planning, end: float, stops: Callable[[Planning], bool]) -> bool:
+    return clock() >= end or stops(planning)
 
 
 UNFINISHED = UnfinishedPlans()

@@ -39,8 +39,7 @@ def prepare(
     """
     is_checked = bool(options.check or always_checked())
     is_adaptive = options.strategy == "auto" and not options.tune and len(pending.entries) > 1
-    if is_adaptive:
-        is_adaptive = adapts() if options.adapt is None else options.adapt
+    is_adaptive = is_adaptive and _learns(backend, options)
     if memories is not None and not (is_checked or is_adaptive or options.tune):
         built = known_plan(backend, pending.operands(), memories, options)
         if built is not None:
@@ -48,6 +47,12 @@ def prepare(
                 backend, pending, built, "memory", dict(pending.admission), options.fp
             )
     return _planned(backend, pending, options, is_checked, is_adaptive)
+
+
+def _learns(backend: Backend, options: FusionOptions) -> bool:
+    """Whether lists choose by the times of their runs."""
+    asked = adapts() if options.adapt is None else options.adapt
+    return backend.target.device.kind == "cpu" if asked is None else asked
 
 
 @room_for_recursion("a kernel of the list")

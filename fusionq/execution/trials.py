@@ -10,7 +10,7 @@ not made.  Nothing depends on a clock here: ``add`` is told what a run took.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
@@ -32,6 +32,9 @@ lengthens it."""
 CLOSE, MOST_RUNS = 1.1, 4
 """Where the shortest runs differ by no more than that factor, there are more of them."""
 
+FASTER = 0.98
+"""By so much of the shortest run of the best another one's has to be shorter to take its place."""
+
 CLEARLY_SLOWER = (2.0, 1.3)
 """After so many runs a candidate is dropped whose shortest is so many times that of the best."""
 
@@ -47,6 +50,10 @@ MOST_SLOWDOWN = 2.0
 
 MOST_MISSES = 3
 """Runs of a candidate that could not be timed, after which it has no others."""
+
+MOST_BUSY = 8
+"""Times that it was a persistent kernel's turn while others kept the machine busy, after which it
+is not tried: its workers would wait for those that do not run."""
 
 MOST_AWAITED = 64
 """Runs of the list after which nobody waits any longer for what one of them took."""
@@ -68,8 +75,12 @@ class Contender:
     reason: str = ""
     slowdown: float = 1.0
     """How many times as long as the first it takes by the cost model, where that says so."""
+    is_persistent: bool = False
+    """Whether it has a persistent kernel."""
     misses: int = 0
     """Runs that could not be timed."""
+    busy: int = 0
+    """Runs that were not made since the machine was busy."""
     seconds: list[float] = field(default_factory=list)
     """Of the runs when it was last compared."""
 
@@ -80,7 +91,7 @@ class Contender:
 
     def forget(self) -> None:
         """Forget its times."""
-        self.seconds, self.misses = [], 0
+        self.seconds, self.misses, self.busy = [], 0, 0
 
 
 class Trials:
@@ -117,8 +128,9 @@ class Trials:
         self._decide()
 
     # ------------------------------------------------------------------------------ runs
-    def next(self) -> tuple[Candidate, bool]:
-        """Which candidate runs next, and whether its time is wanted."""
+    def next(self, is_busy: Callable[[], bool] = lambda: False) -> tuple[Candidate, bool]:
+        """Which candidate runs next, and whether its time is wanted; ``is_busy``: whether others
+        keep the machine busy."""
         if self.chosen is not None:
             return self.chosen, False
         self.runs += 1
@@ -130,6 +142,14 @@ class Trials:
         if self.waits or self._challenger is None:
             return self.chosen or self.best, False
         name = self._turn(self._challenger)
+        contender = self.contenders[name]
+        if name != self.best and contender.is_persistent and is_busy():
+            contender.busy += 1
+            if contender.busy >= MOST_BUSY:
+                contender.reason = "others keep the machine busy"
+                self._end(name, False)
+                self._decide()
+            return self.chosen or self.best, False
         self._tried, self._awaited = name, 0
         return name, True
 
@@ -228,6 +248,11 @@ class Trials:
         return challenger is None or (self.is_spent and not self.contenders[challenger].seconds)
 
     @property
+    def compares(self) -> bool:
+        """Whether two candidates are compared now, so that the next run's time is wanted."""
+        return self.chosen is None and not self.waits
+
+    @property
     def is_over(self) -> bool:
         """Whether no candidate is left."""
         return all(c.state == "left out" for c in self.contenders.values())
@@ -290,7 +315,7 @@ class Trials:
         most = MOST_RUNS if 1 / CLOSE < own.shortest / best.shortest < CLOSE else RUNS
         enough = rounds >= most and len(best.seconds) >= most
         if enough or self._is_too_much(own.shortest - best.shortest):
-            self._end(name, own.shortest < best.shortest)
+            self._end(name, own.shortest < FASTER * best.shortest)
             return True
         return False
 
@@ -305,6 +330,9 @@ class Trials:
     def _end(self, name: Candidate, is_faster: bool) -> None:
         """What ``name`` is from now on."""
         self._challenger = None
+        own, best = self.contenders[name], self.contenders[self.best]
+        if own.seconds and best.seconds:  # from now on what was measured counts
+            own.slowdown = best.slowdown * own.shortest / best.shortest
         loser = self.best if is_faster else name
         self.contenders[loser].state = "slower"
         if is_faster:
@@ -335,7 +363,9 @@ class Trials:
         self.cost = 0.0
         for contender in self.contenders.values():
             if contender.state == "slower":
-                contender.state = "ready"
+                contender.state, contender.reason = "ready", ""
+            if contender.seconds:
+                contender.slowdown = 1.0  # what it was is no longer so
             contender.forget()
         self._decide()
 

@@ -123,6 +123,8 @@ class Planning:
             check_flags(submission)
         self.timings = {"analysis": 0.0, "passes": 0.0}
         """Seconds by phase that the steps have taken."""
+        self.dependences: list[tuple[PairScope, ...]] = []
+        """Of the first submissions, as far as they have been compared."""
         validities = [plan.validity for plan in known]
         with _lock:
             fixed = constants(submissions, varying_scalars(validities, submissions))
@@ -131,8 +133,9 @@ class Planning:
         bound = BuildBound(submissions, target, is_built) if bounded else None
         self._operations = PlanOperations(seconds)
         self._steps = _plan_steps(
-            submissions, options, target, fixed, varying, measured, bound, self.timings
-        )
+            submissions, options, target, fixed, varying, measured, bound, self.timings,
+            self.dependences,
+        )  # fmt: skip
 
     def go_on(self, stops: Callable[[], bool] = lambda: False) -> Plan | None:
         """The plan; None where it ``stops`` before the next step."""
@@ -161,10 +164,11 @@ def _plan_steps(
     measured: Callable[[], Target] | None,
     bound: BuildBound | None,
     timings: dict[str, float],
+    dependences: list[tuple[PairScope, ...]],
 ) -> Steps[Plan]:
     questions = Questions(submissions, varying)
     yield "analysis"
-    raw = yield from direct_dependences(questions)
+    raw = yield from direct_dependences(questions, dependences)
     barrierless = _NOT_ALLOWED if options.barriers == "none" else None
     found, layout = yield from layout_of(questions, raw, options, target, barrierless)
     if debug_level() >= 3:

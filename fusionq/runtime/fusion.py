@@ -66,9 +66,10 @@ def fusion(
     whose memory is new with this list; and, in the list, of Buffers that ``promote`` is about.
     ``FUSIONQ_CHECK=1`` and ``FUSIONQ_CHECK=initialized`` do so for all that is submitted, outside
     fusion mode too.
-    ``adapt``: True: with ``strategy="auto"``, lists that come again try the strategies in their own
-    runs, made ready by a worker process, and the fastest stays; False: the cost model alone
-    chooses; None: as ``FUSIONQ_ADAPT`` says, by default False.
+    ``adapt``: True: with ``strategy="auto"``, a list runs first by what is there the soonest, and
+    lists that come again try the strategies in their own runs, made ready by a worker process, and
+    the fastest stays; False: the cost model alone chooses, and what it chooses is built at once;
+    None: as ``FUSIONQ_ADAPT`` says, by default True on CPUs and False elsewhere.
     ``error_model``: of the kernels of numba-dpex that are submitted in the block; None: the queue's
     (see ``FusionQueue``).
 

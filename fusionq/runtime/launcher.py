@@ -125,6 +125,8 @@ class Launcher:
             self.cache.runs.pop(key, None)
             if stopped.chooser is None:
                 self.cache.unfused.pop(key, None)
+            elif all([entry.is_kept for entry in pending.entries]):
+                self.cache.add_unfused(key, stopped.chooser)
             raise
         pending.timings = timings
         if run.timings is timings:
@@ -271,7 +273,7 @@ class Launcher:
         self._bring(pending.memory)
         run = self._next(chooser, pending, options)
         self._watch(pending)
-        del self.cache.unfused[key]
+        self.cache.unfused.pop(key, None)
         return run
 
     def _new_run(self, pending: SubmissionList, options: FusionOptions) -> PreparedRun:

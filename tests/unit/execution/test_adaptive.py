@@ -13,8 +13,10 @@ import fusionq as fq
 from fusionq.cache.disk import disk_store
 from fusionq.cache.learned import all_learned
 from fusionq.cache.plan_cache import PLANS
-from fusionq.execution import adaptive, first_plan, list_record, trials
-from fusionq.execution.compile import built_plan
+from fusionq.execution import adaptive, candidate_plans, first_plan, list_record, trials
+from fusionq.execution.candidate_plans import NOT_REQUESTED
+from fusionq.execution.candidates import superfluous
+from fusionq.execution.compile import built_plan, planned
 from fusionq.execution.run_times import Told
 from tests.unit.execution.programs import neighbours, scale
 
@@ -31,30 +33,42 @@ class Immediate:
         self.asked: list[str] = []
         self.refusing: dict[str, str] = {}
         self.works = True
+        self.is_busy = False
 
     def __call__(self, backend, submissions, options, name, beside):  # type: ignore[no-untyped-def]
         self.asked.append(name)
-        return Made(self, backend, submissions, options._replace(strategy=name))
+        return Made(self, backend, submissions, options._replace(strategy=name), beside)
 
 
 class Made:
-    built, reason, slowdown, seconds = None, None, None, 0.0
+    built, reason, slowdown = None, None, None
+    is_unserved = False
 
-    def __init__(self, background, backend, submissions, options) -> None:  # type: ignore[no-untyped-def]
+    def __init__(self, background, backend, submissions, options, beside) -> None:  # type: ignore[no-untyped-def]
         self.background, self.what = background, (backend, submissions, options)
+        self.beside = beside
 
     def look(self) -> bool:
         if not self.background.works:
             return False
         strategy = self.what[2].strategy
         self.reason = self.background.refusing.get(strategy)
-        if self.reason is None:
+        if self.reason is not None:
+            self.is_unserved = self.reason == NOT_REQUESTED
+        else:
             built, _ = built_plan(*self.what, {}, may_fall_back=False)
             if strategy in ("overlap", "megakernel") and built.plan.strategy != strategy:
                 self.reason = built.plan.fallback
-            else:
+            elif self.beside:
+                others = {name: self.planned(name) for name in self.beside}
+                self.reason = superfluous(built.plan, others, self.beside[0])
+            if self.reason is None:
                 self.built = built
         return True
+
+    def planned(self, name: str):  # type: ignore[no-untyped-def]
+        backend, submissions, options = self.what
+        return planned(backend, submissions, options._replace(strategy=name))
 
 
 class Times(dict[str, float]):
@@ -72,11 +86,11 @@ def background(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Imme
     monkeypatch.setenv("FUSIONQ_ADAPT", "1")
     monkeypatch.setenv("FUSIONQ_PLANNING_SECONDS", "1")
     monkeypatch.setattr(adaptive, "unavailable", lambda backend: None)
-    monkeypatch.setattr(adaptive, "CandidatePlan", background)
+    monkeypatch.setattr(candidate_plans, "CandidatePlan", background)
     monkeypatch.setattr(list_record, "WORTH_LEARNING", 1e-9)
     monkeypatch.setattr(trials, "COST_SHARE", 1e9)  # preparing takes more than made-up runs
-    # Its builds take no time, so that it is a matter of planning, which takes what it takes.
-    monkeypatch.setattr(first_plan, "SHORTEST_PLANNING", 1e9)
+    monkeypatch.setattr(first_plan, "STEP", 1e9)  # nothing is planned where the user waits
+    monkeypatch.setattr(adaptive, "is_busy", lambda: background.is_busy)
     list_record.RECORDS.clear()
     PLANS.clear()
     yield background
@@ -155,7 +169,7 @@ def test_the_fastest_is_chosen_by_real_runs(background: Immediate, times: Times)
     program = Program()
     assert program.run().report.strategy == "unfused", "nothing joins, and nothing is waited for"
     assert chosen_of(program) == "megakernel"
-    assert background.asked == ["unfused", "auto", "megakernel", "overlap", "fused"]
+    assert background.asked == ["auto", "megakernel", "overlap", "fused", "sequence"]
     tried = times.ran.index("megakernel")
     assert times.ran[tried - 1 : tried + 3] == ["unfused", "megakernel"] * 2
     fusion = program.run()
@@ -245,11 +259,15 @@ def test_other_sizes_are_not_compared(background: Immediate, times: Times) -> No
     assert Program(4 * N).run().report.strategy == "unfused", "another class does not"
 
 
-def test_a_size_that_never_comes_again_gives_way(background: Immediate, times: Times) -> None:
+def test_a_size_that_never_comes_again_gives_way(
+    background: Immediate, times: Times, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(list_record, "LOOK", 0.0)
     Program().run()
     other = Program(N + 1)
-    for _ in range(list_record.OTHER_SIZES + 12):
+    for _ in range(list_record.OTHER_SIZES + 2):
         other.run()
+    assert chosen_of(other) == "megakernel"
     assert other.run().report.strategy == "megakernel"
 
 
@@ -373,7 +391,7 @@ def test_nothing_is_planned_where_the_user_waits(background: Immediate, times: T
     assert report.strategy == "unfused" and report.fallback == adaptive.UNTIL_WORTH
     assert not background.asked
     program.run(), program.run()
-    assert background.asked[0] == "unfused"
+    assert background.asked[0] == "auto"
     assert chosen_of(program) == "auto"
     assert program.run().report.strategy == "fused"
 
@@ -382,6 +400,7 @@ def test_while_the_background_builds_runs_ask_ever_more_rarely(
     background: Immediate, times: Times, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     background.works = False
+    times.update(unfused=1e-6)
     program = Joined()
     next_run, looks = adaptive.AdaptiveList.next_run, []
 
@@ -393,7 +412,7 @@ def test_while_the_background_builds_runs_ask_ever_more_rarely(
     for _ in range(64):
         program.run()
     (record,) = list_record.RECORDS._records.values()
-    assert record.trials.waits and background.asked == ["unfused"]
+    assert record.trials.waits and background.asked == ["auto"]
     assert len(looks) < 12 and 32 <= record.runs <= 64
 
 
@@ -462,12 +481,36 @@ def test_a_run_that_fails_keeps_nobody_waiting(
 def test_where_nothing_can_be_built_the_model_chooses(
     background: Immediate, times: Times
 ) -> None:
-    background.refusing = dict.fromkeys(
-        ["auto", "sequence", "unfused", "fused", "overlap", "megakernel"], "the worker crashed"
-    )
+    background.refusing = {"auto": NOT_REQUESTED}
     program = Joined()
     assert program.run().report.fallback == adaptive.UNTIL_WORTH
     for _ in range(12):
         report = program.run().report
     assert report.strategy == "fused" and report.fallback is None
     assert "real runs" not in str(report.choice)
+
+
+def test_what_crashes_the_worker_is_built_nowhere(background: Immediate, times: Times) -> None:
+    every = ["auto", "sequence", "unfused", "fused", "overlap", "megakernel"]
+    background.refusing = dict.fromkeys(every, "the worker process crashed")
+    program = Joined()
+    program.run()
+    assert chosen_of(program) == "unfused"
+    report = program.run().report
+    assert report.strategy == "unfused"
+    assert "auto is left out: the worker process crashed" in str(report.fallback)
+
+
+def test_persistent_kernels_wait_for_a_machine_that_is_not_busy(
+    background: Immediate, times: Times
+) -> None:
+    background.is_busy = True
+    program = Program()
+    program.run()
+    assert chosen_of(program, 60) == "unfused" and "megakernel" not in times.ran
+    assert "others keep the machine busy" in str(program.run().report.choice)
+    background.is_busy = False
+    times["unfused"] = 1.5  # which is seen, and all are compared again
+    for _ in range(8):
+        program.run()
+    assert chosen_of(program) == "megakernel"

@@ -20,7 +20,8 @@ from fusionq.base.options import FusionOptions, Strategy
 from fusionq.cache.build_requests import keep_request, kept_request
 from fusionq.cache.disk import disk_store
 from fusionq.execution import background
-from fusionq.execution.background import Background, BuildJob, unavailable
+from fusionq.execution.background import Answer, Background, BuildJob
+from fusionq.execution.background_support import unavailable
 from tests.unit.execution.programs import captured
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="workers are started on POSIX only")
@@ -36,7 +37,7 @@ def own() -> Iterator[Background]:
 
 def ended(own: Background, *jobs: BuildJob, seconds: float = 240) -> None:
     end = time.monotonic() + seconds
-    while not all(job.is_done for job in jobs):
+    while not all(job.answer is not None for job in jobs):
         assert time.monotonic() < end, "no answer"
         own.poll()
         time.sleep(0.02)
@@ -116,12 +117,13 @@ def test_a_crash_is_the_end_of_one_request_only(own: Background, scripted: list[
     submissions, queue = captured()
     scripted += [
         "sys.stdin.readline(); os.kill(os.getpid(), 11)",
-        "sys.stdin.readline(); print('[null, 1.5]', flush=True); sys.stdin.read()",
+        "sys.stdin.readline(); print('[null, 1.5, false]', flush=True); sys.stdin.read()",
     ]
     crashing, other = (one(own, submissions, queue) for _ in range(2))
     ended(own, crashing, other, seconds=60)
-    assert "-11" in str(crashing.reason)
-    assert other.reason is None and other.slowdown == 1.5
+    assert crashing.answer is not None and "-11" in str(crashing.answer.reason)
+    assert not crashing.answer.is_unserved, "it is a matter of the list"
+    assert other.answer == Answer(None, 1.5)
 
 
 def test_after_some_crashes_there_are_no_other_workers(
@@ -143,16 +145,16 @@ def test_a_worker_that_had_nothing_to_do_is_replaced(
     own: Background, scripted: list[str]
 ) -> None:
     submissions, queue = captured()
-    scripted += ["os._exit(0)", "sys.stdin.readline(); print('[\"no\", null]', flush=True)"]
+    scripted += ["os._exit(0)", "sys.stdin.readline(); print('[\"no\", null, true]', flush=True)"]
     job = one(own, submissions, queue)
     ended(own, job, seconds=60)
-    assert job.reason == "no" and own._crashes == 0
+    assert job.answer == Answer("no", is_unserved=True) and own._crashes == 0
 
 
 @pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="needs /proc")
 def test_a_worker_that_has_ended_is_no_zombie(own: Background, scripted: list[str]) -> None:
     submissions, queue = captured()
-    scripted += ["sys.stdin.readline(); print('[null, null]', flush=True); sys.stdin.read()"]
+    scripted += ["sys.stdin.readline(); print('[null, null, false]', flush=True); sys.stdin.read()"]
     ended(own, one(own, submissions, queue), seconds=60)
     process = own._process
     assert process is not None
@@ -174,7 +176,7 @@ def test_a_request_that_takes_too_long_is_given_away(
     monkeypatch.setattr(background, "MOST_SECONDS", 0.0)
     time.sleep(0.01)
     own.poll()
-    assert job.is_done and "longer than" in str(job.reason)
+    assert job.answer is not None and "longer than" in str(job.answer.reason)
     assert process.returncode == -signal.SIGKILL
 
 
@@ -195,9 +197,9 @@ def test_the_worker_builds_what_this_process_then_finds(own: Background) -> None
     ]
     sequence, fused, megakernel = (job for job in jobs if job is not None)
     ended(own, sequence, fused, megakernel)
-    assert sequence.reason is None and sequence.slowdown is None
-    assert fused.reason == "it is the same launches as sequence"
-    assert "not needed" in str(megakernel.reason)
+    assert sequence.answer == Answer(None)
+    assert fused.answer == Answer("it is the same launches as sequence")
+    assert megakernel.answer is not None and "not needed" in str(megakernel.answer.reason)
     found = finished_plan(backend, submissions, options, {})
     assert found is not None and found[1] == "disk"
 
@@ -211,7 +213,7 @@ def test_the_worker_takes_each_request_from_its_own_cache(
         monkeypatch.setenv("FUSIONQ_CACHE_DIR", str(tmp_path / name))
         job = one(own, submissions, queue)
         ended(own, job)
-        assert job.reason is None
+        assert job.answer is not None and job.answer.reason is None
         store = disk_store()
         assert store is not None and {"plan", "program"} <= set(store.usage())
         assert "request" not in store.usage(), "it is done with"
