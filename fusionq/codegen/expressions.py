@@ -76,9 +76,10 @@ class ExpressionPrinter:
         memory: Memory,
         helpers: Helpers,
         intervals: Intervals,
-        narrow: bool = False,
+        given: frozenset[str] | None = None,
     ) -> None:
-        """``narrow``: whether 32 bits hold the number of any element."""
+        """``given``: where 32 bits hold the number of any element, the variables whose values come
+        from memory."""
         self._dialect = dialect
         self._names = names
         self._memory = memory
@@ -88,7 +89,9 @@ class ExpressionPrinter:
         """All types printed so far."""
         self.device_functions: set[str] = set()
         """The functions of the device that were printed so far."""
-        self._narrow = IndexText(dialect.scalars, intervals, self._text) if narrow else None
+        self._narrow: IndexText | None = None
+        if given is not None:
+            self._narrow = IndexText(dialect.scalars, intervals, given, self._text)
 
     def value(self, expr: Expr) -> str:
         """A whole right-hand side, condition or argument."""

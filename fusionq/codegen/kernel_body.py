@@ -12,6 +12,7 @@ from fusionq.codegen.dialect import Dialect, Scalars
 from fusionq.codegen.expressions import ExpressionPrinter
 from fusionq.codegen.group_statements import GroupLanes, GroupStatementPrinter
 from fusionq.codegen.helpers import Helpers
+from fusionq.codegen.index_text import given_variables
 from fusionq.codegen.intervals import Intervals
 from fusionq.codegen.local_places import local_places
 from fusionq.codegen.names import Names
@@ -79,9 +80,8 @@ def statement_lines(
         names.of(param.name)
     memory = Memory(kernel, names)
     intervals = Intervals(kernel)
-    expressions = ExpressionPrinter(
-        dialect, names, memory, helpers, intervals, narrow=kernel.small_sizes
-    )
+    given = given_variables(bodies) if kernel.small_sizes else None
+    expressions = ExpressionPrinter(dialect, names, memory, helpers, intervals, given)
     groups = GroupStatementPrinter(
         dialect, expressions, names, helpers, memory, kernel,
         None if group_loop is None else group_loop.lanes,

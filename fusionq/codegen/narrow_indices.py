@@ -87,7 +87,7 @@ def _variables(kernel: Kernel, bodies: Sequence[Body]) -> tuple[set[str], dict[s
 def _of_loop(loop: For, intervals: Intervals) -> Interval:
     """What a loop's variable may be, the value that ends it included."""
     start, stop, step = (intervals.of(e) for e in (loop.start, loop.stop, loop.step))
-    beyond = arithmetic("add", stop, step)
+    beyond = stop if step in ((1, 1), (-1, -1)) else arithmetic("add", stop, step)
     if not isinstance(loop.step, Const) or not loop.step.value or beyond is None:
         return of_type(INT64)
     ends = start, stop, beyond

@@ -122,3 +122,32 @@ def test_loops_count_in_32_bits_where_their_ends_are_sizes() -> None:
     text = text_of(summed, 6, MATRIX, VECTOR[:6], 8)
     assert "for (int k = 0; k < (int)a_shape1; k++)" in text
     assert "for (int m = 0; m < 8; m++)" in text
+
+
+@fq.kernel
+def gathered(item: fq.Item, a, near, far, out):
+    i = item.get_id(0)
+    place = far[i] + 1
+    out[i] = a[near[i]] + a[far[i]] + a[place]
+
+
+def test_an_index_of_memory_stays_as_wide_as_it_is() -> None:
+    """So that an access far outside is one of no memory, which GPUs find."""
+    near, far = np.zeros(48, np.int32), np.zeros(48, np.int64)
+    text = text_of(gathered, 48, VECTOR, near, far, VECTOR.copy())
+    assert "a[near[" in text and "a[far[" in text and "a[place]" in text
+    assert "long long place" in text
+
+
+@fq.kernel
+def compressed(item: fq.Item, values, ends, out):
+    i = item.get_id(0)
+    total = np.float32(0)
+    for k in range(ends[i], ends[i + 1]):
+        total += values[k]
+    out[i] = total
+
+
+def test_loops_between_narrow_numbers_of_memory_are_narrow() -> None:
+    text = text_of(compressed, 47, VECTOR, np.zeros(48, np.int32), VECTOR[:47].copy())
+    assert "for (int k = ends[" in text
