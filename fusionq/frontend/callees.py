@@ -80,6 +80,7 @@ def _with_arguments(
 def is_known(module: str | None) -> bool:
     """Whether a module is NumPy's or the kernel language's: what its functions mean is known."""
     first, _, rest = (module or "").partition(".")
-    if first == "fusionq":
-        return rest.partition(".")[0] not in ("kernels", "benchmarks")
+    if first == "fusionq":  # what is written in the kernel language itself is inlined
+        written = rest.endswith("_bodies") or rest.partition(".")[0] in ("kernels", "benchmarks")
+        return not written
     return first in ("numpy", "functools", "enum", "typing")

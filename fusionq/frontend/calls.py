@@ -135,6 +135,8 @@ class Calls(GroupOperations):
                     lambda number: self.converted_to_complex(obj, [number], node), arguments, node
                 )
             return self.converted_to_complex(obj, arguments, node)
+        if getattr(obj, "__module__", None) == "cmath":
+            arguments = [self.made_complex(a, node) for a in arguments]
         if any(map(is_complex, arguments)):
             numbers = [self.number_value(a, n) for a, n in zip(arguments, node.args, strict=True)]
             return self.complex_function(obj, numbers, node)

@@ -56,9 +56,11 @@ _COMPARE: dict[object, CompareOp] = {
 _UNARY: dict[object, UnaryOp] = {
     operator.neg: "neg", operator.pos: "pos", np.negative: "neg", np.positive: "pos",
 }  # fmt: skip
+_POWERS = (pow, operator.pow, np.power)
 _HINT = (
-    "Complex numbers have + - * /, == and !=, abs, conj, real and imag; write other functions out "
-    "in the real and the imaginary part."
+    "Complex numbers have + - * / **, == and !=, abs, conj, real and imag, exp, log, log2, log10, "
+    "sqrt, square, reciprocal, sin, cos, tan, sinh, cosh, tanh, angle, isnan, isinf and isfinite; "
+    "write other functions out in the real and the imaginary part."
 )
 
 
@@ -95,11 +97,17 @@ class ComplexNumbers(Operators):
         parts = value.parts if isinstance(value, ComplexValue) else (value, Constant(part, 0.0))
         return ComplexValue(*[self.retyped(p, part, node) for p in parts])
 
+    def made_complex(self, value: Value, node: ast.AST) -> ComplexValue:
+        """A number as a complex one with parts of its own type."""
+        number = self.number_value(value, node)
+        if isinstance(number, ComplexValue):
+            return number
+        return self.as_complex(number, _part_of(number.type), node)
+
     def _common(self, a: Element, b: Element, node: ast.AST) -> tuple[ComplexValue, ComplexValue]:
         """Both as complex numbers of the type of their arithmetic, evaluated once."""
         types = [x.real.type if isinstance(x, ComplexValue) else x.type for x in (a, b)]
-        part = floating(arithmetic_type(*types))
-        part = FLOAT32 if part in (BFLOAT16, FLOAT16) else part
+        part = _part_of(arithmetic_type(*types))
         made = [self.as_complex(x, part, node) for x in (a, b)]
         first, second = [self.once(x, "part", node) for x in made]
         assert isinstance(first, ComplexValue)
@@ -132,16 +140,13 @@ class ComplexNumbers(Operators):
         known = _python_numbers(a, b)
         if known is not None and op in ("add", "sub", "mul", "truediv", "pow"):
             return self._folded(op, known, node)
-        if op not in ("add", "sub", "mul", "truediv"):
-            symbol = {"floordiv": "//", "mod": "%", "pow": "**"}.get(op, "a bitwise operation")
+        if op not in ("add", "sub", "mul", "truediv", "pow"):
+            symbol = {"floordiv": "//", "mod": "%"}.get(op, "a bitwise operation")
             self.refuse_complex(symbol, node)
         x, y = self._common(a, b, node)
-        if op == "truediv":
-            body = complex_bodies.quotient
-            assert isinstance(body, FunctionType)
-            result = self.inline(Callee(body), [*x.parts, *y.parts], {}, node)
-            assert isinstance(result, TupleValue)
-            return ComplexValue(*[self.scalar(part, node) for part in result.items])
+        if op in ("truediv", "pow"):
+            body = complex_bodies.quotient if op == "truediv" else complex_bodies.power
+            return self._by(body, [*x.parts, *y.parts], node)
         if op != "mul":
             parts = [self.binary(op, p, q, node) for p, q in zip(x.parts, y.parts, strict=True)]
             return ComplexValue(*parts)
@@ -151,6 +156,15 @@ class ComplexNumbers(Operators):
 
         real = self.binary("sub", product(x.real, y.real), product(x.imag, y.imag), node)
         imag = self.binary("add", product(x.real, y.imag), product(x.imag, y.real), node)
+        return ComplexValue(real, imag)
+
+    def _by(self, body: Callable[..., Any], parts: Sequence[Scalar], node: ast.AST) -> ComplexValue:
+        """The complex number whose parts a body gives."""
+        assert isinstance(body, FunctionType)
+        result = self.inline(Callee(body), parts, {}, node)
+        assert isinstance(result, TupleValue)
+        real, imag = [self.retyped(self.scalar(part, node), parts[0].type, node)
+                      for part in result.items]  # fmt: skip
         return ComplexValue(real, imag)
 
     def _folded(self, op: BinaryOp, values: tuple[Any, Any], node: ast.AST) -> ComplexValue:
@@ -216,6 +230,17 @@ class ComplexNumbers(Operators):
                 return self.conjugate(first, node)
             if obj is np.real or obj is np.imag:
                 return first.real if obj is np.real else first.imag
+            body = complex_bodies.FUNCTIONS.get(obj)
+            if body is not None:
+                once = self.once(first, "part", node)
+                assert isinstance(once, ComplexValue)
+                return self._by(body, once.parts, node)
+            real = complex_bodies.REAL_FUNCTIONS.get(obj)
+            if real is not None:
+                assert isinstance(real, FunctionType)
+                return self.scalar(self.inline(Callee(real), first.parts, {}, node), node)
+        if len(arguments) == 2 and obj in _POWERS:
+            return self.arithmetic("pow", first, arguments[1], node)
         self.refuse_complex(ast.unparse(node.func), node)
 
     def conjugate(self, a: ComplexValue, node: ast.AST) -> ComplexValue:
@@ -284,6 +309,12 @@ class ComplexNumbers(Operators):
         self, array: ArrayValue, indices: tuple[Expr, ...], value: Expr, node: ast.AST
     ) -> None:
         self.block.append(Store(array.name, indices, value, self.span(node)))
+
+
+def _part_of(type: ScalarType) -> ScalarType:
+    """The type of the parts of a complex number that a real one of ``type`` becomes."""
+    part = floating(type)
+    return FLOAT32 if part in (BFLOAT16, FLOAT16) else part
 
 
 def complex_type(obj: object) -> ScalarType | None:

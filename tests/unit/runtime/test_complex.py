@@ -1,5 +1,7 @@
 """Complex arrays as arguments: buffers, NumPy's arrays, fusion, promotion, commands."""
 
+import cmath
+
 import numpy as np
 import pytest
 
@@ -7,6 +9,7 @@ import fusionq as fq
 from fusionq.backends.reference import run_function
 
 N = 64
+_ENDS = (0.0, -0.0, 1.0, -2.0, np.inf, -np.inf, np.nan)
 
 
 def numbers(dtype=np.complex64, n=N):
@@ -184,3 +187,81 @@ def test_what_is_refused(queue):
         queue.submit(butterfly, N, a, np.clongdouble(1), a)
     with pytest.raises(fq.ArgumentError, match="fill cannot put"):
         queue.fill(fq.Buffer(3, np.float32), 1j)
+
+
+@fq.kernel
+def functions(item, a, b, x, n, out):
+    i = item.get_id(0)
+    z, w = a[i], b[i]
+    out[i, 0], out[i, 1], out[i, 2] = np.exp(z), np.log(z), np.sqrt(z)
+    out[i, 3], out[i, 4], out[i, 5] = np.sin(z), np.cos(z), np.tan(z)
+    out[i, 6], out[i, 7], out[i, 8] = np.sinh(z), np.cosh(z), np.tanh(z)
+    out[i, 9], out[i, 10] = np.log2(z), np.log10(z)
+    out[i, 11], out[i, 12] = cmath.exp(x[i] * 1j), cmath.sqrt(-x[i])
+    out[i, 13], out[i, 14] = z**w, np.power(z, 0.5)
+    out[i, 15:17] = np.exp(a[i : i + 2]) * w
+    out[i, 17] = complex(cmath.phase(z), np.angle(w))
+
+
+@fq.kernel
+def exact_functions(item, a, b, n, out):
+    i = item.get_id(0)
+    out[i, 0], out[i, 1], out[i, 2] = a[i] ** 2, a[i] ** 3, pow(a[i], n)
+    out[i, 3], out[i, 4] = np.reciprocal(a[i]), np.power(a[i], -2)
+    out[i, 5], out[i, 6] = np.isnan(a[i]) or cmath.isinf(b[i]), np.isfinite(b[i])
+    out[i, 7] = np.square(a[i]) ** 0
+
+
+SPECIAL = [complex(x, y) for x in _ENDS for y in _ENDS]
+
+
+@pytest.mark.parametrize("dtype", [np.complex64, np.complex128])
+def test_functions(target, dtype):
+    """To a few units in the last place of the result's length; whole powers bit for bit."""
+    rng = np.random.default_rng(3)
+    a, b = (numbers(np.complex128, 3 * N + 1) * s for s in (1, 3))
+    a[:N] *= 10.0 ** rng.uniform(-30, 30, N)
+    a[N : 2 * N] = np.exp(1j * a[N : 2 * N].real)  # whose logarithms are near 0
+    a, b = a.astype(dtype), b.astype(dtype)
+    x = abs(a[:-1].real)
+    out, exact = np.zeros((3 * N, 18), dtype), np.zeros((3 * N, 8), dtype)
+    with fq.FusionQueue(target) as queue:
+        queue.submit(functions, 3 * N, a, b, x, 5, out)
+        queue.submit(exact_functions, 3 * N, a, b, 5, exact)
+    z, w = a[:-1].astype(np.clongdouble), b[:-1].astype(np.clongdouble)
+    with np.errstate(all="ignore"):
+        wide = [
+            *(f(z) for f in (np.exp, np.log, np.sqrt, np.sin, np.cos, np.tan)),
+            *(f(z) for f in (np.sinh, np.cosh, np.tanh)),
+            np.log(z) / np.log(np.longdouble(2)), np.log(z) / np.log(np.longdouble(10)),
+            np.exp(x.astype(np.longdouble) * 1j), np.sqrt(x.astype(np.longdouble)) * 1j,
+            z**w, np.sqrt(z), np.exp(z) * w, np.exp(a[1:].astype(np.clongdouble)) * w,
+            np.angle(z) + 1j * np.angle(w),
+        ]  # fmt: skip
+        units = np.finfo(dtype).eps * np.array([4] * 13 + [400, 100] + [4] * 3)
+        for k, expected in enumerate(wide):
+            ends = np.isfinite(expected.astype(dtype)) & (abs(expected) > np.finfo(dtype).tiny)
+            error = abs(out[ends, k] - expected[ends]) / abs(expected[ends])
+            assert ends.sum() > N and error.max() < units[k], (k, error.max() / units[k])
+    a, b = a[:-1], b[:-1]
+    named = (np.isnan(a) | np.isinf(b)).astype(dtype), np.isfinite(b).astype(dtype)
+    with np.errstate(all="ignore"):
+        same = [*(np.array([p**k for p in a]) for k in (2, 3, 5)), np.reciprocal(a),
+                np.array([p**-2 for p in a]), *named, np.ones_like(a)]  # fmt: skip
+    np.testing.assert_array_equal(exact, np.stack(same, 1))
+
+
+@pytest.mark.parametrize("dtype", [np.complex64, np.complex128])
+def test_functions_of_infinities_and_nan(dtype):
+    """What C99 (annex G) says: where there is an infinity and where a NaN, as in NumPy."""
+    a = np.array(SPECIAL, dtype)
+    n = len(a)
+    out = np.zeros((n, 18), dtype)
+    with fq.FusionQueue("reference") as queue, np.errstate(all="ignore"):
+        queue.submit(functions, n - 1, a, np.ones_like(a), np.ones(n, a.real.dtype), 5, out)
+        names = ("exp", "log", "sqrt", "sin", "cos", "tan", "sinh", "cosh", "tanh")
+        expected = np.stack([getattr(np, name)(a) for name in names], 1)
+    for part in ("real", "imag"):
+        ours, numpys = getattr(out[: n - 1, :9], part), getattr(expected[: n - 1], part)
+        for kind in (np.isnan, np.isinf, np.isfinite):
+            np.testing.assert_array_equal(kind(ours), kind(numpys))
