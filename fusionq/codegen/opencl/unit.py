@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from fusionq.base.target import FloatMode
 from fusionq.codegen.dialect import Define
 from fusionq.codegen.opencl.early_exits import shielded
+from fusionq.codegen.opencl.group_guards import decided_for_groups
 from fusionq.codegen.opencl.reserved import RESERVED
-from fusionq.codegen.opencl.whole_groups import without_guards
 from fusionq.codegen.scoping import Body
 from fusionq.ir.types import FLOAT16, FLOAT64, ScalarType
 
@@ -53,7 +53,7 @@ class OpenCLUnit:
         return RESERVED.fullmatch(identifier) is not None
 
     def prepared(self, body: Body) -> Body:
-        return shielded(without_guards(body))
+        return shielded(decided_for_groups(body))
 
     def loop_in_order(self) -> list[str]:
         # Intel's CPU compiler vectorises loops in its scalar version of a kernel, which runs the

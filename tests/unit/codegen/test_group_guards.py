@@ -1,0 +1,156 @@
+"""Work-groups inside a range run without its guard, those outside run nothing; with the same
+results."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import fusionq as fq
+from fusionq.codegen.opencl.group_guards import MOST_NODES, decided_for_groups
+from fusionq.ir.nodes import (
+    Assign,
+    Barrier,
+    Binary,
+    Compare,
+    Const,
+    Extent,
+    If,
+    ItemQuery,
+    Load,
+    Logical,
+    Param,
+    Store,
+)
+from fusionq.ir.types import FLOAT32, INT64
+
+ID, N = ItemQuery("global_id", 0), Param(INT64, "n")
+STORE = Store("a", (ID,), Const(FLOAT32, 1.0))
+INSIDE = Compare("lt", ID, N)
+BARRIER = Barrier()
+MANY = tuple([STORE] * MOST_NODES)
+
+
+def first_of_group(dim):
+    return Binary(INT64, "sub", ItemQuery("global_id", dim), ItemQuery("local_id", dim))
+
+
+def test_several_guards_are_decided_for_whole_groups():
+    guard, other = If(INSIDE, (STORE,)), If(Compare("lt", ID, Param(INT64, "m")), (STORE,))
+    for split, given in zip(decided_for_groups((guard, other)), (guard, other), strict=True):
+        assert isinstance(split, If) and split.then == (STORE,)
+        limit, first = given.cond.rhs, first_of_group(0)
+        end = Binary(INT64, "add", first, ItemQuery("local_range", 0))
+        assert split.cond == Compare("le", end, limit)
+        assert split.orelse == (If(Compare("lt", first, limit), (given,)),)
+
+
+def test_groups_outside_a_guard_that_is_large_run_nothing():
+    """Nor do those outside the plane of a smaller range, which no group is inside of."""
+    store = Assign("x", N)
+    guard = If(INSIDE, MANY)
+    (split, _) = decided_for_groups((guard, store))
+    assert split == If(Compare("lt", first_of_group(0), N), (guard,))
+    plane = Logical("and", INSIDE, Compare("eq", ItemQuery("global_id", 1), Const(INT64, 0)))
+    guard = If(plane, (STORE,))
+    (split, _) = decided_for_groups((guard, store))
+    first = Compare("lt", first_of_group(0), N), Compare("eq", first_of_group(1), Const(INT64, 0))
+    assert split == If(Logical("and", *first), (guard,))
+
+
+def test_a_guard_beside_a_barrier_is_decided_for_whole_groups():
+    guard = If(Logical("and", INSIDE, Compare("lt", ItemQuery("global_id", 1), Extent("a", 1))),
+               (STORE,))
+    split, barrier = decided_for_groups((guard, BARRIER))
+    assert barrier == BARRIER
+    assert isinstance(split, If) and split.then == (STORE,)
+    assert split.orelse == (guard, Barrier(global_memory=False))
+    firsts = [first_of_group(d) for d in (0, 1)]
+    assert isinstance(split.cond, Logical)
+    assert [split.cond.lhs, split.cond.rhs] == [
+        Compare("le", Binary(INT64, "add", first, ItemQuery("local_range", d)), limit)
+        for d, (first, limit) in enumerate(zip(firsts, (N, Extent("a", 1)), strict=True))
+    ]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        (If(INSIDE, (STORE,)),),  # the compiler's own bound
+        (Assign("i", ID), If(INSIDE, (STORE,))),
+        (If(Compare("eq", ID, N), (STORE,)), STORE),
+        (If(INSIDE, (STORE,), (STORE,)), BARRIER),
+        (If(INSIDE, (STORE, BARRIER)), BARRIER),
+        (If(Compare("ge", ID, N), (STORE,)), BARRIER),
+        (If(Compare("lt", ItemQuery("local_id", 0), N), (STORE,)), BARRIER),
+        (If(Compare("lt", ID, Load(INT64, "b", (ID,))), (STORE,)), BARRIER),
+        (If(Logical("or", INSIDE, INSIDE), (STORE,)), BARRIER),
+        (If(Logical("and", INSIDE, Compare("lt", N, ID)), (STORE,)), BARRIER),
+        (If(INSIDE, MANY), BARRIER),
+        (Assign("x", N), BARRIER),
+    ],
+)
+def test_others_stay_as_they_are(body):
+    assert decided_for_groups(body) == body
+
+
+@fq.kernel
+def shifted(item: fq.Item, a, out):
+    i = item.get_id(0)
+    out[i] = a[i] * 2
+
+
+@fq.kernel
+def reversed_in_groups(item: fq.NdItem, a, out, n):
+    i, k = item.get_global_id(0), item.get_local_id(0)
+    x = np.float32(-1)
+    if i < n:
+        x = a[i]
+    slots = fq.reduce_over_group(item.get_group(), x)
+    if i < n:
+        out[i] = slots + k
+
+
+def test_results_on_the_device():
+    """Ranges that end at, in and before the last group."""
+    with fq.FusionQueue() as queue:
+        for n in (1, 63, 64, 130, 192):
+            a = np.arange(200, dtype=np.float32)
+            tmp, out = fq.Buffer(200, "f4"), fq.Buffer(np.full(200, -5, "f4"))
+            with fq.fusion(queue, strategy="fused"):
+                queue.submit(shifted, 200, fq.Buffer(a), tmp)
+                queue.submit(reversed_in_groups, fq.NdRange(192, 64), tmp, out, n)
+            want = np.full(200, -5, "f4")
+            for g in range(3):
+                x = np.full(64, -1, "f4")
+                inside = min(max(n - 64 * g, 0), 64)
+                x[:inside] = 2 * a[64 * g : 64 * g + inside]
+                want[64 * g : 64 * g + inside] = x.sum() + np.arange(inside)
+            np.testing.assert_array_equal(out.numpy(), want)
+
+
+@fq.kernel
+def added(item: fq.Item, a, out):
+    i = item.get_id(0)
+    out[i] = out[i] + a[i]
+
+
+@fq.kernel
+def added_in_rows(item: fq.Item, a, out):
+    i, j = item.get_id(0), item.get_id(1)
+    out[i, j] = out[i, j] + a[i, j]
+
+
+def test_ranges_of_very_different_sizes_on_the_device():
+    """Most work-items of the launch are far beyond the memory of the smaller ones."""
+    rng = np.random.default_rng(3)
+    flat, planes = [70001, 1, 4096, 33, 70000], [(300, 300), (1, 299), (300, 1), (7, 9)]
+    with fq.FusionQueue() as queue:
+        for kernel, shapes in ((added, flat), (added_in_rows, planes)):
+            given = [[rng.random(shape, np.float32) for shape in shapes] for _ in range(2)]
+            a, out = [[fq.Buffer(array) for array in arrays] for arrays in given]
+            with fq.fusion(queue, strategy="fused"):
+                for shape, one, other in zip(shapes, a, out, strict=True):
+                    queue.submit(kernel, shape, one, other)
+            for one, other, result in zip(*given, out, strict=True):
+                np.testing.assert_array_equal(result.numpy(), one + other)
