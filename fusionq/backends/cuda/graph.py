@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Sequence
 from functools import partial
 from typing import Any, Protocol
@@ -73,11 +72,13 @@ class Graph:
 
     def __del__(self) -> None:
         self._device.graphs -= 1
-        with contextlib.suppress(Exception):  # the driver may be gone at the end of the process
+        try:
             self._device.make_current()
             if self._executable is not None:  # if it is in flight, once it has run
                 self._driver.cuGraphExecDestroy(self._executable)
             self._driver.cuGraphDestroy(self._graph)
+        except Exception:  # at the end of the process the driver, or this module, may be gone
+            return
 
 
 def _run_at_once(driver: Any, node: Any) -> Any:

@@ -131,10 +131,12 @@ class CudaAllocation:
     def __del__(self) -> None:
         if self._owner is not None:
             return
-        with contextlib.suppress(Exception):  # the driver may be gone at the end of the process
+        try:
             self._pool.device.make_current()
             driver = load_driver()
             driver.cuMemFreeAsync(driver.CUdeviceptr(self.address), self._pool.stream)
+        except Exception:  # at the end of the process the driver, or this module, may be gone
+            return
 
 
 def allocate(device: Device, nbytes: int) -> CudaAllocation:

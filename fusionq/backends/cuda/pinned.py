@@ -6,7 +6,6 @@ H100: 55 GB/s, to ordinary memory that is new 3.3; 256 MiB take 150 to 200 ms to
 
 from __future__ import annotations
 
-import contextlib
 import threading
 
 import numpy as np
@@ -38,12 +37,15 @@ class _Block:
 
     def __del__(self) -> None:
         global _kept
-        with contextlib.suppress(Exception), _lock:  # the driver may be gone
-            if _kept + self._size <= MOST_KEPT:
-                _kept += self._size
-                _free.setdefault(self._size, []).append(self._address)
-            else:
-                load_driver().cuMemFreeHost(self._address)
+        try:
+            with _lock:
+                if _kept + self._size <= MOST_KEPT:
+                    _kept += self._size
+                    _free.setdefault(self._size, []).append(self._address)
+                else:
+                    load_driver().cuMemFreeHost(self._address)
+        except Exception:  # at the end of the process the driver, or this module, may be gone
+            return
 
 
 def pinned_bytes(nbytes: int) -> npt.NDArray[np.uint8] | None:

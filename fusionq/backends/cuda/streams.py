@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import time
 from collections import deque
 from contextlib import AbstractContextManager
@@ -136,9 +135,11 @@ class Stream:
 
     def __del__(self) -> None:
         if self.is_own and hasattr(self, "native"):
-            with contextlib.suppress(Exception):  # the driver may be gone at the end of the process
+            try:
                 self.device.make_current()
                 load_driver().cuStreamDestroy(self.native)
+            except Exception:  # at the end of the process the driver, or this module, may be gone
+                return
 
 
 class StreamWork:
@@ -205,9 +206,11 @@ class StreamWork:
 
     def __del__(self) -> None:
         if self._mark is not None:
-            with contextlib.suppress(Exception):  # the driver may be gone
+            try:
                 self.device.make_current()
                 load_driver().cuEventDestroy(self._mark)
+            except Exception:  # at the end of the process the driver, or this module, may be gone
+                return
 
 
 def _handle_of(native: int) -> int:
