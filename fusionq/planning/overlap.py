@@ -18,19 +18,20 @@ from fusionq.analysis.validity import ScalarPlace, Validity
 from fusionq.base.options import FusionOptions
 from fusionq.base.steps import Steps
 from fusionq.base.target import Target
-from fusionq.planning.cost import OverlapEstimate, launches_seconds
+from fusionq.planning.cost import launches_seconds
 from fusionq.planning.layout import promoted
 from fusionq.planning.list_work import launch_operations, launches_work
 from fusionq.planning.overlapped_list import overlapped_list, unchanged_list
 from fusionq.planning.overlapped_tiles import TiledStages
 from fusionq.planning.plan import PromotionDecision, Recomputation, StagePlan
-from fusionq.planning.promotion import Promotions
+from fusionq.planning.promotion import PROMOTE_NONE, Promotions, flagged
 from fusionq.planning.recomputing import Temporaries, Temporary, temporaries
 from fusionq.planning.renamed_list import NotDivided, RenamedList, renamed_list
 from fusionq.planning.stage_kernels import StageKernels
 from fusionq.planning.stages import SplitOptions, split
 from fusionq.planning.users_list import UsersList
 from fusionq.planning.versions import Key, Versions, versions
+from fusionq.planning.work import work_of
 
 WAYS: tuple[Literal["inlined", "tiled"], ...] = ("tiled", "inlined")
 """How temporaries are computed anew where there are several ways: by each work-item that reads
@@ -38,16 +39,13 @@ them, or by work-groups in local memory.  Tests leave one out."""
 
 DEPTHS = (3, 5, 9)
 """Submissions that depend on each other and that a launch does at most, in the order in which they
-are tried (the depth of temporal blocking), beside all of a chain that is not longer than the last.
-Odd ones: of two buffers that take turns, one is then read, and the other written."""
+are tried (the depth of temporal blocking), beside all of a chain that is not longer than the last;
+all but one only where all are not one launch.  Odd ones: of two buffers that take turns, one is
+then read, and the other written."""
 
 MOST_COMPARED = 64
 """Submissions of a list for which ``auto`` looks for halos to compute anew, since each takes some
 milliseconds."""
-
-MOST_COPIES = 32
-"""Elements of one version that a work-item computes; where they are more, as halos multiply along
-a chain, only work-groups do it, if they can."""
 
 NOTHING_EXCHANGED = (
     "nothing has to be computed anew: no work-item reads what another one has written before it"
@@ -89,9 +87,12 @@ def with_overlap(
     depths = [depth for depth in DEPTHS if depth < deepest]
     if deepest <= DEPTHS[-1]:
         depths.append(deepest)
+    depths.sort(key=lambda depth: depth == deepest - 1)
     best: tuple[tuple[float, float], Overlap] | None = None
     why: str | None = None
     for depth in depths:
+        if best is not None and depth == deepest - 1 and len(best[1].plans) == 1:
+            break
         made = yield from finder.best(found.of_depth(depth), grouped)
         if isinstance(made, str):
             why = why or made
@@ -128,7 +129,9 @@ class _Ways:
         made: list[tuple[tuple[float, float], Overlap]] = []
         why: str | None = None
         for way in WAYS:
-            if (way == "tiled" and not grouped) or (made and found.copies() > MOST_COPIES):
+            if (way == "tiled" and not grouped) or (
+                made and self._takes_longer_inlined(found, made[0][0])
+            ):
                 continue
             one = yield from self._way(found, way == "tiled")
             if isinstance(one, str):
@@ -182,6 +185,18 @@ class _Ways:
         if anew.refused:
             return _Stay({group_of[g]: reason for g, reason in anew.refused.items()})
         return _Way(self, found, renamed, asked, anew)
+
+    def _takes_longer_inlined(self, found: Versions, tiled: tuple[float, float]) -> bool:
+        """Whether what work-items that compute the versions ``found`` by themselves compute beyond
+        what is computed by tiles certainly takes longer than all that the launches ``tiled`` take,
+        or, where these take no longer than a launch itself, whether it is more."""
+        target = self.target
+        items = found.items_by_producer()
+        each = enumerate(self.questions.submissions)
+        work = sum(items.get(s, 1) * work_of(submission) for s, submission in each)
+        rate = target.machine_balance * target.costs.memory_bandwidth
+        beyond = max(work - tiled[1], 0.0) / rate
+        return (max(beyond, target.costs.launch_seconds), work) >= tiled
 
     def cost(self, overlap: Overlap) -> tuple[float, float]:
         """What launches take, and, where a launch itself takes longer than its work, how many
@@ -243,13 +258,14 @@ class _Way:
         if rest.found:
             asked = Questions(made.submissions, varies, questions.numbers)
         raw = yield from direct_dependences(asked)
-        options = ways.options
-        if options.promote == "none":
-            options = options._replace(promote="flagged")
         decided = {
             asked.place[t.producer, t.argument].group: self._decision(t, t.producer in tiled)
             for t in all_found.values()
         }
+        options = ways.options
+        if options.promote == "none":
+            options = options._replace(promote="flagged")
+            decided |= self._kept(asked, options)
         producers: dict[int, tuple[int, ...]] = {}
         for t in apart:
             producers[t.producer] = (*producers.get(t.producer, ()), t.argument)
@@ -298,17 +314,28 @@ class _Way:
             "nothing is stored: who reads an element computes it anew",
         )  # fmt: skip
 
+    def _kept(self, asked: Questions, options: FusionOptions) -> dict[int, PromotionDecision]:
+        """The user's flagged memory, by alias group, which stays where it is."""
+        own = {asked.place[at].group for at in self.renamed.versions}
+        return {
+            group: PromotionDecision(
+                asked.buffer_name(*places[0]), *places[0], "global", PROMOTE_NONE
+            )
+            for group, places in flagged(asked, options)
+            if group not in own
+        }
+
     def _decisions(self, layout: Promotions, users: UsersList) -> tuple[PromotionDecision, ...]:
         """What became of each flagged buffer, and why it is not computed anew where it is not."""
         questions = self.ways.questions
         if self.ways.options.promote == "none":
             return tuple(self.ways.decisions)
-        flagged = {questions.place[d.submission, d.argument].group for d in self.ways.decisions}
+        wanted = {questions.place[d.submission, d.argument].group for d in self.ways.decisions}
         found: dict[int, PromotionDecision] = {}
         for decision in layout.decisions:
             submission, argument = users.origins[decision.submission, decision.argument]
             group = questions.place[submission, argument].group
-            if group not in flagged or (
+            if group not in wanted or (
                 group in found and (found[group].scope == "global" or decision.scope != "global")
             ):
                 continue
@@ -343,20 +370,6 @@ class _Way:
 def _places(renamed: RenamedList, places: Collection[ScalarPlace]) -> list[ScalarPlace]:
     """The arguments of the renamed list that are those at ``places`` of the user's."""
     return [place for place, origin in renamed.origins.items() if origin in places]
-
-
-def compared_work(
-    questions: Questions,
-    launches: Sequence[StagePlan],
-    overlapped: Sequence[StagePlan],
-    target: Target,
-) -> OverlapEstimate:
-    """What two ways to run a list take on ``target``, by the model."""
-    first, second = (
-        launches_seconds(*launches_work(questions, plans), target)
-        for plans in (launches, overlapped)
-    )
-    return OverlapEstimate(first, second)
 
 
 def _nothing(questions: Questions, refused: Mapping[int, str]) -> str:

@@ -38,7 +38,12 @@ from fusionq.planning.build_bound import BuildBound, Builds, shorter
 from fusionq.planning.cost import FEWEST_STAGES, Estimate, estimate, with_persistent
 from fusionq.planning.layout import all_launches, launches_of, layout_of, promoted
 from fusionq.planning.list_work import list_work
-from fusionq.planning.overlap import MOST_COMPARED, compared_work, with_overlap
+from fusionq.planning.overlap import MOST_COMPARED, Overlap, with_overlap
+from fusionq.planning.overlap_choice import (
+    compared_work,
+    crosses_work_groups,
+    saves_little,
+)
 from fusionq.planning.persistent import fitting, persistent_stage, segments
 from fusionq.planning.plan import (
     Became,
@@ -213,11 +218,28 @@ def _plan_steps(
     tried = options.strategy == "auto" and measured is not None
     if asked and len(stages) == 1 and {d.scope for d in launched.decisions} == {"private"}:
         fallback = "nothing has to be computed anew: one kernel does, with no temporary in memory"
-    elif asked or (tried and _exchange(stages) and len(submissions) <= MOST_COMPARED):
+    elif asked or (
+        tried
+        and _exchange(stages)
+        and len(submissions) <= MOST_COMPARED
+        and crosses_work_groups(raw)
+    ):
         costs = target if measured is None else measured()
-        overlap = yield from with_overlap(
-            questions, raw, options, costs, fixed, varying, barrierless, launched.decisions
-        )
+        base: tuple[StagePlan, ...] = ()
+        little: str | None = None
+        if not asked:
+            base = yield from all_launches(kernels, launched)
+            persistent = estimates if strategy == "megakernel" else []
+            little = saves_little(questions, base, not launched.decisions, persistent, costs)
+            extent = largest_extent(submissions)
+            questions.validity.demand_between(extent, *size_order(extent))
+        overlap: Overlap | str
+        if little is not None:
+            overlap, choice = little, "; ".join(filter(None, (choice, little)))
+        else:
+            overlap = yield from with_overlap(
+                questions, raw, options, costs, fixed, varying, barrierless, launched.decisions
+            )
         if isinstance(overlap, str):
             fallback = overlap if asked else fallback
         else:
@@ -229,9 +251,8 @@ def _plan_steps(
                     f"{len(overlap.plans)} launches with halos computed anew, and {len(stages)} "
                     "without"
                 )
-            if not asked and measured is not None:
-                base = yield from all_launches(kernels, launched)
-                compared = compared_work(questions, base, overlap.plans, measured())
+            if not asked:
+                compared = compared_work(questions, base, overlap.plans, costs)
                 profitable = compared.prefers_overlap
                 if strategy == "megakernel":
                     profitable &= compared.overlapped < with_persistent(estimates, compared)
@@ -240,8 +261,6 @@ def _plan_steps(
                 if slow is not None:
                     profitable = False
                     choice += f"; {slow}: ask for strategy='overlap' to have it"
-                extent = largest_extent(submissions)
-                questions.validity.demand_between(extent, *size_order(extent))
             if profitable:
                 found, layout, plans = overlap.found, overlap.layout, overlap.plans
                 recomputed = overlap.recomputed

@@ -82,6 +82,9 @@ def promotions(
     return _Promoter(questions, list(stages), options, target, decided).run()
 
 
+PROMOTE_NONE = "promote='none' was asked for"
+
+
 def flagged(questions: Questions, options: FusionOptions) -> Iterator[tuple[int, list[Place]]]:
     """The uses of each alias group in which something is flagged."""
     groups: dict[int, list[Place]] = {}
@@ -113,7 +116,7 @@ def not_promoted(
 ) -> str | None:
     """Why memory, with all its uses, is not to leave global memory; None if it is."""
     if options.promote == "none":
-        return "promote='none' was asked for"
+        return PROMOTE_NONE
     if options.strategy == "unfused":
         return "nothing is fused, so other kernels may read it"
     arguments = [argument_at(questions, p) for p in places]

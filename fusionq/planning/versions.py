@@ -79,16 +79,18 @@ class Versions:
                 producers.add(version.producer)
         return Versions(dict(sorted(left.items())), dict(self.refused))
 
-    def copies(self) -> int:
-        """How many elements of one version a work-item computes, where each computes by itself
-        what it reads, and what is needed for that."""
-        found: dict[int, int] = {}
-        most = 1
+    def items_by_producer(self) -> dict[int, int]:
+        """For each producer about how many of its work-items one does that computes by itself what
+        it reads, and what is needed for that: the box around them."""
+        boxes: dict[int, tuple[int, ...]] = {}
         for (producer, _), version in sorted(self.found.items(), reverse=True):
-            own = sum(prod(halo) * found.get(s, 1) for s, halo in version.reads.items())
-            found[producer] = found.get(producer, 0) + own
-            most = max(most, own)
-        return most
+            for s, halo in version.reads.items():
+                needed = boxes.get(s, (1,) * len(halo))
+                if len(needed) == len(halo):
+                    halo = tuple(a + b - 1 for a, b in zip(halo, needed, strict=True))
+                so_far = boxes.get(producer, halo)
+                boxes[producer] = tuple(map(max, so_far, halo))
+        return {producer: prod(box) for producer, box in boxes.items()}
 
     def steps(self) -> dict[Key, int]:
         """For each version how many submissions in a row its computation is."""

@@ -413,7 +413,7 @@ def test_an_input_that_overlaps_what_is_written(reference_queue):
     assert "submission 1 writes" in Lists(reference_queue)(submit).fallback
 
 
-def test_a_temporary_that_is_written_twice(lists, way):
+def test_a_temporary_that_is_written_twice(lists):
     def submit(queue, a, b, c, t, **_):
         queue.submit(double, N, a, t)
         queue.submit(neighbours, N, t, b)
@@ -422,7 +422,7 @@ def test_a_temporary_that_is_written_twice(lists, way):
 
     report = lists(submit)
     made = [(r.buffer, r.producer) for r in report.plan.recomputed]
-    assert made == ([("t", 0)] if way == "inlined" else [("t", 0), ("b", 1), ("t", 2)])
+    assert made == [("t", 0), ("b", 1), ("t", 2)]
 
 
 def test_a_temporary_that_is_read_first(lists):
@@ -473,6 +473,16 @@ def test_promote_none(lists):
 
     for promote, stored in (("none", True), ("flagged", True), ("internal", False)):
         assert [r.stored for r in run(promote).plan.recomputed] == [stored]
+
+
+def test_promote_none_keeps_what_is_flagged(lists):
+    for flag in ("promote_private", "promote_local"):
+        a, b = fq.Buffer(np.arange(N)), fq.Buffer(N, np.int64)
+        t = fq.Buffer(N, np.int64, **{flag: True})
+        with fq.fusion(lists._queue, strategy="overlap", promote="none") as f:
+            chain(double, neighbours)(lists._queue, a=a, b=b, t=t)
+        assert f.report.strategy == "overlap"
+        assert t.numpy().tolist() == (2 * np.arange(N)).tolist()
 
 
 def test_one_kernel_needs_nothing_computed_anew(lists):

@@ -5,18 +5,22 @@ from __future__ import annotations
 
 import re
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
+import pytest
 
 import fusionq as fq
 from fusionq.base.options import FusionOptions
+from fusionq.planning import overlap, planner
 from fusionq.planning.cost import Estimate, OverlapEstimate, with_persistent
 from fusionq.planning.plan import Plan
 from fusionq.planning.planner import make_plan
+from fusionq.planning.versions import Version, Versions
 from tests.unit.lists import Flagged, submissions
 from tests.unit.targets import TWO_CORES
 
-N = 1 << 14
+N = 1 << 20
 
 
 @fq.kernel
@@ -28,12 +32,12 @@ def blur(item: fq.Item, a, b):
         b[i] = a[i]
 
 
-def chain(count: int, flagged: bool) -> Plan:
+def chain(count: int, flagged: bool, n: int = N) -> Plan:
     """The plan of a chain of stencils over temporaries."""
-    arrays: list[object] = [np.empty(N, np.float32) for _ in range(count + 1)]
+    arrays: list[object] = [np.empty(n, np.float32) for _ in range(count + 1)]
     if flagged:
         arrays[1:-1] = [Flagged(array, private=True) for array in arrays[1:-1]]
-    listed = submissions(*((blur, N, a, b) for a, b in pairwise(arrays)))
+    listed = submissions(*((blur, n, a, b) for a, b in pairwise(arrays)))
     return make_plan(listed, FusionOptions(), TWO_CORES, (), lambda: TWO_CORES)
 
 
@@ -49,6 +53,43 @@ def test_halos_are_computed_anew_where_that_takes_less_than_a_persistent_kernel(
     seconds = predicted(plan)
     assert seconds["with halos"] < seconds["as one persistent"]
     assert plan.strategy == "overlap"
+
+
+def test_halos_are_not_looked_for_where_they_could_save_little(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(planner, "with_overlap", lambda *_: pytest.fail("it was looked for"))
+    plan = chain(4, flagged=True, n=1 << 10)
+    assert plan.strategy == "megakernel"
+    assert plan.choice is not None
+    assert re.search(r"halos computed anew would save less than \d+ µs a run", plan.choice)
+    assert "strategy='overlap'" in plan.choice
+
+
+def test_inlining_is_tried_only_where_it_may_take_less_than_tiles(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    tried: list[bool] = []
+    way = overlap._Ways._way
+
+    def counted(self: overlap._Ways, found: Versions, tiled: bool) -> Any:
+        tried.append(tiled)
+        return way(self, found, tiled)
+
+    monkeypatch.setattr(overlap._Ways, "_way", counted)
+    for items, ways in ((1, [True, False]), (10**6, [True])):
+        each = dict.fromkeys(range(3), items)
+        monkeypatch.setattr(Versions, "items_by_producer", lambda _, each=each: each)
+        assert chain(4, flagged=True).strategy == "overlap"
+        assert tried == ways
+        tried.clear()
+
+
+def test_boxes_of_halos_add_up() -> None:
+    first = Version(0, 0, 1, {1: (3, 1), 2: (1, 5)}, False, False, True)
+    second = Version(1, 1, 1, {2: (2, 7)}, False, False, True)
+    found = Versions({first.key: first, second.key: second})
+    assert found.items_by_producer() == {1: 2 * 7, 0: 4 * 7}
 
 
 def test_a_persistent_kernel_is_taken_where_it_takes_less() -> None:
