@@ -16,22 +16,26 @@ from tests.property.reductions import ReductionSpec, random_reduction
 
 
 @st.composite
-def with_commands(draw: Any, programs: st.SearchStrategy[Program]) -> Program:
-    """Half of ``programs`` with copies, fills and reductions before, between and after their
-    submissions."""
+def with_commands(
+    draw: Any, programs: st.SearchStrategy[Program], often: bool = False
+) -> Program:
+    """Half of ``programs`` with copies, fills and a few reductions before, between and after their
+    submissions; ``often``: nine of ten, and as many reductions as others."""
     program: Program = draw(programs)
     usable = [n for n, buffer in enumerate(program.buffers) if buffer.holder != "array"]
-    if not usable or draw(st.booleans()):
+    if not usable or draw(st.integers(0, 9)) > (8 if often else 4):
         return program
     commands: list[CommandSpec | ReductionSpec] = []
     for _ in range(draw(st.sampled_from((1, 2, 3)))):
         target = draw(st.sampled_from(usable))
         before = draw(st.integers(0, len(program.submissions)))
-        if draw(st.integers(0, 3)) == 3:
+        if draw(st.integers(0, 3)) < (2 if often else 1):
             contents = [buffer.data for buffer in program.buffers]
-            reduction = random_reduction(draw, contents, before, usable)
-            if reduction is not None:
-                commands.append(reduction)
+            for _ in range(4 if often else 1):
+                reduction = random_reduction(draw, contents, before, usable)
+                if reduction is not None:
+                    commands.append(reduction)
+                    break
             continue
         if draw(st.integers(0, 2)) == 0:
             commands.append(_fill(draw, program.buffers, before, target))

@@ -40,6 +40,9 @@ NEIGHBOURS = (
 """Which element a work-item reads, of its index, the array's extent, a scalar and a loop's
 variable."""
 
+NEAR = NEIGHBOURS[:-3]
+"""Those at a bounded distance."""
+
 WRITES = ((1, 0, False), (1, 0, False), (1, 0, False), (1, 0, True), (2, 1, False), (1, 1, False))
 """Scale and offset of the element that a work-item writes, and whether from the end."""
 
@@ -54,8 +57,9 @@ IDS = "ijk"
 class HaloDraw:
     """Draws the parts of a program one after the other."""
 
-    def __init__(self, draw: Draw) -> None:
+    def __init__(self, draw: Draw, near: bool) -> None:
         self._draw = draw
+        self._near = near
         self._dtype: ScalarType = draw(st.sampled_from((INT64, FLOAT32, INT32)))
         self._ndim: int = draw(st.sampled_from((1, 1, 2, 3)))
         self._buffers: list[BufferSpec] = []
@@ -132,7 +136,7 @@ class HaloDraw:
         axes: list[Axis] = []
         for dim, extent in enumerate(shape):
             scale, offset, reverse = (1, 0, False)
-            if not whole or self._chance(10):
+            if not self._near and (not whole or self._chance(10)):
                 scale, offset, reverse = self._of(WRITES)
             extents.append(max(extent - (0 if whole else self._of((0, 0, 0, 2, -1))), 1))
             axes.append(Axis(dim, scale, offset, reverse))
@@ -170,7 +174,7 @@ class HaloDraw:
 
     def _view(self, buffer: int) -> View:
         shape = self._buffers[buffer].data.shape
-        if self._chance(4):
+        if not self._near and self._chance(4):
             return View(buffer, random_slices(self._draw, shape))
         return View(buffer, (slice(None),) * len(shape))
 
@@ -187,8 +191,10 @@ class HaloDraw:
         """Lines that add elements of an array to ``value``, where there are such elements."""
         lines = []
         for _ in range(self._of((1, 2, 3))):
+            elements = NEAR if self._near else NEIGHBOURS
+            moved = self._of(range(self._ndim)) if self._near else None
             indices = [
-                self._of(NEIGHBOURS if self._chance(60) else ("{i}",)).format(
+                self._of(elements if d == moved or self._chance(60) else ("{i}",)).format(
                     i=IDS[d], n=f"{read.name}.shape[{d}]"
                 )
                 for d in range(self._ndim)
@@ -223,6 +229,7 @@ class HaloDraw:
 
 
 @st.composite
-def halo_programs(draw: Any) -> Program:
-    """A random chain of stencils."""
-    return HaloDraw(draw).program()
+def halo_programs(draw: Any, near: bool = False) -> Program:
+    """A random chain of stencils; ``near``: of whole buffers, and reads only at bounded distances,
+    so that most have halos that can be computed anew."""
+    return HaloDraw(draw, near).program()

@@ -110,16 +110,25 @@ def check_fused(
     promote: Promote = "flagged",
     barriers: Barriers = "auto",
     strategy: Strategy = "auto",
+    graph: bool = False,
 ) -> fq.Report:
-    """Run ``program`` fused and compare every buffer; where nothing is flagged, replay it too.
-    The report."""
+    """Run ``program`` fused, recorded as a ``graph`` first or at once, and compare every buffer;
+    where nothing is flagged, launch or replay it too.  The report."""
     with fq.FusionQueue(target) as queue:
         options = checked_options(strategy=strategy, promote=promote, barriers=barriers)
-        buffers, f = fused(queue, program, expected, options)
+        if graph:
+            buffers, recorded = launched(queue, program, expected, options)
+            (report,) = recorded.reports
+        else:
+            buffers, f = fused(queue, program, expected, options)
+            report = f.report
         if all(spec.flag == "none" for spec in program.buffers):
-            f.replay()
+            if graph:
+                recorded.launch()
+            else:
+                f.replay()
             assert_identical(held(queue, buffers), unfused(program, target, rounds=2))
-        return f.report
+        return report
 
 
 def fused(
@@ -134,9 +143,33 @@ def fused(
     buffers = made(program)
     with fq.fusion(queue, **options._asdict()) as f:
         called = submit(queue, program, buffers, known)
-    assert not f.report.left_out
+    _compare(queue, program, buffers, called, f.report, expected)
+    return buffers, f
+
+
+def launched(
+    queue: fq.FusionQueue, program: Program, expected: list[Array], options: FusionOptions
+) -> tuple[list[Held], fq.Graph]:
+    """Record ``program``, launch it and compare as ``fused`` does."""
+    buffers, graph = made(program), fq.Graph()
+    with graph.record(queue, **options._asdict()):
+        called = submit(queue, program, buffers)
+    graph.launch()
+    _compare(queue, program, buffers, called, graph.reports[0], expected)
+    return buffers, graph
+
+
+def _compare(
+    queue: fq.FusionQueue,
+    program: Program,
+    buffers: Sequence[Held],
+    called: Sequence[tuple[object, ...]],
+    report: fq.Report,
+    expected: list[Array],
+) -> None:
+    assert not report.left_out
     promoted = set()
-    for decision in f.report.promotions:
+    for decision in report.promotions:
         if decision.scope != "global":
             argument = called[decision.submission][decision.argument]
             assert argument is None or isinstance(argument, View)
@@ -146,5 +179,4 @@ def fused(
         held(queue, buffers),
         [program.buffers[n].data if n in promoted else result for n, result in enumerate(expected)],
     )
-    assert str(f.report)
-    return buffers, f
+    assert str(report)

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 import fusionq as fq
 from tests.property.running import examples, needs_device
-from tests.property.strategy_checks import GENERATORS, ListCase, check_list, list_cases
+from tests.property.strategy_checks import GENERATORS, MIXED, ListCase, check_list, list_cases
 
-CASES = st.one_of(*map(list_cases, GENERATORS))
+CASES = st.one_of(*map(list_cases, (*GENERATORS, MIXED)))
 
 
 @examples(30)

@@ -1,6 +1,7 @@
 """Runs of hours that look for what no test has found.
 
     python -m tools.long_runs lists --cases 20000 --directory long
+    python -m tools.long_runs mixed --cases 5000 --directory long
     python -m tools.long_runs launches --cases 1000000 --busy 4 --directory long
     python -m tools.long_runs frontend --seconds 3600 --directory long
     python -m tools.long_runs cache --seconds 3600 --directory long
@@ -19,7 +20,7 @@ from pathlib import Path
 
 from tools.long_runs.pieces import Run
 
-COMMANDS = ("lists", "launches", "frontend", "cache")
+COMMANDS = ("lists", "mixed", "launches", "frontend", "cache")
 """Modules beside this one; each one's ``run`` does one piece."""
 
 

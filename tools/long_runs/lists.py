@@ -7,7 +7,7 @@ import warnings
 import numpy as np
 
 import fusionq as fq
-from tests.property.strategy_checks import GENERATORS, ListCase, check_list, list_cases
+from tests.property.strategy_checks import GENERATORS, ListCase, check_list, list_cases, ways
 from tools.long_runs.piece import Piece
 
 LISTS = 100
@@ -17,8 +17,14 @@ LISTS = 100
 def run(piece: Piece, busy: int) -> None:
     """Lists of one generator on one device; every third piece's is the SYCL device."""
     number = piece.result.piece
-    generator = tuple(GENERATORS)[number // 3 % len(GENERATORS)]
-    target, device = (None, "sycl") if number % 3 == 0 else ("reference", "reference")
+    generators = tuple(GENERATORS)
+    run_lists(piece, generators[number // 3 % len(generators)], number % 3 == 0)
+
+
+def run_lists(piece: Piece, generator: str, on_device: bool) -> None:
+    """Lists of ``generator`` on the SYCL device or the reference backend, with what they become and
+    which ways they have been through."""
+    target, device = (None, "sycl") if on_device else ("reference", "reference")
     counts = piece.result.counts
 
     def check(case: ListCase) -> None:
@@ -26,6 +32,8 @@ def run(piece: Piece, busy: int) -> None:
         counts[f"{device}, {generator}"] += 1
         counts[f"{device}, {case.strategy} asked, {report.strategy} run"] += 1
         counts[f"{device}, persistent kernels"] += sum(bool(s.tiled) for s in report.stages)
+        for way in ways(case, report):
+            counts[f"{device}, {way}"] += 1
 
     warnings.simplefilter("error", fq.FusionAborted)
     with np.errstate(all="ignore"):
