@@ -53,7 +53,8 @@ def callee_of(obj: object) -> Callee | None:
     if isinstance(obj, Callee):
         return obj
     if isinstance(obj, FunctionType):
-        return None if is_known(obj.__module__) else Callee(obj)
+        written = (obj.__module__ or "").endswith("_bodies")  # in the kernel language, by us
+        return None if is_known(obj.__module__) and not written else Callee(obj)
     if isinstance(obj, staticmethod):
         return callee_of(obj.__func__)
     if isinstance(obj, MethodType):
@@ -80,7 +81,6 @@ def _with_arguments(
 def is_known(module: str | None) -> bool:
     """Whether a module is NumPy's or the kernel language's: what its functions mean is known."""
     first, _, rest = (module or "").partition(".")
-    if first == "fusionq":  # what is written in the kernel language itself is inlined
-        written = rest.endswith("_bodies") or rest.partition(".")[0] in ("kernels", "benchmarks")
-        return not written
+    if first == "fusionq":
+        return rest.partition(".")[0] not in ("kernels", "benchmarks")
     return first in ("numpy", "functools", "enum", "typing")

@@ -20,7 +20,7 @@ from fusionq.frontend.values import (
 )
 from fusionq.ir.nodes import GroupOp
 from fusionq.ir.python_text import constructor
-from fusionq.ir.types import BFLOAT16, ScalarType
+from fusionq.ir.types import ScalarType
 from fusionq.language.groups import op_name
 
 BITWISE = ("and", "or", "xor")
@@ -65,12 +65,6 @@ class GroupArguments(LanguageArguments):
                 node,
                 f"{op!r} of {type_name(type)} over a group",
                 "It needs integers or bools: convert first, e.g. np.int64(x).",
-            )
-        if type == BFLOAT16 and op in ("add", "mul"):
-            self.fail(
-                node,
-                f"{op!r} of bfloat16 over a group, which would round each step to 8 digits",
-                "Combine float32, and convert the result: np.float32(x).",
             )
         if type.is_bool and op not in BITWISE:
             self.fail(

@@ -25,7 +25,7 @@ from fusionq.frontend.values import (
     has_fields,
 )
 from fusionq.ir.nodes import ArrayDecl, GroupCall, GroupFunction, GroupOp, Var
-from fusionq.ir.types import BOOL, ScalarType
+from fusionq.ir.types import BFLOAT16, BOOL, FLOAT32, ScalarType
 from fusionq.language.combine import JOINT_LANES, identity
 
 
@@ -38,15 +38,16 @@ class JointOperations(GroupArguments):
         dtype = x.type.dtype
         op = self.operation_argument(arguments, dtype, node)
         init = self.initial(arguments, dtype, node)
-        named = self._group(arguments, node) | _operation(op, dtype) | {"x": x}
+        inner = FLOAT32 if dtype == BFLOAT16 else dtype
+        named = self._group(arguments, node) | _operation(op, inner) | {"x": x}
         if named["group"] == ItemValue("sub_group"):
             body = _callee(joint_bodies.sub_group_reduction)
             named["op"] = ObjectValue(op)
         else:
             body = _callee(joint_bodies.joint_reduction)
-            named["slots"] = self._slots(dtype, 1)
+            named["slots"] = self._slots(inner, 1)
         total = self.inline(body, [], named, node)
-        result = self.scalar(total, node)
+        result = self.retyped(self.scalar(total, node), dtype, node)
         return result if init is None else self.combined(op, init, result, node)
 
     def joint_scan(self, exclusive: bool, arguments: Arguments, node: ast.Call) -> Value:
@@ -67,15 +68,16 @@ class JointOperations(GroupArguments):
             )
         op = self.operation_argument(arguments, dtype, node)
         init = self.initial(arguments, dtype, node)
-        named = self._group(arguments, node) | _operation(op, dtype) | {"x": x, "out": out}
-        named["init"] = named["start"] if init is None else init
+        inner = FLOAT32 if dtype == BFLOAT16 else dtype
+        named = self._group(arguments, node) | _operation(op, inner) | {"x": x, "out": out}
+        named["init"] = named["start"] if init is None else self.retyped(init, inner, node)
         named["exclusive"] = Constant(WEAK_BOOL, exclusive)
         if named["group"] == ItemValue("sub_group"):
             body = _callee(joint_bodies.sub_group_scan)
             named["op"] = ObjectValue(op)
         else:
             body = _callee(joint_bodies.joint_scan)
-            named["slots"] = self._slots(dtype, 2)
+            named["slots"] = self._slots(inner, 2)
         self.inline(body, [], named, node)
         return NOTHING
 

@@ -13,6 +13,7 @@ from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 
+from fusionq.base.dtypes import is_bfloat16
 from fusionq.language.combine import COMBINE
 from fusionq.language.item import Group, SubGroup
 from fusionq.language.meeting import meet
@@ -44,9 +45,10 @@ def reduce_over_group(group: AnyGroup, x: Any, op: Operation = "add", init: Any 
     ``"xor"`` of integers and bools.  ``init``: combined, as the left operand, with the result.
     The result has the type of ``x`` (int64 or float64 for a Python number); integers wrap.
     The order of operations is that of docs/semantics.md, which shows in sums and products of
-    floating-point numbers.  Source: SYCL 2020, section 4.17.4.5.
+    floating-point numbers; bfloat16 is combined in float32, and what comes out is rounded.
+    Source: SYCL 2020, section 4.17.4.5.
     """
-    return _behind(init, op, meet("reduce", _number(x), op_name(op), sub_group=_size(group)))
+    return _behind(init, op, _combined("reduce", group, x, op))
 
 
 def inclusive_scan_over_group(
@@ -57,8 +59,7 @@ def inclusive_scan_over_group(
 
     Source: SYCL 2020, section 4.17.4.6.
     """
-    scanned = meet("inclusive_scan", _number(x), op_name(op), sub_group=_size(group))
-    return _behind(init, op, scanned)
+    return _behind(init, op, _combined("inclusive_scan", group, x, op))
 
 
 def exclusive_scan_over_group(
@@ -70,8 +71,7 @@ def exclusive_scan_over_group(
 
     Source: SYCL 2020, section 4.17.4.6.
     """
-    scanned = meet("exclusive_scan", _number(x), op_name(op), sub_group=_size(group))
-    return _behind(init, op, scanned)
+    return _behind(init, op, _combined("exclusive_scan", group, x, op))
 
 
 def group_broadcast(group: AnyGroup, x: Any, source: Any = 0) -> Any:
@@ -135,6 +135,18 @@ def op_name(op: object) -> str | None:
     if isinstance(op, str):
         return op if op in get_args(GroupOperation) else None
     return next((name for name, function in _FUNCTIONS if op is function), None)
+
+
+def _combined(function: str, group: AnyGroup, x: Any, op: Operation) -> Any:
+    """A reduction or scan; of bfloat16 in float32, and rounded."""
+    number = _number(x)
+    result = meet(function, wide(number), op_name(op), sub_group=_size(group))
+    return number.dtype.type(result)
+
+
+def wide(x: Any) -> Any:
+    """A bfloat16 as a float32, any other number as it is."""
+    return np.float32(x) if is_bfloat16(x.dtype) else x
 
 
 def _number(x: Any) -> Any:

@@ -15,7 +15,7 @@ from typing import Any
 
 from fusionq.language.combine import COMBINE, joint_lanes, joint_reduction, joint_scan
 from fusionq.language.execute import KernelArray
-from fusionq.language.groups import AnyGroup, Operation, op_name, truth
+from fusionq.language.groups import AnyGroup, Operation, op_name, truth, wide
 from fusionq.language.item import SubGroup
 from fusionq.language.meeting import meet
 
@@ -31,7 +31,9 @@ def joint_reduce(group: AnyGroup, x: KernelArray, op: Operation = "add", init: A
     4.17.4.5.
     """
     name, dtype = str(op_name(op)), x.dtype.dtype
-    result = joint_reduction(name, _elements(group, x), dtype, joint_lanes(_size(group)))
+    values = [wide(value) for value in _elements(group, x)]
+    inner = wide(dtype.type(0)).dtype
+    result = dtype.type(joint_reduction(name, values, inner, joint_lanes(_size(group))))
     return result if init is None else COMBINE[name](dtype.type(init), result)
 
 
@@ -83,11 +85,12 @@ def _scan(
     function: str, group: AnyGroup, x: KernelArray, out: KernelArray, op: Operation, init: Any
 ) -> None:
     dtype = x.dtype.dtype
-    first = None if init is None else dtype.type(init)
-    values = _elements(group, x)
+    first = None if init is None else wide(dtype.type(init))
+    values = [wide(value) for value in _elements(group, x)]
     scanned = joint_scan(
-        function, str(op_name(op)), values, dtype, joint_lanes(_size(group)), first
-    )
+        function, str(op_name(op)), values, wide(dtype.type(0)).dtype, joint_lanes(_size(group)),
+        first,
+    )  # fmt: skip
     _together(group)
     for place, value in enumerate(scanned):
         out[place] = value

@@ -200,15 +200,6 @@ def test_what_is_refused(lines, message):
     assert lines[0].strip() in str(caught.value) and "<test " in str(caught.value)
 
 
-@pytest.mark.parametrize("op", ["add", "mul"])
-def test_sums_over_groups_are_refused(op):
-    def k(item, a, out):
-        out[item.get_global_id(0)] = fq.reduce_over_group(item.get_group(), a[0], op)
-
-    with pytest.raises(KernelLanguageError, match="round each step to 8 digits"):
-        specialised(k, fq.NdRange(32, 16), A, A)
-
-
 def test_the_public_name_is_a_dtype_wherever_float16_is():
     assert fq.bfloat16 is bfloat16
     made = function(

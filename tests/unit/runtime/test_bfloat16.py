@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import fusionq as fq
+from fusionq.backends.reference import run_function
 from fusionq.memory.dlpack import imported
 
 ml_dtypes = pytest.importorskip("ml_dtypes", reason="bfloat16 is of ml_dtypes")
@@ -225,6 +226,38 @@ def test_dlpack_both_ways(queue):
         frozen = numbers(4)
         frozen.flags.writeable = False
         fq.Buffer(frozen, copy=False).__dlpack__()
+
+
+@fq.kernel
+def group_sums(item, a, out, scanned, before):
+    group, i = item.get_group(), item.get_global_id(0)
+    out[i, 0] = fq.reduce_over_group(group, a[i])
+    out[i, 1] = fq.reduce_over_group(group, a[i], "mul")
+    out[i, 2] = fq.inclusive_scan_over_group(group, a[i])
+    out[i, 3] = fq.exclusive_scan_over_group(group, a[i], "add", init=0.5)
+    out[i, 4] = fq.reduce_over_group(item.get_sub_group(), a[i])
+    out[i, 5] = fq.joint_reduce(group, a)
+    out[i, 6] = fq.joint_reduce(group, a, "max", init=2)
+    fq.joint_inclusive_scan(group, a, scanned[group.get_group_id(0)], "add")
+    fq.joint_exclusive_scan(group, a, before[group.get_group_id(0)], "add", init=1)
+
+
+def test_sums_over_groups_are_those_of_float32_rounded_once(queue):
+    n, space = 320, fq.NdRange(320, 160)
+    a = numbers(n)
+    ours, pythons, wide = (
+        (np.zeros((n, 7), dtype), np.zeros((2, n), dtype), np.zeros((2, n), dtype))
+        for dtype in (bfloat16, bfloat16, np.float32)
+    )
+    queue.submit(group_sums, space, a, *ours)
+    queue.submit(group_sums, space, a.astype(np.float32), *wide)
+    queue.wait()
+    run_function(group_sums.function, space, [a, *pythons])
+    for narrow, python, exact in zip(ours, pythons, wide, strict=True):
+        np.testing.assert_array_equal(bits(narrow), bits(python))
+        columns = [0, 1, 2, 4, 5, 6] if len(exact) == n else slice(None)  # without init after it
+        rounded = bits(exact.astype(bfloat16))
+        np.testing.assert_array_equal(bits(narrow)[:, columns], rounded[:, columns])
 
 
 def test_tensors_of_pytorch(queue):
