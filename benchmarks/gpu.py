@@ -34,7 +34,7 @@ def all_variants(
     if not is_gpu(workload.queue):
         yield from variants(workload, dpex_python)
         return
-    sampler = _by_events(workload.queue)
+    sampler = by_events(workload.queue)
     for variant in chain(own_variants(workload), _baselines(workload)):
         if isinstance(variant, Variant):
             variant = replace(variant, sampler=sampler(variant.start))
@@ -46,7 +46,7 @@ def is_gpu(queue: fq.FusionQueue) -> bool:
     return queue.device.filter_string.startswith("cuda")
 
 
-def _by_events(queue: fq.FusionQueue) -> Callable[[Start], Sampler]:
+def by_events(queue: fq.FusionQueue) -> Callable[[Start], Sampler]:
     """Samplers of runs on the queue's stream, or on streams that wait for it and it for them."""
     from fusionq.backends.cuda.devices import device
     from fusionq.backends.cuda.runtime import checked, load_driver

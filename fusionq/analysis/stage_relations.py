@@ -8,11 +8,13 @@ from dataclasses import dataclass
 import islpy as isl
 
 from fusionq.analysis.access import Access, item_dims
-from fusionq.analysis.item_relations import to_space
+from fusionq.analysis.item_relations import same_group, to_space
 from fusionq.analysis.item_space import Mode, global_range, largest
 from fusionq.analysis.list_analysis import ListAnalysis
 from fusionq.analysis.proof import TooManyOperations, answered
 from fusionq.analysis.submission import Submission
+from fusionq.ir.walk import has_barrier
+from fusionq.language.ranges import NdRange
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +154,7 @@ def _items(
     analysis: ListAnalysis, first: StageItems, second: StageItems, pair: Pair
 ) -> isl.Map | None:
     p, a, c, b = pair
-    from_a, from_b = analysis.item_elements(p, a), analysis.item_elements(c, b)
+    from_a, from_b = _elements(analysis, first, p, a), _elements(analysis, second, c, b)
     if from_a is None or from_b is None:
         return None
     to_a, pins_a = to_space(analysis.submissions[p], analysis.symbols, first.mode)
@@ -160,6 +162,20 @@ def _items(
     analysis.pinned |= pins_a | pins_b
     items = from_b.apply_range(from_a.reverse())
     return items.apply_domain(to_b).apply_range(to_a)
+
+
+def _elements(
+    analysis: ListAnalysis, stage: StageItems, submission: int, access: Access
+) -> isl.Map | None:
+    """Work-item ids of a submission to elements; where work-items of the stage wait for each other,
+    to those of their work-group, which runs as a whole: loops with strides touch all between."""
+    elements = analysis.item_elements(submission, access)
+    space = analysis.submissions[submission].range
+    if elements is None or not isinstance(space, NdRange) or not any(
+        has_barrier(analysis.submissions[s].ir.body) for s in stage.members
+    ):
+        return elements
+    return same_group(analysis.symbols, tuple(space.local_range)).apply_range(elements).coalesce()
 
 
 def _everything(analysis: ListAnalysis, first: StageItems, second: StageItems) -> Relation:

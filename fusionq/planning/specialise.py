@@ -1,8 +1,10 @@
 """Integer scalars whose values a plan depends on, and those that vary too often for that.
 
-A loop whose bounds are known at compile time can be unrolled, so integers that bound loops are
-put in as constants; one that is then seen with another value becomes a parameter, so a scalar
-that changes all the time costs one more compilation, not one for each value.
+A loop whose bounds are known at compile time can be unrolled, so integers that make all bounds of
+a loop known are put in as constants; one that is then seen with another value becomes a parameter,
+so a scalar that changes all the time costs one more compilation, not one for each value.  Where a
+loop has a bound that stays unknown, as where work-items stride from their id to a length that
+grows, a constant would gain nothing, and the scalar is a parameter from the start.
 
 What is proved may hold for today's value of a scalar only, as for the ``t`` of ``a[t * size + i]``.
 After plans for ``MOST_VALUES`` of them one is made for all values.
@@ -15,8 +17,8 @@ from collections.abc import Collection, Iterable, Sequence
 
 from fusionq.analysis.submission import ScalarArgument, Submission
 from fusionq.analysis.validity import ScalarPlace, Source, Validity
-from fusionq.ir.nodes import For, Kernel, Param
-from fusionq.ir.walk import statement_expressions, statements, subexpressions
+from fusionq.ir.nodes import Const, For, Kernel, Param
+from fusionq.ir.walk import operands, statement_expressions, statements, subexpressions
 
 MOST_VALUES = 4
 """Values of a scalar for which there is a plan each."""
@@ -45,15 +47,15 @@ def constants(
 
 
 def _loop_bounds(kernel: Kernel) -> frozenset[str]:
-    """The scalar parameters in the bounds of the kernel's loops."""
-    return frozenset(
-        e.name
-        for stmt in statements(kernel.body)
-        if isinstance(stmt, For)
-        for bound in statement_expressions(stmt)
-        for e in subexpressions(bound)
-        if isinstance(e, Param)
-    )
+    """The scalar parameters in bounds of the kernel's loops, of those whose bounds are made of
+    scalar parameters and constants only."""
+    found: set[str] = set()
+    for stmt in statements(kernel.body):
+        if isinstance(stmt, For):
+            parts = [e for bound in statement_expressions(stmt) for e in subexpressions(bound)]
+            if all(operands(e) or isinstance(e, (Const, Param)) for e in parts):
+                found |= {e.name for e in parts if isinstance(e, Param)}
+    return frozenset(found)
 
 
 def varying_scalars(

@@ -113,7 +113,7 @@ class QueueSession:
             run is not None
             and is_current
             and (not Storage.moves or run.is_in_place())
-            and (not pending.values or run.rebind(pending.values, pending.submissions))
+            and (not pending.values or run.rebind(pending.values, pending.operands))
         ):
             return run
         work = self._known.get(key)

@@ -8,7 +8,6 @@ from fusionq.analysis.submission import (
     Argument,
     ArrayArgument,
     ArrayPlace,
-    ScalarArgument,
     ScalarValue,
     parameter_of,
 )
@@ -36,13 +35,9 @@ def changed_values(
 ) -> list[ScalarValue]:
     """The list's scalar values with those of ``changed`` put in; ArgumentError, which names the
     ``method`` called, for a name or value that does not fit."""
-    scalars = [
-        (s, argument)
-        for s, entry in enumerate(ended.entries)
-        for argument in entry.submission.arguments
-        if isinstance(argument, ScalarArgument)
-    ]
+    scalars = ended.scalars.arguments
     values = list(ended.values)
+    given: set[int] = set()
     for name, value in _by_part(changed).items():
         places = _places_of(
             scalars, name, method, "put variables into the submit calls and use their names"
@@ -59,10 +54,10 @@ def changed_values(
                     f"the list, not {type(value).__name__}"
                 )
             values[k] = value
-    position = 0
-    for entry in ended.entries:
-        check_values(entry, values[position : position + entry.scalars])
-        position += entry.scalars
+            given.add(scalars[k][0])
+    for s in sorted(given):
+        entry, first = ended.entries[s], ended.scalars.first[s]
+        check_values(entry, values[first : first + entry.scalars])
     return values
 
 

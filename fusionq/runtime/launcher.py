@@ -97,7 +97,7 @@ class Launcher:
             else:
                 run = cache.runs.get((options, *pending.entries))
             values = pending.values
-            if run is None or (values and not run.rebind(values, pending.submissions)):
+            if run is None or (values and not run.rebind(values, pending.operands)):
                 run = self._prepare(pending, options)
                 pending.cache, pending.timings = run.cache, run.timings
             elif run.is_trial:
@@ -167,7 +167,7 @@ class Launcher:
             return SubmissionList.of([entry], call)
 
         run = entry.plain
-        if run is None or not run.rebind(call.values, lambda: alone().submissions()):
+        if run is None or not run.rebind(call.values, lambda: alone().operands()):
             run = entry.plain = self._new_run(alone(), UNFUSED)
         return run
 
@@ -212,7 +212,7 @@ class Launcher:
             run = ended.run = self._prepare(again(), ended.options)
         elif run.is_trial:
             run = ended.run = self._next(run.adaptive, again(), ended.options)
-        elif call.values and not run.rebind(call.values, lambda: again().submissions()):
+        elif call.values and not run.rebind(call.values, lambda: again().operands()):
             run = self._prepare(again(), ended.options)
         if run.as_one is not None:
             run.will_be_repeated()

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from fusionq.analysis.submission import (
     Operands,
+    ScalarArgument,
     ScalarValue,
     Submission,
 )
@@ -30,6 +31,21 @@ if TYPE_CHECKING:
     from fusionq.report.model import CacheOutcome
 
 _T = TypeVar("_T")
+
+
+class ListScalars:
+    """The scalar arguments of a list: ``arguments``, each with its submission, in order; ``first``:
+    the position of each submission's first one."""
+
+    __slots__ = ("arguments", "first")
+
+    def __init__(self, entries: Sequence[KnownSubmission]) -> None:
+        self.arguments: list[tuple[int, ScalarArgument]] = []
+        self.first: list[int] = []
+        for s, entry in enumerate(entries):
+            self.first.append(len(self.arguments))
+            arguments = entry.deferred.like.arguments
+            self.arguments += [(s, a) for a in arguments if isinstance(a, ScalarArgument)]
 
 
 class ListOwner(Protocol):
@@ -65,9 +81,9 @@ class SubmissionList:
     """
 
     __slots__ = (
-        "_admission", "cache", "depends", "ended", "entries", "error", "errors", "events",
-        "fallback", "foreign", "is_kept", "left_out", "memory", "numbers", "options", "owner",
-        "run", "stage_of", "timings", "values", "waits_for",
+        "_admission", "_scalars", "cache", "depends", "ended", "entries", "error", "errors",
+        "events", "fallback", "foreign", "is_kept", "left_out", "memory", "numbers", "options",
+        "owner", "run", "stage_of", "timings", "values", "waits_for",
     )  # fmt: skip
 
     def __init__(self, owner: ListOwner | None) -> None:
@@ -103,6 +119,14 @@ class SubmissionList:
         """The stage of each submission in the first run, whatever ``run`` is by now; None where
         each submission ran by itself."""
         self._admission: dict[str, float] | None = None
+        self._scalars: ListScalars | None = None
+
+    @property
+    def scalars(self) -> ListScalars:
+        """The scalar arguments of a list that grows no longer."""
+        if self._scalars is None:
+            self._scalars = ListScalars(self.entries)
+        return self._scalars
 
     @property
     def admission(self) -> dict[str, float]:

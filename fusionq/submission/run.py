@@ -8,7 +8,7 @@ from functools import partial
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Protocol
 
-from fusionq.analysis.submission import ArrayPlace, ScalarValue, Submission
+from fusionq.analysis.submission import ArrayPlace, ScalarValue, Sized, Submission
 from fusionq.backends.base import Backend, Binding, DeviceEvent, PreparedLaunch
 from fusionq.base.target import LaunchShape
 from fusionq.cache.plan_cache import BuiltPlan
@@ -268,10 +268,10 @@ class PreparedRun:
         return in_place
 
     def rebind(
-        self, values: Sequence[ScalarValue], submissions: Callable[[], tuple[Submission, ...]]
+        self, values: Sequence[ScalarValue], submissions: Callable[[], Sequence[Sized]]
     ) -> bool:
-        """Give the launches other scalar values.  False, and nothing done, where the plan does
-        not hold for them."""
+        """Give the launches other scalar values, which ``submissions`` have.  False, and nothing
+        done, where the plan does not hold for them."""
         bound = self.bound_values
         # Identity, since equality mixes up 0.0 and -0.0, and 1 and True.
         changed = [k for k, value in enumerate(values) if value is not bound[k]]

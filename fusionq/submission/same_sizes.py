@@ -52,7 +52,7 @@ class RunsBySizes:
             except DeviceError:  # of which ``prepare`` says more
                 found = None
             values = pending.values
-            if found is not None and (not values or found.rebind(values, pending.submissions)):
+            if found is not None and (not values or found.rebind(values, pending.operands)):
                 return found
         run = prepare(shared[0])
         self._add(key, run)

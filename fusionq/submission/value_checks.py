@@ -18,8 +18,9 @@ def check_values(entry: KnownSubmission, values: Sequence[ScalarValue]) -> None:
     with which an index certainly leaves its array."""
     if entry.bounds:
         check_bounds(entry, values)
-    if entry.rests_on and entry.integers(values) not in entry.passed:
-        entry.check_again(entry, values)
+    known = entry.sized or entry
+    if known.rests_on and known.integers(values) not in known.passed:
+        known.check_again(known, values)
 
 
 def check_bounds(entry: KnownSubmission, values: Sequence[ScalarValue]) -> None:
