@@ -94,6 +94,8 @@ def torch_step(
         logits = F.linear(norm(x, w["model.norm.weight"]), head)
         return logits, logits.argmax(-1)
 
+    for tensor in (*w.values(), *(c for of_layer in kv for c in of_layer)):
+        torch._dynamo.mark_static_address(tensor)  # else nothing becomes a CUDA graph
     run = step if mode == "eager" else torch.compile(step, mode=mode, fullgraph=True)
 
     def start() -> None:
