@@ -38,7 +38,7 @@ FASTER = 0.98
 CLEARLY_SLOWER = (2.0, 1.3)
 """After so many runs a candidate is dropped whose shortest is so many times that of the best."""
 
-COLD_SECONDS = 3e-4
+COLD_SECONDS = 2e-3
 """That a candidate's first run may take longer than that, since its code is in no cache yet."""
 
 MOST_COST, COST_SHARE = 3.0, 0.01
