@@ -38,6 +38,7 @@ FITTED = {
     "serial_seconds": (0.2e-9, 3e-9),
     "serial_slowdown": (1.0, 4.0),
     "start_launches": (1.0, 4.0),
+    "interior_speedup": (1.0, 6.0),
     "affinity_speedup": (1.0, 4.0),
 }
 """The constants that are searched, each between what makes sense of its description."""

@@ -110,12 +110,13 @@ ASSUMED: dict[str, Assumption] = {
     ),
     "cache_bandwidth": Assumption(40e9, 5e12, "as launch_seconds", "measured"),
     # Costs that no microbenchmark shows: fitted (benchmarks/cost_model.py)
-    "access_efficiency": Assumption(0.54, 0.64, _FITTED),
-    "function_seconds": Assumption(1e-9, 1e-9, _FITTED),
-    "serial_seconds": Assumption(0.7e-9, 0.7e-9, _FITTED),
+    "access_efficiency": Assumption(0.7, 0.7, _FITTED),
+    "function_seconds": Assumption(1.5e-9, 1.5e-9, _FITTED),
+    "serial_seconds": Assumption(0.72e-9, 0.72e-9, _FITTED),
     "serial_slowdown": Assumption(2.25, 1.0, _FITTED),
     "start_launches": Assumption(1.3, 1.3, _FITTED),
-    "affinity_speedup": Assumption(2.1, 1.0, _FITTED),
+    "interior_speedup": Assumption(1.85, 1.0, _FITTED),
+    "affinity_speedup": Assumption(1.55, 1.0, _FITTED),
     # What the device's compiler takes, in seconds
     "build_program": Assumption(0.0291, 0.12, "fitted, as the others; NVRTC 13.5"),
     "build_operation": Assumption(4.95e-5, 4.95e-5, _FITTED_BUILDS),

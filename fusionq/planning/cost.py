@@ -7,10 +7,11 @@ evaluate, and what vector units cannot do for all lanes at once; arrays beyond t
 streamed by each launch.
 
 A persistent kernel takes its start, an instruction for each tile and, where every stage waits for
-the one before, a handover for each stage.  Its work is the same, but without what conditions on ids
-rule out for the inside of tiles; accesses are faster where each worker has the same part of every
-stage, which then stays in its own cache, and what lanes do one after the other is slower.  Where
-tiles wait for few others, the arrays are streamed once for each block of stages.
+the one before, a handover for each stage. Its work is the same, but without what conditions on ids
+rule out for the inside of tiles, and accesses are faster there, without masks, and where each
+worker has the same part of every stage, which then stays in its own cache; what lanes do one after
+the other is slower. Where tiles wait for few others, the arrays are streamed once for each block of
+stages.
 
 The costs are the target's.  What is computed beside accesses and functions is not counted: it made
 no difference to how well the model fits.  All of that is coarse, so ``MARGIN`` asks for more than a
@@ -172,9 +173,11 @@ def _launched(stages: Sequence[StageWork], work: ListWork, target: Target) -> fl
 def _persistent(work: ListWork, target: Target) -> float:
     """Seconds of one persistent kernel."""
     costs, stages = target.costs, work.stages
-    speedup = costs.affinity_speedup if work.affinity else 1.0
     seconds = 0.0
     for stage in stages:
+        speedup = 1.0 if stage.inside is None else costs.interior_speedup
+        if work.affinity and stage.tiles >= target.resident_workers:
+            speedup *= costs.affinity_speedup
         done = stage.inside or stage.whole
         accessed, serial = done.accessed / speedup, done.serial * costs.serial_slowdown
         busy = _busy(Work(accessed, done.functions, serial), stage.tiles, target)

@@ -175,10 +175,14 @@ def test_what_makes_the_launches_slower(work: ListWork) -> None:
 
 def test_what_makes_tiles_faster() -> None:
     heavy = changed(IN_CACHE, whole=Work(float(1 << 30), 0.0))
+    inside = changed(heavy, inside=Work(float(1 << 30), 0.0))
+    assert of(inside).persistent < of(heavy).persistent
+    assert of(inside).sequence == of(heavy).sequence
     less = changed(heavy, inside=Work(float(1 << 29), 0.0))
-    assert of(less).persistent < of(heavy).persistent
-    assert of(less).sequence == of(heavy).sequence
+    assert of(less).persistent < of(inside).persistent
     assert of(replace(heavy, affinity=True)).persistent < of(heavy).persistent
+    alone = changed(heavy, tiles=1)  # one worker does them all: the others' caches have the rest
+    assert of(replace(alone, affinity=True)) == of(alone)
     functions_too = changed(heavy, whole=Work(float(1 << 30), float(1 << 30)))
     assert of(functions_too).persistent > of(heavy).persistent
     assert of(functions_too).sequence > of(heavy).sequence

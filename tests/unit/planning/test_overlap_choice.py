@@ -102,6 +102,15 @@ def test_a_persistent_kernel_is_taken_where_it_takes_less() -> None:
     assert plan.strategy == "megakernel"
 
 
+def test_steps_of_many_work_items_stay_a_persistent_kernel_whose_inside_has_no_masks() -> None:
+    turns = [np.empty(1 << 20, np.float32) for _ in range(2)] * 17
+    listed = submissions(*((blur, 1 << 20, a, b) for a, b in pairwise(turns)))
+    plan = make_plan(listed, FusionOptions(), TWO_CORES, (), lambda: TWO_CORES)
+    seconds = predicted(plan)
+    assert seconds["as one persistent"] < seconds["with halos"]
+    assert plan.strategy == "megakernel"
+
+
 def test_launches_beside_persistent_kernels_count() -> None:
     replaced = [Estimate(4.0, 1.0), Estimate(2.0, 1.0)]
     assert with_persistent(replaced, OverlapEstimate(10.0, 5.0)) == 6.0
