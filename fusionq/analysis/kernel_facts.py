@@ -9,7 +9,7 @@ import numpy as np
 
 from fusionq.analysis.submission import Argument, ScalarArgument
 from fusionq.ir.nodes import Atomic, Kernel, ScalarParam, Store
-from fusionq.ir.walk import local_bytes, statements
+from fusionq.ir.walk import has_float_functions, local_bytes, statements
 
 INT64_BOUNDS = (-(2**63), 2**63 - 1)
 
@@ -33,6 +33,8 @@ class KernelFacts:
     """Work-items of its sub-groups, where they matter."""
     apart: tuple[tuple[str, str, bool], ...] = ()
     """``Kernel.apart``."""
+    float_functions: bool = False
+    """Whether functions of work-groups combine floats, which may take more local memory."""
     atomic: tuple[str, ...] = ()
     """The array parameters that atomic operations access."""
 
@@ -53,6 +55,7 @@ def facts_of(ir: Kernel, arguments: Sequence[Argument]) -> KernelFacts:
         ir.notes,
         ir.sub_group_size,
         ir.apart,
+        has_float_functions(ir),
         tuple(sorted({s.array for s in statements(ir.body) if isinstance(s, Atomic)})),
     )
 

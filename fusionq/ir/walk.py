@@ -230,6 +230,17 @@ def local_bytes(kernel: Kernel) -> int:
     return sum(max(array.nbytes for array in arrays) for arrays in memories)
 
 
+def combines_floats(call: GroupCall) -> bool:
+    """Whether the order in which a function of a work-group combines may show in its result."""
+    return call.sub_group is None and call.op is not None and call.value.type.is_float
+
+
+def has_float_functions(kernel: Kernel) -> bool:
+    """Whether ``kernel`` has functions of work-groups that combine floats."""
+    calls = (s for s in statements(kernel.body) if isinstance(s, GroupCall))
+    return any(map(combines_floats, calls))
+
+
 def has_barrier(body: Iterable[Stmt]) -> bool:
     """Whether work-items of a group wait for each other somewhere in ``body``."""
     return any(isinstance(s, (Barrier, GroupCall)) for s in statements(body))

@@ -92,11 +92,6 @@ def sub_group_of(kernel: Kernel, sizes: Sequence[int]) -> int | None:
     return max(fitting, default=max(sizes, default=1)) if sizes else None
 
 
-def combines_floats(call: GroupCall) -> bool:
-    """Whether the order in which a function of a work-group combines may show in its result."""
-    return call.sub_group is None and call.op is not None and call.value.type.is_float
-
-
 def linear_local_id(local_range: Sequence[int]) -> Expr:
     """The place of a work-item in its group, the last dimension fastest."""
     place: Expr = ItemQuery("local_id", 0)

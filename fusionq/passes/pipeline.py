@@ -17,7 +17,7 @@ from fusionq.ir.printer import print_kernel
 from fusionq.ir.verifier import verify
 from fusionq.passes.dead_stores import eliminate_dead_stores
 from fusionq.passes.fuse import FusedKernel, fuse
-from fusionq.passes.group_functions import combines_floats, lower_group_functions, sub_group_of
+from fusionq.passes.local_memory import with_ordered_functions
 from fusionq.passes.promote_local import promote_local
 from fusionq.passes.promote_private import promote_private
 from fusionq.passes.propagate_ids import propagate_ids
@@ -47,16 +47,8 @@ def fused_kernel(
     fused = fuse(analysis, members, space, barriers, constants)
     _check("fuse", None, fused.kernel)
     fused = _rewritten("propagate_ids", fused, propagate_ids)
-    local_range = space.local_range
-    if local_range is not None and device.float_groups == "replaced":
-        size = sub_group_of(fused.kernel, device.sub_group_sizes)
-        lowered = partial(
-            lower_group_functions,
-            local_range=local_range,
-            chosen=combines_floats,
-            sub_group=None if size is None or local_range[-1] % size else size,
-        )
-        fused = _rewritten("lower_group_functions", fused, lowered)
+    ordered = partial(with_ordered_functions, local_range=space.local_range, device=device)
+    fused = _rewritten("lower_group_functions", fused, ordered)
     for view, (scope, footprint, symbol_source) in promoted.items():
         promote = promote_private if scope == "private" else promote_local
         moved = promote(fused, fused.views[view], footprint, symbol_source)

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any
 
-from fusionq.analysis.item_space import global_range
+from fusionq.analysis.item_space import global_range, local_range
 from fusionq.analysis.questions import Questions
 from fusionq.analysis.submission import ArrayArgument, Submission
-from fusionq.ir.walk import local_bytes
+from fusionq.base.target import DeviceInfo
+from fusionq.passes.local_memory import launched_bytes
 from fusionq.planning.work import work_of
 
 
@@ -26,8 +27,13 @@ class Members:
     """Submissions that run together.  What is asked about them is asked of one of each kind, so
     that it costs no more where a stage has many."""
 
-    def __init__(self, questions: Questions, submissions: Sequence[int] = ()) -> None:
+    def __init__(
+        self, questions: Questions, device: DeviceInfo, submissions: Sequence[int] = ()
+    ) -> None:
         self._questions = questions
+        self._device = device
+        self._local: dict[int, int] = {}
+        """Bytes of local memory by kind."""
         self._kinds: dict[int, _Counted] = {}
         self._works: dict[Hashable, _Counted] = {}
         self._memory: dict[tuple[int, int], tuple[int, int]] = {}
@@ -42,7 +48,7 @@ class Members:
         questions = self._questions
         self.numbers.append(s)
         kind = questions.kind(s)
-        self.local_bytes += local_bytes(questions.submissions[s].ir)
+        self.local_bytes += self._local_bytes(s)
         self._kinds.setdefault(kind, _Counted(s)).count += 1
         self._works.setdefault((kind, questions.integers(s)), _Counted(s)).count += 1
         for k, group, view, _ in questions.memory(s):
@@ -57,7 +63,7 @@ class Members:
         questions = self._questions
         s = self.numbers.pop()
         kind = questions.kind(s)
-        self.local_bytes -= local_bytes(questions.submissions[s].ir)
+        self.local_bytes -= self._local_bytes(s)
         _uncount(self._kinds, kind)
         _uncount(self._works, (kind, questions.integers(s)))
         for _, group, view, _ in questions.memory(s):
@@ -65,6 +71,15 @@ class Members:
             self._memory[group, view] = nbytes, count - 1
             if count == 1:
                 del self._memory[group, view]
+
+    def _local_bytes(self, s: int) -> int:
+        """The local memory that a submission takes."""
+        kind = self._questions.kind(s)
+        if kind not in self._local:
+            submission = self._questions.submissions[s]
+            local = local_range(submission)
+            self._local[kind] = launched_bytes(submission.ir, local, self._device)
+        return self._local[kind]
 
     @property
     def different(self) -> list[Submission]:

@@ -20,11 +20,11 @@ from fusionq.codegen.local_places import local_places
 from fusionq.ir.nodes import GroupCall, Kernel, Param
 from fusionq.ir.types import INT64
 from fusionq.ir.verifier import verify
-from fusionq.ir.walk import has_barrier, statements
+from fusionq.ir.walk import combines_floats, has_barrier, statements
 from fusionq.megakernel.bounds import tile_bounds
 from fusionq.megakernel.proof import check_plan
 from fusionq.passes.fuse import FusedKernel
-from fusionq.passes.group_functions import combines_floats, lower_group_functions
+from fusionq.passes.group_functions import lower_group_functions
 from fusionq.passes.labels import label
 from fusionq.passes.persist import StageParts, StageWait, persist
 from fusionq.passes.sources import (

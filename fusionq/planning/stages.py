@@ -129,7 +129,7 @@ class _GrowingStage:
         self._questions = questions
         self._options = options
         self._boundary = boundary
-        self._members = Members(questions, (first,))
+        self._members = Members(questions, options.target.device, (first,))
         self._space = space_of(self._members.different)
         self._crossing: list[PairScope] = []
         self._different: dict[object, PairScope] = {}
@@ -194,7 +194,7 @@ class _GrowingStage:
         taken = members.local_bytes
         if taken > target.device.local_memory_bytes:
             return (
-                f"their LocalAccessors take {taken} bytes of local memory for each work-group, and "
+                f"they take {taken} bytes of local memory for each work-group, and "
                 f"the device has {target.device.local_memory_bytes}"
             )
         if not waiting and not self._crossing:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from fusionq.analysis.item_space import local_range
 from fusionq.analysis.kernel_facts import KernelFacts
 from fusionq.analysis.submission import (
     Argument,
@@ -24,6 +25,7 @@ from fusionq.language.ranges import NdRange, Range
 from fusionq.memory.accessor import AccessorArgument
 from fusionq.memory.buffer import Buffer
 from fusionq.memory.foreign import describe
+from fusionq.passes.local_memory import launched_bytes
 
 
 def sub_group_size(backend: Backend, function: KernelFunction) -> int | None:
@@ -85,17 +87,22 @@ def refuse_waiting_loops(kernel: Kernel) -> None:
 
 def check_local_memory(backend: Backend, submission: Submission, facts: KernelFacts) -> None:
     taken = facts.local_bytes
-    if taken > backend.info.local_memory_bytes:
-        arrays = ", ".join(
-            f"{a.name}: {a.dtype}{list(a.shape)}"
-            for a in submission.ir.arrays
-            if a.space == "local"
-        )
-        raise ArgumentError(
-            f"kernel {facts.name!r} takes {taken} bytes of local memory for each work-group "
-            f"({arrays}); {backend.info.name} has {backend.info.local_memory_bytes}. Pass "
-            "smaller LocalAccessors"
-        )
+    if facts.float_functions:
+        taken = launched_bytes(submission.ir, local_range(submission), backend.info)
+    if taken <= backend.info.local_memory_bytes:
+        return
+    arrays = [
+        f"{a.name}: {a.dtype}{list(a.shape)}" for a in submission.ir.arrays if a.space == "local"
+    ]
+    remedy = "smaller LocalAccessors"
+    if facts.float_functions:
+        arrays.append("the values of its group functions")
+        remedy = f"{remedy}, or an NdRange of smaller work-groups"
+    raise ArgumentError(
+        f"kernel {facts.name!r} takes {taken} bytes of local memory for each work-group "
+        f"({', '.join(arrays)}); {backend.info.name} has {backend.info.local_memory_bytes}. Pass "
+        f"{remedy}"
+    )
 
 
 def check_atomics(facts: KernelFacts, arguments: Sequence[Argument]) -> None:

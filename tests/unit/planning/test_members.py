@@ -11,6 +11,7 @@ from fusionq.planning import members
 from fusionq.planning.members import Members
 from fusionq.planning.work import work_of
 from tests.unit.lists import submissions
+from tests.unit.targets import REFERENCE
 
 N = 12
 
@@ -42,7 +43,7 @@ def listed():
 @pytest.fixture(autouse=True)
 def _local_memory(monkeypatch):
     """As if a work-group of ``summed`` took 16 bytes."""
-    monkeypatch.setattr(members, "local_bytes", lambda ir: 16 * (ir.name == "summed"))
+    monkeypatch.setattr(members, "launched_bytes", lambda ir, *_: 16 * (ir.name == "summed"))
 
 
 def told(found):
@@ -54,7 +55,7 @@ def told(found):
 
 def test_what_is_known_of_all_is_the_sum_of_what_is_known_of_each():
     made = listed()
-    found = Members(Questions(made), range(len(made)))
+    found = Members(Questions(made), REFERENCE.device, range(len(made)))
     assert found.numbers == list(range(len(made)))
     assert found.different == [made[k] for k in (0, 2, 3, 5)]
     assert found.work == sum(work_of(s) for s in made)
@@ -68,10 +69,10 @@ def test_what_is_known_of_all_is_the_sum_of_what_is_known_of_each():
 def test_what_joined_last_leaves_nothing_behind(count):
     made = listed()
     questions = Questions(made)
-    found = Members(questions, range(len(made)))
+    found = Members(questions, REFERENCE.device, range(len(made)))
     for _ in range(len(made) - count):
         found.remove_last()
-    assert told(found) == told(Members(questions, range(count)))
+    assert told(found) == told(Members(questions, REFERENCE.device, range(count)))
     for s in range(count, len(made)):
         found.add(s)
-    assert told(found) == told(Members(questions, range(len(made))))
+    assert told(found) == told(Members(questions, REFERENCE.device, range(len(made))))

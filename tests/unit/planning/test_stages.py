@@ -212,12 +212,12 @@ def test_work_items_that_only_wait_cost_more_than_a_launch(always):
 def test_local_memory_is_enough_for_all_that_join(monkeypatch):
     """As if each kernel took half of what there is."""
     most = TWO_CORES.device.local_memory_bytes
-    monkeypatch.setattr(members, "local_bytes", lambda ir: most // 2)
+    monkeypatch.setattr(members, "launched_bytes", lambda ir, *_: most // 2)
     a, b, c, d = vectors(4)
     found = stages_of((copy, 64, a, b), (copy, 64, b, c), (copy, 64, c, d))
     assert members_of(found) == [(0, 1), (2,)]
     assert found[1].boundary == (
-        f"their LocalAccessors take {most // 2 * 3} bytes of local memory for each work-group, and "
+        f"they take {most // 2 * 3} bytes of local memory for each work-group, and "
         f"the device has {most}"
     )
 

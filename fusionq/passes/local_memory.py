@@ -1,0 +1,32 @@
+"""The local memory that a work-group takes in a launch, with what functions of work-groups keep."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from fusionq.base.target import DeviceInfo
+from fusionq.ir.nodes import Kernel
+from fusionq.ir.walk import combines_floats, has_float_functions, local_bytes
+from fusionq.passes.group_functions import lower_group_functions, sub_group_of
+from fusionq.passes.share_local import share_local_arrays
+
+
+def with_ordered_functions(
+    kernel: Kernel, local_range: Sequence[int] | None, device: DeviceInfo
+) -> Kernel:
+    """``kernel`` with those functions of work-groups in local memory that ``device`` does in an
+    order of its own, where that may show."""
+    if local_range is None or device.float_groups != "replaced":
+        return kernel
+    size = sub_group_of(kernel, device.sub_group_sizes)
+    sub_group = None if size is None or local_range[-1] % size else size
+    return lower_group_functions(kernel, local_range, combines_floats, sub_group)
+
+
+def launched_bytes(
+    kernel: Kernel, local_range: Sequence[int] | None, device: DeviceInfo
+) -> int:
+    """Bytes of local memory that a work-group of ``local_range`` takes where ``kernel`` runs."""
+    if not has_float_functions(kernel):
+        return local_bytes(kernel)
+    return local_bytes(share_local_arrays(with_ordered_functions(kernel, local_range, device)))
