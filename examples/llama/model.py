@@ -15,7 +15,7 @@ from .config import LlamaConfig
 
 GROUP = 64
 """Work-items of a work-group; on a GPU, whose work-groups have many threads, GPU_GROUP."""
-GPU_GROUP = 256
+GPU_GROUP = 128
 
 
 class Llama:
@@ -68,8 +68,12 @@ class Llama:
 
     def _product(self, weight: str, x: fq.Buffer, out: fq.Buffer) -> None:
         a = self.weights[weight]
-        space = fq.NdRange((a.shape[0], self.group), (1, self.group))
-        self.queue.submit(kernels.matrix_vector, space, a, x, out)
+        rows = a.shape[0]
+        by_rows = rows % kernels.ROWS == 0
+        kernel = kernels.matrix_vector_by_rows if by_rows else kernels.matrix_vector
+        groups = rows // kernels.ROWS if by_rows else rows
+        space = fq.NdRange((groups, self.group), (1, self.group))
+        self.queue.submit(kernel, space, a, x, out)
 
     def _norm(self, weight: str) -> None:
         epsilon = np.float32(self.config.rms_norm_eps)
