@@ -47,8 +47,9 @@ def test_random_lists(program: Program, seed: int) -> None:
     check(program, "cuda", seed)
 
 
-@pytest.mark.parametrize("name", LISTS)
+@pytest.mark.parametrize("name", sorted(LISTS.keys() - {"functions of sub-groups"}))
 def test_stages_of_work_groups(queue: fq.FusionQueue, name: str) -> None:
+    """Those of sub-groups ask for 16 work-items in one, and a warp has 32."""
     expected, given = buffers(), buffers()
     with random_tilings(7), fq.fusion(queue, strategy="megakernel", require=True) as f:
         LISTS[name](queue, given)
