@@ -39,7 +39,9 @@ from fusionq.codegen.tile_loop import (
     TileGroupLoop,
     TileItems,
     TileLoop,
+    Together,
 )
+from fusionq.codegen.unroll_and_jam import jammed
 from fusionq.ir.nodes import ArrayParam, Expr, Kernel, Persistent, StageCode
 from fusionq.ir.types import INT64, UINT8, UINT32, ScalarType
 from fusionq.ir.walk import is_work_group_function
@@ -255,15 +257,21 @@ class _PersistentPrinter:
         if inner is not None:
             bodies.append(inner.body)
             values = (*inner.lows, *inner.highs, *inner.where)
+        lanes, most = self.target.worker_size, self.workers.items_at_once
+        several = jammed(kernel, bodies[-1], most, lanes)
+        if several is not None:
+            bodies.append(several.body)
+            kernel = replace(kernel, arrays=(*kernel.arrays, *several.arrays))
         lines = statement_lines(kernel, bodies, self._in_tile(code), self.helpers, values)
-        loop = TileLoop(self.words, self.target.worker_size, kernel.ndim)
+        loop = TileLoop(self.words, lanes, kernel.ndim)
         texts = [[*lines.arrays, *body] for body in lines.bodies]
+        together = None if several is None else Together(several.items, texts[-1])
         if inner is None:
-            return lines, loop.lines(texts[0])
+            return lines, loop.lines(texts[0], together=together)
         edges = len(inner.lows), len(inner.lows) + len(inner.highs)
         bounds = lines.values[: edges[0]], lines.values[edges[0] : edges[1]]
         where = lines.values[edges[1] :]
-        return lines, loop.lines(texts[0], InnerPart(*bounds, where, texts[1]))
+        return lines, loop.lines(texts[0], InnerPart(*bounds, where, texts[1]), together)
 
     def _group_lines(self, code: StageCode) -> tuple[StatementLines, list[str]]:
         """A work-group function's statements, and its loop over the groups of a tile."""

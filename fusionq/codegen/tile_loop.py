@@ -57,6 +57,19 @@ class InnerPart:
     body: list[str]
 
 
+TOGETHER = "// Several work-items at once."
+"""Before a loop whose iterations do that: it needs registers for all that they load."""
+
+
+@dataclass(frozen=True)
+class Together:
+    """The code that does ``items`` work-items of a lane at once, one at every so many lanes, where
+    nothing has to be asked of them."""
+
+    items: int
+    body: list[str]
+
+
 class TileLoop:
     """Loops of a worker's lanes over tiles: neighbouring lanes have neighbouring work-items of the
     last dimension.  ``lanes``: how many there are, a power of two."""
@@ -68,17 +81,39 @@ class TileLoop:
         self._last = ndim - 1
         self._first_item, self._last_item = f"fq_first_{ndim - 1}", f"fq_last_{ndim - 1}"
 
-    def lines(self, body: Sequence[str], inner: InnerPart | None = None) -> list[str]:
-        """The loop that does ``body`` for each work-item, or ``inner`` where that is known."""
+    def lines(
+        self,
+        body: Sequence[str],
+        inner: InnerPart | None = None,
+        together: Together | None = None,
+    ) -> list[str]:
+        """The loop that does ``body`` for each work-item, or ``inner`` where that is known, several
+        ``together`` as long as there are as many."""
         lines: list[str] = []
         for d in range(self._last):
             pad = "    " * (d + 1)
             on = f"fq_id_{d} <= fq_last_{d}"
             lines.append(f"{pad}for ({self._int64} fq_id_{d} = fq_first_{d}; {on}; fq_id_{d}++)")
-        row = self._plain_row(body) if inner is None else self._parted_row(body, inner)
+        if inner is None:
+            row = self._plain_row(body, together)
+        else:
+            row = self._parted_row(body, inner, together)
         return lines + _indented(row, self._last + 1)
 
-    def _plain_row(self, body: Sequence[str]) -> list[str]:
+    def _plain_row(self, body: Sequence[str], together: Together | None) -> list[str]:
+        if together is not None:
+            return [
+                "{",
+                *_indented([
+                    f"{self._int64} fq_start = {self._first_item};",
+                    *self._together(together, f"{self._last_item} + 1"),
+                    *self._words.workers.rolled_loop,
+                    f"for (; fq_start <= {self._last_item}; fq_start += {self._lanes}) {{",
+                    *_indented(self._guarded(f"fq_start + fq_lane <= {self._last_item}", body)),
+                    "}",
+                ]),
+                "}",
+            ]  # fmt: skip
         return [
             f"for ({self._int64} fq_start = {self._first_item}; fq_start <= {self._last_item}; "
             f"fq_start += {self._lanes}) {{",
@@ -86,7 +121,21 @@ class TileLoop:
             "}",
         ]
 
-    def _parted_row(self, body: Sequence[str], inner: InnerPart) -> list[str]:
+    def _together(self, together: Together, stop: str) -> list[str]:
+        """The loop over as many work-items as can be done together before ``stop``."""
+        step = together.items * self._lanes
+        return [
+            TOGETHER,
+            *self._words.workers.rolled_loop,
+            f"for (; fq_start + {step} <= {stop}; fq_start += {step}) {{",
+            f"    {self._item()}",
+            *_indented(together.body),
+            "}",
+        ]
+
+    def _parted_row(
+        self, body: Sequence[str], inner: InnerPart, together: Together | None
+    ) -> list[str]:
         """The row's inner part as whole vectors without a condition, what is before and behind as
         ever."""
         low = self._folded(self._words.maximum, [self._first_item, *inner.lows])
@@ -111,18 +160,37 @@ class TileLoop:
                 f"{i64} fq_start = {self._first_item};",
                 "for (int fq_part = 0; fq_part < 2; fq_part++) {",
                 f"    const {i64} fq_stop = fq_part == 0 ? fq_inner : {self._last_item} + 1;",
+                *_indented(self._words.workers.rolled_loop),
                 f"    for (; fq_start < fq_stop; fq_start += {lanes}) {{",
                 *_indented(self._guarded("fq_start + fq_lane < fq_stop", body), 2),
                 "    }",
-                "    if (fq_part == 0)",
-                f"        for (fq_start = fq_inner; fq_start < fq_outer; fq_start += {lanes}) {{",
-                f"            {self._item()}",
-                *_indented(inner.body, 3),
-                "        }",
+                *_indented(self._inner(inner, together)),
                 "}",
             ]),
             "}",
         ]  # fmt: skip
+
+    def _inner(self, inner: InnerPart, together: Together | None) -> list[str]:
+        """The loops over the inner part, in its turn."""
+        if together is None:
+            return [
+                "if (fq_part == 0)",
+                f"    for (fq_start = fq_inner; fq_start < fq_outer; fq_start += {self._lanes}) {{",
+                f"        {self._item()}",
+                *_indented(inner.body, 2),
+                "    }",
+            ]
+        return [
+            "if (fq_part == 0) {",
+            "    fq_start = fq_inner;",
+            *_indented(self._together(together, "fq_outer")),
+            *_indented(self._words.workers.rolled_loop),
+            f"    for (; fq_start < fq_outer; fq_start += {self._lanes}) {{",
+            f"        {self._item()}",
+            *_indented(inner.body, 2),
+            "    }",
+            "}",
+        ]
 
     def _guarded(self, cond: str, body: Sequence[str]) -> list[str]:
         return [self._item(), f"if ({cond}) {{", *_indented(body), "}"]

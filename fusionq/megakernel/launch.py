@@ -159,12 +159,27 @@ class PersistentLaunch:
     def launch(self, depends: Sequence[DeviceEvent] = ()) -> DeviceEvent:
         """Enqueue; returns at once.  The event's ``wait`` raises MegakernelStalled if a wait inside
         the kernel ran out; so does the next launch if nobody has been told."""
+        self.begin()
+        event = self._inner.launch(depends)
+        self.launched(event)
+        return PersistentEvent(event, self.check)
+
+    @property
+    def native(self) -> PreparedLaunch:
+        """The backend's launch, which is enqueued between ``begin`` and ``launched``."""
+        return self._inner
+
+    def begin(self) -> None:
+        """Get ready for the next launch; MegakernelStalled if the one before gave up waiting and
+        nobody has been told."""
         if self._epoch == 0xFFFFFFFF or self._stall.is_set(self._last):
             self._renew()
         self._epoch += 1
         self._inner.set_scalar("epoch", self._epoch)
-        self._last = self._inner.launch(depends)
-        return PersistentEvent(self._last, self.check)
+
+    def launched(self, event: DeviceEvent) -> None:
+        """``event`` is that of the launch."""
+        self._last = event
 
     def _renew(self) -> None:
         """New control memory, when no launch uses the old one any longer."""
@@ -208,6 +223,40 @@ class PersistentLaunch:
             "are not complete. The queue can be used on; a device that is very busy may need "
             "strategy='sequence'. If it happens again, please report it with the list."
         )
+
+
+class JoinedLaunches:
+    """Several launches as one, some of them of persistent kernels; see ``PreparedLaunch``."""
+
+    __slots__ = ("_one", "_persistent")
+
+    def __init__(self, one: PreparedLaunch, persistent: Sequence[PersistentLaunch]) -> None:
+        self._one = one
+        self._persistent = persistent
+
+    def set_scalar(self, name: str, value: bool | int | float | np.generic) -> None:
+        """ArgumentError: scalars are set in the launches."""
+        self._one.set_scalar(name, value)
+
+    def launch(self, depends: Sequence[DeviceEvent] = ()) -> DeviceEvent:
+        """As ``PersistentLaunch.launch``, for each of them."""
+        for launch in self._persistent:
+            launch.begin()
+        event = self._one.launch(depends)
+        for launch in self._persistent:
+            launch.launched(event)
+        return PersistentEvent(event, self._check)
+
+    def _check(self) -> None:
+        for launch in self._persistent:
+            launch.check()
+
+
+def joined(backend: Backend, launches: Sequence[PreparedLaunch]) -> PreparedLaunch | None:
+    """``launches``, prepared by ``backend``, as one; None where that is not cheaper."""
+    persistent = [k for k in launches if isinstance(k, PersistentLaunch)]
+    one = backend.repeated([k.native if isinstance(k, PersistentLaunch) else k for k in launches])
+    return JoinedLaunches(one, persistent) if one is not None and persistent else one
 
 
 class _StallRecord:

@@ -73,7 +73,7 @@ def make_schedule(
     extents = extents_of(body, params)
     assert all(prod(e) for e in extents)
     if tiling is None:
-        pipelined = memory > target.kept_bytes and is_pipelined(body, extents, params)
+        pipelined = memory > target.held_bytes and is_pipelined(body, extents, params)
         tiling = _chosen_tiling(body, extents, memory, pipelined, target)
     tiling, stages = _bounded(body, tiling, extents, target)
     waits = boxes(body, stages, params)

@@ -46,7 +46,7 @@ def choose_tiling(
     """
     items = max([prod(e) for e in set(extents)])
     workers, line = target.resident_workers, target.worker_size
-    if pipelined and memory > target.kept_bytes:
+    if pipelined and memory > target.held_bytes:
         tiles = _slabs(extents, target)
         size = max(prod(t) * n for t, n in zip(tiles, item_bytes, strict=True))
         cache = target.worker_cache_bytes // _SHARE_OF_WORKER_CACHE
@@ -67,7 +67,31 @@ def choose_tiling(
     # A smaller stage may have as much to do for each of its work-items as the largest has for many.
     shares = {e: max(-(-prod(e) // workers), line) for e in set(extents)}
     shapes = {e: _shape(e, min(size, share), line) for e, share in shares.items()}
+    if not pipelined:
+        shapes = {e: _in_rounds(e, shape, workers, line) for e, shape in shapes.items()}
     return Tiling(tuple([shapes[e] for e in extents]), 1, "tickets")
+
+
+MOST_ROUNDS = 8
+"""Tiles of a stage for each worker from which on it does not matter that the last ones have no
+whole round of the workers: the others begin with the next stage."""
+
+
+def _in_rounds(
+    extents: tuple[int, ...], shape: tuple[int, ...], workers: int, line: int
+) -> tuple[int, ...]:
+    """``shape``, or larger tiles, of which a few less make whole rounds of the workers: all wait
+    while a few of them do the last tiles."""
+    counts = [-(-e // t) for e, t in zip(extents, shape, strict=True)]
+    rounds = prod(counts) // workers
+    if not 0 < rounds < MOST_ROUNDS or prod(counts) == rounds * workers:
+        return shape
+    d = max(range(len(counts)), key=counts.__getitem__)
+    count = rounds * workers * counts[d] // prod(counts)
+    size = -(-extents[d] // max(count, 1))
+    if d + 1 == len(extents):
+        size = -(-size // line) * line
+    return (*shape[:d], size, *shape[d + 1 :])
 
 
 def coarser(tiling: Tiling, extents: Sequence[tuple[int, ...]], target: Target) -> Tiling:

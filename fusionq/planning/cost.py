@@ -182,7 +182,7 @@ def _persistent(work: ListWork, target: Target) -> float:
         accessed, serial = done.accessed / speedup, done.serial * costs.serial_slowdown
         busy = _busy(Work(accessed, done.functions, serial), stage.tiles, target)
         seconds += busy if work.pipelined else max(busy, _streamed(stage, work, target))
-    if work.pipelined and work.nbytes > target.kept_bytes:
+    if work.pipelined and work.nbytes > target.held_bytes:
         blocks = -(-len(stages) // work.block)
         once = work.nbytes / costs.memory_bandwidth
         each = sum(_streamed(stage, work, target) for stage in stages)

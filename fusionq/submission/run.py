@@ -227,8 +227,14 @@ class PreparedRun:
         self.launches = launches
         self.single = launches[0] if len(launches) == 1 else None
         self.as_one = self.one = None
-        if len(launches) > 1 and not self.checks and self.can_be_one:
-            self.as_one = partial(backend.repeated, [k for k in launches if k is not None])
+        if len(launches) > 1 and self.can_be_one:
+            there = [k for k in launches if k is not None]
+            if self.checks:  # of persistent kernels
+                from fusionq.megakernel.launch import joined
+
+                self.as_one = partial(joined, backend, there)
+            else:
+                self.as_one = partial(backend.repeated, there)
 
     def is_in(self, memory: Sequence[object]) -> None:
         """The launches were prepared for the memory that ``memory`` keeps now."""

@@ -106,6 +106,9 @@ def test_epochs_wrap(queue: fq.FusionQueue, made: list[PersistentLaunch]) -> Non
         words[q.HEAD, 0] = last * (len(plan.stage) + plan.workers) % (1 << 32)
         words[q.ARRIVED, 0] = last * plan.workers % (1 << 32)
         words[q.MODE, 0] = 2 * last % (1 << 32)
+        # Where workers count launches.
+        words[q.ARRIVED, q.LEFT] = last * plan.workers % (1 << 32)
+        words[q.MODE, q.LAUNCHES] = last
         counted = words[q.FIRST_COUNTER :, 0].astype(np.int64)
         words[q.FIRST_COUNTER :, 0] = counted * last % (1 << 32)
     launch._epoch = last

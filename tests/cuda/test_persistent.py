@@ -11,6 +11,7 @@ from hypothesis import assume, given
 
 import fusionq as fq
 from fusionq.backends.cuda.program import CudaProgram
+from fusionq.megakernel.launch import JoinedLaunches
 from tests.e2e.test_work_group_stages import LISTS, buffers
 from tests.property.list_runs import runs_on_gpus
 from tests.property.programs import Program
@@ -132,3 +133,30 @@ def test_launches_are_captured() -> None:
         for _ in range(60):
             plain.replay()
         np.testing.assert_array_equal(a.numpy(), x.numpy())
+
+
+@fq.kernel
+def added(item: fq.Item, a, b):
+    i = item.get_id(0)
+    b[i] += a[i] >> 3
+
+
+def test_replays_of_several_launches_are_one_graph(queue: fq.FusionQueue) -> None:
+    """One of them a persistent kernel."""
+    found = []
+    for strategy in ("megakernel", "unfused"):
+        a, b = pair(50_000)
+        with fq.fusion(queue, strategy=strategy, barriers="all") as f:
+            for _ in range(2):
+                queue.submit(mixed, a.shape[0], a, b)
+                queue.submit(mixed, a.shape[0], b, a)
+            # Two in one stage, which then has a launch of its own.
+            queue.submit(added, a.shape[0], b, a)
+            queue.submit(added, a.shape[0], a, b)
+        for _ in range(100):
+            f.replay()
+        queue.wait()
+        found.append(a.numpy().copy())
+        if strategy == "megakernel":
+            assert isinstance(f._list.run.one, JoinedLaunches)
+    np.testing.assert_array_equal(*found)

@@ -22,9 +22,13 @@ _REGISTERS = 65536
 _LARGEST_BLOCK = 1024
 """Threads of a block, at most, on every GPU so far (CUDA C++ Programming Guide 13, Compute
 Capabilities)."""
-_MOST_SPILLED = 64
-"""Bytes that each thread of a persistent kernel may store for want of registers (H100, a stencil of
-three points: so many took nothing, 400 of one of five points doubled the time)."""
+_SPILLED_BY_ALL, _SPILLED_BY_HALF = 64, 512
+"""Bytes that each thread of a persistent kernel may store for want of registers so that all workers
+run at once, or half of them.  H100: of a stencil of three points 64 took nothing, of one of five
+points 400 doubled the time; a decode step of 16 layers took 5.9 ms with half of the workers, which
+stored 228, and 8.6 ms with a quarter."""
+_REGISTERS_OF_HALF = 64
+"""Of a thread, with which a multiprocessor runs half of the threads that it has room for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,23 +125,20 @@ def cubin_of(
     ``block``: threads of a block that the function has to run in; 0 leaves the registers of a
     thread to the compiler.  Where loops wait for memory, that chooses so few that half of a block's
     would be left, with few loads in flight; there a thread may have as many as the largest block
-    leaves room for, but if it spills.  A persistent kernel's may have as few as let all workers run
-    at once, if it then spills little: outside of the loops over work-items, that is.
+    leaves room for, but if it spills.
     """
     from fusionq.codegen.cuda import CUDA_CPP
     from fusionq.codegen.cuda.unit import STREAMING_LOOP
-    from fusionq.codegen.cuda.workers import ALL_RESIDENT
 
     options = CUDA_CPP.unit.build_options(fp)
     streams = STREAMING_LOOP in source.text
     most = _REGISTERS // (block or _LARGEST_BLOCK) // 8 * 8
     limit = (f"--maxrregcount={most}",) if block or streams else ()
-    spilled = 0
-    if is_persistent(kernel):
-        limit, spilled = (ALL_RESIDENT,), _MOST_SPILLED
     try:
+        if is_persistent(kernel):
+            return _persistent_cubin(source.text, architecture, options)
         cubin = compiled(source.text, architecture, (*options, *limit))
-        if cubin.resources.spill_stores > spilled and limit and not block:
+        if cubin.resources.spill_stores and limit and not block:
             return compiled(source.text, architecture, options)
         return cubin
     except CompilationError as error:
@@ -145,6 +146,25 @@ def cubin_of(
             f"{kernel.span}: NVRTC refused the generated source of kernel {kernel.name!r}; this is "
             f"an error in fusionq, please report it.\n{error}\n{source.text}"
         ) from error
+
+
+def _persistent_cubin(text: str, architecture: str, options: tuple[str, ...]) -> Cubin:
+    """A thread has as few registers as let all workers run at once, or else half of them, if it
+    then spills little: outside of the loops over work-items, that is.  Where loops do several
+    work-items at once, fewer workers have as much in flight, and all of them no registers for it
+    (H100, a stencil of three points: 1056, 792 and 528 workers 214, 128 and 147 µs)."""
+    from fusionq.codegen.cuda.workers import part_resident
+    from fusionq.codegen.tile_loop import TOGETHER
+
+    if TOGETHER not in text:
+        most = compiled(text, architecture, (*options, part_resident(1)))
+        if most.resources.spill_stores <= _SPILLED_BY_ALL:
+            return most
+    free = compiled(text, architecture, options)
+    if free.resources.registers <= _REGISTERS_OF_HALF:
+        return free
+    half = compiled(text, architecture, (*options, part_resident(2)))
+    return half if half.resources.spill_stores <= _SPILLED_BY_HALF else free
 
 
 def build(device: Device, kernel: Kernel, fp: FloatMode) -> CudaProgram:

@@ -43,16 +43,22 @@ static __device__ __forceinline__ void fq_fetch(unsigned long long address, long
 #endif
 }
 
-// As many blocks of a multiprocessor at once as there are threads for, or registers as they come.
-#ifdef FQ_ALL_RESIDENT
-#define FQ_BOUNDS(threads, blocks) __launch_bounds__(threads, blocks)
+// As many blocks of a multiprocessor at once as there are threads for, or a part of them, or
+// registers as they come.
+#ifdef FQ_PART
+#define FQ_BOUNDS(threads, blocks) __launch_bounds__(threads, ((blocks) + FQ_PART - 1) / FQ_PART)
 #else
 #define FQ_BOUNDS(threads, blocks) __launch_bounds__(threads)
 #endif
 
 """
-ALL_RESIDENT = "--define-macro=FQ_ALL_RESIDENT"
-"""The option that makes the compiler keep to the registers that leave room for all workers."""
+
+
+def part_resident(part: int) -> str:
+    """The option that makes the compiler keep to the registers that leave room for one in ``part``
+    of all workers."""
+    return f"--define-macro=FQ_PART={part}"
+
 
 _NEAR_WORDS = 1536
 """12 KiB: the tables of some 70 stages.  Eight workers of a multiprocessor leave half of its memory
@@ -74,6 +80,8 @@ class CudaWorkers:
     outlined_function = "static __device__"
     functions = _FUNCTIONS
     unlikely = "#define FQ_UNLIKELY(condition) __builtin_expect((condition) ? 1 : 0, 0)"
+    items_at_once = 4
+    rolled_loop: tuple[str, ...] = ("#pragma unroll 1",)
     counts_launches = True
     order_type = "int"
 

@@ -20,6 +20,7 @@ primitive              OpenCL C                                    CUDA C++
 ``store_relaxed``,     ``atomic_store_explicit(…)``
 ``store_release``
 ``pause``              nothing                                     ``__nanosleep(20)``
+``items_at_once``      1                                           4
 ``counts_launches``    False                                       True
 ``read_ahead``         nothing                                     ``cp.async.bulk.prefetch.L2``
 ``unlikely``           ``__builtin_expect``                        ``__builtin_expect``
@@ -89,6 +90,14 @@ class Workers(Protocol):
     unlikely: str
     """The lines that define the macro ``FQ_UNLIKELY(condition)``: true for ``condition``, which the
     compiler takes to be false."""
+
+    items_at_once: int
+    """How many work-items of a tile a lane does at once, at most, so that what they load is in
+    flight together; a power of two, 1 where lanes are a vector's."""
+
+    rolled_loop: tuple[str, ...]
+    """The lines before a loop of few iterations, of which the compiler should not do several at
+    once: that takes registers from all that the kernel does."""
 
     counts_launches: bool
     """Whether the number of a launch is kept in the control memory, where the last worker to leave

@@ -33,6 +33,8 @@ class OpenCLWorkers:
 #else
 #define FQ_UNLIKELY(condition) (condition)
 #endif"""
+    items_at_once = 1
+    rolled_loop: tuple[str, ...] = ()
     counts_launches = False
     order_type = "memory_order"
 

@@ -30,9 +30,10 @@ static __device__ __forceinline__ void fq_fetch(unsigned long long address, long
 #endif
 }
 
-// As many blocks of a multiprocessor at once as there are threads for, or registers as they come.
-#ifdef FQ_ALL_RESIDENT
-#define FQ_BOUNDS(threads, blocks) __launch_bounds__(threads, blocks)
+// As many blocks of a multiprocessor at once as there are threads for, or a part of them, or
+// registers as they come.
+#ifdef FQ_PART
+#define FQ_BOUNDS(threads, blocks) __launch_bounds__(threads, ((blocks) + FQ_PART - 1) / FQ_PART)
 #else
 #define FQ_BOUNDS(threads, blocks) __launch_bounds__(threads)
 #endif
@@ -269,9 +270,11 @@ static __device__ __forceinline__ void fq_stage_0(
         long long fq_start = fq_first_0;
         for (int fq_part = 0; fq_part < 2; fq_part++) {
             const long long fq_stop = fq_part == 0 ? fq_inner : fq_last_0 + 1;
+            #pragma unroll 1
             for (; fq_start < fq_stop; fq_start += 256) {
                 const long long fq_id_0 = fq_start + fq_lane;
                 if (fq_start + fq_lane < fq_stop) {
+                    long long kept_0[4];
                     // blur
                     if (0 < (long long)fq_id_0 && (long long)fq_id_0 < a_shape0 - 1) {
                         b[(long long)fq_id_0] = (long long)((unsigned long long)a[(long long)fq_id_0 - 1] + a[(long long)fq_id_0] + a[(long long)fq_id_0 + 1]);
@@ -280,12 +283,29 @@ static __device__ __forceinline__ void fq_stage_0(
                     }
                 }
             }
-            if (fq_part == 0)
-                for (fq_start = fq_inner; fq_start < fq_outer; fq_start += 256) {
+            if (fq_part == 0) {
+                fq_start = fq_inner;
+                // Several work-items at once.
+                #pragma unroll 1
+                for (; fq_start + 1024 <= fq_outer; fq_start += 1024) {
                     const long long fq_id_0 = fq_start + fq_lane;
+                    long long kept_0[4];
+                    for (long long turn_0 = 0; turn_0 < 4; turn_0++) {
+                        // blur
+                        kept_0[turn_0] = (long long)((unsigned long long)a[(long long)fq_id_0 + turn_0 * 256 - 1] + a[(long long)fq_id_0 + turn_0 * 256] + a[(long long)fq_id_0 + turn_0 * 256 + 1]);
+                    }
+                    for (long long turn_1 = 0; turn_1 < 4; turn_1++) {
+                        b[(long long)fq_id_0 + turn_1 * 256] = kept_0[turn_1];
+                    }
+                }
+                #pragma unroll 1
+                for (; fq_start < fq_outer; fq_start += 256) {
+                    const long long fq_id_0 = fq_start + fq_lane;
+                    long long kept_0[4];
                     // blur
                     b[(long long)fq_id_0] = (long long)((unsigned long long)a[(long long)fq_id_0 - 1] + a[(long long)fq_id_0] + a[(long long)fq_id_0 + 1]);
                 }
+            }
         }
     }
 }
@@ -317,11 +337,29 @@ static __device__ __forceinline__ void fq_stage_2(
     const unsigned long long b_address) {
     long long* a = (long long*)a_address;
     const long long* b = (const long long*)b_address;
-    for (long long fq_start = fq_first_0; fq_start <= fq_last_0; fq_start += 256) {
-        const long long fq_id_0 = fq_start + fq_lane;
-        if (fq_start + fq_lane <= fq_last_0) {
-            // scale
-            a[(long long)fq_id_0] = (long long)((unsigned long long)a[(long long)fq_id_0] * b[0]);
+    {
+        long long fq_start = fq_first_0;
+        // Several work-items at once.
+        #pragma unroll 1
+        for (; fq_start + 1024 <= fq_last_0 + 1; fq_start += 1024) {
+            const long long fq_id_0 = fq_start + fq_lane;
+            long long kept_0[4];
+            for (long long turn_0 = 0; turn_0 < 4; turn_0++) {
+                // scale
+                kept_0[turn_0] = (long long)((unsigned long long)a[(long long)fq_id_0 + turn_0 * 256] * b[0]);
+            }
+            for (long long turn_1 = 0; turn_1 < 4; turn_1++) {
+                a[(long long)fq_id_0 + turn_1 * 256] = kept_0[turn_1];
+            }
+        }
+        #pragma unroll 1
+        for (; fq_start <= fq_last_0; fq_start += 256) {
+            const long long fq_id_0 = fq_start + fq_lane;
+            if (fq_start + fq_lane <= fq_last_0) {
+                long long kept_0[4];
+                // scale
+                a[(long long)fq_id_0] = (long long)((unsigned long long)a[(long long)fq_id_0] * b[0]);
+            }
         }
     }
 }
@@ -334,11 +372,29 @@ static __device__ __forceinline__ void fq_stage_3(
     const unsigned long long b_address) {
     const long long* a = (const long long*)a_address;
     long long* b = (long long*)b_address;
-    for (long long fq_start = fq_first_0; fq_start <= fq_last_0; fq_start += 256) {
-        const long long fq_id_0 = fq_start + fq_lane;
-        if (fq_start + fq_lane <= fq_last_0) {
-            // reverse
-            b[(long long)fq_id_0] = a[a_shape0 - 1 - (long long)fq_id_0];
+    {
+        long long fq_start = fq_first_0;
+        // Several work-items at once.
+        #pragma unroll 1
+        for (; fq_start + 1024 <= fq_last_0 + 1; fq_start += 1024) {
+            const long long fq_id_0 = fq_start + fq_lane;
+            long long kept_0[4];
+            for (long long turn_0 = 0; turn_0 < 4; turn_0++) {
+                // reverse
+                kept_0[turn_0] = a[a_shape0 - 1 - ((long long)fq_id_0 + turn_0 * 256)];
+            }
+            for (long long turn_1 = 0; turn_1 < 4; turn_1++) {
+                b[(long long)fq_id_0 + turn_1 * 256] = kept_0[turn_1];
+            }
+        }
+        #pragma unroll 1
+        for (; fq_start <= fq_last_0; fq_start += 256) {
+            const long long fq_id_0 = fq_start + fq_lane;
+            if (fq_start + fq_lane <= fq_last_0) {
+                long long kept_0[4];
+                // reverse
+                b[(long long)fq_id_0] = a[a_shape0 - 1 - (long long)fq_id_0];
+            }
         }
     }
 }

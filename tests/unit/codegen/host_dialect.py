@@ -239,6 +239,8 @@ class _Workers:
     functions = ""
     unlikely = "#define FQ_UNLIKELY(condition) __builtin_expect((condition) ? 1 : 0, 0)"
     order_type = "int"
+    items_at_once = 2
+    rolled_loop: tuple[str, ...] = ()
     counts_launches = True
 
     def kernel_qualifier(self, target: Target) -> str:

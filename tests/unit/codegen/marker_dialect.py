@@ -181,6 +181,8 @@ class MarkerWorkers:
     functions = "FUNCTIONS\n"
     unlikely = "#define FQ_UNLIKELY(condition) UNLIKELY(condition)"
     order_type = "ORDER"
+    items_at_once = 1
+    rolled_loop: tuple[str, ...] = ()
     counts_launches = False
 
     def kernel_qualifier(self, target: Target) -> str:

@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
 import pytest
 
+import fusionq as fq
+from fusionq.backends import registry
+from fusionq.backends.reference.backend import ReferenceBackend
 from fusionq.base.errors import MegakernelStalled
+from fusionq.megakernel.launch import JoinedLaunches, PersistentLaunch
 from fusionq.submission.run import PreparedRun
 
 
@@ -27,3 +36,51 @@ def test_an_event_behind_a_persistent_kernel_tells_of_it() -> None:
     assert last is not None
     with pytest.raises(MegakernelStalled, match="stage 1"):
         last.wait()
+
+
+class _Repeating(ReferenceBackend):
+    """Runs launches that are repeated one after the other."""
+
+    def repeated(self, launches: Sequence[Any]) -> Any:  # type: ignore[override]  # has one
+        self.joined = tuple(launches)
+        return SimpleNamespace(launch=lambda depends=(): [k.launch(depends) for k in launches][-1])
+
+
+@fq.kernel
+def halved(item: fq.Item, a, b):  # type: ignore[no-untyped-def]  # kernel language
+    i = item.get_id(0)
+    b[i] = a[a.shape[0] - 1 - i] // 2 + i
+
+
+@fq.kernel
+def added(item: fq.Item, a, b):  # type: ignore[no-untyped-def]  # kernel language
+    i = item.get_id(0)
+    b[i] += a[i]
+
+
+def test_persistent_kernels_may_be_some_of_several_launches_that_are_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    backend = _Repeating()
+    monkeypatch.setattr(registry, "backend_for", lambda target, profiling=False: backend)
+    found = []
+    for strategy in ("megakernel", "unfused"):
+        with fq.FusionQueue() as queue:
+            a, b = fq.Buffer(np.arange(5000)), fq.Buffer(5000, np.int64)
+            with fq.fusion(queue, strategy=strategy, barriers="all") as f:
+                for _ in range(2):
+                    queue.submit(halved, 5000, a, b)
+                    queue.submit(halved, 5000, b, a)
+                # Two in one stage, which then has a launch of its own.
+                queue.submit(added, 5000, b, a)
+                queue.submit(added, 5000, a, b)
+            for _ in range(2):
+                f.replay()
+            queue.wait()
+            found.append(a.numpy().copy())
+            if strategy == "megakernel":
+                run = f._list.run
+                assert isinstance(run.one, JoinedLaunches) and len(run.launches) > 1
+                native = [k.native for k in run.launches if isinstance(k, PersistentLaunch)]
+                assert native and set(map(id, native)) <= set(map(id, backend.joined))
+    np.testing.assert_array_equal(*found)
