@@ -23,7 +23,8 @@ class Llama:
 
     ``weights``: arrays or Buffers by Hugging Face's names, float32 or bfloat16.  ``capacity``: how
     many positions the caches hold.  ``group``: work-items of a work-group, a multiple of the heads'
-    depth.
+    depth.  ``by_rows``: whether a work-group takes four rows of a product where it can, which hides
+    a GPU's latency; None: on GPUs.
     """
 
     def __init__(
@@ -33,10 +34,12 @@ class Llama:
         queue: fq.FusionQueue,
         capacity: int,
         group: int | None = None,
+        by_rows: bool | None = None,
     ) -> None:
         self.config, self.queue, self.capacity = config, queue, capacity
         on_gpu = queue.device.filter_string.startswith("cuda")
         self.group = group or (GPU_GROUP if on_gpu else max(GROUP, config.head_dim))
+        self.by_rows = on_gpu if by_rows is None else by_rows
         if self.group % config.head_dim:
             raise ValueError(f"work-groups of {self.group} are no multiple of {config.head_dim}")
         self.weights = {
@@ -69,7 +72,7 @@ class Llama:
     def _product(self, weight: str, x: fq.Buffer, out: fq.Buffer) -> None:
         a = self.weights[weight]
         rows = a.shape[0]
-        by_rows = rows % kernels.ROWS == 0
+        by_rows = self.by_rows and rows % kernels.ROWS == 0
         kernel = kernels.matrix_vector_by_rows if by_rows else kernels.matrix_vector
         groups = rows // kernels.ROWS if by_rows else rows
         space = fq.NdRange((groups, self.group), (1, self.group))
