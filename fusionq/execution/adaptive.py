@@ -218,20 +218,20 @@ class AdaptiveList:
     # ---------------------------------------------------------------------- candidates
     def _make_next(self, submissions: tuple[Submission, ...]) -> None:
         """Have the next candidate made in the background, if nothing is compared now; last of all
-        the launches of each submission by itself, where those stay."""
+        the launches of each submission by itself, where those stay or are close."""
         from fusionq.execution.candidate_plans import CandidatePlan  # few processes need it
 
         record, trials = self._record, self._record.trials
         while record.making is None:
             if trials.waits and trials.awaited:
                 name = trials.awaited[0]
-            elif trials.chosen == "unfused" and not (
+            elif trials.might_stay_unfused and not (
                 record.requests.get("unfused") or record.plans.get("unfused")
             ):
                 name = "unfused"
             else:
                 return
-            if trials.is_spent and name != trials.present:
+            if trials.is_spent and name not in (trials.present, "unfused"):
                 return  # until the list has run for longer
             record.requests[name] = record.requests.get(name, 0) + 1
             if record.requests[name] > MOST_REQUESTS:

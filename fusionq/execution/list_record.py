@@ -139,6 +139,8 @@ class ListRecord:
                 self.trials.leave_out(name, made.reason or "it was not built")
         elif self.add_plan(name, made.built) is not None:
             self.trials.ready(name, made.slowdown)
+            if name == self.trials.first:  # which ran without a plan until now
+                self.trials.compare_again(name)
 
     def add_plan(self, name: Candidate, built: BuiltPlan) -> BuiltPlan | None:
         """Candidate ``name`` has a plan, here as a list that asked for no strategy has it; None if

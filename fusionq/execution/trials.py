@@ -253,6 +253,23 @@ class Trials:
         return self.chosen is None and not self.waits
 
     @property
+    def might_stay_unfused(self) -> bool:
+        """Whether each submission by itself was chosen, or was about as fast, though it ran without
+        a plan, which takes the host longer."""
+        unfused = self.contenders.get("unfused")
+        if self.chosen is None or unfused is None or unfused.state not in ("ready", "slower"):
+            return False
+        best = self.contenders[self.chosen].shortest
+        return self.chosen == "unfused" or unfused.shortest <= CLEARLY_SLOWER[-1] * best
+
+    def compare_again(self, name: Candidate) -> None:
+        """What was slower runs in another way now, and is compared once more."""
+        if self.contenders[name].state == "slower":
+            self.contenders[name].state = "ready"
+            self.chosen = None
+            self._decide()
+
+    @property
     def is_over(self) -> bool:
         """Whether no candidate is left."""
         return all(c.state == "left out" for c in self.contenders.values())

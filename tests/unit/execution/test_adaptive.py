@@ -501,6 +501,22 @@ def test_what_crashes_the_worker_is_built_nowhere(background: Immediate, times: 
     assert "auto is left out: the worker process crashed" in str(report.fallback)
 
 
+def test_unfused_is_compared_with_a_plan_too_where_it_is_close(
+    background: Immediate, times: Times, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def seconds(self: Times, name: str) -> float:
+        without_plan = {**self, "unfused": 1.2}
+        return 0.5 if name == "unfused" and name in background.asked else without_plan[name]
+
+    monkeypatch.setattr(Times, "__getitem__", seconds)
+    program = Program()
+    program.run()
+    assert chosen_of(program) == "unfused" and background.asked[-1] == "unfused"
+    report = program.run().report
+    assert report.strategy == "unfused" and report.fallback is None
+    assert "by the times of real runs" in str(report.choice)
+
+
 def test_persistent_kernels_wait_for_a_machine_that_is_not_busy(
     background: Immediate, times: Times
 ) -> None:
