@@ -143,7 +143,6 @@ def test_what_is_no_argument(queue, wrong):
         (np.zeros(8, object), "object"),
         (np.zeros(()), "0-dimensional"),
         (np.ma.masked_array(np.zeros(8)), "mask"),
-        (np.zeros(33, np.uint8)[1:].view(np.float32), "multiples"),
     ],
 )
 def test_arrays_that_are_not_supported(queue, array, message):
