@@ -14,6 +14,7 @@ from fusionq.codegen import queue_layout as q
 from fusionq.codegen.array_access import Memory, slot_type
 from fusionq.codegen.device_source import DeviceSource, Extent, Pointer, Scalar, Slot, Stride
 from fusionq.codegen.dialect import Dialect
+from fusionq.codegen.group_conditions import skipped_outside
 from fusionq.codegen.group_statements import GroupLanes
 from fusionq.codegen.helpers import Helpers
 from fusionq.codegen.instruction_loop import loop_head, near_tables, publication
@@ -31,7 +32,6 @@ from fusionq.codegen.queue_protocol import protocol, publish_function
 from fusionq.codegen.queue_words import QueueWords
 from fusionq.codegen.read_ahead_text import ReadAheadText
 from fusionq.codegen.record_text import RecordText, no_records, record_text
-from fusionq.codegen.scoping import Body
 from fusionq.codegen.stage_tables import code_bodies, operands_of
 from fusionq.codegen.tile_loop import (
     GroupItems,
@@ -252,7 +252,7 @@ class _PersistentPrinter:
         if is_work_group_function(kernel):
             return self._group_lines(code)
         body, inner = parted(code)
-        bodies: list[Body] = [body]
+        bodies = [body if code.local_range else skipped_outside(body)]
         values: tuple[Expr, ...] = ()
         if inner is not None:
             bodies.append(inner.body)
@@ -296,7 +296,8 @@ class _PersistentPrinter:
 
     def _in_tile(self, code: StageCode) -> Dialect:
         """The dialect, in which work-items are those of a tile."""
-        items = TileItems(self.dialect.items, code.local_range, code.kernel.ndim)
+        lanes = self.target.worker_size
+        items = TileItems(self.dialect.items, code.local_range, code.kernel.ndim, lanes)
         return replace(self.dialect, items=items)
 
     def _function(

@@ -14,9 +14,10 @@ class TileItems:
     """The work-items of a tile: their ids are in variables."""
 
     def __init__(
-        self, items: WorkItems, local_range: tuple[int, ...] | None, ndim: int
+        self, items: WorkItems, local_range: tuple[int, ...] | None, ndim: int, lanes: int = 1
     ) -> None:
         self._items = items
+        self._lanes = lanes
         self._local = local_range
         self.local_range = local_range or ()
         self._ndim = ndim
@@ -28,6 +29,10 @@ class TileItems:
                 return f"fq_id_{dim}"
             case "tile_first" | "tile_last":
                 return f"fq_{query.removeprefix('tile_')}_{dim}"
+            case "local_id" if self._local is None:  # among those that the lanes do together
+                return "fq_lane" if dim == self._ndim - 1 else "0"
+            case "local_range" if self._local is None:
+                return str(self._lanes) if dim == self._ndim - 1 else "1"
         assert self._local is not None, "work-group queries need an explicit NdRange"
         size = self._local[dim]
         return f"(fq_id_{dim} {'%' if query == 'local_id' else '/'} {size})"

@@ -29,8 +29,8 @@ def unprofitable(
     elif any(local_range(s) is not None for s in submissions):
         return None
     elif space.local_range is None:
-        if space.mode == "ids":
-            return None
+        if space.mode == "ids" and (len(set(ranges)) == 1 or space.ndim == 1):
+            return None  # whole groups of one dimension find out that they have nothing to do
         reason = _idle(members, prod(largest_extents(submissions, space)), target)
     else:
         reason = _slow_groups(members, space, space.local_range, target)

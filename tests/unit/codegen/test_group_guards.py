@@ -22,7 +22,7 @@ from fusionq.ir.nodes import (
     Param,
     Store,
 )
-from fusionq.ir.types import FLOAT32, INT64
+from fusionq.ir.types import BOOL, FLOAT32, INT64
 
 ID, N = ItemQuery("global_id", 0), Param(INT64, "n")
 STORE = Store("a", (ID,), Const(FLOAT32, 1.0))
@@ -33,6 +33,11 @@ MANY = tuple([STORE] * MOST_NODES)
 
 def first_of_group(dim):
     return Binary(INT64, "sub", ItemQuery("global_id", dim), ItemQuery("local_id", dim))
+
+
+def last_of_group(dim):
+    end = Binary(INT64, "add", first_of_group(dim), ItemQuery("local_range", dim))
+    return Binary(INT64, "sub", end, Const(INT64, 1))
 
 
 def test_several_guards_are_decided_for_whole_groups():
@@ -54,8 +59,39 @@ def test_groups_outside_a_guard_that_is_large_run_nothing():
     plane = Logical("and", INSIDE, Compare("eq", ItemQuery("global_id", 1), Const(INT64, 0)))
     guard = If(plane, (STORE,))
     (split, _) = decided_for_groups((guard, store))
-    first = Compare("lt", first_of_group(0), N), Compare("eq", first_of_group(1), Const(INT64, 0))
-    assert split == If(Logical("and", *first), (guard,))
+    zero = Const(INT64, 0)
+    holds = Logical(
+        "and",
+        Compare("le", first_of_group(1), zero),
+        Compare("ge", last_of_group(1), zero),
+    )
+    assert split == If(Logical("and", Compare("lt", first_of_group(0), N), holds), (guard,))
+
+
+@pytest.mark.parametrize(
+    ("cond", "holds"),
+    [
+        (Compare("le", ID, N), Compare("le", first_of_group(0), N)),
+        (Compare("gt", ID, N), Compare("gt", last_of_group(0), N)),
+        (Compare("le", N, ID), Compare("ge", last_of_group(0), N)),
+        (
+            Compare("lt", Binary(INT64, "sub", ID, Const(INT64, 2)), N),
+            Compare("lt", Binary(INT64, "add", first_of_group(0), Const(INT64, -2)), N),
+        ),
+        # What is not known of a group is left out of a conjunction, and rules out a disjunction.
+        (Logical("and", Load(BOOL, "b", (ID,)), INSIDE), Compare("lt", first_of_group(0), N)),
+        (
+            Logical("or", INSIDE, Compare("ge", ID, N)),
+            Logical("or", Compare("lt", first_of_group(0), N), Compare("ge", last_of_group(0), N)),
+        ),
+    ],
+)
+def test_users_conditions_hold_for_some_of_a_group(cond, holds):
+    """Also in a kernel that one guard holds, which stays the compiler's own bound."""
+    stmt = If(cond, (STORE,), (Assign("x", N),))
+    guarded = If(holds, (stmt,), stmt.orelse)
+    assert decided_for_groups((stmt, STORE)) == (guarded, STORE)
+    assert decided_for_groups((If(INSIDE, (stmt,)),)) == (If(INSIDE, (guarded,)),)
 
 
 def test_a_guard_beside_a_barrier_is_decided_for_whole_groups():
@@ -78,7 +114,9 @@ def test_a_guard_beside_a_barrier_is_decided_for_whole_groups():
     [
         (If(INSIDE, (STORE,)),),  # the compiler's own bound
         (Assign("i", ID), If(INSIDE, (STORE,))),
-        (If(Compare("eq", ID, N), (STORE,)), STORE),
+        (If(Compare("ne", ID, N), (STORE,)), STORE),
+        (If(Logical("or", INSIDE, Load(BOOL, "b", (ID,))), (STORE,)), STORE),
+        (If(Compare("lt", Binary(INT64, "mul", ID, Const(INT64, 2)), N), (STORE,)), STORE),
         (If(INSIDE, (STORE,), (STORE,)), BARRIER),
         (If(INSIDE, (STORE, BARRIER)), BARRIER),
         (If(Compare("ge", ID, N), (STORE,)), BARRIER),
@@ -154,3 +192,34 @@ def test_ranges_of_very_different_sizes_on_the_device():
                     queue.submit(kernel, shape, one, other)
             for one, other, result in zip(*given, out, strict=True):
                 np.testing.assert_array_equal(result.numpy(), one + other)
+
+
+@fq.kernel
+def conditions(item: fq.Item, a, out, low, high):
+    i = item.get_id(0)
+    if i >= low and i - 3 < high:
+        out[i] = a[i - low]
+    else:
+        out[i] = -1
+    if i == low or high <= i:
+        out[i] += 2
+
+
+def test_users_conditions_on_the_device_and_in_tiles():
+    """Where they end at, in and between work-groups; the reference backend has no groups."""
+    n = 70001
+    bounds = [(0, 0), (0, n), (1, 4095), (4096, 8189), (n - 1, n), (n, n), (-5, -5), (16, 17)]
+    for target, strategy in (("reference", "unfused"), (None, "unfused"), (None, "megakernel")):
+        size = 301 if target else n
+        with fq.FusionQueue(target) as queue:
+            a = fq.Buffer(np.arange(n + 5, dtype=np.float32))
+            for low, high in bounds:
+                outs = [fq.Buffer(np.zeros(size, "f4")) for _ in range(2)]
+                with fq.fusion(queue, strategy=strategy):
+                    for out in outs:
+                        queue.submit(conditions, size, a, out, max(low, 0), high)
+                i = np.arange(size)
+                want = np.where((i >= max(low, 0)) & (i - 3 < high), i - max(low, 0), -1)
+                want = want + 2 * ((i == max(low, 0)) | (high <= i))
+                for out in outs:
+                    np.testing.assert_array_equal(out.numpy(), want)

@@ -1,0 +1,117 @@
+"""Conditions that are one for all work-items of a group, made of conditions on ids.
+
+    id < n          →      first + size <= n: all of the group is inside
+                           first < n: some of it is
+
+In a tile of a persistent kernel, the work-items that a worker's lanes do together are a group.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from fusionq.codegen.scoping import Body
+from fusionq.ir.nodes import (
+    Binary,
+    Compare,
+    CompareOp,
+    Const,
+    Expr,
+    Extent,
+    If,
+    ItemQuery,
+    Logical,
+    Param,
+)
+from fusionq.ir.types import INT64
+from fusionq.ir.walk import has_barrier, subexpressions
+
+_SMALL = 1 << 32
+"""What is added to an id up to here does not wrap."""
+
+_MIRRORED: dict[CompareOp, CompareOp] = {
+    "lt": "gt", "le": "ge", "gt": "lt", "ge": "le", "eq": "eq",
+}  # fmt: skip
+
+
+def inside(guard: Expr) -> Expr | None:
+    """Whether all work-items of a group pass ``guard``; None where it is not that ids are below
+    bounds which are the same for all."""
+    if isinstance(guard, Logical) and guard.op == "and":
+        lhs, rhs = inside(guard.lhs), inside(guard.rhs)
+        return None if lhs is None or rhs is None else replace(guard, lhs=lhs, rhs=rhs)
+    if not isinstance(guard, Compare) or guard.op != "lt" or not _is_same_for_all(guard.rhs):
+        return None
+    if not isinstance(guard.lhs, ItemQuery) or guard.lhs.query != "global_id":
+        return None
+    end = Binary(INT64, "add", _first(guard.lhs.dim), ItemQuery("local_range", guard.lhs.dim))
+    return Compare("le", end, guard.rhs)
+
+
+def begins(cond: Expr) -> Expr | None:
+    """What holds for a group of which a work-item passes ``cond``; None where nothing is known."""
+    if isinstance(cond, Logical):
+        lhs, rhs = begins(cond.lhs), begins(cond.rhs)
+        if lhs is not None and rhs is not None:
+            return replace(cond, lhs=lhs, rhs=rhs)
+        return None if cond.op == "or" else lhs or rhs
+    if not isinstance(cond, Compare) or cond.op == "ne":
+        return None
+    op, id, limit = cond.op, _id_of(cond.lhs), cond.rhs
+    if id is None:
+        op, id, limit = _MIRRORED[op], _id_of(cond.rhs), cond.lhs
+    if id is None or limit.type != INT64 or not _is_same_for_all(limit):
+        return None
+    dim, added = id
+    least, greatest = _plus(_first(dim), added), _plus(_last(dim), added)
+    if op == "eq":
+        return Logical("and", Compare("le", least, limit), Compare("ge", greatest, limit))
+    return Compare(op, least if op in ("lt", "le") else greatest, limit)
+
+
+def skipped_outside(body: Body) -> Body:
+    """``body``, in which groups that are outside a condition do not run what it holds under masks:
+    a masked access to a page that is not there is a microcode assist."""
+    result = []
+    for stmt in body:
+        begun = None
+        if isinstance(stmt, If) and not has_barrier((stmt,)):
+            begun = begins(stmt.cond)
+        result.append(stmt if begun is None else If(begun, (stmt,), stmt.orelse, stmt.span))
+    return tuple(result)
+
+
+def _id_of(expr: Expr) -> tuple[int, int] | None:
+    """The dimension of the global id that ``expr`` is, and what is added to it."""
+    match expr:
+        case ItemQuery("global_id", dim):
+            return dim, 0
+        case Binary(type, "add", lhs, Const(_, value)) | Binary(type, "add", Const(_, value), lhs):
+            sign = 1
+        case Binary(type, "sub", lhs, Const(_, value)):
+            sign = -1
+        case _:
+            return None
+    if type != INT64 or not isinstance(lhs, ItemQuery) or lhs.query != "global_id":
+        return None
+    return (lhs.dim, sign * int(value)) if abs(int(value)) < _SMALL else None
+
+
+def _first(dim: int) -> Expr:
+    """The id of a group's first work-item.  The last group of a dimension may be smaller than the
+    others, so that the number of a group and its size do not give it."""
+    return Binary(INT64, "sub", ItemQuery("global_id", dim), ItemQuery("local_id", dim))
+
+
+def _last(dim: int) -> Expr:
+    """Of its last one."""
+    end = Binary(INT64, "add", _first(dim), ItemQuery("local_range", dim))
+    return Binary(INT64, "sub", end, Const(INT64, 1))
+
+
+def _plus(expr: Expr, added: int) -> Expr:
+    return Binary(INT64, "add", expr, Const(INT64, added)) if added else expr
+
+
+def _is_same_for_all(limit: Expr) -> bool:
+    return all(isinstance(e, (Param, Extent, Const, Binary)) for e in subexpressions(limit))
