@@ -22,6 +22,7 @@ from fusionq.ir.nodes import (
     ItemQuery,
     Logical,
     Param,
+    Stmt,
 )
 from fusionq.ir.types import INT64
 from fusionq.ir.walk import has_barrier, subexpressions
@@ -57,7 +58,8 @@ def begins(cond: Expr) -> Expr | None:
         return None if cond.op == "or" else lhs or rhs
     if not isinstance(cond, Compare) or cond.op == "ne":
         return None
-    op, id, limit = cond.op, _id_of(cond.lhs), cond.rhs
+    op: CompareOp = cond.op
+    id, limit = _id_of(cond.lhs), cond.rhs
     if id is None:
         op, id, limit = _MIRRORED[op], _id_of(cond.rhs), cond.lhs
     if id is None or limit.type != INT64 or not _is_same_for_all(limit):
@@ -72,13 +74,14 @@ def begins(cond: Expr) -> Expr | None:
 def skipped_outside(body: Body) -> Body:
     """``body``, in which groups that are outside a condition do not run what it holds under masks:
     a masked access to a page that is not there is a microcode assist."""
-    result = []
-    for stmt in body:
-        begun = None
-        if isinstance(stmt, If) and not has_barrier((stmt,)):
-            begun = begins(stmt.cond)
-        result.append(stmt if begun is None else If(begun, (stmt,), stmt.orelse, stmt.span))
-    return tuple(result)
+    return tuple(map(_skipped_outside, body))
+
+
+def _skipped_outside(stmt: Stmt) -> Stmt:
+    if not isinstance(stmt, If) or has_barrier((stmt,)):
+        return stmt
+    begun = begins(stmt.cond)
+    return stmt if begun is None else If(begun, (stmt,), stmt.orelse, stmt.span)
 
 
 def _id_of(expr: Expr) -> tuple[int, int] | None:
