@@ -8,6 +8,8 @@ from functools import partial
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Protocol
 
+import numpy as np
+
 from fusionq.analysis.submission import ArrayPlace, ScalarValue, Sized, Submission
 from fusionq.backends.base import Backend, Binding, DeviceEvent, PreparedLaunch
 from fusionq.base.target import LaunchShape
@@ -279,8 +281,11 @@ class PreparedRun:
         """Give the launches other scalar values, which ``submissions`` have.  False, and nothing
         done, where the plan does not hold for them."""
         bound = self.bound_values
-        # Identity, since equality mixes up 0.0 and -0.0, and 1 and True.
-        changed = [k for k, value in enumerate(values) if value is not bound[k]]
+        changed = [
+            k
+            for k, value in enumerate(values)
+            if value is not bound[k] and not _is_same(value, bound[k])
+        ]
         if not changed:
             return True
         if self.scheduling and not self.scheduling.isdisjoint(changed):
@@ -339,3 +344,11 @@ class PreparedRun:
         """Raise MegakernelStalled if one of the persistent kernels gave up waiting."""
         for check in self.checks:
             check()
+
+
+def _is_same(value: ScalarValue, other: ScalarValue) -> bool:
+    """Whether two scalars are of one type and one value.  Floating zeros that are two objects are
+    not looked into, since they have a sign; nor are NaNs, which equal nothing."""
+    if type(value) is not type(other) or value != other:
+        return False
+    return bool(value) or isinstance(value, (int, np.integer))

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import fusionq as fq
+from fusionq.analysis import validity
 from fusionq.cache.plan_cache import PLANS
 from fusionq.planning import planner
 from fusionq.planning.specialise import MOST_VALUES
@@ -38,6 +39,18 @@ def spread_row(item: fq.Item, size, t, a, b):
 def shift_row(item: fq.Item, t, u, a, b):
     i = item.get_id(0)
     b[t * u + i] = a[t * u + i] + 1
+
+
+@fq.kernel
+def shifted_by(item: fq.Item, t, a, b):
+    i = item.get_id(0)
+    b[i] = a[i + t]
+
+
+@fq.kernel
+def scaled_by(item: fq.Item, factor, b):
+    i = item.get_id(0)
+    b[i] = b[i] * factor
 
 
 @pytest.fixture
@@ -153,3 +166,24 @@ def test_sizes_do_not_count_as_values(queue, counts):
             queue.submit(double_row, size, size, 1, b, a)
         assert f.report.strategy == "fused"
         assert (a.numpy()[size:] == np.arange(size, 2 * size) * 4 + 3).all()
+
+
+@pytest.mark.parametrize("value", [700, np.int64(700), 0, np.int64(0), 2.5, np.float32(2.5)])
+def test_equal_scalars_that_are_new_objects_are_no_other_scalars(value, monkeypatch):
+    """Of a list that is submitted again with numbers that were computed anew, nothing is checked
+    again, and nothing bound."""
+    held = []
+    original = validity.Validity.holds
+    monkeypatch.setattr(
+        validity.Validity, "holds", lambda self, s: held.append(1) or original(self, s)
+    )
+    a, b = fq.Buffer(np.ones(2000, np.float32)), fq.Buffer(2000, np.float32)
+    kind, queue = type(value), fq.FusionQueue("reference")
+    for turn in range(4):
+        if turn == 2:
+            held.clear()
+        with fq.fusion(queue):
+            queue.submit(shifted_by, 100, int("700"), a, b)  # a new object each time
+            queue.submit(scaled_by, 100, kind(float(str(value))), b)
+    assert not held
+    assert (b.numpy()[:100] == np.float32(value)).all()
