@@ -55,7 +55,8 @@ def saves_little(
     best = OverlapEstimate(seconds, least)
     before = with_persistent(estimates, best) if estimates else seconds
     saved = min(seconds, before) - least
-    if best.prefers_overlap and least < before and saved >= LEAST_SAVED:
+    needed = LEAST_SAVED if keeps_all else 0.0  # who flags a buffer has asked to save its memory
+    if best.prefers_overlap and least < before and saved >= needed:
         return None
     return (
         f"halos computed anew would save less than {max(saved, 0.0) * 1e6:.0f} µs a run: ask for "

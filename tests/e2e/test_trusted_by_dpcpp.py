@@ -55,7 +55,7 @@ def test_what_reads_across_groups_computes_the_neighbours_anew(queue, flag):
         queue.submit(increment, MANY, a, temporary)
         queue.submit(add_next, MANY, temporary, out)
     assert f.report.strategy == "overlap"
-    assert decision(f)[0] == "local"  # of the two ways the one with fewer operations
+    assert decision(f)[0] in ("private", "local")  # of the two ways the faster, by the estimates
     assert untouched(temporary)
     expected = np.arange(1, MANY + 1)
     expected[:-1] += expected[1:].copy()
