@@ -59,11 +59,15 @@ def test_halos_are_not_looked_for_where_they_could_save_little(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(planner, "with_overlap", lambda *_: pytest.fail("it was looked for"))
-    plan = chain(4, flagged=True, n=1 << 10)
+    plan = chain(4, flagged=False, n=1 << 10)
     assert plan.strategy == "megakernel"
     assert plan.choice is not None
     assert re.search(r"halos computed anew would save less than \d+ µs a run", plan.choice)
     assert "strategy='overlap'" in plan.choice
+
+
+def test_halos_of_flagged_buffers_are_looked_for_however_little_they_save() -> None:
+    assert "with halos" in predicted(chain(2, flagged=True, n=1 << 12))
 
 
 def test_inlining_is_tried_only_where_it_may_take_less_than_tiles(
