@@ -71,18 +71,18 @@ def begins(cond: Expr) -> Expr | None:
     return Compare(op, least if op in ("lt", "le") else greatest, limit)
 
 
-def skipped_outside(body: Body, with_else: bool = True) -> Body:
+def skipped_outside(body: Body) -> Body:
     """``body``, in which groups that are outside a condition do not run what it holds under masks:
-    a masked access to a page that is not there is a microcode assist.  ``with_else``: also of
-    conditions with two branches, of which the second is there twice then."""
-    return tuple([_skipped_outside(stmt, with_else) for stmt in body])
+    a masked access to a page that is not there is a microcode assist."""
+    return tuple(map(_skipped_outside, body))
 
 
-def _skipped_outside(stmt: Stmt, with_else: bool) -> Stmt:
-    if not isinstance(stmt, If) or has_barrier((stmt,)) or (stmt.orelse and not with_else):
+def _skipped_outside(stmt: Stmt) -> Stmt:
+    # Of conditions with two branches the second would be there twice: see ``group_guards``.
+    if not isinstance(stmt, If) or stmt.orelse or has_barrier(stmt.then):
         return stmt
     begun = begins(stmt.cond)
-    return stmt if begun is None else If(begun, (stmt,), stmt.orelse, stmt.span)
+    return stmt if begun is None else If(begun, (stmt,), (), stmt.span)
 
 
 def _id_of(expr: Expr) -> tuple[int, int] | None:

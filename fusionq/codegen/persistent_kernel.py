@@ -252,7 +252,7 @@ class _PersistentPrinter:
         if is_work_group_function(kernel):
             return self._group_lines(code)
         body, inner = parted(code)
-        bodies = [body if code.local_range else skipped_outside(body, with_else=False)]
+        bodies = [body if code.local_range else skipped_outside(body)]
         values: tuple[Expr, ...] = ()
         if inner is not None:
             bodies.append(inner.body)

@@ -78,6 +78,8 @@ class CudaUnit:
     def is_reserved(self, identifier: str) -> bool:
         return RESERVED.fullmatch(identifier) is not None
 
+    asks_for_ids_once = False
+
     def prepared(self, body: Body) -> Body:
         return body
 

@@ -47,6 +47,9 @@ class TranslationUnit(Protocol):
         """True for words a user's name must not take: keywords, types, macros, functions, and all
         that starts with ``fq_``, which the printer's own names do."""
 
+    asks_for_ids_once: bool
+    """Whether kernels over a range keep their global ids in variables: see ``id_variables``."""
+
     def prepared(self, body: Body) -> Body:
         """The body of a kernel over a range, without nested blocks, with what it takes to keep
         this language's compilers from compiling it wrong, or badly; the same values are stored."""

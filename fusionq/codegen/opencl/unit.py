@@ -52,6 +52,8 @@ class OpenCLUnit:
     def is_reserved(self, identifier: str) -> bool:
         return RESERVED.fullmatch(identifier) is not None
 
+    asks_for_ids_once = True
+
     def prepared(self, body: Body) -> Body:
         return shielded(decided_for_groups(body))
 

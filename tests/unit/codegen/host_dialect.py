@@ -143,6 +143,8 @@ class _Unit:
     def is_reserved(self, identifier: str) -> bool:
         return identifier.startswith(("fq_", "host_"))
 
+    asks_for_ids_once = False
+
     def prepared(self, body: Body) -> Body:
         return body
 

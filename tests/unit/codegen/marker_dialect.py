@@ -39,6 +39,8 @@ class MarkerUnit:
     def is_reserved(self, identifier: str) -> bool:
         return RESERVED.fullmatch(identifier) is not None  # lest a user's name be taken for one
 
+    asks_for_ids_once = False
+
     def prepared(self, body: Body) -> Body:
         return body
 
