@@ -220,28 +220,3 @@ def test_users_conditions_on_the_device_and_in_tiles():
                 want = want + 2 * ((i == max(low, 0)) | (high <= i))
                 for out in outs:
                     np.testing.assert_array_equal(out.numpy(), want)
-
-
-@fq.kernel
-def row_of_products(item: fq.Item, out, m, k):
-    i = item.get_id(0)
-    if i - 3 > 5 or i > m - 1:
-        out[i] = out[i] + i + k
-    if i < m:
-        out[i] = i * 368 + m
-    if m - 1 >= i + 17:
-        out[i] = out[i] * 3
-    out[i] = i * 53 + m
-
-
-def test_products_of_ids_in_several_branches_on_the_device():
-    """Intel's compiler computed them wrong for all but the first vector of a work-group."""
-    with fq.FusionQueue() as queue:
-        for shapes in ((257, 257, 257), (64, 17), (100, 33, 257), (5000, 4999), (70000, 3)):
-            outs = [fq.Buffer(np.zeros(shape, np.int64)) for shape in shapes]
-            with fq.fusion(queue, strategy="fused"):
-                for m in (0, 16):
-                    for shape, out in zip(shapes, outs, strict=True):
-                        queue.submit(row_of_products, shape, out, m, 64)
-            for shape, out in zip(shapes, outs, strict=True):
-                np.testing.assert_array_equal(out.numpy(), np.arange(shape) * 53 + 16)
