@@ -8,7 +8,7 @@ from fusionq.base.target import FloatMode
 from fusionq.codegen.device_source import DeviceSource
 from fusionq.codegen.dialect import Dialect
 from fusionq.codegen.helpers import Helpers
-from fusionq.codegen.id_variables import IdVariables
+from fusionq.codegen.id_variables import IdVariables, has_several_branches
 from fusionq.codegen.kernel_body import parameter_text, statement_lines
 from fusionq.codegen.names import Names
 from fusionq.codegen.scoping import flatten_blocks
@@ -21,7 +21,7 @@ def generate_range_kernel(kernel: Kernel, fp: FloatMode, dialect: Dialect) -> De
     helpers = Helpers(dialect)
     body = dialect.unit.prepared(flatten_blocks(kernel.body))
     ids = IdVariables(dialect.items)
-    if dialect.unit.asks_for_ids_once:
+    if dialect.unit.asks_for_ids_once and has_several_branches(kernel.body):
         dialect = replace(dialect, items=ids)
     lines = statement_lines(kernel, [body], dialect, helpers)
     entry_point = Names(dialect.unit.is_reserved).fresh(kernel.name)

@@ -8,10 +8,9 @@ __kernel void v_float(
     int v_half,
     half u03bc
 ) {
-    const long fq_id_0 = get_global_id(0);
     __global half* v_local = (__global half*)local_address;
 
-    const long i = (long)fq_id_0;
+    const long i = (long)get_global_id(0);
     const half v_exp = v_local[(i / 3 * local_shape1 + i % 3) * local_shape2 + 1] + u03bc;
     v_local[(i / 3 * local_shape1 + i % 3) * local_shape2 + 1] = (half)exp((float)v_exp) / (half)v_half;
 }

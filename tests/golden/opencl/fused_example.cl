@@ -8,14 +8,13 @@ __kernel void mul_sub_mul_sub(
     ulong out_address,
     long n
 ) {
-    const long fq_id_0 = get_global_id(0);
     __global const float* restrict a = (__global const float*)a_address;
     __global const float* restrict b = (__global const float*)b_address;
     __global const float* restrict c = (__global const float*)c_address;
     __global const float* restrict d = (__global const float*)d_address;
     __global float* restrict out = (__global float*)out_address;
 
-    const long i = (long)fq_id_0;
+    const long i = (long)get_global_id(0);
     if (i < n) {
         // submission 0: mul
         const float t1 = a[i] * b[i];

@@ -23,7 +23,7 @@ def source(*body, variables=("x", "y")):
     types = (("i", INT64), *((name, FLOAT32) for name in variables))
     kernel = Kernel("k", 1, params, types, (IDS[0], *body))
     text = generate(kernel, "strict", TWO_CORES, OPENCL_C).text
-    return text.split("i = (long)fq_id_0;\n")[1].splitlines()
+    return text.split(re.search(r"i = .*;\n", text)[0])[1].splitlines()
 
 
 def declarations(lines):
