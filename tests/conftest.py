@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import gc
 import math
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -111,6 +112,20 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         twice = any(one in TWICE for one in given) and not _is_in(place, ON_DEVICE)
         if twice or _is_in(place, SLOW):
             item.add_marker("slow")
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """One line a reason for skipped tests, in place of pytest's line a test: on a machine without
+    a GPU four hundred tests have one reason."""
+    reasons = Counter(
+        str(report.longrepr[2]).removeprefix("Skipped: ")
+        for report in terminalreporter.stats.get("skipped", ())
+        if isinstance(report.longrepr, tuple)
+    )
+    if reasons:
+        terminalreporter.section("skipped tests")
+        for reason, count in reasons.most_common():
+            terminalreporter.write_line(f"{count} x {reason}")
 
 
 def _is_in(place: Path, places: tuple[str, ...]) -> bool:
