@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from functools import lru_cache
 from types import FrameType
 
-from fusionq.base.errors import FusionAborted
+from fusionq.base.errors import ArgumentError, FusionAborted
 from fusionq.base.span import Span
 
 _BETWEEN = {"contextlib", "copy", "pickle", "numpy"}
@@ -51,6 +51,11 @@ def is_inside(depth: int = 1) -> bool:
 def user_span() -> Span:
     """File, line and source line of the user's call that led here."""
     return Span(*user_line())
+
+
+def argument_error(message: str) -> ArgumentError:
+    """An ArgumentError that names the user's call which led here."""
+    return ArgumentError(f"{user_span()}: {message}")
 
 
 def user_line() -> tuple[str, int, str]:

@@ -8,8 +8,7 @@ from operator import index
 
 import numpy as np
 
-from fusionq.base.call_site import user_span
-from fusionq.base.errors import ArgumentError
+from fusionq.base.call_site import argument_error
 
 MOST_WORK_ITEMS = 2**63 - 1
 """Ids are int64."""
@@ -17,29 +16,25 @@ MOST_WORK_ITEMS = 2**63 - 1
 
 def _extents(values: Sequence[int]) -> tuple[int, ...]:
     if not 1 <= len(values) <= 3:
-        raise _refuse(f"a range has 1 to 3 dimensions, not {len(values)}: {values!r}")
+        raise argument_error(f"a range has 1 to 3 dimensions, not {len(values)}: {values!r}")
     extents = []
     for value in values:
         if isinstance(value, (bool, np.bool_)) or not hasattr(type(value), "__index__"):
-            raise _refuse(f"a range takes integers, not {type(value).__name__}: {value!r}")
+            raise argument_error(f"a range takes integers, not {type(value).__name__}: {value!r}")
         try:
             extent = index(value)
         except TypeError:  # an array of one element or more has __index__, too
-            raise _refuse(
+            raise argument_error(
                 f"a range takes integers, not {type(value).__name__}: {value!r}"
             ) from None
         if extent < 0:
-            raise _refuse(f"a range cannot be negative: {tuple(values)!r}")
+            raise argument_error(f"a range cannot be negative: {tuple(values)!r}")
         extents.append(extent)
     if prod(extents) > MOST_WORK_ITEMS:
-        raise _refuse(
+        raise argument_error(
             f"a range has at most 2**63 - 1 work-items, since ids are int64, not {tuple(values)!r}"
         )
     return tuple(extents)
-
-
-def _refuse(message: str) -> ArgumentError:
-    return ArgumentError(f"{user_span()}: {message}")
 
 
 class Range(tuple[int, ...]):
@@ -87,12 +82,12 @@ class NdRange:
         self.global_range = as_range(global_range)
         self.local_range = as_range(local_range)
         if len(self.global_range) != len(self.local_range):
-            raise _refuse(
+            raise argument_error(
                 f"an NdRange's global and local range need the same dimensions: {self!r}"
             )
         for whole, part in zip(self.global_range, self.local_range, strict=True):
             if part < 1 or whole % part:
-                raise _refuse(
+                raise argument_error(
                     f"the local range must divide the global range in each dimension: {self!r}; "
                     "round the global range up and guard the extra work-items"
                 )

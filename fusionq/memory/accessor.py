@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal, NoReturn
 
 from fusionq.analysis.submission import Promotion
-from fusionq.base.call_site import user_span
+from fusionq.base.call_site import argument_error, user_span
 from fusionq.base.errors import ArgumentError, DeviceError, PromotionConflict
 from fusionq.base.options import check_names, is_one_of
 from fusionq.memory.buffer import Buffer
@@ -33,7 +33,7 @@ def access(
     if unknown:
         check_names("access", unknown, ("promote",))
     if not is_one_of(promote, (None, "private", "local")):
-        raise _refused(f"access() takes promote='private', 'local' or None, not {promote!r}")
+        raise argument_error(f"access() takes promote='private', 'local' or None, not {promote!r}")
     if isinstance(buf, Buffer):
         if promote is not None and buf._promotion not in (None, promote):
             raise PromotionConflict(
@@ -41,7 +41,7 @@ def access(
                 f"{promote}; give one of the two"
             )
     elif isinstance(buf, (int, float, tuple, list)) or not _is_array(buf):
-        raise _refused(
+        raise argument_error(
             f"access() takes a Buffer or an array, not {type(buf).__name__}; wrap it: Buffer(x)"
         )
     return AccessorArgument(buf, promote)
@@ -51,8 +51,4 @@ def _is_array(value: object) -> bool:
     try:
         return describe(value) is not None
     except (ArgumentError, DeviceError) as error:
-        raise _refused(f"access(): {error}") from None
-
-
-def _refused(message: str) -> ArgumentError:
-    return ArgumentError(f"{user_span()}: {message}")
+        raise argument_error(f"access(): {error}") from None

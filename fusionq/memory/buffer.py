@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from fusionq.analysis.submission import Promotion
 from fusionq.backends.base import Backend
-from fusionq.base.call_site import user_span
+from fusionq.base.call_site import argument_error, user_span
 from fusionq.base.dtypes import as_dtype, is_bfloat16
 from fusionq.base.errors import ArgumentError, DeviceError, PromotionConflict
 from fusionq.base.options import check_flags, check_names
@@ -28,10 +28,6 @@ from fusionq.memory.gpu_arrays import marked
 from fusionq.memory.host_access import StoredArray, host_array, overwrite
 from fusionq.memory.storage import Ownership, Storage
 from fusionq.memory.views import BasicIndex, basic_view
-
-
-def _refuse(message: str) -> ArgumentError:
-    return ArgumentError(f"{user_span()}: {message}")
 
 
 def host_backend() -> Backend:
@@ -113,7 +109,7 @@ class Buffer:
             else:
                 self._init_adopted(shape_or_array, wanted)
         except (ArgumentError, TypeError) as error:
-            raise _refuse(str(error)) from None
+            raise argument_error(str(error)) from None
 
     def _init_empty(self, shape: Any, dtype: np.dtype[Any] | None) -> None:
         given = shape if isinstance(shape, tuple) else (shape,)
@@ -269,17 +265,17 @@ class Buffer:
         """
         source = np.asarray(array)
         if source.shape != self._shape:
-            raise _refuse(
+            raise argument_error(
                 f"a Buffer of shape {self._shape} cannot be written from an array of shape "
                 f"{source.shape}; slice the Buffer or reshape the array"
             )
         if not np.can_cast(source.dtype, self._dtype, "safe"):
-            raise _refuse(
+            raise argument_error(
                 f"a Buffer of {self._dtype} cannot be written from {source.dtype} without loss; "
                 f"convert the array with .astype(np.{self._dtype})"
             )
         if not self._storage.writable:
-            raise _refuse("this Buffer's memory was adopted from a read-only array")
+            raise argument_error("this Buffer's memory was adopted from a read-only array")
         whole = self.nbytes == self._storage.nbytes and self.size > 0
         self._synchronize("Buffer.write() to a buffer that the list uses", zeros=not whole)
         overwrite(self._stored, source, "safe")
@@ -325,7 +321,7 @@ class Buffer:
         try:
             shape, strides, distance = basic_view(key, self._shape, self._strides)
         except ArgumentError as error:
-            raise _refuse(str(error)) from None
+            raise argument_error(str(error)) from None
         return self._view(shape, strides, distance, self._dtype)
 
     def _view(
@@ -348,7 +344,7 @@ class Buffer:
             near = get_close_matches(name, known, n=1)
             hint = f"; did you mean {near[0]!r}?" if near else ""
             its = f"its fields are {', '.join(known)}" if known else "its elements have no fields"
-            raise _refuse(f"this Buffer has no field {name!r}{hint} ({its})")
+            raise argument_error(f"this Buffer has no field {name!r}{hint} ({its})")
         assert self._dtype.fields is not None
         whole, offset, *_ = self._dtype.fields[name]
         dtype, shape = (whole, ()) if whole.subdtype is None else whole.subdtype

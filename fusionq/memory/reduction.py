@@ -8,7 +8,7 @@ from typing import Any, NoReturn, cast
 
 import numpy as np
 
-from fusionq.base.call_site import user_span
+from fusionq.base.call_site import argument_error
 from fusionq.base.dtypes import is_bfloat16, is_floating
 from fusionq.base.errors import ArgumentError, DeviceError
 from fusionq.base.options import check_flags, check_names
@@ -109,7 +109,7 @@ class Reduction:
 
 
 def _refuse(message: str) -> ArgumentError:
-    return ArgumentError(f"{user_span()}: Reduction: {message}")
+    return argument_error(f"Reduction: {message}")
 
 
 def _operation(op: object) -> str:
