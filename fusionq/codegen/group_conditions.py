@@ -11,28 +11,24 @@ from __future__ import annotations
 from dataclasses import replace
 
 from fusionq.codegen.scoping import Body
+from fusionq.ir.comparisons import MIRRORED
 from fusionq.ir.nodes import (
     Binary,
     Compare,
     CompareOp,
     Const,
     Expr,
-    Extent,
     If,
     ItemQuery,
     Logical,
-    Param,
     Stmt,
 )
+from fusionq.ir.range_guard import is_global_id, is_same_for_all
 from fusionq.ir.types import INT64
-from fusionq.ir.walk import has_barrier, subexpressions
+from fusionq.ir.walk import has_barrier
 
 _SMALL = 1 << 32
 """What is added to an id up to here does not wrap."""
-
-_MIRRORED: dict[CompareOp, CompareOp] = {
-    "lt": "gt", "le": "ge", "gt": "lt", "ge": "le", "eq": "eq",
-}  # fmt: skip
 
 
 def inside(guard: Expr) -> Expr | None:
@@ -41,9 +37,9 @@ def inside(guard: Expr) -> Expr | None:
     if isinstance(guard, Logical) and guard.op == "and":
         lhs, rhs = inside(guard.lhs), inside(guard.rhs)
         return None if lhs is None or rhs is None else replace(guard, lhs=lhs, rhs=rhs)
-    if not isinstance(guard, Compare) or guard.op != "lt" or not _is_same_for_all(guard.rhs):
+    if not isinstance(guard, Compare) or guard.op != "lt" or not is_same_for_all(guard.rhs):
         return None
-    if not isinstance(guard.lhs, ItemQuery) or guard.lhs.query != "global_id":
+    if not isinstance(guard.lhs, ItemQuery) or not is_global_id(guard.lhs):
         return None
     end = Binary(INT64, "add", _first(guard.lhs.dim), ItemQuery("local_range", guard.lhs.dim))
     return Compare("le", end, guard.rhs)
@@ -61,8 +57,8 @@ def begins(cond: Expr) -> Expr | None:
     op: CompareOp = cond.op
     id, limit = _id_of(cond.lhs), cond.rhs
     if id is None:
-        op, id, limit = _MIRRORED[op], _id_of(cond.rhs), cond.lhs
-    if id is None or limit.type != INT64 or not _is_same_for_all(limit):
+        op, id, limit = MIRRORED[op], _id_of(cond.rhs), cond.lhs
+    if id is None or limit.type != INT64 or not is_same_for_all(limit):
         return None
     dim, added = id
     least, greatest = _plus(_first(dim), added), _plus(_last(dim), added)
@@ -96,7 +92,7 @@ def _id_of(expr: Expr) -> tuple[int, int] | None:
             sign = -1
         case _:
             return None
-    if type != INT64 or not isinstance(lhs, ItemQuery) or lhs.query != "global_id":
+    if type != INT64 or not isinstance(lhs, ItemQuery) or not is_global_id(lhs):
         return None
     return (lhs.dim, sign * int(value)) if abs(int(value)) < _SMALL else None
 
@@ -115,7 +111,3 @@ def _last(dim: int) -> Expr:
 
 def _plus(expr: Expr, added: int) -> Expr:
     return Binary(INT64, "add", expr, Const(INT64, added)) if added else expr
-
-
-def _is_same_for_all(limit: Expr) -> bool:
-    return all(isinstance(e, (Param, Extent, Const, Binary)) for e in subexpressions(limit))

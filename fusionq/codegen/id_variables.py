@@ -10,15 +10,16 @@ stencil of 262,144 floats takes 22 µs so, 35 otherwise).
 from __future__ import annotations
 
 from fusionq.codegen.dialect import WorkItems
-from fusionq.codegen.scoping import Body, flatten_blocks
+from fusionq.codegen.scoping import Body
 from fusionq.ir.nodes import For, If, Query, While
 from fusionq.ir.range_guard import range_guard
 from fusionq.ir.walk import statements
 
 
 def has_several_branches(body: Body) -> bool:
-    """Whether there is more than one branch or loop in ``body``, beside its range's guard."""
-    guard = range_guard(flatten_blocks(body))
+    """Whether there is more than one branch or loop in ``body`` (without nested blocks), beside its
+    range's guard."""
+    guard = range_guard(body)
     inside = body if guard is None else guard.guard.then
     count = 0
     for stmt in statements(inside):

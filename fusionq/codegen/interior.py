@@ -18,6 +18,7 @@ from dataclasses import dataclass, field, replace
 
 from fusionq.codegen.intervals import Interval, arithmetic, within
 from fusionq.codegen.scoping import Body, flatten_blocks
+from fusionq.ir.comparisons import MIRRORED, NEGATED
 from fusionq.ir.nodes import (
     Assign,
     Binary,
@@ -59,13 +60,6 @@ _FAR = 1 << 62
 """Beyond all ids; up to it, what is added to an id does not wrap."""
 
 _SMALL = 1 << 32
-
-_NEGATED: dict[CompareOp, CompareOp] = {
-    "lt": "ge", "le": "gt", "gt": "le", "ge": "lt", "eq": "ne", "ne": "eq",
-}  # fmt: skip
-_MIRRORED: dict[CompareOp, CompareOp] = {
-    "lt": "gt", "le": "ge", "gt": "lt", "ge": "le", "eq": "eq", "ne": "ne",
-}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -229,7 +223,7 @@ class _Decider:
             self.where.append(cond if wanted else Unary(BOOL, "not", cond))
             return Const(BOOL, wanted)
         if isinstance(cond, Compare):
-            asked = cond if wanted else replace(cond, op=_NEGATED[cond.op])
+            asked = cond if wanted else replace(cond, op=NEGATED[cond.op])
             if self._bounded(asked):
                 return Const(BOOL, wanted)
         return cond
@@ -238,7 +232,7 @@ class _Decider:
         """Bound the interior so that ``cond`` holds, if it is one on the last id."""
         op, lhs, rhs = cond.op, self._known(cond.lhs), self._known(cond.rhs)
         if self._offset(lhs) is None:
-            op, lhs, rhs = _MIRRORED[op], rhs, lhs
+            op, lhs, rhs = MIRRORED[op], rhs, lhs
         form = self._offset(lhs)
         if form is None or not self._uniform(rhs) or rhs.type != INT64:
             return False
@@ -257,7 +251,7 @@ class _Decider:
                 INT64, "sub", Const(INT64, offset), near
             )  # fmt: skip
         if sign < 0:
-            op = _MIRRORED[op]
+            op = MIRRORED[op]
         match op:
             case "lt":
                 self.highs.append(_plus(end, -1))

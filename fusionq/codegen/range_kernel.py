@@ -19,9 +19,10 @@ from fusionq.ir.types import INT64
 def generate_range_kernel(kernel: Kernel, fp: FloatMode, dialect: Dialect) -> DeviceSource:
     """The source of ``kernel``, which is not persistent."""
     helpers = Helpers(dialect)
-    body = dialect.unit.prepared(flatten_blocks(kernel.body))
+    flat = flatten_blocks(kernel.body)
+    body = dialect.unit.prepared(flat)
     ids = IdVariables(dialect.items)
-    if dialect.unit.asks_for_ids_once and has_several_branches(kernel.body):
+    if dialect.unit.asks_for_ids_once and has_several_branches(flat):
         dialect = replace(dialect, items=ids)
     lines = statement_lines(kernel, [body], dialect, helpers)
     entry_point = Names(dialect.unit.is_reserved).fresh(kernel.name)

@@ -18,13 +18,13 @@ from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 from fusionq.base.span import NO_SPAN, Span
+from fusionq.ir.comparisons import NEGATED
 from fusionq.ir.nodes import (
     Assign,
     Atomic,
     Barrier,
     Break,
     Compare,
-    CompareOp,
     Const,
     Continue,
     Expr,
@@ -137,11 +137,6 @@ def _always_returns(drafts: Sequence[Draft]) -> bool:
     )
 
 
-_INVERSE: dict[CompareOp, CompareOp] = {
-    "lt": "ge", "ge": "lt", "le": "gt", "gt": "le", "eq": "ne", "ne": "eq",
-}  # fmt: skip
-
-
 def negated(cond: Expr) -> Expr:
     """``not cond``; integer comparisons are turned round (floating ones cannot be, for NaN)."""
     match cond:
@@ -150,7 +145,7 @@ def negated(cond: Expr) -> Expr:
         case Unary(op="not"):
             return cond.operand
         case Compare(op=op) if op in ("eq", "ne") or not cond.lhs.type.is_float:
-            return Compare(_INVERSE[op], cond.lhs, cond.rhs)
+            return Compare(NEGATED[op], cond.lhs, cond.rhs)
         case _:
             return Unary(BOOL, "not", cond)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from fusionq.ir.comparisons import MIRRORED, NEGATED
 from fusionq.ir.nodes import (
     Assign,
     Binary,
@@ -23,9 +24,6 @@ from fusionq.ir.nodes import (
     While,
 )
 from fusionq.ir.walk import assigned_variable, statements, subexpressions
-
-_NEGATED: dict[CompareOp, CompareOp] = {"lt": "ge", "ge": "lt", "gt": "le", "le": "gt"}
-_MIRRORED: dict[CompareOp, CompareOp] = {"lt": "gt", "gt": "lt", "le": "ge", "ge": "le"}
 
 
 def ends_by_counting(loop: While) -> bool:
@@ -101,11 +99,11 @@ def _sides(condition: Expr) -> Iterator[tuple[CompareOp, Expr, Expr]]:
     negated = False
     while isinstance(condition, Unary) and condition.op == "not":
         condition, negated = condition.operand, not negated
-    if not isinstance(condition, Compare) or condition.op not in _NEGATED:
+    if not isinstance(condition, Compare) or condition.op in ("eq", "ne"):
         return
-    op = _NEGATED[condition.op] if negated else condition.op
+    op = NEGATED[condition.op] if negated else condition.op
     yield op, condition.lhs, condition.rhs
-    yield _MIRRORED[op], condition.rhs, condition.lhs
+    yield MIRRORED[op], condition.rhs, condition.lhs
 
 
 def _is_fixed(bound: Expr, changed: Sequence[str]) -> bool:

@@ -38,7 +38,7 @@ def range_guard(body: Sequence[Stmt]) -> RangeGuard | None:
     if not body:
         return None
     *before, last = body
-    ids = {s.name: s.value for s in before if isinstance(s, Assign) and _is_id(s.value)}
+    ids = {s.name: s.value for s in before if isinstance(s, Assign) and is_global_id(s.value)}
     if len(ids) < len(before) or not isinstance(last, If) or last.orelse or has_barrier((last,)):
         return None
     limits: dict[int, Expr] = {}
@@ -46,20 +46,20 @@ def range_guard(body: Sequence[Stmt]) -> RangeGuard | None:
         if not isinstance(cond, Compare) or cond.op != "lt":
             return None
         lhs = ids.get(cond.lhs.name) if isinstance(cond.lhs, Var) else cond.lhs
-        if not isinstance(lhs, ItemQuery) or not _is_id(lhs) or lhs.dim in limits:
+        if not isinstance(lhs, ItemQuery) or not is_global_id(lhs) or lhs.dim in limits:
             return None
-        if cond.rhs.type != INT64 or not _same_for_all(cond.rhs):
+        if cond.rhs.type != INT64 or not is_same_for_all(cond.rhs):
             return None
         limits[lhs.dim] = cond.rhs
     return RangeGuard(tuple(before), last, limits)
 
 
-def _is_id(expr: Expr) -> bool:
+def is_global_id(expr: Expr) -> bool:
     """Whether it is a work-item's global id in some dimension."""
     return isinstance(expr, ItemQuery) and expr.query == "global_id"
 
 
-def _same_for_all(limit: Expr) -> bool:
+def is_same_for_all(limit: Expr) -> bool:
     """Whether ``limit`` is made of arguments alone, and so the same wherever it is asked for."""
     return all(isinstance(e, (Param, Extent, Const, Binary)) for e in subexpressions(limit))
 

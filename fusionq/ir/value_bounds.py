@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from fusionq.ir.comparisons import NEGATED
 from fusionq.ir.nodes import (
     Assign,
     Binary,
@@ -33,7 +34,6 @@ from fusionq.ir.walk import assigned_variable, statements, subexpressions
 
 _NOT_NEGATIVE = ("floordiv", "shr", "shl", "mul", "pow", "or", "xor")
 """Operations that give no negative number for operands that are none, unless they overflow."""
-_OPPOSITE = {"lt": "ge", "le": "gt", "gt": "le", "ge": "lt", "eq": "ne", "ne": "eq"}
 
 
 @dataclass(frozen=True)
@@ -194,7 +194,7 @@ class Bounds:
                 yield from self._told(cond.lhs, holds)
                 yield from self._told(cond.rhs, holds)
             case Compare() if cond.lhs.type.is_integer:
-                op = cond.op if holds else _OPPOSITE[cond.op]
+                op = cond.op if holds else NEGATED[cond.op]
                 yield from self._compared(op, cond.lhs, cond.rhs)
 
     def _compared(self, op: str, lhs: Expr, rhs: Expr) -> Iterator[tuple[Expr, int]]:
