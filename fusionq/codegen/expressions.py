@@ -375,10 +375,14 @@ class ExpressionPrinter:
         texts = [self._text(argument) for argument in args]
         scalars = self._dialect.scalars
         call = scalars.function(name, type)
+        if call is None:
+            wide = self.type_name(FLOAT32)
+            texts = [Text(f"({wide}){t.at(UNARY)}", UNARY) for t in texts]
+        if name in scalars.kept_apart:
+            texts = [Text(f"{t.at(SUM)} - {scalars.zero}", SUM) for t in texts]
+        arguments = ", ".join(t.text for t in texts)
         if call is not None:
-            return Text(f"{call}({', '.join(t.text for t in texts)})", PRIMARY)
-        wide = self.type_name(FLOAT32)
-        arguments = ", ".join(f"({wide}){t.at(UNARY)}" for t in texts)
+            return Text(f"{call}({arguments})", PRIMARY)
         call = f"{scalars.function(name, FLOAT32)}({arguments})"
         if name in PREDICATES:
             return Text(call, PRIMARY)

@@ -63,6 +63,7 @@ class CudaScalars:
     restrict_constant = ""
     # Of 0 - x in int16 NVRTC makes neg.s16, after which ptxas (13.0) takes -32768 for 32768.
     zero = "(gridDim.x >> 31)"
+    kept_apart: frozenset[str] = frozenset()
     bits_of_float = "__float_as_uint"
     float_of_bits = "__uint_as_float"
     minimum = "min"

@@ -35,6 +35,10 @@ class Scalars(Protocol):
     that leaves only the sign: an expression that the compiler does not fold, where it would take it
     that no number is its own negative."""
 
+    kept_apart: frozenset[str]
+    """Functions that the compiler would compute together with another one of the same argument, to
+    other results than alone: theirs are differences from ``zero``."""
+
     minimum: str
     """The function of two integers of one type that gives the smaller."""
 

@@ -51,6 +51,7 @@ class OpenCLScalars:
     size_type = "size_t"
     restrict = restrict_constant = "restrict"
     zero = "(get_work_dim() >> 2)"  # of 0 - x >> 31 Intel's compiler for CPUs makes -(x > 0)
+    kept_apart = frozenset({"cos"})  # with sin, as sincos, whose last bits differ
     bits_of_float = "as_uint"
     float_of_bits = "as_float"
     minimum = "min"

@@ -159,6 +159,7 @@ class _Scalars:
     size_type = "size_t"
     restrict = restrict_constant = "restrict"
     zero = "0"
+    kept_apart: frozenset[str] = frozenset()
     minimum = "host_min"
     maximum = "host_max"
 

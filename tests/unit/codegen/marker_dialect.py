@@ -55,6 +55,7 @@ class MarkerScalars:
     size_type = "SIZE"
     restrict = restrict_constant = "RESTRICT"
     zero = "ZERO"
+    kept_apart: frozenset[str] = frozenset()
     bits_of_float = "BITS_OF_FLOAT"
     float_of_bits = "FLOAT_OF_BITS"
     minimum = "MINIMUM"
