@@ -223,7 +223,11 @@ class Statements(ControlFlow):
                 )
             return self.attribute_field(owner, target)
         if isinstance(owner, TupleValue):
-            self.fail(target, "tuples cannot be changed", "Make a new tuple.")
+            self.fail(
+                target,
+                "tuples cannot be changed, nor can lists and tuples that are arguments",
+                "Make a new tuple; pass a Buffer or a NumPy array to store to.",
+            )
         array = self.element(owner, target)
         self._refuse_constant(array, target)
         return array

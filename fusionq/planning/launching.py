@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import prod
 
 from fusionq.analysis.item_space import global_range
 from fusionq.analysis.submission import Sized
-from fusionq.base.errors import ArgumentError
 from fusionq.base.target import LaunchShape, Target
 from fusionq.codegen.launch_shape import launch_shape
 from fusionq.planning.plan import StagePlan
@@ -23,12 +21,6 @@ def launch_shape_of(
     space = (extents.size,) if stage.mode == "linear" else tuple(extents)
     if stage.local_range is None:
         return launch_shape(space, target)
-    device = target.device
-    if (size := prod(stage.local_range)) > device.max_work_group_size:
-        raise ArgumentError(
-            f"work-groups of {stage.local_range} have {size} work-items; {device.name} takes at "
-            f"most {device.max_work_group_size}"
-        )
     done = stage.local_range if stage.tiling is None else stage.tiling.tile
     whole = tuple(
         -(-extent // items) * local

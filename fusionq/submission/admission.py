@@ -90,7 +90,7 @@ def _submission(
         types,
         sub_group_size(backend, function),
     )
-    check_work_group(function, index_space)
+    check_work_group(function, index_space, backend.info)
     return Submission(
         0,
         DeferredKernel(function.name, partial(function.specialise, signature)),

@@ -4,6 +4,7 @@ arrays that may be stored to, progress that SYCL does not promise."""
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 
 import numpy as np
 
@@ -18,6 +19,7 @@ from fusionq.analysis.submission import (
 )
 from fusionq.backends.base import Backend
 from fusionq.base.errors import ArgumentError, KernelLanguageError
+from fusionq.base.target import DeviceInfo
 from fusionq.frontend.kernel import KernelFunction
 from fusionq.ir.nodes import Kernel
 from fusionq.ir.waiting_loops import loops_that_wait_for_other_items, retries_that_wait
@@ -43,9 +45,14 @@ def sub_group_size(backend: Backend, function: KernelFunction) -> int | None:
     return wanted
 
 
-def check_work_group(function: KernelFunction, space: Range | NdRange) -> None:
+def check_work_group(function: KernelFunction, space: Range | NdRange, info: DeviceInfo) -> None:
     wanted = function.work_group_size
     local = tuple(space.local_range) if isinstance(space, NdRange) else None
+    if local is not None and (size := prod(local)) > info.max_work_group_size:
+        raise ArgumentError(
+            f"kernel {function.name!r} has work-groups of {local}, {size} work-items; {info.name} "
+            f"takes at most {info.max_work_group_size}. Submit it with a smaller local range"
+        )
     if wanted is not None and wanted != local:
         raise ArgumentError(
             f"kernel {function.name!r} is made with work_group_size={wanted}, and submitted over "

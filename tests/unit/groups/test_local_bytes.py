@@ -57,6 +57,14 @@ def test_a_group_that_takes_more_than_there_is_is_refused_at_submit():
             queue.submit(scans, fq.NdRange(GROUP, GROUP), a, b, 1)
 
 
+def test_a_group_of_more_work_items_than_the_device_takes_is_refused_at_submit():
+    a = fq.Buffer(2 * GROUP, np.float32)
+    queue = fq.FusionQueue("reference")
+    message = rf"test_local_bytes.py:\d+: kernel 'total' .* at most {GROUP}.* smaller local range"
+    with pytest.raises(fq.ArgumentError, match=message):
+        queue.submit(total, fq.NdRange(2 * GROUP, 2 * GROUP), a, a)
+
+
 @pytest.mark.parametrize("ordered", ["ordered", "unordered"])
 def test_a_device_with_functions_of_its_own_keeps_no_values(ordered):
     (submission,) = submissions((total, fq.NdRange(64, 32), *arrays(64)))
