@@ -13,8 +13,9 @@ run the whole code.  A condition with the variable of a loop is decided for all 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 from fusionq.codegen.intervals import Interval, arithmetic, within
 from fusionq.codegen.scoping import Body, flatten_blocks
@@ -79,14 +80,21 @@ def parted(code: StageCode) -> tuple[Body, Interior | None]:
     if is_work_group_function(code.kernel):  # whose groups may reach beyond the range
         return flatten_blocks(code.kernel.body), None
     body = _within_extents(flatten_blocks(code.kernel.body), code.extents)
-    return body, _interior(code.kernel, body)
+    return body, interior_of(replace(code.kernel, body=body))
 
 
-def _interior(kernel: Kernel, body: Body) -> Interior | None:
-    if sum(1 for _ in expressions(body)) > MOST_NODES:
+def interior_of(
+    kernel: Kernel,
+    row: Collection[str] = (),
+    asked: Collection[Expr] = (),
+) -> Interior | None:
+    """The interior of the rows in which work-items do a kernel's body; None where no condition
+    bounds it.  ``row``: variables that are the same for all of a row.  ``asked``: conditions that
+    are, too, and hold in some rows only: they stay."""
+    if sum(1 for _ in expressions(kernel.body)) > MOST_NODES:
         return None
-    found = _Decider(kernel)
-    inner = found.body(body)
+    found = _Decider(kernel, frozenset(row), frozenset(asked))
+    inner = found.body(kernel.body)
     if not (found.lows or found.highs):
         return None
     lows, highs, where = (tuple(dict.fromkeys(x)) for x in (found.lows, found.highs, found.where))
@@ -115,16 +123,39 @@ def _combined(e: Logical) -> Expr:
     return e.lhs if e.rhs == neutral else e
 
 
+class _Offset(NamedTuple):
+    """An id by ``sign``, to which ``distance`` is added before and from ``least`` to ``greatest``
+    behind that: constants and variables of loops."""
+
+    sign: int
+    least: int
+    greatest: int
+    distance: Var | None
+
+    @property
+    def added(self) -> Interval:
+        return self.least, self.greatest
+
+    def within_small(self, sign: int, added: Interval | None) -> _Offset | None:
+        """With another sign, and with ``added`` if it is small."""
+        if added is None or not within(added, (-_SMALL, _SMALL)):
+            return None
+        return _Offset(sign, *added, self.distance)
+
+
 @dataclass
 class _Decider:
     """Decides conditions, and collects what that takes."""
 
     kernel: Kernel
+    row: frozenset[str]
+    asked: frozenset[Expr]
     lows: list[Expr] = field(default_factory=list)
     highs: list[Expr] = field(default_factory=list)
     where: list[Expr] = field(default_factory=list)
 
     def __post_init__(self) -> None:
+        """``row``, ``asked``: see ``interior_of``."""
         self.last = self.kernel.ndim - 1
         every = list(statements(self.kernel.body))
         times = Counter(assigned_variable(s) for s in every)
@@ -137,7 +168,8 @@ class _Decider:
                 value = self._known(s.value)
                 used = list(subexpressions(value))
                 if not any(
-                    isinstance(e, Load) or (isinstance(e, Var) and loops[e.name] != 1)
+                    isinstance(e, Load)
+                    or (isinstance(e, Var) and e.name not in self.row and loops[e.name] != 1)
                     for e in used
                 ):
                     self.values[s.name] = value
@@ -200,7 +232,7 @@ class _Decider:
     def _decided(self, cond: Expr, bigger: bool) -> Expr:
         """``cond``, or what is left of it where the rest is as it is for most work-items."""
         known = self._known(cond)
-        if not any(isinstance(e, ItemQuery) for e in subexpressions(known)):
+        if cond in self.asked or not any(isinstance(e, ItemQuery) for e in subexpressions(known)):
             return cond  # the same for all work-items
         wanted = _likely(known, bigger)
         if wanted is None:
@@ -236,7 +268,7 @@ class _Decider:
         form = self._offset(lhs)
         if form is None or not self._uniform(rhs) or rhs.type != INT64:
             return False
-        sign, least, greatest = form
+        sign, least, greatest, distance = form
         if op in ("eq", "ne") and least != greatest:
             return False
         offset = greatest if op in ("lt", "le") else least
@@ -250,6 +282,8 @@ class _Decider:
             end = _plus(near, -offset) if sign > 0 else Binary(
                 INT64, "sub", Const(INT64, offset), near
             )  # fmt: skip
+        if distance is not None:
+            end = Binary(INT64, "sub", end, distance)
         if sign < 0:
             op = MIRRORED[op]
         match op:
@@ -269,20 +303,24 @@ class _Decider:
                 return False
         return True
 
-    def _offset(self, expr: Expr) -> tuple[int, int, int] | None:
-        """The sign of the last id in ``expr``, and the least and the greatest of what is added to
-        it: constants and variables of loops."""
+    def _offset(self, expr: Expr) -> _Offset | None:
+        """The last id in ``expr``, and what is added to it."""
+        last = ItemQuery("global_id", self.last)
         match self._known(expr):
             case ItemQuery("global_id", dim) if dim == self.last:
-                return 1, 0, 0
+                return _Offset(1, 0, 0, None)
+            case Binary(_, "add", lhs, Var(_, name) as distance) if (
+                lhs == last and name in self.row
+            ):
+                return _Offset(1, 0, 0, distance)
             case Binary(type, "add" | "sub" as op, lhs, rhs) if type == INT64:
                 form, added = self._offset(lhs), self._small(rhs)
                 if form is not None and added is not None:
-                    return _within_small(form[0], arithmetic(op, form[1:], added))
+                    return form.within_small(form.sign, arithmetic(op, form.added, added))
                 form, added = self._offset(rhs), self._small(lhs)
                 if form is not None and added is not None:
-                    sign = form[0] if op == "add" else -form[0]
-                    return _within_small(sign, arithmetic(op, added, form[1:]))
+                    sign = form.sign if op == "add" else -form.sign
+                    return form.within_small(sign, arithmetic(op, added, form.added))
         return None
 
     def _small(self, expr: Expr) -> Interval | None:
@@ -303,7 +341,8 @@ class _Decider:
     def _uniform(self, expr: Expr) -> bool:
         """Whether all work-items of a row have the same value, which can be had before them."""
         return all(
-            not isinstance(e, (Var, Load))
+            not isinstance(e, Load)
+            and not (isinstance(e, Var) and e.name not in self.row)
             and not (
                 isinstance(e, ItemQuery)
                 and not e.query.endswith("_range")
@@ -329,12 +368,6 @@ def _likely(cond: Expr, bigger: bool) -> bool | None:
             sides = {_likely(side, op == "and") for side in (cond.lhs, cond.rhs)}
             return op == "and" if sides == {op == "and"} else None
     return None
-
-
-def _within_small(sign: int, added: Interval | None) -> tuple[int, int, int] | None:
-    if added is None or not within(added, (-_SMALL, _SMALL)):
-        return None
-    return sign, *added
 
 
 def _plus(expr: Expr, constant: int) -> Expr:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import chain, islice
 from math import prod
 
 from fusionq.base.target import FloatMode, Target
@@ -32,10 +33,13 @@ from fusionq.codegen.queue_protocol import protocol, publish_function
 from fusionq.codegen.queue_words import QueueWords
 from fusionq.codegen.read_ahead_text import ReadAheadText
 from fusionq.codegen.record_text import RecordText, no_records, record_text
+from fusionq.codegen.row_segments import RowSegments, row_segments
+from fusionq.codegen.scoping import Body
 from fusionq.codegen.stage_tables import code_bodies, operands_of
 from fusionq.codegen.tile_loop import (
     GroupItems,
     InnerPart,
+    Segments,
     TileGroupLoop,
     TileItems,
     TileLoop,
@@ -252,6 +256,9 @@ class _PersistentPrinter:
         if is_work_group_function(kernel):
             return self._group_lines(code)
         body, inner = parted(code)
+        segments = None if self.workers.first_lane_takes else row_segments(kernel, body)
+        if segments is not None:
+            return self._segment_lines(code, body, segments)
         bodies = [body if code.local_range else skipped_outside(body)]
         values: tuple[Expr, ...] = ()
         if inner is not None:
@@ -272,6 +279,33 @@ class _PersistentPrinter:
         bounds = lines.values[: edges[0]], lines.values[edges[0] : edges[1]]
         where = lines.values[edges[1] :]
         return lines, loop.lines(texts[0], InnerPart(*bounds, where, texts[1]), together)
+
+    def _segment_lines(
+        self, code: StageCode, whole: Body, segments: RowSegments
+    ) -> tuple[StatementLines, list[str]]:
+        """A stage code's statements, and its loop over a tile whose rows are cut into segments."""
+        inner = segments.interior
+        bodies = [segments.body, *([whole] if segments.divisors else [])]
+        bodies = [body if code.local_range else skipped_outside(body) for body in bodies]
+        bodies += [] if inner is None else [inner.body]
+        bounds = [] if inner is None else [inner.lows, inner.highs, inner.where]
+        own = [tuple(value for _, value in segments.values), segments.lengths, segments.divisors]
+        values = list(chain(*own, *bounds))
+        lines = statement_lines(code.kernel, bodies, self._in_tile(code), self.helpers, values)
+        given = iter(lines.values)
+        of_segment, lengths, divisors, *edges = (list(islice(given, len(p))) for p in own + bounds)
+        names = [lines.names.of(name) for name, _ in segments.values]
+        texts = [[*lines.arrays, *body] for body in lines.bodies]
+        cut = Segments(
+            lines.names.of(segments.first),
+            list(zip(names, of_segment, strict=True)),
+            lengths,
+            divisors,
+            texts[1] if segments.divisors else [],
+        )
+        part = InnerPart(*edges, texts[-1]) if inner is not None else None
+        loop = TileLoop(self.words, self.target.worker_size, code.kernel.ndim)
+        return lines, loop.lines(texts[0], part, segments=cut)
 
     def _group_lines(self, code: StageCode) -> tuple[StatementLines, list[str]]:
         """A work-group function's statements, and its loop over the groups of a tile."""

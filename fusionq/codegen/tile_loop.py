@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from copy import copy
 from dataclasses import dataclass
 
 from fusionq.codegen.dialect import WorkItems
@@ -62,6 +63,19 @@ class InnerPart:
     body: list[str]
 
 
+@dataclass(frozen=True)
+class Segments:
+    """How rows are cut into segments.  ``first``: the variable of a segment's first id; ``values``:
+    its other variables, with their values; ``lengths``: numbers of work-items, the least of which
+    it has.  Where not all ``divisors`` are at least half of the lanes, whole rows do ``whole``."""
+
+    first: str
+    values: list[tuple[str, str]]
+    lengths: list[str]
+    divisors: list[str]
+    whole: list[str]
+
+
 TOGETHER = "// Several work-items at once."
 """Before a loop whose iterations do that: it needs registers for all that they load."""
 
@@ -91,19 +105,53 @@ class TileLoop:
         body: Sequence[str],
         inner: InnerPart | None = None,
         together: Together | None = None,
+        segments: Segments | None = None,
     ) -> list[str]:
         """The loop that does ``body`` for each work-item, or ``inner`` where that is known, several
-        ``together`` as long as there are as many."""
+        ``together`` as long as there are as many, in ``segments`` of rows if there are such."""
+        if segments is not None:
+            return self._in_segments(body, inner, segments)
+        return self._rows(self._row(body, inner, together))
+
+    def _rows(self, row: Sequence[str]) -> list[str]:
+        """The loops that do ``row`` for each row of the tile."""
         lines: list[str] = []
         for d in range(self._last):
             pad = "    " * (d + 1)
             on = f"fq_id_{d} <= fq_last_{d}"
             lines.append(f"{pad}for ({self._int64} fq_id_{d} = fq_first_{d}; {on}; fq_id_{d}++)")
-        if inner is None:
-            row = self._plain_row(body, together)
-        else:
-            row = self._parted_row(body, inner, together)
         return lines + _indented(row, self._last + 1)
+
+    def _row(
+        self, body: Sequence[str], inner: InnerPart | None, together: Together | None
+    ) -> list[str]:
+        if inner is None:
+            return self._plain_row(body, together)
+        return self._parted_row(body, inner, together)
+
+    def _in_segments(
+        self, body: Sequence[str], inner: InnerPart | None, segments: Segments
+    ) -> list[str]:
+        """The loops over rows, and over the segments of each."""
+        i64, first, end = self._int64, segments.first, self._last_item
+        segment = copy(self)
+        segment._first_item, segment._last_item = first, "fq_segment_last"
+        count = self._folded(self._words.minimum, [f"{end} - {first} + 1", *segments.lengths])
+        cut = [
+            f"for ({i64} {first} = {self._first_item}, fq_segment_last; {first} <= {end};",
+            f"        {first} = fq_segment_last + 1) {{",
+            *_indented([
+                *(f"const {i64} {name} = {value};" for name, value in segments.values),
+                f"fq_segment_last = {first} + {count} - 1;",
+                *segment._row(body, inner, None),
+            ]),
+            "}",
+        ]  # fmt: skip
+        if not segments.divisors:
+            return self._rows(cut)
+        worth = " && ".join(f"({d}) >= {self._lanes // 2}" for d in segments.divisors)
+        whole = _indented(self._plain_row(segments.whole, None))
+        return self._rows([f"if ({worth}) {{", *_indented(cut), "} else {", *whole, "}"])
 
     def _plain_row(self, body: Sequence[str], together: Together | None) -> list[str]:
         if together is not None:

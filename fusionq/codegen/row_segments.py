@@ -1,0 +1,190 @@
+"""The parts of a tile's rows in which divisions of ids have one quotient, and conditions that keep
+out work-items one answer.
+
+    i = id // m                        for first, last in segments of the row:
+    j = id % m                             i = first // m
+    out[i, j] = x[i, j] + 1      →         for id from first to last:
+                                               j = id + (first % m - first)
+                                               out[i, j] = x[i, j] + 1
+
+Work-items of a segment that are neighbours access neighbours in memory, which the compiler sees:
+there are whole vectors in place of a division for each work-item and of gathered elements.
+Conditions on ``j`` bound the segment's interior as those on an id do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from fusionq.codegen.interior import MOST_NODES, Interior, interior_of
+from fusionq.codegen.scoping import Body
+from fusionq.ir.nodes import (
+    Assign,
+    Binary,
+    Block,
+    Compare,
+    Const,
+    Expr,
+    Extent,
+    If,
+    ItemQuery,
+    Kernel,
+    Load,
+    Logical,
+    Param,
+    Select,
+    Stmt,
+    Var,
+)
+from fusionq.ir.range_guard import is_global_id, is_same_for_all
+from fusionq.ir.types import INT64
+from fusionq.ir.walk import expressions, rewrite, rewrite_body, subexpressions
+
+FEWEST = 16
+"""Work-items of a segment, below which no constant divisor cuts rows."""
+
+MOST_DIVISIONS = 4
+"""Pairs of a dividend and a divisor, each of which is divided at the start of a segment."""
+
+_FIRST = Var(INT64, "segment first")
+"""The last id of a segment's first work-item; no name of a kernel has a space."""
+
+_SMALL = 1 << 61
+"""Up to here, quotients do not change by what is added to a dividend wrapping."""
+
+
+@dataclass(frozen=True)
+class RowSegments:
+    """``body`` serves the work-items of a segment, and ``interior`` those inside.  ``first``: the
+    variable that has the last id of its first one; ``values``: other variables of a segment, with
+    their values; ``lengths``: work-items up to its end, of which the least counts, at least one.
+    ``divisors``: where one of them is small, segments are not worth it."""
+
+    first: str
+    values: tuple[tuple[str, Expr], ...]
+    lengths: tuple[Expr, ...]
+    divisors: tuple[Expr, ...]
+    body: Body
+    interior: Interior | None
+
+
+def row_segments(kernel: Kernel, body: Body) -> RowSegments | None:
+    """The segments of the rows of a tile whose work-items do ``body``; None where rows are not to
+    be cut: neither is an id divided by what is the same for all, nor do conditions keep out
+    work-items from a part of the body."""
+    if sum(1 for _ in expressions(body)) > MOST_NODES:
+        return None
+    last = ItemQuery("global_id", kernel.ndim - 1)
+    divided, guards = _divided(body, last), _guards(body, last)
+    if not guards and not 0 < len(divided) <= MOST_DIVISIONS:
+        return None
+    values: dict[str, Expr] = {}
+    lengths: list[Expr] = []
+    where: list[Expr] = []
+    new: dict[Expr, Expr] = {}
+    for number, (dividend, divisor) in enumerate(divided):
+        first = rewrite(dividend, lambda e: _FIRST if e == last else e)
+        quotient, distance = Var(INT64, f"quotient {number}"), Var(INT64, f"distance {number}")
+        rest = Binary(INT64, "mod", first, divisor)
+        values[quotient.name] = Binary(INT64, "floordiv", first, divisor)
+        values[distance.name] = Binary(INT64, "sub", rest, _FIRST)
+        length: Expr = Binary(INT64, "sub", divisor, rest)
+        if dividend != last:
+            near = Logical(
+                "and",
+                Compare("gt", first, Const(INT64, -_SMALL)),
+                Compare("lt", first, Const(INT64, _SMALL)),
+            )
+            length = Select(INT64, near, length, Const(INT64, 1))
+            where.append(near)
+        lengths.append(length)
+        new[Binary(INT64, "floordiv", dividend, divisor)] = quotient
+        new[Binary(INT64, "mod", dividend, divisor)] = Binary(INT64, "add", last, distance)
+    asked: dict[Expr, Expr] = {}
+    for guard in guards:
+        asked[guard] = rewrite(guard, lambda e: _FIRST if e == last else e)
+        for e in subexpressions(guard):
+            if isinstance(e, Compare) and e.lhs == last:
+                before = Compare("lt", _FIRST, e.rhs)
+                rest = Binary(INT64, "sub", e.rhs, _FIRST)
+                lengths.append(Select(INT64, before, rest, Const(INT64, _SMALL)))
+    guarded = tuple(
+        replace(s, cond=asked[s.cond]) if isinstance(s, If) and s.cond in asked else s
+        for s in body
+    )
+    cut = rewrite_body(guarded, lambda e: new.get(e, e))
+    interior = interior_of(
+        replace(kernel, body=cut), (_FIRST.name, *values), frozenset(asked.values())
+    )
+    if interior is not None:
+        interior = replace(interior, where=(*where, *interior.where))
+    divisors = tuple(dict.fromkeys(divisor for _, divisor in divided))
+    kept = tuple(dict.fromkeys(lengths))
+    return RowSegments(_FIRST.name, tuple(values.items()), kept, divisors, cut, interior)
+
+
+def _divided(body: Body, last: Expr) -> list[tuple[Expr, Expr]]:
+    """The last id, also with the same for a whole row added, and what it is divided by."""
+    found: dict[tuple[Expr, Expr], None] = {}
+    for e in expressions(body):
+        match e:
+            case Binary(type, "floordiv", dividend, divisor) if type == INT64:
+                few = isinstance(divisor, Const) and int(divisor.value) < FEWEST
+                if _is_sum(dividend, last) and is_same_for_all(divisor) and not few:
+                    found[dividend, divisor] = None
+    return list(found)
+
+
+def _is_sum(expr: Expr, last: Expr) -> bool:
+    """Whether ``expr`` is the last id, or that and what is the same for a row."""
+    match expr:
+        case Binary(type, "add", lhs, rhs) if type == INT64:
+            if _of_row(rhs, last):
+                return _is_sum(lhs, last)
+            return _of_row(lhs, last) and _is_sum(rhs, last)
+    return expr == last
+
+
+def _of_row(expr: Expr, last: Expr) -> bool:
+    """Whether ``expr`` is made of arguments, ranges and ids of the other dimensions."""
+    return all(
+        isinstance(e, (Param, Extent, Const, Binary))
+        or (isinstance(e, ItemQuery) and e.query in ("global_id", "global_range") and e != last)
+        for e in subexpressions(expr)
+    )
+
+
+def _guards(body: Body, last: Expr) -> list[Expr]:
+    """The conditions around parts of ``body`` that keep out work-items from some id on, where they
+    are not the same for all parts."""
+    parts = [s for s in body if not isinstance(s, Block) and not _is_plain(s)]
+    guards = [s.cond if isinstance(s, If) and _is_guard(s, last) else None for s in parts]
+    if len(set(guards)) < 2:
+        return []
+    return list(dict.fromkeys(guard for guard in guards if guard is not None))
+
+
+def _is_plain(stmt: Stmt) -> bool:
+    return isinstance(stmt, Assign) and not any(isinstance(e, Load) for e in expressions((stmt,)))
+
+
+def _is_guard(stmt: If, last: Expr) -> bool:
+    """Whether ``stmt`` is what work-items with ids below some bounds do."""
+    limits = list(_all_of(stmt.cond))
+    return not stmt.orelse and all(
+        isinstance(e, Compare)
+        and e.op == "lt"
+        and is_global_id(e.lhs)
+        and e.rhs.type == INT64
+        and is_same_for_all(e.rhs)
+        for e in limits
+    )
+
+
+def _all_of(cond: Expr) -> Iterator[Expr]:
+    if isinstance(cond, Logical) and cond.op == "and":
+        yield from _all_of(cond.lhs)
+        yield from _all_of(cond.rhs)
+    else:
+        yield cond
