@@ -303,7 +303,9 @@ class _PersistentPrinter:
             divisors,
             texts[1] if segments.divisors else [],
         )
-        part = InnerPart(*edges, texts[-1]) if inner is not None else None
+        part = None
+        if inner is not None:
+            part = InnerPart(edges[0], edges[1], edges[2], texts[-1])
         loop = TileLoop(self.words, self.target.worker_size, code.kernel.ndim)
         return lines, loop.lines(texts[0], part, segments=cut)
 

@@ -2,7 +2,8 @@
 
 The seconds are a sum over what the kernel's text has, each with what one of them costs
 (``base.target.BuildCosts``).  A persistent kernel has its protocol once, and of its stages the text
-of each body, twice where the inside of a tile has code of its own; each closed form of a wait; and
+of each body, twice where the inside of a tile has code of its own, and once more where ids are
+divided; each closed form of a wait; and
 the arguments that stages with one body find in a table.
 """
 
@@ -14,6 +15,7 @@ from math import comb
 
 from fusionq.base.target import BuildCosts
 from fusionq.codegen.interior import parted
+from fusionq.codegen.row_segments import row_segments
 from fusionq.codegen.stage_tables import code_bodies, operands_of, wait_forms
 from fusionq.ir.nodes import (
     ArrayParam,
@@ -27,7 +29,12 @@ from fusionq.ir.nodes import (
     While,
     WorkItemLoop,
 )
-from fusionq.ir.walk import statement_expressions, statements, subexpressions
+from fusionq.ir.walk import (
+    is_work_group_function,
+    statement_expressions,
+    statements,
+    subexpressions,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +78,12 @@ def build_work(kernel: Kernel) -> BuildWork:
     numbers = code_bodies(body)
     printed: list[Stmt] = []
     for number in range(len(set(numbers))):
-        whole, inner = parted(body.codes[numbers.index(number)])
+        code = body.codes[numbers.index(number)]
+        whole, inner = parted(code)
+        segments = None if is_work_group_function(code.kernel) else row_segments(code.kernel, whole)
+        if segments is not None:
+            inner = segments.interior
+            whole = (*segments.body, *(whole if segments.divisors else ()))
         printed += [*whole, *(() if inner is None else inner.body)]
     waits = wait_forms(body).forms
     operands = operands_of(body)
