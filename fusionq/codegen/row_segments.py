@@ -68,11 +68,19 @@ class RowSegments:
     body: Body
     interior: Interior | None
 
+    def counted(self, kernel: Kernel) -> Body:
+        """What most work-items do, in terms of ``kernel``, for estimates: nothing is divided."""
+        last, zero = ItemQuery("global_id", kernel.ndim - 1), Const(INT64, 0)
+        new: dict[Expr, Expr] = {Var(INT64, name): zero for name, _ in self.values}
+        new[_FIRST] = last
+        body = self.body if self.interior is None else self.interior.body
+        return rewrite_body(body, lambda e: new.get(e, e))
+
 
 def row_segments(kernel: Kernel, body: Body) -> RowSegments | None:
-    """The segments of the rows of a tile whose work-items do ``body``; None where rows are not to
-    be cut: neither is an id divided by what is the same for all, nor do conditions keep out
-    work-items from a part of the body."""
+    """The segments of the rows of a tile whose work-items do ``body``, by the lanes of a vector;
+    None where rows are not to be cut: neither is an id divided by what is the same for all, nor do
+    conditions keep out work-items from a part of the body."""
     if sum(1 for _ in expressions(body)) > MOST_NODES:
         return None
     last = ItemQuery("global_id", kernel.ndim - 1)

@@ -11,8 +11,11 @@ from fusionq.analysis.questions import Questions
 from fusionq.analysis.submission import ArrayArgument, ScalarArgument, Submission
 from fusionq.base.target import Target
 from fusionq.codegen.interior import parted
+from fusionq.codegen.row_segments import row_segments
+from fusionq.codegen.scoping import Body
 from fusionq.ir.nodes import ArrayParam, Const, Kernel, Param, Persistent, StageCode
 from fusionq.ir.types import INT64
+from fusionq.ir.walk import is_work_group_function
 from fusionq.megakernel.evaluate import evaluate
 from fusionq.megakernel.schedule import is_pipelined, tiling_of
 from fusionq.megakernel.tiles import extents_of, tiled
@@ -42,7 +45,7 @@ def list_work(
     body = plan.kernel.body[0]
     assert isinstance(body, Persistent)
     arrays, integers = _arguments(questions, plan.kernel, plan.sources)
-    interiors = [parted(code)[1] for code in body.codes]
+    insides = [_inside(code, target) for code in body.codes]
     known: dict[Hashable, tuple[int, Work, Work | None]] = {}
     found: list[tuple[int, Work, Work | None]] = []
     params: list[dict[str, int]] = []
@@ -58,12 +61,12 @@ def list_work(
         key = stage.code, *values.values(), *(a.shape for _, a in touched.values()), *own_memory
         if key not in known:
             shapes = {(own, d): n for own, (_, a) in touched.items() for d, n in enumerate(a.shape)}
-            code, interior = body.codes[stage.code], interiors[stage.code]
+            code, done = body.codes[stage.code], insides[stage.code]
             range_ = tuple(evaluate(e, values) for e in code.extents)
             sizes = Sizes(values, shapes, range_, code.local_range or ())
             inside = None
-            if interior is not None:
-                inside = item_work(replace(kernel, body=interior.body), sizes) * prod(range_)
+            if done is not None:
+                inside = item_work(replace(kernel, body=done), sizes) * prod(range_)
             whole = item_work(kernel, sizes) * prod(range_)
             known[key] = sum(own_memory.values()), whole, inside
         found.append(known[key])
@@ -85,6 +88,17 @@ def list_work(
         )
     )
     return ListWork(stages, whole, pipelined, tiling.block, tiling.assignment == "turns")
+
+
+def _inside(code: StageCode, target: Target) -> Body | None:
+    """What most work-items of a persistent kernel's stage do, if that is less than its kernel."""
+    body, interior = parted(code)
+    vectors = target.worker_size == target.sub_group_size
+    if vectors and not is_work_group_function(code.kernel):
+        segments = row_segments(code.kernel, body)
+        if segments is not None:
+            return segments.counted(code.kernel)
+    return None if interior is None else interior.body
 
 
 def launches_work(
