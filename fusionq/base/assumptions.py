@@ -87,7 +87,10 @@ ASSUMED: dict[str, Assumption] = {
         0, 32 << 10, "a GPU only; on an H100 more delays what stages wait for: 32, 64 and 160 KB "
         "0.945, 1.008 and 1.024 ms"
     ),
-    "start_spin_limit": Assumption(20_000, 20_000, "about a millisecond on a CPU"),
+    "start_spin_limit": Assumption(
+        1000, 20_000, "9 µs on a CPU (Zen 5), where a thread that sleeps begins after 50 to 200 µs, "
+        "or never: with 20,000 each such launch took 170 µs more"
+    ),
     "polls_between_checks": Assumption(1024, 1024, "tens of microseconds on a CPU"),
     "spin_limit": Assumption(
         1 << 27, 1 << 22, "four seconds: 32 ns a poll on a CPU, a microsecond on a GPU"

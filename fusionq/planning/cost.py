@@ -164,7 +164,8 @@ def _launched(stages: Sequence[StageWork], work: ListWork, target: Target) -> fl
         if stage.groups is None:
             busy += _busy(stage.whole, groups, target)
         else:
-            each = target.costs.instruction_seconds / min(stage.groups, target.resident_workers)
+            workers = max(min(stage.groups, target.resident_workers), 1)
+            each = target.costs.instruction_seconds / workers
             busy += _busy(stage.whole, stage.groups, target) + stage.groups * each
     streamed = sum(_streamed(stage, work, target) for stage in stages)
     return max(target.costs.launch_seconds, streamed, busy)

@@ -41,6 +41,8 @@ from fusionq.ir.types import BOOL, INT64
 
 _READS = 512
 _ROUNDS = 64
+_MOST_READS = 200_000
+"""Of a word, by a worker that waits for another to start: some milliseconds."""
 _APART = 0.01
 _UNEVEN = 1e-4
 """How much the lengths of a count, measured one after the other, may differ."""
@@ -281,7 +283,7 @@ def _line(target: Target) -> int:
 def _exchange_kernel(clock: Clock, target: Target) -> Kernel:
     """The first words of the first two cache lines: the turn that the first and the second
     work-item are at; they give up where the other does not answer."""
-    line, limit = _line(target), 10 * target.start_spin_limit
+    line = _line(target)
 
     def atomic(op: AtomicOp, place: int, value: Expr | None, result: str | None) -> Stmt:
         order: MemoryOrderName = "acquire" if op == "load" else "release"
@@ -292,7 +294,7 @@ def _exchange_kernel(clock: Clock, target: Target) -> Kernel:
 
     def wait(place: int) -> list[Stmt]:
         patient = Logical(
-            "and", Compare("lt", seen, number), Compare("lt", reads, _const(limit))
+            "and", Compare("lt", seen, number), Compare("lt", reads, _const(_MOST_READS))
         )
         read = (atomic("load", place, None, "seen"), Assign("reads", _op("add", reads, _const(1))))
         return [Assign("seen", _const(0)), While(patient, read)]

@@ -90,6 +90,22 @@ def test_what_a_stage_does() -> None:
     assert (stage.items, stage.nbytes) == (n, 8 * n)
 
 
+@fq.kernel
+def by_linear_id(item: fq.Item, a: Any, b: Any) -> None:
+    i = item.get_id(0) // a.shape[1]
+    j = item.get_id(0) % a.shape[1]
+    if i > 0 and 0 < j < a.shape[1] - 1:
+        b[i, j] = a[i - 1, j - 1] + a[i, j + 1]
+
+
+def test_nothing_is_divided_where_rows_are_cut() -> None:
+    a, b = (np.zeros((300, 300), np.float32) for _ in range(2))
+    listed = submissions((by_linear_id, 90_000, a, b), (by_linear_id, 90_000, b, a))
+    work, _ = work_of(listed, TWO_CORES)
+    assert all(s.whole.serial > 0 for s in work.stages)
+    assert all(s.inside is not None and s.inside.serial == 0 for s in work.stages)
+
+
 def test_loops_count_as_often_as_they_run() -> None:
     one = submission(row_sums, 3, np.zeros((3, 50), np.float32), np.zeros(3, np.float32))
     found = item_work(one.ir, sizes_of(one))
@@ -201,6 +217,7 @@ def test_work_groups_of_a_fixed_size_are_started_one_by_one() -> None:
     assert of(many).sequence > of(IN_CACHE).sequence
     assert of(many).persistent == of(IN_CACHE).persistent
     assert of(changed(IN_CACHE, groups=1)).sequence >= of(IN_CACHE).sequence
+    assert of(changed(IN_CACHE, groups=0)).sequence > 0  # of an empty range
 
 
 def test_pipelines_read_the_memory_once_for_a_block() -> None:
