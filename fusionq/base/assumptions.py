@@ -88,8 +88,8 @@ ASSUMED: dict[str, Assumption] = {
         "0.945, 1.008 and 1.024 ms"
     ),
     "start_spin_limit": Assumption(
-        1000, 20_000, "9 µs on a CPU (Zen 5), where a thread that sleeps begins after 50 to 200 µs, "
-        "or never: with 20,000 each such launch took 170 µs more"
+        1000, 20_000, "9 µs on a CPU (Zen 5), where a thread that sleeps begins after 50 to 200 µs "
+        "or never: with 20,000 such launches took 170 µs more"
     ),
     "polls_between_checks": Assumption(1024, 1024, "tens of microseconds on a CPU"),
     "spin_limit": Assumption(

@@ -54,7 +54,7 @@ __attribute__((noinline)) static uint fq_started(__global const long* schedule, 
     const uint here = fq_add(fq_word(control, 1, 0), 1, memory_order_relaxed) + 1;
     uint seen = fq_read(mode);
     if (here != epoch * (uint)schedule[1]) {
-        for (int polls = 0; polls < 20000 && (seen & ~1u) != now; polls++)
+        for (int polls = 0; polls < 1000 && (seen & ~1u) != now; polls++)
             seen = fq_read(mode);
     }
     const uint wanted = here == epoch * (uint)schedule[1] ? now | 1 : now;
