@@ -1,4 +1,4 @@
-"""Statements: assignments, branches, loops, jumps."""
+"""Statements: assignments, branches, jumps."""
 
 from __future__ import annotations
 
@@ -8,14 +8,11 @@ from dataclasses import replace
 from functools import partial
 from types import ModuleType
 
-from fusionq.frontend.control_flow import ControlFlow, CountedLoop, LoopExit, State
-from fusionq.frontend.draft import Draft, DraftFor, DraftIf, DraftWhile, Jump, negated
-from fusionq.frontend.elements import MOST_UNROLLED
+from fusionq.frontend.control_flow import State
+from fusionq.frontend.draft import Draft, DraftIf, Jump
+from fusionq.frontend.loops import Loops
 from fusionq.frontend.operators import BINARY_OPERATORS
-from fusionq.frontend.path_conditions import entered
-from fusionq.frontend.source import assigned_names
-from fusionq.frontend.state import NotConstant, reads_memory
-from fusionq.frontend.typing_rules import type_name
+from fusionq.frontend.state import reads_memory
 from fusionq.frontend.values import (
     ArrayValue,
     AtomicValue,
@@ -34,14 +31,13 @@ from fusionq.frontend.values import (
     is_record,
 )
 from fusionq.ir.nodes import Assign, Const, Expr, Extent, ItemQuery, Param, Var
-from fusionq.ir.types import BOOL, INT64, WEAK_INT
 from fusionq.ir.walk import subexpressions
 
 _FIXED = (Const, Param, Extent, ItemQuery)
 """Expressions whose value never changes within a work-item."""
 
 
-class Statements(ControlFlow):
+class Statements(Loops):
     """Lowers statements."""
 
     def statements(self, nodes: Sequence[ast.stmt]) -> None:
@@ -322,115 +318,6 @@ class Statements(ControlFlow):
         self.path.facts = known + (implied[reached[0]] if len(reached) == 1 else ())
         self.block.append(DraftIf(cond.expr, blocks[0], blocks[1], self.span(node)))
 
-    # --------------------------------------------------------------------- loops
-    def for_loop(self, node: ast.For) -> None:
-        if node.orelse:
-            self.fail(node.orelse[0], "for … else is not supported", "Set a flag before break.")
-        if not isinstance(node.target, ast.Name):
-            self.fail(node.target, "a loop has one variable", "Write 'for k in range(…)'.")
-        start, stop, step = self.range_bounds(node.iter)
-        name = node.target.id
-
-        own: list[str] = []
-        runs = [self.path.of(cond, True) for cond in entered(start, stop, step)]
-        values = _iterations(start, stop, step)
-        if values is not None and (values[MOST_UNROLLED:] or _leaves(node.body)):
-            values = None  # not unrolled
-
-        def lower() -> LoopExit:
-            assert self.env is not None
-            variable = Var(INT64, self.fresh(name))
-            own.append(variable.name)
-            self.path.iterates(variable.name, start, stop, step)
-            if values is not None:
-                self.kernel.unrollable[variable.name] = len(values)
-            self.env[name] = Binding(Runtime(WEAK_INT, variable), self.span(node))
-            with self.nested() as body:
-                self.statements(node.body)
-            loop = DraftFor(variable.name, start, stop, step, body, self.span(node))
-            self.block.append(loop)
-            known = _iterations(start, stop, step)
-            return LoopExit(body, True, CountedLoop(loop, variable, known, runs))
-
-        if values is None:
-            self.loop(assigned_names([*node.body, node.target]), lower)
-            return
-        restore, before, known = self.snapshot(), self.env, self.path.facts
-        depth, regions = len(self.loops), len(self.open_regions)
-        try:
-            self.loop(assigned_names([*node.body, node.target]), lower)
-        except NotConstant as error:
-            if not error.variables & set(own):
-                raise
-            restore()
-            self.env, self.path.facts = before, known
-            del self.loops[depth:], self.open_regions[regions:]
-            self.unrolled(node, name, values)
-        else:
-            for variable in own:
-                self.kernel.unrollable.pop(variable, None)
-
-    def unrolled(self, node: ast.For, name: str, values: range) -> None:
-        """The loop's body once for each value of its variable."""
-        before = self.kernel.copies
-        self.kernel.copies *= len(values)
-        for value in values:
-            if self.env is None:
-                break
-            self.env = dict(self.env)
-            self.env[name] = Binding(Constant(WEAK_INT, value), self.span(node))
-            self.statements(node.body)
-        self.kernel.copies = before
-
-    def range_bounds(self, node: ast.expr) -> tuple[Expr, Expr, Expr]:
-        """Start, stop and step of ``range(…)``."""
-        call = node if isinstance(node, ast.Call) else None
-        callee = self.value(call.func) if call is not None else None
-        if call is None or not (isinstance(callee, ObjectValue) and callee.object is range):
-            self.fail(node, "a for loop goes over range(…) only", "Write 'for k in range(n)'.")
-        if call.keywords or not 1 <= len(call.args) <= 3:
-            self.fail(node, "range takes one to three integers", "Write range(start, stop, step).")
-        bounds = []
-        for argument, number in zip(call.args, self.numbers(*call.args), strict=True):
-            if not number.type.is_integer:
-                self.fail(
-                    argument,
-                    f"range of type {type_name(number.type)}",
-                    "range takes integers: convert it, e.g. int(x).",
-                )
-            bounds.append(self.convert(number, INT64, argument))
-        if len(bounds) == 1:
-            bounds.insert(0, Const(INT64, 0))
-        if len(bounds) == 2:
-            bounds.append(Const(INT64, 1))
-        if bounds[2] == Const(INT64, 0):
-            self.fail(node, "the step of range is 0", "Give a positive or a negative step.")
-        return bounds[0], bounds[1], bounds[2]
-
-    def while_loop(self, node: ast.While) -> None:
-        if node.orelse:
-            self.fail(node.orelse[0], "while … else is not supported", "Set a flag before break.")
-        span = self.span(node)
-
-        def lower() -> LoopExit | None:
-            with self.nested() as head:
-                cond = self.condition(node.test)
-            if isinstance(cond, Constant) and not cond.value:
-                return None
-            can_end = not isinstance(cond, Constant)
-            test = cond.expr if isinstance(cond, Runtime) else Const(BOOL, True)
-            with self.nested() as body:
-                self.statements(node.body)
-            if head:
-                # The condition needs statements: while True: …; if not cond: break; …
-                head.append(DraftIf(negated(test), [Jump("break", span)], [], span))
-                body[:0] = head
-                test = Const(BOOL, True)
-            self.block.append(DraftWhile(test, body, span))
-            return LoopExit(body, can_end)
-
-        self.loop(assigned_names(node.body), lower)
-
     # ------------------------------------------------------------------- regions
     def regions(self, node: ast.With) -> None:
         """``with region(…):``; its statements are this block's own."""
@@ -462,21 +349,3 @@ class Statements(ControlFlow):
         self.returns.append((jump, value, node))
         self.block.append(jump)
         self.env = None
-
-
-def _iterations(start: Expr, stop: Expr, step: Expr) -> range | None:
-    """The values of a loop's variable, where the bounds are constants."""
-    if isinstance(start, Const) and isinstance(stop, Const) and isinstance(step, Const):
-        return range(int(start.value), int(stop.value), int(step.value))
-    return None
-
-
-def _leaves(body: Sequence[ast.stmt]) -> bool:
-    """Whether a break or continue of a loop with this body is in it."""
-    for stmt in body:
-        if isinstance(stmt, (ast.Break, ast.Continue)):
-            return True
-        inner = [] if isinstance(stmt, (ast.For, ast.While)) else [getattr(stmt, "body", [])]
-        if any(_leaves(part) for part in [*inner, getattr(stmt, "orelse", [])]):
-            return True
-    return False

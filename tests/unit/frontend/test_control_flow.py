@@ -119,6 +119,30 @@ def test_a_loop_variable_is_pythons():
     assert out[0].tolist() == [3, 21, 21, 0]
 
 
+def test_a_loop_over_a_tuple_is_its_body_for_each_item():
+    out = both(
+        "y = x[i] * 2",
+        "for y, k in ((y + 1, 0), (y, 1), (x[i], n)):",
+        "    out[i, k] = y",
+        "    for d in (-1, 1):",
+        "        if i + d < 0:",
+        "            pass",
+        "        else:",
+        "            out[i, 2] += x[i + d] * k + d",
+        "for k in range(2):",
+        "    for d in (0.5, k):",
+        "        out[i, 0] += d",
+        "for d in ():",
+        "    out[i, 0] = nonsense",
+        "for d in (1, 2):",
+        "    out[i, 1] += d",
+        "    if x[i] < 0:",
+        "        return",
+        "out[i, 0] += d + k",
+    )
+    assert out[0].tolist() == [7.0, 4.0, -3.0, 0.5]
+
+
 def test_a_loop_variable_is_not_assigned_after_a_loop_that_may_not_run():
     message = refused("for k in range(int(x[i])):", "    out[i, 0] = k", "out[i, 1] = k")
     assert "'k' may not be assigned here: only some paths assign it (line 3)" in message
