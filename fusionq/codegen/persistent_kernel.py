@@ -7,25 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import chain, islice
-from math import prod
 
 from fusionq.base.target import FloatMode, Target
 from fusionq.codegen import queue_layout as q
 from fusionq.codegen.array_access import Memory, slot_type
 from fusionq.codegen.device_source import DeviceSource, Extent, Pointer, Scalar, Slot, Stride
 from fusionq.codegen.dialect import Dialect
-from fusionq.codegen.group_conditions import skipped_outside
-from fusionq.codegen.group_statements import GroupLanes
 from fusionq.codegen.helpers import Helpers
 from fusionq.codegen.instruction_loop import loop_head, near_tables, publication
-from fusionq.codegen.interior import parted
-from fusionq.codegen.kernel_body import (
-    GroupLoop,
-    StatementLines,
-    parameter_text,
-    statement_lines,
-)
+from fusionq.codegen.kernel_body import StatementLines, parameter_text
 from fusionq.codegen.local_places import worker_bytes
 from fusionq.codegen.names import Names
 from fusionq.codegen.persistent_waits import WaitText
@@ -33,26 +23,11 @@ from fusionq.codegen.queue_protocol import protocol, publish_function
 from fusionq.codegen.queue_words import QueueWords
 from fusionq.codegen.read_ahead_text import ReadAheadText
 from fusionq.codegen.record_text import RecordText, no_records, record_text
-from fusionq.codegen.row_segments import RowSegments, row_segments
-from fusionq.codegen.scoping import Body
 from fusionq.codegen.stage_tables import code_bodies, operands_of
-from fusionq.codegen.tile_loop import (
-    GroupItems,
-    InnerPart,
-    Segments,
-    TileGroupLoop,
-    TileItems,
-    TileLoop,
-    Together,
-)
-from fusionq.codegen.unroll_and_jam import jammed
-from fusionq.ir.nodes import ArrayParam, Expr, Kernel, Persistent, StageCode
+from fusionq.codegen.stage_text import LOCAL, StageText
+from fusionq.ir.nodes import ArrayParam, Kernel, Persistent, StageCode
 from fusionq.ir.types import INT64, UINT8, UINT32, ScalarType
 from fusionq.ir.walk import is_work_group_function
-
-_LOCAL = "fq_local"
-"""The pointer to the bytes of a worker's local memory."""
-
 
 _EPOCH = "*fq_epoch"
 """The number of the launch, where workers count them."""
@@ -94,6 +69,7 @@ class _PersistentPrinter:
         """What a worker writes into each cell of its table."""
         self.dims = max(code.kernel.ndim for code in body.codes)
         """The most dimensions of a stage."""
+        self.stages = StageText(target, dialect, self.words, self.helpers)
         self.waits = WaitText(body, self.dims, dialect, target, self.helpers, self.types)
         self.ahead = ReadAheadText(body, dialect, target, self.helpers, self.types)
 
@@ -104,7 +80,7 @@ class _PersistentPrinter:
         cases: list[str] = []
         for number in range(len(set(self.bodies))):
             code = body.codes[self.bodies.index(number)]
-            lines, loop = self._lines(code)
+            lines, loop = self.stages.lines(code)
             typedefs.update(dict.fromkeys(lines.typedefs))
             self.types |= lines.types
             self.functions |= lines.functions
@@ -250,91 +226,11 @@ class _PersistentPrinter:
         )
 
     # ------------------------------------------------------------------------ stage codes
-    def _lines(self, code: StageCode) -> tuple[StatementLines, list[str]]:
-        """A stage code's statements, and its loop over a tile."""
-        kernel = code.kernel
-        if is_work_group_function(kernel):
-            return self._group_lines(code)
-        body, inner = parted(code)
-        segments = None if self.workers.first_lane_takes else row_segments(kernel, body)
-        if segments is not None:
-            return self._segment_lines(code, body, segments)
-        bodies = [body if code.local_range else skipped_outside(body)]
-        values: tuple[Expr, ...] = ()
-        if inner is not None:
-            bodies.append(inner.body)
-            values = (*inner.lows, *inner.highs, *inner.where)
-        lanes, most = self.target.worker_size, self.workers.items_at_once
-        several = jammed(kernel, bodies[-1], most, lanes)
-        if several is not None:
-            bodies.append(several.body)
-            kernel = replace(kernel, arrays=(*kernel.arrays, *several.arrays))
-        lines = statement_lines(kernel, bodies, self._in_tile(code), self.helpers, values)
-        loop = TileLoop(self.words, lanes, kernel.ndim)
-        texts = [[*lines.arrays, *body] for body in lines.bodies]
-        together = None if several is None else Together(several.items, texts[-1])
-        if inner is None:
-            return lines, loop.lines(texts[0], together=together)
-        edges = len(inner.lows), len(inner.lows) + len(inner.highs)
-        bounds = lines.values[: edges[0]], lines.values[edges[0] : edges[1]]
-        where = lines.values[edges[1] :]
-        return lines, loop.lines(texts[0], InnerPart(*bounds, where, texts[1]), together)
-
-    def _segment_lines(
-        self, code: StageCode, whole: Body, segments: RowSegments
-    ) -> tuple[StatementLines, list[str]]:
-        """A stage code's statements, and its loop over a tile whose rows are cut into segments."""
-        inner = segments.interior
-        bodies = [segments.body, *([whole] if segments.divisors else [])]
-        bodies = [body if code.local_range else skipped_outside(body) for body in bodies]
-        bodies += [] if inner is None else [inner.body]
-        bounds = [] if inner is None else [inner.lows, inner.highs, inner.where]
-        own = [tuple(value for _, value in segments.values), segments.lengths, segments.divisors]
-        values = list(chain(*own, *bounds))
-        lines = statement_lines(code.kernel, bodies, self._in_tile(code), self.helpers, values)
-        given = iter(lines.values)
-        of_segment, lengths, divisors, *edges = (list(islice(given, len(p))) for p in own + bounds)
-        names = [lines.names.of(name) for name, _ in segments.values]
-        texts = [[*lines.arrays, *body] for body in lines.bodies]
-        cut = Segments(
-            lines.names.of(segments.first),
-            list(zip(names, of_segment, strict=True)),
-            lengths,
-            divisors,
-            texts[1] if segments.divisors else [],
-        )
-        part = None
-        if inner is not None:
-            part = InnerPart(edges[0], edges[1], edges[2], texts[-1])
-        loop = TileLoop(self.words, self.target.worker_size, code.kernel.ndim)
-        return lines, loop.lines(texts[0], part, segments=cut)
-
-    def _group_lines(self, code: StageCode) -> tuple[StatementLines, list[str]]:
-        """A work-group function's statements, and its loop over the groups of a tile."""
-        kernel = code.kernel
-        assert code.local_range is not None
-        loop = TileGroupLoop(self.words, self.target.worker_size, code.local_range)
-        items = GroupItems(self.dialect.items, code.local_range, kernel.ndim)
-        dialect = replace(self.dialect, items=items)
-        body, _ = parted(code)
-        lanes = GroupLanes(
-            self.target.worker_size, prod(code.local_range), self.workers.group_barrier
-        )
-        of_group = GroupLoop(loop.work_items, _LOCAL, lanes)
-        lines = statement_lines(kernel, [body], dialect, self.helpers, (), of_group)
-        return lines, loop.lines([*lines.arrays, *lines.bodies[0]])
-
     def _local_memory(self) -> list[str]:
         """The declaration of the memory that a stage's local arrays lie in."""
         if not self.local_bytes:
             return []
-        return [f"    {line}" for line in self.workers.local_memory(_LOCAL, self.local_bytes)]
-
-    def _in_tile(self, code: StageCode) -> Dialect:
-        """The dialect, in which work-items are those of a tile."""
-        lanes = self.target.worker_size
-        items = TileItems(self.dialect.items, code.local_range, code.kernel.ndim, lanes)
-        return replace(self.dialect, items=items)
+        return [f"    {line}" for line in self.workers.local_memory(LOCAL, self.local_bytes)]
 
     def _function(
         self, number: int, code: StageCode, lines: StatementLines, loop: list[str]
@@ -344,7 +240,7 @@ class _PersistentPrinter:
         if is_work_group_function(code.kernel):
             scalars = self.dialect.scalars
             pool = scalars.pointer(scalars.storage_name(UINT8), "local")
-            parameters += [f"{pool} const {_LOCAL}"] if self.local_bytes else []
+            parameters += [f"{pool} const {LOCAL}"] if self.local_bytes else []
         parameters += [
             f"const {i64} fq_first_{d}, const {i64} fq_last_{d}" for d in range(code.kernel.ndim)
         ]
@@ -368,7 +264,7 @@ class _PersistentPrinter:
         """What a worker does for a tile of the stages with a body."""
         arguments = ["fq_lane"]
         if is_work_group_function(code.kernel) and self.local_bytes:
-            arguments.append(_LOCAL)
+            arguments.append(LOCAL)
         arguments += [f"fq_first_{d}, fq_last_{d}" for d in range(code.kernel.ndim)]
         arguments += ["fq_row"] if self.body.records is not None else []
         arguments += [lines.memory.identifier(s) for s in lines.slots]

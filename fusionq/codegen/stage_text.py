@@ -1,0 +1,123 @@
+"""What a worker does for a tile of a stage, as source text: statements in loops of its lanes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from itertools import chain, islice
+from math import prod
+
+from fusionq.base.target import Target
+from fusionq.codegen.dialect import Dialect
+from fusionq.codegen.group_conditions import skipped_outside
+from fusionq.codegen.group_statements import GroupLanes
+from fusionq.codegen.helpers import Helpers
+from fusionq.codegen.interior import parted
+from fusionq.codegen.kernel_body import GroupLoop, StatementLines, statement_lines
+from fusionq.codegen.queue_words import QueueWords
+from fusionq.codegen.row_segments import RowSegments, row_segments
+from fusionq.codegen.scoping import Body
+from fusionq.codegen.tile_loop import (
+    GroupItems,
+    InnerPart,
+    Segments,
+    TileGroupLoop,
+    TileItems,
+    TileLoop,
+    Together,
+)
+from fusionq.codegen.unroll_and_jam import jammed
+from fusionq.ir.nodes import Expr, StageCode
+from fusionq.ir.walk import is_work_group_function
+
+LOCAL = "fq_local"
+"""The pointer to the bytes of a worker's local memory."""
+
+
+@dataclass(frozen=True)
+class StageText:
+    """Stages of a persistent kernel as text; what they need is added to ``helpers``."""
+
+    target: Target
+    dialect: Dialect
+    words: QueueWords
+    helpers: Helpers
+
+    def lines(self, code: StageCode) -> tuple[StatementLines, list[str]]:
+        """A stage code's statements, and its loop over a tile."""
+        kernel = code.kernel
+        if is_work_group_function(kernel):
+            return self._group_lines(code)
+        body, inner = parted(code)
+        segments = None if self.words.workers.first_lane_takes else row_segments(kernel, body)
+        if segments is not None:
+            return self._segment_lines(code, body, segments)
+        bodies = [body if code.local_range else skipped_outside(body)]
+        values: tuple[Expr, ...] = ()
+        if inner is not None:
+            bodies.append(inner.body)
+            values = (*inner.lows, *inner.highs, *inner.where)
+        lanes, most = self.target.worker_size, self.words.workers.items_at_once
+        several = jammed(kernel, bodies[-1], most, lanes)
+        if several is not None:
+            bodies.append(several.body)
+            kernel = replace(kernel, arrays=(*kernel.arrays, *several.arrays))
+        lines = statement_lines(kernel, bodies, self._in_tile(code), self.helpers, values)
+        loop = TileLoop(self.words, lanes, kernel.ndim)
+        texts = [[*lines.arrays, *body] for body in lines.bodies]
+        together = None if several is None else Together(several.items, texts[-1])
+        if inner is None:
+            return lines, loop.lines(texts[0], together=together)
+        edges = len(inner.lows), len(inner.lows) + len(inner.highs)
+        bounds = lines.values[: edges[0]], lines.values[edges[0] : edges[1]]
+        where = lines.values[edges[1] :]
+        return lines, loop.lines(texts[0], InnerPart(*bounds, where, texts[1]), together)
+
+    def _segment_lines(
+        self, code: StageCode, whole: Body, segments: RowSegments
+    ) -> tuple[StatementLines, list[str]]:
+        """A stage code's statements, and its loop over a tile whose rows are cut into segments."""
+        inner = segments.interior
+        bodies = [segments.body, *([whole] if segments.divisors else [])]
+        bodies = [body if code.local_range else skipped_outside(body) for body in bodies]
+        bodies += [] if inner is None else [inner.body]
+        bounds = [] if inner is None else [inner.lows, inner.highs, inner.where]
+        own = [tuple(value for _, value in segments.values), segments.lengths, segments.divisors]
+        values = list(chain(*own, *bounds))
+        lines = statement_lines(code.kernel, bodies, self._in_tile(code), self.helpers, values)
+        given = iter(lines.values)
+        of_segment, lengths, divisors, *edges = (list(islice(given, len(p))) for p in own + bounds)
+        names = [lines.names.of(name) for name, _ in segments.values]
+        texts = [[*lines.arrays, *body] for body in lines.bodies]
+        cut = Segments(
+            lines.names.of(segments.first),
+            list(zip(names, of_segment, strict=True)),
+            lengths,
+            divisors,
+            texts[1] if segments.divisors else [],
+        )
+        part = None
+        if inner is not None:
+            part = InnerPart(edges[0], edges[1], edges[2], texts[-1])
+        loop = TileLoop(self.words, self.target.worker_size, code.kernel.ndim)
+        return lines, loop.lines(texts[0], part, segments=cut)
+
+    def _group_lines(self, code: StageCode) -> tuple[StatementLines, list[str]]:
+        """A work-group function's statements, and its loop over the groups of a tile."""
+        kernel = code.kernel
+        assert code.local_range is not None
+        loop = TileGroupLoop(self.words, self.target.worker_size, code.local_range)
+        items = GroupItems(self.dialect.items, code.local_range, kernel.ndim)
+        dialect = replace(self.dialect, items=items)
+        body, _ = parted(code)
+        lanes = GroupLanes(
+            self.target.worker_size, prod(code.local_range), self.words.workers.group_barrier
+        )
+        of_group = GroupLoop(loop.work_items, LOCAL, lanes)
+        lines = statement_lines(kernel, [body], dialect, self.helpers, (), of_group)
+        return lines, loop.lines([*lines.arrays, *lines.bodies[0]])
+
+    def _in_tile(self, code: StageCode) -> Dialect:
+        """The dialect, in which work-items are those of a tile."""
+        lanes = self.target.worker_size
+        items = TileItems(self.dialect.items, code.local_range, code.kernel.ndim, lanes)
+        return replace(self.dialect, items=items)
