@@ -87,23 +87,31 @@ class CheckedArray:
 
     def load(self, span: Span, *indices: Scalar) -> Scalar:
         """The element; OutOfBounds if there is none."""
-        self._check(span, indices)
-        return self.data[indices]
+        for index in indices:
+            if index < 0:  # which NumPy counts from the end
+                raise self._outside(span, indices)
+        try:
+            return self.data[indices]
+        except IndexError:
+            raise self._outside(span, indices) from None
 
     def store(self, span: Span, value: Scalar, *indices: Scalar) -> None:
         """Replace the element; OutOfBounds if there is none."""
-        self._check(span, indices)
-        self.data[indices] = value
+        for index in indices:
+            if index < 0:
+                raise self._outside(span, indices)
+        try:
+            self.data[indices] = value
+        except IndexError:
+            raise self._outside(span, indices) from None
 
-    def _check(self, span: Span, indices: tuple[Scalar, ...]) -> None:
-        for index, extent in zip(indices, self.data.shape, strict=True):
-            if not 0 <= index < extent:
-                text = f": {span.text.strip()}" if span.text else ""
-                raise OutOfBounds(
-                    f"kernel '{self.kernel}' accesses {self.name}{[int(i) for i in indices]}, "
-                    f"which has the extents {self.data.shape}, at {span}{text}; "
-                    "guard the access with a condition, or submit a smaller range"
-                )
+    def _outside(self, span: Span, indices: tuple[Scalar, ...]) -> OutOfBounds:
+        text = f": {span.text.strip()}" if span.text else ""
+        return OutOfBounds(
+            f"kernel '{self.kernel}' accesses {self.name}{[int(i) for i in indices]}, "
+            f"which has the extents {self.data.shape}, at {span}{text}; "
+            "guard the access with a condition, or submit a smaller range"
+        )
 
 
 def new_bytes(nbytes: int) -> npt.NDArray[np.uint8]:
