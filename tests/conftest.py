@@ -7,6 +7,7 @@ import gc
 import math
 from collections import Counter
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -69,7 +70,7 @@ reference backend; these are on both, since one device program of theirs checks 
 TWICE = ("sycl", "far", None)
 """The targets for which tests run a second time; None is the default device."""
 
-EXAMPLES = {"dev": 10, "ci": 20, "nightly": 2800}
+EXAMPLES = {"ci": 10, "nightly": 2800}
 """Profiles of Hypothesis: how many of a hundred examples that a test asks for it gets.  Those of
 ``nightly`` are new each time, the others' the same: there Hypothesis does not mix in constants that
 it finds in the modules imported so far, which differ by what a worker ran before."""
@@ -93,9 +94,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Without ``--hypothesis-profile`` the fast loop takes ``dev``, all other runs ``ci``."""
+    """Without ``--hypothesis-profile`` the profile is ``ci``."""
     if not config.getoption("--hypothesis-profile"):
-        settings.load_profile("dev" if "not slow" in config.option.markexpr else "ci")
+        settings.load_profile("ci")
     if settings().derandomize:
         providers.is_local_module_file = lambda path: False
 
@@ -128,6 +129,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
             terminalreporter.write_line(f"{count} x {reason}")
 
 
+@cache
 def _is_in(place: Path, places: tuple[str, ...]) -> bool:
     return any(place.is_relative_to(one) for one in places)
 
@@ -141,13 +143,23 @@ def _frozen() -> None:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _own_disk_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """The suite neither reads nor fills the user's disk cache; child processes neither."""
+def _no_disk_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """The suite neither reads nor fills the user's disk cache; child processes neither.  Tests of
+    what is on disk switch on one of their own: what the others write is not read again."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("FUSIONQ_CACHE_DIR", str(tmp_path_factory.mktemp("cache")))
-        for name in ("FUSIONQ_CACHE", "FUSIONQ_CACHE_SIZE"):
-            patch.delenv(name, raising=False)
+        patch.setenv("FUSIONQ_CACHE", "off")
+        patch.delenv("FUSIONQ_CACHE_SIZE", raising=False)
         yield
+
+
+@pytest.fixture
+def disk_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The directory of a disk cache that is on, and empty."""
+    folder = tmp_path / "cache"
+    monkeypatch.setenv("FUSIONQ_CACHE_DIR", str(folder))
+    monkeypatch.setenv("FUSIONQ_CACHE", "on")
+    return folder
 
 
 @pytest.fixture(scope="session", autouse=True)

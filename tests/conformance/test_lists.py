@@ -46,9 +46,8 @@ def blur(item: fq.NdItem, a: Any, out: Any) -> None:
 
 
 @pytest.fixture
-def disk_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def nothing_known(disk_cache: Path) -> Iterator[None]:
     """An empty disk cache, and a process that has planned nothing."""
-    monkeypatch.setenv("FUSIONQ_CACHE_DIR", str(tmp_path / "cache"))
     PLANS.clear()
     yield
     PLANS.clear()
@@ -115,7 +114,7 @@ def test_replays_take_other_scalars(queue: fq.FusionQueue) -> None:
     assert lists.results == wanted(1.5, 1.5, 1.5)
 
 
-def test_what_was_planned_is_found_on_disk(target: str, disk_cache: None) -> None:
+def test_what_was_planned_is_found_on_disk(target: str, nothing_known: None) -> None:
     lists = Lists()
     for outcome in ("miss", "disk"):
         with fq.FusionQueue(target) as queue:
@@ -146,7 +145,7 @@ def test_kept_programs_are_restored(backend: Backend) -> None:
     assert any(results[0])
 
 
-def test_tuning_leaves_memory_alone(queue: fq.FusionQueue, disk_cache: None) -> None:
+def test_tuning_leaves_memory_alone(queue: fq.FusionQueue, nothing_known: None) -> None:
     lists = Lists()
     f = fused(queue, lists, tune=True)
     assert lists.results == wanted(1.5)

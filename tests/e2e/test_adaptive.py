@@ -24,9 +24,8 @@ def step(item: fq.Item, a, b, weight):
 
 
 def test_a_choice_is_made_and_every_run_gives_the_same_bits(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    disk_cache: Path,
 ) -> None:
-    monkeypatch.setenv("FUSIONQ_CACHE_DIR", str(tmp_path))
     queue = fq.FusionQueue()
     start = np.random.default_rng(1).random(N, np.float32)
 

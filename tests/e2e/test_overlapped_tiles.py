@@ -350,7 +350,7 @@ def test_a_plan_serves_other_sizes(reference_queue):
     assert report.cache == "memory"
 
 
-def test_replays_and_plans_that_were_kept(sycl_queue, monkeypatch):
+def test_replays_and_plans_that_were_kept(sycl_queue, monkeypatch, disk_cache):
     monkeypatch.setattr(overlap, "WAYS", ("tiled",))
     shape = (45, 67)
     a, out = fq.Buffer(numbers(shape)), fq.Buffer(shape, np.int64)

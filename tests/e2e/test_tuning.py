@@ -30,9 +30,8 @@ def forget() -> None:
 
 
 @pytest.fixture(autouse=True)
-def _nothing_is_known(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def _nothing_is_known(disk_cache: Path) -> Iterator[None]:
     """A disk cache that is empty, and a process that has planned nothing."""
-    monkeypatch.setenv("FUSIONQ_CACHE_DIR", str(tmp_path / "cache"))
     forget()
     yield
     forget()

@@ -123,7 +123,7 @@ class Clocked:
 
 
 @pytest.fixture
-def measurements(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[Target]:
+def measurements(monkeypatch: pytest.MonkeyPatch, disk_cache: Path) -> list[Target]:
     """The targets that were measured: the first with 1 second a launch, the next with 2, …"""
     done: list[Target] = []
 
@@ -134,7 +134,6 @@ def measurements(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[Target
 
     monkeypatch.setattr(cost_measurement, "measure", measure)
     monkeypatch.setattr(device_costs, "_known", {})
-    monkeypatch.setenv("FUSIONQ_CACHE_DIR", str(tmp_path))
     return done
 
 

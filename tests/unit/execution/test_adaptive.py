@@ -80,9 +80,8 @@ class Times(dict[str, float]):
 
 
 @pytest.fixture
-def background(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Immediate]:
+def background(monkeypatch: pytest.MonkeyPatch, disk_cache: Path) -> Iterator[Immediate]:
     background = Immediate()
-    monkeypatch.setenv("FUSIONQ_CACHE_DIR", str(tmp_path))
     monkeypatch.setenv("FUSIONQ_ADAPT", "1")
     monkeypatch.setenv("FUSIONQ_PLANNING_SECONDS", "1")
     monkeypatch.setattr(adaptive, "unavailable", lambda backend: None)

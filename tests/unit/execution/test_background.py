@@ -24,7 +24,10 @@ from fusionq.execution.background import Answer, Background, BuildJob
 from fusionq.execution.background_support import unavailable
 from tests.unit.execution.programs import captured
 
-pytestmark = pytest.mark.skipif(os.name != "posix", reason="workers are started on POSIX only")
+pytestmark = [
+    pytest.mark.skipif(os.name != "posix", reason="workers are started on POSIX only"),
+    pytest.mark.usefixtures("disk_cache"),
+]
 
 
 @pytest.fixture
@@ -247,7 +250,6 @@ def _gone(pid: int) -> bool:
     "end",
     [
         "",
-        "os._exit(0)",
         "os.kill(os.getpid(), 9)",
         "raise KeyboardInterrupt",
         # A fork holds no pipe to the worker.

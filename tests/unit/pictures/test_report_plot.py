@@ -65,7 +65,6 @@ def test_launches_dependences_barriers_and_promotions() -> None:
     ],
 )
 def test_halos_to_scale(way: str, said: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("FUSIONQ_CACHE", "0")
     monkeypatch.setattr(PLANS, "_plans", OrderedDict())
     monkeypatch.setattr(overlap, "WAYS", (way,))
     a, out = buffers(2, 5000)

@@ -1,3 +1,3 @@
-from tests.unit.runtime.conftest import _no_disk_cache, queue, sycl_queue, target
+from tests.unit.runtime.conftest import queue, sycl_queue, target
 
-__all__ = ["_no_disk_cache", "queue", "sycl_queue", "target"]
+__all__ = ["queue", "sycl_queue", "target"]

@@ -37,7 +37,6 @@ def run() -> None:
 def test_each_level_shows_more(
     level: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setenv("FUSIONQ_CACHE", "off")  # passes and analysis have to run
     monkeypatch.setenv("FUSIONQ_DEBUG", str(level))
     run()
     shown_text = capsys.readouterr().err

@@ -11,12 +11,6 @@ import fusionq as fq
 from fusionq.memory.fusing_queues import QUEUES
 
 
-@pytest.fixture(autouse=True)
-def _no_disk_cache(monkeypatch: pytest.MonkeyPatch) -> None:
-    """These tests watch builds and timings, which an earlier test's programs would hide."""
-    monkeypatch.setenv("FUSIONQ_CACHE", "off")
-
-
 @functools.cache
 def has_sycl() -> bool:
     try:
