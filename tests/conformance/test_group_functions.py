@@ -96,10 +96,22 @@ def test_reductions_and_scans(queue, function):
                 check((by_group(out, (8,)), by_group(x, (8,))), function, op)
 
 
-SLOW_SIZES = (pytest.param(size, marks=pytest.mark.slow) for size in (1, 2, 16, 40, 96, 1040))
+ORDERED = {
+    13: (FLOATS, FUNCTIONS, ("add", "mul", "min", "max")),
+    1: (("float32",), FUNCTIONS, ("add", "min")),
+    2: (("float32",), FUNCTIONS, ("add", "min")),
+    16: (("float32",), ("reduce", "inclusive_scan"), ("add",)),
+    40: (FLOATS, FUNCTIONS, ("add", "max")),
+    48: (("float32",), ("reduce", "exclusive_scan"), ("mul",)),
+    1040: (("float64",), ("reduce", "inclusive_scan"), ("add",)),
+}
+"""By sizes of groups, types and functions: every type and function in one size, those whose order
+shows in the others, which are less than 16 work-items, a multiple of 16, not one, and many."""
 
 
-@pytest.mark.parametrize("size", [13, 48, *SLOW_SIZES])
+@pytest.mark.parametrize(
+    "size", [pytest.param(n, marks=[pytest.mark.slow] * (n not in (13, 48))) for n in ORDERED]
+)
 def test_floats_are_combined_in_one_order(backend, queue, size):
     """Numbers whose sums and products show it; a NaN and zeros of two signs among the last."""
     if backend.target.device.float_groups == "unordered":
@@ -107,26 +119,26 @@ def test_floats_are_combined_in_one_order(backend, queue, size):
     if size > backend.target.device.max_work_group_size:
         pytest.skip(f"work-groups of at most {backend.target.device.max_work_group_size}")
     rng = np.random.default_rng(size)
-    inputs = {dtype: (rng.random(2 * size) + 0.5).astype(dtype) for dtype in FLOATS}
+    dtypes, functions, ops = ORDERED[size]
+    inputs = {dtype: (rng.random(2 * size) + 0.5).astype(dtype) for dtype in dtypes}
     for x in inputs.values():
         x[size:] -= 1
         x[size :: 3] = [0.0, -0.0, np.nan] * (len(x[size :: 3]) // 3) + [0.0] * (
             len(x[size :: 3]) % 3
         )
-    ops = ("add", "mul", "min", "max")
-    cases = [(function, op) for function in FUNCTIONS for op in ops]
-    outputs = {dtype: fq.Buffer((len(cases), 2 * size), dtype) for dtype in FLOATS}
+    cases = [(function, op) for function in functions for op in ops]
+    outputs = {dtype: fq.Buffer((len(cases), 2 * size), dtype) for dtype in dtypes}
     kernel = made(
         "\n    ".join(
             f"out_{dtype}[{row}, index[0]] = "
             f"fq.{function}_over_group(group, x_{dtype}[index[0]], '{op}')"
-            for dtype in FLOATS
+            for dtype in dtypes
             for row, (function, op) in enumerate(cases)
         ),
         1,
-        ", ".join(f"x_{dtype}, out_{dtype}" for dtype in FLOATS),
+        ", ".join(f"x_{dtype}, out_{dtype}" for dtype in dtypes),
     )
-    arrays = [array for dtype in FLOATS for array in (inputs[dtype], outputs[dtype])]
+    arrays = [array for dtype in dtypes for array in (inputs[dtype], outputs[dtype])]
     submit(queue, kernel, fq.NdRange(2 * size, size), *arrays)
     with np.errstate(all="ignore"):
         for dtype, x in inputs.items():
