@@ -58,21 +58,22 @@ def test_there_are_six() -> None:
     assert len(EXAMPLES) == 6
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
-def test_an_example(example: Path, tmp_path: Path) -> None:
+def printed(folder: Path, **environment: str) -> list[str]:
+    """What each example prints, all of them in one process."""
+    text = output(folder, "-c", ALL_IN_ONE_PROCESS, *map(str, EXAMPLES), **environment)
+    return [json.loads(text)[str(example)] for example in EXAMPLES]
+
+
+def test_examples_on_the_device(tmp_path: Path) -> None:
     if not has_sycl():
         pytest.skip("no SYCL device")
-    text = output(tmp_path, str(example))
-    assert text.startswith("device: ")
-    check(text)
+    for text in printed(tmp_path):
+        assert text.startswith("device: ")
+        check(text)
 
 
 def test_examples_without_a_device_say_so(tmp_path: Path) -> None:
-    files = map(str, EXAMPLES)
-    printed = json.loads(output(tmp_path, "-c", ALL_IN_ONE_PROCESS, *files, **NOWHERE))
-    assert len(printed) == len(EXAMPLES)
-    for text in printed.values():
+    for text in printed(tmp_path, **NOWHERE):
         assert text.startswith("No SYCL device was found: ")
         assert "The reference backend runs the example" in text
         check(text)

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import json
+import linecache
 import os
+import runpy
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from fusionq.cache.disk import DiskStore
+from tests.unit.cache.conftest import forget
 from tests.unit.runtime.conftest import has_sycl
 
 SCRIPT = """
@@ -43,7 +47,7 @@ def main():
     queue = fq.FusionQueue(target)
     found = []
     for r in range(rounds):
-        dtype = ("f4", "f8", "i4", "i8", "i2")[r % 5]
+        dtype = ("f4", "i8", "i2")[r % 3]
         a, b = (fq.Buffer(np.arange(n).astype(dtype) + k) for k in (1, 2))
         tmp, out = fq.Buffer(n, dtype, promote_private=True), fq.Buffer(np.zeros(n, dtype))
         try:
@@ -133,33 +137,54 @@ def test_a_second_process_does_not_even_import_the_compiler(
     assert not NOT_NEEDED & modules
 
 
-def test_what_changed_in_the_file_counts(script: Path) -> None:
+@pytest.fixture
+def run_here(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Callable[..., list[str]]:
+    """Run a script in this process, which has forgotten all but what is on disk: the outcomes."""
+
+    def run(script: Path, target: str, n: int = 50) -> list[str]:
+        forget()
+        linecache.clearcache()
+        monkeypatch.setattr(sys, "argv", [str(script), target, str(n), "1"])
+        runpy.run_path(str(script), run_name="__main__")
+        found: list[str] = json.loads(capsys.readouterr().out)[0]
+        return found
+
+    return run
+
+
+def test_what_changed_in_the_file_counts(
+    script: Path, run_here: Callable[..., list[str]]
+) -> None:
     """Constants, helpers, the kernels themselves; and what did not change is found again."""
-    assert run_script(script, "reference")[0] == ["miss"]
+    assert run_here(script, "reference") == ["miss"]
     write_script(script, constant=3)
-    assert run_script(script, "reference")[0] == ["miss"]
+    assert run_here(script, "reference") == ["miss"]
     write_script(script, constant=3.0)
-    assert run_script(script, "reference")[0] == ["miss"]
+    assert run_here(script, "reference") == ["miss"]
     script.write_text(script.read_text().replace("return x * C", "return C * x"))
-    assert run_script(script, "reference")[0] == ["miss"]
+    assert run_here(script, "reference") == ["miss"]
     script.write_text("# another line\n\n" + script.read_text().replace("time", "os"))
-    assert run_script(script, "reference")[0] == ["disk"]
+    assert run_here(script, "reference") == ["disk"]
     write_script(script)
-    assert run_script(script, "reference")[0] == ["disk"]
+    assert run_here(script, "reference") == ["disk"]
     elsewhere = script.parent / "elsewhere" / "renamed.py"
     elsewhere.parent.mkdir()
     script.rename(elsewhere)
-    assert run_script(elsewhere, "reference")[0] == ["disk"]
+    assert run_here(elsewhere, "reference") == ["disk"]
 
 
-def test_an_access_outside_is_refused_in_every_process(script: Path) -> None:
+def test_an_access_outside_is_refused_in_every_process(
+    script: Path, run_here: Callable[..., list[str]]
+) -> None:
     write_script(script, offset=1)
-    assert run_script(script, "reference", n=50)[0] == ["miss"]
-    assert run_script(script, "reference", n=51)[0] == ["disk"]
-    assert run_script(script, "reference", n=50)[0] == ["disk"]
+    assert run_here(script, "reference", n=50) == ["miss"]
+    assert run_here(script, "reference", n=51) == ["disk"]
+    assert run_here(script, "reference", n=50) == ["disk"]
     write_script(script, offset=2)
     for _ in range(2):
-        (outcome,) = run_script(script, "reference")[0]
+        (outcome,) = run_here(script, "reference")
         assert outcome.startswith("ArgumentError")
         assert str(script) in outcome
 
@@ -169,13 +194,13 @@ PROCESSES = 4
 
 def test_many_processes_at_once(script: Path, target: str | None, directory: Path) -> None:
     """All begin with nothing, compile the same, write the same entries; all are right."""
-    processes = [start(script, target, rounds=10) for _ in range(3)]
+    processes = [start(script, target, rounds=6) for _ in range(3)]
     results = [finish(process) for process in processes]
     for outcomes, _, report in results:
         assert set(outcomes) <= {"miss", "disk", "memory"}
-        assert outcomes[5:] == ["memory"] * 5
+        assert outcomes[3:] == ["memory"] * 3
         assert report == results[0][2]
-    assert run_script(script, target, n=99, rounds=5)[0] == ["disk"] * 5
+    assert run_script(script, target, n=99, rounds=3)[0] == ["disk"] * 3
     assert [path for path in directory.rglob(".*") if path.is_file()] == []
 
 
@@ -195,7 +220,7 @@ def contents(key, number):
 
 
 found = 0
-for step in range(1500):
+for step in range(700):
     key = choose.choice(KEYS)
     what = choose.random()
     if what < 0.4:
@@ -240,7 +265,7 @@ def test_many_processes_hammer_one_directory(directory: Path, max_bytes: int) ->
     for process in processes:
         out, err = process.communicate(timeout=600)
         assert process.returncode == 0, err
-        assert int(out) > 100
+        assert int(out) > 50
     assert [path for path in directory.rglob(".*") if path.is_file()] == []
     held = sum(used.nbytes for used in DiskStore(directory, max_bytes).usage().values())
     assert 0 < held <= max_bytes * (1 + PROCESSES / 8)
@@ -269,10 +294,12 @@ def test_a_process_that_ends_while_it_writes(directory: Path) -> None:
     assert not left.exists()
 
 
-def test_processes_of_several_devices_share_a_directory(script: Path) -> None:
+def test_processes_of_several_devices_share_a_directory(
+    script: Path, run_here: Callable[..., list[str]]
+) -> None:
     if not has_sycl():
         pytest.skip("no SYCL device")
-    assert run_script(script, "reference")[0] == ["miss"]
-    assert run_script(script, "sycl")[0] == ["miss"]
-    assert run_script(script, "reference")[0] == ["disk"]
-    assert run_script(script, "sycl")[0] == ["disk"]
+    assert run_here(script, "reference") == ["miss"]
+    assert run_here(script, "sycl") == ["miss"]
+    assert run_here(script, "reference") == ["disk"]
+    assert run_here(script, "sycl") == ["disk"]

@@ -36,7 +36,7 @@ def add_one(item: fq.Item, out):
 
 def interrupt_soon() -> None:
     """Send this process a SIGINT in a moment."""
-    timer = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
+    timer = threading.Timer(0.15, os.kill, (os.getpid(), signal.SIGINT))
     timer.daemon = True
     timer.start()
 

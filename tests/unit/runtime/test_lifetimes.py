@@ -38,6 +38,13 @@ queue = fq.FusionQueue({target!r})
 queue.start_fusion()
 queue.submit(put, 4, 7.0, out)
 """
+ANOTHER = """
+import warnings
+other = fq.FusionQueue({target!r})
+other.start_fusion()
+other.submit(put, 4, 8.0, fq.Buffer(4, np.float32))
+warnings.simplefilter("error", fq.FusionAborted)
+"""
 
 
 # ------------------------------------------------------------------------------- queues
@@ -87,13 +94,16 @@ def test_the_block_keeps_its_queue(target):
 
 
 def test_a_program_that_ends_in_fusion_mode_runs_its_list(target, tmp_path):
+    """So do the lists of all other queues."""
     script = tmp_path / "ends.py"
-    script.write_text(AT_THE_END.format(target=None if target == "sycl" else target))
+    target = None if target == "sycl" else target
+    script.write_text(AT_THE_END.format(target=target) + ANOTHER.format(target=target))
     command = [sys.executable, str(script)]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["7.0", "False"]
-    assert "FusionAborted" in done.stderr and "ends.py:16" in done.stderr
-    assert "the program ended in fusion mode" in done.stderr
+    assert done.stderr.count("FusionAborted: ") == 2
+    assert "ends.py:16" in done.stderr and "ends.py:21" in done.stderr
+    assert done.stderr.count("the program ended in fusion mode") == 2
     assert "Traceback" not in done.stderr
 
 
@@ -324,23 +334,6 @@ def _unlike_others(item, value, out):
     out[item.get_id(0)] = value + 1
 
 
-def test_all_queues_run_their_lists_at_the_end_of_a_program(target, tmp_path):
-    script = tmp_path / "ends.py"
-    target = None if target == "sycl" else target
-    script.write_text(AT_THE_END.format(target=target) + ANOTHER.format(target=target))
-    command = [sys.executable, str(script)]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert done.stdout.split() == ["7.0", "False"]
-    assert done.stderr.count("FusionAborted: ") == 2 and "Traceback" not in done.stderr
-
-
-ANOTHER = """
-import warnings
-other = fq.FusionQueue({target!r})
-other.start_fusion()
-other.submit(put, 4, 8.0, fq.Buffer(4, np.float32))
-warnings.simplefilter("error", fq.FusionAborted)
-"""
 
 
 # -------------------------------------------------------------- errors of what ended by itself
