@@ -45,11 +45,11 @@ def by_atomics(x, total, size):
 
 
 STRATEGIES = {
-    by_group_function: (1, 2, 3, 8, 16, 48, 64),
-    by_tree: (1, 2, 4, 16, 64),
-    in_one_group: (1, 3, 16, 100),
-    of_a_part: (1, 3, 16, 64),
-    by_atomics: (1, 6, 64),
+    by_group_function: (1, 3, 16, 48),
+    by_tree: (1, 4, 64),
+    in_one_group: (1, 16, 100),
+    of_a_part: (3, 64),
+    by_atomics: (1, 6),
 }
 CASES = [(strategy, size) for strategy, sizes in STRATEGIES.items() for size in sizes]
 INTEGERS, FLOATS = ("int32", "int64", "uint32", "uint64"), ("float32", "float64")

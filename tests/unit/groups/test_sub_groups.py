@@ -93,7 +93,7 @@ def test_all_of_them_as_in_python(target, dtype):
     a = values(dtype)
     if dtype in ("int64", "int8", "uint16"):
         a %= 7
-    for size in (8, 16):
+    for size in (8, 16) if dtype == "float32" else (16,):
         same(
             by_queue(target, shuffles, space, size, a, out),
             by_python(shuffles, space, size, a, out),

@@ -115,9 +115,13 @@ def test_messages_are_exchanged_until_one_is_answered_soon(
         assert len(exchanges) == max(calibration._EXCHANGES, close_at + 1)
 
 
-@pytest.mark.parametrize("function", ["clock", "cycle_counter"])
 @pytest.mark.parametrize(
-    ("make", "overflow"), [(chain, "truncate"), (chain, "aggregate"), (steps, "truncate")]
+    ("make", "overflow", "function"),
+    [
+        (chain, "truncate", "clock"),
+        (chain, "aggregate", "cycle_counter"),
+        (steps, "truncate", "cycle_counter"),
+    ],
 )
 def test_a_profile_is_in_the_hosts_time(
     sycl_queue: fq.FusionQueue,

@@ -243,7 +243,7 @@ def group_sums(item, a, out, scanned, before):
 
 
 def test_sums_over_groups_are_those_of_float32_rounded_once(queue):
-    n, space = 320, fq.NdRange(320, 160)
+    n, space = 96, fq.NdRange(96, 48)
     a = numbers(n)
     ours, pythons, wide = (
         (np.zeros((n, 7), dtype), np.zeros((2, n), dtype), np.zeros((2, n), dtype))

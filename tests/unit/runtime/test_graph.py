@@ -244,9 +244,9 @@ def test_a_graph_joins_a_block(queue):
 
 
 def test_several_queues(queue):
-    a, b, out, graph = floats(20_000), empty(20_000), empty(20_000), fq.Graph()
-    array, copied = np.zeros(20_000, np.float32), empty(20_000)
-    n, factor = 20_000, 2.0
+    n, factor = 2_000, 2.0
+    a, b, out, graph = floats(n), empty(n), empty(n), fq.Graph()
+    array, copied = np.zeros(n, np.float32), empty(n)
     with fq.FusionQueue(queue.device.filter_string) as other:
         with graph.record(queue):
             queue.submit(scale, n, a, factor, b)

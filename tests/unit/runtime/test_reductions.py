@@ -59,7 +59,7 @@ def test_operations_and_dtypes(op, dtypes, numpy):
     """The old value takes part unless it is initialised; a range of one work-group, and of two."""
     with fq.FusionQueue("reference") as queue:
         for position, dtype in enumerate(dtypes):
-            for n in (5,) if position % 2 else (5, 300):
+            for n in (5,) if position else (5, 300):
                 a = values(dtype, n)
                 old = values(dtype, 1, seed=2)
                 found, new = fq.Buffer(old), fq.Buffer(old)
@@ -205,10 +205,10 @@ def scaled(item: fq.Item, a, total, out):
     out[i] = a[i] / total[0]
 
 
-@pytest.mark.parametrize("n", [256, 520])
-def test_every_strategy_gives_the_same_bits(target, n):
+def test_every_strategy_gives_the_same_bits(target):
     """A sum of products that are made in the same list, which scales something: the producer fuses
     with the reduction, whose temporary then takes no memory."""
+    n = 520
     a, b = values("float32", n), values("float32", n, 2)
     found = set()
     with fq.FusionQueue(target) as queue:
