@@ -139,7 +139,7 @@ def zeros(*shape: int) -> Floats:
 
 
 CASES: dict[str, tuple[Submit, list[npt.NDArray[np.generic]]]] = {
-    "1-D stencil": (steps(blur, 7, (3001,)), [numbers(3001), zeros(3001)]),
+    "1-D stencil": (steps(blur, 7, (1301,)), [numbers(1301), zeros(1301)]),
     "2-D stencil": (steps(five_point, 5, (37, 53), 0.25), [numbers(37, 53), zeros(37, 53)]),
     "3-D stencil": (steps(seven_point, 3, (12, 10, 17)), [numbers(12, 10, 17), zeros(12, 10, 17)]),
     "reversed": (steps(reversed_copy, 4, (2047,)), [numbers(2047), zeros(2047)]),
@@ -177,15 +177,15 @@ def test_equals_the_unfused_run(queue: fq.FusionQueue, name: str) -> None:
 
 def test_another_size_is_the_same_plan(queue: fq.FusionQueue) -> None:
     caches = []
-    for n in (5003, 6007, 7001):
+    for n in (5003, 7001):
         a, b = fq.Buffer(numbers(n)), fq.Buffer(n, np.float32)
         with fq.fusion(queue, strategy="megakernel") as f:
-            steps(blur, 5, (n,))(queue, [a, b])
+            steps(blur, 3, (n,))(queue, [a, b])
         caches.append(f.report.cache)
         c, d = fq.Buffer(numbers(n)), fq.Buffer(n, np.float32)
-        steps(blur, 5, (n,))(queue, [c, d])
+        steps(blur, 3, (n,))(queue, [c, d])
         np.testing.assert_array_equal(b.numpy(), d.numpy())
-    assert caches[1:] == ["memory", "memory"]
+    assert caches[1:] == ["memory"]
 
 
 def test_scalars_of_each_step(queue: fq.FusionQueue) -> None:
@@ -204,8 +204,8 @@ def test_scalars_of_each_step(queue: fq.FusionQueue) -> None:
 
 
 def test_a_scalar_that_the_waits_depend_on_may_change(queue: fq.FusionQueue) -> None:
-    n = 6400
-    for length in (100, 50, 20):
+    n = 1280
+    for length in (20, 10, 5):
         found = []
         for strategy in ("unfused", "megakernel"):
             a, sums = fq.Buffer(numbers(n)), fq.Buffer(zeros(64))

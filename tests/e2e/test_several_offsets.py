@@ -25,7 +25,7 @@ def near_and_far(item: fq.Item, a: Array, b: Array) -> None:
     b[i] = a[i - i % 2] + a[item.get_range(0) - 1 - i]
 
 
-@pytest.mark.parametrize("shape", [(37, 53), (64, 1000), (3, 7)])
+@pytest.mark.parametrize("shape", [(37, 53), (8, 600), (3, 7)])
 def test_neighbours_in_both_dimensions(queue: fq.FusionQueue, shape: tuple[int, int]) -> None:
     first = np.arange(np.prod(shape), dtype=np.float32).reshape(shape)
     found = []

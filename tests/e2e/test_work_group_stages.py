@@ -180,7 +180,7 @@ def one_after_the_other(first: int, second: int) -> Lists:
 
 
 def loops(q: fq.FusionQueue, b: list[fq.Buffer]) -> None:
-    for size, turns in ((4, 3), (12, 5), (1, 2), (60, 0)):
+    for size, turns in ((4, 3), (12, 5), (1, 2)):
         q.submit(rounds, fq.NdRange(60, size), b[0], b[1], local(size), turns)
         q.submit(backwards, 60, b[1], b[0])
 
@@ -193,16 +193,16 @@ def group_functions(q: fq.FusionQueue, b: list[fq.Buffer]) -> None:
 
 def fractions(q: fq.FusionQueue, b: list[fq.Buffer]) -> None:
     """In groups of fewer work-items than a worker has lanes, of some more, and of many more."""
-    for size in (5, 20, 30, 60):
+    for size in (5, 20, 60):
         q.submit(sums_of_fractions, fq.NdRange(60, size), b[0], b[1])
         q.submit(backwards, 60, b[1], b[0])
-    for size in (16, 48, 96):
+    for size in (16, 96):
         q.submit(sums_of_fractions, fq.NdRange(96, size), b[7], b[8])
         q.submit(backwards, 96, b[8], b[7])
 
 
 def functions_of_sub_groups(q: fq.FusionQueue, b: list[fq.Buffer]) -> None:
-    for size in (16, 48, 96):
+    for size in (16, 48):
         q.submit(sub_groups, fq.NdRange(96, size), b[7], b[8], local(size))
         q.submit(backwards, 96, b[8], b[7])
 
