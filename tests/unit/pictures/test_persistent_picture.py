@@ -42,10 +42,10 @@ def test_tiles_waits_and_counters(case: str, size: int) -> None:
     tiles = [(k, t) for k, stage in enumerate(schedule.stages) for t in range(stage.tiles)]
     if all(stage.tiles <= MOST_TILES for stage in schedule.stages):
         assert shown(figure, "tile") == sorted((str(k), str(t)) for k, t in tiles)
+        places = shown(figure, "place")
         for at, (stage, tile) in enumerate(
             zip(schedule.stage.tolist(), schedule.tile.tolist(), strict=True)
         ):
-            places = shown(figure, "place")
             if (str(stage), str(tile)) in places:
                 assert text_of(figure, f"place {stage} {tile}") == str(at)
     marked = [(int(k), int(t)) for k, t in shown(figure, "marked")]
