@@ -75,6 +75,13 @@ class KernelWriter(Expressions):
             self.ids += ["item.get_global_linear_id()", "item.get_local_linear_id()"]
         elif self.chance(20):
             self.ids.append("item.get_linear_id()")
+        arrays = [p for p in self._parameters if not isinstance(p, ScalarParameter)]
+        if arrays and self.chance(25):
+            array = self.choose(tuple(arrays))
+            linear = "item.get_global_linear_id()" if nd_item else "item.get_linear_id()"
+            for name, op in ((self._fresh("row"), "//"), (self._fresh("column"), "%")):
+                self.line(f"{name} = {linear} {op} {array.name}.shape[{array.ndim - 1}]")
+                self.ids.append(name)
 
     @contextmanager
     def _guarded(self, scope: Scope) -> Iterator[None]:
