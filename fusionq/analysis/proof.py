@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -15,6 +16,9 @@ from fusionq.analysis.symbols import Symbols
 from fusionq.base.steps import Steps
 
 T = TypeVar("T")
+
+ISL_LOCK = threading.RLock()
+"""Held by who asks isl: its context serves one thread at a time."""
 
 OPERATIONS = 30_000
 """isl operations that one question may take.  Ordinary questions take a few hundred; one about

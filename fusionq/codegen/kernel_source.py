@@ -5,7 +5,6 @@ from __future__ import annotations
 from fusionq.base.target import FloatMode, Target
 from fusionq.codegen.device_source import DeviceSource
 from fusionq.codegen.dialect import Dialect
-from fusionq.codegen.persistent_kernel import generate_persistent_kernel
 from fusionq.codegen.range_kernel import generate_range_kernel
 from fusionq.ir.nodes import Kernel, Persistent
 
@@ -18,5 +17,7 @@ def generate(kernel: Kernel, fp: FloatMode, target: Target, dialect: Dialect) ->
     """
     match kernel.body:
         case (Persistent() as body, *_):
+            from fusionq.codegen.persistent_kernel import generate_persistent_kernel
+
             return generate_persistent_kernel(kernel, body, fp, target, dialect)
     return generate_range_kernel(kernel, fp, dialect)

@@ -31,11 +31,11 @@ from fusionq.execution.compile import (
 from fusionq.execution.planning_time import PlanningStopped, unfused_seconds
 from fusionq.execution.trials import Candidate
 from fusionq.ir.nodes import Kernel
-from fusionq.planning.build_cost import build_work
-from fusionq.planning.promotion import is_flagged
+from fusionq.planning.flags import is_flagged
 from fusionq.submission.pending import SubmissionList
 
 if TYPE_CHECKING:
+    from fusionq.planning.build_cost import BuildWork
     from fusionq.planning.plan import Plan
     from fusionq.planning.planner import Planning
     from fusionq.report.model import CacheOutcome
@@ -158,7 +158,7 @@ class FirstPlan:
                 pair = self._submissions[found.producer], self._submissions[found.consumer]
                 spaces = [global_range(submission) for submission in pair]
                 if spaces[0].ndim == spaces[1].ndim and not any(
-                    space.size <= largest or build_work(submission.ir).divisions
+                    space.size <= largest or _work(submission.ir).divisions
                     for space, submission in zip(spaces, pair, strict=True)
                 ):
                     return True
@@ -167,4 +167,10 @@ class FirstPlan:
 
 def _seconds(backend: Backend, kernel: Kernel) -> float:
     """What a kernel is predicted to take to build."""
-    return build_work(kernel).seconds(backend.target.build)
+    return _work(kernel).seconds(backend.target.build)
+
+
+def _work(kernel: Kernel) -> BuildWork:
+    from fusionq.planning.build_cost import build_work  # what is in the caches needs it not
+
+    return build_work(kernel)

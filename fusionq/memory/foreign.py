@@ -92,7 +92,8 @@ def _describe_numpy(array: np.ndarray[Any, Any]) -> ForeignArray:
 
 def check_not_masked(array: np.ndarray[Any, Any]) -> None:
     """ArgumentError for an array with a mask."""
-    if isinstance(array, np.ma.MaskedArray):
+    # Until somebody has imported numpy.ma, which takes a while, there are none.
+    if "numpy.ma" in sys.modules and isinstance(array, np.ma.MaskedArray):
         raise ArgumentError(
             "masked arrays are not supported: a kernel would not see the mask; pass .data and "
             ".mask as two arrays"

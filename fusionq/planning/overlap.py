@@ -43,10 +43,6 @@ are tried (the depth of temporal blocking), beside all of a chain that is not lo
 all but one only where all are not one launch.  Odd ones: of two buffers that take turns, one is
 then read, and the other written."""
 
-MOST_COMPARED = 64
-"""Submissions of a list for which ``auto`` looks for halos to compute anew, since each takes some
-milliseconds."""
-
 NOTHING_EXCHANGED = (
     "nothing has to be computed anew: no work-item reads what another one has written before it"
 )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from fusionq.analysis.dependence import PairScope
 from fusionq.analysis.questions import Questions
 from fusionq.base.target import Target
 from fusionq.planning.cost import (
@@ -62,9 +61,3 @@ def saves_little(
         f"halos computed anew would save less than {max(saved, 0.0) * 1e6:.0f} µs a run: ask for "
         "strategy='overlap' or tune=True to have them"
     )
-
-
-def crosses_work_groups(dependences: Sequence[Sequence[PairScope]]) -> bool:
-    """Whether work-items of some submission read what others have written."""
-    crossing = ("GROUP", "GLOBAL")
-    return any(d.kind == "RAW" and d.scope in crossing for needed in dependences for d in needed)

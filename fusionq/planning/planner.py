@@ -3,30 +3,18 @@
 from __future__ import annotations
 
 import sys
-import threading
 from collections.abc import Callable, Collection, Sequence
-from functools import partial
 from math import inf
 from time import perf_counter
+from typing import TYPE_CHECKING
 
-from fusionq.analysis.binding_loops import check_binding_loops
-from fusionq.analysis.bounds import check_bounds
-from fusionq.analysis.convergence import check_convergence
 from fusionq.analysis.dependence import PairScope
-from fusionq.analysis.item_space import global_range
-from fusionq.analysis.list_analysis import KernelsRead, analyse
+from fusionq.analysis.list_analysis import analyse
 from fusionq.analysis.list_dependences import direct_dependences
-from fusionq.analysis.proof import CHECK_SECONDS, PlanOperations, in_steps, plan_operations
+from fusionq.analysis.proof import ISL_LOCK, PlanOperations, plan_operations
 from fusionq.analysis.questions import Questions
-from fusionq.analysis.show import analysis_text
 from fusionq.analysis.submission import ArrayArgument, Submission
-from fusionq.analysis.validity import (
-    ScalarPlace,
-    Validity,
-    largest_extent,
-    size_order,
-    validity_of,
-)
+from fusionq.analysis.validity import ScalarPlace, largest_extent, size_order
 from fusionq.base.config import debug_level
 from fusionq.base.errors import FusionRefused
 from fusionq.base.options import FusionOptions
@@ -36,15 +24,8 @@ from fusionq.base.target import Target
 from fusionq.ir.nodes import Kernel
 from fusionq.planning.build_bound import BuildBound, Builds, shorter
 from fusionq.planning.cost import FEWEST_STAGES, Estimate, estimate, with_persistent
+from fusionq.planning.flags import check_flags
 from fusionq.planning.layout import all_launches, launches_of, layout_of, promoted
-from fusionq.planning.list_work import list_work
-from fusionq.planning.overlap import MOST_COMPARED, Overlap, with_overlap
-from fusionq.planning.overlap_choice import (
-    compared_work,
-    crosses_work_groups,
-    saves_little,
-)
-from fusionq.planning.persistent import fitting, persistent_stage, segments
 from fusionq.planning.plan import (
     Became,
     Dependence,
@@ -53,40 +34,24 @@ from fusionq.planning.plan import (
     Recomputation,
     StagePlan,
 )
-from fusionq.planning.promotion import Promotions, check_flags
 from fusionq.planning.specialise import (
     MOST_VALUES,
     constants,
     sources_of,
-    values_of,
     varying_scalars,
     varying_since,
 )
 from fusionq.planning.stage_kernels import StageKernels
 from fusionq.planning.stages import Stage
 
+if TYPE_CHECKING:
+    from fusionq.planning.overlap import Overlap
+
 _NOT_ALLOWED = "barriers='none' allows no work-group barrier between them"
-_TILES_WAIT = "a persistent kernel has no work-groups, its tiles wait for each other"
 
-_lock = threading.RLock()
-"""isl's context serves one thread at a time."""
-
-
-def check_submission(submission: Submission, known: Sequence[Validity] = ()) -> Validity:
-    """Raise ArgumentError if an index provably exceeds an extent, KernelLanguageError if a barrier
-    is provably missed, PromotionConflict if flags contradict each other.
-
-    Returns for which submissions of the same structure the same is known to be right; ``known``
-    are those for which that was known before.
-    """
-    check_flags(submission)
-    with _lock, plan_operations(PlanOperations(lost=CHECK_SECONDS)):
-        varying = values_of(varying_since(known, [submission], 1), [submission])
-        analysis = analyse([submission], read=KernelsRead(own_arrays=True), varying=varying)
-        check_bounds(analysis)
-        check_binding_loops(analysis)
-        check_convergence(analysis, 0)
-        return validity_of(analysis, check=True)
+MOST_COMPARED = 64
+"""Submissions of a list for which ``auto`` looks for halos to compute anew, since each takes some
+milliseconds."""
 
 
 def make_plan(
@@ -131,7 +96,7 @@ class Planning:
         self.dependences: list[tuple[PairScope, ...]] = []
         """Of the first submissions, as far as they have been compared."""
         validities = [plan.validity for plan in known]
-        with _lock:
+        with ISL_LOCK:
             fixed = constants(submissions, varying_scalars(validities, submissions))
             varying = varying_since(validities, submissions, MOST_VALUES)
         bounded = options.strategy == "auto" and not options.require
@@ -145,7 +110,7 @@ class Planning:
     def go_on(self, stops: Callable[[], bool] = lambda: False) -> Plan | None:
         """The plan; None where it ``stops`` before the next step."""
         self._operations.stops = stops
-        with _lock, plan_operations(self._operations):
+        with ISL_LOCK, plan_operations(self._operations):
             started = perf_counter()
             while not stops():
                 try:
@@ -177,6 +142,8 @@ def _plan_steps(
     barrierless = _NOT_ALLOWED if options.barriers == "none" else None
     found, layout = yield from layout_of(questions, raw, options, target, barrierless)
     if debug_level() >= 3:
+        from fusionq.analysis.show import analysis_text
+
         print(f"--- analysis\n{analysis_text(analyse(submissions), found)}", file=sys.stderr)
     launched, stages = layout, layout.stages
     strategy = _strategy(stages, options)
@@ -190,7 +157,10 @@ def _plan_steps(
     tried = options.strategy == "auto" and measured is not None and len(stages) >= FEWEST_STAGES
     tried = tried and target.device.chooses_persistent
     if len(stages) > 1 and (asked or tried):
-        made = yield from _with_persistent(questions, raw, options, target, kernels, bound)
+        from fusionq.planning.list_work import list_work
+        from fusionq.planning.persistent_list import persistent_list
+
+        made = yield from persistent_list(questions, raw, options, target, kernels, bound)
         if isinstance(made, str):
             fallback = made if asked else fallback
         else:
@@ -222,8 +192,11 @@ def _plan_steps(
         tried
         and _exchange(stages)
         and len(submissions) <= MOST_COMPARED
-        and crosses_work_groups(raw)
+        and _crosses_work_groups(raw)
     ):
+        from fusionq.planning.overlap import with_overlap
+        from fusionq.planning.overlap_choice import compared_work, saves_little
+
         costs = target if measured is None else measured()
         base: tuple[StagePlan, ...] = ()
         little: str | None = None
@@ -296,6 +269,12 @@ def _exchange(stages: Sequence[Stage]) -> bool:
     return len(stages) > 1 or any(stage.crossing for stage in stages)
 
 
+def _crosses_work_groups(dependences: Sequence[Sequence[PairScope]]) -> bool:
+    """Whether work-items of some submission read what others have written."""
+    crossing = ("GROUP", "GLOBAL")
+    return any(d.kind == "RAW" and d.scope in crossing for needed in dependences for d in needed)
+
+
 def _slow_to_build(plans: Sequence[StagePlan], bound: BuildBound | None) -> str | None:
     """Why the launches ``plans`` are not built in the foreground; None if they may be."""
     if bound is None:
@@ -303,52 +282,6 @@ def _slow_to_build(plans: Sequence[StagePlan], bound: BuildBound | None) -> str 
     builds = Builds(bound)
     reasons = [builds.exceeded_with(plan.kernel) for plan in plans]
     return reasons[-1]
-
-
-def _with_persistent(
-    questions: Questions,
-    dependences: Sequence[Sequence[PairScope]],
-    options: FusionOptions,
-    target: Target,
-    kernels: StageKernels,
-    bound: BuildBound | None,
-) -> Steps[tuple[tuple[PairScope, ...], Promotions, tuple[StagePlan, ...]] | str]:
-    """The list with persistent kernels where stages follow each other that can be part of one;
-    or why there is none.  No work-group barriers between submissions: tiles wait instead."""
-    if not target.device.persistent_kernels:
-        return f"the backend of {target.device.filter_string} compiles no persistent kernels"
-    empty = [s for s, x in enumerate(questions.submissions) if global_range(x).size == 0]
-    if empty:
-        return f"the range of submission {empty[0]} is empty"
-    found, layout = yield from layout_of(questions, dependences, options, target, _TILES_WAIT)
-    fits = yield from fitting(questions, layout, options, target, kernels)
-    reasons = fits.reasons
-    why: str | None = None
-    runs: list[tuple[range, StagePlan | None]] = []
-    for run in segments(reasons):
-        made: StagePlan | str | None = reasons[run[0]]
-        if len(run) > 1:
-            made = yield from persistent_stage(
-                questions, dependences, layout, run, kernels, fits.functions, bound
-            )
-        if isinstance(made, StagePlan):
-            runs.append((run, made))
-        else:
-            runs.append((run, None))
-            why = why or made
-    if all(made is None for _, made in runs):
-        return why or "no two stages follow each other that could be part of one persistent kernel"
-    plans: list[StagePlan] = []
-    for run, launch in runs:
-        if launch is not None:
-            plans.append(launch)
-            continue
-        for k in run:
-            stage = layout.stages[k]
-            fused = yield from in_steps(partial(kernels.fused, stage, layout.moved[k]))
-            plans.append(kernels.plan(stage, fused))
-            yield "passes"
-    return found, layout, tuple(plans)
 
 
 def _unjoined(plans: Sequence[StagePlan]) -> str | None:

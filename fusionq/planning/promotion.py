@@ -16,15 +16,15 @@ from fusionq.analysis.local_footprint import local_footprint
 from fusionq.analysis.private_footprint import private_footprint
 from fusionq.analysis.proof import in_steps
 from fusionq.analysis.questions import Questions
-from fusionq.analysis.submission import ArrayArgument, Promotion, Submission
+from fusionq.analysis.submission import ArrayArgument, Promotion
 from fusionq.analysis.work_groups import largest_extents
-from fusionq.base.errors import PromotionConflict
 from fusionq.base.options import FusionOptions
 from fusionq.base.steps import Steps
 from fusionq.base.target import Target
 from fusionq.passes.sources import ParamSource
 from fusionq.passes.symbol_sources import sources_of_symbols
 from fusionq.planning.crossing import different, group_sizes, keeps_inside
+from fusionq.planning.flags import flag_of, is_flagged
 from fusionq.planning.members import Members
 from fusionq.planning.plan import PromotionDecision
 from fusionq.planning.stages import Stage
@@ -58,19 +58,6 @@ class Promotions:
     moved: tuple[tuple[Moved, ...], ...]
 
 
-def check_flags(submission: Submission) -> None:
-    """Raise PromotionConflict if an accessor contradicts its buffer."""
-    for argument in submission.arguments:
-        if not isinstance(argument, ArrayArgument):
-            continue
-        buffer, accessor = argument.buffer_flag, argument.access_flag
-        if buffer and accessor and buffer != accessor:
-            raise PromotionConflict(
-                f"`{argument.text}`, submitted at {submission.span}, is flagged for {buffer} "
-                f"promotion and its access for {accessor}: flag one of the two, or both alike"
-            )
-
-
 def promotions(
     questions: Questions,
     stages: Sequence[Stage],
@@ -100,11 +87,6 @@ def flagged(questions: Questions, options: FusionOptions) -> Iterator[tuple[int,
         yield group, groups[group]
 
 
-def is_flagged(argument: ArrayArgument, options: FusionOptions) -> bool:
-    """Whether the user wants an argument's buffer promoted."""
-    return bool(_flag(argument)) or (options.promote == "internal" and argument.internal)
-
-
 def _is_unused_field(questions: Questions, place: Place) -> bool:
     """Whether it is a field of records that the kernel leaves alone."""
     argument, kernel = argument_at(questions, place), questions.submissions[place[0]].ir
@@ -120,7 +102,7 @@ def not_promoted(
     if options.strategy == "unfused":
         return "nothing is fused, so other kernels may read it"
     arguments = [argument_at(questions, p) for p in places]
-    flags = {_flag(a) for a in arguments}
+    flags = {flag_of(a) for a in arguments}
     if flags == {None}:
         if not all(a.internal for a in arguments):
             return "only some accesses of this memory are marked internal"
@@ -174,7 +156,7 @@ class _Promoter:
         reason = not_promoted(self.questions, self.options, places)
         if reason is not None:
             return "global", reason
-        flags = {_flag(argument_at(self.questions, p)) for p in places}
+        flags = {flag_of(argument_at(self.questions, p)) for p in places}
         if not self._touched(places):
             return "global", "no kernel of the list touches it"
         used_in = sorted({self.stage_of[s] for s, _ in places})
@@ -310,10 +292,6 @@ def _local_footprint(
     analysis: ListAnalysis, uses: Sequence[Use], mode: Mode, local: tuple[int, ...]
 ) -> Footprint | str:
     return local_footprint(analysis, uses, mode, local)
-
-
-def _flag(argument: ArrayArgument) -> Promotion | None:
-    return argument.access_flag or argument.buffer_flag
 
 
 def _named(launches: Sequence[int]) -> str:

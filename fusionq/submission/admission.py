@@ -165,7 +165,7 @@ def check_again(entry: KnownSubmission, values: Sequence[ScalarValue]) -> None:
     (operands,), span = alone.operands(), user_span()
     with _told_where(span):
         if not entry.passes(operands):
-            from fusionq.planning.planner import check_submission
+            from fusionq.planning.submission_check import check_submission
 
             submission = replace(alone.submissions()[0], span=span)
             entry.checks.insert(0, check_submission(submission, entry.checks))
@@ -183,7 +183,7 @@ def _check(
     if entry.passes(operands):
         return
     with timed(timings, "import"):
-        from fusionq.planning.planner import check_submission
+        from fusionq.planning.submission_check import check_submission
 
     with timed(timings, "analysis"):
         validity = check_submission(submission, entry.checks)

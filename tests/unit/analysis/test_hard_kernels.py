@@ -12,7 +12,7 @@ from fusionq.analysis import proof
 from fusionq.analysis.affine import MOST_QUOTIENTS
 from fusionq.analysis.list_analysis import analyse
 from fusionq.analysis.proof import PlanOperations, limited_operations, plan_operations
-from fusionq.planning.planner import check_submission
+from fusionq.planning.submission_check import check_submission
 from tests.unit.lists import submissions
 from tests.unit.tables import defined
 

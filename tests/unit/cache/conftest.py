@@ -74,7 +74,7 @@ def nothing_is_compiled(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
         from fusionq.analysis import list_analysis
         from fusionq.codegen import kernel_source
         from fusionq.frontend import lowering
-        from fusionq.planning import planner
+        from fusionq.planning import planner, submission_check
 
         def forbidden(*arguments: object) -> object:
             raise AssertionError("this should have come from the disk cache")
@@ -82,7 +82,7 @@ def nothing_is_compiled(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
         monkeypatch.setattr(lowering, "lower_kernel", forbidden)
         monkeypatch.setattr(list_analysis.ListAnalysis, "__init__", forbidden)
         monkeypatch.setattr(planner, "Planning", forbidden)
-        monkeypatch.setattr(planner, "check_submission", forbidden)
+        monkeypatch.setattr(submission_check, "check_submission", forbidden)
         monkeypatch.setattr(kernel_source, "generate", forbidden)
 
     return watch

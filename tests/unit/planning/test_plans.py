@@ -13,8 +13,9 @@ from fusionq.ir.printer import print_kernel
 from fusionq.ir.walk import local_memories
 from fusionq.language.ranges import NdRange
 from fusionq.planning.launching import launch_shape_of
-from fusionq.planning.planner import check_submission, holds_for, make_plan
+from fusionq.planning.planner import holds_for, make_plan
 from fusionq.planning.structure import structure_key
+from fusionq.planning.submission_check import check_submission
 from tests.unit.lists import Flagged, submission, submissions
 
 TARGET = target_of(DeviceInfo(

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import fusionq as fq
-from fusionq.planning import planner
+from fusionq.planning import submission_check
 from tests.unit.runtime.conftest import empty, floats
 from tests.unit.runtime.kernels import scale, shift
 
@@ -35,13 +35,13 @@ def some_barriers(item: fq.NdItem, rounds, first, out):
 def checks(monkeypatch: pytest.MonkeyPatch) -> list[object]:
     """The submissions that were analysed."""
     seen: list[object] = []
-    original = planner.check_submission
+    original = submission_check.check_submission
 
     def counting(submission, known):
         seen.append(submission)
         return original(submission, known)
 
-    monkeypatch.setattr(planner, "check_submission", counting)
+    monkeypatch.setattr(submission_check, "check_submission", counting)
     return seen
 
 

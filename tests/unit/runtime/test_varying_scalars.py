@@ -8,7 +8,7 @@ import pytest
 import fusionq as fq
 from fusionq.analysis import validity
 from fusionq.cache.plan_cache import PLANS
-from fusionq.planning import planner
+from fusionq.planning import planner, submission_check
 from fusionq.planning.specialise import MOST_VALUES
 
 WIDTH, ROWS = 24, 40
@@ -67,7 +67,8 @@ def counts(monkeypatch):
         return call
 
     monkeypatch.setattr(planner, "Planning", counted("plans", planner.Planning))
-    monkeypatch.setattr(planner, "check_submission", counted("checks", planner.check_submission))
+    check = submission_check.check_submission
+    monkeypatch.setattr(submission_check, "check_submission", counted("checks", check))
     return found
 
 

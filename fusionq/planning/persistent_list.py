@@ -1,0 +1,68 @@
+"""A list whose stages are persistent kernels, as far as they can be."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+from fusionq.analysis.dependence import PairScope
+from fusionq.analysis.item_space import global_range
+from fusionq.analysis.proof import in_steps
+from fusionq.analysis.questions import Questions
+from fusionq.base.options import FusionOptions
+from fusionq.base.steps import Steps
+from fusionq.base.target import Target
+from fusionq.planning.build_bound import BuildBound
+from fusionq.planning.layout import layout_of
+from fusionq.planning.persistent import fitting, persistent_stage, segments
+from fusionq.planning.plan import StagePlan
+from fusionq.planning.promotion import Promotions
+from fusionq.planning.stage_kernels import StageKernels
+
+_TILES_WAIT = "a persistent kernel has no work-groups, its tiles wait for each other"
+
+
+def persistent_list(
+    questions: Questions,
+    dependences: Sequence[Sequence[PairScope]],
+    options: FusionOptions,
+    target: Target,
+    kernels: StageKernels,
+    bound: BuildBound | None,
+) -> Steps[tuple[tuple[PairScope, ...], Promotions, tuple[StagePlan, ...]] | str]:
+    """The list with persistent kernels where stages follow each other that can be part of one;
+    or why there is none.  No work-group barriers between submissions: tiles wait instead."""
+    if not target.device.persistent_kernels:
+        return f"the backend of {target.device.filter_string} compiles no persistent kernels"
+    empty = [s for s, x in enumerate(questions.submissions) if global_range(x).size == 0]
+    if empty:
+        return f"the range of submission {empty[0]} is empty"
+    found, layout = yield from layout_of(questions, dependences, options, target, _TILES_WAIT)
+    fits = yield from fitting(questions, layout, options, target, kernels)
+    reasons = fits.reasons
+    why: str | None = None
+    runs: list[tuple[range, StagePlan | None]] = []
+    for run in segments(reasons):
+        made: StagePlan | str | None = reasons[run[0]]
+        if len(run) > 1:
+            made = yield from persistent_stage(
+                questions, dependences, layout, run, kernels, fits.functions, bound
+            )
+        if isinstance(made, StagePlan):
+            runs.append((run, made))
+        else:
+            runs.append((run, None))
+            why = why or made
+    if all(made is None for _, made in runs):
+        return why or "no two stages follow each other that could be part of one persistent kernel"
+    plans: list[StagePlan] = []
+    for run, launch in runs:
+        if launch is not None:
+            plans.append(launch)
+            continue
+        for k in run:
+            stage = layout.stages[k]
+            fused = yield from in_steps(partial(kernels.fused, stage, layout.moved[k]))
+            plans.append(kernels.plan(stage, fused))
+            yield "passes"
+    return found, layout, tuple(plans)
