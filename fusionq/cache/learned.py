@@ -44,6 +44,11 @@ class Learned:
     reopened: int
     candidates: tuple[LearnedCandidate, ...]
 
+    @property
+    def is_new(self) -> bool:
+        """Whether nothing is known but what runs ``first``."""
+        return self.chosen is None and not any(c.seconds for c in self.candidates)
+
 
 def learned_key(structure: Hashable) -> str | None:
     """The name of the entry for a structure that is the same in every process; None where it has

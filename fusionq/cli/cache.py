@@ -46,7 +46,7 @@ def show_cache() -> None:
         meaning = KINDS.get(kind, "")
         table.add_row(kind, f"{used.entries:,}", format_bytes(used.nbytes, binary=True), meaning)
     show_table(console, table)
-    if learned := all_learned(_store(settings)):
+    if learned := [one for one in all_learned(_store(settings)) if not one.is_new]:
         console.print()
         show_table(console, _learned_table(learned))
 

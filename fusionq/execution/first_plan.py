@@ -55,7 +55,8 @@ clock: Callable[[], float] = time.thread_time
 
 
 class FirstPlan:
-    """The plan of a list's first run; ``outcome``: whether it was found in a cache, or made now."""
+    """The plan of a list's first run; ``outcome``: whether it was found in a cache, or made now;
+    ``was_sought``: whether planning was begun."""
 
     def __init__(
         self,
@@ -68,13 +69,15 @@ class FirstPlan:
         self._backend, self._pending, self._submissions = backend, pending, submissions
         self._options, self._timings = options, timings
         self.outcome: CacheOutcome | None = None
+        self.was_sought = False
         self._is_crossing = False
         """Whether planning has found a dependence between work-groups."""
         self._crossing_end = inf
         """When planning ends where it has."""
 
-    def candidate(self) -> Candidate:
-        """What runs first, which is built then; ``unfused``: each submission by itself."""
+    def candidate(self, before: Candidate | None = None) -> Candidate:
+        """What runs first, which is built then; ``unfused``: each submission by itself.
+        ``before``: what it was in an earlier process, where that is known."""
         begun = clock()
         known: tuple[Candidate, ...] = ("auto", "sequence")
         for name in known:
@@ -88,6 +91,8 @@ class FirstPlan:
                 return self._build("auto", None)
             if self._is_promoting:
                 return self._build("sequence", None)
+            if before == "unfused":
+                return before
             kernels = {id(s.ir): s.ir for s in self._submissions}.values()
             builds = sum(_seconds(self._backend, kernel) for kernel in kernels)
             run = unfused_seconds(self._submissions, self._backend.target.costs)
@@ -101,7 +106,10 @@ class FirstPlan:
             if left < STEP * len(self._submissions):
                 return "unfused"
             return self._build("sequence", left, end)
-        except (PlanningStopped, DeviceError):
+        except PlanningStopped:
+            return "unfused"
+        except DeviceError:
+            self.was_sought = False
             return "unfused"
 
     @property
@@ -125,6 +133,7 @@ class FirstPlan:
         later by what it saves of a ``run``; else ``unfused``."""
         backend, options = self._backend, self._options._replace(strategy=name)
         is_short = seconds is not None and run is None
+        self.was_sought = True
         plan = planned_in_time(
             backend, self._submissions, options, self._timings, seconds=seconds,
             stops=self._is_hopeless if is_short else lambda planning: False,

@@ -203,7 +203,7 @@ class ListRecord:
 
     def keep(self) -> None:
         """Write down what is known, if that is new."""
-        state = (self.trials.chosen, self.trials.reopened)
+        state = self._state
         if state != self._kept:
             self._kept = state
             keep_learned(
@@ -217,7 +217,12 @@ class ListRecord:
 
     def is_kept(self) -> None:
         """The entry on disk says the same."""
-        self._kept = (self.trials.chosen, self.trials.reopened)
+        self._kept = self._state
+
+    @property
+    def _state(self) -> tuple[Candidate | None, int, bool]:
+        """What an entry on disk is written anew for."""
+        return self.trials.chosen, self.trials.reopened, self.is_worth_learning
 
 
 class RunTimer:
@@ -327,17 +332,20 @@ def new_record(
     backend: Backend,
     submissions: tuple[Submission, ...],
     options: FusionOptions,
-    first: Callable[[], Candidate],
+    first: Callable[[Candidate | None], Candidate],
     awaited: Sequence[Candidate],
 ) -> ListRecord | None:
-    """The record that is on disk, or one that begins with what ``first`` gives; None where nothing
-    about a kernel is kept on disk, so that the worker process cannot hand over what it builds."""
+    """The record that is on disk, or one that begins with what ``first`` gives, which is told what
+    the list began with in an earlier process; None where nothing about a kernel is kept on disk, so
+    that the worker process cannot hand over what it builds."""
     key = kept_record_key(backend, submissions, options)
     if key is None:
         return None
-    learned = kept_learned(key)
+    learned, before = kept_learned(key), None
+    if learned is not None and learned.is_new:
+        learned, before = None, learned.first
     record = ListRecord(
-        Trials(first(), awaited) if learned is None else Trials.of(learned),
+        Trials(first(before), awaited) if learned is None else Trials.of(learned),
         key,
         sizes_of(submissions),
         _names(submissions),

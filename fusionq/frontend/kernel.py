@@ -15,7 +15,6 @@ from fusionq.base.recursion import room_for_recursion
 from fusionq.base.span import Span
 from fusionq.frontend.callees import Callee, callee_of
 from fusionq.frontend.captures import Captures
-from fusionq.frontend.item_queries import ITEM_MEMBERS
 from fusionq.frontend.record_arrays import FieldNames, name_fields
 from fusionq.frontend.signature import (
     ArgumentType,
@@ -114,6 +113,8 @@ class KernelFunction:
         """Whether the parameter is a work-item, by its annotation or by what it is asked for."""
         if self.item_annotation is not None:
             return True
+        from fusionq.frontend.item_queries import ITEM_MEMBERS  # few kernels need it
+
         return any(
             isinstance(node, ast.Attribute)
             and isinstance(node.value, ast.Name)

@@ -85,6 +85,7 @@ NOT_NEEDED = {
     "fusionq.passes.fuse",
     "fusionq.passes.pipeline",
     "fusionq.planning.planner",
+    "fusionq.planning.submission_check",
     "fusionq.planning.stages",
 }
 """What parses, analyses, plans and generates code."""

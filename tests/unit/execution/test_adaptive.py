@@ -384,6 +384,34 @@ def test_what_is_built_already_runs_first(background: Immediate, times: Times) -
     assert program.run().report.strategy == "fused"
 
 
+def test_another_process_does_not_plan_to_find_out_that_a_list_runs_unfused(
+    background: Immediate, times: Times, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(first_plan, "STEP", 0.0)
+    monkeypatch.setattr(list_record, "WORTH_LEARNING", 1e9)
+    asked = []
+    planned_in_time = first_plan.planned_in_time
+
+    def counted(*arguments, **options):  # type: ignore[no-untyped-def]
+        asked.append(arguments)
+        return planned_in_time(*arguments, **options)
+
+    monkeypatch.setattr(first_plan, "planned_in_time", counted)
+    for _ in range(3):
+        list_record.RECORDS.clear()  # as in another process
+        PLANS.clear()
+        assert Program().run().report.strategy == "unfused"
+    assert len(asked) == 1
+    store = disk_store()
+    assert store is not None and [x.is_new for x in all_learned(store)] == [True]
+    list_record.RECORDS.clear()
+    PLANS.clear()
+    Program(strategy="sequence").run()  # from then on it is built
+    Program().run()
+    assert list_record.RECORDS.latest is not None
+    assert list_record.RECORDS.latest.trials.first == "sequence"
+
+
 def test_nothing_is_planned_where_the_user_waits(background: Immediate, times: Times) -> None:
     program = Joined()
     report = program.run().report
