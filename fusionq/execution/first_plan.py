@@ -22,6 +22,7 @@ from fusionq.backends.base import Backend
 from fusionq.base.config import planning_seconds
 from fusionq.base.errors import DeviceError
 from fusionq.base.options import FusionOptions
+from fusionq.base.phases import timed
 from fusionq.execution.compile import (
     finished_plan,
     is_built,
@@ -78,7 +79,6 @@ class FirstPlan:
     def candidate(self, before: Candidate | None = None) -> Candidate:
         """What runs first, which is built then; ``unfused``: each submission by itself.
         ``before``: what it was in an earlier process, where that is known."""
-        begun = clock()
         known: tuple[Candidate, ...] = ("auto", "sequence")
         for name in known:
             options = self._options._replace(strategy=name)
@@ -91,26 +91,31 @@ class FirstPlan:
                 return self._build("auto", None)
             if self._is_promoting:
                 return self._build("sequence", None)
-            if before == "unfused":
-                return before
-            kernels = {id(s.ir): s.ir for s in self._submissions}.values()
-            builds = sum(_seconds(self._backend, kernel) for kernel in kernels)
-            run = unfused_seconds(self._submissions, self._backend.target.costs)
-            unfused = sum(self._pending.admission.values()) + builds + run
-            later = SHARE * unfused
-            if run >= LONG_RUN:
-                return self._build("auto", later, begun + builds + later, run)
-            end = begun + builds + max(later, LEAST)
-            self._crossing_end = begun + later
-            left = end - clock() - self._joined_seconds()
-            if left < STEP * len(self._submissions):
-                return "unfused"
-            return self._build("sequence", left, end)
+            return "unfused" if before == "unfused" else self._in_time()
         except PlanningStopped:
             return "unfused"
         except DeviceError:
             self.was_sought = False
             return "unfused"
+
+    def _in_time(self) -> Candidate:
+        """What runs first, by what it takes unfused; raises what planning and building it does."""
+        with timed(self._timings, "import"):  # unfused, each needs a plan by itself
+            import fusionq.planning.planner  # noqa: F401  # which takes a while
+        begun = clock()
+        kernels = {id(s.ir): s.ir for s in self._submissions}.values()
+        builds = sum(_seconds(self._backend, kernel) for kernel in kernels)
+        run = unfused_seconds(self._submissions, self._backend.target.costs)
+        unfused = sum(self._pending.admission.values()) + builds + run
+        later = SHARE * unfused
+        if run >= LONG_RUN:
+            return self._build("auto", later, begun + builds + later, run)
+        end = begun + builds + max(later, LEAST)
+        self._crossing_end = begun + later
+        left = end - clock() - self._joined_seconds()
+        if left < STEP * len(self._submissions):
+            return "unfused"
+        return self._build("sequence", left, end)
 
     @property
     def _is_promoting(self) -> bool:

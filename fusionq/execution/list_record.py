@@ -341,9 +341,10 @@ def new_record(
     key = kept_record_key(backend, submissions, options)
     if key is None:
         return None
-    learned, before = kept_learned(key), None
+    learned = kept_learned(key)
+    before: Candidate | None = None
     if learned is not None and learned.is_new:
-        learned, before = None, learned.first
+        before, learned = learned.first, None
     record = ListRecord(
         Trials(first(before), awaited) if learned is None else Trials.of(learned),
         key,
