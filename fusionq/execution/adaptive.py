@@ -45,6 +45,7 @@ from fusionq.execution.machine_load import is_busy
 from fusionq.execution.planning_time import PlanningStopped
 from fusionq.execution.trials import CANDIDATES, Candidate
 from fusionq.memory.fusing_queues import LOCK
+from fusionq.submission.known import KnownSubmission
 from fusionq.submission.pending import SubmissionList
 from fusionq.submission.run import PreparedRun
 
@@ -111,7 +112,9 @@ class AdaptiveList:
         self._backend = backend
         self._options = options
         self._record = record
-        self._runs: dict[Candidate, PreparedRun] = {}
+        self._runs: dict[Candidate, tuple[tuple[KnownSubmission, ...], PreparedRun]] = {}
+        """With the list that each was prepared for: others, of equal sizes, ask too
+        (``PreparedRun.elsewhere``)."""
         self._set = 0
         """What ``untimed`` was when it was last set."""
         self.untimed = 0
@@ -152,7 +155,7 @@ class AdaptiveList:
         else:
             self._rest()
         if trials.chosen is not None:
-            self._runs = {name: run}
+            self._runs = {name: ((*pending.entries,), run)}
         return run
 
     def _count(self, more: int = 0) -> None:
@@ -253,9 +256,9 @@ class AdaptiveList:
     ) -> PreparedRun | None:
         """A run of candidate ``name`` with the list's values; None where it cannot run, which its
         record then knows."""
-        run = self._runs.get(name)
+        entries, run = self._runs.get(name, ((), None))
         values = pending.values
-        if run is not None and run.is_in_place() and (
+        if run is not None and entries == (*pending.entries,) and run.is_in_place() and (
             not values or run.rebind(values, lambda: submissions)
         ):
             if run.as_one is not None:
@@ -278,7 +281,7 @@ class AdaptiveList:
             return None
         if name != trials.best:
             trials.prepared(perf_counter() - begun)
-        self._runs[name] = run
+        self._runs[name] = (*pending.entries,), run
         return run
 
     def _built(

@@ -557,3 +557,20 @@ def test_persistent_kernels_wait_for_a_machine_that_is_not_busy(
     for _ in range(8):
         program.run()
     assert chosen_of(program) == "megakernel"
+
+
+def test_lists_in_other_memory_stay_there(
+    background: Immediate, times: Times, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """While it waits for what is made in the background, a list serves others of its sizes."""
+    monkeypatch.setattr(list_record, "WORTH_LEARNING", 1e9)
+    queue = fq.FusionQueue("reference")
+    for turn in range(5):
+        a, b, c = (fq.Buffer(np.full(N, turn, np.float32)) for _ in range(3))
+        with fq.fusion(queue, strategy="auto" if turn else "sequence") as fusion:
+            queue.submit(scale, N, a, b, 2.0)
+            queue.submit(scale, N, b, c, 3.0)
+        for _ in range(3):
+            c.write(np.zeros(N, np.float32))
+            fusion.replay()
+            assert np.array_equal(c.numpy(), 6 * a.numpy())
