@@ -32,7 +32,8 @@ from fusionq.backends.reference.workers import (
 from fusionq.base.errors import DeviceError
 from fusionq.base.target import LaunchShape, Target
 from fusionq.codegen import queue_layout as q
-from fusionq.ir.nodes import ArrayParam, Kernel, Persistent
+from fusionq.ir.nodes import ArrayParam, Kernel, KernelParam, Persistent, ScalarParam
+from fusionq.ir.types import INT64
 from fusionq.ir.walk import is_work_group_function
 
 LONGEST_DELAY = 10
@@ -62,6 +63,14 @@ def build_persistent(
         for code in body.codes
     )
     return PersistentProgram(kernel, body, codes, source, time.perf_counter() - started)
+
+
+def _as_size(param: KernelParam, binding: Binding) -> Binding:
+    """An argument for a stage's parameter: a size in waits may be that of an integer of another
+    type with the same value."""
+    if isinstance(param, ScalarParam) and param.type == INT64 and isinstance(binding, np.integer):
+        return int(binding)
+    return binding
 
 
 class PersistentReferenceLaunch:
@@ -151,7 +160,8 @@ class PersistentReferenceLaunch:
         for stage in self._program.body.stages:
             program, forms = self._program.codes[stage.code]
             code = self._program.body.codes[stage.code]
-            bindings = [self._bindings[name] for name in stage.arguments]
+            given = [self._bindings[name] for name in stage.arguments]
+            bindings = list(map(_as_size, program.kernel.params, given))
             ndim = program.kernel.ndim
             alone = ReferenceLaunch(
                 program, bindings, LaunchShape((0,) * ndim, (1,) * ndim), self._order, self._seed

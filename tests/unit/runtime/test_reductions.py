@@ -521,3 +521,22 @@ def test_reductions_say_what_they_are():
     assert repr(fq.Reduction(fq.Buffer(1, "f4"), np.add)) == "<Reduction of float32 by 'add'>"
     assert "initialize=True" in repr(fq.Reduction(fq.Buffer(1, "i4"), min, initialize=True))
     assert set(COMBINE) >= {fq.Reduction(fq.Buffer(1, "i4"), "bit_xor").op}
+
+
+@fq.kernel
+def add_scalar(item: fq.NdItem, a, s):
+    i = item.get_global_id(0)
+    if i < a.shape[0]:
+        a[i] = a[i] + s
+
+
+def test_a_size_that_equals_a_narrow_scalar():
+    """Its value is that scalar's in a persistent kernel."""
+    queue = fq.FusionQueue("reference")
+    a, total = fq.Buffer(np.arange(8, dtype=np.int16)), fq.Buffer(np.zeros(1, np.int16))
+    with fq.fusion(queue, strategy="megakernel") as fused:
+        for s in (7, 8):
+            queue.submit(add_scalar, fq.NdRange(8, 4), a, np.int16(s))
+        queue.submit(add_all, 8, a, fq.Reduction(total, "add"))
+    assert fused.report.strategy == "megakernel"
+    assert total.numpy()[0] == 28 + 8 * 15
