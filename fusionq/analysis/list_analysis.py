@@ -26,6 +26,7 @@ class KernelsRead:
     accesses: tuple[KernelAccesses, ...] | None = None
     pinned: frozenset[str] = frozenset()
     elements: dict[tuple[int, tuple[object, ...]], isl.Map | None] = field(default_factory=dict)
+    symbols: dict[tuple[int, tuple[str, ...]], frozenset[str]] = field(default_factory=dict)
 
 
 @dataclass
@@ -74,19 +75,12 @@ class ListAnalysis:
         its kernel was not read."""
         if self._read.accesses is None:
             return frozenset()
-        names = self.symbols.names
-        used = set(self.accesses[submission].pinned)
-        for access in self.accesses[submission].accesses:
-            if access.kind not in kinds:
-                continue
-            parts: list[isl.Set | isl.PwAff] = [access.instances, *(access.indices or ())]
-            for part in parts:
-                used.update(
-                    name
-                    for position, name in enumerate(names)
-                    if part.involves_dims(isl.dim_type.param, position, 1)
-                )
-        return frozenset(used)
+        own = self.accesses[submission]
+        key = (id(own), tuple(kinds))
+        known = self._read.symbols
+        if key not in known:
+            known[key] = _used_symbols(own, kinds, self.symbols.names)
+        return known[key]
 
     def shares(self, submission: int, access: Access) -> Place:
         """Where the array of ``access`` lies."""
@@ -120,6 +114,23 @@ class ListAnalysis:
         ndim = self.accesses[submission].ndim
         loops = elements.dim(isl.dim_type.in_) - ndim
         return elements.project_out(isl.dim_type.in_, ndim, loops).coalesce()
+
+
+def _used_symbols(
+    accesses: KernelAccesses, kinds: Sequence[str], names: Sequence[str]
+) -> frozenset[str]:
+    used = set(accesses.pinned)
+    for access in accesses.accesses:
+        if access.kind not in kinds:
+            continue
+        parts: list[isl.Set | isl.PwAff] = [access.instances, *(access.indices or ())]
+        for part in parts:
+            used.update(
+                name
+                for position, name in enumerate(names)
+                if part.involves_dims(isl.dim_type.param, position, 1)
+            )
+    return frozenset(used)
 
 
 def element_map(
