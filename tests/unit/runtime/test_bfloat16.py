@@ -243,10 +243,11 @@ def group_sums(item, a, out, scanned, before):
 
 
 def test_sums_over_groups_are_those_of_float32_rounded_once(queue):
-    n, space = 96, fq.NdRange(96, 48)
+    """Joint functions over more elements than they have lanes, 256."""
+    items, n, space = 96, 288, fq.NdRange(96, 48)
     a = numbers(n)
     ours, pythons, wide = (
-        (np.zeros((n, 7), dtype), np.zeros((2, n), dtype), np.zeros((2, n), dtype))
+        (np.zeros((items, 7), dtype), np.zeros((2, n), dtype), np.zeros((2, n), dtype))
         for dtype in (bfloat16, bfloat16, np.float32)
     )
     queue.submit(group_sums, space, a, *ours)
@@ -255,7 +256,7 @@ def test_sums_over_groups_are_those_of_float32_rounded_once(queue):
     run_function(group_sums.function, space, [a, *pythons])
     for narrow, python, exact in zip(ours, pythons, wide, strict=True):
         np.testing.assert_array_equal(bits(narrow), bits(python))
-        columns = [0, 1, 2, 4, 5, 6] if len(exact) == n else slice(None)  # without init after it
+        columns = [0, 1, 2, 4, 5, 6] if len(exact) == items else slice(None)  # no init after it
         rounded = bits(exact.astype(bfloat16))
         np.testing.assert_array_equal(bits(narrow)[:, columns], rounded[:, columns])
 
