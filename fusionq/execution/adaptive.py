@@ -58,6 +58,10 @@ SAMPLED = 257
 SLOW = 2e-3
 """Seconds of a run from which on each is watched for drift."""
 
+SAMPLED_UNFUSED = 15
+"""So many of these runs are not timed between two that are, where each submission runs by itself:
+they begin while the list is recorded (``eager_launches``), which tells no time of the list."""
+
 
 def adaptive_list(
     backend: Backend,
@@ -170,9 +174,10 @@ class AdaptiveList:
             chosen = record.trials.chosen
             if chosen is None:
                 untimed = record.until_next_look
-            else:  # slow ones all are timed
+            else:  # slow ones all are timed, where that does not keep them from an early launch
                 known = record.trials.contenders[chosen].seconds
-                untimed = 0 if min(known, default=0.0) >= SLOW else SAMPLED
+                often = SAMPLED_UNFUSED if chosen == "unfused" else 0
+                untimed = often if min(known, default=0.0) >= SLOW else SAMPLED
         self._set = self.untimed = untimed
 
     def launch(

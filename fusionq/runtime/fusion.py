@@ -118,6 +118,7 @@ class Fusion(NotCopied):
     def __enter__(self) -> Fusion:
         self._list = self._queue.begin_list()
         self._list.is_kept = True
+        self._list.asked = self._options
         if self._error_model is not None:
             self._error_model = self._queue.exchange_error_model(self._error_model)
         self._event: Event | None = None

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 
-from fusionq.backends.base import DeviceEvent
 from fusionq.base.errors import DeviceError
 from fusionq.memory.region import Region
 from fusionq.submission.known import KnownSubmission, array_arguments, region_of
@@ -56,13 +56,14 @@ def lists_before(
 
 
 def run_unfused(lists: Mapping[SubmissionList, str]) -> None:
-    """Run all submissions of ``lists`` one by one, in the order in which they were made, each on
-    its queue; the reasons go into the reports.  An error is kept with its list; what uses memory
-    that a submission with an error would have written does not run, all else does."""
+    """Run all submissions of ``lists`` one by one, unless they have been launched already, in the
+    order in which they were made, each on its queue; the reasons go into the reports.  An error is
+    kept with its list; what uses memory that a submission with an error would have written does
+    not run, all else does."""
     ordered = list(lists)
     steps = sorted((step for n, pending in enumerate(ordered) for step in _steps(n, pending)))
     depends = {pending: pending.depends for pending in ordered}
-    events: dict[SubmissionList, list[DeviceEvent | None]] = {pending: [] for pending in ordered}
+    events = {pending: list(pending.launched) for pending in ordered}
     lost: list[tuple[Region, str]] = []
     """What was not written, and by which kernel."""
     for step in steps:
@@ -115,5 +116,7 @@ class _Step:
 
 
 def _steps(place: int, pending: SubmissionList) -> Iterator[_Step]:
-    for number, (entry, call) in zip(pending.numbers, pending.calls(), strict=True):
+    """Those of the submissions that have not been launched yet."""
+    steps = zip(pending.numbers, pending.calls(), strict=True)
+    for number, (entry, call) in islice(steps, len(pending.launched), None):
         yield _Step(number, place, entry, call)

@@ -28,6 +28,7 @@ from fusionq.memory.buffer import Buffer
 from fusionq.memory.fusing_queues import LOCK, NOTED, QUEUES, note, run_noted
 from fusionq.memory.gpu_arrays import marked
 from fusionq.memory.reduction import Reduction
+from fusionq.runtime.eager_launches import begin, launch
 from fusionq.runtime.event import NO_EVENTS, Event, new_event
 from fusionq.runtime.launcher import Launcher
 from fusionq.runtime.queue_cache import QueueCache
@@ -199,7 +200,11 @@ class FusionQueue(NotCopied):
                 call.depends = marked(call.depends)
             event = new_event(Event)
             event._list = pending
-            event._index = pending.add(entry, memory, values, call, number)
+            event._index = place = pending.add(entry, memory, values, call, number)
+            if entry.begins is not None and not place:
+                begin(state.launcher, pending, entry)
+            if pending.expected is not None:
+                launch(state.launcher, pending, entry, memory, values, call)
             return event
 
     # ----------------------------------------------------------------------------- fusion

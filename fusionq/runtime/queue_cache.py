@@ -86,7 +86,7 @@ class QueueCache:
             for key, entry in tuple(self.known.items()):
                 if any(storage in stale for _, _, storage, _, _ in entry.deferred.operands.places):
                     del self.known[key]
-                    entry.is_kept = False
+                    entry.is_kept, entry.begins = False, None
             for key in tuple(self.unfused):
                 if not all([entry.is_kept for entry in key[1:]]):
                     del self.unfused[key]

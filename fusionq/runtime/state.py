@@ -27,6 +27,7 @@ from fusionq.memory.fusing_queues import LOCK, NOTED, QUEUES, run_noted
 from fusionq.memory.gpu_arrays import marked
 from fusionq.memory.region import Region
 from fusionq.memory.temporaries import Temporaries
+from fusionq.runtime.eager_launches import end, note_unfused
 from fusionq.runtime.event import (
     AllOf,
     Event,
@@ -129,8 +130,14 @@ class QueueState:
                 try:
                     refused = None
                     try:
-                        if not QUEUES or not self._runs_with_others(pending):
+                        if QUEUES and self._runs_with_others(pending):
+                            pass
+                        elif pending.launched:
+                            end(self.launcher, pending, options)
+                        else:
                             self.launcher.run_list(pending, options)
+                            if pending.run is not None and pending.run.is_unfused:
+                                note_unfused(self.launcher, pending, options)
                     except NotPrepared as failure:
                         refused = self._run_unprepared(pending, failure.error, options)
                     if refused is not None:
@@ -260,6 +267,7 @@ class QueueState:
             self.launcher.after = [*self.launcher.after, *marked(events)]
             return Event(before, waits_for=events)
         pending.wait_for(marked(events))
+        pending.expected = None  # what follows waits for the events with the rest of the list
         if not pending.entries:
             return Event(before, waits_for=events)
         return Event(None, pending, len(pending.entries) - 1)
@@ -287,6 +295,8 @@ class QueueState:
         if isinstance(error, PlanningStopped):
             self.launcher.run_unfused(run, error)
             pending.options = options  # by which it is planned on when it runs again
+            if not pending.launched:
+                note_unfused(self.launcher, pending, options)
             return None
         run()
         return error

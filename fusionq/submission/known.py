@@ -18,10 +18,11 @@ from fusionq.analysis.submission import (
     ScalarValue,
     Submission,
 )
+from fusionq.base.options import FusionOptions
 from fusionq.memory.foreign_array import byte_bounds
 from fusionq.memory.region import Region
 from fusionq.memory.storage import Storage
-from fusionq.submission.run import PreparedRun
+from fusionq.submission.run import PreparedRun, RunChooser
 
 if TYPE_CHECKING:
     from fusionq.analysis.validity import Validity
@@ -92,6 +93,8 @@ class KnownSubmission:
     sized: KnownSubmission | None = None
     """Another of the same kernel, flags and sizes, which stands for all of these; None where that
     is this one."""
+    begins: UnfusedList | None = None
+    """What is known of lists that begin with it."""
 
     @property
     def submission(self) -> Submission:
@@ -149,6 +152,26 @@ class KnownSubmission:
     def integers(self, values: Sequence[ScalarValue]) -> tuple[ScalarValue, ...]:
         """Those of the scalar ``values`` that the check of indices rests on."""
         return tuple([values[position] for position in self.rests_on])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class UnfusedList:
+    """A list that runs each submission by itself: as ``run``, or as long as ``chooser`` says.
+    Without ``entries``: lists that begin alike go on in different ways."""
+
+    options: FusionOptions
+    entries: tuple[KnownSubmission, ...] = ()
+    run: PreparedRun | None = None
+    chooser: RunChooser | None = None
+
+    def is_next(self) -> bool:
+        """Whether the list's next run needs no choice and no time."""
+        chooser = self.chooser
+        if self.run is not None:
+            chooser = self.run.adaptive
+            if chooser is None:
+                return True
+        return chooser is not None and chooser.untimed > 0
 
 
 def array_arguments(entry: KnownSubmission) -> list[tuple[ArrayArgument, bool]]:

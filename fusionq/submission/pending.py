@@ -20,6 +20,7 @@ from fusionq.memory.region import Region
 from fusionq.memory.storage import Storage
 from fusionq.submission.known import (
     KnownSubmission,
+    UnfusedList,
     array_arguments,
     region_of,
     submissions_of,
@@ -81,9 +82,10 @@ class SubmissionList:
     """
 
     __slots__ = (
-        "_admission", "_scalars", "cache", "depends", "ended", "entries", "error", "errors",
-        "events", "fallback", "foreign", "is_kept", "left_out", "memory", "numbers", "options",
-        "owner", "run", "stage_of", "timings", "values", "waits_for",
+        "_admission", "_scalars", "asked", "cache", "depends", "ended", "entries", "error",
+        "errors", "events", "expected", "fallback", "foreign", "is_kept", "launched", "left_out",
+        "memory", "numbers", "options", "owner", "run", "stage_of", "timings", "values",
+        "waits_for",
     )  # fmt: skip
 
     def __init__(self, owner: ListOwner | None) -> None:
@@ -118,6 +120,12 @@ class SubmissionList:
         self.stage_of: Sequence[int] | None = None
         """The stage of each submission in the first run, whatever ``run`` is by now; None where
         each submission ran by itself."""
+        self.asked: FusionOptions | None = None
+        """The options that it will end with, where these are known while it grows."""
+        self.expected: UnfusedList | None = None
+        """What it is expected to become, if its submissions are launched as they come."""
+        self.launched: Sequence[DeviceEvent | None] = ()
+        """The events of its first submissions that have been launched already."""
         self._admission: dict[str, float] | None = None
         self._scalars: ListScalars | None = None
 
@@ -180,6 +188,7 @@ class SubmissionList:
         try:
             if call.depends:
                 self.wait_for(call.depends)
+            self.expected = None
             for entry, own in SubmissionList.of(list(entries), call).calls():
                 own.foreign = list(own.foreign)
                 number = entry.last_use = next(use_numbers)
@@ -191,6 +200,10 @@ class SubmissionList:
     def wait_for(self, events: Sequence[DeviceEvent]) -> None:
         """The list runs after ``events`` too."""
         self.depends = self.waits_for = [*self.depends, *events]
+
+    def take_back(self) -> None:
+        """Leave all submissions but the last."""
+        self._cut(len(self.entries) - 1)
 
     def _cut(self, length: int) -> None:
         """Leave the first ``length`` submissions."""

@@ -97,6 +97,7 @@ class PreparedRun:
         "cache",
         "checks",
         "is_trial",
+        "is_unfused",
         "last_use",
         "launches",
         "moves",
@@ -144,6 +145,8 @@ class PreparedRun:
         """What it made."""
         stage_of = {s: k for k, stage in enumerate(built.plan.stages) for s in stage.submissions}
         self.stage_of = tuple([stage_of[s] for s in range(len(stage_of))])
+        self.is_unfused = self._is_unfused()
+        """Whether each of several submissions runs by itself, as outside fusion mode."""
         self.used: Callable[[Sequence[object]], Sequence[Storage]] = selection((), 0)
         """The storages that the launches use, once each, of the list's array arguments."""
         self.bound_values: list[ScalarValue] = []
@@ -170,6 +173,17 @@ class PreparedRun:
         """Whether that has to be asked which run is next."""
         self.profiled = False
         """Whether its kernels record times."""
+
+    def _is_unfused(self) -> bool:
+        plan = self.built.plan
+        return (
+            self.can_be_one
+            and len(self.stage_of) > 1
+            and plan.strategy in ("unfused", "sequence")
+            and self.stage_of == tuple(range(len(plan.stages)))
+            and not any([stage.inner for stage in plan.stages])
+            and all([promotion.scope == "global" for promotion in plan.promotions])
+        )
 
     @property
     def submissions(self) -> tuple[Submission, ...]:
@@ -206,6 +220,7 @@ class PreparedRun:
                     return None
             launches.append(launch)
         other.built, other.stage_of, other.used = self.built, self.stage_of, self.used
+        other.is_unfused = self.is_unfused
         other.submissions_of, other.cache, other.timings = submissions, "memory", timings
         other.last_use, other.profiled = 0, False
         other.adaptive, other.is_trial = self.adaptive, False
