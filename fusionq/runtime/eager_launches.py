@@ -16,10 +16,11 @@ from fusionq.analysis.submission import ScalarValue
 from fusionq.base.options import FusionOptions
 from fusionq.execution.planning_time import PlanningStopped
 from fusionq.memory.fusing_queues import QUEUES
+from fusionq.memory.storage import Storage
 from fusionq.runtime.launcher import Launcher, NotPrepared
 from fusionq.submission.known import KnownSubmission, UnfusedList, use_numbers
 from fusionq.submission.pending import SubmissionList
-from fusionq.submission.run import CallArguments
+from fusionq.submission.run import CallArguments, PreparedRun
 
 OTHER_LIST = (
     "it began like a list that runs each submission by itself, and so its first ones were launched "
@@ -65,17 +66,41 @@ def launch(
     if len(QUEUES) != 1 or (call is not None and call.foreign):
         pending.expected = None  # what the host may look at without an abort waits for the end
         return
-    if call is None:
-        call = CallArguments()
-    call.memory, call.values = memory, values
     try:
-        launched.append(launcher.run_single(entry, call))
+        run, depends = known.run, () if call is None else call.depends
+        if run is None or depends or not _is_ready(launcher, run, memory):
+            if call is None:
+                call = CallArguments()
+            call.memory, call.values = memory, values
+            launched.append(launcher.run_single(entry, call))
+            return
+        if values:
+            run.rebind_from(len(pending.values) - len(values), values)
+        stage = run.launches[place]
+        event = None if stage is None else stage.launch()
+        launched.append(event)
+        if event is not None:
+            launcher.last_event = event
+            for storage in memory:
+                storage.last_event = event  # type: ignore[attr-defined]  # as _is_ready saw
     except Exception:  # it is launched again with the rest, and the error is the list's
         pending.expected = None
     except BaseException:  # an interrupt: it may run or not, as outside fusion mode
         pending.expected = None
         pending.take_back()
         raise
+
+
+def _is_ready(launcher: Launcher, run: PreparedRun, memory: Sequence[object]) -> bool:
+    """Whether a launch of ``run`` that uses ``memory`` has to wait for nothing but the queue's
+    order."""
+    if launcher.after or run.moves != Storage.moves:
+        return False
+    backend = launcher.backend
+    for held in memory:
+        if type(held) is not Storage or held.last_backend is not backend:
+            return False
+    return True
 
 
 def _differ(pending: SubmissionList) -> None:

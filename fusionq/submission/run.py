@@ -178,6 +178,7 @@ class PreparedRun:
         plan = self.built.plan
         return (
             self.can_be_one
+            and not plan.validity.depends_on_scalars
             and len(self.stage_of) > 1
             and plan.strategy in ("unfused", "sequence")
             and self.stage_of == tuple(range(len(plan.stages)))
@@ -308,10 +309,21 @@ class PreparedRun:
         if self.plan_depends_on_scalars and not self.built.plan.validity.holds(submissions()):
             return False
         for k in changed:
-            for launch, name in self.setters[k]:
-                launch.set_scalar(name, values[k])
-            bound[k] = values[k]
+            self._rebind(k, values[k])
         return True
+
+    def rebind_from(self, first: int, values: Sequence[ScalarValue]) -> None:
+        """Give the launches the scalar ``values`` from the ``first``-th on, for which the plan
+        holds."""
+        bound = self.bound_values
+        for k, value in enumerate(values, first):
+            if value is not bound[k] and not _is_same(value, bound[k]):
+                self._rebind(k, value)
+
+    def _rebind(self, k: int, value: ScalarValue) -> None:
+        for launch, name in self.setters[k]:
+            launch.set_scalar(name, value)
+        self.bound_values[k] = value
 
     def launch(
         self, depends: Sequence[DeviceEvent]
