@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from statistics import median
 
 from fusionq.backends.base import Allocation, ArrayBinding, Backend, Binding, PreparedLaunch
 from fusionq.base.target import Costs, LaunchShape
@@ -35,12 +34,17 @@ _STAGES = 48
 """Of the persistent kernel that is measured."""
 _TILES = 8
 """For each worker, in the schedule that is measured against one of a tile for each worker."""
-_CALM = 1.5
-"""The median of times is no more than so many times the shortest where nobody else was busy."""
-_REPEATS, _SECONDS = 15, 0.05
-"""Of a measurement: so many, or as many as begin in that time."""
-_MOST_BYTES = 1 << 30
-"""Of arrays to measure memory with."""
+_REPEATS, _SECONDS = 8, 0.02
+"""Of a measurement in one round: so many, or as many as begin in that time."""
+_ALIKE, _MOST_ROUNDS = 1.25, 6
+"""Rounds are repeated until two of the last three differ by no more than that factor in all they
+measure, or there have been so many."""
+_LATEST = 3
+_BEYOND, _MOST_BYTES = 8, 1 << 30
+"""Arrays to measure memory with are so many times as large together as its caches, and at most so
+large."""
+_LEAST_BEYOND = 4
+"""What has less, as a device that would take too long for more, measures its caches."""
 _LONGEST = 0.25
 """Seconds of the longest launch that is measured, about: on a device that needs longer for as many
 work-items as fill its memory's caches, fewer are measured."""
@@ -48,30 +52,63 @@ _GROWTH = 8
 """How many times as many work-items the next launch has, while it is tried how many can be."""
 
 
-def measure(backend: Backend) -> tuple[Costs, bool]:
-    """What launches, instructions and memory cost on the device of ``backend``, and whether nobody
-    else was busy meanwhile.  The other costs are those of its target."""
+Rounds = Callable[[], tuple[float, ...]]
+"""Measures several times once more; the shortest of each."""
+
+
+def measure(backend: Backend) -> Costs | None:
+    """What launches, instructions and memory cost on the device of ``backend``; the other costs
+    are those of its target.  None where what is measured changes from one time to the next, as
+    where others are busy or some of the device's workers do not run."""
+    target = backend.target
     times = _Times(backend)
-    launch, memory, cache, item = _launches(backend, times)
-    instruction, stage = _instructions(backend, launch, item, times)
-    costs = replace(
-        backend.target.costs,
-        launch_seconds=launch,
-        instruction_seconds=instruction,
-        stage_seconds=stage,
-        memory_bandwidth=memory,
-        cache_bandwidth=max(cache, memory),
-        measured=True,
-    )
-    return costs, times.calm
+    memory = _Memory(backend, times)
+    launch_times = stable(lambda: tuple([times(*given) for given in memory.launches]))
+    if launch_times is None:
+        return None
+    launch, cached, far = launch_times
+    costs = replace(target.costs, launch_seconds=launch, measured=True)
+    bandwidth = costs.memory_bandwidth
+    if memory.is_beyond:
+        bandwidth = 8 * memory.far / far
+    cache = 8 * memory.inside / max(cached - launch / 2, cached / 4)
+    costs = replace(costs, memory_bandwidth=bandwidth, cache_bandwidth=max(cache, bandwidth))
+    has_none = not (target.device.persistent_kernels and target.device.chooses_persistent)
+    items = _STAGES * _TILES * target.resident_workers * target.worker_size
+    if has_none or far / memory.far * items > _LONGEST:
+        return costs  # nobody asks, or it would take long
+    launches = _persistent(backend)
+    step_times = stable(lambda: tuple([times(launch) for launch in launches]))
+    if step_times is None:
+        return None
+    single, many = step_times
+    if many <= single:  # somebody else had a core
+        return None
+    instruction = (many - single) / (_STAGES * (_TILES - 1))
+    start = costs.start_launches * launch
+    stage = max((single - start) / _STAGES, instruction)
+    return replace(costs, instruction_seconds=instruction, stage_seconds=stage)
+
+
+def stable(measured: Rounds) -> tuple[float, ...] | None:
+    """The shortest times of two rounds that are alike; None where no two of three that follow each
+    other are."""
+    rounds: list[tuple[float, ...]] = []
+    for _ in range(_MOST_ROUNDS):
+        latest = measured()
+        for before in rounds[1 - _LATEST :]:
+            pairs = list(zip(latest, before, strict=True))
+            if all(max(pair) <= _ALIKE * min(pair) for pair in pairs):
+                return tuple([min(pair) for pair in pairs])
+        rounds.append(latest)
+    return None
 
 
 class _Times:
-    """Shortest times; ``calm`` as long as the others were like them."""
+    """Shortest times of launches."""
 
     def __init__(self, backend: Backend) -> None:
         self._backend = backend
-        self.calm = True
 
     def __call__(self, launch: PreparedLaunch, count: int = 1) -> float:
         """Seconds of one of ``count`` launches behind each other."""
@@ -81,15 +118,11 @@ class _Times:
                 launch.launch()
 
         seconds = self._backend.seconds
-        self.once(launch)  # makes the device ready
-        if self.once(launch) * count > _LONGEST:
+        if self.once(launch) * count > _LONGEST:  # which makes the device ready, too
             count = 1
-        elif count > 1:
-            seconds(launches)
         taken = [seconds(launches)]
         while len(taken) < _REPEATS and sum(taken) < _SECONDS:
             taken.append(seconds(launches))
-        self.calm = self.calm and len(taken) > 2 and median(taken) < _CALM * min(taken)
         return min(taken) / count
 
     def once(self, launch: PreparedLaunch) -> float:
@@ -97,32 +130,37 @@ class _Times:
         return self._backend.seconds(launch.launch)
 
 
-def _launches(backend: Backend, times: _Times) -> tuple[float, float, float, float]:
-    """Seconds of a launch, bytes a second from memory and from the caches, and seconds of a
-    work-item, about."""
-    target = backend.target
-    program = backend.build(_axpb("measured", restrict=True), "strict")
-    beyond = min(8 * target.cache_bytes, _MOST_BYTES) // 8
-    inside = min(target.kept_bytes // 64, beyond)
-    group = min(target.largest_plain_group, target.device.max_work_group_size)
-    least = min(group * target.device.compute_units, inside)  # a work-group for each unit
-    memory = [backend.allocate(4 * beyond) for _ in range(2)]
-    for block in memory:
-        block.zero()
+class _Memory:
+    """``launches`` over a work-group for each unit, ``inside`` work-items whose memory the caches
+    keep, and ``far`` whose memory they do not, if the device gets so far: ``is_beyond``.  With each
+    launch how many of it are measured behind each other."""
 
-    def over(elements: int) -> PreparedLaunch:
-        whole = -(-elements // group) * group
-        bound: list[Binding] = [*(_vector(block, whole) for block in memory), 1.0, 1.0, elements]
-        return backend.prepare(program, bound, LaunchShape((whole,), (group,)))
+    def __init__(self, backend: Backend, times: _Times) -> None:
+        target = backend.target
+        program = backend.build(_axpb("measured", restrict=True), "strict")
+        beyond = min(_BEYOND * target.cache_bytes, _MOST_BYTES) // 8
+        inside = min(target.kept_bytes // 64, beyond)
+        group = min(target.largest_plain_group, target.device.max_work_group_size)
+        least = min(group * target.device.compute_units, inside)
+        memory = [backend.allocate(4 * beyond) for _ in range(2)]
+        for block in memory:
+            block.zero()
 
-    launch = times(over(least), 32)
-    beyond = _most_in_time(lambda elements: times.once(over(elements)), least, beyond)
-    inside = min(inside, beyond)
-    cached = times(over(inside), 16)
-    far = times(over(beyond))
-    memory_bandwidth = 8 * beyond / far
-    cache_bandwidth = 8 * inside / max(cached - launch / 2, cached / 4)
-    return launch, memory_bandwidth, cache_bandwidth, far / beyond
+        def over(elements: int) -> PreparedLaunch:
+            whole = -(-elements // group) * group
+            bound: list[Binding] = [*(_vector(block, whole) for block in memory), 1.0, 1.0]
+            bound.append(elements)
+            return backend.prepare(program, bound, LaunchShape((whole,), (group,)))
+
+        def seconds(elements: int) -> float:
+            launch = over(elements)
+            return min(times.once(launch), times.once(launch))
+
+        self._memory = memory
+        self.far = _most_in_time(seconds, least, beyond)
+        self.inside = min(inside, self.far)
+        self.is_beyond = 8 * self.far >= min(_LEAST_BEYOND * target.cache_bytes, _MOST_BYTES)
+        self.launches = [(over(least), 32), (over(self.inside), 16), (over(self.far), 1)]
 
 
 def _most_in_time(seconds: Callable[[int], float], least: int, most: int) -> int:
@@ -134,21 +172,13 @@ def _most_in_time(seconds: Callable[[int], float], least: int, most: int) -> int
     return elements
 
 
-def _instructions(
-    backend: Backend, launch: float, item: float, times: _Times
-) -> tuple[float, float]:
-    """Seconds of an instruction whose waits are over, and of a stage that waits for the one before
-    in all tiles; ``launch`` and ``item``: of a launch and of a work-item.  Those of a device that
-    would take long for them, or where nobody asks, are assumed."""
+def _persistent(backend: Backend) -> list[PersistentLaunch]:
+    """A persistent kernel with a tile for each worker, and one with ``_TILES`` of them."""
     target = backend.target
-    has_none = not (target.device.persistent_kernels and target.device.chooses_persistent)
-    items = _STAGES * _TILES * target.resident_workers * target.worker_size
-    if has_none or item * items > _LONGEST:
-        return target.costs.instruction_seconds, target.costs.stage_seconds
     kernel, sources = _steps()
     program = backend.build(kernel, "strict")
 
-    def seconds(tiles: int, assignment: Assignment) -> float:
+    def over(tiles: int, assignment: Assignment) -> PersistentLaunch:
         n = tiles * target.worker_size
         memory = [backend.allocate(4 * n) for _ in range(2)]
         for block in memory:
@@ -156,18 +186,10 @@ def _instructions(
         bindings: list[Binding] = [*(_vector(block, n) for block in memory), 1.0, 1.0, n]
         bindings += [0] * (len(sources) - len(bindings))  # the queue's own
         tiling = Tiling(((target.worker_size,),) * _STAGES, 1, assignment)
-        persistent = PersistentLaunch(backend, program, kernel, sources, bindings, tiling=tiling)
-        return times(persistent)
+        return PersistentLaunch(backend, program, kernel, sources, bindings, tiling=tiling)
 
     workers = target.resident_workers
-    single = seconds(workers, "turns")
-    many = seconds(_TILES * workers, "tickets")
-    if many <= single:  # somebody else had a core
-        times.calm = False
-        return target.costs.instruction_seconds, target.costs.stage_seconds
-    instruction = (many - single) / (_STAGES * (_TILES - 1))
-    start = target.costs.start_launches * launch
-    return instruction, max((single - start) / _STAGES, instruction)
+    return [over(workers, "turns"), over(_TILES * workers, "tickets")]
 
 
 def _vector(allocation: Allocation, length: int) -> ArrayBinding:

@@ -16,7 +16,8 @@ _known: dict[Target, Costs] = {}
 
 def measured_target(backend: Backend) -> Target:
     """``backend.target`` with the costs of its device: remembered, from disk, or measured now (some
-    tenths of a second).  Those of a device without a queue of launches are assumed."""
+    tenths of a second).  Those of a device without a queue of launches are assumed, and by this
+    process those of one whose times were not stable: another one measures again."""
     target = backend.target
     if not backend.abilities.asynchronous:
         return target
@@ -25,10 +26,10 @@ def measured_target(backend: Backend) -> Target:
         if kept is None:
             from fusionq.execution.cost_measurement import measure
 
-            kept, calm = measure(backend)
-            if calm:  # else others were busy too
+            kept = measure(backend)
+            if kept is not None:
                 _keep(target, kept)
-        _known[target] = kept
+        _known[target] = target.costs if kept is None else kept
     return replace(target, costs=_known[target])
 
 
