@@ -58,9 +58,9 @@ SAMPLED = 257
 SLOW = 2e-3
 """Seconds of a run from which on each is watched for drift."""
 
-SAMPLED_UNFUSED = 15
-"""So many of these runs are not timed between two that are, where each submission runs by itself:
-they begin while the list is recorded (``eager_launches``), which tells no time of the list."""
+UNFUSED_UNTIMED = 0.03
+"""Seconds of such runs without one that is timed, where each submission runs by itself: they begin
+while the list is recorded (``eager_launches``), which tells no time of the list."""
 
 
 def adaptive_list(
@@ -175,9 +175,10 @@ class AdaptiveList:
             if chosen is None:
                 untimed = record.until_next_look
             else:  # slow ones all are timed, where that does not keep them from an early launch
-                known = record.trials.contenders[chosen].seconds
-                often = SAMPLED_UNFUSED if chosen == "unfused" else 0
-                untimed = often if min(known, default=0.0) >= SLOW else SAMPLED
+                seconds = min(record.trials.contenders[chosen].seconds, default=0.0)
+                untimed = SAMPLED
+                if seconds >= SLOW:
+                    untimed = int(UNFUSED_UNTIMED / seconds) if chosen == "unfused" else 0
         self._set = self.untimed = untimed
 
     def launch(

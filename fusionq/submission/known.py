@@ -169,8 +169,8 @@ class UnfusedList:
         chooser = self.chooser
         if self.run is not None:
             chooser = self.run.adaptive
-            if chooser is None:
-                return True
+            if chooser is None or self.run.is_trial:
+                return chooser is None
         return chooser is not None and chooser.untimed > 0
 
 
