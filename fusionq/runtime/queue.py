@@ -28,7 +28,7 @@ from fusionq.memory.buffer import Buffer
 from fusionq.memory.fusing_queues import LOCK, NOTED, QUEUES, note, run_noted
 from fusionq.memory.gpu_arrays import marked
 from fusionq.memory.reduction import Reduction
-from fusionq.runtime.eager_launches import begin, launch
+from fusionq.runtime.eager_launches import begin, go_on
 from fusionq.runtime.event import NO_EVENTS, Event, new_event
 from fusionq.runtime.launcher import Launcher
 from fusionq.runtime.queue_cache import QueueCache
@@ -201,10 +201,10 @@ class FusionQueue(NotCopied):
             event = new_event(Event)
             event._list = pending
             event._index = place = pending.add(entry, memory, values, call, number)
-            if entry.begins is not None and not place:
+            if place == pending.next_launch:
+                go_on(state.launcher, pending)
+            elif not place and entry.begins is not None:
                 begin(state.launcher, pending, entry)
-            if pending.expected is not None:
-                launch(state.launcher, pending, entry, memory, values, call)
             return event
 
     # ----------------------------------------------------------------------------- fusion

@@ -267,7 +267,6 @@ class QueueState:
             self.launcher.after = [*self.launcher.after, *marked(events)]
             return Event(before, waits_for=events)
         pending.wait_for(marked(events))
-        pending.expected = None  # what follows waits for the events with the rest of the list
         if not pending.entries:
             return Event(before, waits_for=events)
         return Event(None, pending, len(pending.entries) - 1)
@@ -295,8 +294,6 @@ class QueueState:
         if isinstance(error, PlanningStopped):
             self.launcher.run_unfused(run, error)
             pending.options = options  # by which it is planned on when it runs again
-            if not pending.launched:
-                note_unfused(self.launcher, pending, options)
             return None
         run()
         return error

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import chain, count, repeat
+from itertools import accumulate, chain, count, repeat
 from typing import TYPE_CHECKING
 
 from fusionq.analysis.submission import (
@@ -22,7 +22,7 @@ from fusionq.base.options import FusionOptions
 from fusionq.memory.foreign_array import byte_bounds
 from fusionq.memory.region import Region
 from fusionq.memory.storage import Storage
-from fusionq.submission.run import PreparedRun, RunChooser
+from fusionq.submission.run import PreparedRun
 
 if TYPE_CHECKING:
     from fusionq.analysis.validity import Validity
@@ -154,24 +154,30 @@ class KnownSubmission:
         return tuple([values[position] for position in self.rests_on])
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class UnfusedList:
-    """A list that runs each submission by itself: as ``run``, or as long as ``chooser`` says.
-    Without ``entries``: lists that begin alike go on in different ways."""
+    """A list that runs each submission by itself, as ``run``.  Without ``entries``: lists that
+    begin alike go on in different ways."""
 
-    options: FusionOptions
-    entries: tuple[KnownSubmission, ...] = ()
-    run: PreparedRun | None = None
-    chooser: RunChooser | None = None
+    __slots__ = ("entries", "first_arguments", "options", "run")
+
+    def __init__(
+        self,
+        options: FusionOptions,
+        entries: tuple[KnownSubmission, ...] = (),
+        run: PreparedRun | None = None,
+    ) -> None:
+        self.options, self.entries, self.run = options, entries, run
+        arrays = accumulate([len(entry.stores) for entry in entries], initial=0)
+        scalars = accumulate([entry.scalars for entry in entries], initial=0)
+        self.first_arguments = list(zip(arrays, scalars, strict=True))
+        """How many arrays and scalars the submissions before each have."""
 
     def is_next(self) -> bool:
         """Whether the list's next run needs no choice and no time."""
-        chooser = self.chooser
-        if self.run is not None:
-            chooser = self.run.adaptive
-            if chooser is None or self.run.is_trial:
-                return chooser is None
-        return chooser is not None and chooser.untimed > 0
+        run = self.run
+        if run is None or run.is_trial:
+            return False
+        return run.adaptive is None or run.adaptive.untimed > 0
 
 
 def array_arguments(entry: KnownSubmission) -> list[tuple[ArrayArgument, bool]]:

@@ -20,7 +20,6 @@ from fusionq.memory.region import Region
 from fusionq.memory.storage import Storage
 from fusionq.submission.known import (
     KnownSubmission,
-    UnfusedList,
     array_arguments,
     region_of,
     submissions_of,
@@ -83,8 +82,8 @@ class SubmissionList:
 
     __slots__ = (
         "_admission", "_scalars", "asked", "cache", "depends", "ended", "entries", "error",
-        "errors", "events", "expected", "fallback", "foreign", "is_kept", "launched", "left_out",
-        "memory", "numbers", "options", "owner", "run", "stage_of", "timings", "values",
+        "errors", "events", "fallback", "foreign", "is_kept", "launched", "left_out", "memory",
+        "next_launch", "numbers", "options", "owner", "run", "stage_of", "timings", "values",
         "waits_for",
     )  # fmt: skip
 
@@ -122,10 +121,10 @@ class SubmissionList:
         each submission ran by itself."""
         self.asked: FusionOptions | None = None
         """The options that it will end with, where these are known while it grows."""
-        self.expected: UnfusedList | None = None
-        """What it is expected to become, if its submissions are launched as they come."""
         self.launched: Sequence[DeviceEvent | None] = ()
         """The events of its first submissions that have been launched already."""
+        self.next_launch = -1
+        """The submission with which the next ones are launched, -1 where they wait for the end."""
         self._admission: dict[str, float] | None = None
         self._scalars: ListScalars | None = None
 
@@ -188,7 +187,6 @@ class SubmissionList:
         try:
             if call.depends:
                 self.wait_for(call.depends)
-            self.expected = None
             for entry, own in SubmissionList.of(list(entries), call).calls():
                 own.foreign = list(own.foreign)
                 number = entry.last_use = next(use_numbers)

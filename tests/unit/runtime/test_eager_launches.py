@@ -4,15 +4,24 @@ from __future__ import annotations
 
 import random
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 import numpy as np
 import pytest
 
 import fusionq as fq
 from fusionq.base.errors import DeviceError
+from fusionq.runtime import eager_launches
 from tests.unit.runtime.conftest import empty, floats
 from tests.unit.runtime.kernels import copy, increment, put, reverse, scale
+
+
+@pytest.fixture(autouse=True)
+def soon(request, monkeypatch):
+    """From the second submission on each is launched at once."""
+    monkeypatch.setattr(eager_launches, "FIRST", 2)
+    monkeypatch.setattr(eager_launches, "NEXT", 1)
 
 
 def _launched(queue: fq.FusionQueue) -> int:
@@ -48,6 +57,21 @@ def test_a_known_list_is_launched_before_its_end(queue):
     assert [stage.submissions for stage in f.report.stages] == [(0,), (1,), (2,)]
     f.replay().wait()
     assert a.numpy().tolist() == [5, 6, 7, 8, 9, 10, 11, 12]
+
+
+def test_a_few_are_launched_together(queue, monkeypatch):
+    monkeypatch.undo()
+    a, expected = floats(), np.arange(1, 9)
+    for _ in range(3):
+        counts = []
+        with fq.fusion(queue, strategy="unfused"):
+            for _ in range(15):
+                queue.submit(increment, 8, a)
+                counts.append(_launched(queue))
+        expected += 15
+        assert np.array_equal(a.numpy(), expected)
+    first, more = eager_launches.FIRST, eager_launches.NEXT
+    assert counts == [max(0, (k - first) // more * more + first) for k in range(1, 16)]
 
 
 def test_what_cannot_join_is_launched_early_and_what_is_fused_is_not(queue):
@@ -92,31 +116,32 @@ def test_a_list_that_goes_on_otherwise_runs_unfused_once(queue):
     _known(queue, a, b)
     with fq.fusion(queue, strategy="unfused") as f:
         queue.submit(reverse, 8, a, b)
+        queue.submit(increment, 8, b)
         queue.submit(scale, 8, b, 2.0, b)
-        assert _launched(queue) == 1
+        assert _launched(queue) == 2
         queue.submit(reverse, 8, b, a)
-    assert a.numpy().tolist() == [6, 8, 10, 12, 14, 16, 18, 20]
+    assert a.numpy().tolist() == [8, 10, 12, 14, 16, 18, 20, 22]
     assert "went on in another way" in str(f.report)
     for _ in range(2):
         with fq.fusion(queue, strategy="unfused") as f:
             _steps(queue, a, b)
             assert _launched(queue) == 0
     assert "another way" not in str(f.report)
-    assert a.numpy().tolist() == [8, 10, 12, 14, 16, 18, 20, 22]
+    assert a.numpy().tolist() == [10, 12, 14, 16, 18, 20, 22, 24]
 
 
-@pytest.mark.parametrize("kept", [1, 2])
-def test_a_list_that_is_shorter(queue, kept):
+def test_a_list_that_is_shorter(queue):
     a, b = floats(), empty()
     _known(queue, a, b)
     with fq.fusion(queue, strategy="unfused") as f:
-        for kernel in (reverse, increment)[:kept]:
-            queue.submit(kernel, 8, *(a, b)[:2] if kernel is reverse else (b,))
-        assert _launched(queue) == kept
+        queue.submit(reverse, 8, a, b)
+        queue.submit(increment, 8, b)
+        assert _launched(queue) == 2
     f.event.wait()
-    assert b.numpy().tolist() == [x + kept - 1 for x in (10, 9, 8, 7, 6, 5, 4, 3)]
+    assert b.numpy().tolist() == [11, 10, 9, 8, 7, 6, 5, 4]
     assert "went on in another way" in str(f.report)
     f.replay().wait()
+    assert b.numpy().tolist() == [11, 10, 9, 8, 7, 6, 5, 4]
 
 
 def test_every_submission_runs_once_however_the_list_ends(queue):
@@ -151,45 +176,56 @@ def test_every_submission_runs_once_however_the_list_ends(queue):
 
 def test_scalars_dependences_barriers_and_replays(queue):
     a, b = floats(), floats()
-
-    def steps(factor: float, **more: object) -> None:
-        queue.submit(scale, 8, a, factor, a)
-        queue.submit(increment, 8, a, **more)
-
     expected = np.arange(1, 9, dtype=np.float32)
     with fq.FusionQueue(None if queue.sycl_queue is not None else "reference") as other:
-        for factor in (2.0, 3.0, -1.0):
+
+        def run(factor: float, waits: bool, barrier: bool) -> None:
+            nonlocal expected
             with fq.fusion(queue, strategy="unfused") as f:
-                steps(factor, depends_on=other.submit(increment, 8, b))
-            expected = expected * factor + 1
+                queue.submit(scale, 8, a, factor, a)
+                event = other.submit(increment, 8, b)
+                queue.submit(increment, 8, a, depends_on=event if waits else ())
+                launched.append(_launched(queue))
+                if barrier:
+                    queue.barrier(event)
+                queue.submit(scale, 8, a, 1 / factor, a)
+                launched.append(_launched(queue))
+            expected = (expected * factor + 1) / factor
             assert np.array_equal(a.numpy(), expected)
-        with fq.fusion(queue, strategy="unfused"):
-            queue.submit(scale, 8, a, 2.0, a)
-            queue.barrier(other.submit(increment, 8, b))
+            assert f.event.is_complete
+
+        launched: list[int] = []
+        for waits, barrier in ((0, 0), (0, 0), (0, 0), (1, 0), (0, 1), (0, 0)):
+            run(2.0 ** len(launched), bool(waits), bool(barrier))
+        assert launched == [0, 0, 2, 3, 2, 3, 0, 0, 2, 2, 2, 3]
+        assert b.numpy()[0] == 7
+    for _ in range(2):
+        with fq.fusion(queue, strategy="unfused") as f:
+            queue.submit(increment, 8, b)
             queue.submit(increment, 8, a)
-            assert _launched(queue) == 1
-    expected = expected * 2 + 1
-    assert np.array_equal(a.numpy(), expected)
     with fq.fusion(queue, strategy="unfused"):
-        queue.submit(scale, 8, a, 2.0, a)
-        f.replay()  # with -1.0
+        queue.submit(increment, 8, b)
         queue.submit(increment, 8, a)
-        assert _launched(queue) == 1
-    assert np.array_equal(a.numpy(), (expected * 2 * -1 + 1) + 1)
+        assert _launched(queue) == 2
+        f.replay()
+        queue.submit(increment, 8, a)
+        assert _launched(queue) == 2
+    assert np.array_equal(a.numpy(), expected + 5)
+    assert b.numpy()[0] == 11
 
 
 def test_memory_of_others_waits_for_the_end(queue):
     a, out = np.ones(8, np.float32), np.zeros(8, np.float32)
     b = floats()
-    for _ in range(2):
+    for _ in range(3):
         with fq.fusion(queue, strategy="unfused"):
             queue.submit(increment, 8, b)
             queue.submit(copy, 8, a, out)
             queue.submit(increment, 8, out)
-            assert _launched(queue) <= 1
+            assert _launched(queue) == 0
         queue.wait()
         assert out.tolist() == [2] * 8
-    assert b.numpy().tolist() == [3, 4, 5, 6, 7, 8, 9, 10]
+    assert b.numpy().tolist() == [4, 5, 6, 7, 8, 9, 10, 11]
 
 
 def test_what_other_queues_have_recorded_before_runs_before(queue):
@@ -219,36 +255,40 @@ def test_what_other_queues_have_recorded_before_runs_before(queue):
 def test_what_cannot_be_launched_is_an_error_of_the_list(queue, monkeypatch):
     a, b = floats(), empty()
     _known(queue, a, b)
-    with monkeypatch.context() as patch, fq.fusion(queue, strategy="unfused") as f:
+    with fq.fusion(queue, strategy="unfused") as f:
         queue.submit(reverse, 8, a, b)
-        _fail(queue, patch, DeviceError("no launch today"))
         queue.submit(increment, 8, b)
-        assert _launched(queue) == 1
-        patch.undo()
-        queue.submit(reverse, 8, b, a)
+        with _failing(queue, monkeypatch, DeviceError("no launch today")):
+            queue.submit(reverse, 8, b, a)
+        assert _launched(queue) == 2
     f.event.wait()  # it could be launched in the end
     assert a.numpy().tolist() == [4, 5, 6, 7, 8, 9, 10, 11]
-    with (
-        monkeypatch.context() as patch,
-        pytest.raises(DeviceError, match="no launch today"),
-        fq.fusion(queue, strategy="unfused"),
-    ):
-        first = queue.submit(reverse, 8, a, b)
-        _fail(queue, patch, DeviceError("no launch today"))
-        second = queue.submit(increment, 8, b)
-    first.wait()
-    with pytest.raises(DeviceError):
-        second.wait()
+    with pytest.raises(DeviceError, match="no launch today"):
+        queue_list = fq.fusion(queue, strategy="unfused").__enter__()
+        events = [queue.submit(reverse, 8, a, b), queue.submit(increment, 8, b)]
+        with _failing(queue, monkeypatch, DeviceError("no launch today")):
+            events.append(queue.submit(reverse, 8, b, a))
+            queue_list.__exit__(None, None, None)
+    for event in events[:2]:
+        event.wait()
+    with pytest.raises(DeviceError, match="no launch today"):
+        events[2].wait()
+    assert b.numpy().tolist() == [12, 11, 10, 9, 8, 7, 6, 5]
 
 
-def _fail(queue: fq.FusionQueue, patch: pytest.MonkeyPatch, error: BaseException) -> None:
-    """From now on no launch of the queue can be made."""
+@contextmanager
+def _failing(
+    queue: fq.FusionQueue, monkeypatch: pytest.MonkeyPatch, error: BaseException
+) -> Iterator[None]:
+    """No launch of the queue can be made inside."""
 
     def failing(self, depends=()):
         raise error
 
-    known = queue._state.list.expected
-    patch.setattr(type(known.run.launches[0]), "launch", failing)
+    launches = queue._state.list.entries[0].begins.run.launches
+    with monkeypatch.context() as patch:
+        patch.setattr(type(launches[0]), "launch", failing)
+        yield
 
 
 def test_an_interrupted_submission_is_not_in_the_list(queue, monkeypatch):
@@ -256,11 +296,13 @@ def test_an_interrupted_submission_is_not_in_the_list(queue, monkeypatch):
     _known(queue, a, b)
     with fq.fusion(queue, strategy="unfused"):
         queue.submit(reverse, 8, a, b)
-        with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-            _fail(queue, patch, KeyboardInterrupt())
-            queue.submit(increment, 8, b)
+        queue.submit(increment, 8, b)
+        failing = _failing(queue, monkeypatch, KeyboardInterrupt())
+        with pytest.raises(KeyboardInterrupt), failing:
+            queue.submit(reverse, 8, b, a)
+        assert len(queue._state.list.entries) == _launched(queue) == 2
         queue.submit(reverse, 8, b, a)
-    assert a.numpy().tolist() == [3, 4, 5, 6, 7, 8, 9, 10]
+    assert a.numpy().tolist() == [4, 5, 6, 7, 8, 9, 10, 11]
 
 
 def test_random_lists_that_begin_alike():
