@@ -126,6 +126,14 @@ class AdaptiveList:
         self.reason = ""
         """Why the list runs unfused, where it does."""
 
+    @property
+    def seconds(self) -> float:
+        """Of the shortest run of what was chosen; 0 where that is not known."""
+        trials = self._record.trials
+        if trials.chosen is None:
+            return 0.0
+        return min(trials.contenders[trials.chosen].seconds, default=0.0)
+
     def next_run(self, pending: SubmissionList, timings: dict[str, float]) -> PreparedRun:
         """The run of the list that is next; PlanningStopped where no candidate can run yet, and
         what preparing one raises."""

@@ -33,6 +33,16 @@ def measured_target(backend: Backend) -> Target:
     return replace(target, costs=_known[target])
 
 
+def known_costs(backend: Backend) -> Costs:
+    """Those of the device, where they have been measured already; else what its target assumes."""
+    target = backend.target
+    if target not in _known and backend.abilities.asynchronous:
+        kept = _kept(target)
+        if kept is not None:
+            _known[target] = kept
+    return _known.get(target, target.costs)
+
+
 def _kept(target: Target) -> Costs | None:
     store = disk_store()
     contents = None if store is None else store.get(_entry(target), "costs")

@@ -51,9 +51,11 @@ MOST_SLOWDOWN = 2.0
 MOST_MISSES = 3
 """Runs of a candidate that could not be timed, after which it has no others."""
 
-MOST_BUSY = 8
+MOST_BUSY, BUSY_REST = 8, 0.02
 """Times that it was a persistent kernel's turn while others kept the machine busy, after which it
-is not tried: its workers would wait for those that do not run."""
+is not tried: its workers would wait for those that do not run.  After each, nothing is compared
+until the list's runs have taken so many seconds more, and twice as many the next time: others may
+be busy for longer than many short runs take."""
 
 MOST_AWAITED = 64
 """Runs of the list after which nobody waits any longer for what one of them took."""
@@ -125,6 +127,9 @@ class Trials:
         self._awaited = 0
         """Runs of the list since then."""
         self._drifting = 0
+        self._rests_until = 0.0
+        """What the runs of the list take together until it is seen again whether others are
+        busy."""
         self._decide()
 
     # ------------------------------------------------------------------------------ runs
@@ -144,6 +149,7 @@ class Trials:
         name = self._turn(self._challenger)
         contender = self.contenders[name]
         if name != self.best and contender.is_persistent and is_busy():
+            self._rests_until = self.taken + BUSY_REST * 2**contender.busy
             contender.busy += 1
             if contender.busy >= MOST_BUSY:
                 contender.reason = "others keep the machine busy"
@@ -245,7 +251,9 @@ class Trials:
         if self.chosen is not None:
             return False
         challenger = self._challenger
-        return challenger is None or (self.is_spent and not self.contenders[challenger].seconds)
+        if challenger is None or self.taken < self._rests_until:
+            return True
+        return self.is_spent and not self.contenders[challenger].seconds
 
     @property
     def compares(self) -> bool:
@@ -375,7 +383,7 @@ class Trials:
 
     def restart(self) -> None:
         """Forget the times."""
-        self._drifting = 0
+        self._drifting, self._rests_until = 0, 0.0
         self.chosen = self._tried = self._challenger = None
         self.cost = 0.0
         for contender in self.contenders.values():

@@ -1,7 +1,8 @@
 """Launches of a list while it is recorded.
 
-A list that is known to run each submission by itself need not wait for the end of its block, nor
-the device for the host.  It is known by its first submission: where that began such a list, with
+A list that ``auto`` runs as each submission by itself, by its times, need not wait for the end of
+its block, nor the device for the host, where launches take longer than the host takes to make them.
+The list is known by its first submission: where that began such a list, with
 the same options, a few submissions at a time are launched for as long as the list goes on like that
 one.  However a list ends, by an exception in its block too, what is not launched yet then is
 launched one by one.  A list that goes on in another way runs unfused this time, and no list that
@@ -44,8 +45,8 @@ def begin(launcher: Launcher, pending: SubmissionList, first: KnownSubmission) -
     if (
         known is not None
         and known.options == pending.asked
-        and known.is_next()
         and launcher.profiler is None
+        and known.gains()
     ):
         pending.launched, pending.next_launch = [], FIRST - 1
 
@@ -140,4 +141,7 @@ def note_unfused(launcher: Launcher, pending: SubmissionList, options: FusionOpt
     if is_other or (known is not None and known.run is pending.run):
         return
     if all([entry.is_kept for entry in entries]):
-        entries[0].begins = UnfusedList(options, entries, pending.run)
+        from fusionq.execution.device_costs import known_costs
+
+        launch_seconds = known_costs(launcher.backend).launch_seconds
+        entries[0].begins = UnfusedList(options, entries, pending.run, launch_seconds)

@@ -154,30 +154,40 @@ class KnownSubmission:
         return tuple([values[position] for position in self.rests_on])
 
 
+LONG = 1.5
+"""So many times the host's time for a launch takes one that the host does not keep waiting: where
+launches take less, the host is what takes the time, and is fastest at the end of the list."""
+
+
 class UnfusedList:
     """A list that runs each submission by itself, as ``run``.  Without ``entries``: lists that
     begin alike go on in different ways."""
 
-    __slots__ = ("entries", "first_arguments", "options", "run")
+    __slots__ = ("_least_seconds", "entries", "first_arguments", "options", "run")
 
     def __init__(
         self,
         options: FusionOptions,
         entries: tuple[KnownSubmission, ...] = (),
         run: PreparedRun | None = None,
+        launch_seconds: float = 0.0,
     ) -> None:
         self.options, self.entries, self.run = options, entries, run
+        self._least_seconds = LONG * launch_seconds * len(entries)
         arrays = accumulate([len(entry.stores) for entry in entries], initial=0)
         scalars = accumulate([entry.scalars for entry in entries], initial=0)
         self.first_arguments = list(zip(arrays, scalars, strict=True))
         """How many arrays and scalars the submissions before each have."""
 
-    def is_next(self) -> bool:
-        """Whether the list's next run needs no choice and no time."""
+    def gains(self) -> bool:
+        """Whether to launch the next such list while it is recorded gains: a launch takes that much
+        longer than ``launch_seconds``, by the times of the list.  One whose time is wanted is
+        not."""
         run = self.run
-        if run is None or run.is_trial:
+        chooser = None if run is None or run.is_trial else run.adaptive
+        if chooser is None or not chooser.untimed:
             return False
-        return run.adaptive is None or run.adaptive.untimed > 0
+        return chooser.seconds > self._least_seconds
 
 
 def array_arguments(entry: KnownSubmission) -> list[tuple[ArrayArgument, bool]]:

@@ -66,6 +66,10 @@ class RunChooser(Protocol):
     reason: str
     """Why the list runs unfused, where it does."""
 
+    @property
+    def seconds(self) -> float:
+        """Of the shortest run of what was chosen; 0 where that is not known."""
+
     def launch(
         self, run: PreparedRun, depends: Sequence[DeviceEvent], before: DeviceEvent | None
     ) -> tuple[Sequence[DeviceEvent | None], DeviceEvent | None]:

@@ -155,6 +155,18 @@ def test_costs_are_measured_once(measurements: list[Target]) -> None:
     assert len(measurements) == 1
 
 
+def test_costs_that_nobody_has_measured_are_not_measured_to_be_known(
+    measurements: list[Target],
+) -> None:
+    backend: Any = Clocked(TWO_CORES)
+    assert device_costs.known_costs(backend) == TWO_CORES.costs and measurements == []
+    assert seconds(TWO_CORES) == 1.0
+    for _ in range(2):
+        assert device_costs.known_costs(backend).launch_seconds == 1.0
+        device_costs._known.clear()  # a new process, which has the disk
+    assert len(measurements) == 1
+
+
 def test_what_the_kept_costs_depend_on(
     measurements: list[Target], monkeypatch: pytest.MonkeyPatch
 ) -> None:

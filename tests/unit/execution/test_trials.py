@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 from collections.abc import Mapping
 from typing import get_args
@@ -128,6 +129,27 @@ def test_what_would_cost_too_much_by_the_model_is_not_tried() -> None:
     assert "unfused" not in ran and "fused" in ran
     assert made.contenders["unfused"].reason == "trials may not cost more"
     assert made.chosen == "fused"
+
+
+def test_a_busy_machine_is_looked_at_again_when_the_list_has_run_for_longer() -> None:
+    made = begun("megakernel")
+    made.contenders["megakernel"].is_persistent = True
+    assert made.next() == ("sequence", True)
+    made.add("sequence", 1e-5)
+    rest = trials.BUSY_REST
+    for _ in range(trials.MOST_BUSY - 1):
+        assert made.next(lambda: True) == ("sequence", False)
+        for _ in range(100):
+            assert made.waits and made.next(lambda: True) == ("sequence", False)
+        made.taken += rest
+        rest *= 2
+        assert made.compares and made.chosen is None
+    calm = copy.deepcopy(made)
+    assert calm.next(lambda: False) == ("megakernel", True)
+    calm.add("megakernel", 1e-6)
+    assert run(calm, {"megakernel": 1e-6, "sequence": 1e-5}) and calm.chosen == "megakernel"
+    assert made.next(lambda: True) == ("sequence", False) and made.chosen == "sequence"
+    assert made.contenders["megakernel"].reason == "others keep the machine busy"
 
 
 def test_the_first_run_may_be_cold() -> None:

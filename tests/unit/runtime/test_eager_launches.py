@@ -6,20 +6,24 @@ import random
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
 
 import fusionq as fq
 from fusionq.base.errors import DeviceError
+from fusionq.base.options import FusionOptions
 from fusionq.runtime import eager_launches
+from fusionq.submission.known import UnfusedList
 from tests.unit.runtime.conftest import empty, floats
 from tests.unit.runtime.kernels import copy, increment, put, reverse, scale
 
 
 @pytest.fixture(autouse=True)
 def soon(request, monkeypatch):
-    """From the second submission on each is launched at once."""
+    """From the second submission on each is launched at once, in any list that runs unfused."""
+    monkeypatch.setattr(UnfusedList, "gains", lambda self: self.run is not None)
     monkeypatch.setattr(eager_launches, "FIRST", 2)
     monkeypatch.setattr(eager_launches, "NEXT", 1)
 
@@ -60,7 +64,8 @@ def test_a_known_list_is_launched_before_its_end(queue):
 
 
 def test_a_few_are_launched_together(queue, monkeypatch):
-    monkeypatch.undo()
+    monkeypatch.setattr(eager_launches, "FIRST", 4)
+    monkeypatch.setattr(eager_launches, "NEXT", 8)
     a, expected = floats(), np.arange(1, 9)
     for _ in range(3):
         counts = []
@@ -70,8 +75,23 @@ def test_a_few_are_launched_together(queue, monkeypatch):
                 counts.append(_launched(queue))
         expected += 15
         assert np.array_equal(a.numpy(), expected)
-    first, more = eager_launches.FIRST, eager_launches.NEXT
-    assert counts == [max(0, (k - first) // more * more + first) for k in range(1, 16)]
+    assert counts == [0] * 3 + [4] * 8 + [12] * 4
+
+
+def test_what_gains(monkeypatch):
+    monkeypatch.undo()
+    run, entry = Mock(is_trial=False), Mock(stores=(), scalars=0)
+    run.adaptive.untimed, run.adaptive.seconds = 3, 70e-6
+    assert UnfusedList(FusionOptions(), (entry,) * 4, run, 10e-6).gains()
+    assert not UnfusedList(FusionOptions(), (entry,) * 4, run, 20e-6).gains()
+    known = UnfusedList(FusionOptions(), (entry,) * 4, run, 10e-6)
+    run.adaptive.untimed = 0
+    assert not known.gains(), "its time is wanted"
+    run.adaptive.untimed, run.is_trial = 3, True
+    assert not known.gains(), "another may be next"
+    run.adaptive, run.is_trial = None, False
+    assert not known.gains(), "nobody knows what it takes"
+    assert not UnfusedList(FusionOptions()).gains()
 
 
 def test_what_cannot_join_is_launched_early_and_what_is_fused_is_not(queue):
