@@ -5,10 +5,12 @@ They take NumPy scalars, whose type they keep, and Python numbers, and also run 
 
 from __future__ import annotations
 
-from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from fractions import Fraction
 
 
 def _floating(value: Any) -> np.dtype[Any]:
@@ -55,6 +57,8 @@ def rsqrt(x: Any) -> Any:
 def fma(x: Any, y: Any, z: Any) -> Any:
     """``x * y + z``, rounded once (in float16 computed in float32).  Source: IEEE 754, section
     5.4.1."""
+    from fractions import Fraction  # takes a while to import
+
     with np.errstate(all="ignore"):
         dtype = np.dtype(np.hypot(np.hypot(x, y), z).dtype)
         wide = np.dtype(np.float32) if dtype.itemsize == 2 else dtype
@@ -71,6 +75,8 @@ def fma(x: Any, y: Any, z: Any) -> Any:
 
 def _rounded(exact: Fraction, dtype: np.dtype[Any]) -> Any:
     """The number of a binary floating dtype that is nearest, ties to even."""
+    from fractions import Fraction
+
     info = np.finfo(dtype)
     magnitude = abs(exact)
     exponent = magnitude.numerator.bit_length() - magnitude.denominator.bit_length()
