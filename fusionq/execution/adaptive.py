@@ -92,7 +92,7 @@ def adaptive_list(
         device = backend.target.device
         if not ((device.persistent_kernels and device.chooses_persistent) or record.is_known):
             record.trials.leave_out("megakernel", "no persistent kernel is chosen on this device")
-        if first.was_sought and record.trials.first == "unfused":
+        if first.was_weighed and record.trials.first == "unfused":
             record.keep()  # so that the next process need not plan to find that out
         RECORDS.add(key, record)
         return AdaptiveList(backend, options, record, first.outcome)

@@ -57,7 +57,7 @@ clock: Callable[[], float] = time.thread_time
 
 class FirstPlan:
     """The plan of a list's first run; ``outcome``: whether it was found in a cache, or made now;
-    ``was_sought``: whether planning was begun."""
+    ``was_weighed``: whether what it takes was compared with what the list takes unfused."""
 
     def __init__(
         self,
@@ -70,7 +70,7 @@ class FirstPlan:
         self._backend, self._pending, self._submissions = backend, pending, submissions
         self._options, self._timings = options, timings
         self.outcome: CacheOutcome | None = None
-        self.was_sought = False
+        self.was_weighed = False
         self._is_crossing = False
         """Whether planning has found a dependence between work-groups."""
         self._crossing_end = inf
@@ -95,27 +95,30 @@ class FirstPlan:
         except PlanningStopped:
             return "unfused"
         except DeviceError:
-            self.was_sought = False
+            self.was_weighed = False
             return "unfused"
 
     def _in_time(self) -> Candidate:
         """What runs first, by what it takes unfused; raises what planning and building it does."""
-        with timed(self._timings, "import"):  # unfused, each needs a plan by itself
-            import fusionq.planning.planner  # noqa: F401  # which takes a while
+        self.was_weighed = True
         begun = clock()
         kernels = {id(s.ir): s.ir for s in self._submissions}.values()
         builds = sum(_seconds(self._backend, kernel) for kernel in kernels)
         run = unfused_seconds(self._submissions, self._backend.target.costs)
         unfused = sum(self._pending.admission.values()) + builds + run
         later = SHARE * unfused
-        if run >= LONG_RUN:
-            return self._build("auto", later, begun + builds + later, run)
-        end = begun + builds + max(later, LEAST)
-        self._crossing_end = begun + later
-        left = end - clock() - self._joined_seconds()
-        if left < STEP * len(self._submissions):
+        most = builds + (later if run >= LONG_RUN else max(later, LEAST))
+        left = begun + most - clock() - self._joined_seconds()
+        if run < LONG_RUN and left < STEP * len(self._submissions):
             return "unfused"
-        return self._build("sequence", left, end)
+        before = clock()
+        with timed(self._timings, "import"):  # unfused, each needs a plan by itself
+            import fusionq.planning.planner  # noqa: F401  # which takes a while
+        begun += clock() - before
+        if run >= LONG_RUN:
+            return self._build("auto", later, begun + most, run)
+        self._crossing_end = begun + later
+        return self._build("sequence", left, begun + most)
 
     @property
     def _is_promoting(self) -> bool:
@@ -138,7 +141,6 @@ class FirstPlan:
         later by what it saves of a ``run``; else ``unfused``."""
         backend, options = self._backend, self._options._replace(strategy=name)
         is_short = seconds is not None and run is None
-        self.was_sought = True
         plan = planned_in_time(
             backend, self._submissions, options, self._timings, seconds=seconds,
             stops=self._is_hopeless if is_short else lambda planning: False,
