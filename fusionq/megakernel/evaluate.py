@@ -20,7 +20,7 @@ def evaluate(
     last: tuple[Integers, ...] = (),
 ) -> Any:
     """The value of an extent or bound: an int, or an array over the tiles that ``first`` and
-    ``last`` (their first and last work-items) describe."""
+    ``last`` (their first and last work-items) describe.  Sums and products wrap, as in kernels."""
     match expr:
         case Const():
             return int(expr.value)
@@ -33,13 +33,23 @@ def evaluate(
         case Binary(_, op, lhs, rhs):
             a, b = (evaluate(e, params, first, last) for e in (lhs, rhs))
             if op == "add":
-                return a + b
+                return _wrapped(a + b)
             if op == "mul":
-                return a * b
+                return _wrapped(a * b)
             if op == "floordiv":
                 return a // b
         case Call(_, "maximum", (lhs, rhs)):
-            return np.maximum(*(evaluate(e, params, first, last) for e in (lhs, rhs)))
+            return _plain(np.maximum(*(evaluate(e, params, first, last) for e in (lhs, rhs))))
         case Call(_, "minimum", (lhs, rhs)):
-            return np.minimum(*(evaluate(e, params, first, last) for e in (lhs, rhs)))
+            return _plain(np.minimum(*(evaluate(e, params, first, last) for e in (lhs, rhs))))
     raise AssertionError(f"no closed form has {expr}")
+
+
+def _wrapped(value: Any) -> Any:
+    """A sum or product modulo two to the 64; arrays wrap by themselves."""
+    return (value + (1 << 63)) % (1 << 64) - (1 << 63) if isinstance(value, int) else value
+
+
+def _plain(value: Any) -> Any:
+    """A single integer as an int, which overflows without a warning."""
+    return int(value) if isinstance(value, np.integer) else value
