@@ -29,8 +29,11 @@ STRATEGY_CASES = [name for name, case in CASES.items() if case.compare == "strat
 DEVICE_SIZE = 9001
 """Several work-groups, slabs and rows, none of them whole."""
 DEVICE_SIZES = {"mlp": 7 * 512, "mlp_vector": 100, "transformer_block": 130}
-DEVICE_CASES = [name for name in STRATEGY_CASES if not name.endswith("_in_cache")]
-"""Those in the cache differ from the others in their size and number of steps only."""
+DEVICE_CASES = [
+    name for name in STRATEGY_CASES if not name.endswith("_in_cache") and name != "launch_bound"
+]
+"""Those in the cache differ from the others in their size and number of steps only; the one bound
+by launches is 64 steps of a wave, which the corpus has on the device with fewer."""
 SMALL: dict[str, tuple[Case, int]] = {
     "heat_1d": (stencils.heat("heat_1d", heat_1d, stencils.heat_step_1d, (40,), 5), 40),
     "heat_2d": (stencils.heat("heat_2d", heat_2d, stencils.heat_step_2d, (6, 6), 4), 36),
