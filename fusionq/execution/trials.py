@@ -38,8 +38,9 @@ FASTER = 0.98
 CLEARLY_SLOWER = (2.0, 1.3)
 """After so many runs a candidate is dropped whose shortest is so many times that of the best."""
 
-COLD_SECONDS = 2e-3
-"""That a candidate's first run may take longer than that, since its code is in no cache yet."""
+COLD_SECONDS = 1e-2
+"""That a candidate's first run may take longer, since its code is in no cache yet: 4.7 ms where the
+next ones took 62 µs.  It does not count where the best takes less than that."""
 
 MOST_COST, COST_SHARE = 3.0, 0.01
 """What trials may cost together: so many runs of what ran first, or that part of the time that all
@@ -79,6 +80,8 @@ class Contender:
     """How many times as long as the first it takes by the cost model, where that says so."""
     is_persistent: bool = False
     """Whether it has a persistent kernel."""
+    is_warm: bool = False
+    """Whether it has run."""
     misses: int = 0
     """Runs that could not be timed."""
     busy: int = 0
@@ -171,12 +174,15 @@ class Trials:
             return
         self._tried = None
         self.tried += 1
-        self.contenders[name].seconds.append(seconds)
-        if name == self.first:
-            self.usual = self.contenders[name].shortest
-        if name != self.best:
-            best = self.contenders[self.best].shortest
-            self.cost += max(0.0, seconds - best) if best < float("inf") else 0.0
+        contender, best = self.contenders[name], self.contenders[self.best].shortest
+        if name != self.best and best < float("inf"):
+            self.cost += max(0.0, seconds - best)
+        was_warm, contender.is_warm = contender.is_warm, True
+        most = CLEARLY_SLOWER[0] * best + COLD_SECONDS
+        if name == self.best or was_warm or best >= COLD_SECONDS or not best < seconds <= most:
+            contender.seconds.append(seconds)
+        if name == self.first and contender.seconds:
+            self.usual = contender.shortest
         self._decide()
 
     def missed(self, name: Candidate) -> None:
@@ -326,17 +332,18 @@ class Trials:
         if not best.seconds:
             return False
         rounds = len(own.seconds)
+        if not rounds and best.shortest < COLD_SECONDS:
+            return False  # it waits until the list has run for longer
         if not rounds:
             expected = (own.slowdown / max(best.slowdown, 1e-9) - 1) * best.shortest
             if self._is_too_much(expected):
                 self.leave_out(name, "trials may not cost more")
                 return True
             return False
-        if rounds <= len(CLEARLY_SLOWER):
-            cold = COLD_SECONDS if rounds == 1 else 0.0
-            if own.shortest > CLEARLY_SLOWER[rounds - 1] * best.shortest + cold:
-                self._end(name, False)
-                return True
+        slower = own.shortest / best.shortest
+        if rounds <= len(CLEARLY_SLOWER) and slower > CLEARLY_SLOWER[rounds - 1]:
+            self._end(name, False)
+            return True
         most = MOST_RUNS if 1 / CLOSE < own.shortest / best.shortest < CLOSE else RUNS
         enough = rounds >= most and len(best.seconds) >= most
         if enough or self._is_too_much(own.shortest - best.shortest):

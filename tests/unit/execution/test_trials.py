@@ -164,6 +164,27 @@ def test_the_first_run_may_be_cold() -> None:
         made.add(name, cold[name].pop(0) if cold[name] else 5e-6)
     assert made.chosen == "fused"
     assert made.contenders["megakernel"].state == "slower"
+    assert made.contenders["megakernel"].seconds == [1.0], "no first run takes that long"
+    assert trials.COLD_SECONDS not in made.contenders["fused"].seconds
+
+
+def test_a_cold_run_that_costs_too_much_delays_the_next_and_does_not_end_the_trial() -> None:
+    made = begun("fused")
+    made.taken = 0.1
+    cold = {"sequence": [], "fused": [5e-3]}
+    seconds = {"sequence": 7e-5, "fused": 4e-5}
+    for _ in range(1000):
+        if made.chosen is not None:
+            break
+        name, is_timed = made.next()
+        took = cold[name].pop() if cold[name] and is_timed else seconds[name]
+        made.taken += took
+        if is_timed:
+            made.add(name, took)
+        elif made.waits:
+            made.taken += 0.01
+    assert made.chosen == "fused" and made.contenders["fused"].seconds == [4e-5] * trials.RUNS
+    assert 0.4 < made.taken < 0.8, "the cold run was a hundredth of that"
 
 
 def test_results_may_come_late() -> None:
