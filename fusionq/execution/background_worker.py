@@ -68,8 +68,6 @@ def _prepared() -> TextIO:
     os.dup2(nothing, 2)
     with contextlib.suppress(OSError):
         os.nice(19)
-    with contextlib.suppress(OSError), open("/proc/self/autogroup", "w") as file:
-        file.write("19")  # of its session: where Linux groups by these, nice counts inside one
     with contextlib.suppress(ImportError, OSError, ValueError):
         import resource
 
