@@ -1,53 +1,68 @@
-"""Global ids in variables, which a kernel computes first.
+"""The ids of a work-item in variables, which a kernel computes once, behind its guards.
+
+    if global_id(0) < n:            if global_id(0) < n:
+        if a[global_id(0)] > 0:         id = global_id(0)
+            o[global_id(0)] = 1    →    if a[id] > 0:
+                                            o[id] = 1
 
 Intel's OpenCL CPU compiler (runtime 2026.21.7) computes products of ids wrong, for all but the
-first vector of a work-group, in some kernels that ask for an id again in several branches; it was
-never seen to where they ask once.  Kernels of one branch ask each time: the compiler makes a bound
-of its loop over work-items of a guard that calls the function, and of no other (a guarded 3-point
-stencil of 262,144 floats takes 22 µs so, 35 otherwise).
+first vector of a work-group, in some kernels that ask for an id again in several branches, and
+makes slow masks of others: a stencil with an ``else`` takes 51 µs so, 14 otherwise (262,144
+floats).  The guards that hold all of a kernel do ask: the compiler makes bounds of its loop over
+work-items of guards that call the function, and of no others (a guarded stencil 12.5 and 20 µs).
 """
 
 from __future__ import annotations
 
-from fusionq.codegen.dialect import WorkItems
-from fusionq.codegen.scoping import Body
-from fusionq.ir.nodes import For, If, Query, While
-from fusionq.ir.range_guard import range_guard
-from fusionq.ir.walk import statements
+from dataclasses import replace
+from itertools import takewhile
+
+from fusionq.codegen.scoping import Body, assignments
+from fusionq.ir.nodes import Assign, Block, Expr, Fence, If, ItemQuery, Kernel, Query, Stmt, Var
+from fusionq.ir.types import ScalarType
+from fusionq.ir.walk import expressions, rewrite_body
+
+IDS: tuple[Query, ...] = ("global_id", "local_id", "local_linear_id")
+"""What differs from work-item to work-item."""
 
 
-def has_several_branches(body: Body) -> bool:
-    """Whether there is more than one branch or loop in ``body`` (without nested blocks), beside its
-    range's guard."""
-    guard = range_guard(body)
-    inside = body if guard is None else guard.guard.then
-    count = 0
-    for stmt in statements(inside):
-        if isinstance(stmt, (If, For, While)):
-            count += 2 if isinstance(stmt, If) and stmt.orelse else 1
-    return count > 1
+def with_id_variables(kernel: Kernel, body: Body) -> Kernel:
+    """``kernel`` with ``body``, which has no nested blocks, and its ids in variables."""
+    variables: dict[str, ScalarType] = {}
+    body = _asked_once(body, variables)
+    return replace(kernel, body=body, variables=(*kernel.variables, *variables.items()))
 
 
-class IdVariables:
-    """The work-items of a kernel over a range; see ``WorkItems``."""
+def _asked_once(body: Body, variables: dict[str, ScalarType]) -> Body:
+    guard = body[-1] if body else None
+    alone = all(isinstance(stmt, (Block, Fence)) for stmt in body[:-1])
+    if isinstance(guard, If) and not guard.orelse and alone:
+        return (*body[:-1], replace(guard, then=_asked_once(guard.then, variables)))
+    own = tuple(takewhile(lambda stmt: _is_variable_of_id(stmt, body), body))
+    names = {stmt.value: stmt.name for stmt in own if isinstance(stmt, Assign)}
+    rest = body[len(own) :]
+    asked = sorted({e for e in expressions(rest) if _is_id(e) and e not in names}, key=_name)
+    for id in asked:
+        names[id] = _name(id)
+        variables[_name(id)] = id.type
+    return (
+        *own,
+        *(Assign(_name(id), id) for id in asked),
+        *rewrite_body(rest, lambda e: Var(e.type, names[e]) if _is_id(e) else e),
+    )
 
-    def __init__(self, items: WorkItems) -> None:
-        self._items = items
-        self._ids: dict[str, str] = {}
 
-    def query(self, query: Query, dim: int, ndim: int) -> str:
-        """See ``WorkItems``."""
-        text = self._items.query(query, dim, ndim)
-        if query != "global_id":
-            return text
-        name = f"fq_id_{dim}"
-        self._ids[name] = text
-        return name
+def _is_variable_of_id(stmt: Stmt, body: Body) -> bool:
+    """Whether ``stmt`` gives an id to a variable which keeps it."""
+    return isinstance(stmt, Assign) and _is_id(stmt.value) and assignments(body, stmt.name) == 1
 
-    def device_function(self, function: str, *arguments: str) -> str:
-        """See ``WorkItems``."""
-        return self._items.device_function(function, *arguments)
 
-    def lines(self, int64: str) -> list[str]:
-        """The declarations of the ids that were asked for."""
-        return [f"const {int64} {name} = {text};" for name, text in sorted(self._ids.items())]
+def _is_id(expr: Expr) -> bool:
+    return isinstance(expr, ItemQuery) and expr.query in IDS
+
+
+def _name(id: Expr) -> str:
+    """A name that no variable of a user has."""
+    assert isinstance(id, ItemQuery)
+    words = id.query.replace("_", " ")
+    return words if id.query == "local_linear_id" else f"{words} {id.dim}"

@@ -2,28 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from fusionq.base.target import FloatMode
 from fusionq.codegen.device_source import DeviceSource
 from fusionq.codegen.dialect import Dialect
 from fusionq.codegen.helpers import Helpers
-from fusionq.codegen.id_variables import IdVariables, has_several_branches
+from fusionq.codegen.id_variables import with_id_variables
 from fusionq.codegen.kernel_body import parameter_text, statement_lines
 from fusionq.codegen.names import Names
 from fusionq.codegen.scoping import flatten_blocks
 from fusionq.ir.nodes import Kernel
-from fusionq.ir.types import INT64
 
 
 def generate_range_kernel(kernel: Kernel, fp: FloatMode, dialect: Dialect) -> DeviceSource:
     """The source of ``kernel``, which is not persistent."""
     helpers = Helpers(dialect)
-    flat = flatten_blocks(kernel.body)
-    body = dialect.unit.prepared(flat)
-    ids = IdVariables(dialect.items)
-    if dialect.unit.asks_for_ids_once and has_several_branches(flat):
-        dialect = replace(dialect, items=ids)
+    body = dialect.unit.prepared(flatten_blocks(kernel.body))
+    if dialect.unit.asks_for_ids_once:
+        kernel = with_id_variables(kernel, body)
+        body = kernel.body
     lines = statement_lines(kernel, [body], dialect, helpers)
     entry_point = Names(dialect.unit.is_reserved).fresh(kernel.name)
     arrays = lines.array_parameters if dialect.scalars.array_parameters else {}
@@ -35,8 +31,7 @@ def generate_range_kernel(kernel: Kernel, fp: FloatMode, dialect: Dialect) -> De
     sub_groups = "" if size is None else dialect.unit.sub_groups_of(size)
     head = f"{sub_groups}{dialect.unit.kernel_qualifier} {entry_point}("
     first = dialect.unit.first_lines(helpers.add)
-    asked = ids.lines(dialect.scalars.type_name(INT64))
-    declared = [*asked, *([] if arrays else lines.pointers), *lines.arrays]
+    declared = [*([] if arrays else lines.pointers), *lines.arrays]
     inside = [*declared, *([""] if declared else []), *first, *lines.bodies[0]]
     text = [
         *dialect.unit.prologue(lines.types, fp, lines.functions),

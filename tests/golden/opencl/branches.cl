@@ -12,12 +12,11 @@ __kernel void branches(
     uchar negate,
     long n
 ) {
-    const long fq_id_0 = get_global_id(0);
     __global const double* restrict a = (__global const double*)a_address;
     __global uchar* restrict flags = (__global uchar*)flags_address;
     __global double* restrict out = (__global double*)out_address;
 
-    const long i = (long)fq_id_0;
+    const long i = (long)get_global_id(0);
     if (i < n) {
         const double x = a[i];
         const bool near = x < 1.0 || flags[i] != 0 && !isnan(x);

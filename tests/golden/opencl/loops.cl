@@ -24,12 +24,12 @@ __kernel void loops(
     long n,
     long v_step
 ) {
-    const long fq_id_0 = get_global_id(0);
     __global const int* restrict a = (__global const int*)a_address;
     __global int* restrict out = (__global int*)out_address;
 
+    const long global_id_0 = (long)get_global_id(0);
     atomic_work_item_fence(CLK_GLOBAL_MEM_FENCE | CLK_LOCAL_MEM_FENCE, memory_order_relaxed, memory_scope_work_item);
-    const long i = (long)fq_id_0;
+    const long i = global_id_0;
     long last = n;
     int x = 0;
     const long k_start = 0;

@@ -5,12 +5,11 @@ __kernel void private_array(
     ulong out_address,
     long n
 ) {
-    const long fq_id_0 = get_global_id(0);
     __global const uchar* restrict source = (__global const uchar*)source_address;
     __global uchar* restrict out = (__global uchar*)out_address;
     uchar kept[4];
 
-    const long i = (long)fq_id_0;
+    const long i = (long)get_global_id(0);
     if (i < n) {
         for (long k = 0; k < 4; k++) {
             kept[k] = source[i * 4 + k];

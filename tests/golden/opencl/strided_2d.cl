@@ -8,13 +8,11 @@ __kernel void window_sum(
     long out_shape0,
     long out_shape1
 ) {
-    const long fq_id_0 = get_global_id(1);
-    const long fq_id_1 = get_global_id(0);
     __global const float* image = (__global const float*)image_address;
     __global float* restrict out = (__global float*)out_address;
 
-    const long i = (long)fq_id_0;
-    const long j = (long)fq_id_1;
+    const long i = (long)get_global_id(1);
+    const long j = (long)get_global_id(0);
     if (i < out_shape0 && j < out_shape1) {
         float total = 0.0f;
         #pragma clang loop vectorize(disable)
