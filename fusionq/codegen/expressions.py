@@ -6,7 +6,7 @@ from fusionq.codegen.array_access import Memory
 from fusionq.codegen.dialect import Dialect
 from fusionq.codegen.helpers import Helpers, ring_type
 from fusionq.codegen.index_text import IndexText
-from fusionq.codegen.intervals import Intervals, of_type
+from fusionq.codegen.intervals import WITHIN_DOUBLE, Intervals, of_type, within
 from fusionq.codegen.names import Names
 from fusionq.codegen.precedence import (
     AND,
@@ -41,9 +41,11 @@ from fusionq.ir.nodes import (
     Unary,
     Var,
 )
+from fusionq.ir.range_guard import is_same_for_all
 from fusionq.ir.text import Text
 from fusionq.ir.types import BFLOAT16, FLOAT32, INT32, UINT32, ScalarType
 
+_POWERS_OF_2 = frozenset(1 << n for n in range(64))
 _OPERATORS = {
     "add": ("+", SUM), "sub": ("-", SUM), "mul": ("*", PRODUCT), "truediv": ("/", PRODUCT),
     "floordiv": ("/", PRODUCT), "mod": ("%", PRODUCT), "shl": ("<<", SHIFT), "shr": (">>", SHIFT),
@@ -235,8 +237,8 @@ class ExpressionPrinter:
             return self._infix("or" if op == "add" else "and", expr.lhs, expr.rhs)
         if op in _RING_OPERATIONS and type.is_integer:
             return self._wrapped(expr) if self._intervals.wraps(expr) else self._plain(expr)
-        if op in ("floordiv", "mod") and not self._division_is_plain(expr):
-            return self._helper(op, type, expr.lhs, expr.rhs)
+        if op in ("floordiv", "mod"):
+            return self._division(expr)
         if op in ("shl", "shr"):
             if not self._shift_is_plain(expr):
                 return self._helper(op, type, expr.lhs, expr.rhs)
@@ -262,6 +264,21 @@ class ExpressionPrinter:
         if isinstance(expr.rhs, Const) and expr.rhs.value == 2:
             return self._helper("square", expr.type, expr.lhs)
         return self._function("pow", expr.type, (expr.lhs, expr.rhs))
+
+    def _division(self, expr: Binary) -> Text:
+        op, type, divisor = expr.op, expr.type, expr.rhs
+        shifts = isinstance(divisor, Const) and divisor.value in _POWERS_OF_2
+        if type.is_integer and not shifts and not is_same_for_all(expr):
+            within_double = type.bits == 64 and self._is_within_double(expr.lhs)
+            name = self._helpers.division(op, type, within_double)
+            if name is not None:
+                return Text(f"{name}({self.value(expr.lhs)}, {self.value(divisor)})", PRIMARY)
+        if self._division_is_plain(expr):
+            return self._plain(expr)
+        return self._helper(op, type, expr.lhs, divisor)
+
+    def _is_within_double(self, expr: Expr) -> bool:
+        return within(self._intervals.of(expr), WITHIN_DOUBLE)
 
     def _division_is_plain(self, expr: Binary) -> bool:
         """C's division is Python's where both sides are ≥ 0, and defined where rhs > 0."""
@@ -349,6 +366,11 @@ class ExpressionPrinter:
         if source.is_float and not target.is_float:
             cast = self._helpers.saturating_cast(target, source)
             return Text(f"{cast}({operand.text})", PRIMARY)
+        if source.is_integer and source.bits == 64 and target.is_float:
+            within_double = self._is_within_double(expr.operand)
+            name = self._helpers.float_of_integer(target, source, within_double)
+            if name is not None and not is_same_for_all(expr.operand):
+                return Text(f"{name}({operand.text})", PRIMARY)
         return Text(f"({self.type_name(target)}){operand.at(UNARY)}", UNARY)
 
     def _call(self, expr: Call) -> Text:

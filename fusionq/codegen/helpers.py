@@ -3,9 +3,9 @@
 Sources: numpy/_core/src/npymath/npy_math_internal.h.src (npy_divmod) and
 numpy/_core/src/umath/loops.c.src, NumPy 2.
 
-In the bodies ``$T`` is the operands' type, ``$U`` the unsigned one of its wrapping arithmetic,
-``$BITS`` its width, ``$SIGN_BIT`` its last bit, ``$ZERO`` what stands before the minus of a
-negation that may wrap, ``@name`` a math function of it.
+In the bodies ``$T`` is the operands' type, ``$R`` the result's, ``$U`` the unsigned one of its
+wrapping arithmetic, ``$BITS`` its width, ``$SIGN_BIT`` its last bit, ``$ZERO`` what stands before
+the minus of a negation that may wrap, ``@name`` a math function of it.
 """
 
 from __future__ import annotations
@@ -121,6 +121,10 @@ def ring_type(type: ScalarType) -> ScalarType:
     return UINT64 if type.bits == 64 else UINT32
 
 
+def _short(within_double: bool) -> str:
+    return "short_" if within_double else ""
+
+
 class Helpers(HelperFunctions):
     """The helper functions of a kernel in a C-family language."""
 
@@ -175,8 +179,29 @@ class Helpers(HelperFunctions):
 
     def saturating_cast_text(self, name: str, target: ScalarType, source: ScalarType) -> str:
         """See ``HelperFunctions``."""
-        converted = self._dialect.scalars.saturating_cast(target, source, "a")
-        return self._function(name, target, source, ("a",), f"return a != a ? 0 : {converted};")
+        body = self._dialect.scalars.saturating_cast(target, source)
+        return self._function(name, target, source, ("a",), body)
+
+    def float_of_integer(
+        self, target: ScalarType, source: ScalarType, within_double: bool
+    ) -> str | None:
+        """The name of the function that converts an integer of 64 bits, less than 2⁵¹ in magnitude
+        if ``within_double``, to a floating type; None for the language's cast."""
+        body = self._dialect.scalars.float_of_integer(target, source, within_double)
+        if body is None:
+            return None
+        name = f"{PREFIX}{suffix(target)}_of_{_short(within_double)}{suffix(source)}"
+        return self._made(name, lambda: self._function(name, target, source, ("a",), body))
+
+    def division(self, operation: str, type: ScalarType, within_double: bool) -> str | None:
+        """The name of the function for ``floordiv`` or ``mod`` of integers, the first less than 2⁵¹
+        in magnitude if ``within_double``, where the dialect has one better than C's operators."""
+        otherwise = _BODIES[type.kind][operation]
+        body = self._dialect.scalars.division(operation, type, within_double, otherwise)
+        if body is None:
+            return None
+        name = f"{PREFIX}{operation}_{_short(within_double)}{suffix(type)}"
+        return self._made(name, lambda: self._function(name, type, type, ("a", "b"), body))
 
     def _function(
         self,
@@ -189,6 +214,7 @@ class Helpers(HelperFunctions):
         text = self._dialect.scalars.type_name
         head = ", ".join(f"{text(type)} {p}" for p in parameters)
         inner = indent(dedent(body), "    ")
+        inner = inner.replace("$R", text(result))
         if "$U" in inner:
             inner = inner.replace("$U", text(ring_type(type)))
         inner = inner.replace("$T", text(type)).replace("$BITS", str(type.bits))

@@ -34,6 +34,9 @@ Interval: TypeAlias = tuple[int, int]
 WORK_ITEMS = (0, 1 << 48)
 """Bounds of ids and ranges: more work-items than any device can run in a day."""
 
+WITHIN_DOUBLE = (-(1 << 51), (1 << 51) - 1)
+"""Integers with which arithmetic in float64 is exact."""
+
 MOST_BEYOND = 1 << 15
 """By how much the ids of work-items that fill up a work-group exceed a range, at most."""
 
@@ -67,6 +70,8 @@ def arithmetic(op: str, lhs: Interval, rhs: Interval) -> Interval | None:
             return (min(quotients), max(quotients))
         case "mod" if rhs[0] > 0:
             return lhs if lhs[0] >= 0 and lhs[1] < rhs[0] else (0, rhs[1] - 1)
+        case "floordiv" | "mod" if lhs[0] >= 0 and rhs[0] == 0:  # x // 0 and x % 0 are 0
+            return (0, lhs[1])
         case "and" if lhs[0] >= 0 and rhs[0] >= 0:
             return (0, min(lhs[1], rhs[1]))
         case "shr" if rhs[0] >= 0 and rhs[1] < 64:

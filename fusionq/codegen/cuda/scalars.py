@@ -142,10 +142,13 @@ class CudaScalars:
     def argument(self, value: str, source: ScalarType, target: ScalarType) -> str:
         return value if source == target else f"({TYPE_NAMES[target.name]}){value}"
 
-    def saturating_cast(self, target: ScalarType, source: ScalarType, value: str) -> str:
+    def saturating_cast(self, target: ScalarType, source: ScalarType) -> str:
+        return f"return a != a ? 0 : {self._saturated(target, source)};"
+
+    def _saturated(self, target: ScalarType, source: ScalarType) -> str:
         # Conversions to 32 and 64 bits saturate (PTX, cvt).
         kind = "double" if source.name == "float64" else "float"
-        value = f"(float){value}" if source.name == "float16" else value
+        value = "(float)a" if source.name == "float16" else "a"
         signed = target.kind == "i"
         wide = {64: "ll", 32: "int"}[max(target.bits, 32)]
         converted = f"__{kind}2{'' if signed else 'u'}{wide}_rz({value})"
@@ -154,3 +157,13 @@ class CudaScalars:
         top = (1 << target.bits - signed) - 1
         limited = f"max({converted}, {-top - 1})" if signed else converted
         return f"({TYPE_NAMES[target.name]})min({limited}, {top}{'' if signed else 'u'})"
+
+    def float_of_integer(
+        self, target: ScalarType, source: ScalarType, within_double: bool
+    ) -> str | None:
+        return None
+
+    def division(
+        self, op: str, type: ScalarType, within_double: bool, otherwise: str
+    ) -> str | None:
+        return None

@@ -101,6 +101,19 @@ class Scalars(Protocol):
         """``value``, an identifier of type ``source``, as an argument for a parameter of type
         ``target``: itself, where the language converts it."""
 
-    def saturating_cast(self, target: ScalarType, source: ScalarType, value: str) -> str:
-        """The conversion of ``value``, an identifier, from a floating type to an integer: it
-        truncates and saturates; what it makes of NaN does not matter."""
+    def saturating_cast(self, target: ScalarType, source: ScalarType) -> str:
+        """The body of the conversion of ``a`` from a floating type to an integer: it truncates and
+        saturates, and gives 0 for NaN.  ``$R`` is the result's type."""
+
+    def float_of_integer(
+        self, target: ScalarType, source: ScalarType, within_double: bool
+    ) -> str | None:
+        """The body of the conversion of ``a`` from an integer of 64 bits to a floating type, where
+        one is better than C's cast; ``within_double``: it is less than 2⁵¹ in magnitude."""
+
+    def division(
+        self, op: str, type: ScalarType, within_double: bool, otherwise: str
+    ) -> str | None:
+        """The body of ``floordiv`` or ``mod`` of the integers ``a`` and ``b`` of ``type``, where
+        one is better than ``otherwise``, which is made of C's; ``within_double``: ``a`` is less
+        than 2⁵¹ in magnitude.  ``$T`` is their type, ``$U`` that of its wrapping arithmetic."""

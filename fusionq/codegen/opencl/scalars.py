@@ -9,6 +9,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from fusionq.codegen.literals import bits_text, spelled
+from fusionq.codegen.opencl.vector_arithmetic import (
+    division,
+    float_of_integer,
+    integer_of_float,
+)
 from fusionq.codegen.unaligned import unaligned_structure
 from fusionq.ir.nodes import Const, Kernel, Space
 from fusionq.ir.text import Text
@@ -109,5 +114,15 @@ class OpenCLScalars:
     def argument(self, value: str, source: ScalarType, target: ScalarType) -> str:
         return value
 
-    def saturating_cast(self, target: ScalarType, source: ScalarType, value: str) -> str:
-        return f"convert_{TYPE_NAMES[target.name]}_sat_rtz({value})"
+    def saturating_cast(self, target: ScalarType, source: ScalarType) -> str:
+        return integer_of_float(target, source)
+
+    def float_of_integer(
+        self, target: ScalarType, source: ScalarType, within_double: bool
+    ) -> str | None:
+        return float_of_integer(target, source, within_double)
+
+    def division(
+        self, op: str, type: ScalarType, within_double: bool, otherwise: str
+    ) -> str | None:
+        return division(op, type, within_double, otherwise)

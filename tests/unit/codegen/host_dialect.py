@@ -204,8 +204,18 @@ class _Scalars:
     def argument(self, value: str, source: ScalarType, target: ScalarType) -> str:
         return value
 
-    def saturating_cast(self, target: ScalarType, source: ScalarType, value: str) -> str:
+    def saturating_cast(self, target: ScalarType, source: ScalarType) -> str:
         raise AssertionError("no kernel of these tests converts floats")
+
+    def float_of_integer(
+        self, target: ScalarType, source: ScalarType, within_double: bool
+    ) -> str | None:
+        return None
+
+    def division(
+        self, op: str, type: ScalarType, within_double: bool, otherwise: str
+    ) -> str | None:
+        return None
 
 
 class _Items:

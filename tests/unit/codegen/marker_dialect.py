@@ -101,8 +101,18 @@ class MarkerScalars:
     def argument(self, value: str, source: ScalarType, target: ScalarType) -> str:
         return f"AS_{target.name.upper()}({value})"
 
-    def saturating_cast(self, target: ScalarType, source: ScalarType, value: str) -> str:
-        return f"SATURATED_{target.name.upper()}({value})"
+    def saturating_cast(self, target: ScalarType, source: ScalarType) -> str:
+        return f"return SATURATED_{target.name.upper()}(a);"
+
+    def float_of_integer(
+        self, target: ScalarType, source: ScalarType, within_double: bool
+    ) -> str | None:
+        return None
+
+    def division(
+        self, op: str, type: ScalarType, within_double: bool, otherwise: str
+    ) -> str | None:
+        return None
 
 
 class MarkerItems:
