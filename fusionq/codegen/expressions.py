@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from fusionq.codegen.array_access import Memory
 from fusionq.codegen.dialect import Dialect
 from fusionq.codegen.helpers import Helpers, ring_type
@@ -79,9 +81,11 @@ class ExpressionPrinter:
         helpers: Helpers,
         intervals: Intervals,
         given: frozenset[str] | None = None,
+        beside_barriers: bool = False,
     ) -> None:
         """``given``: where 32 bits hold the number of any element, the variables whose values come
-        from memory."""
+        from memory.  ``beside_barriers``: in a kernel over a range that has barriers."""
+        self._beside_barriers = beside_barriers
         self._dialect = dialect
         self._names = names
         self._memory = memory
@@ -226,6 +230,10 @@ class ExpressionPrinter:
                 return Text(f"!{self._text(expr.operand).at(UNARY)}", UNARY)
             case "neg" if type.is_integer and self._intervals.wraps(expr):
                 return self._wrapped(expr)
+            case "neg" if type.is_float and self._beside_barriers:
+                name = self._helpers.negation(type)
+                if name is not None:
+                    return Text(f"{name}({self._text(expr.operand).text})", PRIMARY)
         sign = "-" if expr.op == "neg" else "~"
         operand = self._text(expr.operand).at(UNARY)
         text = Text(f"{sign}({operand})" if operand[0] == sign else f"{sign}{operand}", UNARY)
@@ -248,7 +256,15 @@ class ExpressionPrinter:
         return self._plain(expr)
 
     def _plain(self, expr: Binary) -> Text:
+        if self._beside_barriers and expr.type.is_float and expr.op in ("mul", "truediv"):
+            return self._infix(expr.op, *map(self._no_minus_one, (expr.lhs, expr.rhs)))
         return self._infix(expr.op, expr.lhs, expr.rhs)
+
+    def _no_minus_one(self, expr: Expr) -> Expr:
+        """``expr``, a factor or a divisor, or what its value -1 is the negation of."""
+        if isinstance(expr, Const) and expr.value == -1:
+            return Unary(expr.type, "neg", replace(expr, value=1))
+        return expr
 
     def _shifted_right(self, expr: Binary) -> Text:
         """``>>``; one that leaves only the sign is by a distance with the dialect's ``zero``."""

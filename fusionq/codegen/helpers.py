@@ -193,6 +193,15 @@ class Helpers(HelperFunctions):
         name = f"{PREFIX}{suffix(target)}_of_{_short(within_double)}{suffix(source)}"
         return self._made(name, lambda: self._function(name, target, source, ("a",), body))
 
+    def negation(self, type: ScalarType) -> str | None:
+        """The name of the function that negates a float, where the dialect has one better than C's
+        operator beside barriers."""
+        body = self._dialect.scalars.negation(type)
+        if body is None:
+            return None
+        name = f"{PREFIX}neg_{suffix(type)}"
+        return self._made(name, lambda: self._function(name, type, type, ("a",), body))
+
     def division(self, operation: str, type: ScalarType, within_double: bool) -> str | None:
         """The name of the function for ``floordiv`` or ``mod`` of integers, the first less than 2⁵¹
         in magnitude if ``within_double``, where the dialect has one better than C's operators."""

@@ -31,7 +31,7 @@ from fusionq.ir.nodes import (
     WorkItemLoop,
 )
 from fusionq.ir.types import ELEMENT_TYPES, UINT64, ScalarType
-from fusionq.ir.walk import expressions, local_memories, statements
+from fusionq.ir.walk import expressions, has_barrier, local_memories, statements
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,9 @@ def statement_lines(
     memory = Memory(kernel, names)
     intervals = Intervals(kernel)
     given = given_variables(bodies) if kernel.small_sizes else None
-    expressions = ExpressionPrinter(dialect, names, memory, helpers, intervals, given)
+    expressions = ExpressionPrinter(
+        dialect, names, memory, helpers, intervals, given, has_barrier(kernel.body)
+    )
     groups = GroupStatementPrinter(
         dialect, expressions, names, helpers, memory, kernel,
         None if group_loop is None else group_loop.lanes,

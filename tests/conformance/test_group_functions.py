@@ -73,25 +73,30 @@ def numbers(shape, dtype, op="add"):
 
 @pytest.mark.parametrize("function", FUNCTIONS)
 def test_reductions_and_scans(queue, function):
-    """Every type with every operation, in one kernel: a row of ``x_int8`` an operation on int8."""
-    inputs = {
-        dtype: np.stack([numbers(24, dtype, op) for op in ops]) for dtype, ops in CASES.items()
-    }
+    """Every type with every operation: a row of ``x_int8`` an operation on int8.  A kernel has
+    three types, since Intel's compiler (runtime 2026.21.7) crashes at times, and with
+    ``MALLOC_PERTURB_`` always, on one of 32 group functions."""
+    for first in range(0, len(CASES), 3):
+        check_types(queue, function, list(CASES)[first : first + 3])
+
+
+def check_types(queue, function, dtypes):
+    inputs = {dtype: np.stack([numbers(24, dtype, op) for op in CASES[dtype]]) for dtype in dtypes}
     outputs = {dtype: fq.Buffer(x.shape, x.dtype) for dtype, x in inputs.items()}
     kernel = made(
         "\n    ".join(
             f"out_{dtype}[{row}, index[0]] = "
             f"fq.{function}_over_group(group, x_{dtype}[{row}, index[0]], '{op}')"
-            for dtype, ops in CASES.items()
-            for row, op in enumerate(ops)
+            for dtype in dtypes
+            for row, op in enumerate(CASES[dtype])
         ),
         1,
-        ", ".join(f"x_{dtype}, out_{dtype}" for dtype in CASES),
+        ", ".join(f"x_{dtype}, out_{dtype}" for dtype in dtypes),
     )
-    arrays = [array for dtype in CASES for array in (inputs[dtype], outputs[dtype])]
+    arrays = [array for dtype in dtypes for array in (inputs[dtype], outputs[dtype])]
     submit(queue, kernel, fq.NdRange(24, 8), *arrays)
-    for dtype, ops in CASES.items():
-        for op, out, x in zip(ops, outputs[dtype].numpy(), inputs[dtype], strict=True):
+    for dtype in dtypes:
+        for op, out, x in zip(CASES[dtype], outputs[dtype].numpy(), inputs[dtype], strict=True):
             with np.errstate(over="ignore"):
                 check((by_group(out, (8,)), by_group(x, (8,))), function, op)
 

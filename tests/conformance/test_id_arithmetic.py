@@ -1,4 +1,5 @@
-"""Quotients, remainders and floats of ids, whose magnitude is known, by any number: NumPy's."""
+"""Arithmetic of ids, whose magnitude is known: quotients, remainders, floats of them and negations
+of these."""
 
 from __future__ import annotations
 
@@ -48,3 +49,29 @@ def test_arithmetic_of_ids(queue: fq.FusionQueue) -> None:
         )
         for buffer, array in zip(made, wanted, strict=True):
             np.testing.assert_array_equal(buffer.numpy(), array, f"divided by {divisor}")
+
+
+@fq.kernel
+def negated(item: fq.NdItem, a: Any, b: Any, c: Any, d: Any) -> None:
+    group = item.get_group()
+    own = item.get_local_id(0)
+    i = item.get_global_id(0)
+    single = -np.float32(own)
+    product = np.float32(own) * np.float32(-1)
+    quotient = np.float32(i) / np.float32(-1)
+    double = -np.float64(i)
+    for n in range(2):
+        fq.group_barrier(group)
+        a[i] = single + np.float32(n)
+    b[i] = product
+    c[i] = quotient
+    d[i] = double
+
+
+def test_negations_across_barriers(queue: fq.FusionQueue) -> None:
+    """Intel's compiler made one value for a work-group of each, or crashed."""
+    made = [fq.Buffer(np.zeros(40, t)) for t in ("float32", "float32", "float32", "float64")]
+    queue.submit(negated, fq.NdRange(40, 8), *made).wait()
+    i = np.arange(40.0)
+    for buffer, array in zip(made, (1 - i % 8, -(i % 8), -i, -i), strict=True):
+        np.testing.assert_array_equal(buffer.numpy(), array)

@@ -167,3 +167,6 @@ class CudaScalars:
         self, op: str, type: ScalarType, within_double: bool, otherwise: str
     ) -> str | None:
         return None
+
+    def negation(self, type: ScalarType) -> str | None:
+        return None

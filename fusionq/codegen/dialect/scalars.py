@@ -117,3 +117,7 @@ class Scalars(Protocol):
         """The body of ``floordiv`` or ``mod`` of the integers ``a`` and ``b`` of ``type``, where
         one is better than ``otherwise``, which is made of C's; ``within_double``: ``a`` is less
         than 2⁵¹ in magnitude.  ``$T`` is their type, ``$U`` that of its wrapping arithmetic."""
+
+    def negation(self, type: ScalarType) -> str | None:
+        """The body of the negation of ``a``, of a floating type, in kernels with barriers; None for
+        the language's own."""

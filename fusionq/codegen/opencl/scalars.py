@@ -126,3 +126,11 @@ class OpenCLScalars:
         self, op: str, type: ScalarType, within_double: bool, otherwise: str
     ) -> str | None:
         return division(op, type, within_double, otherwise)
+
+    def negation(self, type: ScalarType) -> str | None:
+        # Intel's CPU compiler (runtime 2026.21.7) makes one value for a whole work-group of -x, x
+        # made of ids, where it is needed behind a barrier; and x * -1 is -x to it.
+        name = TYPE_NAMES[type.name]  # float of a bfloat16
+        word, last = {"half": ("ushort", 15), "float": ("uint", 31), "double": ("ulong", 63)}[name]
+        sign = f"({word})(({word})1 << ({last} + {self.zero}))"
+        return f"return as_{name}(({word})(as_{word}(a) ^ {sign}));"

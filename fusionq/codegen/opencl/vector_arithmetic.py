@@ -22,6 +22,8 @@ wrapping arithmetic, ``$R`` the result's.  Devices without float64 keep C's oper
 
 from __future__ import annotations
 
+from textwrap import dedent
+
 from fusionq.ir.types import ScalarType
 
 _OF_INTEGER = "(as_double((long)a + 0x4338000000000000L) - 6755399441055744.0)"
@@ -113,4 +115,4 @@ def _halves(x: str, type: ScalarType) -> str:
 
 
 def _with_float64(body: str, otherwise: str) -> str:
-    return f"#if defined(cl_khr_fp64)\n{body}\n#else\n{otherwise}\n#endif"
+    return f"#if defined(cl_khr_fp64)\n{body}\n#else\n{dedent(otherwise)}\n#endif"

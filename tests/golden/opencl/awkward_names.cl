@@ -8,11 +8,11 @@ static inline long fq_floordiv_short_i64(long a, long b) {
     const long quotient = as_long(whole + 6755399441055744.0) - 0x4338000000000000L;
     return b == 0 ? 0 : (long)quotient;
     #else
-            const long divisor = b == 0 || b == -1 ? 1 : b;
-            const long quotient = a / divisor;
-            const long remainder = a - quotient * divisor;
-            const long floored = quotient - (remainder != 0 && (remainder < 0) != (divisor < 0));
-            return b == 0 ? 0 : b == -1 ? (long)((get_work_dim() >> 2) - (ulong)a) : floored;
+    const long divisor = b == 0 || b == -1 ? 1 : b;
+    const long quotient = a / divisor;
+    const long remainder = a - quotient * divisor;
+    const long floored = quotient - (remainder != 0 && (remainder < 0) != (divisor < 0));
+    return b == 0 ? 0 : b == -1 ? (long)((get_work_dim() >> 2) - (ulong)a) : floored;
     #endif
 }
 
@@ -23,10 +23,10 @@ static inline long fq_mod_short_i64(long a, long b) {
     const long quotient = as_long(whole + 6755399441055744.0) - 0x4338000000000000L;
     return (long)((ulong)a - (ulong)quotient * (ulong)divisor);
     #else
-            const long divisor = b == 0 || b == -1 ? 1 : b;
-            const long remainder = a % divisor;
-            const bool opposite = remainder != 0 && (remainder < 0) != (divisor < 0);
-            return opposite ? remainder + divisor : remainder;
+    const long divisor = b == 0 || b == -1 ? 1 : b;
+    const long remainder = a % divisor;
+    const bool opposite = remainder != 0 && (remainder < 0) != (divisor < 0);
+    return opposite ? remainder + divisor : remainder;
     #endif
 }
 

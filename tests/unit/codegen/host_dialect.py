@@ -217,6 +217,9 @@ class _Scalars:
     ) -> str | None:
         return None
 
+    def negation(self, type: ScalarType) -> str | None:
+        return None
+
 
 class _Items:
     def query(self, query: str, dim: int, ndim: int) -> str:

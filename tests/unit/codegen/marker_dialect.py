@@ -114,6 +114,9 @@ class MarkerScalars:
     ) -> str | None:
         return None
 
+    def negation(self, type: ScalarType) -> str | None:
+        return None
+
 
 class MarkerItems:
     def query(self, query: str, dim: int, ndim: int) -> str:
