@@ -23,7 +23,7 @@ from fusionq.ir.nodes import (
     Logical,
     Stmt,
 )
-from fusionq.ir.range_guard import is_global_id, is_same_for_all
+from fusionq.ir.range_guard import is_global_id, is_same_for_all, limited_id
 from fusionq.ir.types import INT64
 from fusionq.ir.walk import has_barrier
 
@@ -37,12 +37,12 @@ def inside(guard: Expr) -> Expr | None:
     if isinstance(guard, Logical) and guard.op == "and":
         lhs, rhs = inside(guard.lhs), inside(guard.rhs)
         return None if lhs is None or rhs is None else replace(guard, lhs=lhs, rhs=rhs)
-    if not isinstance(guard, Compare) or guard.op != "lt" or not is_same_for_all(guard.rhs):
+    limited = limited_id(guard)
+    if limited is None:
         return None
-    if not isinstance(guard.lhs, ItemQuery) or not is_global_id(guard.lhs):
-        return None
-    end = Binary(INT64, "add", _first(guard.lhs.dim), ItemQuery("local_range", guard.lhs.dim))
-    return Compare("le", end, guard.rhs)
+    dim, limit = limited
+    end = Binary(INT64, "add", _first(dim), ItemQuery("local_range", dim))
+    return Compare("le", end, limit)
 
 
 def begins(cond: Expr) -> Expr | None:

@@ -14,7 +14,6 @@ Conditions on ``j`` bound the segment's interior as those on an id do.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from fusionq.codegen.interior import MOST_NODES, Interior, interior_of
@@ -37,7 +36,7 @@ from fusionq.ir.nodes import (
     Stmt,
     Var,
 )
-from fusionq.ir.range_guard import is_global_id, is_same_for_all
+from fusionq.ir.range_guard import all_of, is_same_for_all, limited_id
 from fusionq.ir.types import INT64
 from fusionq.ir.walk import expressions, rewrite, rewrite_body, subexpressions
 
@@ -84,7 +83,7 @@ def row_segments(kernel: Kernel, body: Body) -> RowSegments | None:
     if sum(1 for _ in expressions(body)) > MOST_NODES:
         return None
     last = ItemQuery("global_id", kernel.ndim - 1)
-    divided, guards = _divided(body, last), _guards(body, last)
+    divided, guards = _divided(body, last), _guards(body)
     if not guards and not 0 < len(divided) <= MOST_DIVISIONS:
         return None
     values: dict[str, Expr] = {}
@@ -118,8 +117,7 @@ def row_segments(kernel: Kernel, body: Body) -> RowSegments | None:
                 rest = Binary(INT64, "sub", e.rhs, _FIRST)
                 lengths.append(Select(INT64, before, rest, Const(INT64, _SMALL)))
     guarded = tuple(
-        replace(s, cond=asked[s.cond]) if isinstance(s, If) and s.cond in asked else s
-        for s in body
+        replace(s, cond=asked[s.cond]) if isinstance(s, If) and s.cond in asked else s for s in body
     )
     cut = rewrite_body(guarded, lambda e: new.get(e, e))
     interior = interior_of(
@@ -163,11 +161,11 @@ def _of_row(expr: Expr, last: Expr) -> bool:
     )
 
 
-def _guards(body: Body, last: Expr) -> list[Expr]:
+def _guards(body: Body) -> list[Expr]:
     """The conditions around parts of ``body`` that keep out work-items from some id on, where they
     are not the same for all parts."""
     parts = [s for s in body if not isinstance(s, Block) and not _is_plain(s)]
-    guards = [s.cond if isinstance(s, If) and _is_guard(s, last) else None for s in parts]
+    guards = [s.cond if isinstance(s, If) and _is_guard(s) else None for s in parts]
     if len(set(guards)) < 2:
         return []
     return list(dict.fromkeys(guard for guard in guards if guard is not None))
@@ -177,22 +175,6 @@ def _is_plain(stmt: Stmt) -> bool:
     return isinstance(stmt, Assign) and not any(isinstance(e, Load) for e in expressions((stmt,)))
 
 
-def _is_guard(stmt: If, last: Expr) -> bool:
+def _is_guard(stmt: If) -> bool:
     """Whether ``stmt`` is what work-items with ids below some bounds do."""
-    limits = list(_all_of(stmt.cond))
-    return not stmt.orelse and all(
-        isinstance(e, Compare)
-        and e.op == "lt"
-        and is_global_id(e.lhs)
-        and e.rhs.type == INT64
-        and is_same_for_all(e.rhs)
-        for e in limits
-    )
-
-
-def _all_of(cond: Expr) -> Iterator[Expr]:
-    if isinstance(cond, Logical) and cond.op == "and":
-        yield from _all_of(cond.lhs)
-        yield from _all_of(cond.rhs)
-    else:
-        yield cond
+    return not stmt.orelse and all(limited_id(e) is not None for e in all_of(stmt.cond))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from fusionq.ir.nodes import (
     Assign,
@@ -42,16 +42,30 @@ def range_guard(body: Sequence[Stmt]) -> RangeGuard | None:
     if len(ids) < len(before) or not isinstance(last, If) or last.orelse or has_barrier((last,)):
         return None
     limits: dict[int, Expr] = {}
-    for cond in _all_of(last.cond):
-        if not isinstance(cond, Compare) or cond.op != "lt":
+    for cond in all_of(last.cond):
+        if isinstance(cond, Compare) and isinstance(cond.lhs, Var):
+            cond = replace(cond, lhs=ids.get(cond.lhs.name, cond.lhs))
+        limited = limited_id(cond)
+        if limited is None or limited[0] in limits:
             return None
-        lhs = ids.get(cond.lhs.name) if isinstance(cond.lhs, Var) else cond.lhs
-        if not isinstance(lhs, ItemQuery) or not is_global_id(lhs) or lhs.dim in limits:
-            return None
-        if cond.rhs.type != INT64 or not is_same_for_all(cond.rhs):
-            return None
-        limits[lhs.dim] = cond.rhs
+        limits[limited[0]] = limited[1]
     return RangeGuard(tuple(before), last, limits)
+
+
+def limited_id(cond: Expr) -> tuple[int, Expr] | None:
+    """The dimension of the global id of which ``cond`` asks whether it is below a limit that is the
+    same for all, and that limit."""
+    match cond:
+        case Compare("lt", ItemQuery("global_id", dim), limit) if limit.type == INT64:
+            return (dim, limit) if is_same_for_all(limit) else None
+    return None
+
+
+def all_of(cond: Expr) -> list[Expr]:
+    """The conditions that hold where ``cond`` does, a conjunction of them or itself."""
+    if isinstance(cond, Logical) and cond.op == "and":
+        return [*all_of(cond.lhs), *all_of(cond.rhs)]
+    return [cond]
 
 
 def is_global_id(expr: Expr) -> bool:
@@ -62,9 +76,3 @@ def is_global_id(expr: Expr) -> bool:
 def is_same_for_all(limit: Expr) -> bool:
     """Whether ``limit`` is made of arguments alone, and so the same wherever it is asked for."""
     return all(isinstance(e, (Param, Extent, Const, Binary)) for e in subexpressions(limit))
-
-
-def _all_of(cond: Expr) -> list[Expr]:
-    if isinstance(cond, Logical) and cond.op == "and":
-        return [*_all_of(cond.lhs), *_all_of(cond.rhs)]
-    return [cond]
