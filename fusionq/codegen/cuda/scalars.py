@@ -11,6 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from fusionq.codegen.cuda.shared_memory import ALIGNMENT, offsets
+from fusionq.codegen.dialect.scalars import OwnOperators
 from fusionq.codegen.literals import bits_text, spelled
 from fusionq.codegen.unaligned import unaligned_structure
 from fusionq.ir.functions import PREDICATES
@@ -53,7 +54,7 @@ _ON_BITS_OF_HALF = frozenset({"nextafter", "copysign", "signbit", "fabs"})
 """The functions of float16 that do not go through float32 (``codegen.cuda.half``)."""
 
 
-class CudaScalars:
+class CudaScalars(OwnOperators):
     """See ``Scalars``."""
 
     size_type = "unsigned"
@@ -157,16 +158,3 @@ class CudaScalars:
         top = (1 << target.bits - signed) - 1
         limited = f"max({converted}, {-top - 1})" if signed else converted
         return f"({TYPE_NAMES[target.name]})min({limited}, {top}{'' if signed else 'u'})"
-
-    def float_of_integer(
-        self, target: ScalarType, source: ScalarType, within_double: bool
-    ) -> str | None:
-        return None
-
-    def division(
-        self, op: str, type: ScalarType, within_double: bool, otherwise: str
-    ) -> str | None:
-        return None
-
-    def negation(self, type: ScalarType) -> str | None:
-        return None

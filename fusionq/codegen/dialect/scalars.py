@@ -121,3 +121,21 @@ class Scalars(Protocol):
     def negation(self, type: ScalarType) -> str | None:
         """The body of the negation of ``a``, of a floating type, in kernels with barriers; None for
         the language's own."""
+
+
+class OwnOperators:
+    """The part of ``Scalars`` of a language whose own divisions, negations and conversions of
+    integers to floats nothing betters."""
+
+    def float_of_integer(
+        self, target: ScalarType, source: ScalarType, within_double: bool
+    ) -> str | None:
+        return None
+
+    def division(
+        self, op: str, type: ScalarType, within_double: bool, otherwise: str
+    ) -> str | None:
+        return None
+
+    def negation(self, type: ScalarType) -> str | None:
+        return None

@@ -17,6 +17,7 @@ from typing import Any
 from fusionq.base.target import Target
 from fusionq.codegen.device_source import DeviceSource
 from fusionq.codegen.dialect import Define, Dialect
+from fusionq.codegen.dialect.scalars import OwnOperators
 from fusionq.codegen.literals import spelled
 from fusionq.codegen.scoping import Body
 from fusionq.codegen.unaligned import unaligned_structure
@@ -155,7 +156,7 @@ class _Unit:
         return []
 
 
-class _Scalars:
+class _Scalars(OwnOperators):
     size_type = "size_t"
     restrict = restrict_constant = "restrict"
     zero = "0"
@@ -206,19 +207,6 @@ class _Scalars:
 
     def saturating_cast(self, target: ScalarType, source: ScalarType) -> str:
         raise AssertionError("no kernel of these tests converts floats")
-
-    def float_of_integer(
-        self, target: ScalarType, source: ScalarType, within_double: bool
-    ) -> str | None:
-        return None
-
-    def division(
-        self, op: str, type: ScalarType, within_double: bool, otherwise: str
-    ) -> str | None:
-        return None
-
-    def negation(self, type: ScalarType) -> str | None:
-        return None
 
 
 class _Items:

@@ -10,6 +10,7 @@ from typing import Any
 
 from fusionq.base.target import Target
 from fusionq.codegen.dialect import Define, Dialect
+from fusionq.codegen.dialect.scalars import OwnOperators
 from fusionq.codegen.literals import spelled
 from fusionq.codegen.opencl.reserved import RESERVED
 from fusionq.codegen.scoping import Body
@@ -51,7 +52,7 @@ class MarkerUnit:
         return ["#STREAMING_LOOP"]
 
 
-class MarkerScalars:
+class MarkerScalars(OwnOperators):
     size_type = "SIZE"
     restrict = restrict_constant = "RESTRICT"
     zero = "ZERO"
@@ -103,19 +104,6 @@ class MarkerScalars:
 
     def saturating_cast(self, target: ScalarType, source: ScalarType) -> str:
         return f"return SATURATED_{target.name.upper()}(a);"
-
-    def float_of_integer(
-        self, target: ScalarType, source: ScalarType, within_double: bool
-    ) -> str | None:
-        return None
-
-    def division(
-        self, op: str, type: ScalarType, within_double: bool, otherwise: str
-    ) -> str | None:
-        return None
-
-    def negation(self, type: ScalarType) -> str | None:
-        return None
 
 
 class MarkerItems:
