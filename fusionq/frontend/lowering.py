@@ -13,6 +13,7 @@ from fusionq.frontend.callees import Callee
 from fusionq.frontend.captures import Captures
 from fusionq.frontend.control_flow import conflict
 from fusionq.frontend.draft import finish
+from fusionq.frontend.kernel_state import KernelState
 from fusionq.frontend.memory import declarations
 from fusionq.frontend.record_arrays import field_arrays
 from fusionq.frontend.signature import (
@@ -24,7 +25,7 @@ from fusionq.frontend.signature import (
     part_names,
 )
 from fusionq.frontend.source import FunctionSource
-from fusionq.frontend.state import FunctionState, KernelState
+from fusionq.frontend.state import FunctionState
 from fusionq.frontend.statements import Statements
 from fusionq.frontend.values import (
     ArrayValue,
