@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Literal, TypeAlias
 
 from fusionq.base.assumptions import Column, assumed
+from fusionq.base.dataclass import dataclass
 
 FloatMode: TypeAlias = Literal["strict", "fast"]
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TypeVar
 
 from fusionq.analysis.kernel_facts import KernelFacts
@@ -17,6 +17,7 @@ from fusionq.analysis.submission import ScalarArgument, Submission
 from fusionq.analysis.validity import Validity
 from fusionq.backends.base import Backend, KeptProgram
 from fusionq.base.config import debug_level
+from fusionq.base.dataclass import dataclass
 from fusionq.base.options import FusionOptions
 from fusionq.base.target import FloatMode, Target
 from fusionq.cache.disk import disk_store

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from fusionq.base.dataclass import dataclass
 from fusionq.base.identity_cache import cached_by_identity
 from fusionq.ir.nodes import ArrayParam, Expr, KernelParam, Param, Persistent, StageCode, TileWait
 from fusionq.ir.walk import expressions, rewrite

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import chain, islice
 from math import prod
 
+from fusionq.base.dataclass import dataclass
 from fusionq.base.target import Target
 from fusionq.codegen.dialect import Dialect
 from fusionq.codegen.group_conditions import skipped_outside

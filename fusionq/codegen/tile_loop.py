@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from copy import copy
-from dataclasses import dataclass
 
+from fusionq.base.dataclass import dataclass
 from fusionq.codegen.dialect import WorkItems
 from fusionq.codegen.queue_words import QueueWords
 from fusionq.ir.nodes import Query, WorkItemLoop

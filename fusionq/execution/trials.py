@@ -11,9 +11,10 @@ not made.  Nothing depends on a clock here: ``add`` is told what a run took.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal, TypeAlias
 
+from fusionq.base.dataclass import dataclass
 from fusionq.base.options import Strategy
 from fusionq.cache.learned import Learned, LearnedCandidate
 

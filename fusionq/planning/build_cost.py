@@ -10,9 +10,9 @@ the arguments that stages with one body find in a table.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from math import comb
 
+from fusionq.base.dataclass import dataclass
 from fusionq.base.target import BuildCosts
 from fusionq.codegen.interior import parted
 from fusionq.codegen.row_segments import row_segments

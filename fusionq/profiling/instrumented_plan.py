@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from fusionq.analysis.submission import Submission
+from fusionq.base.dataclass import dataclass
 from fusionq.base.errors import ArgumentError
 from fusionq.base.target import Target
 from fusionq.ir.nodes import Clock, Kernel, Persistent

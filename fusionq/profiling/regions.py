@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal
 
+from fusionq.base.dataclass import dataclass
 from fusionq.ir.nodes import RecordKind
 
 Overflow = Literal["truncate", "ring", "aggregate"]

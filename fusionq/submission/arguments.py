@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ from fusionq.analysis.submission import (
     ScalarArgument,
 )
 from fusionq.backends.base import Backend
+from fusionq.base.dataclass import dataclass
 from fusionq.base.errors import ArgumentError, DeviceError
 from fusionq.base.span import Span
 from fusionq.frontend.constants import tuple_type
