@@ -31,6 +31,9 @@ class DeviceInfo:
     """Whether the backend compiles persistent kernels (``ir.Persistent``)."""
     reads_ahead: bool = False
     """Whether the workers of persistent kernels ask for memory before they have to wait."""
+    groups_in_workers: bool = False
+    """Whether the lanes of a worker can be the work-items of work-groups, side by side, each with
+    barriers of its own: threads, not the lanes of a vector."""
     chooses_persistent: bool = True
     """Whether ``auto`` looks at them: where the cost model was fitted to lists."""
     float_groups: Literal["replaced", "ordered", "unordered"] = "replaced"

@@ -47,12 +47,12 @@ from fusionq.ir.types import BOOL, INT64
 from fusionq.ir.walk import (
     assigned_variable,
     expressions,
-    is_work_group_function,
     map_operands,
     rewrite,
     rewrite_body,
     statements,
     subexpressions,
+    takes_work_groups,
 )
 
 MOST_NODES = 400
@@ -78,7 +78,7 @@ class Interior:
 def parted(code: StageCode) -> tuple[Body, Interior | None]:
     """What a stage's code does for a work-item of a tile; and the interior of its rows, None if no
     condition bounds it."""
-    if is_work_group_function(code.kernel):  # whose groups may reach beyond the range
+    if takes_work_groups(code.kernel):  # whose groups may reach beyond the range
         return flatten_blocks(code.kernel.body), None
     body = _within_extents(flatten_blocks(code.kernel.body), code.extents)
     return body, interior_of(replace(code.kernel, body=body))

@@ -36,12 +36,13 @@ from fusionq.ir.walk import expressions, has_barrier, local_memories, statements
 
 @dataclass(frozen=True)
 class GroupLoop:
-    """What the text of a work-group function is made of: the lines of a loop over work-items, of
-    those of its body; the pointer to the bytes that its local arrays lie in; and its lanes."""
+    """What the text of a stage of work-groups is made of: the pointer to the bytes that its local
+    arrays lie in; and, of a work-group function, the lines of a loop over work-items, of those of
+    its body, and its lanes."""
 
-    work_items: Callable[[WorkItemLoop, Sequence[str]], list[str]]
+    work_items: Callable[[WorkItemLoop, Sequence[str]], list[str]] | None
     local_memory: str
-    lanes: GroupLanes
+    lanes: GroupLanes | None
 
 
 @dataclass(frozen=True)
@@ -72,7 +73,7 @@ def statement_lines(
     group_loop: GroupLoop | None = None,
 ) -> StatementLines:
     """``bodies``, each the statements of ``kernel`` or a variant, and ``values`` as text; device
-    functions go to ``helpers``.  ``group_loop``: of a work-group function."""
+    functions go to ``helpers``.  ``group_loop``: of a stage of work-groups."""
     if kernel.small_sizes:
         kernel, bodies, values = narrowed(kernel, bodies, values)
     names = Names(dialect.unit.is_reserved)
@@ -89,7 +90,12 @@ def statement_lines(
         None if group_loop is None else group_loop.lanes,
     )  # fmt: skip
     printer = StatementPrinter(
-        expressions, names, helpers, intervals, groups, dict(kernel.variables),
+        expressions,
+        names,
+        helpers,
+        intervals,
+        groups,
+        dict(kernel.variables),
         None if group_loop is None else group_loop.work_items,
     )
     lines = [printer.body(body, frozenset(), indent=0) for body in bodies]
@@ -166,7 +172,8 @@ def _pointers(
     stored = {s.array for s in statements(kernel.body) if isinstance(s, (Store, Atomic))}
     loaded = {e.array for e in expressions(kernel.body) if isinstance(e, Load)}
     arrays: list[ArrayParam | ArrayDecl] = [
-        *(p for p in kernel.params if isinstance(p, ArrayParam)), *kernel.arrays
+        *(p for p in kernel.params if isinstance(p, ArrayParam)),
+        *kernel.arrays,
     ]
     mixed = {a.dtype.nbytes for a in arrays if a.name in stored & loaded}
     found: dict[Slot, tuple[str, str]] = {}

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from fusionq.ir.nodes import Kernel, Persistent
-from fusionq.ir.walk import local_memories
+from math import prod
+
+from fusionq.ir.nodes import Kernel, Persistent, StageCode
+from fusionq.ir.walk import is_work_group_function, local_memories, takes_work_groups
 
 ALIGNMENT = 64
 """Bytes that local memories of a work-group function are multiples of: those of a cache line."""
@@ -19,6 +21,15 @@ def local_places(kernel: Kernel) -> tuple[dict[str, int], int]:
     return places, size
 
 
-def worker_bytes(body: Persistent) -> int:
-    """What the local arrays of a stage take at most."""
-    return max(local_places(code.kernel)[1] for code in body.codes)
+def groups_at_once(code: StageCode, lanes: int) -> int:
+    """How many work-groups of a tile a worker of so many lanes does at once: those whose work-items
+    its lanes are, or one by its work-group function."""
+    if is_work_group_function(code.kernel) or not takes_work_groups(code.kernel):
+        return 1
+    assert code.local_range is not None
+    return lanes // prod(code.local_range)
+
+
+def worker_bytes(body: Persistent, lanes: int) -> int:
+    """What the local arrays of a stage take at most, in a worker of so many lanes."""
+    return max(groups_at_once(code, lanes) * local_places(code.kernel)[1] for code in body.codes)

@@ -27,7 +27,7 @@ from fusionq.codegen.stage_tables import code_bodies, operands_of
 from fusionq.codegen.stage_text import LOCAL, StageText
 from fusionq.ir.nodes import ArrayParam, Kernel, Persistent, StageCode
 from fusionq.ir.types import INT64, UINT8, UINT32, ScalarType
-from fusionq.ir.walk import is_work_group_function
+from fusionq.ir.walk import takes_work_groups
 
 _EPOCH = "*fq_epoch"
 """The number of the launch, where workers count them."""
@@ -59,7 +59,7 @@ class _PersistentPrinter:
         if not self.workers.counts_launches:
             self.epoch = self.memory.identifier(Scalar(body.epoch))
         self.records = self._records()
-        self.local_bytes = worker_bytes(body)
+        self.local_bytes = worker_bytes(body, target.worker_size)
         self.bodies = code_bodies(body)
         self.operands = operands_of(body)
         near = self.workers.near_words(self.local_bytes)
@@ -237,7 +237,7 @@ class _PersistentPrinter:
     ) -> list[str]:
         i64 = self.words.int64
         parameters = ["const int fq_lane"]
-        if is_work_group_function(code.kernel):
+        if takes_work_groups(code.kernel):
             scalars = self.dialect.scalars
             pool = scalars.pointer(scalars.storage_name(UINT8), "local")
             parameters += [f"{pool} const {LOCAL}"] if self.local_bytes else []
@@ -263,7 +263,7 @@ class _PersistentPrinter:
     def _case(self, number: int, code: StageCode, lines: StatementLines) -> list[str]:
         """What a worker does for a tile of the stages with a body."""
         arguments = ["fq_lane"]
-        if is_work_group_function(code.kernel) and self.local_bytes:
+        if takes_work_groups(code.kernel) and self.local_bytes:
             arguments.append(LOCAL)
         arguments += [f"fq_first_{d}, fq_last_{d}" for d in range(code.kernel.ndim)]
         arguments += ["fq_row"] if self.body.records is not None else []

@@ -14,6 +14,7 @@ from fusionq.codegen.group_statements import GroupLanes
 from fusionq.codegen.helpers import Helpers
 from fusionq.codegen.interior import parted
 from fusionq.codegen.kernel_body import GroupLoop, StatementLines, statement_lines
+from fusionq.codegen.local_places import groups_at_once, local_places
 from fusionq.codegen.queue_words import QueueWords
 from fusionq.codegen.row_segments import RowSegments, row_segments
 from fusionq.codegen.scoping import Body
@@ -21,6 +22,8 @@ from fusionq.codegen.tile_loop import (
     GroupItems,
     InnerPart,
     Segments,
+    ThreadGroupLoop,
+    ThreadItems,
     TileGroupLoop,
     TileItems,
     TileLoop,
@@ -28,7 +31,7 @@ from fusionq.codegen.tile_loop import (
 )
 from fusionq.codegen.unroll_and_jam import jammed
 from fusionq.ir.nodes import Expr, StageCode
-from fusionq.ir.walk import is_work_group_function
+from fusionq.ir.walk import is_work_group_function, local_memories, takes_work_groups
 
 LOCAL = "fq_local"
 """The pointer to the bytes of a worker's local memory."""
@@ -48,6 +51,8 @@ class StageText:
         kernel = code.kernel
         if is_work_group_function(kernel):
             return self._group_lines(code)
+        if takes_work_groups(kernel):
+            return self._thread_lines(code)
         body, inner = parted(code)
         segments = None if self.words.workers.first_lane_takes else row_segments(kernel, body)
         if segments is not None:
@@ -116,6 +121,24 @@ class StageText:
         of_group = GroupLoop(loop.work_items, LOCAL, lanes)
         lines = statement_lines(kernel, [body], dialect, self.helpers, (), of_group)
         return lines, loop.lines([*lines.arrays, *lines.bodies[0]])
+
+    def _thread_lines(self, code: StageCode) -> tuple[StatementLines, list[str]]:
+        """The statements of a kernel whose work-items are lanes of a worker, and the loop of its
+        work-groups over those of a tile."""
+        kernel = code.kernel
+        assert code.local_range is not None
+        size, at_once = prod(code.local_range), groups_at_once(code, self.target.worker_size)
+        groups = self.words.workers.groups_of(size)
+        items = ThreadItems(self.dialect.items, code.local_range, kernel.ndim)
+        dialect = replace(self.dialect, items=items, groups=groups)
+        body, _ = parted(code)
+        place = f"({LOCAL} + {local_places(kernel)[1]} * (fq_lane / {size}))"
+        of_group = GroupLoop(None, place if at_once > 1 else LOCAL, None)
+        lines = statement_lines(kernel, [body], dialect, self.helpers, (), of_group)
+        loop = ThreadGroupLoop(self.words, code.local_range, at_once)
+        # The next work-group's local arrays lie where this one's do.
+        behind = [f"{groups.barrier(False, True)};"] if local_memories(kernel) else []
+        return lines, loop.lines([*lines.arrays, *lines.bodies[0], *behind])
 
     def _in_tile(self, code: StageCode) -> Dialect:
         """The dialect, in which work-items are those of a tile."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from copy import copy
+from math import prod
 
 from fusionq.base.dataclass import dataclass
 from fusionq.codegen.dialect import WorkItems
@@ -278,6 +279,51 @@ class GroupItems(TileItems):
         return super().device_function(function, *arguments)
 
 
+class ThreadItems(GroupItems):
+    """The work-items of a tile's work-groups, each of which is a thread of the worker."""
+
+    def device_function(self, function: str, *arguments: str) -> str:
+        """See ``WorkItems``."""
+        if function == "first_sub_group_here":
+            first = [f"fq_group_{d} == fq_first_{d} / {n}" for d, n in enumerate(self.local_range)]
+            return f"({' && '.join(first)})"
+        return super().device_function(function, *arguments)
+
+
+class ThreadGroupLoop:
+    """The loop over the work-groups of a tile, of which a worker does ``at_once`` side by side,
+    each of its lanes a work-item of ``local_range``."""
+
+    def __init__(self, words: QueueWords, local_range: tuple[int, ...], at_once: int) -> None:
+        self._int64 = words.int64
+        self._local_range = local_range
+        self._at_once = at_once
+
+    def lines(self, body: Sequence[str]) -> list[str]:
+        """The loop that does ``body`` for each group of the tile."""
+        i64, size = self._int64, prod(self._local_range)
+        dims = range(len(self._local_range))
+        lines = ["unsigned fq_turn = 0;", f"const int fq_item = fq_lane % {size};"]
+        places = TileGroupLoop.places("fq_item", self._local_range)
+        for d, (own, extent) in enumerate(zip(places, self._local_range, strict=True)):
+            lines += [
+                f"const {i64} fq_begin_{d} = fq_first_{d} / {extent};",
+                f"const {i64} fq_many_{d} = fq_last_{d} / {extent} - fq_begin_{d} + 1;",
+                f"const int fq_local_{d} = {own};",
+            ]
+        many = " * ".join(f"fq_many_{d}" for d in dims)
+        inside: list[str] = []
+        rest = "fq_group"
+        for d in reversed(dims):
+            at = rest if d == 0 else f"{rest} % fq_many_{d}"
+            inside.insert(0, f"const {i64} fq_group_{d} = fq_begin_{d} + {at};")
+            rest = f"({rest} / fq_many_{d})"
+        for d, extent in enumerate(self._local_range):
+            inside.append(f"const {i64} fq_id_{d} = fq_group_{d} * {extent} + fq_local_{d};")
+        head = f"for ({i64} fq_group = fq_lane / {size}; fq_group < {many}; "
+        return [*lines, f"{head}fq_group += {self._at_once}) {{", *_indented([*inside, *body]), "}"]
+
+
 class TileGroupLoop:
     """Loops over the work-groups of a tile, and of a worker's lanes over the work-items of a
     group: neighbouring lanes have neighbouring work-items of the last dimension.  ``lanes``: how
@@ -318,9 +364,9 @@ class TileGroupLoop:
         if all(size == 1 for size in outer):
             ids = [*("0" for _ in outer), "fq_item"]
         elif last % self._lanes == 0:
-            ids = [*self._places(f"fq_start / {last}", outer), f"fq_start % {last} + fq_lane"]
+            ids = [*self.places(f"fq_start / {last}", outer), f"fq_start % {last} + fq_lane"]
         else:
-            ids = self._places("fq_item", self._local_range)
+            ids = self.places("fq_item", self._local_range)
         for d, (own, size) in enumerate(zip(ids, self._local_range, strict=True)):
             lines.append(f"const {self._int64} fq_local_{d} = {own};")
             at = f"fq_group_{d} * {size} + fq_local_{d}"
@@ -328,7 +374,7 @@ class TileGroupLoop:
         return lines
 
     @staticmethod
-    def _places(linear: str, extents: Sequence[int]) -> list[str]:
+    def places(linear: str, extents: Sequence[int]) -> list[str]:
         """The place in each dimension of what has the place ``linear`` in all."""
         places: list[str] = []
         for d in reversed(range(len(extents))):

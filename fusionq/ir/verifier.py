@@ -36,7 +36,7 @@ from fusionq.ir.nodes import (
     WorkItemLoop,
 )
 from fusionq.ir.types import BOOL, INT64, UINT32, ScalarType
-from fusionq.ir.walk import has_barrier, is_work_group_function
+from fusionq.ir.walk import takes_work_groups
 
 __all__ = ["VerificationError", "verify"]
 
@@ -264,12 +264,9 @@ class _Verifier(ExpressionVerifier):
     def _stage_code(self, code: StageCode) -> None:
         kernel = code.kernel
         verify(kernel)
-        local = any(a.space == "local" for a in kernel.arrays)
-        if is_work_group_function(kernel):
-            if code.local_range is None or len(code.local_range) != kernel.ndim:
-                self._fail(f"'{kernel.name}' is for work-groups of {code.local_range}")
-        elif has_barrier(kernel.body) or local:
-            self._fail(f"'{kernel.name}' in a persistent kernel needs a work-group")
+        groups = takes_work_groups(kernel)
+        if groups and (code.local_range is None or len(code.local_range) != kernel.ndim):
+            self._fail(f"'{kernel.name}' is for work-groups of {code.local_range}")
         if len(code.extents) != kernel.ndim:
             self._fail(f"'{kernel.name}' has {len(code.extents)} extents")
         inner = ExpressionVerifier(kernel)

@@ -249,3 +249,10 @@ def has_barrier(body: Iterable[Stmt]) -> bool:
 def is_work_group_function(kernel: Kernel) -> bool:
     """Whether ``kernel`` runs once for each work-group, in work-item loops."""
     return any(isinstance(s, WorkItemLoop) for s in statements(kernel.body))
+
+
+def takes_work_groups(kernel: Kernel) -> bool:
+    """Whether a stage that does ``kernel`` has tiles of whole work-groups: for each of them it runs
+    once, as a work-group function, or in as many threads as that has work-items."""
+    shared = has_barrier(kernel.body) or any(array.space == "local" for array in kernel.arrays)
+    return shared or is_work_group_function(kernel)

@@ -13,7 +13,7 @@ from fusionq.base.target import Target
 from fusionq.codegen import queue_layout as q
 from fusionq.codegen.stage_tables import code_bodies, operands_of, wait_forms
 from fusionq.ir.nodes import ArrayParam, Persistent
-from fusionq.ir.walk import is_work_group_function
+from fusionq.ir.walk import takes_work_groups
 from fusionq.megakernel.evaluate import Integers
 from fusionq.megakernel.order import instructions, waves
 from fusionq.megakernel.tiles import TileBox, TiledStage, boxes, extents_of, tiled
@@ -138,7 +138,7 @@ def _bounded(
 @cached_by_identity
 def _work_groups(body: Persistent) -> list[tuple[int, ...] | None]:
     """For each stage the work-groups that its tiles hold whole, if it has such."""
-    of_codes = [c.local_range if is_work_group_function(c.kernel) else None for c in body.codes]
+    of_codes = [c.local_range if takes_work_groups(c.kernel) else None for c in body.codes]
     return [of_codes[stage.code] for stage in body.stages]
 
 

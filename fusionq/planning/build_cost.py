@@ -30,10 +30,10 @@ from fusionq.ir.nodes import (
     WorkItemLoop,
 )
 from fusionq.ir.walk import (
-    is_work_group_function,
     statement_expressions,
     statements,
     subexpressions,
+    takes_work_groups,
 )
 
 
@@ -80,7 +80,7 @@ def build_work(kernel: Kernel) -> BuildWork:
     for number in range(len(set(numbers))):
         code = body.codes[numbers.index(number)]
         whole, inner = parted(code)
-        segments = None if is_work_group_function(code.kernel) else row_segments(code.kernel, whole)
+        segments = None if takes_work_groups(code.kernel) else row_segments(code.kernel, whole)
         if segments is not None:
             inner = segments.interior
             whole = (*segments.body, *(whole if segments.divisors else ()))

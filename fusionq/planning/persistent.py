@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
+from math import prod
 
 from fusionq.analysis.dependence import PairScope
 from fusionq.analysis.item_space import global_range, largest
@@ -119,6 +120,8 @@ def _function(
             f"{kernel.name} combines floats of a work-group, which the device does in an order of "
             "its own and a persistent kernel in another"
         )
+    if _as_threads(kernel, local_range, target):
+        return kernel
     lanes = target.worker_size if target.worker_size == target.sub_group_size else None
     if kernel.sub_group_size not in (None, lanes):
         lanes = None
@@ -132,6 +135,20 @@ def _function(
             f"barrier to another, and the device has {most:,} bytes of local memory"
         )
     return made
+
+
+def _as_threads(kernel: Kernel, local_range: tuple[int, ...], target: Target) -> bool:
+    """Whether work-groups of ``local_range`` can run side by side in a worker, whose lanes are then
+    their work-items: whole sub-groups, a part of its lanes without rest, and not too much local
+    memory."""
+    size, lanes = prod(local_range), target.worker_size
+    if not target.device.groups_in_workers or size > lanes:
+        return False
+    if size % target.sub_group_size or lanes % size:
+        return False
+    if kernel.sub_group_size not in (None, target.sub_group_size):
+        return False
+    return lanes // size * local_places(kernel)[1] <= target.device.local_memory_bytes
 
 
 def segments(unfit: Sequence[str | None]) -> list[range]:

@@ -4,6 +4,7 @@ and the bits of the unfused run."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,8 @@ import numpy.typing as npt
 import pytest
 
 import fusionq as fq
+from fusionq.backends import registry
+from fusionq.backends.reference.backend import ReferenceBackend
 from fusionq.benchmarks.corpus.programs import PROGRAMS
 from tests.property.running import needs_device
 from tests.property.tilings import random_tilings
@@ -218,6 +221,21 @@ def two_dimensions(q: fq.FusionQueue, b: list[fq.Buffer]) -> None:
     q.submit(turned, fq.NdRange((10, 6), (2, 6)), b[6], b[5], local((6, 2)))
 
 
+def whole_warps(q: fq.FusionQueue, b: list[fq.Buffer]) -> None:
+    """Work-groups whose work-items are threads of a GPU's worker, one to eight of them at once."""
+    for size in (32, 64, 128, 256):
+        q.submit(sums_of_fractions, fq.NdRange(512, size), b[9], b[10])
+        q.submit(swap, fq.NdRange(512, size), b[10], b[9], local(size))
+        q.submit(backwards, 512, b[9], b[10])
+        q.submit(functions, fq.NdRange(512, size), b[11], b[12])
+        q.submit(backwards, 512, b[12], b[11])
+        q.submit(rounds, fq.NdRange(512, size), b[10], b[9], local(size), 3)
+        q.submit(backwards, 512, b[11], b[12])
+        q.submit(counted, fq.NdRange(512, size), b[12], b[11], local(4, np.int32))
+    q.submit(turned, fq.NdRange((32, 64), (8, 16)), b[13], b[14], local((16, 8)))
+    q.submit(turned, fq.NdRange((64, 32), (2, 32)), b[14], b[13], local((32, 2)))
+
+
 LISTS: dict[str, Lists] = {
     "one item a group": one_after_the_other(1, 4),
     "odd counts": one_after_the_other(20, 12),
@@ -229,6 +247,7 @@ LISTS: dict[str, Lists] = {
     "functions of sub-groups": functions_of_sub_groups,
     "atomics": atomics,
     "two dimensions": two_dimensions,
+    "whole warps": whole_warps,
 }
 
 
@@ -238,12 +257,27 @@ def buffers() -> list[fq.Buffer]:
     integers = [fq.Buffer(values.astype(np.int32)), fq.Buffer(60, np.int32)]
     plane = values.reshape(6, 10).astype(np.int16)
     more = [fq.Buffer(np.arange(96, dtype=np.float32)), fq.Buffer(96, np.float32)]
+    many = np.arange(512) * 37 % 60
+    more += [fq.Buffer(many.astype(np.float32)), fq.Buffer(512, np.float32)]
+    more += [fq.Buffer(many.astype(np.int32)), fq.Buffer(512, np.int32)]
+    large = np.arange(2048, dtype=np.int16).reshape(32, 64)
+    more += [fq.Buffer(large), fq.Buffer((64, 32), np.int16)]
     return [*floats, *integers, fq.Buffer(plane), fq.Buffer((10, 6), np.int16), *more]
 
 
-@pytest.fixture(params=["reference", pytest.param(None, marks=needs_device)])
-def queue(request: pytest.FixtureRequest) -> Iterator[fq.FusionQueue]:
-    with fq.FusionQueue(request.param) as made:
+@pytest.fixture(params=["reference", "threads", pytest.param(None, marks=needs_device)])
+def queue(
+    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[fq.FusionQueue]:
+    """``threads``: a device whose workers' lanes can be the work-items of work-groups."""
+    name = request.param
+    if name == "threads":
+        backend = ReferenceBackend()
+        device = replace(backend.target.device, groups_in_workers=True)
+        backend.target = replace(backend.target, device=device, worker_size=256, sub_group_size=16)
+        monkeypatch.setattr(registry, "backend_for", lambda target, profiling=False: backend)
+        name = None
+    with fq.FusionQueue(name) as made:
         yield made
 
 

@@ -11,10 +11,11 @@ from weakref import WeakSet
 from fusionq.backends.cuda.runtime import checked, load_driver
 from fusionq.base.errors import DeviceError
 from fusionq.base.target import DeviceInfo, Target, target_of
+from fusionq.codegen.cuda.shared_memory import WORKER_THREADS
 
 WARP = 32
 """Threads of a warp, on every GPU so far."""
-BLOCK = 256
+BLOCK = WORKER_THREADS
 """Threads of a worker of a persistent kernel."""
 GROUP_FUNCTION_BYTES = 1024 * (4 + 8) + 256
 """Of shared memory, which group functions may take beside a kernel's own: a value of each size for
@@ -122,6 +123,7 @@ class Device:
             has_fp64=True,
             host_memory=False,
             reads_ahead=True,
+            groups_in_workers=True,
             chooses_persistent=False,
             float_groups="ordered",
             narrow_indices=True,

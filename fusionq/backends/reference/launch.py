@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import replace
-from typing import TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -22,7 +22,7 @@ from fusionq.base.dataclass import dataclass
 from fusionq.base.errors import ArgumentError, DeviceError
 from fusionq.base.target import LaunchShape
 from fusionq.ir.nodes import ArrayParam, Barrier, GroupCall, Kernel, KernelParam, ScalarParam
-from fusionq.ir.walk import statements
+from fusionq.ir.walk import is_work_group_function, statements
 
 ItemOrder: TypeAlias = Order | Callable[[list[Index]], Sequence[Index]]
 Applied = TypeVar("Applied")
@@ -102,9 +102,7 @@ class ReferenceLaunch:
         with np.errstate(all="ignore"):
             return function(*self._arguments.values())
 
-    def run_items(
-        self, boxes: Sequence[Box], order: ItemOrder = "shuffled", seed: int = 0
-    ) -> None:
+    def run_items(self, boxes: Sequence[Box], order: ItemOrder = "shuffled", seed: int = 0) -> None:
         """Run only the work-items of ``boxes``; see ``item_steps``."""
         for _ in self.item_steps(boxes, order, seed):
             pass
@@ -150,17 +148,24 @@ class ReferenceLaunch:
             yield item
 
     def group_steps(self, box: Box, seed: int) -> Iterator[None]:
-        """Run a work-group function for the groups that have the work-items of ``box``, in
-        shuffled order: a work-item's part between two barriers each time that the iterator is
-        asked."""
+        """Run the groups that have the work-items of ``box``, in shuffled order: of a work-group
+        function a work-item's part between two barriers each time that the iterator is asked, else
+        a whole group."""
         whole, part = self._global_range, self._local_range
         ranges = _int64(whole), _int64(part)
+        of_groups = is_work_group_function(self._kernel)
         counts = _int64(tuple(n // local for n, local in zip(whole, part, strict=True)))
         groups = tuple(
             range(ids[0] // n, ids[-1] // n + 1) for ids, n in zip(box, part, strict=True)
         )
         shuffled = random.Random(seed)
         for group in box_items([groups], tuple(map(int, counts)), "shuffled", seed):
+            if not of_groups:
+                with self._executing():
+                    work_group = self._bind(*self._arguments.values())
+                    self._run_group(work_group, group, list(np.ndindex(part)))
+                yield
+                continue
             base = [g * n for g, n in zip(group, part, strict=True)]
 
             def items(count: int, base: Sequence[int] = base) -> Iterator[tuple[Ids, Ids, Ids]]:
@@ -196,24 +201,26 @@ class ReferenceLaunch:
         groups = tuple(
             n // local for n, local in zip(self._global_range, self._local_range, strict=True)
         )
-        global_range, local_range = _int64(self._global_range), _int64(self._local_range)
-        group_range = _int64(groups)
         for group, members in work_items(groups, self._local_range, self._order, self._seed):
-            work_item = work_group()
-            group_id = _int64(group)
-            base = [g * n for g, n in zip(group, self._local_range, strict=True)]
-            meeting: list[tuple[int, Steps]] = []
-            for local in members:
-                global_id = _int64(tuple(b + i for b, i in zip(base, local, strict=True)))
-                local_id = _int64(local)
-                steps = work_item(
-                    global_id, global_range, local_id, local_range, group_id, group_range
-                )
-                if steps is not None:
-                    linear = int(np.ravel_multi_index(local, self._local_range))
-                    meeting.append((linear, steps))
-            if meeting:
-                run_group(self._kernel.name, meeting)
+            self._run_group(work_group, group, members)
+
+    def _run_group(
+        self, work_group: Callable[[], Any], group: Index, members: Iterable[Index]
+    ) -> None:
+        """Run the work-items of a group that have the local ids ``members``."""
+        whole, part = self._global_range, self._local_range
+        ranges = _int64(whole), _int64(part)
+        counts = _int64(tuple(n // local for n, local in zip(whole, part, strict=True)))
+        work_item, group_id = work_group(), _int64(group)
+        base = [g * n for g, n in zip(group, part, strict=True)]
+        meeting: list[tuple[int, Steps]] = []
+        for local in members:
+            global_id = _int64(tuple(b + i for b, i in zip(base, local, strict=True)))
+            steps = work_item(global_id, ranges[0], _int64(local), ranges[1], group_id, counts)
+            if steps is not None:
+                meeting.append((int(np.ravel_multi_index(local, part)), steps))
+        if meeting:
+            run_group(self._kernel.name, meeting)
 
     def _check_shape(self) -> None:
         whole, part = self._global_range, self._local_range

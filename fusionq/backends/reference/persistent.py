@@ -34,7 +34,7 @@ from fusionq.base.target import LaunchShape, Target
 from fusionq.codegen import queue_layout as q
 from fusionq.ir.nodes import ArrayParam, Kernel, KernelParam, Persistent, ScalarParam
 from fusionq.ir.types import INT64
-from fusionq.ir.walk import is_work_group_function
+from fusionq.ir.walk import takes_work_groups
 
 LONGEST_DELAY = 10
 """Workers are held up after less than two to that power of their steps."""
@@ -173,7 +173,7 @@ class PersistentReferenceLaunch:
                 program, bindings, LaunchShape(whole, local), self._order, self._seed
             )
             boxes = alone.applied(forms.waits)
-            by_groups = is_work_group_function(code.kernel)
+            by_groups = takes_work_groups(code.kernel)
             found.append(_Stage(extents, items, boxes, stage.producers, by_groups))
         return found
 
@@ -210,9 +210,7 @@ class _Instructions:
         if header[q.STATIC]:
             starts = words[header[q.STARTS] :][: header[q.WORKERS] + 1].tolist()
             assigned = words[header[q.ASSIGNMENT] :]
-            self.assignment = [
-                _decoded(assigned[start:stop]) for start, stop in pairwise(starts)
-            ]
+            self.assignment = [_decoded(assigned[start:stop]) for start, stop in pairwise(starts)]
 
     def waits(self, instruction: Instruction) -> Iterator[tuple[int, int]]:
         """See ``workers.Schedule``; as ``fq_wait_tiles`` of the device."""

@@ -176,13 +176,11 @@ class CudaGroups:
         scratch = f"fq_group_values_{max(type.bits, 32)}"
         word = "unsigned" if type.bits <= 32 else "unsigned long long"
         define(scratch, Template(_SCRATCH).substitute(NAME=scratch, WORD=word))
-        combine = f"fq_combine_{op}_{suffix(type)}"
-        define(combine, _filled(_COMBINATION, type, COMBINE=combine, COMBINED=_combined(op, type)))
+        combine = combined_name(op, type)
+        define(combine, combination(op, type))
         inclusive = f"fq_group_inclusive_scan_{op}_{suffix(type)}"
         if function == "exclusive_scan":
-            scan = _filled(
-                _INCLUSIVE_SCAN, type, NAME=inclusive, COMBINE=combine, SCRATCH=scratch
-            )
+            scan = _filled(_INCLUSIVE_SCAN, type, NAME=inclusive, COMBINE=combine, SCRATCH=scratch)
             define(inclusive, scan)
         start = Const(type, type.dtype.type(identity(op, type.dtype)).item())
         name = f"fq_group_{function}_{op}_{suffix(type)}"
@@ -213,6 +211,17 @@ class CudaGroups:
 
     def shuffle(self, value: str, type: ScalarType, place: str) -> str:
         return f"__shfl_sync(0xffffffff, {value}, {place})"
+
+
+def combined_name(op: GroupOp, type: ScalarType) -> str:
+    """The name of the function that combines two values."""
+    return f"fq_combine_{op}_{suffix(type)}"
+
+
+def combination(op: GroupOp, type: ScalarType) -> str:
+    """The text of that function."""
+    name = combined_name(op, type)
+    return _filled(_COMBINATION, type, COMBINE=name, COMBINED=_combined(op, type))
 
 
 def _combined(op: GroupOp, type: ScalarType) -> str:

@@ -11,6 +11,8 @@ from fusionq.codegen.local_places import worker_bytes
 from fusionq.ir.nodes import Kernel, Persistent
 from fusionq.ir.walk import local_memories
 
+WORKER_THREADS = 256
+"""Of a block that is a worker of a persistent kernel."""
 LARGEST_STATIC = (48 - 13) << 10
 """Bytes; group functions may take the rest of the 48 KiB (``codegen.cuda.groups``)."""
 ALIGNMENT = 8
@@ -27,7 +29,7 @@ def pooled_bytes(kernel: Kernel) -> int:
     """What a launch has to give a block; 0 where the compiler places local arrays."""
     match kernel.body:
         case (Persistent() as body, *_):
-            end = worker_bytes(body)
+            end = worker_bytes(body, WORKER_THREADS)
         case _:
             _, end = _layout(kernel)
     return end if end > LARGEST_STATIC else 0

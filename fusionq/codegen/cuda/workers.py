@@ -14,6 +14,8 @@ from fusionq.base.target import Target
 from fusionq.codegen.cuda.atomics import SCOPES
 from fusionq.codegen.cuda.shared_memory import LARGEST_STATIC
 from fusionq.codegen.cuda.unit import KERNEL_QUALIFIER
+from fusionq.codegen.cuda.worker_groups import CudaWorkerGroups
+from fusionq.codegen.dialect import Groups
 from fusionq.codegen.dialect.workers import AddOrder
 
 _DEVICE = SCOPES["device"]
@@ -95,6 +97,9 @@ class CudaWorkers:
         if nbytes > LARGEST_STATIC:
             space = f"extern __shared__ ulonglong2 {name}_words[];"
         return [space, f"unsigned char* const {name} = (unsigned char*){name}_words;"]
+
+    def groups_of(self, size: int) -> Groups:
+        return CudaWorkerGroups(size)
 
     def near_words(self, local_bytes: int) -> int:
         # A level 1 cache forgets everything with each acquire.

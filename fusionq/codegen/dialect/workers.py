@@ -37,6 +37,7 @@ from __future__ import annotations
 from typing import Literal, Protocol, TypeAlias
 
 from fusionq.base.target import Target
+from fusionq.codegen.dialect.groups import Groups
 
 AddOrder: TypeAlias = Literal["relaxed", "release"]
 
@@ -115,6 +116,10 @@ class Workers(Protocol):
     def local_memory(self, name: str, nbytes: int) -> list[str]:
         """The lines that declare ``name``, a pointer to ``nbytes`` of memory that a worker's lanes
         share, aligned for all types."""
+
+    def groups_of(self, size: int) -> Groups:
+        """What work-items of a work-group do together, of which so many lanes of a worker, that
+        many after the other, are the work-items: only where ``DeviceInfo.groups_in_workers``."""
 
     def near_words(self, local_bytes: int) -> int:
         """How many int64 of that memory a worker has for tables that it would else find in global

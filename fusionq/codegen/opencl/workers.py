@@ -9,6 +9,7 @@ Source: Khronos, The OpenCL C Specification 3.0, sections 6.15.12 (atomic functi
 from __future__ import annotations
 
 from fusionq.base.target import Target
+from fusionq.codegen.dialect import Groups
 from fusionq.codegen.dialect.workers import AddOrder
 from fusionq.codegen.opencl.unit import KERNEL_QUALIFIER
 
@@ -48,6 +49,9 @@ class OpenCLWorkers:
             f"__local ulong8 {name}_words[{-(-nbytes // 64)}];",
             f"__local uchar* const {name} = (__local uchar*){name}_words;",
         ]
+
+    def groups_of(self, size: int) -> Groups:
+        raise AssertionError("lanes of a vector are no work-group")
 
     def near_words(self, local_bytes: int) -> int:
         return 0

@@ -14,7 +14,7 @@ import fusionq as fq
 from fusionq.backends.cuda.program import cubin_of, generated
 from fusionq.codegen.cuda.shared_memory import LARGEST_STATIC, pooled_bytes
 from fusionq.ir.nodes import Persistent
-from tests.e2e.test_work_group_stages import LISTS, buffers, functions
+from tests.e2e.test_work_group_stages import LISTS, buffers, functions, sums_of_fractions
 from tests.property.programs import Program
 from tests.property.running import examples
 from tests.property.stage_programs import stage_programs
@@ -80,6 +80,23 @@ def test_stages_of_work_groups_compile(name: str) -> None:
     (kernel,) = backend.kernels
     assert isinstance(kernel.body[0], Persistent)
     assert pooled_bytes(kernel) == 0
+
+
+def test_work_items_of_whole_warps_are_threads() -> None:
+    """Of work-groups of other sizes a worker does the work-group function."""
+    texts = {}
+    for size in (32, 128, 512, 48):
+        with compiling_queue(["sm_90"]) as (queue, backend):
+            a, b = fq.Buffer(1536, np.float32), fq.Buffer(1536, np.float32)
+            with fq.fusion(queue, strategy="megakernel", require=True):
+                queue.submit(sums_of_fractions, fq.NdRange(1536, size), a, b)
+                queue.submit(reverse, 1536, b, a)
+        (kernel,) = backend.kernels
+        texts[size] = generated(kernel, "strict", TARGET).text
+        assert backend.resources[kernel.name, "sm_90"].spill_stores <= MOST_SPILLED
+    assert [size for size, text in texts.items() if "fq_worker_reduce" in text] == [32, 128]
+    assert "__barrier_sync_count(1 + threadIdx.x / 128, 128)" in texts[128]
+    assert "__barrier_sync_count" not in texts[32]
 
 
 @fq.kernel
