@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
+from functools import cache
 from operator import attrgetter
 from reprlib import recursive_repr
+from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -78,45 +80,59 @@ class _Init:
 def _initialiser(cls: Any, frozen: bool, slots: bool) -> Callable[..., None]:
     """The function, with the parameters that the standard library gives it."""
     names: dict[str, Any] = {"FACTORY": _FACTORY, "store": object.__setattr__}
+    own: dict[str, str] = {}
+    """What the text calls the fields, and what they are called."""
     positional: list[str] = []
     by_name: list[str] = []
     body: list[str] = []
-    for field in dataclasses.fields(cls):
-        name, value = field.name, field.name
+    defaults: dict[str, Any] = {}
+    for k, field in enumerate(dataclasses.fields(cls)):
+        value = f"value{k}"
+        own[value] = own[f"attribute{k}"] = field.name
         if field.default is not dataclasses.MISSING:
-            names[f"default_{name}"] = field.default
-            default = f" = default_{name}"
-            value = name if field.init else f"default_{name}"
+            defaults[field.name] = names[f"default{k}"] = field.default
+            value = value if field.init else f"default{k}"
         elif field.default_factory is not dataclasses.MISSING:
-            names[f"make_{name}"] = field.default_factory
-            default = " = FACTORY"
-            value = f"make_{name}()"
-            if field.init:
-                value = f"{value} if {name} is FACTORY else {name}"
-        else:
-            default = ""
+            defaults[field.name] = _FACTORY
+            names[f"make{k}"] = field.default_factory
+            made = f"make{k}()"
+            value = f"{made} if {value} is FACTORY else {value}" if field.init else made
         if field.init:
-            (by_name if field.kw_only else positional).append(name + default)
-        elif not default or (field.default is not dataclasses.MISSING and not slots):
+            (by_name if field.kw_only else positional).append(f"value{k}")
+        elif field.name not in defaults or (field.default is not dataclasses.MISSING and not slots):
             continue  # not set, or the class has its value
         if frozen and slots:
-            names[f"set_{name}"] = getattr(cls, name).__set__
-            body.append(f"set_{name}(self, {value})")
+            names[f"set{k}"] = getattr(cls, field.name).__set__
+            body.append(f"set{k}(self, {value})")
         elif frozen:
-            body.append(f"store(self, {name!r}, {value})")
+            names[f"name{k}"] = field.name
+            body.append(f"store(self, name{k}, {value})")
         else:
-            body.append(f"self.{name} = {value}")
+            body.append(f"self.attribute{k} = {value}")
     if hasattr(cls, "__post_init__"):
         body.append("self.__post_init__()")
     parameters = ", ".join(["self", *positional, *(["*", *by_name] if by_name else [])])
-    lines = [f"def __init__({parameters}):", *(body or ["pass"])]
-    exec("\n ".join(lines), names)  # as the standard library does
-    function: Callable[..., None] = names["__init__"]
+    code = _compiled("\n ".join([f"def __init__({parameters}):", *(body or ["pass"])]))
+    code = code.replace(
+        co_varnames=tuple([own.get(name, name) for name in code.co_varnames]),
+        co_names=tuple([own.get(name, name) for name in code.co_names]),
+    )
+    function = FunctionType(code, names, "__init__")
+    function.__defaults__ = tuple([defaults[own[v]] for v in positional if own[v] in defaults])
+    function.__kwdefaults__ = {own[v]: defaults[own[v]] for v in by_name if own[v] in defaults}
     function.__module__ = cls.__module__
     function.__qualname__ = f"{cls.__qualname__}.__init__"
     types = {field.name: field.type for field in dataclasses.fields(cls) if field.init}
     function.__annotations__ = {**types, "return": None}
     return function
+
+
+@cache
+def _compiled(text: str) -> CodeType:
+    """A function's code; classes with as many fields of the same kinds share it."""
+    code = compile(text, "<dataclass>", "exec").co_consts[0]
+    assert isinstance(code, CodeType)
+    return code
 
 
 def _getter(names: list[str]) -> Callable[[Any], tuple[Any, ...]]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import hashlib
 import os
 import sys
-from collections.abc import Iterator
 from dataclasses import fields, is_dataclass
 from functools import lru_cache
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -50,20 +50,22 @@ def code_version() -> str:
     nobody has to remember to raise a number when a pass is changed, an upgrade and a switch of
     branches count too, and it costs a millisecond.
     """
-    state = hashlib.sha256("\n".join(_source_states(Path(__file__).parent.parent)).encode())
+    found: list[str] = []
+    _add_source_states(str(Path(__file__).parent.parent), found)
+    state = hashlib.sha256("\n".join(found).encode())
     versions = f"{version.__version__} {sys.implementation.cache_tag} {np.__version__}"
     return f"{versions} {state.hexdigest()}"
 
 
-def _source_states(folder: str | Path) -> Iterator[str]:
+def _add_source_states(folder: str, found: list[str]) -> None:
     """Name, size and time of change of each Python file below ``folder``, in order."""
-    with os.scandir(folder) as found:
-        entries = sorted(found, key=lambda entry: entry.name)
-    for entry in entries:
-        if entry.name.endswith(".py"):
+    with os.scandir(folder) as entries:
+        named = sorted([(entry.name, entry) for entry in entries], key=itemgetter(0))
+    for name, entry in named:
+        if name.endswith(".py"):
             about = entry.stat()
-            yield f"{entry.name} {about.st_size} {about.st_mtime_ns}"
-        elif entry.is_dir() and entry.name != "__pycache__":
-            yield f"{entry.name}/"
-            yield from _source_states(entry.path)
-            yield ".."
+            found.append(f"{name} {about.st_size} {about.st_mtime_ns}")
+        elif name != "__pycache__" and entry.is_dir():
+            found.append(f"{name}/")
+            _add_source_states(entry.path, found)
+            found.append("..")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from fusionq.analysis.aliasing import places_by_memory
 from fusionq.analysis.submission import Operands, Submission
 from fusionq.analysis.validity import for_this_order
-from fusionq.backends.base import Backend, Program
+from fusionq.backends.base import Backend, KeptProgram, Program
 from fusionq.base.call_site import warn_aborted
 from fusionq.base.errors import DeviceError, FusionRefused
 from fusionq.base.options import UNFUSED, FusionOptions
@@ -189,9 +189,7 @@ def plan_built(
         keep_plans((plan, *kept), submissions, options, backend.target)
 
 
-def planned(
-    backend: Backend, submissions: tuple[Submission, ...], options: FusionOptions
-) -> Plan:
+def planned(backend: Backend, submissions: tuple[Submission, ...], options: FusionOptions) -> Plan:
     """The plan, from disk or made now and kept there, of which nothing is built."""
     kept = kept_plans(submissions, options, backend.target)
     plan = next((plan for plan in kept if plan.validity.holds(submissions)), None)
@@ -225,12 +223,14 @@ def _remembered_plan(
     plan = next(filter(serves, kept), None)
     if plan is None:
         return None
-    if not measured and not all(is_built(backend, s.kernel, options.fp) for s in plan.stages):
-        return None
+    make = programs_of if measured else _programs_before
     try:
-        built = BuiltPlan(plan, programs_of(backend, plan, options, timings))
+        programs = make(backend, plan, options, timings)
     except DeviceError:
         return None
+    if programs is None:
+        return None
+    built = BuiltPlan(plan, programs)
     if measured:
         PLANS.supersede(key, built)
     else:
@@ -324,6 +324,29 @@ def programs_of(
     return tuple(program_of(backend, s.kernel, options.fp, timings) for s in plan.stages)
 
 
+def _programs_before(
+    backend: Backend, plan: Plan, options: FusionOptions, timings: dict[str, float]
+) -> tuple[Program, ...] | None:
+    """As ``programs_of``; None, and nothing is restored, where one would have to be built."""
+    kept: dict[Kernel, KeptProgram | None] = {}
+    with timed(timings, "disk"):
+        for kernel in [stage.kernel for stage in plan.stages]:
+            if kernel in kept:
+                continue
+            kept[kernel] = None
+            if PLANS.program((backend.program_domain, kernel, options.fp)) is None:
+                if not backend.abilities.keeps_programs:
+                    return None
+                kept[kernel] = kept_program(backend, kernel, options.fp)
+                if kept[kernel] is None:
+                    return None
+    for kernel, found in kept.items():
+        if found is not None:
+            program = _made(backend, kernel, options.fp, found, timings)
+            PLANS.add_program((backend.program_domain, kernel, options.fp), program)
+    return programs_of(backend, plan, options, timings)
+
+
 def is_built(backend: Backend, kernel: Kernel, fp: FloatMode) -> bool:
     """Whether a cache has the program of ``kernel``."""
     if PLANS.program((backend.program_domain, kernel, fp)) is not None:
@@ -349,11 +372,23 @@ def _program(backend: Backend, kernel: Kernel, fp: FloatMode, timings: dict[str,
     keeps = backend.abilities.keeps_programs
     with timed(timings, "disk"):
         kept = kept_program(backend, kernel, fp) if keeps else None
+    program = _made(backend, kernel, fp, kept, timings)
+    if keeps and kept is None:
+        with timed(timings, "disk"):
+            keep_program(backend, kernel, fp, lambda: backend.keep(program))
+    return program
+
+
+def _made(
+    backend: Backend,
+    kernel: Kernel,
+    fp: FloatMode,
+    kept: KeptProgram | None,
+    timings: dict[str, float],
+) -> Program:
+    """The program of ``kernel``, restored from what is ``kept`` of it, or built."""
     started = perf_counter()
     program = backend.build(kernel, fp) if kept is None else backend.restore(kernel, fp, kept)
     add_seconds(timings, "build", program.build_seconds)
     add_seconds(timings, "codegen", max(perf_counter() - started - program.build_seconds, 0.0))
-    if keeps and kept is None:
-        with timed(timings, "disk"):
-            keep_program(backend, kernel, fp, lambda: backend.keep(program))
     return program

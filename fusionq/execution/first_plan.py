@@ -80,6 +80,8 @@ class FirstPlan:
         """What runs first, which is built then; ``unfused``: each submission by itself.
         ``before``: what it was in an earlier process, where that is known."""
         known: tuple[Candidate, ...] = ("auto", "sequence")
+        if before in known:
+            known = (before, *(name for name in known if name != before))
         for name in known:
             options = self._options._replace(strategy=name)
             found = finished_plan(self._backend, self._submissions, options, self._timings)

@@ -8,7 +8,7 @@ import linecache
 import tokenize
 from collections.abc import Iterable
 from functools import cached_property
-from types import FunctionType
+from types import CodeType, FunctionType
 
 from fusionq.base.dataclass import dataclass
 from fusionq.base.errors import KernelLanguageError
@@ -113,7 +113,13 @@ def function_source(function: FunctionType) -> FunctionSource:
             "expression around it\n  Write a function with def."
         )
     try:
-        lines = _source_lines(function)
+        lines = _lines(function)
+        module = _parsed(
+            _block(lines, _last_line(code) - code.co_firstlineno + 1), code.co_filename
+        )
+        if module is None:
+            lines = inspect.getblock(lines)
+            module = _parsed(lines, code.co_filename)
     except (OSError, TypeError, IndexError, SyntaxError, tokenize.TokenError) as error:
         raise KernelLanguageError(
             f"{where}: the source of {function.__name__!r} cannot be had ({error}), and kernels "
@@ -121,13 +127,10 @@ def function_source(function: FunctionType) -> FunctionSource:
             "with exec, compile() it under a file name of its own and enter the text in "
             "linecache.cache under that name."
         ) from None
+    if module is None:
+        raise _changed(function, where)
     first_line = max(code.co_firstlineno, 1)
     indented = lines[0][:1].isspace()
-    text = ("if True:\n" if indented else "") + "".join(lines)
-    try:
-        module = ast.parse(text, filename=code.co_filename)
-    except SyntaxError as error:
-        raise _changed(function, where) from error
     ast.increment_lineno(module, first_line - (2 if indented else 1))
     first = module.body[0]
     tree = first.body[0] if indented and isinstance(first, ast.If) else first
@@ -139,11 +142,12 @@ def function_source(function: FunctionType) -> FunctionSource:
     if not isinstance(tree, ast.FunctionDef) or tree.name != code.co_name:
         raise _changed(function, where)
     tree.decorator_list = []
-    return FunctionSource(function, tree, code.co_filename, tuple(lines), first_line)
+    own = tuple(lines[: (tree.end_lineno or first_line) - first_line + 1])
+    return FunctionSource(function, tree, code.co_filename, own, first_line)
 
 
-def _source_lines(function: FunctionType) -> list[str]:
-    """The function's lines from its first decorator on.
+def _lines(function: FunctionType) -> list[str]:
+    """The lines of its file from the function's first decorator on.
 
     By the code object: a decorator's wrapper must not stand for what it wraps.  ``inspect`` is
     asked only for what ``linecache`` does not have by name (it searches all modules first).
@@ -155,7 +159,46 @@ def _source_lines(function: FunctionType) -> list[str]:
         return inspect.getsourcelines(code)[0]
     if code.co_firstlineno > len(lines):
         raise OSError(f"{code.co_filename} has only {len(lines)} lines")
-    return inspect.getblock(lines[code.co_firstlineno - 1 :])
+    return lines[code.co_firstlineno - 1 :]
+
+
+def _block(lines: list[str], inside: int) -> list[str]:
+    """The lines of the function that begins with the first of ``lines`` and has ``inside`` lines at
+    least: up to the next one that is not indented further.
+
+    ``inspect.getblock`` knows better where that lies in a string or in brackets, but splits all
+    into tokens, which takes ten times as long.
+    """
+    indentation = _indentation(lines[0])
+    for end in range(inside, len(lines)):
+        line = lines[end].lstrip()
+        if line and line[0] != "#" and _indentation(lines[end]) <= indentation:
+            return lines[:end]
+    return lines
+
+
+def _indentation(line: str) -> int:
+    return len(line.expandtabs()) - len(line.lstrip().expandtabs())
+
+
+def _last_line(code: CodeType) -> int:
+    """The last line that anything in it begins on."""
+    lines = [line for _, _, line in code.co_lines() if line is not None]
+    inner = [_last_line(c) for c in code.co_consts if isinstance(c, CodeType)]
+    return max([code.co_firstlineno, *lines, *inner])
+
+
+def _parsed(lines: list[str], file: str) -> ast.Module | None:
+    """The one statement that stands there, under a condition if it is indented; None where it is
+    not all there, or not alone."""
+    indented = lines[0][:1].isspace()
+    try:
+        module = ast.parse(("if True:\n" if indented else "") + "".join(lines), file)
+    except SyntaxError:
+        return None
+    first = module.body[0]
+    body = first.body if indented and isinstance(first, ast.If) else module.body
+    return module if len(body) == len(module.body) == 1 else None
 
 
 def _changed(function: FunctionType, where: str) -> KernelLanguageError:

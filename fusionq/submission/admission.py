@@ -44,7 +44,6 @@ from fusionq.submission.requirements import (
     check_sub_groups,
     check_work_group,
     check_writable,
-    refuse_waiting_loops,
     sub_group_size,
 )
 from fusionq.submission.run import CallArguments
@@ -117,6 +116,9 @@ def _checked_kernel(
         with timed(timings, "disk"):
             kept = kept_check(submission, target)
         if kept is None:
+            with timed(timings, "import"):
+                from fusionq.submission.waiting_loops import refuse_waiting_loops
+
             with timed(timings, "frontend"):
                 refuse_waiting_loops(submission.ir)
                 known = _CheckedKernel(facts_of(submission.ir, submission.arguments), [])

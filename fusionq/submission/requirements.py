@@ -1,5 +1,5 @@
 """What a kernel asks of a device and of its arguments, checked: sizes of groups, local memory,
-arrays that may be stored to, progress that SYCL does not promise."""
+arrays that may be stored to."""
 
 from __future__ import annotations
 
@@ -18,16 +18,13 @@ from fusionq.analysis.submission import (
     parameter_of,
 )
 from fusionq.backends.base import Backend
-from fusionq.base.errors import ArgumentError, KernelLanguageError
+from fusionq.base.errors import ArgumentError
 from fusionq.base.target import DeviceInfo
 from fusionq.frontend.kernel import KernelFunction
-from fusionq.ir.nodes import Kernel
-from fusionq.ir.waiting_loops import loops_that_wait_for_other_items, retries_that_wait
 from fusionq.language.ranges import NdRange, Range
 from fusionq.memory.accessor import AccessorArgument
 from fusionq.memory.buffer import Buffer
 from fusionq.memory.foreign import describe
-from fusionq.passes.local_memory import launched_bytes
 
 
 def sub_group_size(backend: Backend, function: KernelFunction) -> int | None:
@@ -74,27 +71,11 @@ def check_sub_groups(facts: KernelFacts, space: Range | NdRange) -> None:
         )
 
 
-def refuse_waiting_loops(kernel: Kernel) -> None:
-    for loop, array in loops_that_wait_for_other_items(kernel):
-        raise KernelLanguageError(
-            f"{loop.span}: in {kernel.name!r}: this loop ends only when another work-item has "
-            f"changed {array!r}\n    {loop.span.text}\n  SYCL does not promise that a work-item "
-            "makes progress while others wait for it, so it need never end.  Submit two kernels, "
-            "of which the first writes and the second reads, or meet at a group_barrier."
-        )
-    for loop, array in retries_that_wait(kernel):
-        raise KernelLanguageError(
-            f"{loop.span}: in {kernel.name!r}: this loop repeats a compare_exchange on {array!r} "
-            "until another work-item has stored what it expects\n"
-            f"    {loop.span.text}\n  SYCL does not promise that a work-item makes progress while "
-            "others wait for it, so it need never end.  Try again with the value that was seen, "
-            "which compare_exchange leaves in its PrivateArray; or submit two kernels."
-        )
-
-
 def check_local_memory(backend: Backend, submission: Submission, facts: KernelFacts) -> None:
     taken = facts.local_bytes
     if facts.float_functions:
+        from fusionq.passes.local_memory import launched_bytes  # few kernels need it
+
         taken = launched_bytes(submission.ir, local_range(submission), backend.info)
     if taken <= backend.info.local_memory_bytes:
         return

@@ -2,6 +2,7 @@
 
 import functools
 import linecache
+import textwrap
 
 import numpy as np
 import pytest
@@ -63,6 +64,55 @@ def test_source_with_lines_at_column_zero():
 2)  # fmt: skip
 
     assert specialised(k, 1, np.zeros(1)).body[0].value.value == 3.0
+
+
+BLOCKS = [
+    "def k(item, a): a[0] = 1\n",
+    "def k(item, a):\n    a[0] = 1",
+    "def k(\n    item, a\n):\n    a[0] = 1\n",
+    "@plain\n@plain  # twice\ndef k(item, a):\n    a[0] = 1\n",
+    "@plain and (\n    plain\n)\ndef k(item, a):\n    a[0] = 1\n",
+    "def k(item, a):\n    a[0] = 1\n# a comment\n    a[1] = 2\n",
+    "def k(item, a):\n    a[0] = 1\n\n\n    a[1] = 2\n",
+    "def k(item, a):\n    a[0] = (\n1\n)\n",
+    "def k(item, a):\n    a[0] = \\\n1\n",
+    "def k(item, a):\n    return\n    a[0] = [\n1\n][0]\n",
+    'def k(item, a):\n    a[0] = 1\n    """\nat the margin\n"""\n',
+    'def k(item, a):\n    return\n    """\nat the margin\n"""\n    pass\n',
+    "def k(item, a):\n    if a:\n        return\n    else:\n        pass\n",
+    "def k(item, a):\n    def inner():\n        return 1\n    a[0] = inner()\n",
+    "def k(item, a):\n\tif a:\n\t\ta[0] = 1\n",
+]
+"""Functions, each as it is written."""
+BEHIND = [
+    "",
+    "\n\n",
+    "\n# a comment\n",
+    "\n    # a comment\n",
+    "\n\ndef k(item, a):\n    a[0] = 2\n",
+    "x = 1\n",
+]
+"""What may follow them in a file."""
+
+
+@pytest.mark.parametrize("behind", BEHIND)
+@pytest.mark.parametrize("block", BLOCKS)
+@pytest.mark.parametrize("indentation", ["", "    ", "\t"])
+def test_where_a_function_ends(indentation, block, behind):
+    if indentation and ("margin" in block or "\n1" in block or not block.endswith("\n")):
+        return  # indented, these are others
+    before = "def plain(f):\n    return f\n\n\nif True:\n    pass\n"
+    if indentation:
+        before += f"if True:\n{indentation}pass\n"
+        block, behind = (textwrap.indent(text, indentation) for text in (block, behind))
+    if not block.endswith("\n") and behind:
+        behind = "\n" + behind
+    text = before + block
+    namespace = {}
+    name = f"<{len(linecache.cache)} {hash(text + behind)}>"
+    linecache.cache[name] = (1, None, (text + behind).splitlines(True), name)
+    exec(compile(text, name, "exec"), namespace)
+    assert "".join(function_source(namespace["k"]).lines).rstrip() == block.rstrip()
 
 
 def test_nested_functions_and_closures():
