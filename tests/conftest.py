@@ -153,6 +153,25 @@ def _no_disk_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         yield
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _kept_device_programs(request: pytest.FixtureRequest) -> Iterator[None]:
+    """The device's compiler works once for each text, in this run and in the next ones
+    (``--cache-clear`` forgets them all); child processes compile anew."""
+    if not hasattr(request.config, "cache"):
+        yield
+        return
+    from fusionq.backends.cuda import program as cuda
+    from fusionq.backends.sycl import program as sycl
+    from tests.device_programs import DevicePrograms
+
+    kept = DevicePrograms(request.config.cache.mkdir("device-programs"))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sycl, "load_dpctl", kept.load_dpctl)
+        patch.setattr(cuda, "compiled", kept.compiled)
+        yield
+    kept.forget_old()
+
+
 @pytest.fixture
 def disk_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The directory of a disk cache that is on, and empty."""
