@@ -135,6 +135,8 @@ class KeptProgram:
 
     source: DeviceSource
     binary: bytes | None
+    entry_point: str | None = None
+    """What the kernel is called in the binary, where that is of several."""
 
 
 class PreparedLaunch(Protocol):
@@ -183,6 +185,10 @@ class Backend(Protocol):
 
     def build(self, kernel: Kernel, fp: FloatMode) -> Program:
         """Compile; DeviceError with the compiler's log and the source if that fails."""
+
+    def build_together(self, kernels: Sequence[Kernel], fp: FloatMode) -> Sequence[Program]:
+        """What ``build`` gives for each of different ``kernels``, in less time where one program
+        can hold several; DeviceError as there."""
 
     @property
     def keep_domain(self) -> tuple[object, ...]:

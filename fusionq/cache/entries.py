@@ -7,7 +7,9 @@ What does not pass is as if it were not there.
 
 from __future__ import annotations
 
+import hashlib
 import json
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TypeVar
@@ -133,14 +135,21 @@ def kept_program(backend: Backend, kernel: Kernel, fp: FloatMode) -> KeptProgram
 
     def program() -> KeptProgram:
         head, _, binary = contents.partition(b"\n")
-        source = decode(DeviceSource, json.loads(head))
+        data = json.loads(head)
+        shared = data if type(data) is dict else None  # its binary is one of several kernels
+        source = decode(DeviceSource, data if shared is None else shared["source"])
         names = {param.name for param in kernel.params}
         if any(slot.param not in names for slot in source.slots):
             raise MalformedData("an argument of a parameter that there is not")
         _, found, rest = source.text.partition(f" {source.entry_point}(")
         if not found or sum(map(bool, rest.partition(")")[0].split(","))) != len(source.slots):
             raise MalformedData("a kernel that its source does not have")
-        return KeptProgram(source, binary or None)
+        if shared is None:
+            return KeptProgram(source, binary or None)
+        found_there = _shared_binary(shared["binary"])
+        if found_there is None or type(shared["entry_point"]) is not str:
+            raise MalformedData("a binary that is gone, or a kernel without a name")
+        return KeptProgram(source, found_there or None, shared["entry_point"])
 
     return _if_right(program)
 
@@ -154,9 +163,30 @@ def keep_program(
         kept = program()
         if kept is None:
             return None
-        return json.dumps(encode(kept.source)).encode() + b"\n" + (kept.binary or b"")
+        data, binary = encode(kept.source), kept.binary or b""
+        if kept.entry_point is not None:
+            shared = _share_binary(binary)
+            data = {"source": data, "entry_point": kept.entry_point, "binary": shared}
+            binary = b""
+        return json.dumps(data).encode() + b"\n" + binary
 
     _write(_program(backend, kernel, fp), "program", contents)
+
+
+def _share_binary(binary: bytes) -> str:
+    """Keep the binary of several kernels once; under what."""
+    store, name = disk_store(), hashlib.sha256(binary).hexdigest()
+    if store is not None and store.get(name, "binary") is None:
+        store.put(name, "binary", binary)
+    return name
+
+
+def _shared_binary(name: object) -> bytes | None:
+    """What is kept so, nothing where the device gave no binary; None where it is gone."""
+    store = disk_store()
+    if store is None or type(name) is not str or not re.fullmatch("[0-9a-f]{64}", name):
+        return None
+    return store.get(name, "binary")
 
 
 # --------------------------------------------------------------------------- the files

@@ -22,7 +22,7 @@ from fusionq.base.options import UNFUSED, FusionOptions
 from fusionq.base.target import LaunchShape
 from fusionq.cache.plan_cache import BuiltPlan
 from fusionq.execution.binding import bind
-from fusionq.execution.compile import programs_of
+from fusionq.execution.programs import programs_of
 from fusionq.execution.written_memory import WrittenMemory
 from fusionq.ir.nodes import Kernel
 from fusionq.passes.check_accesses import (

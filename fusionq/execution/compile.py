@@ -4,22 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
-from time import perf_counter
 from typing import TYPE_CHECKING
 
 from fusionq.analysis.aliasing import places_by_memory
 from fusionq.analysis.submission import Operands, Submission
 from fusionq.analysis.validity import for_this_order
-from fusionq.backends.base import Backend, KeptProgram, Program
+from fusionq.backends.base import Backend, Program
 from fusionq.base.call_site import warn_aborted
 from fusionq.base.errors import DeviceError, FusionRefused
 from fusionq.base.options import UNFUSED, FusionOptions
 from fusionq.base.phases import add_seconds, timed
 from fusionq.base.recursion import room_for_recursion
-from fusionq.base.target import FloatMode, Target
-from fusionq.cache.entries import keep_plans, keep_program, kept_plans, kept_program
+from fusionq.base.target import Target
+from fusionq.cache.entries import keep_plans, kept_plans, kept_program
 from fusionq.cache.plan_cache import PLANS, BuiltPlan
 from fusionq.execution.planning_time import UNFINISHED, PlanningStopped, seconds_allowed
+from fusionq.execution.programs import build_together, is_built, programs_before, programs_of
 from fusionq.ir.nodes import Kernel
 from fusionq.planning.plan import Plan
 from fusionq.planning.structure import structure_key, structure_of
@@ -223,7 +223,7 @@ def _remembered_plan(
     plan = next(filter(serves, kept), None)
     if plan is None:
         return None
-    make = programs_of if measured else _programs_before
+    make = programs_of if measured else programs_before
     try:
         programs = make(backend, plan, options, timings)
     except DeviceError:
@@ -316,79 +316,30 @@ def planned_in_time(
         raise
 
 
-# ------------------------------------------------------------------------------ programs
-def programs_of(
-    backend: Backend, plan: Plan, options: FusionOptions, timings: dict[str, float]
-) -> tuple[Program, ...]:
-    """The program of each stage of ``plan``; adds the seconds by phase to ``timings``."""
-    return tuple(program_of(backend, s.kernel, options.fp, timings) for s in plan.stages)
-
-
-def _programs_before(
-    backend: Backend, plan: Plan, options: FusionOptions, timings: dict[str, float]
-) -> tuple[Program, ...] | None:
-    """As ``programs_of``; None, and nothing is restored, where one would have to be built."""
-    kept: dict[Kernel, KeptProgram | None] = {}
-    with timed(timings, "disk"):
-        for kernel in [stage.kernel for stage in plan.stages]:
-            if kernel in kept:
-                continue
-            kept[kernel] = None
-            if PLANS.program((backend.program_domain, kernel, options.fp)) is None:
-                if not backend.abilities.keeps_programs:
-                    return None
-                kept[kernel] = kept_program(backend, kernel, options.fp)
-                if kept[kernel] is None:
-                    return None
-    for kernel, found in kept.items():
-        if found is not None:
-            program = _made(backend, kernel, options.fp, found, timings)
-            PLANS.add_program((backend.program_domain, kernel, options.fp), program)
-    return programs_of(backend, plan, options, timings)
-
-
-def is_built(backend: Backend, kernel: Kernel, fp: FloatMode) -> bool:
-    """Whether a cache has the program of ``kernel``."""
-    if PLANS.program((backend.program_domain, kernel, fp)) is not None:
-        return True
-    return backend.abilities.keeps_programs and kept_program(backend, kernel, fp) is not None
-
-
-@room_for_recursion("the kernel")
-def program_of(
-    backend: Backend, kernel: Kernel, fp: FloatMode, timings: dict[str, float]
-) -> Program:
-    """The program of ``kernel``, built only if no cache has it."""
-    key = (backend.program_domain, kernel, fp)
-    program = PLANS.program(key)
-    if program is None:
-        program = _program(backend, kernel, fp, timings)
-        PLANS.add_program(key, program)
-    return program
-
-
-def _program(backend: Backend, kernel: Kernel, fp: FloatMode, timings: dict[str, float]) -> Program:
-    """The program of ``kernel``, from disk or built now."""
-    keeps = backend.abilities.keeps_programs
-    with timed(timings, "disk"):
-        kept = kept_program(backend, kernel, fp) if keeps else None
-    program = _made(backend, kernel, fp, kept, timings)
-    if keeps and kept is None:
+def build_alone(
+    backend: Backend, lists: Sequence[tuple[Submission, ...]], timings: dict[str, float]
+) -> None:
+    """Give the caches of memory the plans and programs of ``lists``, each of one submission that
+    will run by itself; where one of them cannot be built, nothing."""
+    plans: dict[Hashable, tuple[tuple[Submission, ...], Plan, bool]] = {}
+    for submissions in lists:
+        key = plans_key(backend, submissions, UNFUSED)
+        if key in plans or any(b.plan.validity.holds(submissions) for b in PLANS.plans(key)):
+            continue
         with timed(timings, "disk"):
-            keep_program(backend, kernel, fp, lambda: backend.keep(program))
-    return program
-
-
-def _made(
-    backend: Backend,
-    kernel: Kernel,
-    fp: FloatMode,
-    kept: KeptProgram | None,
-    timings: dict[str, float],
-) -> Program:
-    """The program of ``kernel``, restored from what is ``kept`` of it, or built."""
-    started = perf_counter()
-    program = backend.build(kernel, fp) if kept is None else backend.restore(kernel, fp, kept)
-    add_seconds(timings, "build", program.build_seconds)
-    add_seconds(timings, "codegen", max(perf_counter() - started - program.build_seconds, 0.0))
-    return program
+            kept = kept_plans(submissions, UNFUSED, backend.target)
+        plan = next((plan for plan in kept if plan.validity.holds(submissions)), None)
+        if plan is None and kept:
+            continue  # of other sizes: it is planned with these in mind
+        is_new = plan is None
+        plan = plan or _new_plan(backend, submissions, UNFUSED, timings, ())
+        plans[key] = submissions, plan, is_new
+    if len(plans) < 2:
+        return
+    kernels = [stage.kernel for _, plan, _ in plans.values() for stage in plan.stages]
+    build_together(backend, kernels, UNFUSED.fp, timings)
+    for key, (submissions, plan, is_new) in plans.items():
+        PLANS.add_plan(key, BuiltPlan(plan, programs_of(backend, plan, UNFUSED, timings)))
+        if is_new:
+            with timed(timings, "disk"):
+                keep_plans((plan,), submissions, UNFUSED, backend.target)

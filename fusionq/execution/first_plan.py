@@ -12,7 +12,7 @@ worth the usual time of planning, since their memory need not even be there.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from math import inf
 from typing import TYPE_CHECKING
 
@@ -25,11 +25,11 @@ from fusionq.base.options import FusionOptions
 from fusionq.base.phases import timed
 from fusionq.execution.compile import (
     finished_plan,
-    is_built,
     plan_built,
     planned_in_time,
 )
 from fusionq.execution.planning_time import PlanningStopped, unfused_seconds
+from fusionq.execution.programs import is_built
 from fusionq.execution.trials import Candidate
 from fusionq.ir.nodes import Kernel
 from fusionq.planning.flags import is_flagged
@@ -132,9 +132,7 @@ class FirstPlan:
 
     def _joined_seconds(self) -> float:
         """What one kernel of all submissions takes to build, about."""
-        program = self._backend.target.build.build_program
-        bodies = (_seconds(self._backend, s.ir) - program for s in self._submissions)
-        return program + sum(max(seconds, 0.0) for seconds in bodies)
+        return _together_seconds(self._backend, [s.ir for s in self._submissions])
 
     def _build(
         self, name: Candidate, seconds: float | None, end: float = inf, run: float | None = None
@@ -149,7 +147,7 @@ class FirstPlan:
         )  # fmt: skip
         kernels = {id(stage.kernel): stage.kernel for stage in plan.stages}
         unbuilt = [k for k in kernels.values() if not is_built(backend, k, options.fp)]
-        ended = clock() + sum(_seconds(backend, kernel) for kernel in unbuilt)
+        ended = clock() + _together_seconds(backend, unbuilt)
         if ended > end and (run is None or ended > end + run - self._predicted(plan)):
             return "unfused"
         plan_built(backend, self._submissions, options, plan, self._timings)
@@ -181,6 +179,13 @@ class FirstPlan:
                 ):
                     return True
         return self._is_crossing and clock() >= self._crossing_end
+
+
+def _together_seconds(backend: Backend, kernels: Sequence[Kernel]) -> float:
+    """What kernels are predicted to take to build at once."""
+    program = backend.target.build.build_program
+    bodies = [max(_seconds(backend, kernel) - program, 0.0) for kernel in kernels]
+    return (program if bodies else 0.0) + sum(bodies)
 
 
 def _seconds(backend: Backend, kernel: Kernel) -> float:

@@ -13,7 +13,7 @@ from fusionq.backends.wrapped_event import WrappedEvent
 from fusionq.base.errors import DeviceError
 from fusionq.base.span import Span
 from fusionq.base.target import FloatMode, LaunchShape
-from fusionq.execution.compile import program_of
+from fusionq.execution.programs import program_of
 from fusionq.ir.nodes import Kernel
 
 MOST_PARTS = 1024

@@ -13,7 +13,7 @@ from fusionq.backends.base import Allocation, ArrayBinding, Backend
 from fusionq.base.dataclass import dataclass
 from fusionq.base.errors import DeviceError
 from fusionq.base.target import LaunchShape, Target
-from fusionq.execution.compile import program_of
+from fusionq.execution.programs import program_of
 from fusionq.ir.nodes import (
     ArrayParam,
     Assign,

@@ -23,7 +23,7 @@ from fusionq.base.options import FusionOptions
 from fusionq.base.target import LaunchShape
 from fusionq.cache.plan_cache import BuiltPlan
 from fusionq.execution.binding import bind
-from fusionq.execution.compile import is_built, programs_of
+from fusionq.execution.programs import is_built, programs_of
 from fusionq.megakernel.schedule import Schedule
 from fusionq.profiling.calibration import Calibration
 from fusionq.profiling.decoding import Decoded, Words, decode, prepare_words

@@ -135,9 +135,7 @@ class Launcher:
             self.cache.add_run(key, run)
         return run
 
-    def run_unfused(
-        self, launch: Callable[[], object], reason: PlanningStopped
-    ) -> None:
+    def run_unfused(self, launch: Callable[[], object], reason: PlanningStopped) -> None:
         """Let ``launch`` run each submission of a list by itself, for ``reason``."""
         chooser = reason.chooser
         if chooser is None:
@@ -151,6 +149,19 @@ class Launcher:
         last = chooser.launch_unfused(launched, self.last_event)
         if last is not None:
             self.last_event = self._timed = last
+
+    def build_together(self, pending: SubmissionList) -> None:
+        """Build at once what the submissions of a list that will run one by one still need, as far
+        as that can be built; what cannot says so when it runs."""
+        if self.profiler is not None or all([e.plain is not None for e in pending.entries]):
+            return
+        new = [(entry, call) for entry, call in pending.calls() if entry.plain is None]
+        if len(new) > 1:
+            from fusionq.execution.compile import build_alone
+
+            lists = [SubmissionList.of([entry], call).submissions() for entry, call in new]
+            with suppress(DeviceError):
+                build_alone(self.backend, lists, pending.admission)
 
     def run_single(self, entry: KnownSubmission, call: CallArguments) -> DeviceEvent | None:
         """Run one submission by itself; its event, None if there was nothing to run."""

@@ -292,6 +292,7 @@ class QueueState:
             return None
         run = partial(self._run_unfused, pending, str(error))
         if isinstance(error, PlanningStopped):
+            self.launcher.build_together(pending)
             self.launcher.run_unfused(run, error)
             pending.options = options  # by which it is planned on when it runs again
             return None

@@ -81,6 +81,10 @@ class CudaBackend:
         with self._stream.errors_named(f"loading {kernel.name}"):
             return build(self.device, kernel, fp)
 
+    def build_together(self, kernels: Sequence[Kernel], fp: FloatMode) -> list[CudaProgram]:
+        """Each by itself."""
+        return [self.build(kernel, fp) for kernel in kernels]
+
     @property
     def keep_domain(self) -> tuple[object, ...]:
         """The architecture and the compiler's version."""
@@ -107,9 +111,7 @@ class CudaBackend:
     def resident_workers(self, program: Program) -> int:
         """The target's, or fewer where a block takes more registers or shared memory."""
         assert isinstance(program, CudaProgram), "a program built by a CudaBackend"
-        return min(
-            program.resident_blocks(self.target.worker_size), self.target.resident_workers
-        )
+        return min(program.resident_blocks(self.target.worker_size), self.target.resident_workers)
 
     def elsewhere(self, launch: PreparedLaunch, addresses: Mapping[str, int]) -> None:
         """None: a launch of the driver is as cheap to bind anew."""

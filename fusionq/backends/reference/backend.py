@@ -96,6 +96,12 @@ class ReferenceBackend:
         bind = compile_kernel(kernel)
         return ReferenceProgram(kernel, bind, source, time.perf_counter() - start)
 
+    def build_together(
+        self, kernels: Sequence[Kernel], fp: FloatMode
+    ) -> list[ReferenceProgram | PersistentProgram]:
+        """Each by itself."""
+        return [self.build(kernel, fp) for kernel in kernels]
+
     def keep(self, program: Program) -> None:
         """Programs are Python functions, which do not outlive the process."""
 

@@ -10,7 +10,7 @@ from fusionq.backends.base import Abilities, Binding, KeptProgram, PreparedLaunc
 from fusionq.backends.sycl.binary import code_generation_settings
 from fusionq.backends.sycl.devices import device_target
 from fusionq.backends.sycl.launch import LaunchOrder, SyclLaunch
-from fusionq.backends.sycl.program import SyclProgram, build, kept, restored
+from fusionq.backends.sycl.program import SyclProgram, build, build_together, kept, restored
 from fusionq.backends.sycl.queue_pool import PooledQueue
 from fusionq.backends.sycl.usm import SyclAllocation, allocate, check_adopted
 from fusionq.backends.sycl.usm_pool import UsmPool
@@ -71,6 +71,10 @@ class SyclBackend:
     def build(self, kernel: Kernel, fp: FloatMode) -> SyclProgram:
         """Compile; DeviceError with the compiler's log and the source if that fails."""
         return build(self.sycl_queue, kernel, fp, self.target)
+
+    def build_together(self, kernels: Sequence[Kernel], fp: FloatMode) -> list[SyclProgram]:
+        """One program of those that may be joined."""
+        return build_together(self.sycl_queue, kernels, fp, self.target)
 
     @property
     def keep_domain(self) -> tuple[object, ...]:

@@ -69,9 +69,15 @@ def binary_of(device: Any, kernel: Any) -> bytes | None:
     return None
 
 
-def kernel_from_binary(queue: Any, binary: bytes, name: str) -> Any | None:
+def kernel_from_binary(
+    queue: Any, binary: bytes, name: str, has_others: bool = False
+) -> Any | None:
     """The ``dpctl.program.SyclKernel`` called ``name`` in a program that ``binary_of`` gave for
-    the same device; None where the OpenCL runtime does not take it."""
+    the same device; None where the OpenCL runtime does not take it.  A program that ``has_others``
+    is there for the next call, which asks for one of these."""
+    if has_others and _latest and _latest[0] == queue.sycl_context and _latest[1] == binary:
+        return _latest[2].get_sycl_kernel(name) if _latest[2].has_sycl_kernel(name) else None
+    _latest.clear()
     try:
         libraries = _libraries()
         context, device = queue.sycl_context, queue.sycl_device
@@ -95,9 +101,15 @@ def kernel_from_binary(queue: Any, binary: bytes, name: str) -> Any | None:
             opencl.clReleaseProgram(handle)
         made = libraries.program_of_bundle(bundle)
         libraries.delete_bundle(bundle)
+        if has_others:
+            _latest.extend((context, binary, made))
         return made.get_sycl_kernel(name) if made.has_sycl_kernel(name) else None
     except _Unavailable:
         return None
+
+
+_latest: list[Any] = []
+"""The context, the binary and the program of several kernels that was made last."""
 
 
 def code_generation_settings(kind: str) -> str:

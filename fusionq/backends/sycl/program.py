@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import time
+from collections.abc import Sequence
 from dataclasses import field
 from typing import Any
 
@@ -32,6 +33,8 @@ class SyclProgram:
     """The ``dpctl.program.SyclKernel``."""
     generated: DeviceSource | None = None
     """What it was built from, where that was OpenCL C."""
+    entry_point: str | None = None
+    """What the kernel is called in a program of several."""
     work: WorkBound = field(init=False, compare=False)
     what: str = field(init=False, compare=False)
     """Its name and place in the program, for messages."""
@@ -51,11 +54,61 @@ def build(queue: Any, kernel: Kernel, fp: FloatMode, target: Target) -> SyclProg
     return _built(queue, kernel, generate(kernel, fp, target, OPENCL_C), fp)
 
 
+def build_together(
+    queue: Any, kernels: Sequence[Kernel], fp: FloatMode, target: Target
+) -> list[SyclProgram]:
+    """``build`` of each: one program of ``MOST_JOINED`` of those that may be joined, whose fixed
+    part of a build, half of a small kernel's, and whose 3 MB in the runtime are there once."""
+    from fusionq.codegen.joined_source import may_be_joined
+
+    joinable = [kernel for kernel in kernels if may_be_joined(kernel)]
+    made: dict[int, SyclProgram] = {}
+    for first in range(0, len(joinable), MOST_JOINED):
+        part = joinable[first : first + MOST_JOINED]
+        if len(part) > 1:
+            built = _built_together(queue, part, fp, target)
+            made |= {id(program.kernel): program for program in built}
+    return [made.get(id(kernel)) or build(queue, kernel, fp, target) for kernel in kernels]
+
+
+MOST_JOINED = 32
+"""Kernels of one program: when one of them is needed in another process, all are read."""
+
+
+def _built_together(
+    queue: Any, kernels: Sequence[Kernel], fp: FloatMode, target: Target
+) -> list[SyclProgram]:
+    """The programs; none where one of them cannot be built, which is then found out alone."""
+    from fusionq.codegen.joined_source import joined
+    from fusionq.codegen.kernel_source import generate
+    from fusionq.codegen.opencl import OPENCL_C
+
+    dpctl = load_dpctl()
+    options = " ".join(OPENCL_C.unit.build_options(fp))
+    sources = [generate(kernel, fp, target, OPENCL_C) for kernel in kernels]
+    text, names = joined(sources)
+    start = time.perf_counter()
+    try:
+        for kernel, source in zip(kernels, sources, strict=True):
+            _check_types(queue.sycl_device, kernel, source)
+            _check_nesting(kernel, source.text)
+        program = dpctl.program.create_program_from_source(queue, text, options)
+        natives = [program.get_sycl_kernel(name) for name in names]
+    except (DeviceError, dpctl.program.SyclProgramCompilationError):
+        return []
+    seconds = (time.perf_counter() - start) / len(kernels)
+    return [
+        SyclProgram(kernel, source.text, seconds, source.slots, native, source, name)
+        for kernel, source, native, name in zip(kernels, sources, natives, names, strict=True)
+    ]
+
+
 def kept(queue: Any, program: SyclProgram) -> KeptProgram | None:
     """``program`` as data; None if it was not built from OpenCL C."""
     if program.generated is None:
         return None
-    return KeptProgram(program.generated, binary_of(queue.sycl_device, program.native))
+    binary = binary_of(queue.sycl_device, program.native)
+    return KeptProgram(program.generated, binary, program.entry_point)
 
 
 def restored(queue: Any, kernel: Kernel, fp: FloatMode, kept: KeptProgram) -> SyclProgram:
@@ -64,10 +117,13 @@ def restored(queue: Any, kernel: Kernel, fp: FloatMode, kept: KeptProgram) -> Sy
     source = kept.source
     if kept.binary is not None:
         start = time.perf_counter()
-        native = kernel_from_binary(queue, kept.binary, source.entry_point)
+        name = kept.entry_point or source.entry_point
+        native = kernel_from_binary(queue, kept.binary, name, kept.entry_point is not None)
         if native is not None:
             seconds = time.perf_counter() - start
-            return SyclProgram(kernel, source.text, seconds, source.slots, native, source)
+            return SyclProgram(
+                kernel, source.text, seconds, source.slots, native, source, kept.entry_point
+            )
     return _built(queue, kernel, source, fp)
 
 
@@ -91,11 +147,7 @@ def _check_nesting(kernel: Kernel, text: str) -> None:
             )
 
 
-def _built(queue: Any, kernel: Kernel, source: DeviceSource, fp: FloatMode) -> SyclProgram:
-    from fusionq.codegen.opencl import OPENCL_C
-
-    dpctl = load_dpctl()
-    device = queue.sycl_device
+def _check_types(device: Any, kernel: Kernel, source: DeviceSource) -> None:
     for type, present in (
         (FLOAT16, device.has_aspect_fp16),
         (FLOAT64, device.has_aspect_fp64),
@@ -106,6 +158,14 @@ def _built(queue: Any, kernel: Kernel, source: DeviceSource, fp: FloatMode) -> S
                 f"{device.filter_string} ({device.name}) does not support; use another type or "
                 "another device"
             )
+
+
+def _built(queue: Any, kernel: Kernel, source: DeviceSource, fp: FloatMode) -> SyclProgram:
+    from fusionq.codegen.opencl import OPENCL_C
+
+    dpctl = load_dpctl()
+    device = queue.sycl_device
+    _check_types(device, kernel, source)
     _check_nesting(kernel, source.text)
     options = " ".join(OPENCL_C.unit.build_options(fp))
     start = time.perf_counter()

@@ -47,6 +47,10 @@ class DpexBackend(SyclBackend):
         """Compile; DeviceError for what numba-dpex cannot compile."""
         return build(self.sycl_queue, kernel, fp)
 
+    def build_together(self, kernels: Sequence[Kernel], fp: FloatMode) -> list[SyclProgram]:
+        """Each by itself."""
+        return [self.build(kernel, fp) for kernel in kernels]
+
     def prepare(
         self, program: Program, arguments: Sequence[Binding], shape: LaunchShape
     ) -> SyclLaunch:
