@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import OrderedDict
+from collections.abc import Hashable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from fusionq.base.options import UNFUSED
 from fusionq.memory.fusing_queues import LOCK
+from fusionq.planning.structure import structure_key
 from fusionq.submission.pending import SubmissionList
 from fusionq.submission.run import PreparedRun
 
 REPORT_SECONDS = 5.0
 """Of processor time, for the analysis of a list that has run unfused."""
 
+ANALYSED = 64
+"""Structures of lists whose analyses are kept: who asks each of a loop's lists for its report waits
+for one of them."""
+
 if TYPE_CHECKING:
+    from fusionq.analysis.submission import Submission
+    from fusionq.base.target import Target
+    from fusionq.planning.plan import Plan
     from fusionq.report.model import CacheOutcome
     from fusionq.report.report import Report
 
@@ -41,15 +50,13 @@ def report_of(run: PreparedRun, cache: CacheOutcome, timings: Mapping[str, float
 
 
 def _report_of_unfused(ended: SubmissionList) -> Report:
-    """The report of a list whose submissions ran one by one; the analysis is made now."""
-    from fusionq.planning import planner
+    """The report of a list whose submissions ran one by one; the analysis is made now, for the
+    first of its structure."""
     from fusionq.report.report import Report
 
     assert ended.owner is not None
     submissions = ended.submissions()
-    plan = planner.make_plan(
-        submissions, UNFUSED, ended.owner.target, seconds=REPORT_SECONDS
-    )
+    plan = _analysed(submissions, ended.owner.target)
     stages = tuple(
         stage if stage.boundary is None else replace(stage, boundary=ended.fallback)
         for stage in plan.stages
@@ -59,3 +66,24 @@ def _report_of_unfused(ended: SubmissionList) -> Report:
     plain = [entry.plain for entry in ended.entries if entry.plain is not None]
     sources = tuple(program.source for run in plain for program in run.built.programs)
     return Report(plan, submissions, sources, "memory", {})
+
+
+_analysed_before: OrderedDict[Hashable, list[Plan]] = OrderedDict()
+
+
+def _analysed(submissions: tuple[Submission, ...], target: Target) -> Plan:
+    """The plan of a list that runs unfused, for what its report tells of dependences."""
+    from fusionq.planning import planner
+
+    key = structure_key(submissions, UNFUSED), target
+    plans = _analysed_before.setdefault(key, [])
+    _analysed_before.move_to_end(key)
+    if len(_analysed_before) > ANALYSED:
+        _analysed_before.popitem(last=False)
+    for plan in plans:
+        if plan.validity.holds(submissions):
+            return plan
+    plan = planner.make_plan(submissions, UNFUSED, target, tuple(plans), seconds=REPORT_SECONDS)
+    plans.insert(0, plan)
+    del plans[ANALYSED:]
+    return plan

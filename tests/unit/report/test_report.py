@@ -314,3 +314,30 @@ def test_buffers_that_take_turns_have_one_name():
     reads = {(d.producer, d.consumer): d.buffer for d in f.report.dependences if d.kind == "RAW"}
     assert reads == dict.fromkeys([(0, 1), (1, 2)], "now or then")
     assert {d.buffer for d in f.report.dependences} == {"now or then"}
+
+
+def test_lists_that_run_unfused_are_analysed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    from fusionq.planning import planner
+
+    analysed = []
+    make = planner.make_plan
+    monkeypatch.setattr(
+        planner, "make_plan", lambda *a, **k: analysed.append(len(a[0])) or make(*a, **k)
+    )
+    queue = fq.FusionQueue("reference")
+
+    def report(n: int) -> Report:
+        x, between, out = (fq.Buffer(n, np.float32) for _ in range(3))
+        queue.start_fusion()
+        queue.submit(_copied, n, x, between)
+        queue.submit(_shifted, n, between, out)
+        queue.cancel_fusion()
+        made = queue.last_report
+        assert made is not None and str(made) == str(queue.last_report)
+        return made
+
+    for n in (40, 41, 41):
+        assert [d.scope for d in report(n).dependences] == ["GLOBAL"]
+        assert f"Range({n})" in str(report(n))
+    assert analysed.count(2) == 1
+    assert [d.scope for d in report(1).dependences] == ["NONE"]
