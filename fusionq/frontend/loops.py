@@ -44,7 +44,7 @@ class Loops(ControlFlow):
     def for_loop(self, node: ast.For) -> None:
         if node.orelse:
             self.fail(node.orelse[0], "for … else is not supported", "Set a flag before break.")
-        if not isinstance(node.iter, ast.Call):
+        if not isinstance(node.iter, ast.Call) or self._called(node.iter) is not range:
             self.over_tuple(node)
             return
         if not isinstance(node.target, ast.Name):
@@ -93,7 +93,7 @@ class Loops(ControlFlow):
 
     def over_tuple(self, node: ast.For) -> None:
         """A loop over a tuple's items: the body once for each."""
-        items = self.value(node.iter)
+        items = self._iterated(node.iter)
         if not isinstance(items, TupleValue):
             self.fail(
                 node,
@@ -111,6 +111,37 @@ class Loops(ControlFlow):
             )
         self.unrolled(node, [self.fixed(item, node) for item in items.items])
 
+    def _iterated(self, node: ast.expr) -> Value:
+        """What a loop goes over; ``enumerate``, ``zip`` and ``reversed`` of tuples are tuples."""
+        function = self._called(node) if isinstance(node, ast.Call) else None
+        if function not in (enumerate, zip, reversed):
+            return self.value(node)
+        assert isinstance(node, ast.Call)
+        name = ast.unparse(node.func)
+        values = [] if node.keywords else self.in_order(node.args, self._iterated)
+        tuples = [value.items for value in values if isinstance(value, TupleValue)]
+        if len(tuples) < len(values):
+            other = next(value for value in values if not isinstance(value, TupleValue))
+            self.fail(
+                node,
+                f"{name} goes over tuples in a kernel, not over {describe(other)}",
+                "Write 'for k in range(n)', and index with k.",
+            )
+        if not tuples or (function is not zip and tuples[1:]):
+            self.fail(node, f"{name} takes tuples only in a kernel", "Leave other arguments out.")
+        if function is zip:
+            return TupleValue(tuple(TupleValue(row) for row in zip(*tuples, strict=False)))
+        if function is reversed:
+            return TupleValue(tuples[0][::-1])
+        numbers = [Constant(WEAK_INT, k) for k in range(len(tuples[0]))]
+        pairs = zip(numbers, tuples[0], strict=True)
+        return TupleValue(tuple(TupleValue(pair) for pair in pairs))
+
+    def _called(self, call: ast.Call) -> object:
+        """The object that a call calls; None where it is none that is known."""
+        callee = self.value(call.func)
+        return callee.object if isinstance(callee, ObjectValue) else None
+
     def unrolled(self, node: ast.For, values: Sequence[Value]) -> None:
         """The loop's body once for each value of its variable."""
         before = self.kernel.copies
@@ -123,18 +154,10 @@ class Loops(ControlFlow):
             self.statements(node.body)
         self.kernel.copies = before
 
-    def range_bounds(self, node: ast.expr) -> tuple[Expr, Expr, Expr]:
+    def range_bounds(self, call: ast.Call) -> tuple[Expr, Expr, Expr]:
         """Start, stop and step of ``range(…)``."""
-        call = node if isinstance(node, ast.Call) else None
-        callee = self.value(call.func) if call is not None else None
-        if call is None or not (isinstance(callee, ObjectValue) and callee.object is range):
-            self.fail(
-                node,
-                "a for loop goes over range(…) or a tuple only",
-                "Write 'for k in range(n)', and index with k.",
-            )
         if call.keywords or not 1 <= len(call.args) <= 3:
-            self.fail(node, "range takes one to three integers", "Write range(start, stop, step).")
+            self.fail(call, "range takes one to three integers", "Write range(start, stop, step).")
         bounds = []
         for argument, number in zip(call.args, self.numbers(*call.args), strict=True):
             if not number.type.is_integer:
@@ -149,7 +172,7 @@ class Loops(ControlFlow):
         if len(bounds) == 2:
             bounds.append(Const(INT64, 1))
         if bounds[2] == Const(INT64, 0):
-            self.fail(node, "the step of range is 0", "Give a positive or a negative step.")
+            self.fail(call, "the step of range is 0", "Give a positive or a negative step.")
         return bounds[0], bounds[1], bounds[2]
 
     def while_loop(self, node: ast.While) -> None:

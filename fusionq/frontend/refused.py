@@ -45,8 +45,9 @@ REFUSED_SYNTAX: dict[type[ast.AST], tuple[str, str]] = {
 REFUSED_BUILTINS: dict[str, str] = {
     "print": "Write values to an array and print them on the host.",
     "range": "Use it as 'for k in range(…)'.",
-    "enumerate": "Use 'for k in range(…)' and index with k.",
-    "zip": "Use 'for k in range(…)' and index with k.",
+    "enumerate": "Use it as 'for k, x in enumerate(…)' of a tuple, or index with k of a range.",
+    "zip": "Use it as 'for x, y in zip(…)' of tuples, or index with k of a range.",
+    "reversed": "Use it as 'for x in reversed(…)' of a tuple, or a range with a negative step.",
     "sum": "Add up in a for loop.",
     "any": "Test in a for loop.",
     "all": "Test in a for loop.",

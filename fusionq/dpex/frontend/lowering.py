@@ -206,17 +206,16 @@ class DpexLowering(FunctionLowering):
             return Runtime(result.type, _marked(result.expr))
         return result
 
-    def range_bounds(self, node: ast.expr) -> tuple[Expr, Expr, Expr]:
+    def range_bounds(self, call: ast.Call) -> tuple[Expr, Expr, Expr]:
         """Start, stop and step of ``range(…)``, whose variable is an int64 in both languages."""
-        bounds = super().range_bounds(node)
-        arguments = node.args if isinstance(node, ast.Call) else []
-        constants = [self.value(a) for a in arguments if isinstance(a, (ast.Name, ast.Attribute))]
+        bounds = super().range_bounds(call)
+        constants = [self.value(a) for a in call.args if isinstance(a, (ast.Name, ast.Attribute))]
         types = [b.operand.type for b in bounds if isinstance(b, Cast)]
         types += [c.type for c in constants if isinstance(c, Constant)]
         unsigned = [t for t in types if t.kind == "u"]
         if unsigned:
             self.fail(
-                node,
+                call,
                 f"the variable of a loop over range({unsigned[0]}) is a uint64 in numba-dpex, and "
                 "a Python int here",
                 "Convert it: range(np.int64(n)).",

@@ -143,6 +143,32 @@ def test_a_loop_over_a_tuple_is_its_body_for_each_item():
     assert out[0].tolist() == [7.0, 4.0, -3.0, 0.5]
 
 
+def test_loops_over_enumerated_zipped_and_reversed_tuples():
+    out = both(
+        "for k, d in enumerate((0.5, 1.5)):",
+        "    out[i, k] += x[i] * d",
+        "for p, (q, r) in zip((1, 2, 3), ((i, 10), (2, 20))):",
+        "    out[i, 2] += p * q + r",
+        "for k, (p, q) in enumerate(zip((3, 4), reversed((5, 6)))):",
+        "    out[i, 3] = 10 * out[i, 3] + k + p * q",
+        "for k in zip(()):",
+        "    out[i, 0] = nonsense",
+    )
+    assert out[0][2:].tolist() == [34.0, 201.0]
+
+
+def test_a_loop_over_the_tuple_that_a_function_returns():
+    def ends(n, k):
+        return n - k, n
+
+    def k(item, x, out, n):
+        i = item.get_id(0)
+        for end in ends(n, i):
+            out[i, 0] = out[i, 0] * x[i] + end
+
+    run_both(k, 4, X, np.zeros((4, 4)), 7)
+
+
 def test_a_loop_variable_is_not_assigned_after_a_loop_that_may_not_run():
     message = refused("for k in range(int(x[i])):", "    out[i, 0] = k", "out[i, 1] = k")
     assert "'k' may not be assigned here: only some paths assign it (line 3)" in message
