@@ -8,11 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 
+from fusionq.analysis.item_space import ItemSpace, common_space
 from fusionq.analysis.submission import Submission
 from fusionq.base.target import Target
 from fusionq.ir.nodes import Kernel
 from fusionq.planning.build_cost import build_work
-from fusionq.planning.stages import Stage
+from fusionq.planning.stages import Stage, space_of
 
 FOREGROUND_SECONDS = 0.5
 """That any list may take to build."""
@@ -96,23 +97,52 @@ class Builds:
         return bound.exceeded_by(self._seconds)
 
 
-def shorter(stages: Sequence[Stage], reason: str) -> tuple[Stage, ...]:
-    """``stages``, one of which has several submissions, cut so that none has more than half of the
-    longest one's; with the ``reason`` where one is cut."""
+def shorter(
+    submissions: Sequence[Submission], stages: Sequence[Stage], reason: str
+) -> tuple[Stage, ...]:
+    """``stages``, one of which has several of the ``submissions``, cut so that none has more than
+    half of the longest one's; with the ``reason`` where one is cut."""
     most = max(len(stage.members) for stage in stages) // 2
-    return tuple(piece for stage in stages for piece in _pieces(stage, most, reason))
+    found: list[Stage] = []
+    for stage in stages:
+        for start in range(0, len(stage.members), most):
+            if len(stage.members) <= most:
+                found.append(stage)
+            else:
+                found += _piece(
+                    submissions, stage, stage.members[start : start + most], start, reason
+                )
+    return tuple(found)
 
 
-def _pieces(stage: Stage, most: int, reason: str) -> list[Stage]:
-    if len(stage.members) <= most:
-        return [stage]
-    found = []
-    for start in range(0, len(stage.members), most):
-        members = stage.members[start : start + most]
-        inside = set(members)
-        crossing = tuple(
-            d for d in stage.crossing if d.producer in inside and d.consumer in inside
+def _piece(
+    submissions: Sequence[Submission],
+    stage: Stage,
+    members: tuple[int, ...],
+    start: int,
+    reason: str,
+) -> list[Stage]:
+    """``members`` of ``stage`` as one; each by itself where they have no range among them over
+    which their work-items meet as they did."""
+    own = common_space([submissions[s] for s in members])
+    meets = isinstance(own, ItemSpace) and (own.mode, own.ndim) == (
+        stage.space.mode, stage.space.ndim,
+    )  # fmt: skip
+    if not meets and len(members) > 1:
+        return [
+            piece
+            for n, s in enumerate(members)
+            for piece in _piece(submissions, stage, (s,), start + n, reason)
+        ]
+    inside = set(members)
+    return [
+        replace(
+            stage,
+            members=members,
+            space=stage.space if meets else space_of([submissions[s] for s in members]),
+            boundary=reason if start else stage.boundary,
+            crossing=tuple(
+                d for d in stage.crossing if d.producer in inside and d.consumer in inside
+            ),
         )
-        boundary = reason if start else stage.boundary
-        found.append(replace(stage, members=members, boundary=boundary, crossing=crossing))
-    return found
+    ]

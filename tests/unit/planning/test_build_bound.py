@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import fusionq as fq
+from fusionq.analysis.item_space import global_range
 from fusionq.base.options import FusionOptions
 from fusionq.passes.pipeline import fused_kernel
 from fusionq.planning import stage_kernels
@@ -35,6 +36,19 @@ def fold(item: fq.Item, a, b):
         if i % 7 > k:
             total += a[i // 3]
     b[i] = total
+
+
+@fq.kernel
+def of_row(item: fq.Item, a, b):
+    i = item.get_id(0)
+    b[i] = a[i, 0] * 2 + b[i]
+
+
+@fq.kernel
+def of_grid(item: fq.Item, a):
+    i = item.get_id(0)
+    j = item.get_id(1)
+    a[i, j] = a[i, j] + 1
 
 
 @fq.kernel
@@ -108,6 +122,24 @@ def test_a_long_launch_becomes_shorter_ones():
     assert f"of {FOREGROUND_SECONDS:.1f} s at most: ask for strategy='fused' or tune=True" in (
         plan.fallback
     )
+
+
+@pytest.mark.parametrize("seconds", [0.0015, 0.004, 0.04])
+def test_what_leaves_a_launch_over_rows_has_its_own_range(seconds):
+    """A row's work-item is its first one in a launch over the grid, and has no row by itself."""
+    grid, rows = np.zeros((N, 40), np.float32), vectors(1)[0]
+    listed = submissions(*(
+        one for _ in range(12) for one in ((of_grid, (N, 40), grid), (of_row, N, grid, rows))
+    ))  # fmt: skip
+    (whole,) = planned(listed, strategy="fused").stages
+    assert whole.mode == "first"
+    plan = planned(listed, costs(build_operation=seconds))
+    assert len(plan.stages) > 1
+    for stage in plan.stages:
+        own = global_range(listed[stage.geometry])
+        assert stage.geometry in stage.submissions
+        assert stage.kernel.ndim == len(own)
+        assert all(global_range(listed[s]).size <= own.size for s in stage.submissions)
 
 
 def test_what_leaves_a_launch_is_not_promoted():
