@@ -26,6 +26,7 @@ from fusionq.memory.gpu_arrays import work_before_all
 from fusionq.runtime.changes import changed_values
 from fusionq.runtime.event import Event
 from fusionq.runtime.queue import FusionQueue
+from fusionq.runtime.steady_replay import SteadyReplay
 from fusionq.submission.pending import SubmissionList
 from fusionq.submission.run import CallArguments
 
@@ -102,7 +103,7 @@ class Fusion(NotCopied):
 
     __slots__ = (
         "_call", "_error_model", "_event", "_foreign", "_handle", "_list", "_memory", "_options",
-        "_queue",
+        "_queue", "_steady",
     )  # fmt: skip
 
     def __init__(
@@ -114,6 +115,8 @@ class Fusion(NotCopied):
         self._options = options
         self._error_model = error_model
         self._list: SubmissionList | None = None
+        self._steady: SteadyReplay | None = None
+        """Launches the list again where nothing has changed."""
 
     def __enter__(self) -> Fusion:
         self._list = self._queue.begin_list()
@@ -186,6 +189,11 @@ class Fusion(NotCopied):
         FusionStateError inside the block and on a closed queue; ArgumentError for a name or value
         that does not fit.
         """
+        steady = self._steady
+        if steady is not None and not changed:
+            event = steady.event()
+            if event is not None:
+                return event
         ended = self._list
         if ended is None or not ended.ended or self._event is None:
             raise FusionStateError(
@@ -200,4 +208,7 @@ class Fusion(NotCopied):
             call = CallArguments.of(call.memory, call.foreign, values)
         if call.foreign:
             call.depends = work_before_all(call.foreign)
-        return self._queue.replay(ended, call)
+        event = self._queue.replay(ended, call)
+        if not changed:
+            self._steady = SteadyReplay.of(self._queue, ended, call)
+        return event

@@ -340,10 +340,7 @@ class Launcher:
                 events, last = chooser.launch(run, depends, self.last_event)
                 self._timed = last
         except BaseException as error:
-            with suppress(DeviceError):  # the first error says why
-                backend.wait()
-            if isinstance(error, DeviceError):
-                raise type(error)(located(user_span(), str(error))) from error
+            self.failed(error)
             raise
         if last is not None:
             self.last_event = last
@@ -353,6 +350,14 @@ class Launcher:
                 self.forget_finished()
                 self._in_flight.append((last, foreign))
         return events
+
+    def failed(self, error: BaseException) -> None:
+        """What was launched before ``error`` has run; a DeviceError is raised with the user's
+        line."""
+        with suppress(DeviceError):  # the first error says why
+            self.backend.wait()
+        if isinstance(error, DeviceError):
+            raise type(error)(located(user_span(), str(error))) from error
 
     def forget_finished(self) -> None:
         """Let go of foreign arrays that no launch uses any longer."""

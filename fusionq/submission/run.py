@@ -109,6 +109,7 @@ class PreparedRun:
         "plan_depends_on_scalars",
         "pointers",
         "profiled",
+        "rebinds",
         "scheduling",
         "setters",
         "single",
@@ -155,6 +156,8 @@ class PreparedRun:
         """The storages that the launches use, once each, of the list's array arguments."""
         self.bound_values: list[ScalarValue] = []
         """The scalar arguments' values in the launches."""
+        self.rebinds = 0
+        """How often one of them has got another value."""
         self.setters: list[list[tuple[PreparedLaunch, str]]] = []
         """For each scalar argument, the launches and their parameters that have its value."""
         self.pointers: list[dict[str, int]] = []
@@ -227,7 +230,7 @@ class PreparedRun:
         other.built, other.stage_of, other.used = self.built, self.stage_of, self.used
         other.is_unfused = self.is_unfused
         other.submissions_of, other.cache, other.timings = submissions, "memory", timings
-        other.last_use, other.profiled = 0, False
+        other.last_use, other.rebinds, other.profiled = 0, 0, False
         other.adaptive, other.is_trial = self.adaptive, False
         other.plan_depends_on_scalars = self.plan_depends_on_scalars
         other.pointers, other.scheduling = self.pointers, self.scheduling
@@ -328,6 +331,7 @@ class PreparedRun:
         for launch, name in self.setters[k]:
             launch.set_scalar(name, value)
         self.bound_values[k] = value
+        self.rebinds += 1
 
     def launch(
         self, depends: Sequence[DeviceEvent]
