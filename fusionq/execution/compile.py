@@ -298,7 +298,8 @@ def planned_in_time(
 
     def start(known: tuple[Plan, ...]) -> Planning:
         def measured() -> Target:
-            return measured_target(backend)
+            with UNFINISHED.unbounded():
+                return measured_target(backend)
 
         def built_before(kernel: Kernel) -> bool:
             return is_built(backend, kernel, options.fp)

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Sequence
-from functools import partial
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from contextlib import contextmanager
 from math import prod
 from typing import TYPE_CHECKING
 
@@ -72,6 +72,17 @@ class UnfinishedPlans:
         self.capacity = capacity
         self._stopped: OrderedDict[Hashable, tuple[Planning, tuple[Plan, ...]]] = OrderedDict()
         """With the plans that were known to it."""
+        self._measuring = 0.0
+        """Seconds that devices were measured for, once for all lists: no list's planning."""
+
+    @contextmanager
+    def unbounded(self) -> Iterator[None]:
+        """What the block takes is no planning: no list that is planned then is stopped for it."""
+        before = clock()
+        try:
+            yield
+        finally:
+            self._measuring += clock() - before
 
     def plan(
         self,
@@ -90,12 +101,16 @@ class UnfinishedPlans:
 
         Adds the seconds by phase to ``timings``.
         """
-        end = clock() + seconds
+        end = self._planned() + seconds
+
+        def is_over() -> bool:
+            return self._planned() >= end or stops(planning)
+
         stopped = self._stopped.pop(key, None)
         planning, known = (start(known), known) if stopped is None else stopped
         while True:
             before = dict(planning.timings)
-            plan = planning.go_on(partial(_is_over, planning, end, stops))
+            plan = planning.go_on(is_over)
             for phase, total in planning.timings.items():
                 add_seconds(timings, phase, total - before.get(phase, 0.0))
             if plan is None:
@@ -116,9 +131,8 @@ class UnfinishedPlans:
         """Forget all."""
         self._stopped.clear()
 
-
-def _is_over(planning: Planning, end: float, stops: Callable[[Planning], bool]) -> bool:
-    return clock() >= end or stops(planning)
+    def _planned(self) -> float:
+        return clock() - self._measuring
 
 
 UNFINISHED = UnfinishedPlans()

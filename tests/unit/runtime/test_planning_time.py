@@ -7,7 +7,7 @@ import pytest
 
 import fusionq as fq
 from fusionq.cache.plan_cache import PLANS
-from fusionq.execution import planning_time
+from fusionq.execution import device_costs, planning_time
 from fusionq.execution.planning_time import UNFINISHED, UnfinishedPlans, seconds_allowed
 from fusionq.planning import planner
 from tests.unit.lists import submissions
@@ -103,6 +103,25 @@ def test_a_replay_with_another_scalar_that_is_not_planned(queue):
         queue.submit(scale, 8, tmp, np.float32(2.0), out)
     f.replay(factor=np.float32(5.0)).wait()
     assert np.array_equal(out.numpy(), a.numpy() * 5)
+
+
+def test_measuring_the_device_is_no_planning(queue, steps, monkeypatch):
+    measured = []
+
+    def measuring(backend):
+        measured.append(backend)
+        steps[0] += 1000
+        return backend.target
+
+    monkeypatch.setattr(device_costs, "measured_target", measuring)
+    monkeypatch.setenv("FUSIONQ_PLANNING_SECONDS", "500")
+    a, middle, out = floats(), empty(), empty()
+    with fq.fusion(queue) as f:
+        for _ in range(4):
+            queue.submit(shift, 8, a, 1, middle)
+            queue.submit(shift, 8, middle, 1, out)
+    assert measured and steps[0] > 1000
+    assert STOPPED not in str(f.report)
 
 
 def test_require_tells_it(queue):
