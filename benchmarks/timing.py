@@ -96,7 +96,7 @@ def time_interleaved(
     Each sample follows an untimed run of its own.  It is a batch of as many runs as take about
     SAMPLE_SECONDS, at least one; ``single``: of one run.  All have run before.
     """
-    runs = [1 if single else _runs_per_sample(sampler) for sampler in samplers]
+    runs = [1 if single else runs_per_sample(sampler) for sampler in samplers]
     seconds: list[list[float]] = [[] for _ in samplers]
     order = list(range(len(samplers)))
     shuffle = random.Random(seed).shuffle
@@ -110,7 +110,7 @@ def time_interleaved(
     return [Timing(tuple(s), r) for s, r in zip(seconds, runs, strict=True)]
 
 
-def _runs_per_sample(sampler: Sampler) -> int:
+def runs_per_sample(sampler: Sampler) -> int:
     """How many runs take SAMPLE_SECONDS, from growing batches."""
     runs = 1
     while (taken := sampler(runs)) < SAMPLE_SECONDS / 4 and runs < MOST_RUNS:

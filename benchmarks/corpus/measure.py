@@ -32,7 +32,13 @@ from fusionq.benchmarks.corpus.results import (
 from fusionq.benchmarks.corpus.workload import CorpusWorkload, Problem
 from fusionq.benchmarks.results import VariantResult
 from fusionq.benchmarks.runner import measure
-from fusionq.benchmarks.timing import Start, back_to_back
+from fusionq.benchmarks.timing import (
+    Sampler,
+    Start,
+    back_to_back,
+    one_at_a_time,
+    runs_per_sample,
+)
 from fusionq.benchmarks.variants import MissingVariant, Variant, launches
 from fusionq.cache.plan_cache import PLANS
 from fusionq.execution.candidates import launches_of
@@ -50,7 +56,9 @@ MOST_LEARNING = 120.0
 class Request:
     """What to measure.
 
-    ``skipped``: by form, the candidates that are not to be tried, and why.
+    ``settled``: only what auto settles on, with its candidates, in the disk cache that is there.
+    ``single``: each run is waited for.  ``skipped``: by form, the candidates that are not to be
+    tried, and why.
     """
 
     program: str
@@ -59,6 +67,8 @@ class Request:
     device: str | None
     rounds: int
     skipped: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    settled: bool = False
+    single: bool = False
 
 
 @dataclass(frozen=True)
@@ -122,7 +132,7 @@ class _FormRun:
         """The fields of the form's result."""
         self.tell("unfused", UNFUSED)
         submissions = self.unfused_run()
-        first_calls = self.first_calls()
+        first_calls = None if self.request.settled else self.first_calls()
         found = list(self.variants(submissions))
         ready = [v for v in found if isinstance(v, Variant)]
 
@@ -170,8 +180,11 @@ class _FormRun:
     def first_calls(self) -> dict[str, float]:
         """Seconds of the unfused list and of auto's, with empty caches and the usual time to plan;
         kernels are lowered."""
+        with _usual_planning():
+            return self._first_calls()
+
+    def _first_calls(self) -> dict[str, float]:
         seconds = {}
-        planning = os.environ.pop("FUSIONQ_PLANNING_SECONDS", None)
         for name in (UNFUSED, LEARNING, AUTO):
             if name in self.skipped:
                 continue
@@ -189,20 +202,24 @@ class _FormRun:
                 self.fused("auto", adapt=name == LEARNING).event.wait()
             seconds[name] = time.perf_counter() - started
             self.workload.check(bit_for_bit=True)
-        if planning is not None:
-            os.environ["FUSIONQ_PLANNING_SECONDS"] = planning
         return seconds
 
     # ---------------------------------------------------------------------------- variants
     def variants(self, submissions: int) -> Iterator[Variant | MissingVariant]:
         """Unfused, the strategies, auto and Numba; lists with the same launches once."""
         yield self.variant(UNFUSED, self.submitted, submissions, None)
+        learned: Variant | MissingVariant | None = None
+        if LEARNING in self.skipped:
+            learned = MissingVariant(LEARNING, "fusionq", self.skipped[LEARNING])
+        elif self.request.settled:
+            with _usual_planning():
+                learned = self.learned()  # before there is a plan of any strategy
         seen: dict[object, str] = {}
         for strategy in strategies():
             yield self.candidate(strategy, seen)
         if AUTO in self.skipped:
             yield MissingVariant(AUTO, "fusionq", self.skipped[AUTO])
-        else:
+        elif not self.request.settled:
             for run in range(WARM_UP_RUNS):
                 self.tell(f"warm-up {run + 1}/{WARM_UP_RUNS}")
                 fusion = self.fusion("auto")
@@ -210,10 +227,9 @@ class _FormRun:
             yield self.variant(
                 AUTO, lambda: self.fused("auto").event, launches(report), report.strategy
             )
-        if LEARNING in self.skipped:
-            yield MissingVariant(LEARNING, "fusionq", self.skipped[LEARNING])
-        else:
-            yield self.learned()
+        yield learned or self.learned()
+        if self.request.settled:
+            return
         if NUMBA in self.skipped:
             yield MissingVariant(NUMBA, "baseline", self.skipped[NUMBA])
         elif self.program.loop is not None:
@@ -248,9 +264,12 @@ class _FormRun:
         """Auto, when it has learned what is the fastest."""
         self.tell("learning", LEARNING)
         end = time.monotonic() + MOST_LEARNING
-        unfused = min(self.seconds_unfused() for _ in range(3))
+        unfused = self.sampler(self.submitted)
+        runs = 1 if self.request.single else runs_per_sample(unfused)
+        usual = min(unfused(runs) / runs for _ in range(3))
+        sample = self.sampler(lambda: self.fused("auto", True).event)
         while True:
-            fusion = self.fusion("auto", adapt=True)
+            sample(runs)
             record = RECORDS.latest
             if record is None:
                 reason = "lists of this device learn nothing"
@@ -262,23 +281,22 @@ class _FormRun:
                 return MissingVariant(LEARNING, "fusionq", reason)
             if record.making is not None:
                 time.sleep(0.02)
-        self.learning = Learning(record.trials.tried, record.trials.cost / unfused)
-        report = fusion.report
+        report = self.fusion("auto", adapt=True).report
+        tried, cost = record.trials.tried, record.trials.cost / usual
+        self.learning = Learning(tried, cost, report.choice or report.fallback or "")
         return self.variant(
             LEARNING, lambda: self.fused("auto", True).event, launches(report), report.strategy
         )
 
-    def seconds_unfused(self) -> float:
-        """What the unfused list takes, with its launches."""
-        started = time.perf_counter()
-        self.workload.submit()
-        self.workload.queue.wait()
-        return time.perf_counter() - started
+    def sampler(self, start: Start) -> Sampler:
+        """Runs in the rhythm that was asked for, from the beginning's contents."""
+        rhythm = one_at_a_time if self.request.single else back_to_back
+        return self.workload.restoring(rhythm(start))
 
     def variant(
         self, name: str, start: Start, count: int, strategy: str | None
     ) -> Variant:
-        sampler = self.workload.restoring(back_to_back(start))
+        sampler = self.sampler(start)
         return Variant(name, "fusionq", "unfused", start, lambda: count, strategy, sampler)
 
     def numba(self) -> Variant | MissingVariant:
@@ -299,8 +317,19 @@ class _FormRun:
 
         self.workload.restore()
         start()  # compiles
-        sampler = self.workload.restoring(back_to_back(start))
+        sampler = self.sampler(start)
         return Variant(NUMBA, "baseline", "promoted", start, sampler=sampler)
+
+
+@contextmanager
+def _usual_planning() -> Iterator[None]:
+    """Lists may be planned for as long as users wait for them."""
+    planning = os.environ.pop("FUSIONQ_PLANNING_SECONDS", None)
+    try:
+        yield
+    finally:
+        if planning is not None:
+            os.environ["FUSIONQ_PLANNING_SECONDS"] = planning
 
 
 @contextmanager

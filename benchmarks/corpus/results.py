@@ -22,10 +22,11 @@ LEARNING = "auto, learning"
 @dataclass(frozen=True)
 class Learning:
     """How a list came to the strategy that it learned: ``runs`` of trials, which took ``cost`` more
-    than the fastest known then, in runs of the unfused list."""
+    than the fastest known then, in runs of the unfused list; ``choice``: the report's words."""
 
     runs: int
     cost: float
+    choice: str = ""
 
 
 @dataclass(frozen=True)

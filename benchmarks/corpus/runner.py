@@ -70,14 +70,20 @@ def run_corpus(
     rounds: int,
     limit: float,
     on_doing: OnDoing,
+    *,
+    settled: bool = False,
+    single: bool = False,
 ) -> Iterator[FormResult]:
-    """The results of the selected forms, as they are measured.
+    """The results of the selected forms, as they are measured; ``settled``, ``single``: see
+    ``Request``.
 
     ``limit``: seconds; a candidate whose first run takes longer is left out, with that as the
     reason, and so is one that ends the process.
     """
     for program, working_set, forms in selection.requests:
-        request = Request(program, forms, working_set, device, rounds)
+        request = Request(
+            program, forms, working_set, device, rounds, settled=settled, single=single
+        )
         yield from _results(request, limit, on_doing)
 
 

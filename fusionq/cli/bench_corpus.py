@@ -38,6 +38,9 @@ def run_bench_corpus(
     limit: float,
     json: Path | None,
     plot: Path | None,
+    *,
+    settled: bool = False,
+    single: bool = False,
 ) -> None:
     """Measure the selected part, print a table for each program and size as it is done, then the
     summary; write files.  Exits with 1 where a result was wrong."""
@@ -55,6 +58,8 @@ def run_bench_corpus(
             rounds,
             limit,
             lambda doing: progress.update(task, description=doing),
+            settled=settled,
+            single=single,
         ):
             results.append(result)
             progress.advance(task)

@@ -98,6 +98,12 @@ def bench(
             min=1, metavar="SECONDS", help="Of the corpus: for a candidate's first run (120)."
         ),
     ] = None,
+    settled: Annotated[
+        bool,
+        typer.Option(
+            "--settled", help="Of the corpus: only auto that has learned, and its candidates."
+        ),
+    ] = False,
     list_cases: Annotated[bool, typer.Option("--list", help="List the cases and stop.")] = False,
 ) -> None:
     """Run benchmark cases, check every result, and compare with the baselines.
@@ -108,8 +114,8 @@ def bench(
     if cases and cases[0] == "corpus":
         from fusionq.cli import bench_corpus
 
-        if size or single or dpex_python:
-            raise typer.BadParameter("--size, --single and --dpex-python are not for the corpus")
+        if size or dpex_python:
+            raise typer.BadParameter("--size and --dpex-python are not for the corpus")
         part = half or "all"
         if list_cases:
             bench_corpus.show_programs(cases[1:], part)
@@ -123,10 +129,14 @@ def bench(
             limit or 120,
             json,
             plot,
+            settled=settled,
+            single=single,
         )
         return
-    if half or working_set or limit:
-        raise typer.BadParameter("--half, --working-set and --limit are for: fusionq bench corpus")
+    if half or working_set or limit or settled:
+        raise typer.BadParameter(
+            "--half, --working-set, --limit and --settled are for: fusionq bench corpus"
+        )
     from fusionq.cli import bench as command
 
     if list_cases:

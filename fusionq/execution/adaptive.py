@@ -31,6 +31,7 @@ from fusionq.execution.background_support import unavailable
 from fusionq.execution.binding import bind
 from fusionq.execution.candidates import choice_text
 from fusionq.execution.compile import finished_plan, measured_plan
+from fusionq.execution.contender import Candidate
 from fusionq.execution.first_plan import FirstPlan
 from fusionq.execution.list_record import (
     MOST_REQUESTS,
@@ -43,7 +44,7 @@ from fusionq.execution.list_record import (
 )
 from fusionq.execution.machine_load import is_busy
 from fusionq.execution.planning_time import PlanningStopped
-from fusionq.execution.trials import CANDIDATES, Candidate
+from fusionq.execution.trials import CANDIDATES
 from fusionq.memory.fusing_queues import LOCK
 from fusionq.submission.known import KnownSubmission
 from fusionq.submission.pending import SubmissionList
@@ -119,6 +120,8 @@ class AdaptiveList:
         self._runs: dict[Candidate, tuple[tuple[KnownSubmission, ...], PreparedRun]] = {}
         """With the list that each was prepared for: others, of equal sizes, ask too
         (``PreparedRun.elsewhere``)."""
+        self._compared: tuple[tuple[KnownSubmission, ...], object] = (), None
+        """The list last compared with others, and the record's sizes then."""
         self._set = 0
         """What ``untimed`` was when it was last set."""
         self.untimed = 0
@@ -142,14 +145,15 @@ class AdaptiveList:
         record.look()
         if record.is_given_up:
             raise PlanningStopped(GIVEN_UP)
-        submissions = pending.submissions()
-        compared = record.is_compared(submissions)
+        compared = self._is_compared(pending)
         while True:
             if record.is_worth_learning:
-                self._make_next(submissions)
+                self._make_next(pending)
             name, is_timed = trials.next(is_busy) if compared else (trials.present, False)
             try:
-                run = self._run(name, pending, submissions, timings)
+                if is_timed:
+                    self._prepare_challenger(name, pending, timings)
+                run = self._run(name, pending, timings)
             except PlanningStopped as stopped:
                 if stopped.chooser is None:  # else the launches tell what they take
                     trials.missed(name)
@@ -162,13 +166,29 @@ class AdaptiveList:
                 break
         run.adaptive = self
         run.is_trial = trials.chosen is None and not trials.waits
-        if is_timed:
-            self._rest(0)
-        else:
-            self._rest()
+        self._rest(0 if is_timed or trials.expects else None)
         if trials.chosen is not None:
             self._runs = {name: ((*pending.entries,), run)}
         return run
+
+    def _is_compared(self, pending: SubmissionList) -> bool:
+        """Whether the times of the list may be compared with others of the record."""
+        record, entries = self._record, (*pending.entries,)
+        if self._compared == (entries, record.sizes):
+            record.others = 0
+            return True
+        is_compared = record.is_compared(pending.submissions())
+        self._compared = (entries, record.sizes) if is_compared else ((), None)
+        return is_compared
+
+    def _prepare_challenger(
+        self, name: Candidate, pending: SubmissionList, timings: dict[str, float]
+    ) -> None:
+        """Have what is to run after candidate ``name`` prepared before that is launched: between
+        the two runs it would keep the host from seeing the end of the first."""
+        other = self._record.trials.challenger
+        if other not in (None, name) and other not in self._runs and self._record.plans.get(other):
+            self._run(other, pending, timings)
 
     def _count(self, more: int = 0) -> None:
         """Tell the record of the launches since it was last told, and of ``more``."""
@@ -235,7 +255,7 @@ class AdaptiveList:
         return next((n for n, known in plans if any(b is run.built for b in known)), None)
 
     # ---------------------------------------------------------------------- candidates
-    def _make_next(self, submissions: tuple[Submission, ...]) -> None:
+    def _make_next(self, pending: SubmissionList) -> None:
         """Have the next candidate made in the background, if nothing is compared now; last of all
         the launches of each submission by itself, where those stay or are close."""
         from fusionq.execution.candidate_plans import CandidatePlan  # few processes need it
@@ -258,6 +278,7 @@ class AdaptiveList:
             else:
                 there = {trials.first, *(n for n, plans in record.plans.items() if plans)}
                 others = sorted(there - {name}, key=lambda n: n != trials.first)
+                submissions = pending.submissions()
                 plan = CandidatePlan(self._backend, submissions, self._options, name, others)
                 record.make(name, plan)
 
@@ -265,7 +286,6 @@ class AdaptiveList:
         self,
         name: Candidate,
         pending: SubmissionList,
-        submissions: tuple[Submission, ...],
         timings: dict[str, float],
     ) -> PreparedRun | None:
         """A run of candidate ``name`` with the list's values; None where it cannot run, which its
@@ -273,12 +293,12 @@ class AdaptiveList:
         entries, run = self._runs.get(name, ((), None))
         values = pending.values
         if run is not None and entries == (*pending.entries,) and run.is_in_place() and (
-            not values or run.rebind(values, lambda: submissions)
+            not values or run.rebind(values, pending.submissions)
         ):
             if run.as_one is not None:
                 run.will_be_repeated()
             return run
-        trials = self._record.trials
+        trials, submissions = self._record.trials, pending.submissions()
         found = self._built(name, submissions, timings)
         if found is None:
             return None

@@ -28,8 +28,9 @@ from fusionq.cache.plan_cache import PLANS
 from fusionq.execution.background import Answer
 from fusionq.execution.candidates import superfluous
 from fusionq.execution.compile import built_plan, planned
+from fusionq.execution.contender import Candidate
 from fusionq.execution.device_costs import measured_target
-from fusionq.execution.trials import MOST_SLOWDOWN, Candidate
+from fusionq.execution.trials import MOST_SLOWDOWN
 from fusionq.planning.predicted import predicted_seconds
 
 IDLE_SECONDS = 60.0

@@ -17,7 +17,7 @@ from fusionq.base.options import FusionOptions
 from fusionq.cache.plan_cache import BuiltPlan
 from fusionq.execution.background import BACKGROUND, BuildJob
 from fusionq.execution.compile import loaded_plan, remember
-from fusionq.execution.trials import Candidate
+from fusionq.execution.contender import Candidate
 
 _working = Lock()
 """Held by the thread that is at work."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping
 from dataclasses import replace
 
-from fusionq.execution.trials import Candidate, Contender, Trials
+from fusionq.execution.contender import Candidate, Contender
+from fusionq.execution.trials import Trials
 from fusionq.planning.plan import UNFUSED_ASKED, Plan
 
 
@@ -37,9 +38,21 @@ def need_not_be_made(name: Candidate, first: Candidate, plan: Plan) -> str | Non
         return None
     if name in ("sequence", "unfused") and plan.strategy == "unfused":
         return "nothing joins"
-    if name != "unfused" and len(plan.stages) == 1 and plan.strategy in ("fused", "sequence"):
+    if name != "unfused" and _is_one_launch(plan):
         return "all joins"
     return None
+
+
+def _is_one_launch(plan: Plan) -> bool:
+    """Whether all submissions run one behind the other in each work-item, and nothing is computed
+    twice: no other launches can save more.  Dependences between the work-items of a group fix its
+    shape, and cost barriers; without them the same list may be several times as fast."""
+    return (
+        len(plan.stages) == 1
+        and plan.strategy in ("fused", "sequence")
+        and not plan.recomputed
+        and all(found.scope in ("NONE", "ITEM") for found in plan.dependences)
+    )
 
 
 def as_auto(plan: Plan) -> Plan:

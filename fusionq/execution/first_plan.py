@@ -28,9 +28,9 @@ from fusionq.execution.compile import (
     plan_built,
     planned_in_time,
 )
+from fusionq.execution.contender import Candidate
 from fusionq.execution.planning_time import PlanningStopped, unfused_seconds
 from fusionq.execution.programs import is_built
-from fusionq.execution.trials import Candidate
 from fusionq.ir.nodes import Kernel
 from fusionq.planning.flags import is_flagged
 from fusionq.submission.pending import SubmissionList

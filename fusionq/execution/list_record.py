@@ -24,9 +24,10 @@ from fusionq.cache.learned import keep_learned, kept_learned, learned_key
 from fusionq.cache.plan_cache import PLANS, BuiltPlan
 from fusionq.execution.candidates import as_auto, need_not_be_made, superfluous
 from fusionq.execution.compile import plans_key
+from fusionq.execution.contender import Candidate
 from fusionq.execution.planning_time import unfused_seconds
 from fusionq.execution.run_times import Launch, TimedEvent, timed_launch
-from fusionq.execution.trials import Candidate, Trials
+from fusionq.execution.trials import Trials
 from fusionq.memory.fusing_queues import LOCK
 from fusionq.planning.plan import Plan
 from fusionq.planning.structure import structure_text
@@ -54,6 +55,9 @@ are compared."""
 MOST_UNTIMED = 257
 """Launches in a row that nobody looks at."""
 
+MOST_UNSEEN = 2
+"""Compared runs whose ends nobody saw in time, after which they are waited for at their launch."""
+
 MOST_KEPT_AT_END = 64
 """Unfinished records that are written when the program ends."""
 
@@ -79,6 +83,8 @@ class ListRecord:
     """Of runs whose time nobody has been told yet."""
     reported: deque[tuple[Candidate, float | str | None]] = field(default_factory=deque)
     """What runs took, None where nobody knows, or why one did not end; from any thread."""
+    unseen: int = 0
+    """Runs that were compared whose ends nobody saw."""
     run_seconds: float = 0.0
     """What a run takes, as far as known."""
     runs: int = 0
@@ -91,7 +97,7 @@ class ListRecord:
     _kept: object = None
 
     def is_compared(self, submissions: Sequence[Submission]) -> bool:
-        """Whether the times of ``submissions`` may be compared with others of the record."""
+        """Whether the times of ``submissions`` may be compared with others."""
         sizes = sizes_of(submissions)
         if sizes == self.sizes:
             self.others = 0
@@ -115,8 +121,7 @@ class ListRecord:
 
     @property
     def until_next_look(self) -> int:
-        """Launches until the record is looked at again while nothing is compared: ever more
-        rarely, and not long after it is worth it, or after ``LOOK``."""
+        """Launches until the record is looked at again while nothing is compared: ever more."""
         most = self.runs
         if self.run_seconds > 0:
             left = LOOK if self.is_worth_learning else WORTH_LEARNING - self.trials.taken
@@ -144,8 +149,8 @@ class ListRecord:
                 self.trials.compare_again(name)
 
     def add_plan(self, name: Candidate, built: BuiltPlan) -> BuiltPlan | None:
-        """Candidate ``name`` has a plan, here as a list that asked for no strategy has it; None if
-        it is not tried, and left out."""
+        """Candidate ``name``'s plan, as one of a list that asked for no strategy; None if it is not
+        tried, and left out."""
         known = self.plans.setdefault(name, [])
         if name != self.trials.first:
             others = {n: k[0].plan for n, k in self.plans.items() if n != name and k}
@@ -173,7 +178,7 @@ class ListRecord:
                 self.trials.leave_out(name, reason)
 
     def look(self) -> None:
-        """Take over what runs took, and what the background has done."""
+        """Take over what runs took and the background has done."""
         self._look_at_candidate()
         if self.events:
             self.events = [event for event in self.events if not event.look()]
@@ -187,6 +192,7 @@ class ListRecord:
                 if self.trials.chosen == name:
                     self.trials.sample(what)
                     if self.trials.chosen is None:
+                        self.unseen = 0
                         self.tell_queues(name)
                 else:
                     self.trials.add(name, what)
@@ -229,17 +235,21 @@ class ListRecord:
 class RunTimer:
     """Launches a run of candidate ``name``, and tells the record what it took."""
 
-    __slots__ = ("_name", "_record")
+    __slots__ = ("_is_compared", "_name", "_record")
 
     def __init__(self, record: ListRecord, name: Candidate) -> None:
         self._record, self._name = record, name
+        self._is_compared = record.trials.expects
 
     def launch(
         self, launch: Launch, depends: Sequence[DeviceEvent], before: DeviceEvent | None
     ) -> tuple[Sequence[DeviceEvent | None], DeviceEvent | None]:
         """As ``launch``; ``before`` is the event of what the queue launched before."""
-        events, last = timed_launch(launch, depends, before, self)
+        events, last = timed_launch(launch, depends, before, self, self._is_compared)
         if isinstance(last, TimedEvent):
+            unseen = self._record.unseen if self._is_compared else 0
+            if unseen >= MOST_UNSEEN and last.has_begun:
+                last.see_end()
             self._record.events.append(last)
         return events, last
 
@@ -247,8 +257,10 @@ class RunTimer:
         """See ``run_times.Told``."""
         self._record.reported.append((self._name, seconds))
 
-    def unknown(self) -> None:
+    def unknown(self, has_begun: bool = False) -> None:
         """See ``run_times.Told``."""
+        if has_begun and self._is_compared:
+            self._record.unseen += 1
         self._record.reported.append((self._name, None))
 
     def stalled(self, reason: str) -> None:
@@ -373,8 +385,7 @@ def was_measured(
                 record.tell_queues(name)
 
 
-def _names(submissions: Sequence[Submission]) -> str:
-    """Such as ``blur ×3, sharpen``."""
+def _names(submissions: Sequence[Submission]) -> str:  # such as "blur ×3, sharpen"
     counted: list[list[int | str]] = []
     for submission in submissions:
         if counted and counted[-1][0] == submission.name:

@@ -10,16 +10,11 @@ not made.  Nothing depends on a clock here: ``add`` is told what a run took.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import field
-from typing import Literal, TypeAlias
 
-from fusionq.base.dataclass import dataclass
-from fusionq.base.options import Strategy
 from fusionq.cache.learned import Learned, LearnedCandidate
-
-Candidate: TypeAlias = Strategy
-"""A strategy by which a candidate's plan is made."""
+from fusionq.execution.contender import Candidate, Contender
 
 CANDIDATES: tuple[Candidate, ...] = (
     "auto", "megakernel", "overlap", "fused", "sequence", "unfused",
@@ -50,6 +45,9 @@ runs of the list have taken so far, if that is more."""
 MOST_SLOWDOWN = 2.0
 """A candidate is not tried that takes so many times as long as the first by the cost model."""
 
+MOST_BEHIND = 1.5
+"""Nor one that takes so many times as long as the best, which has been measured, by then."""
+
 MOST_MISSES = 3
 """Runs of a candidate that could not be timed, after which it has no others."""
 
@@ -59,6 +57,10 @@ is not tried: its workers would wait for those that do not run.  After each, not
 until the list's runs have taken so many seconds more, and twice as many the next time: others may
 be busy for longer than many short runs take."""
 
+MOST_TRIED = 2
+"""Runs whose times are wanted and not known yet; of the second the device knows before the first
+has ended."""
+
 MOST_AWAITED = 64
 """Runs of the list after which nobody waits any longer for what one of them took."""
 
@@ -66,38 +68,6 @@ DRIFT, DRIFTED = 1.5, 4
 """The choice is made anew where so many samples one after the other differ from the time by which
 it was made by more than that factor; each time that this has happened before doubles their
 number."""
-
-State: TypeAlias = Literal["awaited", "ready", "slower", "left out"]
-
-
-@dataclass(slots=True)
-class Contender:
-    """A candidate: ``awaited`` from the background, ``ready`` to run, ``slower`` than another, or
-    ``left out`` for ``reason``."""
-
-    state: State
-    reason: str = ""
-    slowdown: float = 1.0
-    """How many times as long as the first it takes by the cost model, where that says so."""
-    is_persistent: bool = False
-    """Whether it has a persistent kernel."""
-    is_warm: bool = False
-    """Whether it has run."""
-    misses: int = 0
-    """Runs that could not be timed."""
-    busy: int = 0
-    """Runs that were not made since the machine was busy."""
-    seconds: list[float] = field(default_factory=list)
-    """Of the runs when it was last compared."""
-
-    @property
-    def shortest(self) -> float:
-        """Seconds of the shortest run; infinite where none has been timed."""
-        return min(self.seconds, default=float("inf"))
-
-    def forget(self) -> None:
-        """Forget its times."""
-        self.seconds, self.misses, self.busy = [], 0, 0
 
 
 class Trials:
@@ -126,8 +96,9 @@ class Trials:
         """Seconds of a run of the first, as far as known."""
         self._challenger: Candidate | None = None
         """What is compared with the best."""
-        self._tried: Candidate | None = None
-        """Whose run was last launched for its time, where that is not known yet."""
+        self._tried: deque[Candidate] = deque()
+        """Whose runs were launched for their times, where those are not known yet: one behind the
+        other where nobody waits for each, so that runs are compared as they come."""
         self._awaited = 0
         """Runs of the list since then."""
         self._drifting = 0
@@ -143,11 +114,12 @@ class Trials:
         if self.chosen is not None:
             return self.chosen, False
         self.runs += 1
-        if self._tried is not None and self._awaited < MOST_AWAITED:
-            self._awaited += 1
-            return self.best, False
-        if self._tried is not None:
-            self.missed(self._tried)
+        if len(self._tried) >= MOST_TRIED:
+            if self._awaited < MOST_AWAITED:
+                self._awaited += 1
+                return self.best, False
+            while self._tried:
+                self.missed(self._tried[0])
         if self.waits or self._challenger is None:
             return self.chosen or self.best, False
         name = self._turn(self._challenger)
@@ -160,26 +132,46 @@ class Trials:
                 self._end(name, False)
                 self._decide()
             return self.chosen or self.best, False
-        self._tried, self._awaited = name, 0
+        self._tried.append(name)
+        self._awaited = 0
         return name, True
 
     def _turn(self, challenger: Candidate) -> Candidate:
-        """Which of the two that are compared runs: the best, then the other."""
-        own, best = self.contenders[challenger], self.contenders[self.best]
-        behind = len(best.seconds) + best.misses > len(own.seconds) + own.misses
+        """Which of the two that are compared runs: the best, until one of its times is known, then
+        the other, in turn; that not again before its last time is known."""
+        best = self.contenders[self.best]
+        if not (best.seconds or best.misses) or challenger in self._tried:
+            return self.best
+        behind = self._runs(self.best) > self._runs(challenger)
         return challenger if behind else self.best
+
+    def _runs(self, name: Candidate) -> int:
+        contender = self.contenders[name]
+        return len(contender.seconds) + contender.misses + self._tried.count(name)
+
+    @property
+    def challenger(self) -> Candidate | None:
+        """What is compared with the best."""
+        return self._challenger
+
+    @property
+    def expects(self) -> bool:
+        """Whether the time of a run that was launched is still wanted."""
+        return bool(self._tried)
 
     def add(self, name: Candidate, seconds: float) -> None:
         """A run of ``name`` has taken ``seconds``."""
-        if self._tried != name:
+        if name not in self._tried:
             return
-        self._tried = None
+        self._tried.remove(name)
         self.tried += 1
         contender, best = self.contenders[name], self.contenders[self.best].shortest
         if name != self.best and best < float("inf"):
             self.cost += max(0.0, seconds - best)
         was_warm, contender.is_warm = contender.is_warm, True
         most = CLEARLY_SLOWER[0] * best + COLD_SECONDS
+        if name not in (self.best, self._challenger):
+            return  # it comes too late
         if name == self.best or was_warm or best >= COLD_SECONDS or not best < seconds <= most:
             contender.seconds.append(seconds)
         if name == self.first and contender.seconds:
@@ -188,9 +180,9 @@ class Trials:
 
     def missed(self, name: Candidate) -> None:
         """A run of ``name`` could not be timed; it may have another."""
-        if self._tried != name:
+        if name not in self._tried:
             return
-        self._tried = None
+        self._tried.remove(name)
         self.tried += 1
         self.contenders[name].misses += 1
         self._decide()
@@ -208,6 +200,7 @@ class Trials:
         if contender.state != "awaited":
             return
         contender.state = "ready"
+        contender.is_predicted = slowdown is not None
         contender.slowdown = 1.0 if slowdown is None else slowdown
         if contender.slowdown > MOST_SLOWDOWN and name != self.first:
             self.leave_out(name, f"{contender.slowdown:.1f} times as long by the cost model")
@@ -230,8 +223,8 @@ class Trials:
         self._decide()
 
     def _gone(self, name: Candidate) -> None:
-        if self._tried == name:
-            self._tried = None
+        while name in self._tried:
+            self._tried.remove(name)
         if name == self._challenger:
             self._challenger = None
         if name == self.best:
@@ -301,7 +294,7 @@ class Trials:
 
     def _decide(self) -> None:
         """Compare what has been timed, and go on to the next candidate."""
-        while self.chosen is None and self._tried is None:
+        while self.chosen is None:
             if self._challenger is None:
                 if not self._next_challenger():
                     return
@@ -312,14 +305,18 @@ class Trials:
         """Begin with the next candidate, or choose; False where there is nothing to compare."""
         if self.contenders[self.best].state == "awaited":
             return False
-        ready = [
-            name for name, c in self.contenders.items() if c.state == "ready" and name != self.best
-        ]
-        if ready:
-            self._challenger = ready[0]
-            for name in (self.best, self._challenger):
-                self.contenders[name].forget()
-            return True
+        for name, contender in self.contenders.items():
+            if contender.state == "ready" and name != self.best:
+                behind = contender.slowdown / max(self.contenders[self.best].slowdown, 1e-9)
+                is_measured = self.best != self.first
+                if contender.is_predicted and is_measured and behind > MOST_BEHIND:
+                    contender.state = "slower"
+                    contender.reason = f"{behind:.1f} times as long as {self.best} by the model"
+                    continue
+                self._challenger = name
+                for compared in (self.best, name):
+                    self.contenders[compared].forget()
+                return True
         if not self.awaited and not self.is_over:
             self.chosen = self.best
         return False
@@ -366,6 +363,7 @@ class Trials:
         own, best = self.contenders[name], self.contenders[self.best]
         if own.seconds and best.seconds:  # from now on what was measured counts
             own.slowdown = best.slowdown * own.shortest / best.shortest
+            own.is_predicted = False
         loser = self.best if is_faster else name
         self.contenders[loser].state = "slower"
         if is_faster:
@@ -392,13 +390,15 @@ class Trials:
     def restart(self) -> None:
         """Forget the times."""
         self._drifting, self._rests_until = 0, 0.0
-        self.chosen = self._tried = self._challenger = None
+        self.chosen = self._challenger = None
+        self._tried.clear()
         self.cost = 0.0
         for contender in self.contenders.values():
             if contender.state == "slower":
                 contender.state, contender.reason = "ready", ""
             if contender.seconds:
                 contender.slowdown = 1.0  # what it was is no longer so
+                contender.is_predicted = False
             contender.forget()
         self._decide()
 

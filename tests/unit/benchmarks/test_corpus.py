@@ -136,6 +136,21 @@ def test_every_strategy_of_the_library_is_tried() -> None:
     assert all(v.timing is not None or v.unavailable for v in result.variants)
 
 
+@pytest.mark.parametrize("single", [False, True])
+def test_what_auto_settles_on_is_measured_alone(single: bool) -> None:
+    request = Request(
+        "wave_2d", ("interior",), "tiny", "reference", 1, settled=True, single=single
+    )
+    (result,) = results_of(request)
+    names = [v.name for v in result.variants]
+    assert names == ["unfused", *measure.strategies(), "auto, learning"]
+    assert result.error is None and result.first_calls is None
+    learned = result.variant("auto, learning")
+    assert learned is not None and (learned.timing is not None or learned.unavailable)
+    if result.learning is not None:
+        assert "auto runs" in result.learning.choice
+
+
 def test_a_skipped_candidate_is_not_tried() -> None:
     left_out = {
         "auto": "too slow", "auto, learning": "ended", "fused": "ended", "Numba, parallel": "ended",

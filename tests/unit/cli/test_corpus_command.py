@@ -40,7 +40,7 @@ def result_of(form: str, unfused: float, auto: float | None, error: str | None =
 def measured(monkeypatch):
     """Stands for measuring: the results that the test puts in."""
     results: list[FormResult] = []
-    monkeypatch.setattr(bench_corpus, "run_corpus", lambda *_: iter(results))
+    monkeypatch.setattr(bench_corpus, "run_corpus", lambda *_, **options: iter(results))
     return results
 
 

@@ -100,7 +100,7 @@ def background(monkeypatch: pytest.MonkeyPatch, disk_cache: Path) -> Iterator[Im
 def times(monkeypatch: pytest.MonkeyPatch) -> Times:
     times = Times(auto=2.0, sequence=2.0, unfused=3.0, fused=2.0, megakernel=1.0)
 
-    def launch(launch, depends, before, told: Told):  # type: ignore[no-untyped-def]
+    def launch(launch, depends, before, told: Told, in_turn):  # type: ignore[no-untyped-def]
         times.ran.append(told._name)  # type: ignore[attr-defined]
         told.took(times[times.ran[-1]])
         return launch(depends)

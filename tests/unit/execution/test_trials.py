@@ -15,7 +15,8 @@ from fusionq.base.options import Strategy
 from fusionq.cache import learned
 from fusionq.cache.serialise import encode
 from fusionq.execution import trials
-from fusionq.execution.trials import CANDIDATES, Candidate, Trials
+from fusionq.execution.contender import Candidate
+from fusionq.execution.trials import CANDIDATES, Trials
 
 OTHERS: tuple[Candidate, ...] = ("unfused", "fused", "megakernel")
 
@@ -131,6 +132,29 @@ def test_what_would_cost_too_much_by_the_model_is_not_tried() -> None:
     assert made.chosen == "fused"
 
 
+def test_what_is_behind_the_best_by_the_model_is_not_tried() -> None:
+    """The best has been measured by then: the others would have to gain much more than the model
+    says."""
+    made = Trials("sequence", OTHERS)
+    for name, slowdown in zip(reversed(OTHERS), (0.5, 0.7, None), strict=True):
+        made.ready(name, slowdown)
+    ran = run(made, {"sequence": 1.0, "megakernel": 0.3, "unfused": 1.4})
+    assert made.chosen == "megakernel"
+    assert "fused" not in ran and "unfused" in ran, "of which the model says nothing"
+    reason = "2.3 times as long as megakernel by the model"
+    assert made.contenders["fused"].reason == reason
+    made.reopen()
+    assert made.contenders["fused"].state == "ready", "the best may be another one then"
+
+
+def test_what_is_close_to_the_best_by_the_model_is_tried() -> None:
+    made = Trials("sequence", OTHERS)
+    for name, slowdown in zip(reversed(OTHERS), (0.5, 0.7, 1.4), strict=True):
+        made.ready(name, slowdown)
+    ran = run(made, {"sequence": 1.0, "megakernel": 0.5, "fused": 0.4})
+    assert made.chosen == "fused" and "unfused" not in ran
+
+
 def test_a_busy_machine_is_looked_at_again_when_the_list_has_run_for_longer() -> None:
     made = begun("megakernel")
     made.contenders["megakernel"].is_persistent = True
@@ -194,11 +218,47 @@ def test_results_may_come_late() -> None:
         name, is_timed = made.next()
         assert is_timed
         best = made.best
+        second, is_timed = made.next()
+        assert is_timed and made.expects
         assert [made.next() for _ in range(3)] == [(best, False)] * 3
-        made.add("fused" if name == "sequence" else "sequence", 9.0)
+        made.add("unfused", 9.0)
         made.add(name, seconds[name])
+        made.add(second, seconds[second])
     assert made.chosen == "fused"
     assert made.contenders["sequence"].seconds[0] == 2.0, "what nobody waits for does not count"
+
+
+def test_runs_that_are_launched_before_the_last_has_ended_are_compared() -> None:
+    """Where nobody waits for each, the time of one is known when the next has been launched."""
+    made = begun("fused", "unfused")
+    seconds = {"fused": 1.0, "sequence": 1.5, "unfused": 9.0}
+    ran: list[Candidate] = []
+    while made.chosen is None:
+        name, is_timed = made.next()
+        assert is_timed
+        ran.append(name)
+        if len(ran) > 1:
+            made.add(ran[-2], seconds[ran[-2]])
+    assert made.chosen == "fused"
+    assert ran.count("unfused") == 1, "it is dropped before it would run again"
+    first = ran.index("fused")
+    assert ran[:first] == ["sequence", "sequence"], "what the best takes is known before"
+
+
+def test_a_time_that_comes_when_nothing_is_compared_with_it_does_not_count() -> None:
+    made = begun("fused", "unfused")
+    assert [made.next()[0], made.next()[0]] == ["sequence", "sequence"]
+    made.add("sequence", 1.0)
+    assert made.next() == ("fused", True)
+    made.add("sequence", 1.0)
+    assert made.next() == ("sequence", True)
+    made.add("fused", 2.5)
+    assert made.contenders["fused"].state == "slower"
+    made.add("fused", 0.1)
+    assert made.contenders["fused"].seconds == [2.5]
+    assert made.next() == ("sequence", True), "what the best takes is to be known first"
+    made.add("sequence", 1.0)
+    assert made.next() == ("unfused", True), "one that was launched before is as good"
 
 
 def test_a_result_that_never_comes_is_given_up() -> None:
