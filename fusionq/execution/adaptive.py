@@ -35,6 +35,7 @@ from fusionq.execution.contender import Candidate
 from fusionq.execution.first_plan import FirstPlan
 from fusionq.execution.list_record import (
     MOST_REQUESTS,
+    MOST_UNSEEN,
     RECORDS,
     WORTH_LEARNING,
     ListRecord,
@@ -122,6 +123,8 @@ class AdaptiveList:
         (``PreparedRun.elsewhere``)."""
         self._compared: tuple[tuple[KnownSubmission, ...], object] = (), None
         """The list last compared with others, and the record's sizes then."""
+        self._pair: tuple[Candidate | None, ...] = ()
+        """The candidates that are compared."""
         self._set = 0
         """What ``untimed`` was when it was last set."""
         self.untimed = 0
@@ -152,6 +155,7 @@ class AdaptiveList:
             name, is_timed = trials.next(is_busy) if compared else (trials.present, False)
             try:
                 if is_timed:
+                    self._begin_comparison()
                     self._prepare_challenger(name, pending, timings)
                 run = self._run(name, pending, timings)
             except PlanningStopped as stopped:
@@ -180,6 +184,15 @@ class AdaptiveList:
         is_compared = record.is_compared(pending.submissions())
         self._compared = (entries, record.sizes) if is_compared else ((), None)
         return is_compared
+
+    def _begin_comparison(self) -> None:
+        """Runs of another pair are compared: their ends may be seen where others' were not; but not
+        those of launches without a plan, which take too long."""
+        record, trials = self._record, self._record.trials
+        if self._pair != (trials.best, trials.challenger):
+            self._pair = trials.best, trials.challenger
+            is_slow = "unfused" in self._pair and not record.plans.get("unfused")
+            record.unseen = MOST_UNSEEN if is_slow else 0
 
     def _prepare_challenger(
         self, name: Candidate, pending: SubmissionList, timings: dict[str, float]

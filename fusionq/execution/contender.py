@@ -27,8 +27,8 @@ class Contender:
     """Whether that is all that is known of it."""
     is_persistent: bool = False
     """Whether it has a persistent kernel."""
-    is_warm: bool = False
-    """Whether it has run."""
+    timed: int = 0
+    """Runs whose times were known, whether they count or not."""
     misses: int = 0
     """Runs that could not be timed."""
     busy: int = 0

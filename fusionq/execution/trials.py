@@ -38,6 +38,11 @@ COLD_SECONDS = 1e-2
 """That a candidate's first run may take longer, since its code is in no cache yet: 4.7 ms where the
 next ones took 62 µs.  It does not count where the best takes less than that."""
 
+COLD_RUNS = 3
+"""So many may take that longer of a persistent kernel, whose workers wait for those that something
+else keeps from running: 8 ms where the next ones took 65 µs.  Between them the list runs for as
+long as allows their cost."""
+
 MOST_COST, COST_SHARE = 3.0, 0.01
 """What trials may cost together: so many runs of what ran first, or that part of the time that all
 runs of the list have taken so far, if that is more."""
@@ -168,15 +173,23 @@ class Trials:
         contender, best = self.contenders[name], self.contenders[self.best].shortest
         if name != self.best and best < float("inf"):
             self.cost += max(0.0, seconds - best)
-        was_warm, contender.is_warm = contender.is_warm, True
-        most = CLEARLY_SLOWER[0] * best + COLD_SECONDS
+        contender.timed += 1
         if name not in (self.best, self._challenger):
             return  # it comes too late
-        if name == self.best or was_warm or best >= COLD_SECONDS or not best < seconds <= most:
+        if name == self.best or not self._is_cold(contender, seconds, best):
             contender.seconds.append(seconds)
         if name == self.first and contender.seconds:
             self.usual = contender.shortest
         self._decide()
+
+    def _is_cold(self, contender: Contender, seconds: float, best: float) -> bool:
+        """Whether a run of a challenger took so long since it was among its first."""
+        slow = CLEARLY_SLOWER[0] * best
+        if best >= COLD_SECONDS or seconds > slow + COLD_SECONDS or contender.seconds:
+            return False
+        if contender.timed == 1:
+            return seconds > best
+        return contender.is_persistent and contender.timed <= COLD_RUNS and seconds > slow
 
     def missed(self, name: Candidate) -> None:
         """A run of ``name`` could not be timed; it may have another."""

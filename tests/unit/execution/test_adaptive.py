@@ -246,6 +246,30 @@ def test_temporaries_take_part(background: Immediate, times: Times) -> None:
     assert len(list_record.RECORDS._records) == 1
 
 
+def test_each_pair_is_compared_in_the_rhythm_that_it_can_be(
+    background: Immediate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Launches without a plan come too late to see an end, so they are waited for; where those are
+    close to the fastest, they get a plan, and are compared once more."""
+    seconds = {"unfused": 1.2, "megakernel": 1.0}
+    unseen: list[tuple[str, int]] = []
+
+    def launch(launch, depends, before, told, in_turn):  # type: ignore[no-untyped-def]
+        name = told._name
+        if in_turn:
+            unseen.append((name, told._record.unseen))
+        told.took(seconds.get(name, 2.0))
+        return launch(depends)
+
+    monkeypatch.setattr(list_record, "timed_launch", launch)
+    program = Program()
+    program.run()
+    assert chosen_of(program) == "megakernel"
+    first = next(k for k, (name, _) in enumerate(unseen) if name == "megakernel")
+    assert {count for _, count in unseen[:first]} == {list_record.MOST_UNSEEN}
+    assert 0 in {count for _, count in unseen[first:]}
+
+
 def test_other_sizes_are_not_compared(background: Immediate, times: Times) -> None:
     program = Program()
     program.run(), program.run()

@@ -192,6 +192,30 @@ def test_the_first_run_may_be_cold() -> None:
     assert trials.COLD_SECONDS not in made.contenders["fused"].seconds
 
 
+@pytest.mark.parametrize("is_persistent, chosen", [(True, "fused"), (False, "sequence")])
+def test_a_persistent_kernel_has_more_runs_that_something_else_may_disturb(
+    is_persistent: bool, chosen: Candidate
+) -> None:
+    made = begun("fused")
+    made.taken = 200.0
+    made.contenders["fused"].is_persistent = is_persistent
+    disturbed = [8e-3] * trials.COLD_RUNS
+    while made.chosen is None:
+        name, is_timed = made.next()
+        assert is_timed
+        made.add(name, 7e-5 if name == "sequence" else disturbed.pop() if disturbed else 4e-5)
+    assert made.chosen == chosen
+    assert len(disturbed) == (0 if is_persistent else 1)
+
+
+def test_a_persistent_kernel_that_stays_slow_is_dropped() -> None:
+    made = begun("fused")
+    made.taken = 200.0
+    made.contenders["fused"].is_persistent = True
+    ran = run(made, {"sequence": 7e-5, "fused": 8e-3})
+    assert made.chosen == "sequence" and ran.count("fused") == trials.COLD_RUNS + 1
+
+
 def test_a_cold_run_that_costs_too_much_delays_the_next_and_does_not_end_the_trial() -> None:
     made = begun("fused")
     made.taken = 0.1
