@@ -56,7 +56,7 @@ MOST_LEARNING = 120.0
 class Request:
     """What to measure.
 
-    ``settled``: only what auto settles on, with its candidates, in the disk cache that is there.
+    ``learning_only``: only auto that learns, and its candidates, in the disk cache that is there.
     ``single``: each run is waited for.  ``skipped``: by form, the candidates that are not to be
     tried, and why.
     """
@@ -67,7 +67,7 @@ class Request:
     device: str | None
     rounds: int
     skipped: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    settled: bool = False
+    learning_only: bool = False
     single: bool = False
 
 
@@ -132,7 +132,7 @@ class _FormRun:
         """The fields of the form's result."""
         self.tell("unfused", UNFUSED)
         submissions = self.unfused_run()
-        first_calls = None if self.request.settled else self.first_calls()
+        first_calls = None if self.request.learning_only else self.first_calls()
         found = list(self.variants(submissions))
         ready = [v for v in found if isinstance(v, Variant)]
 
@@ -211,7 +211,7 @@ class _FormRun:
         learned: Variant | MissingVariant | None = None
         if LEARNING in self.skipped:
             learned = MissingVariant(LEARNING, "fusionq", self.skipped[LEARNING])
-        elif self.request.settled:
+        elif self.request.learning_only:
             with _usual_planning():
                 learned = self.learned()  # before there is a plan of any strategy
         seen: dict[object, str] = {}
@@ -219,7 +219,7 @@ class _FormRun:
             yield self.candidate(strategy, seen)
         if AUTO in self.skipped:
             yield MissingVariant(AUTO, "fusionq", self.skipped[AUTO])
-        elif not self.request.settled:
+        elif not self.request.learning_only:
             for run in range(WARM_UP_RUNS):
                 self.tell(f"warm-up {run + 1}/{WARM_UP_RUNS}")
                 fusion = self.fusion("auto")
@@ -228,7 +228,7 @@ class _FormRun:
                 AUTO, lambda: self.fused("auto").event, launches(report), report.strategy
             )
         yield learned or self.learned()
-        if self.request.settled:
+        if self.request.learning_only:
             return
         if NUMBA in self.skipped:
             yield MissingVariant(NUMBA, "baseline", self.skipped[NUMBA])

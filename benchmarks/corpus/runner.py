@@ -71,10 +71,10 @@ def run_corpus(
     limit: float,
     on_doing: OnDoing,
     *,
-    settled: bool = False,
+    learning_only: bool = False,
     single: bool = False,
 ) -> Iterator[FormResult]:
-    """The results of the selected forms, as they are measured; ``settled``, ``single``: see
+    """The results of the selected forms, as they are measured; ``learning_only``, ``single``: see
     ``Request``.
 
     ``limit``: seconds; a candidate whose first run takes longer is left out, with that as the
@@ -82,7 +82,7 @@ def run_corpus(
     """
     for program, working_set, forms in selection.requests:
         request = Request(
-            program, forms, working_set, device, rounds, settled=settled, single=single
+            program, forms, working_set, device, rounds, learning_only=learning_only, single=single
         )
         yield from _results(request, limit, on_doing)
 

@@ -39,7 +39,7 @@ def run_bench_corpus(
     json: Path | None,
     plot: Path | None,
     *,
-    settled: bool = False,
+    learning_only: bool = False,
     single: bool = False,
 ) -> None:
     """Measure the selected part, print a table for each program and size as it is done, then the
@@ -58,7 +58,7 @@ def run_bench_corpus(
             rounds,
             limit,
             lambda doing: progress.update(task, description=doing),
-            settled=settled,
+            learning_only=learning_only,
             single=single,
         ):
             results.append(result)

@@ -98,10 +98,10 @@ def bench(
             min=1, metavar="SECONDS", help="Of the corpus: for a candidate's first run (120)."
         ),
     ] = None,
-    settled: Annotated[
+    learning_only: Annotated[
         bool,
         typer.Option(
-            "--settled", help="Of the corpus: only auto that has learned, and its candidates."
+            "--learning-only", help="Of the corpus: only auto that has learned, and its candidates."
         ),
     ] = False,
     list_cases: Annotated[bool, typer.Option("--list", help="List the cases and stop.")] = False,
@@ -129,13 +129,14 @@ def bench(
             limit or 120,
             json,
             plot,
-            settled=settled,
+            learning_only=learning_only,
             single=single,
         )
         return
-    if half or working_set or limit or settled:
+    if half or working_set or limit or learning_only:
         raise typer.BadParameter(
-            "--half, --working-set, --limit and --settled are for: fusionq bench corpus"
+            "options of the corpus are for: fusionq bench corpus (--half, --working-set, --limit, "
+            "--learning-only)"
         )
     from fusionq.cli import bench as command
 

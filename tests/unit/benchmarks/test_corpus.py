@@ -137,9 +137,9 @@ def test_every_strategy_of_the_library_is_tried() -> None:
 
 
 @pytest.mark.parametrize("single", [False, True])
-def test_what_auto_settles_on_is_measured_alone(single: bool) -> None:
+def test_what_auto_learns_is_measured_alone(single: bool) -> None:
     request = Request(
-        "wave_2d", ("interior",), "tiny", "reference", 1, settled=True, single=single
+        "wave_2d", ("interior",), "tiny", "reference", 1, learning_only=True, single=single
     )
     (result,) = results_of(request)
     names = [v.name for v in result.variants]
