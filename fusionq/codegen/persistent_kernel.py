@@ -62,8 +62,7 @@ class _PersistentPrinter:
         self.local_bytes = worker_bytes(body, target.worker_size)
         self.bodies = code_bodies(body)
         self.operands = operands_of(body)
-        near = self.workers.near_words(self.local_bytes)
-        self.near = near if near > self.operands.count else 0
+        self.near = self.workers.near_words(body, target)
         """Words of the memory that each worker has for tables."""
         self.given: dict[int, str] = {}
         """What a worker writes into each cell of its table."""

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from fusionq.base.dataclass import dataclass
 from fusionq.base.identity_cache import cached_by_identity
+from fusionq.codegen import queue_layout as q
 from fusionq.ir.nodes import ArrayParam, Expr, KernelParam, Param, Persistent, StageCode, TileWait
 from fusionq.ir.walk import expressions, rewrite
 
@@ -127,3 +128,12 @@ def _used_params(code: StageCode) -> tuple[tuple[int, KernelParam], ...]:
         for position, param in enumerate(code.kernel.params)
         if isinstance(param, ArrayParam) or param.name in used
     )
+
+
+@cached_by_identity
+def table_words(body: Persistent) -> int:
+    """The words of a schedule in front of the order of instructions."""
+    waits = sum(len(stage.producers) for stage in body.stages)
+    rows = sum(map(len, set(operands_of(body).rows)))
+    of_wait = q.VALUES + wait_forms(body).values
+    return q.HEADER + q.RECORD * len(body.stages) + of_wait * waits + rows

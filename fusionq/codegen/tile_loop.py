@@ -92,13 +92,17 @@ class Together:
 
 class TileLoop:
     """Loops of a worker's lanes over tiles: neighbouring lanes have neighbouring work-items of the
-    last dimension.  ``lanes``: how many there are, a power of two."""
+    last dimension.  ``lanes``: how many there are, a power of two.  Many threads do several rows at
+    once where those are short: a lane has its ``fq_column`` of ``fq_width``, and its row."""
 
     def __init__(self, words: QueueWords, lanes: int, ndim: int) -> None:
         self._words = words
         self._int64 = words.int64
         self._lanes = lanes
         self._last = ndim - 1
+        self._by_rows = words.workers.first_lane_takes and ndim > 1
+        self._width = "fq_width" if self._by_rows else str(lanes)
+        self._column = "fq_column" if self._by_rows else "fq_lane"
         self._first_item, self._last_item = f"fq_first_{ndim - 1}", f"fq_last_{ndim - 1}"
 
     def lines(
@@ -116,12 +120,26 @@ class TileLoop:
 
     def _rows(self, row: Sequence[str]) -> list[str]:
         """The loops that do ``row`` for each row of the tile."""
-        lines: list[str] = []
+        lines = self._shares() if self._by_rows else []
         for d in range(self._last):
             pad = "    " * (d + 1)
             on = f"fq_id_{d} <= fq_last_{d}"
-            lines.append(f"{pad}for ({self._int64} fq_id_{d} = fq_first_{d}; {on}; fq_id_{d}++)")
+            first, step = f"fq_first_{d}", f"fq_id_{d}++"
+            if self._by_rows and d + 1 == self._last:
+                first = f"{first} + fq_lane / fq_width"
+                step = f"fq_id_{d} += {self._lanes} / fq_width"
+            lines.append(f"{pad}for ({self._int64} fq_id_{d} = {first}; {on}; {step})")
         return lines + _indented(row, self._last + 1)
+
+    def _shares(self) -> list[str]:
+        """How many lanes have a row of the tile, the least power of two that does it at once, and
+        which of them a lane is.  Rows are whole, or short enough to have no inner part."""
+        width = f"{self._last_item} - {self._first_item} + 1"
+        return [
+            f"    int fq_width = {self._lanes};",
+            f"    while (fq_width > 1 && fq_width / 2 >= {width}) fq_width /= 2;",
+            "    const int fq_column = fq_lane & (fq_width - 1);",
+        ]
 
     def _row(
         self, body: Sequence[str], inner: InnerPart | None, together: Together | None
@@ -162,16 +180,18 @@ class TileLoop:
                     f"{self._int64} fq_start = {self._first_item};",
                     *self._together(together, f"{self._last_item} + 1"),
                     *self._words.workers.rolled_loop,
-                    f"for (; fq_start <= {self._last_item}; fq_start += {self._lanes}) {{",
-                    *_indented(self._guarded(f"fq_start + fq_lane <= {self._last_item}", body)),
+                    f"for (; fq_start <= {self._last_item}; fq_start += {self._width}) {{",
+                    *_indented(
+                        self._guarded(f"fq_start + {self._column} <= {self._last_item}", body)
+                    ),
                     "}",
                 ]),
                 "}",
             ]  # fmt: skip
         return [
             f"for ({self._int64} fq_start = {self._first_item}; fq_start <= {self._last_item}; "
-            f"fq_start += {self._lanes}) {{",
-            *_indented(self._guarded(f"fq_start + fq_lane <= {self._last_item}", body)),
+            f"fq_start += {self._width}) {{",
+            *_indented(self._guarded(f"fq_start + {self._column} <= {self._last_item}", body)),
             "}",
         ]
 
@@ -215,8 +235,8 @@ class TileLoop:
                 "for (int fq_part = 0; fq_part < 2; fq_part++) {",
                 f"    const {i64} fq_stop = fq_part == 0 ? fq_inner : {self._last_item} + 1;",
                 *_indented(self._words.workers.rolled_loop),
-                f"    for (; fq_start < fq_stop; fq_start += {lanes}) {{",
-                *_indented(self._guarded("fq_start + fq_lane < fq_stop", body), 2),
+                f"    for (; fq_start < fq_stop; fq_start += {self._width}) {{",
+                *_indented(self._guarded(f"fq_start + {self._column} < fq_stop", body), 2),
                 "    }",
                 *_indented(self._inner(inner, together)),
                 "}",
@@ -250,7 +270,7 @@ class TileLoop:
         return [self._item(), f"if ({cond}) {{", *_indented(body), "}"]
 
     def _item(self) -> str:
-        return f"const {self._int64} fq_id_{self._last} = fq_start + fq_lane;"
+        return f"const {self._int64} fq_id_{self._last} = fq_start + {self._column};"
 
     def _folded(self, function: Callable[[str, str], str], values: Sequence[str]) -> str:
         text = values[0]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
-from math import prod
+from math import gcd, prod
 from typing import Literal
 
 from fusionq.base.dataclass import dataclass
@@ -31,6 +31,7 @@ class Tiling:
 _SHARE_OF_WORKER_CACHE = 4
 """The tiles between a worker's first and last stage of a block take one part in so many of its
 cache at most: they are written, read again and joined by arrays that no stage writes."""
+
 
 def choose_tiling(
     extents: Sequence[tuple[int, ...]],
@@ -70,7 +71,20 @@ def choose_tiling(
     shapes = {e: _shape(e, min(size, share), line) for e, share in shares.items()}
     if not pipelined:
         shapes = {e: _in_rounds(e, shape, workers, line) for e, shape in shapes.items()}
+    if target.device.groups_in_workers and not pipelined:
+        # Taking turns costs nothing, and each worker knows what comes next.
+        shapes = {e: _whole_workers(shape, line) for e, shape in shapes.items()}
+        return Tiling(tuple([shapes[e] for e in extents]), 1, "turns")
     return Tiling(tuple([shapes[e] for e in extents]), 1, "tickets")
+
+
+def _whole_workers(shape: tuple[int, ...], line: int) -> tuple[int, ...]:
+    """``shape`` with rows enough that work-groups side by side leave no lanes of a worker idle."""
+    inner = prod(shape[1:])
+    together = line // gcd(line, inner)
+    if len(shape) == 1 or shape[0] <= together:
+        return shape
+    return (-(-shape[0] // together) * together, *shape[1:])
 
 
 MOST_ROUNDS = 8
@@ -124,9 +138,7 @@ def _slabs(extents: Sequence[tuple[int, ...]], target: Target) -> tuple[tuple[in
     return tuple((-(-e[0] // parts), *e[1:]) for e in extents)
 
 
-def _rows(
-    extents: Sequence[tuple[int, ...]], tiles: Sequence[tuple[int, ...]]
-) -> tuple[int, ...]:
+def _rows(extents: Sequence[tuple[int, ...]], tiles: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
     """How many tiles each stage has along its first dimension."""
     return tuple(-(-e[0] // t[0]) for e, t in zip(extents, tiles, strict=True))
 

@@ -54,7 +54,7 @@ class CudaProgram:
     @property
     def shared_bytes(self) -> int:
         """Of a block's shared memory, what a launch has to ask for."""
-        return pooled_bytes(self.kernel)
+        return pooled_bytes(self.kernel, self.device.info.local_memory_bytes)
 
     def resident_blocks(self, threads: int) -> int:
         """How many blocks of so many threads run at once, by what the kernel takes of registers
@@ -102,9 +102,7 @@ def is_persistent(kernel: Kernel) -> bool:
     return any(isinstance(stmt, Persistent) for stmt in kernel.body)
 
 
-def generated(
-    kernel: Kernel, fp: FloatMode, target: Target, axes: str = IN_ORDER
-) -> DeviceSource:
+def generated(kernel: Kernel, fp: FloatMode, target: Target, axes: str = IN_ORDER) -> DeviceSource:
     """The CUDA C++ of ``kernel``, for grids with these axes."""
     # Only now: programs that are restored need no code generator.
     from fusionq.codegen.cuda import dialect_for
@@ -153,10 +151,13 @@ def _persistent_cubin(text: str, architecture: str, options: tuple[str, ...]) ->
     """A thread has as few registers as let all workers run at once, or else half of them, if it
     then spills little: outside of the loops over work-items, that is.  Where loops do several
     work-items at once, fewer workers have as much in flight, and all of them no registers for it
-    (H100, a stencil of three points: 1056, 792 and 528 workers 214, 128 and 147 µs)."""
-    from fusionq.codegen.cuda.workers import part_resident
+    (H100, a stencil of three points: 1056, 792 and 528 workers 214, 128 and 147 µs).  No fewer
+    registers where tables leave room for few workers."""
+    from fusionq.codegen.cuda.workers import LARGE_TABLES, part_resident
     from fusionq.codegen.tile_loop import TOGETHER
 
+    if LARGE_TABLES in text:
+        return compiled(text, architecture, options)
     if TOGETHER not in text:
         most = compiled(text, architecture, (*options, part_resident(1)))
         if most.resources.spill_stores <= _SPILLED_BY_ALL:
@@ -178,9 +179,8 @@ def restored(device: Device, kernel: Kernel, fp: FloatMode, kept: KeptProgram) -
     that, or compiled from its source, with DeviceError as ``build``."""
     if kept.binary is not None:
         try:
-            function, max_block = _loaded(
-                device, kept.binary, kept.source, pooled_bytes(kernel)
-            )
+            shared = pooled_bytes(kernel, device.info.local_memory_bytes)
+            function, max_block = _loaded(device, kept.binary, kept.source, shared)
         except CudaError as error:
             if error.is_lost:
                 raise
@@ -193,10 +193,9 @@ def restored(device: Device, kernel: Kernel, fp: FloatMode, kept: KeptProgram) -
 
 def _built(device: Device, kernel: Kernel, fp: FloatMode, source: DeviceSource) -> CudaProgram:
     cubin = cubin_of(kernel, source, fp, device.architecture)
-    function, max_block = _loaded(device, cubin.code, source, pooled_bytes(kernel))
-    return CudaProgram(
-        kernel, device, fp, source, cubin.code, cubin.seconds, function, max_block
-    )
+    shared = pooled_bytes(kernel, device.info.local_memory_bytes)
+    function, max_block = _loaded(device, cubin.code, source, shared)
+    return CudaProgram(kernel, device, fp, source, cubin.code, cubin.seconds, function, max_block)
 
 
 def _loaded(

@@ -12,11 +12,12 @@ from __future__ import annotations
 
 from fusionq.base.target import Target
 from fusionq.codegen.cuda.atomics import SCOPES
-from fusionq.codegen.cuda.shared_memory import LARGEST_STATIC
+from fusionq.codegen.cuda.shared_memory import LARGEST_STATIC, near_words
 from fusionq.codegen.cuda.unit import KERNEL_QUALIFIER
 from fusionq.codegen.cuda.worker_groups import CudaWorkerGroups
 from fusionq.codegen.dialect import Groups
 from fusionq.codegen.dialect.workers import AddOrder
+from fusionq.ir.nodes import Persistent
 
 _DEVICE = SCOPES["device"]
 _ACQUIRE, _ACQ_REL = "__NV_ATOMIC_ACQUIRE", "__NV_ATOMIC_ACQ_REL"
@@ -62,9 +63,8 @@ def part_resident(part: int) -> str:
     return f"--define-macro=FQ_PART={part}"
 
 
-_NEAR_WORDS = 1536
-"""12 KiB: the tables of some 70 stages.  Eight workers of a multiprocessor leave half of its memory
-to the level 1 cache."""
+LARGE_TABLES = "extern __shared__ ulonglong2 fq_near"
+"""How the tables of a worker are declared where launches give their memory."""
 
 
 class CudaWorkers:
@@ -101,9 +101,9 @@ class CudaWorkers:
     def groups_of(self, size: int) -> Groups:
         return CudaWorkerGroups(size)
 
-    def near_words(self, local_bytes: int) -> int:
+    def near_words(self, body: Persistent, target: Target) -> int:
         # A level 1 cache forgets everything with each acquire.
-        return _NEAR_WORDS if local_bytes + 8 * _NEAR_WORDS <= LARGEST_STATIC else 0
+        return near_words(body, target.device.local_memory_bytes)
 
     def broadcast(self, value: str) -> str:
         return f"fq_broadcast({value})"

@@ -38,6 +38,7 @@ from typing import Literal, Protocol, TypeAlias
 
 from fusionq.base.target import Target
 from fusionq.codegen.dialect.groups import Groups
+from fusionq.ir.nodes import Persistent
 
 AddOrder: TypeAlias = Literal["relaxed", "release"]
 
@@ -121,9 +122,9 @@ class Workers(Protocol):
         """What work-items of a work-group do together, of which so many lanes of a worker, that
         many after the other, are the work-items: only where ``DeviceInfo.groups_in_workers``."""
 
-    def near_words(self, local_bytes: int) -> int:
-        """How many int64 of that memory a worker has for tables that it would else find in global
-        memory, beside so much for its local arrays; 0 where caches do as well."""
+    def near_words(self, body: Persistent, target: Target) -> int:
+        """How many int64 of that memory a worker of a kernel has for tables that it would else find
+        in global memory; 0 where caches do as well."""
 
     def broadcast(self, value: str) -> str:
         """The first lane's value of an int, uint32 or int64, for all lanes."""

@@ -12,6 +12,7 @@ from fusionq.base.target import Target
 from fusionq.codegen.dialect import Groups
 from fusionq.codegen.dialect.workers import AddOrder
 from fusionq.codegen.opencl.unit import KERNEL_QUALIFIER
+from fusionq.ir.nodes import Persistent
 
 
 class OpenCLWorkers:
@@ -53,7 +54,7 @@ class OpenCLWorkers:
     def groups_of(self, size: int) -> Groups:
         raise AssertionError("lanes of a vector are no work-group")
 
-    def near_words(self, local_bytes: int) -> int:
+    def near_words(self, body: Persistent, target: Target) -> int:
         return 0
 
     def broadcast(self, value: str) -> str:

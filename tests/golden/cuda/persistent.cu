@@ -423,10 +423,10 @@ extern "C" __global__ void FQ_BOUNDS(256, 8) megakernel4_blur_total_scale_revers
         fq_stop = fq_schedule[fq_next + (int)blockIdx.x + 1];
         fq_next = fq_schedule[fq_next + (int)blockIdx.x];
     }
-    __shared__ ulonglong2 fq_near_bytes_words[768];
+    __shared__ ulonglong2 fq_near_bytes_words[46];
     unsigned char* const fq_near_bytes = (unsigned char*)fq_near_bytes_words;
     long long* const fq_near = (long long*)fq_near_bytes;
-    const long long fq_kept = fq_schedule[3] <= 1536 ? fq_schedule[3] : 0;
+    const long long fq_kept = fq_schedule[3] <= 92 ? fq_schedule[3] : 0;
     for (int fq_k = fq_lane; fq_k < fq_kept; fq_k += 256)
         fq_near[0 + fq_k] = fq_schedule[fq_k];
     const long long* const fq_stages = fq_kept ? fq_near + 0 : fq_schedule;

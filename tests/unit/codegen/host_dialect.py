@@ -21,7 +21,7 @@ from fusionq.codegen.dialect.scalars import OwnOperators
 from fusionq.codegen.literals import spelled
 from fusionq.codegen.scoping import Body
 from fusionq.codegen.unaligned import unaligned_structure
-from fusionq.ir.nodes import Const, Kernel, Space
+from fusionq.ir.nodes import Const, Kernel, Persistent, Space
 from fusionq.ir.text import Text
 from fusionq.ir.types import ScalarType
 
@@ -257,7 +257,7 @@ class _Workers:
             f"uint8_t* const {name} = (uint8_t*){name}_words[host_worker];",
         ]
 
-    def near_words(self, local_bytes: int) -> int:
+    def near_words(self, body: Persistent, target: Target) -> int:
         return 256
 
     def broadcast(self, value: str) -> str:

@@ -14,7 +14,7 @@ from fusionq.codegen.dialect.scalars import OwnOperators
 from fusionq.codegen.literals import spelled
 from fusionq.codegen.opencl.reserved import RESERVED
 from fusionq.codegen.scoping import Body
-from fusionq.ir.nodes import Const, Kernel, Space
+from fusionq.ir.nodes import Const, Kernel, Persistent, Space
 from fusionq.ir.text import Text
 from fusionq.ir.types import FLOAT32, FLOAT64, ScalarType
 
@@ -195,7 +195,7 @@ class MarkerWorkers:
     def local_memory(self, name: str, nbytes: int) -> list[str]:
         return [f"BYTES {name}[{nbytes}];"]
 
-    def near_words(self, local_bytes: int) -> int:
+    def near_words(self, body: Persistent, target: Target) -> int:
         return 0
 
     def broadcast(self, value: str) -> str:
@@ -239,7 +239,7 @@ class BlockWorkers(MarkerWorkers):
     pollers = 8
     counts_launches = True
 
-    def near_words(self, local_bytes: int) -> int:
+    def near_words(self, body: Persistent, target: Target) -> int:
         return 100
 
 

@@ -12,8 +12,9 @@ from hypothesis import given
 
 import fusionq as fq
 from fusionq.backends.cuda.program import cubin_of, generated
-from fusionq.codegen.cuda.shared_memory import LARGEST_STATIC, pooled_bytes
-from fusionq.ir.nodes import Persistent
+from fusionq.codegen.cuda.shared_memory import LARGEST_STATIC, MOST_NEAR_WORDS, pooled_bytes
+from fusionq.codegen.cuda.workers import LARGE_TABLES
+from fusionq.ir.nodes import Kernel, Persistent
 from tests.e2e.test_work_group_stages import LISTS, buffers, functions, sums_of_fractions
 from tests.property.programs import Program
 from tests.property.running import examples
@@ -79,7 +80,7 @@ def test_stages_of_work_groups_compile(name: str) -> None:
         assert f.report.strategy == "megakernel"
     (kernel,) = backend.kernels
     assert isinstance(kernel.body[0], Persistent)
-    assert pooled_bytes(kernel) == 0
+    assert pooled_bytes(kernel, H100.local_memory_bytes) == 0
 
 
 def test_work_items_of_whole_warps_are_threads() -> None:
@@ -99,6 +100,55 @@ def test_work_items_of_whole_warps_are_threads() -> None:
     assert "__barrier_sync_count" not in texts[32]
 
 
+def many_stages(count: int, sums: bool) -> Kernel:
+    """The persistent kernel of so many stages, which need all of the one before; and sums."""
+    with compiling_queue([]) as (queue, backend):
+        a, b = fq.Buffer(4096, np.float32), fq.Buffer(4096, np.float32)
+        with fq.fusion(queue, strategy="megakernel", require=True):
+            for _ in range(count // 2):
+                if sums:
+                    queue.submit(sums_of_fractions, fq.NdRange(4096, 128), a, b)
+                else:
+                    queue.submit(reverse, 4096, a, b)
+                queue.submit(reverse, 4096, b, a)
+    (kernel,) = backend.kernels
+    return kernel
+
+
+def test_tables_of_many_stages_with_groups_lie_in_memory_that_launches_give() -> None:
+    """As long as it is there; single work-items need more workers than that leaves room for."""
+    kernel = many_stages(240, sums=True)
+    most = H100.local_memory_bytes
+    assert LARGEST_STATIC < pooled_bytes(kernel, most) <= 8 * MOST_NEAR_WORDS
+    assert pooled_bytes(kernel, 32 << 10) == 0
+    text = generated(kernel, "strict", TARGET).text
+    assert LARGE_TABLES in text
+    small = replace(TARGET, device=replace(H100, local_memory_bytes=32 << 10))
+    assert LARGE_TABLES not in generated(kernel, "strict", small).text
+    assert pooled_bytes(many_stages(240, sums=False), most) == 0
+    assert pooled_bytes(many_stages(24, sums=True), most) == 0
+    free = cubin_of(kernel, generated(kernel, "strict", TARGET), "strict", "sm_90")
+    assert free.resources.spill_stores == 0
+
+
+@fq.kernel
+def halves(item: fq.Item, a, b):
+    i, j = item.get_id(0), item.get_id(1)
+    b[i, j] = a[a.shape[0] - 1 - i, a.shape[1] - 1 - j] / 2
+
+
+def test_lanes_do_several_short_rows_at_once() -> None:
+    with compiling_queue(["sm_90"]) as (queue, backend):
+        a, b = fq.Buffer((4096, 32), np.float32), fq.Buffer((4096, 32), np.float32)
+        with fq.fusion(queue, strategy="megakernel", require=True):
+            queue.submit(halves, (4096, 32), a, b)
+            queue.submit(halves, (4096, 32), b, a)
+    (kernel,) = backend.kernels
+    text = generated(kernel, "strict", TARGET).text
+    assert "fq_id_0 = fq_first_0 + fq_lane / fq_width; fq_id_0 <= fq_last_0;" in text
+    assert "const long long fq_id_1 = fq_start + fq_column;" in text
+
+
 @fq.kernel
 def swap(item: fq.NdItem, a, b, tile):
     own, last = item.get_local_id(0), item.get_local_range(0) - 1
@@ -114,7 +164,7 @@ def test_more_local_memory_than_the_compiler_places_is_given_by_launches() -> No
             queue.submit(swap, fq.NdRange(8192, 1024), a, b, fq.LocalAccessor(8192, np.float64))
             queue.submit(reverse, 8192, b, a)
     (kernel,) = backend.kernels
-    assert pooled_bytes(kernel) == 65536 > LARGEST_STATIC
+    assert pooled_bytes(kernel, H100.local_memory_bytes) == 65536 > LARGEST_STATIC
     assert {resources.shared_bytes for resources in backend.resources.values()} < set(range(64))
 
 

@@ -57,6 +57,20 @@ def test_few_rows_are_taken_by_ticket() -> None:
     assert tiling_of(extents, workers=8).assignment == "tickets"
 
 
+def test_work_groups_side_by_side_leave_no_lanes_idle() -> None:
+    """Workers that are blocks of 256 take turns, and their tiles hold pairs of work-groups of
+    128."""
+    device = replace(TWO_CORES.device, groups_in_workers=True)
+    target = replace(
+        TWO_CORES, device=device, resident_workers=264, worker_size=256, largest_tile=1 << 17
+    )
+    extents: Extents = ((512, 128), (2048, 128), (32064, 128), (8192,), (128,))
+    tiling = choose_tiling(extents, [8] * 5, target.kept_bytes + 1, False, target)
+    assert tiling.assignment == "turns"
+    assert tiling.tiles[:3] == ((2, 128), (8, 128), (32, 128))
+    assert tiling.tiles[3:] == ((256,), (128,))
+
+
 def test_what_is_no_pipeline_runs_stage_by_stage() -> None:
     tiling = tiling_of(((4096, 16), (4096,), (4096, 4096)), pipelined=False)
     assert (tiling.block, tiling.assignment) == (1, "tickets")
