@@ -173,6 +173,14 @@ def _kept_device_programs(request: pytest.FixtureRequest) -> Iterator[None]:
 
 
 @pytest.fixture
+def every_program_compiled(monkeypatch: pytest.MonkeyPatch, _kept_device_programs: None) -> None:
+    """For tests that watch the device's compiler."""
+    from fusionq.backends.sycl import program, runtime
+
+    monkeypatch.setattr(program, "load_dpctl", runtime.load_dpctl)
+
+
+@pytest.fixture
 def disk_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The directory of a disk cache that is on, and empty."""
     folder = tmp_path / "cache"

@@ -49,6 +49,7 @@ def test_the_command_fails_where_sources_differ(tool: ModuleType, tmp_path: Path
     assert tool.main(["compare", str(before), str(before)]) == 0
 
 
+@pytest.mark.usefixtures("every_program_compiled")
 def test_the_device_source_of_a_fusion_is_kept(tool: ModuleType) -> None:
     """And all that the compiler gets while a profile of it is taken, which is more."""
     try:
