@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from math import prod
 
 from fusionq.base.dataclass import dataclass
@@ -48,12 +49,13 @@ class GroupLoop:
 @dataclass(frozen=True)
 class StatementLines:
     """A kernel's statements as text: its array parameters as pointers, those that it makes of
-    addresses, the arrays it declares, what it does, values; and what these lines need around
-    them."""
+    addresses, the arrays it declares for a work-item and around the loop over them, what it does,
+    values; and what these lines need around them."""
 
     array_parameters: dict[Slot, str]
     pointers: list[str]
     arrays: list[str]
+    kept: list[str]
     bodies: list[list[str]]
     values: list[str]
     slots: tuple[Slot, ...]
@@ -71,9 +73,11 @@ def statement_lines(
     helpers: Helpers,
     values: Sequence[Expr] = (),
     group_loop: GroupLoop | None = None,
+    kept: Sequence[ArrayDecl] = (),
 ) -> StatementLines:
     """``bodies``, each the statements of ``kernel`` or a variant, and ``values`` as text; device
-    functions go to ``helpers``.  ``group_loop``: of a stage of work-groups."""
+    functions go to ``helpers``.  ``group_loop``: of a stage of work-groups.  ``kept``: those of the
+    kernel's arrays that are declared around the loop over work-items."""
     if kernel.small_sizes:
         kernel, bodies, values = narrowed(kernel, bodies, values)
     names = Names(dialect.unit.is_reserved)
@@ -106,6 +110,8 @@ def statement_lines(
     }
     aliased = _aliased_types(kernel, dialect.scalars)
     pool = None if group_loop is None else group_loop.local_memory
+    inside = replace(kernel, arrays=tuple(a for a in kernel.arrays if a not in kept))
+    around = replace(kernel, arrays=tuple(kept))
     typedefs = dict.fromkeys(
         (
             *aliased,
@@ -120,7 +126,8 @@ def statement_lines(
             f"{declaration} = ({type}){memory.identifier(slot)};"
             for slot, (type, declaration) in pointers.items()
         ],
-        _array_declarations(kernel, names, dialect.scalars, helpers, pool),
+        _array_declarations(inside, names, dialect.scalars, helpers, pool),
+        _array_declarations(around, names, dialect.scalars, helpers, None),
         lines,
         texts,
         slots,

@@ -116,8 +116,8 @@ def _without_waits(code: StageCode) -> Hashable:
     """What the text of a code's body depends on; parameters that only the waits use do not
     count."""
     kernel = code.kernel
-    params = _used_params(code)
-    return kernel.body, kernel.arrays, kernel.variables, params, code.extents, code.local_range
+    text = kernel.body, kernel.arrays, kernel.variables, _used_params(code)
+    return *text, code.extents, code.local_range, code.reduced
 
 
 def _used_params(code: StageCode) -> tuple[tuple[int, KernelParam], ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import chain, islice
 from math import prod
@@ -15,6 +16,12 @@ from fusionq.codegen.helpers import Helpers
 from fusionq.codegen.interior import parted
 from fusionq.codegen.kernel_body import GroupLoop, StatementLines, statement_lines
 from fusionq.codegen.local_places import groups_at_once, local_places
+from fusionq.codegen.private_reductions import (
+    ITEMS,
+    LANE,
+    private_reductions,
+    with_reductions,
+)
 from fusionq.codegen.queue_words import QueueWords
 from fusionq.codegen.row_segments import RowSegments, row_segments
 from fusionq.codegen.scoping import Body
@@ -28,13 +35,28 @@ from fusionq.codegen.tile_loop import (
     TileItems,
     TileLoop,
     Together,
+    either,
 )
 from fusionq.codegen.unroll_and_jam import jammed
-from fusionq.ir.nodes import Expr, StageCode
+from fusionq.ir.nodes import ArrayDecl, Expr, Kernel, StageCode
 from fusionq.ir.walk import is_work_group_function, local_memories, takes_work_groups
 
 LOCAL = "fq_local"
 """The pointer to the bytes of a worker's local memory."""
+
+
+@dataclass(frozen=True)
+class _Beside:
+    """Bodies and values that are printed with those of the work-items; ``arrays``: declared around
+    the loop over them; ``statements``: what the bodies do that the kernel does not."""
+
+    bodies: tuple[Body, ...] = ()
+    values: tuple[Expr, ...] = ()
+    arrays: tuple[ArrayDecl, ...] = ()
+    statements: Body = ()
+
+
+_ALONE = _Beside()
 
 
 @dataclass(frozen=True)
@@ -53,11 +75,39 @@ class StageText:
             return self._group_lines(code)
         if takes_work_groups(kernel):
             return self._thread_lines(code)
+        if self.words.workers.first_lane_takes:
+            return self._item_lines(code, _ALONE)
+        whole, _ = parted(code)
+        lanes = self.target.worker_size
+        found = private_reductions(kernel, whole, code.reduced, lanes)
+        if found is None:
+            return self._item_lines(code, _ALONE)
+        beside = _Beside(
+            (found.before, found.after, _one_by_one(code, whole)),
+            (*found.small, found.elements),
+            found.arrays,
+            (*found.before, *found.stores),
+        )
+        reducing = replace(code, kernel=with_reductions(kernel, found))
+        lines, loop = self._item_lines(reducing, beside)
+        before, after, plain = lines.bodies[-3:]
+        *small, elements = lines.values[-len(beside.values) :]
+        rows = TileLoop(self.words, lanes, kernel.ndim)
+        worth = [*small, f"{rows.items} >= {ITEMS} * ({elements})"]
+        lane = f"const {self.words.int64} {lines.names.of(LANE.name)} = fq_lane;"
+        before = [f"    {line}" for line in (lane, *lines.kept, *before)]
+        after = [f"    {line}" for line in after]
+        return lines, either(worth, [*before, *loop, *after], rows.lines([*lines.arrays, *plain]))
+
+    def _item_lines(self, code: StageCode, beside: _Beside) -> tuple[StatementLines, list[str]]:
+        """A stage code's statements, and behind them those of ``beside``, and its loop over a
+        tile."""
+        kernel = code.kernel
         body, inner = parted(code)
         segments = None if self.words.workers.first_lane_takes else row_segments(kernel, body)
         if segments is not None:
-            return self._segment_lines(code, body, segments)
-        bodies = [body if code.local_range else skipped_outside(body)]
+            return self._segment_lines(code, body, segments, beside)
+        bodies = [_one_by_one(code, body)]
         values: tuple[Expr, ...] = ()
         if inner is not None:
             bodies.append(inner.body)
@@ -67,33 +117,33 @@ class StageText:
         if several is not None:
             bodies.append(several.body)
             kernel = replace(kernel, arrays=(*kernel.arrays, *several.arrays))
-        lines = statement_lines(kernel, bodies, self._in_tile(code), self.helpers, values)
+        lines = self._statements(code, kernel, bodies, values, beside)
         loop = TileLoop(self.words, lanes, kernel.ndim)
-        texts = [[*lines.arrays, *body] for body in lines.bodies]
+        texts = [[*lines.arrays, *body] for body in lines.bodies[: len(bodies)]]
         together = None if several is None else Together(several.items, texts[-1])
         if inner is None:
             return lines, loop.lines(texts[0], together=together)
         edges = len(inner.lows), len(inner.lows) + len(inner.highs)
         bounds = lines.values[: edges[0]], lines.values[edges[0] : edges[1]]
-        where = lines.values[edges[1] :]
+        where = lines.values[edges[1] : len(values)]
         return lines, loop.lines(texts[0], InnerPart(*bounds, where, texts[1]), together)
 
     def _segment_lines(
-        self, code: StageCode, whole: Body, segments: RowSegments
+        self, code: StageCode, whole: Body, segments: RowSegments, beside: _Beside
     ) -> tuple[StatementLines, list[str]]:
         """A stage code's statements, and its loop over a tile whose rows are cut into segments."""
         inner = segments.interior
         bodies = [segments.body, *([whole] if segments.divisors else [])]
-        bodies = [body if code.local_range else skipped_outside(body) for body in bodies]
+        bodies = [_one_by_one(code, body) for body in bodies]
         bodies += [] if inner is None else [inner.body]
         bounds = [] if inner is None else [inner.lows, inner.highs, inner.where]
         own = [tuple(value for _, value in segments.values), segments.lengths, segments.divisors]
         values = list(chain(*own, *bounds))
-        lines = statement_lines(code.kernel, bodies, self._in_tile(code), self.helpers, values)
+        lines = self._statements(code, code.kernel, bodies, values, beside)
         given = iter(lines.values)
         of_segment, lengths, divisors, *edges = (list(islice(given, len(p))) for p in own + bounds)
         names = [lines.names.of(name) for name, _ in segments.values]
-        texts = [[*lines.arrays, *body] for body in lines.bodies]
+        texts = [[*lines.arrays, *body] for body in lines.bodies[: len(bodies)]]
         cut = Segments(
             lines.names.of(segments.first),
             list(zip(names, of_segment, strict=True)),
@@ -140,8 +190,31 @@ class StageText:
         behind = [f"{groups.barrier(False, True)};"] if local_memories(kernel) else []
         return lines, loop.lines([*lines.arrays, *lines.bodies[0], *behind])
 
+    def _statements(
+        self,
+        code: StageCode,
+        kernel: Kernel,
+        bodies: Sequence[Body],
+        values: Sequence[Expr],
+        beside: _Beside,
+    ) -> StatementLines:
+        kernel = replace(kernel, body=(*kernel.body, *beside.statements))
+        return statement_lines(
+            kernel,
+            [*bodies, *beside.bodies],
+            self._in_tile(code),
+            self.helpers,
+            [*values, *beside.values],
+            kept=beside.arrays,
+        )
+
     def _in_tile(self, code: StageCode) -> Dialect:
         """The dialect, in which work-items are those of a tile."""
         lanes = self.target.worker_size
         items = TileItems(self.dialect.items, code.local_range, code.kernel.ndim, lanes)
         return replace(self.dialect, items=items)
+
+
+def _one_by_one(code: StageCode, body: Body) -> Body:
+    """``body`` as it is done by lanes of which some may be outside of a row."""
+    return body if code.local_range else skipped_outside(body)

@@ -103,6 +103,8 @@ class TileLoop:
         self._by_rows = words.workers.first_lane_takes and ndim > 1
         self._width = "fq_width" if self._by_rows else str(lanes)
         self._column = "fq_column" if self._by_rows else "fq_lane"
+        self.items = " * ".join(f"(fq_last_{d} - fq_first_{d} + 1)" for d in range(ndim))
+        """How many work-items the tile has."""
         self._first_item, self._last_item = f"fq_first_{ndim - 1}", f"fq_last_{ndim - 1}"
 
     def lines(
@@ -277,6 +279,13 @@ class TileLoop:
         for value in values[1:]:
             text = function(text, f"({self._int64})({value})")
         return text
+
+
+def either(conditions: Sequence[str], lines: Sequence[str], otherwise: Sequence[str]) -> list[str]:
+    """``lines`` where all ``conditions`` hold, one after the other, else ``otherwise``."""
+    where = " && ".join(f"({c})" for c in conditions)
+    inside, outside = _indented(lines), _indented(otherwise)
+    return [f"    if ({where}) {{", *inside, "    } else {", *outside, "    }"]
 
 
 class GroupItems(TileItems):

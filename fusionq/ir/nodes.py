@@ -387,13 +387,15 @@ class StageCode:
 
     Only a work-group function has barriers and local memory.  ``extents``, the stage's range, and
     the bounds of ``waits`` are expressions over its parameters.  ``local_range`` is the work-group
-    size that its local and group ids mean.
+    size that its local and group ids mean.  ``reduced``: those of its array reductions
+    (``ir.array_reductions``) whose arrays share memory with no other of the kernel's.
     """
 
     kernel: Kernel
     extents: tuple[Expr, ...]
     waits: tuple[TileWait, ...]
     local_range: tuple[int, ...] | None
+    reduced: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 from fusionq.base.span import NO_SPAN, Span
+from fusionq.ir.array_reductions import array_reductions
 from fusionq.ir.expression_verifier import ExpressionVerifier, VerificationError
 from fusionq.ir.nodes import (
     ArrayDecl,
@@ -269,6 +270,9 @@ class _Verifier(ExpressionVerifier):
             self._fail(f"'{kernel.name}' is for work-groups of {code.local_range}")
         if len(code.extents) != kernel.ndim:
             self._fail(f"'{kernel.name}' has {len(code.extents)} extents")
+        for name in code.reduced:
+            if name not in array_reductions(kernel):
+                self._fail(f"'{kernel.name}' does more with '{name}' than reduce into it")
         inner = ExpressionVerifier(kernel)
         for extent in code.extents:
             inner._typed(extent, INT64, "an extent")

@@ -17,6 +17,7 @@ from dataclasses import field, replace
 
 from fusionq.base.dataclass import dataclass
 from fusionq.base.steps import Steps
+from fusionq.ir.array_reductions import array_reductions
 from fusionq.ir.nodes import (
     ArrayParam,
     Binary,
@@ -141,7 +142,7 @@ class _Persister:
             )
             body = rewrite_body(kernel.body, stmt=_plain)
             own = replace(kernel, params=(*params, *added), body=body)
-            code = StageCode(own, extents, waits, stage.local_range)
+            code = StageCode(own, extents, waits, stage.local_range, _reduced(kernel))
             self.made[key] = self.codes.setdefault(code, len(self.codes)), own.params
         number, own_params = self.made[key]
         return PersistentStage(
@@ -167,6 +168,12 @@ def _wait(wait: StageWait, values: Mapping[str, Param]) -> TileWait:
     if wait.bounds is None:
         return TileWait(None)
     return TileWait(tuple((rewrite(a, put_in), rewrite(b, put_in)) for a, b in wait.bounds))
+
+
+def _reduced(kernel: Kernel) -> tuple[str, ...]:
+    """The arrays that ``kernel`` only reduces into, without others in the same memory."""
+    alone = {p.name for p in kernel.params if isinstance(p, ArrayParam) and p.restrict}
+    return tuple(name for name in array_reductions(kernel) if name in alone)
 
 
 def _product(factors: Sequence[Expr]) -> Expr:

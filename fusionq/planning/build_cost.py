@@ -10,12 +10,15 @@ the arguments that stages with one body find in a table.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from math import comb
 
 from fusionq.base.dataclass import dataclass
 from fusionq.base.target import BuildCosts
 from fusionq.codegen.interior import parted
+from fusionq.codegen.private_reductions import private_reductions, with_reductions
 from fusionq.codegen.row_segments import row_segments
+from fusionq.codegen.scoping import Body
 from fusionq.codegen.stage_tables import code_bodies, operands_of, wait_forms
 from fusionq.ir.nodes import (
     ArrayParam,
@@ -25,6 +28,7 @@ from fusionq.ir.nodes import (
     If,
     Kernel,
     Persistent,
+    StageCode,
     Stmt,
     While,
     WorkItemLoop,
@@ -79,12 +83,13 @@ def build_work(kernel: Kernel) -> BuildWork:
     printed: list[Stmt] = []
     for number in range(len(set(numbers))):
         code = body.codes[numbers.index(number)]
+        code, beside = _with_reductions(code)
         whole, inner = parted(code)
         segments = None if takes_work_groups(code.kernel) else row_segments(code.kernel, whole)
         if segments is not None:
             inner = segments.interior
             whole = (*segments.body, *(whole if segments.divisors else ()))
-        printed += [*whole, *(() if inner is None else inner.body)]
+        printed += [*whole, *(() if inner is None else inner.body), *beside]
     waits = wait_forms(body).forms
     operands = operands_of(body)
     return _counted(
@@ -96,6 +101,18 @@ def build_work(kernel: Kernel) -> BuildWork:
         waits=len(waits),
         operands=len(operands.cells) + sum(map(len, operands.varying)),
     )
+
+
+def _with_reductions(code: StageCode) -> tuple[StageCode, Body]:
+    """``code`` with its array reductions in private memory, and what stands beside that."""
+    if takes_work_groups(code.kernel):
+        return code, ()
+    whole, _ = parted(code)
+    found = private_reductions(code.kernel, whole, code.reduced, 1)
+    if found is None:
+        return code, ()
+    own = replace(code, kernel=with_reductions(code.kernel, found))
+    return own, (*found.before, *found.after, *whole)
 
 
 def _counted(body: Iterable[Stmt], more: Iterable[Expr], **others: int) -> BuildWork:

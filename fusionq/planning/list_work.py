@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import replace
 from math import prod
 
 from fusionq.analysis.item_space import global_range, largest
 from fusionq.analysis.questions import Questions
 from fusionq.analysis.submission import ArrayArgument, ScalarArgument, Submission
+from fusionq.base.dataclass import dataclass
 from fusionq.base.target import Target
 from fusionq.codegen.interior import parted
+from fusionq.codegen.private_reductions import private_reductions, with_reductions
 from fusionq.codegen.row_segments import row_segments
-from fusionq.codegen.scoping import Body
 from fusionq.ir.nodes import ArrayParam, Const, Kernel, Param, Persistent, StageCode
 from fusionq.ir.types import INT64
 from fusionq.ir.walk import is_work_group_function
@@ -46,6 +47,7 @@ def list_work(
     assert isinstance(body, Persistent)
     arrays, integers = _arguments(questions, plan.kernel, plan.sources)
     insides = [_inside(code, target) for code in body.codes]
+    reducing = [_reducing(code, target) for code in body.codes]
     known: dict[Hashable, tuple[int, Work, Work | None]] = {}
     found: list[tuple[int, Work, Work | None]] = []
     params: list[dict[str, int]] = []
@@ -62,11 +64,14 @@ def list_work(
         if key not in known:
             shapes = {(own, d): n for own, (_, a) in touched.items() for d, n in enumerate(a.shape)}
             code, done = body.codes[stage.code], insides[stage.code]
+            own = reducing[stage.code]
+            if own is not None and own.holds(touched):
+                done = own.inside
             range_ = tuple(evaluate(e, values) for e in code.extents)
             sizes = Sizes(values, shapes, range_, code.local_range or ())
             inside = None
             if done is not None:
-                inside = item_work(replace(kernel, body=done), sizes) * prod(range_)
+                inside = item_work(done, sizes) * prod(range_)
             whole = item_work(kernel, sizes) * prod(range_)
             known[key] = sum(own_memory.values()), whole, inside
         found.append(known[key])
@@ -90,15 +95,45 @@ def list_work(
     return ListWork(stages, whole, pipelined, tiling.block, tiling.assignment == "turns")
 
 
-def _inside(code: StageCode, target: Target) -> Body | None:
+def _inside(code: StageCode, target: Target) -> Kernel | None:
     """What most work-items of a persistent kernel's stage do, if that is less than its kernel."""
     body, interior = parted(code)
-    vectors = target.worker_size == target.sub_group_size
-    if vectors and not is_work_group_function(code.kernel):
+    if _is_by_vectors(code, target):
         segments = row_segments(code.kernel, body)
         if segments is not None:
-            return segments.counted(code.kernel)
-    return None if interior is None else interior.body
+            return replace(code.kernel, body=segments.counted(code.kernel))
+    return None if interior is None else replace(code.kernel, body=interior.body)
+
+
+@dataclass(frozen=True)
+class _Reducing:
+    """What most work-items do where array reductions are done in private memory, which has room
+    for ``most`` elements of each of ``arrays``."""
+
+    inside: Kernel
+    arrays: tuple[str, ...]
+    most: int
+
+    def holds(self, touched: Mapping[str, tuple[Hashable, ArrayArgument]]) -> bool:
+        return all(prod(touched[name][1].shape) <= self.most for name in self.arrays)
+
+
+def _reducing(code: StageCode, target: Target) -> _Reducing | None:
+    if not code.reduced or not _is_by_vectors(code, target):
+        return None
+    body, _ = parted(code)
+    found = private_reductions(code.kernel, body, code.reduced, target.worker_size)
+    if found is None:
+        return None
+    own = replace(code, kernel=with_reductions(code.kernel, found))
+    inside = _inside(own, target) or own.kernel
+    return _Reducing(inside, code.reduced, found.arrays[0].shape[0])
+
+
+def _is_by_vectors(code: StageCode, target: Target) -> bool:
+    """Whether lanes of a vector do a stage's work-items."""
+    vectors = target.worker_size == target.sub_group_size
+    return vectors and not is_work_group_function(code.kernel)
 
 
 def launches_work(
@@ -149,9 +184,7 @@ def tiled_part(
 ) -> TiledPart:
     """The part of a launch by overlapped tiles that ``fused`` is."""
     kernel = fused.kernel
-    arrays, integers = _arguments(
-        questions, kernel, [fused.sources[p.name] for p in kernel.params]
-    )
+    arrays, integers = _arguments(questions, kernel, [fused.sources[p.name] for p in kernel.params])
     range_ = global_range(questions.submissions[largest(questions.submissions, members)])
     shapes = {(name, d): n for name, (_, a) in arrays.items() for d, n in enumerate(a.shape)}
     sizes = Sizes(integers, shapes, tuple(range_))
