@@ -67,18 +67,19 @@ def begins(cond: Expr) -> Expr | None:
     return Compare(op, least if op in ("lt", "le") else greatest, limit)
 
 
-def skipped_outside(body: Body) -> Body:
+def skipped_outside(body: Body, between: Body = ()) -> Body:
     """``body``, in which groups that are outside a condition do not run what it holds under masks:
-    a masked access to a page that is not there is a microcode assist."""
-    return tuple(map(_skipped_outside, body))
+    a masked access to a page that is not there is a microcode assist.  ``between``: what keeps a
+    compiler from making one condition of the group's and the work-item's."""
+    return tuple([_skipped_outside(stmt, between) for stmt in body])
 
 
-def _skipped_outside(stmt: Stmt) -> Stmt:
+def _skipped_outside(stmt: Stmt, between: Body) -> Stmt:
     # Of conditions with two branches the second would be there twice: see ``group_guards``.
     if not isinstance(stmt, If) or stmt.orelse or has_barrier(stmt.then):
         return stmt
     begun = begins(stmt.cond)
-    return stmt if begun is None else If(begun, (stmt,), (), stmt.span)
+    return stmt if begun is None else If(begun, (*between, stmt), (), stmt.span)
 
 
 def _id_of(expr: Expr) -> tuple[int, int] | None:

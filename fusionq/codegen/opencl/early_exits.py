@@ -35,7 +35,8 @@ from fusionq.ir.nodes import (
 from fusionq.ir.range_guard import range_guard
 from fusionq.ir.walk import expressions, statements
 
-_FENCE = Fence("relaxed", "work_item")
+FENCE = Fence("relaxed", "work_item")
+"""It orders nothing, and compilers do not look behind it."""
 
 
 def shielded(body: Body) -> Body:
@@ -53,7 +54,7 @@ def shielded(body: Body) -> Body:
 
 def _fenced(body: Body) -> Body:
     decides = any(map(_is_condition, expressions(body))) or any(map(_is_bound, statements(body)))
-    return (_FENCE, *body) if decides else body
+    return (FENCE, *body) if decides else body
 
 
 def _is_condition(expr: Expr) -> bool:

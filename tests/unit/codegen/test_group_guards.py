@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import fusionq as fq
+from fusionq.codegen.opencl.early_exits import FENCE
 from fusionq.codegen.opencl.group_guards import MOST_NODES, decided_for_groups
 from fusionq.ir.nodes import (
     Assign,
@@ -43,7 +44,7 @@ def last_of_group(dim):
 def test_several_guards_are_decided_for_whole_work_groups():
     guard, other = If(INSIDE, (STORE,)), If(Compare("lt", ID, Param(INT64, "m")), (STORE,))
     for skipped, given in zip(decided_for_groups((guard, other)), (guard, other), strict=True):
-        assert skipped == If(Compare("lt", first_of_group(0), given.cond.rhs), (given,))
+        assert skipped == If(Compare("lt", first_of_group(0), given.cond.rhs), (FENCE, given))
 
 
 def test_groups_outside_a_guard_run_nothing():
@@ -51,7 +52,7 @@ def test_groups_outside_a_guard_run_nothing():
     store = Assign("x", N)
     guard = If(INSIDE, (STORE,))
     (split, _) = decided_for_groups((guard, store))
-    assert split == If(Compare("lt", first_of_group(0), N), (guard,))
+    assert split == If(Compare("lt", first_of_group(0), N), (FENCE, guard))
     plane = Logical("and", INSIDE, Compare("eq", ItemQuery("global_id", 1), Const(INT64, 0)))
     guard = If(plane, (STORE,))
     (split, _) = decided_for_groups((guard, store))
@@ -61,7 +62,8 @@ def test_groups_outside_a_guard_run_nothing():
         Compare("le", first_of_group(1), zero),
         Compare("ge", last_of_group(1), zero),
     )
-    assert split == If(Logical("and", Compare("lt", first_of_group(0), N), holds), (guard,))
+    both = Logical("and", Compare("lt", first_of_group(0), N), holds)
+    assert split == If(both, (FENCE, guard))
 
 
 @pytest.mark.parametrize(
@@ -85,7 +87,7 @@ def test_groups_outside_a_guard_run_nothing():
 def test_users_conditions_hold_for_some_of_a_group(cond, holds):
     """Also in a kernel that one guard holds, which stays the compiler's own bound."""
     stmt = If(cond, (STORE,))
-    guarded = If(holds, (stmt,))
+    guarded = If(holds, (FENCE, stmt))
     assert decided_for_groups((stmt, STORE)) == (guarded, STORE)
     assert decided_for_groups((If(INSIDE, (stmt,)),)) == (If(INSIDE, (guarded,)),)
 
