@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from math import prod
 
 import islpy as isl
 import numpy as np
 
 from fusionq.analysis.symbols import Symbols
-from fusionq.base.dataclass import dataclass
 from fusionq.ir.nodes import (
     ArrayDecl,
     Binary,

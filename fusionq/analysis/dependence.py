@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import islpy as isl
@@ -20,7 +20,6 @@ from fusionq.analysis.item_space import common_space
 from fusionq.analysis.list_analysis import ListAnalysis
 from fusionq.analysis.proof import TooManyOperations, answered
 from fusionq.analysis.scope import DependenceKind, Scope
-from fusionq.base.dataclass import dataclass
 from fusionq.base.span import Span
 
 SEVERITY: dict[Scope, int] = {"NONE": 0, "ITEM": 1, "GROUP": 2, "GLOBAL": 3, "UNKNOWN": 4}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 
 import islpy as isl
 
@@ -14,7 +14,6 @@ from fusionq.analysis.item_space import global_range, local_range
 from fusionq.analysis.proof import Proofs
 from fusionq.analysis.submission import ArrayArgument, ScalarArgument, Submission
 from fusionq.analysis.symbols import Symbols
-from fusionq.base.dataclass import dataclass
 from fusionq.ir.nodes import Kernel
 
 

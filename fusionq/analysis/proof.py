@@ -6,14 +6,13 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import field
+from dataclasses import dataclass, field
 from math import inf
 from typing import TypeVar
 
 import islpy as isl
 
 from fusionq.analysis.symbols import Symbols
-from fusionq.base.dataclass import dataclass
 from fusionq.base.steps import Steps
 
 T = TypeVar("T")

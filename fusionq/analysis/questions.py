@@ -9,6 +9,7 @@ it serves other values for which that holds too.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Hashable, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeVar, cast
 
@@ -24,7 +25,6 @@ from fusionq.analysis.submission import (
     buffer_names,
 )
 from fusionq.analysis.validity import ScalarPlace, Validity, validity_of
-from fusionq.base.dataclass import dataclass
 
 T = TypeVar("T")
 

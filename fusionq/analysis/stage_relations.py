@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Sequence
+from dataclasses import dataclass
 
 import islpy as isl
 
@@ -12,7 +13,6 @@ from fusionq.analysis.item_space import Mode, global_range, largest
 from fusionq.analysis.list_analysis import ListAnalysis
 from fusionq.analysis.proof import TooManyOperations, answered
 from fusionq.analysis.submission import Submission
-from fusionq.base.dataclass import dataclass
 from fusionq.ir.walk import has_barrier
 from fusionq.language.ranges import NdRange
 

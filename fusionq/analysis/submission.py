@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from math import prod
 from typing import Literal, Protocol, TypeAlias
 
 import numpy as np
 
-from fusionq.base.dataclass import dataclass
 from fusionq.base.span import Span
 from fusionq.frontend.signature import LocalType, Signature, TupleType
 from fusionq.frontend.source import KernelText

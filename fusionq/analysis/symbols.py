@@ -8,11 +8,9 @@ only if the same sources are equal there (``analysis.validity``).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
-
-from fusionq.base.dataclass import dataclass
 
 if TYPE_CHECKING:  # what only names symbols need not load it
     import islpy as isl

@@ -7,10 +7,8 @@ docs/target.md shows the table.
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from typing import Any, Literal, TypeAlias
-
-from fusionq.base.dataclass import dataclass
 
 Column: TypeAlias = Literal["cpu", "gpu"]
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
 from fusionq.base.assumptions import Column, assumed
-from fusionq.base.dataclass import dataclass
 
 FloatMode: TypeAlias = Literal["strict", "fast"]
 

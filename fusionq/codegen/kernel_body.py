@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from math import prod
 
-from fusionq.base.dataclass import dataclass
 from fusionq.codegen.array_access import Memory, slot_type
 from fusionq.codegen.device_source import Pointer, Slot
 from fusionq.codegen.dialect import Dialect, Scalars

@@ -14,10 +14,9 @@ each lane does its own on a copy of the array, where that is small beside the ti
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import reduce
 
-from fusionq.base.dataclass import dataclass
 from fusionq.codegen.scoping import Body
 from fusionq.ir.array_reductions import ReductionOp, array_reductions
 from fusionq.ir.nodes import (

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from fusionq.base.dataclass import dataclass
+from dataclasses import dataclass
+
 from fusionq.codegen.dialect import Dialect, Scalars, Workers
 from fusionq.ir.nodes import Const
 from fusionq.ir.types import INT64, UINT32

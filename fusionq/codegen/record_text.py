@@ -8,7 +8,8 @@ others follow.
 
 from __future__ import annotations
 
-from fusionq.base.dataclass import dataclass
+from dataclasses import dataclass
+
 from fusionq.codegen.queue_words import QueueWords
 from fusionq.ir.nodes import InstructionRecords
 

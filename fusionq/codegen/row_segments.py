@@ -14,9 +14,8 @@ Conditions on ``j`` bound the segment's interior as those on an id do.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
-from fusionq.base.dataclass import dataclass
 from fusionq.codegen.interior import MOST_NODES, Interior, interior_of
 from fusionq.codegen.scoping import Body
 from fusionq.ir.nodes import (

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
-from fusionq.base.dataclass import dataclass
 from fusionq.base.identity_cache import cached_by_identity
 from fusionq.codegen import queue_layout as q
 from fusionq.ir.nodes import ArrayParam, Expr, KernelParam, Param, Persistent, StageCode, TileWait

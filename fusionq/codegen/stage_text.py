@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import chain, islice
 from math import prod
 
-from fusionq.base.dataclass import dataclass
 from fusionq.base.target import Target
 from fusionq.codegen.dialect import Dialect
 from fusionq.codegen.group_conditions import skipped_outside

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from copy import copy
+from dataclasses import dataclass
 from math import prod
 
-from fusionq.base.dataclass import dataclass
 from fusionq.codegen.dialect import WorkItems
 from fusionq.codegen.queue_words import QueueWords
 from fusionq.ir.nodes import Query, WorkItemLoop

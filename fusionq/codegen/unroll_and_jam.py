@@ -10,9 +10,8 @@ in no order: all may load before any of them stores.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
-from fusionq.base.dataclass import dataclass
 from fusionq.codegen.scoping import Body
 from fusionq.ir.nodes import (
     ArrayDecl,

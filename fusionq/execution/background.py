@@ -18,13 +18,13 @@ import threading
 import time
 from collections import deque
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
 from fusionq.analysis.submission import Submission
 from fusionq.backends.base import Backend
 from fusionq.base.config import disk_cache_settings
-from fusionq.base.dataclass import dataclass
 from fusionq.base.options import FusionOptions, Strategy
 from fusionq.cache.build_requests import keep_request
 from fusionq.cache.disk import disk_store

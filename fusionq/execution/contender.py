@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
-from fusionq.base.dataclass import dataclass
 from fusionq.base.options import Strategy
 
 Candidate: TypeAlias = Strategy

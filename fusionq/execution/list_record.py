@@ -11,14 +11,13 @@ import atexit
 import os
 from collections import OrderedDict, deque
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from fusionq.analysis.item_space import global_range
 from fusionq.analysis.submission import Submission
 from fusionq.analysis.validity import largest_extent
 from fusionq.backends.base import Backend, DeviceEvent
-from fusionq.base.dataclass import dataclass
 from fusionq.base.options import FusionOptions
 from fusionq.cache.learned import keep_learned, kept_learned, learned_key
 from fusionq.cache.plan_cache import PLANS, BuiltPlan

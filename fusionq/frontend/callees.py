@@ -7,10 +7,10 @@ Bound methods, ``functools.partial``, ``staticmethod`` and objects whose class d
 from __future__ import annotations
 
 import inspect
+from dataclasses import dataclass
 from functools import partial
 from types import FunctionType, MethodType
 
-from fusionq.base.dataclass import dataclass
 from fusionq.base.dtypes import numba_dtype
 
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from functools import partial, reduce
 from itertools import count
 from typing import TypeAlias
 
-from fusionq.base.dataclass import dataclass
 from fusionq.frontend.calls import Calls
 from fusionq.frontend.draft import Draft, DraftFor
 from fusionq.frontend.operators import example_cast

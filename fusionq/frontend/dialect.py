@@ -8,9 +8,9 @@ of that package turns up for the first time, in a call of ``submit``.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
-from fusionq.base.dataclass import dataclass
 from fusionq.base.entry_points import registered
 from fusionq.frontend.kernel import KernelFunction
 

@@ -14,10 +14,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
-from fusionq.base.dataclass import dataclass
 from fusionq.base.span import NO_SPAN, Span
 from fusionq.ir.comparisons import NEGATED
 from fusionq.ir.nodes import (

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
-from fusionq.base.dataclass import dataclass
 from fusionq.ir.nodes import GroupOp
 from fusionq.ir.record_types import RecordType
 from fusionq.ir.types import ScalarType

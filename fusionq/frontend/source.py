@@ -7,10 +7,10 @@ import inspect
 import linecache
 import tokenize
 from collections.abc import Iterable
+from dataclasses import dataclass
 from functools import cached_property
 from types import CodeType, FunctionType
 
-from fusionq.base.dataclass import dataclass
 from fusionq.base.errors import KernelLanguageError
 from fusionq.base.span import Span
 

@@ -6,11 +6,10 @@ import ast
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from typing import NoReturn
 
-from fusionq.base.dataclass import dataclass
 from fusionq.base.errors import KernelLanguageError
 from fusionq.base.span import Span
 from fusionq.frontend.callees import is_known

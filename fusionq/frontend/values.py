@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias, TypeGuard
 
 import numpy as np
 
-from fusionq.base.dataclass import dataclass
 from fusionq.base.span import Span
 from fusionq.frontend.path_conditions import Fact
 from fusionq.frontend.signature import ArrayType, ReductionType

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
-from fusionq.base.dataclass import dataclass
 from fusionq.ir.nodes import (
     Assign,
     Binary,

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
 
-from fusionq.base.dataclass import dataclass
 from fusionq.base.dtypes import as_dtype, is_bfloat16
 
 _dtype = cache(as_dtype)

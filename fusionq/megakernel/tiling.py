@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from math import gcd, prod
 from typing import Literal
 
-from fusionq.base.dataclass import dataclass
 from fusionq.base.target import Target
 
 Assignment = Literal["stages", "turns", "tickets"]

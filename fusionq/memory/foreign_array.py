@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from math import gcd, prod
 from typing import Any
 
 import numpy as np
 
 from fusionq.backends.base import DeviceEvent, MemoryHome
-from fusionq.base.dataclass import dataclass
 from fusionq.base.errors import ArgumentError
 from fusionq.ir.record_types import Member, members
 from fusionq.ir.types import ELEMENT_TYPES, element_type

@@ -18,11 +18,10 @@ Where initialization is checked too, parameters with marks of what has been writ
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Literal, cast
 
-from fusionq.base.dataclass import dataclass
 from fusionq.base.span import Span
 from fusionq.ir.nodes import (
     ArrayParam,

@@ -13,14 +13,13 @@ and neighbours with the same range share a guard.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from functools import reduce
 
 from fusionq.analysis.aliasing import has_unit_stride, is_contiguous, overlaps_itself
 from fusionq.analysis.item_space import ItemSpace, global_range, local_range
 from fusionq.analysis.list_analysis import ListAnalysis
 from fusionq.analysis.submission import ArrayArgument
-from fusionq.base.dataclass import dataclass
 from fusionq.ir.nodes import (
     ArrayDecl,
     ArrayParam,

@@ -21,10 +21,9 @@ a work-group is whole sub-groups, these combine what is in local memory by shuff
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from math import prod
 
-from fusionq.base.dataclass import dataclass
 from fusionq.ir.nodes import (
     ArrayDecl,
     Assign,

@@ -13,9 +13,8 @@ is computed once.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 
-from fusionq.base.dataclass import dataclass
 from fusionq.ir.nodes import (
     ArrayParam,
     Assign,

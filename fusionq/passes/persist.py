@@ -13,9 +13,8 @@ Stages that differ in their arguments only share their code.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 
-from fusionq.base.dataclass import dataclass
 from fusionq.base.steps import Steps
 from fusionq.ir.array_reductions import array_reductions
 from fusionq.ir.nodes import (

@@ -15,11 +15,10 @@ work-groups are lowered here, so that their order of operations is the same on e
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Literal, TypeAlias
 
-from fusionq.base.dataclass import dataclass
 from fusionq.ir.nodes import (
     ArrayParam,
     Assign,

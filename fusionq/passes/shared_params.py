@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 
-from fusionq.base.dataclass import dataclass
 from fusionq.ir.nodes import KernelParam
 from fusionq.passes.names import Names
 from fusionq.passes.sources import ParamSource

@@ -20,10 +20,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from copy import copy
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from math import prod
 
-from fusionq.base.dataclass import dataclass
 from fusionq.codegen.scoping import assigned_before_read, flatten_blocks
 from fusionq.ir.functions import DEVICE_FUNCTIONS
 from fusionq.ir.nodes import (

@@ -21,8 +21,8 @@ little.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
-from fusionq.base.dataclass import dataclass
 from fusionq.base.target import Target
 
 FEWEST_STAGES = 4

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from math import prod
 
 from fusionq.analysis.item_space import global_range, largest
 from fusionq.analysis.questions import Questions
 from fusionq.analysis.submission import ArrayArgument, ScalarArgument, Submission
-from fusionq.base.dataclass import dataclass
 from fusionq.base.target import Target
 from fusionq.codegen.interior import parted
 from fusionq.codegen.private_reductions import private_reductions, with_reductions

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
 from math import prod
 from typing import Any
 
 from fusionq.analysis.item_space import global_range, local_range
 from fusionq.analysis.questions import Questions
 from fusionq.analysis.submission import ArrayArgument, Submission
-from fusionq.base.dataclass import dataclass
 from fusionq.base.target import DeviceInfo
 from fusionq.passes.local_memory import launched_bytes
 from fusionq.planning.work import work_of

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from math import prod
 
@@ -13,7 +14,6 @@ from fusionq.analysis.questions import Questions
 from fusionq.analysis.stage_relations import stage_items, tile_context
 from fusionq.analysis.stage_waits import StageRelations
 from fusionq.analysis.submission import Submission
-from fusionq.base.dataclass import dataclass
 from fusionq.base.options import FusionOptions
 from fusionq.base.steps import Steps
 from fusionq.base.target import Target

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
 from fusionq.analysis.item_space import Mode
 from fusionq.analysis.scope import DependenceKind, Scope
 from fusionq.analysis.submission import ArrayArgument, Submission, buffer_names
 from fusionq.analysis.validity import Validity
-from fusionq.base.dataclass import dataclass
 from fusionq.base.span import Span
 from fusionq.ir.nodes import Kernel
 from fusionq.passes.labels import renumbered

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
-from fusionq.base.dataclass import dataclass
 from fusionq.profiling.timeline import ACCOUNTED, WORK_NAMES, Intervals, Timeline
 
 KINDS = ("work", "ticket", "wait", "barrier", "publish", "idle")

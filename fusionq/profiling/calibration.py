@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 from math import gcd
 
 import numpy as np
 import numpy.typing as npt
 
 from fusionq.backends.base import Allocation, ArrayBinding, Backend
-from fusionq.base.dataclass import dataclass
 from fusionq.base.errors import DeviceError
 from fusionq.base.target import LaunchShape, Target
 from fusionq.execution.programs import program_of

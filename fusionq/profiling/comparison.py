@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
 
-from fusionq.base.dataclass import dataclass
 from fusionq.profiling.accounting import KINDS, account, tail_ns
 from fusionq.profiling.session import Work
 from fusionq.profiling.timeline import Launch, Timeline, Variant

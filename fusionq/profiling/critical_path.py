@@ -5,11 +5,11 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
-from fusionq.base.dataclass import dataclass
 from fusionq.profiling.timeline import Intervals, Timeline
 from fusionq.profiling.waits import last_arrivers
 

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
 
-from fusionq.base.dataclass import dataclass
 from fusionq.profiling.regions import AGGREGATE_FIELDS, RecordLayout, Slot
 from fusionq.profiling.timeline import INTERVAL, Aggregate, Intervals
 

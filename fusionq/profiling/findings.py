@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
-from fusionq.base.dataclass import dataclass
 from fusionq.profiling.accounting import Accounting, RegionStatistics, tail_ns
 from fusionq.profiling.comparison import Comparison, gaps_ns
 from fusionq.profiling.text import count, duration, joined, percent

@@ -7,14 +7,13 @@ its workers do between two clock reads is ticket, wait, work (the stage), publis
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import product
 from math import prod
 
 import numpy as np
 import numpy.typing as npt
 
-from fusionq.base.dataclass import dataclass
 from fusionq.base.target import Target
 from fusionq.ir.nodes import (
     ArrayParam,

@@ -15,9 +15,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from fusionq.analysis.submission import Submission
-from fusionq.base.dataclass import dataclass
 from fusionq.base.target import DeviceInfo
 from fusionq.ir.nodes import Const, Expr, Kernel, Record, Stmt
 from fusionq.ir.types import INT64

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from fusionq.analysis.submission import Submission
-from fusionq.base.dataclass import dataclass
 from fusionq.base.errors import ArgumentError
 from fusionq.base.target import Target
 from fusionq.ir.nodes import Clock, Kernel, Persistent

@@ -14,10 +14,9 @@ what holds for a whole sub-group.  Records at the same place share one clock rea
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from itertools import groupby
 
-from fusionq.base.dataclass import dataclass
 from fusionq.base.target import Target
 from fusionq.ir.nodes import (
     ArrayParam,

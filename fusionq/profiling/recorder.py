@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from math import prod
 
 import numpy as np
@@ -18,7 +18,6 @@ from fusionq.backends.base import (
     DeviceEvent,
     PreparedLaunch,
 )
-from fusionq.base.dataclass import dataclass
 from fusionq.base.options import FusionOptions
 from fusionq.base.target import LaunchShape
 from fusionq.cache.plan_cache import BuiltPlan

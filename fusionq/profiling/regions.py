@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Literal
 
-from fusionq.base.dataclass import dataclass
 from fusionq.ir.nodes import RecordKind
 
 Overflow = Literal["truncate", "ring", "aggregate"]

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from fusionq.analysis.submission import Submission
 from fusionq.analysis.traffic import Traffic, traffic
 from fusionq.backends.base import Backend
-from fusionq.base.dataclass import dataclass
 from fusionq.base.errors import DeviceError
 from fusionq.base.options import UNFUSED, FusionOptions
 from fusionq.execution.prepare import prepare

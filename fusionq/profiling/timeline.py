@@ -6,13 +6,12 @@ Nothing here knows how kernels were instrumented; the analysis knows nothing els
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from fusionq.base.dataclass import dataclass
 from fusionq.profiling.calibration import Calibration
 from fusionq.profiling.regions import Region
 

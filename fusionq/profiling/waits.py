@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
 
-from fusionq.base.dataclass import dataclass
 from fusionq.profiling.timeline import TILE_BITS, Timeline
 
 _TILE = (1 << TILE_BITS) - 1

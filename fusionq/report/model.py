@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, field
+from dataclasses import asdict, dataclass, field
 from itertools import zip_longest
 from math import prod
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from fusionq.analysis.submission import ArrayArgument, Submission
-from fusionq.base.dataclass import dataclass
 from fusionq.base.recursion import room_for_recursion
 from fusionq.base.span import Span
 from fusionq.ir.nodes import Barrier, Block, Persistent

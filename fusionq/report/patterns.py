@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from math import gcd
 
-from fusionq.base.dataclass import dataclass
 from fusionq.planning.plan import Dependence
 from fusionq.report.progressions import FEWEST, progressions, sum_of, written, written_to
 

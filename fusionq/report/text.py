@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import groupby
 from typing import TypeAlias
 
-from fusionq.base.dataclass import dataclass
 from fusionq.base.span import Span
 from fusionq.planning.plan import PromotionDecision
 from fusionq.report.advice import promotion_advice

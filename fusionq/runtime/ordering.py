@@ -8,9 +8,9 @@ need later submissions of each other, the lists run unfused, in the order of sub
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import islice
 
-from fusionq.base.dataclass import dataclass
 from fusionq.base.errors import DeviceError
 from fusionq.memory.region import Region
 from fusionq.submission.known import KnownSubmission, array_arguments, region_of

@@ -9,13 +9,13 @@ where ``m`` is ``n`` rounded up, and ``dot'`` stores a partial result for each w
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
+from dataclasses import dataclass
 from math import prod
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from fusionq.base.call_site import located, user_span
-from fusionq.base.dataclass import dataclass
 from fusionq.base.dtypes import is_bfloat16
 from fusionq.base.errors import ArgumentError, DeviceError, FusionStateError
 from fusionq.frontend.dialect import counterpart

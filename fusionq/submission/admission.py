@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -19,7 +19,6 @@ from fusionq.analysis.submission import (
 from fusionq.analysis.validity import Validity
 from fusionq.backends.base import Backend
 from fusionq.base.call_site import located, user_span
-from fusionq.base.dataclass import dataclass
 from fusionq.base.errors import ArgumentError, DeviceError, KernelLanguageError
 from fusionq.base.interned import interned_by_identity
 from fusionq.base.options import DEFAULT, ErrorModel

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,6 @@ from fusionq.analysis.submission import (
     ScalarArgument,
 )
 from fusionq.backends.base import Backend
-from fusionq.base.dataclass import dataclass
 from fusionq.base.errors import ArgumentError, DeviceError
 from fusionq.base.span import Span
 from fusionq.frontend.constants import tuple_type

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from itertools import accumulate, chain, count, repeat
 from typing import TYPE_CHECKING
 
@@ -18,7 +18,6 @@ from fusionq.analysis.submission import (
     ScalarValue,
     Submission,
 )
-from fusionq.base.dataclass import dataclass
 from fusionq.base.options import FusionOptions
 from fusionq.memory.foreign_array import byte_bounds
 from fusionq.memory.region import Region

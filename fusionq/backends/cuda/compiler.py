@@ -5,10 +5,10 @@ from __future__ import annotations
 import functools
 import re
 import time
+from dataclasses import dataclass
 from typing import Any
 
 from fusionq.backends.cuda.runtime import load_nvrtc
-from fusionq.base.dataclass import dataclass
 from fusionq.base.errors import DeviceError
 
 

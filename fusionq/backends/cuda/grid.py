@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from math import prod
 
-from fusionq.base.dataclass import dataclass
 from fusionq.base.errors import DeviceError
 from fusionq.base.target import LaunchShape
 

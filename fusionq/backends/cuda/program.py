@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any
 
 from fusionq.backends.base import KeptProgram
@@ -10,7 +10,6 @@ from fusionq.backends.cuda.compiler import CompilationError, Cubin, compiled
 from fusionq.backends.cuda.devices import Device
 from fusionq.backends.cuda.grid import IN_ORDER, Grid
 from fusionq.backends.cuda.runtime import CudaError, checked, load_driver
-from fusionq.base.dataclass import dataclass
 from fusionq.base.errors import DeviceError
 from fusionq.base.target import FloatMode, Target
 from fusionq.codegen.cuda.shared_memory import pooled_bytes

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,6 @@ from fusionq.backends.reference.persistent import (
     PersistentReferenceLaunch,
     build_persistent,
 )
-from fusionq.base.dataclass import dataclass
 from fusionq.base.errors import DeviceError
 from fusionq.base.interned import interned_by_identity
 from fusionq.base.target import DeviceInfo, FloatMode, LaunchShape, target_of

@@ -18,6 +18,7 @@ of the group's first n work-items, and it yields after each.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from types import CodeType
 from typing import Any
 
@@ -27,7 +28,6 @@ from fusionq.backends.reference.checked_arrays import CheckedArray, declared_arr
 from fusionq.backends.reference.groups import Steps, atomic, combined, run_group
 from fusionq.backends.reference.livelock import waiting
 from fusionq.backends.reference.scalars import FUNCTIONS, Scalar, int64_range
-from fusionq.base.dataclass import dataclass
 from fusionq.base.errors import DeviceError
 from fusionq.ir.nodes import (
     ArrayDecl,

@@ -6,6 +6,7 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import pairwise, product
 from math import prod
 from typing import Any
@@ -28,7 +29,6 @@ from fusionq.backends.reference.workers import (
     launch,
     random_choice,
 )
-from fusionq.base.dataclass import dataclass
 from fusionq.base.errors import DeviceError
 from fusionq.base.target import LaunchShape, Target
 from fusionq.codegen import queue_layout as q

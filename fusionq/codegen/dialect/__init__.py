@@ -19,7 +19,8 @@ word comes from a ``Dialect``, which is a value made of five small vocabularies:
 
 from __future__ import annotations
 
-from fusionq.base.dataclass import dataclass
+from dataclasses import dataclass
+
 from fusionq.codegen.dialect.groups import Define, Groups
 from fusionq.codegen.dialect.items import WorkItems
 from fusionq.codegen.dialect.scalars import Scalars

@@ -3,10 +3,11 @@ for are."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
-from fusionq.base.dataclass import dataclass
 from fusionq.megakernel.evaluate import Integers
 from fusionq.megakernel.schedule import Schedule
 from fusionq.megakernel.tiles import TileBox

@@ -3,10 +3,10 @@ one work-item, one inside the other."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from math import prod
 from typing import TYPE_CHECKING
 
-from fusionq.base.dataclass import dataclass
 from fusionq.report.pictures.page import BLUE, DIM, GREEN, INK, MARGIN, Page, fitted
 
 if TYPE_CHECKING:

@@ -4,11 +4,11 @@ for the dependences between submissions."""
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from fusionq.analysis.scope import Scope
 from fusionq.analysis.submission import ArrayArgument
-from fusionq.base.dataclass import dataclass
 from fusionq.planning.plan import Dependence
 from fusionq.report.model import ReportedStage, ReportModel, SubmittedKernel
 from fusionq.report.pictures.page import (

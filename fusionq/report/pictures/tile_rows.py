@@ -6,13 +6,13 @@ Of each stage one tile is marked: a shade leads from it to the tiles that it wai
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
 from itertools import groupby, pairwise
 
 import numpy as np
 from matplotlib import colormaps
 from numpy.typing import NDArray
 
-from fusionq.base.dataclass import dataclass
 from fusionq.megakernel.evaluate import Integers
 from fusionq.megakernel.schedule import Schedule
 from fusionq.megakernel.tiles import TileBox
