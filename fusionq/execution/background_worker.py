@@ -69,9 +69,6 @@ def _prepared() -> TextIO:
     os.dup2(nothing, 2)
     with contextlib.suppress(OSError):
         os.nice(19)
-    # Linux shares processors out between sessions first, and this process has its own.
-    with contextlib.suppress(OSError), open("/proc/self/autogroup", "w") as file:
-        file.write("19")
     with contextlib.suppress(ImportError, OSError, ValueError):
         import resource
 

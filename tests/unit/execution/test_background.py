@@ -203,9 +203,6 @@ def test_the_worker_builds_what_this_process_then_finds(own: Background) -> None
     assert process is not None
     ended(own, sequence, fused, megakernel)
     assert os.getpriority(os.PRIO_PROCESS, process.pid) == 19
-    group = Path(f"/proc/{process.pid}/autogroup")
-    if group.exists():  # the session's, by which Linux goes before it looks at the process's
-        assert group.read_text().endswith("nice 19\n")
     assert sequence.answer == Answer(None)
     assert fused.answer == Answer("it is the same launches as sequence")
     assert megakernel.answer is not None and "not needed" in str(megakernel.answer.reason)
