@@ -384,7 +384,8 @@ def was_measured(
                 record.tell_queues(name)
 
 
-def _names(submissions: Sequence[Submission]) -> str:  # such as "blur ×3, sharpen"
+def _names(submissions: Sequence[Submission]) -> str:
+    """Such as ``blur ×3, sharpen``."""
     counted: list[list[int | str]] = []
     for submission in submissions:
         if counted and counted[-1][0] == submission.name:

@@ -8,7 +8,7 @@ need later submissions of each other, the lists run unfused, in the order of sub
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import islice
 
 from fusionq.base.errors import DeviceError
@@ -61,8 +61,7 @@ def run_unfused(lists: Mapping[SubmissionList, str]) -> None:
     kept with its list; what uses memory that a submission with an error would have written does
     not run, all else does."""
     ordered = list(lists)
-    steps = [step for n, pending in enumerate(ordered) for step in _steps(n, pending)]
-    steps.sort(key=lambda step: (step.number, step.list))
+    steps = sorted((step for n, pending in enumerate(ordered) for step in _steps(n, pending)))
     depends = {pending: pending.depends for pending in ordered}
     events = {pending: list(pending.launched) for pending in ordered}
     lost: list[tuple[Region, str]] = []
@@ -99,14 +98,14 @@ def _check_not_lost(step: _Step, lost: Sequence[tuple[Region, str]]) -> None:
                 )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, order=True, slots=True)
 class _Step:
     """A submission of a list: its number among those of all queues, and what it was called with."""
 
     number: int
     list: int
-    entry: KnownSubmission
-    call: CallArguments
+    entry: KnownSubmission = field(compare=False)
+    call: CallArguments = field(compare=False)
 
     def uses(self) -> Iterator[tuple[Region, bool]]:
         """The memory that it uses, with whether it stores to it."""
