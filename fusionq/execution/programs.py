@@ -35,11 +35,8 @@ def build_together(
     unknown = [k for k in dict.fromkeys(kernels) if not _is_in_memory(backend, k, fp)]
     if len(unknown) < 2:
         return
-    keeps = backend.abilities.keeps_programs
-    kept: dict[Kernel, KeptProgram | None] = {}
     with timed(timings, "disk"):
-        for kernel in unknown:
-            kept[kernel] = kept_program(backend, kernel, fp) if keeps else None
+        kept = {kernel: _kept(backend, kernel, fp) for kernel in unknown}
     made = {k: _made(backend, k, fp, found, timings) for k, found in kept.items() if found}
     missing = [kernel for kernel, found in kept.items() if found is None]
     started = perf_counter()
@@ -47,7 +44,7 @@ def build_together(
     seconds = sum(program.build_seconds for program in built.values())
     add_seconds(timings, "build", seconds)
     add_seconds(timings, "codegen", max(perf_counter() - started - seconds, 0.0))
-    if keeps:
+    if backend.abilities.keeps_programs:
         with timed(timings, "disk"):
             for kernel, program in built.items():
                 keep_program(backend, kernel, fp, partial(backend.keep, program))
@@ -59,34 +56,32 @@ def _is_in_memory(backend: Backend, kernel: Kernel, fp: FloatMode) -> bool:
     return PLANS.program((backend.program_domain, kernel, fp)) is not None
 
 
+def _kept(backend: Backend, kernel: Kernel, fp: FloatMode) -> KeptProgram | None:
+    """What the disk cache has of ``kernel``."""
+    return kept_program(backend, kernel, fp) if backend.abilities.keeps_programs else None
+
+
 def programs_before(
     backend: Backend, plan: Plan, options: FusionOptions, timings: dict[str, float]
 ) -> tuple[Program, ...] | None:
     """As ``programs_of``; None, and nothing is restored, where one would have to be built."""
-    kept: dict[Kernel, KeptProgram | None] = {}
+    kept: dict[Kernel, KeptProgram] = {}
     with timed(timings, "disk"):
-        for kernel in [stage.kernel for stage in plan.stages]:
-            if kernel in kept:
-                continue
-            kept[kernel] = None
-            if PLANS.program((backend.program_domain, kernel, options.fp)) is None:
-                if not backend.abilities.keeps_programs:
+        for kernel in dict.fromkeys([stage.kernel for stage in plan.stages]):
+            if not _is_in_memory(backend, kernel, options.fp):
+                found = _kept(backend, kernel, options.fp)
+                if found is None:
                     return None
-                kept[kernel] = kept_program(backend, kernel, options.fp)
-                if kept[kernel] is None:
-                    return None
+                kept[kernel] = found
     for kernel, found in kept.items():
-        if found is not None:
-            program = _made(backend, kernel, options.fp, found, timings)
-            PLANS.add_program((backend.program_domain, kernel, options.fp), program)
+        program = _made(backend, kernel, options.fp, found, timings)
+        PLANS.add_program((backend.program_domain, kernel, options.fp), program)
     return programs_of(backend, plan, options, timings)
 
 
 def is_built(backend: Backend, kernel: Kernel, fp: FloatMode) -> bool:
     """Whether a cache has the program of ``kernel``."""
-    if PLANS.program((backend.program_domain, kernel, fp)) is not None:
-        return True
-    return backend.abilities.keeps_programs and kept_program(backend, kernel, fp) is not None
+    return _is_in_memory(backend, kernel, fp) or _kept(backend, kernel, fp) is not None
 
 
 @room_for_recursion("the kernel")
@@ -104,11 +99,10 @@ def program_of(
 
 def _program(backend: Backend, kernel: Kernel, fp: FloatMode, timings: dict[str, float]) -> Program:
     """The program of ``kernel``, from disk or built now."""
-    keeps = backend.abilities.keeps_programs
     with timed(timings, "disk"):
-        kept = kept_program(backend, kernel, fp) if keeps else None
+        kept = _kept(backend, kernel, fp)
     program = _made(backend, kernel, fp, kept, timings)
-    if keeps and kept is None:
+    if backend.abilities.keeps_programs and kept is None:
         with timed(timings, "disk"):
             keep_program(backend, kernel, fp, lambda: backend.keep(program))
     return program
