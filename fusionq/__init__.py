@@ -6,7 +6,6 @@ safe, with the same result, bit for bit.
 
 from __future__ import annotations
 
-from difflib import get_close_matches
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -162,6 +161,8 @@ def __getattr__(name: str) -> Any:
     if name in ("profile", "profiling"):
         module = import_module("fusionq.profiling")
         return module if name == "profiling" else module.profile
+    from difflib import get_close_matches
+
     near = get_close_matches(name, __all__, 1)
     hint = f"; did you mean {near[0]!r}?" if near else ""
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}{hint}", name=name)

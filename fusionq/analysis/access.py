@@ -9,7 +9,7 @@ inexact (it may happen, so it counts as happening) or unknown (it may touch any 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 from typing import Literal, TypeVar
 
@@ -18,6 +18,7 @@ import islpy as isl
 from fusionq.analysis.affine import Affine, AffineReader, Truth, Value, is_short, isl_val
 from fusionq.analysis.proof import OuterTooHard, TooManyOperations, answered
 from fusionq.analysis.symbols import Symbols
+from fusionq.base.frozen import dataclass
 from fusionq.base.span import Span
 from fusionq.ir.nodes import (
     Assign,

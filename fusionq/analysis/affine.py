@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from math import prod
 
 import islpy as isl
 import numpy as np
 
 from fusionq.analysis.symbols import Symbols
+from fusionq.base.frozen import dataclass
 from fusionq.ir.nodes import (
     ArrayDecl,
     Binary,

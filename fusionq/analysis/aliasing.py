@@ -9,13 +9,13 @@ stride, offset and element size of the group.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from math import gcd, prod
 from typing import NamedTuple
 
 from fusionq.analysis.interleaved import Bytes, apart
 from fusionq.analysis.submission import ArrayArgument, Operands
+from fusionq.base.frozen import dataclass
 from fusionq.ir.types import ScalarType
 
 

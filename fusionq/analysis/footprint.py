@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import prod
 
 import islpy as isl
@@ -14,6 +13,7 @@ from fusionq.analysis.item_relations import to_space
 from fusionq.analysis.item_space import Mode
 from fusionq.analysis.list_analysis import ListAnalysis
 from fusionq.analysis.submission import ArrayArgument
+from fusionq.base.frozen import dataclass
 
 Use = tuple[int, Access]
 """A submission and one of its accesses."""

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal
 
 from fusionq.analysis.submission import Sized, Submission
+from fusionq.base.frozen import dataclass
 from fusionq.language.ranges import NdRange, Range
 
 

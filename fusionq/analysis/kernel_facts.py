@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from fusionq.analysis.submission import Argument, ScalarArgument
+from fusionq.base.frozen import dataclass
 from fusionq.ir.nodes import Atomic, Kernel, ScalarParam, Store
 from fusionq.ir.walk import has_float_functions, local_bytes, statements
 

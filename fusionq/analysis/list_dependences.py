@@ -9,7 +9,7 @@ compared with accesses that live: the last writers of its memory and the readers
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 
 from fusionq.analysis.dependence import (
@@ -26,6 +26,7 @@ from fusionq.analysis.overwritten import is_overwritten, writes_within
 from fusionq.analysis.proof import in_steps, nothing_left
 from fusionq.analysis.questions import Questions
 from fusionq.analysis.scope import DependenceKind
+from fusionq.base.frozen import dataclass
 from fusionq.base.steps import Steps
 
 FEWEST_COMPARED, ALL_COMPARED = 64, 40_000

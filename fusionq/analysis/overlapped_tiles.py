@@ -12,13 +12,13 @@ architectures", 2012.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import islpy as isl
 
 from fusionq.analysis.footprint import Footprint, Use, box_around, item_elements, union
 from fusionq.analysis.list_analysis import ListAnalysis, bounds_box
 from fusionq.analysis.proof import TooManyOperations, answered
+from fusionq.base.frozen import dataclass
 
 
 @dataclass(frozen=True, slots=True, eq=False)

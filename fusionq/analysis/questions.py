@@ -9,7 +9,6 @@ it serves other values for which that holds too.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Hashable, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeVar, cast
 
@@ -25,6 +24,7 @@ from fusionq.analysis.submission import (
     buffer_names,
 )
 from fusionq.analysis.validity import ScalarPlace, Validity, validity_of
+from fusionq.base.frozen import dataclass
 
 T = TypeVar("T")
 

@@ -9,7 +9,6 @@ for their neighbours too.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import islpy as isl
 
@@ -19,6 +18,7 @@ from fusionq.analysis.list_analysis import ListAnalysis
 from fusionq.analysis.private_footprint import private_footprint
 from fusionq.analysis.proof import TooManyOperations, answered
 from fusionq.analysis.submission import ArrayArgument
+from fusionq.base.frozen import dataclass
 from fusionq.ir.nodes import Atomic
 
 MOST_BYTES = 1 << 62

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Sequence
-from dataclasses import dataclass
 
 import islpy as isl
 
@@ -13,6 +12,7 @@ from fusionq.analysis.item_space import Mode, global_range, largest
 from fusionq.analysis.list_analysis import ListAnalysis
 from fusionq.analysis.proof import TooManyOperations, answered
 from fusionq.analysis.submission import Submission
+from fusionq.base.frozen import dataclass
 from fusionq.ir.walk import has_barrier
 from fusionq.language.ranges import NdRange
 

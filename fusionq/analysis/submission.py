@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from math import prod
 from typing import Literal, Protocol, TypeAlias
 
 import numpy as np
 
+from fusionq.base.frozen import dataclass
 from fusionq.base.span import Span
 from fusionq.frontend.signature import LocalType, Signature, TupleType
 from fusionq.frontend.source import KernelText

@@ -8,13 +8,13 @@ write.  Caches may save less than that between launches, and never more.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 
 import islpy as isl
 
 from fusionq.analysis.access import Access
 from fusionq.analysis.list_analysis import ListAnalysis, bounds_box
 from fusionq.analysis.submission import ArrayArgument
+from fusionq.base.frozen import dataclass
 
 _MOST_COUNTED = 1 << 16
 """Elements that are counted one by one where a set is no box."""

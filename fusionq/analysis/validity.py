@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, cast
 
 from fusionq.analysis.item_space import global_range
 from fusionq.analysis.submission import ArrayArgument, ScalarArgument, Sized, Submission
+from fusionq.base.frozen import dataclass
 
 if TYPE_CHECKING:
     from fusionq.analysis.list_analysis import ListAnalysis

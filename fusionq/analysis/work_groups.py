@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from itertools import count, takewhile
 from math import lcm, prod
 
@@ -15,6 +14,7 @@ from fusionq.analysis.item_space import ItemSpace, Mode, global_range, largest
 from fusionq.analysis.list_analysis import ListAnalysis
 from fusionq.analysis.proof import TooManyOperations, answered
 from fusionq.analysis.submission import Submission
+from fusionq.base.frozen import dataclass
 from fusionq.base.target import Target
 
 

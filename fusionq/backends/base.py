@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
+from fusionq.base.frozen import dataclass
 from fusionq.base.target import DeviceInfo, FloatMode, LaunchShape, Target
 from fusionq.codegen.device_source import DeviceSource
 from fusionq.ir.nodes import Kernel

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from fusionq.backends.base import Backend, DeviceEvent
+from fusionq.base.frozen import dataclass
 from fusionq.base.target import DeviceInfo
 
 

@@ -7,8 +7,10 @@ docs/target.md shows the table.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import Any, Literal, TypeAlias
+
+from fusionq.base.frozen import dataclass
 
 Column: TypeAlias = Literal["cpu", "gpu"]
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from pathlib import Path
 
 from fusionq.base.errors import ArgumentError
+from fusionq.base.frozen import dataclass
 from fusionq.base.options import Check
 from fusionq.base.units import parse_quantity
 

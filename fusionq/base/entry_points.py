@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterator
-from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any, Literal
 
 from fusionq.base.errors import DeviceError
+from fusionq.base.frozen import dataclass
 
 Group = Literal["fusionq.backends", "fusionq.dialects"]
 

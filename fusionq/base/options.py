@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from difflib import get_close_matches
 from functools import lru_cache
 from typing import Literal, NamedTuple, NoReturn, TypeAlias
 
@@ -105,6 +104,8 @@ def check_names(of_what: str, given: Iterable[str], known: Iterable[str]) -> Non
     names = list(known)
     for name in given:
         if name not in names:
+            from difflib import get_close_matches
+
             near = get_close_matches(name, names, 1)
             hint = f"; did you mean {near[0]!r}?" if near else "."
             raise ArgumentError(

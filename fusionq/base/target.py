@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import dataclasses
+from dataclasses import field
 from typing import Any, Literal, TypeAlias
 
 from fusionq.base.assumptions import Column, assumed
+from fusionq.base.frozen import dataclass
 
 FloatMode: TypeAlias = Literal["strict", "fast"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclasses.dataclass(frozen=True, slots=True)
 class DeviceInfo:
     """What a device says of itself and people want to know; sizes in bytes."""
 

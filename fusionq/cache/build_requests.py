@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
 from hashlib import sha256
 from itertools import count
 
@@ -23,6 +22,7 @@ from fusionq.analysis.submission import (
     Submission,
 )
 from fusionq.backends.base import Backend
+from fusionq.base.frozen import dataclass
 from fusionq.base.options import Barriers, FusionOptions, Promote
 from fusionq.base.recursion import room_for_recursion
 from fusionq.base.span import Span

@@ -16,13 +16,14 @@ import stat
 import time
 import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import lru_cache
 from hmac import compare_digest
 from pathlib import Path
 
 from fusionq.base.config import DiskCacheSettings, disk_cache_enabled, disk_cache_settings
 from fusionq.base.errors import ArgumentError
+from fusionq.base.frozen import dataclass
 from fusionq.cache.user_key import signature
 
 FORMAT = "v2"

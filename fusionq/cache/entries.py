@@ -11,7 +11,7 @@ import hashlib
 import json
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TypeVar
 
 from fusionq.analysis.kernel_facts import KernelFacts
@@ -19,6 +19,7 @@ from fusionq.analysis.submission import ScalarArgument, Submission
 from fusionq.analysis.validity import Validity
 from fusionq.backends.base import Backend, KeptProgram
 from fusionq.base.config import debug_level
+from fusionq.base.frozen import dataclass
 from fusionq.base.options import FusionOptions
 from fusionq.base.target import FloatMode, Target
 from fusionq.cache.disk import disk_store

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Hashable
-from dataclasses import dataclass
 from typing import Literal
 
+from fusionq.base.frozen import dataclass
 from fusionq.base.options import Strategy
 from fusionq.cache.disk import DiskStore, disk_store
 from fusionq.cache.keys import digest

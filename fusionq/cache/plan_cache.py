@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from fusionq.backends.base import Program
+from fusionq.base.frozen import dataclass
 
 if TYPE_CHECKING:
     from fusionq.planning.plan import Plan

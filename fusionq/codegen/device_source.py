@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TypeAlias
 
+from fusionq.base.frozen import dataclass
 from fusionq.ir.types import ScalarType
 
 

@@ -5,9 +5,9 @@ Group functions that the dialect has no call for are made of broadcasts.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import prod
 
+from fusionq.base.frozen import dataclass
 from fusionq.codegen.array_access import Memory
 from fusionq.codegen.dialect import Dialect
 from fusionq.codegen.expressions import ExpressionPrinter

@@ -14,9 +14,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import NamedTuple
 
+from fusionq.base.frozen import dataclass
 from fusionq.codegen.intervals import Interval, arithmetic, within
 from fusionq.codegen.scoping import Body, flatten_blocks
 from fusionq.ir.comparisons import MIRRORED, NEGATED

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import prod
 
+from fusionq.base.frozen import dataclass
 from fusionq.codegen.array_access import Memory, slot_type
 from fusionq.codegen.device_source import Pointer, Slot
 from fusionq.codegen.dialect import Dialect, Scalars

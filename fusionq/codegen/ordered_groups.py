@@ -8,8 +8,8 @@ sub-group apart, each lane combines those of its own; only the last steps pass b
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
+from fusionq.base.frozen import dataclass
 from fusionq.language.combine import halves
 
 

@@ -14,9 +14,10 @@ each lane does its own on a copy of the array, where that is small beside the ti
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import reduce
 
+from fusionq.base.frozen import dataclass
 from fusionq.codegen.scoping import Body
 from fusionq.ir.array_reductions import ReductionOp, array_reductions
 from fusionq.ir.nodes import (

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from fusionq.base.frozen import dataclass
 from fusionq.codegen.dialect import Dialect, Scalars, Workers
 from fusionq.ir.nodes import Const
 from fusionq.ir.types import INT64, UINT32

@@ -8,8 +8,7 @@ others follow.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from fusionq.base.frozen import dataclass
 from fusionq.codegen.queue_words import QueueWords
 from fusionq.ir.nodes import InstructionRecords
 

@@ -14,8 +14,9 @@ Conditions on ``j`` bound the segment's interior as those on an id do.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from fusionq.base.frozen import dataclass
 from fusionq.codegen.interior import MOST_NODES, Interior, interior_of
 from fusionq.codegen.scoping import Body
 from fusionq.ir.nodes import (

@@ -10,8 +10,9 @@ in no order: all may load before any of them stores.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from fusionq.base.frozen import dataclass
 from fusionq.codegen.scoping import Body
 from fusionq.ir.nodes import (
     ArrayDecl,

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from fusionq.analysis.aliasing import distance, extent_groups, extent_of
 from fusionq.analysis.submission import ArrayArgument, ArrayPlace
 from fusionq.backends.base import Allocation, Backend
+from fusionq.base.frozen import dataclass
 from fusionq.memory.foreign import check_host_access, describe
 from fusionq.memory.storage import Storage
 from fusionq.submission.known import array_arguments

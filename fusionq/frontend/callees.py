@@ -7,11 +7,11 @@ Bound methods, ``functools.partial``, ``staticmethod`` and objects whose class d
 from __future__ import annotations
 
 import inspect
-from dataclasses import dataclass
 from functools import partial
 from types import FunctionType, MethodType
 
 from fusionq.base.dtypes import numba_dtype
+from fusionq.base.frozen import dataclass
 
 
 @dataclass(frozen=True, slots=True, eq=False)

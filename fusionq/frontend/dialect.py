@@ -8,10 +8,10 @@ of that package turns up for the first time, in a call of ``submit``.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from fusionq.base.entry_points import registered
+from fusionq.base.frozen import dataclass
 from fusionq.frontend.kernel import KernelFunction
 
 

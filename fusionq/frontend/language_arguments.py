@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import Enum
 from typing import TypeAlias, TypeVar, cast
 
+from fusionq.base.frozen import dataclass
 from fusionq.frontend.expressions import Expressions
 from fusionq.frontend.values import ObjectValue, Scalar, Value
 from fusionq.ir.nodes import MemoryOrderName, MemoryScopeName

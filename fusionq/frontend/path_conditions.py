@@ -13,9 +13,10 @@ variable is the condition, what it was assigned holds too.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TypeAlias
 
+from fusionq.base.frozen import dataclass
 from fusionq.frontend.draft import negated
 from fusionq.ir.nodes import Cast, Compare, Const, Expr, Extent, Load, Logical, Var
 from fusionq.ir.types import INT64

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
+from fusionq.base.frozen import dataclass
 from fusionq.frontend.signature import ArgumentType, ArrayType, LocalType, part_names
 from fusionq.ir.record_types import RecordType
 from fusionq.ir.types import ScalarType

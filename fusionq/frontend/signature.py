@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal, TypeAlias
 
+from fusionq.base.frozen import dataclass
 from fusionq.ir.nodes import GroupOp
 from fusionq.ir.record_types import RecordType
 from fusionq.ir.types import ScalarType

@@ -7,11 +7,11 @@ import inspect
 import linecache
 import tokenize
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import cached_property
 from types import CodeType, FunctionType
 
 from fusionq.base.errors import KernelLanguageError
+from fusionq.base.frozen import dataclass
 from fusionq.base.span import Span
 
 

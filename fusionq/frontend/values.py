@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal, TypeAlias, TypeGuard
 
 import numpy as np
 
+from fusionq.base.frozen import dataclass
 from fusionq.base.span import Span
 from fusionq.frontend.path_conditions import Fact
 from fusionq.frontend.signature import ArrayType, ReductionType

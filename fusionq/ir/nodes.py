@@ -8,13 +8,14 @@ Evaluation order is left to right; ``Logical`` and ``Select`` evaluate lazily.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from math import prod
 from typing import Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
+from fusionq.base.frozen import dataclass
 from fusionq.base.span import NO_SPAN, Span
 from fusionq.ir.types import BOOL, INT64, ScalarType
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from fusionq.base.frozen import dataclass
 from fusionq.ir.nodes import (
     Assign,
     Binary,

@@ -6,13 +6,13 @@ The IR has no records: each field of an array of them is an array of its own, ov
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import lru_cache
 from math import prod
 from typing import Any
 
 import numpy as np
 
+from fusionq.base.frozen import dataclass
 from fusionq.ir.types import ScalarType, element_type
 
 

@@ -11,9 +11,9 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+from fusionq.base.frozen import dataclass
 from fusionq.ir.nodes import (
     Assign,
     Atomic,

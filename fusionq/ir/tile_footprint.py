@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from math import prod
 
+from fusionq.base.frozen import dataclass
 from fusionq.ir.nodes import (
     ArrayParam,
     Assign,

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
 
 from fusionq.base.dtypes import as_dtype, is_bfloat16
+from fusionq.base.frozen import dataclass
 
 _dtype = cache(as_dtype)
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
+from fusionq.base.frozen import dataclass
 from fusionq.ir.comparisons import NEGATED
 from fusionq.ir.nodes import (
     Assign,

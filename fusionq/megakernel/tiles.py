@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from math import prod
 
 import numpy as np
 
+from fusionq.base.frozen import dataclass
 from fusionq.ir.nodes import Persistent, StageCode
 from fusionq.megakernel.evaluate import Integers, evaluate
 

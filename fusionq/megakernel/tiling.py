@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from math import gcd, prod
 from typing import Literal
 
+from fusionq.base.frozen import dataclass
 from fusionq.base.target import Target
 
 Assignment = Literal["stages", "turns", "tickets"]

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal, NoReturn
 
 from fusionq.analysis.submission import Promotion
 from fusionq.base.call_site import argument_error, user_span
 from fusionq.base.errors import ArgumentError, DeviceError, PromotionConflict
+from fusionq.base.frozen import dataclass
 from fusionq.base.options import check_names, is_one_of
 from fusionq.memory.buffer import Buffer
 from fusionq.memory.foreign import describe

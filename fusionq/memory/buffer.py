@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from difflib import get_close_matches
 from math import prod
 from operator import index
 from typing import Any, NoReturn, SupportsIndex
@@ -18,13 +17,9 @@ from fusionq.base.dtypes import as_dtype, is_bfloat16
 from fusionq.base.errors import ArgumentError, DeviceError, PromotionConflict
 from fusionq.base.options import check_flags, check_names
 from fusionq.ir.record_types import Member
-from fusionq.memory.dlpack import GPU, HOST
-from fusionq.memory.dlpack_arrays import described
-from fusionq.memory.exported import cuda_interface, gpu_capsule, host_dlpack, usm_interface
 from fusionq.memory.foreign import check_host_access, check_not_masked
 from fusionq.memory.foreign_array import ForeignArray, byte_bounds, check_dtype, contiguous_strides
 from fusionq.memory.fusing_queues import NOTED, end_fusion_where_used, run_noted
-from fusionq.memory.gpu_arrays import marked
 from fusionq.memory.host_access import StoredArray, host_array, overwrite
 from fusionq.memory.storage import Ownership, Storage
 from fusionq.memory.views import BasicIndex, basic_view
@@ -147,6 +142,8 @@ class Buffer:
                 array._ownership, array._shape, array._strides, array._offset, array._dtype
             )
             return
+        from fusionq.memory.dlpack_arrays import described
+
         foreign = described(array)
         if foreign is None:
             raise ArgumentError(
@@ -158,6 +155,8 @@ class Buffer:
         _check_same_dtype(foreign.dtype, dtype)
         stored = stored_array(foreign)
         if foreign.work is not None:  # whose stream may end before this buffer
+            from fusionq.memory.gpu_arrays import marked
+
             (stored.storage.last_event,) = marked([foreign.work])
         self._set_view(
             Ownership(stored.storage), stored.shape, stored.strides, stored.offset, stored.dtype
@@ -341,6 +340,8 @@ class Buffer:
         """The field of the records."""
         known = self._dtype.names or ()
         if name not in known:
+            from difflib import get_close_matches
+
             near = get_close_matches(name, known, n=1)
             hint = f"; did you mean {near[0]!r}?" if near else ""
             its = f"its fields are {', '.join(known)}" if known else "its elements have no fields"
@@ -395,6 +396,8 @@ class Buffer:
         have not."""
         if is_bfloat16(self._dtype):
             raise AttributeError("dpctl's arrays have no bfloat16")
+        from fusionq.memory.exported import usm_interface
+
         self._synchronize("__sycl_usm_array_interface__ of a buffer that the list uses")
         return usm_interface(self._stored)
 
@@ -402,6 +405,8 @@ class Buffer:
     def __cuda_array_interface__(self) -> dict[str, Any]:
         """The memory for CuPy, PyTorch, JAX and numba-cuda (version 3: with the stream whose work
         has to come before); AttributeError where the memory is not a GPU's."""
+        from fusionq.memory.exported import cuda_interface
+
         self._end_fusion("__cuda_array_interface__ of a buffer that the list uses")
         return cuda_interface(self._stored)
 
@@ -416,6 +421,9 @@ class Buffer:
         """The memory as a DLPack capsule: a GPU's where it is there, after whose kernels the
         consumer's ``stream`` then waits, else the host's, as of ``numpy().__dlpack__``.  A copy on
         the host where ``dl_device`` asks for it."""
+        from fusionq.memory.dlpack import GPU, HOST
+        from fusionq.memory.exported import gpu_capsule, host_dlpack
+
         self._end_fusion("__dlpack__ of a buffer that the list uses")
         gpu = self._storage.gpu
         if gpu is None or dl_device == (HOST, 0):
@@ -429,6 +437,8 @@ class Buffer:
 
     def __dlpack_device__(self) -> tuple[int, int]:
         """DLPack's type and number of the device: (2, number) of a GPU, else the host's, (1, 0)."""
+        from fusionq.memory.dlpack import GPU, HOST
+
         gpu = self._storage.gpu
         return (HOST, 0) if gpu is None else (GPU, gpu)
 
@@ -459,6 +469,8 @@ def _host_array(array: Any) -> npt.NDArray[Any]:
         return array
     if isinstance(array, Buffer):
         return array.numpy()
+    from fusionq.memory.dlpack_arrays import described
+
     foreign = described(array)
     if foreign is not None:
         stored = stored_array(foreign)

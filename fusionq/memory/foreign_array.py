@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import gcd, prod
 from typing import Any
 
@@ -10,6 +10,7 @@ import numpy as np
 
 from fusionq.backends.base import DeviceEvent, MemoryHome
 from fusionq.base.errors import ArgumentError
+from fusionq.base.frozen import dataclass
 from fusionq.ir.record_types import Member, members
 from fusionq.ir.types import ELEMENT_TYPES, element_type
 from fusionq.memory.region import Region

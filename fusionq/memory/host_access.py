@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from math import prod
 from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
+from fusionq.base.frozen import dataclass
 from fusionq.memory.foreign_array import byte_bounds, contiguous_strides
 from fusionq.memory.storage import Storage
 

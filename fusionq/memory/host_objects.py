@@ -6,14 +6,16 @@ Source: DLPack 1.0, Python specification; NumPy, The array interface protocol, v
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from fusionq.base.dtypes import is_bfloat16
 from fusionq.base.errors import ArgumentError
-from fusionq.memory.dlpack import HOST, PINNED, Imported, imported
 from fusionq.memory.foreign_array import contiguous_strides
+
+if TYPE_CHECKING:
+    from fusionq.memory.dlpack import Imported
 
 
 def shared_array(value: object) -> np.ndarray[Any, Any] | None:
@@ -26,6 +28,8 @@ def shared_array(value: object) -> np.ndarray[Any, Any] | None:
             return np.asarray(value)
         shown: Any = value
         if hasattr(value, "__dlpack__"):
+            from fusionq.memory.dlpack import HOST, PINNED, imported
+
             kind, _ = shown.__dlpack_device__()
             return _over(imported(shown.__dlpack__)) if kind in (HOST, PINNED) else None
         try:

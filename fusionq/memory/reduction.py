@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from difflib import get_close_matches
 from math import prod
 from typing import Any, NoReturn, cast
 
@@ -120,6 +119,8 @@ def _operation(op: object) -> str:
     known = op_name(op)
     if known is not None:
         return known
+    from difflib import get_close_matches
+
     near = get_close_matches(name, OPERATIONS, 1) if isinstance(name, str) else []
     hint = f"; did you mean {near[0]!r}?" if near else "."
     raise _refuse(

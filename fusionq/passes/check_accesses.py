@@ -18,10 +18,11 @@ Where initialization is checked too, parameters with marks of what has been writ
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import reduce
 from typing import Literal, cast
 
+from fusionq.base.frozen import dataclass
 from fusionq.base.span import Span
 from fusionq.ir.nodes import (
     ArrayParam,

@@ -13,8 +13,9 @@ is computed once.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
+from fusionq.base.frozen import dataclass
 from fusionq.ir.nodes import (
     ArrayParam,
     Assign,

@@ -9,8 +9,9 @@ are.  Where a part begins, and how large the whole is, are the kernel's last par
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from fusionq.base.frozen import dataclass
 from fusionq.base.target import LaunchShape
 from fusionq.ir.nodes import Binary, Expr, For, ItemQuery, Kernel, Param, Query, ScalarParam
 from fusionq.ir.types import INT64

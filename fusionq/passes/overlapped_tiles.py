@@ -13,9 +13,10 @@ conditions on that one bound part of a row, the rest has code without them (``co
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from fusionq.analysis.footprint import Footprint
+from fusionq.base.frozen import dataclass
 from fusionq.codegen.interior import MOST_NODES, Interior, parted
 from fusionq.ir.nodes import (
     ArrayDecl,

@@ -15,10 +15,11 @@ work-groups are lowered here, so that their order of operations is the same on e
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import reduce
 from typing import Literal, TypeAlias
 
+from fusionq.base.frozen import dataclass
 from fusionq.ir.nodes import (
     ArrayParam,
     Assign,

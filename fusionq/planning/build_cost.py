@@ -10,9 +10,10 @@ the arguments that stages with one body find in a table.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import comb
 
+from fusionq.base.frozen import dataclass
 from fusionq.base.target import BuildCosts
 from fusionq.codegen.interior import parted
 from fusionq.codegen.private_reductions import private_reductions, with_reductions

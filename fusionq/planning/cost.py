@@ -21,9 +21,11 @@ little.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from fusionq.base.frozen import dataclass
 from fusionq.base.target import Target
+from fusionq.planning.counted_work import NOTHING as NOTHING
+from fusionq.planning.counted_work import Work as Work
 
 FEWEST_STAGES = 4
 """Launches; fewer leave too little to save for what it takes to compile a persistent kernel."""
@@ -31,31 +33,6 @@ FEWEST_STAGES = 4
 MARGIN = 1.25
 """How much faster a persistent kernel has to be by the model before it is chosen: the regret is
 least from 1.25 to 1.5 (benchmarks/cost_model.py)."""
-
-
-@dataclass(frozen=True, slots=True)
-class Work:
-    """Bytes that work-items load and store, where neighbours' are consecutive or the same;
-    mathematical functions that they evaluate; and what is ``serial``, one work-item after the
-    other: elements at any other addresses, divisions of integers, atomic operations, counted in
-    such elements."""
-
-    accessed: float = 0.0
-    functions: float = 0.0
-    serial: float = 0.0
-
-    def __add__(self, other: Work) -> Work:
-        return Work(
-            self.accessed + other.accessed,
-            self.functions + other.functions,
-            self.serial + other.serial,
-        )
-
-    def __mul__(self, times: float) -> Work:
-        return Work(self.accessed * times, self.functions * times, self.serial * times)
-
-
-NOTHING = Work()
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import prod
 
 from fusionq.analysis.item_space import global_range, local_range
 from fusionq.analysis.submission import ArrayArgument, ScalarArgument, Submission
+from fusionq.base.frozen import dataclass
 from fusionq.ir.nodes import (
     Assign,
     Binary,

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import prod
 
 from fusionq.analysis.item_space import global_range, largest
 from fusionq.analysis.questions import Questions
 from fusionq.analysis.submission import ArrayArgument, ScalarArgument, Submission
+from fusionq.base.frozen import dataclass
 from fusionq.base.target import Target
 from fusionq.codegen.interior import parted
 from fusionq.codegen.private_reductions import private_reductions, with_reductions

@@ -7,7 +7,7 @@ architectures", 2012; Halide's ``compute_at`` is the same.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from math import prod
 from typing import Literal
 
@@ -15,6 +15,7 @@ from fusionq.analysis.dependence import PairScope
 from fusionq.analysis.list_dependences import direct_dependences
 from fusionq.analysis.questions import Questions
 from fusionq.analysis.validity import ScalarPlace, Validity
+from fusionq.base.frozen import dataclass
 from fusionq.base.options import FusionOptions
 from fusionq.base.steps import Steps
 from fusionq.base.target import Target

@@ -8,12 +8,13 @@ inlined kernels.  All that planning asks of a list is then asked of this one.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from fusionq.analysis.item_space import global_range
 from fusionq.analysis.questions import Questions
 from fusionq.analysis.recomputation import Writer
 from fusionq.analysis.submission import Argument, ArrayArgument, ScalarArgument, Submission
+from fusionq.base.frozen import dataclass
 from fusionq.base.steps import Steps
 from fusionq.ir.nodes import Cast, Expr, Extent, ItemQuery, Kernel, Load, Param, ScalarParam
 from fusionq.ir.types import INT64

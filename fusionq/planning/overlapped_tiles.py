@@ -7,7 +7,7 @@ have its dependences, which lead to other work-groups, and their launch does wha
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 
 from fusionq.analysis.aliasing import overlaps_itself
@@ -20,6 +20,7 @@ from fusionq.analysis.overlapped_tiles import Boxes, overlapped_boxes, tile_box
 from fusionq.analysis.proof import in_steps
 from fusionq.analysis.questions import Questions
 from fusionq.analysis.submission import ArrayArgument, ScalarArgument
+from fusionq.base.frozen import dataclass
 from fusionq.base.steps import Steps
 from fusionq.base.target import Target
 from fusionq.ir.nodes import Block, Stmt

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Literal, TypeAlias
 
 from fusionq.analysis.item_space import Mode
 from fusionq.analysis.scope import DependenceKind, Scope
 from fusionq.analysis.submission import ArrayArgument, Submission, buffer_names
 from fusionq.analysis.validity import Validity
+from fusionq.base.frozen import dataclass
 from fusionq.base.span import Span
 from fusionq.ir.nodes import Kernel
 from fusionq.passes.labels import renumbered
@@ -20,7 +21,7 @@ from fusionq.passes.sources import (
     QueueSource,
     RangeSource,
 )
-from fusionq.planning.cost import Work
+from fusionq.planning.counted_work import Work
 
 __all__ = [
     "UNFUSED_ASKED",

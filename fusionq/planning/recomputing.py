@@ -10,13 +10,14 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 
 from fusionq.analysis.dependence import Accessed, Between, between
 from fusionq.analysis.list_dependences import accessed
 from fusionq.analysis.questions import Questions
 from fusionq.analysis.recomputation import Writer, halo_of, writer_of
+from fusionq.base.frozen import dataclass
 from fusionq.base.steps import Steps
 from fusionq.ir.nodes import Atomic, Barrier, Fence, GroupCall, ItemQuery, Kernel
 from fusionq.ir.walk import expressions, statements

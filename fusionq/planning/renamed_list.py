@@ -11,12 +11,13 @@ That memory is never allocated: all of it is computed anew where it is read.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import prod
 
 from fusionq.analysis.list_dependences import accessed
 from fusionq.analysis.questions import Questions
 from fusionq.analysis.submission import Argument, ArrayArgument, Submission
+from fusionq.base.frozen import dataclass
 from fusionq.base.options import FusionOptions
 from fusionq.ir.nodes import Kernel, Store
 from fusionq.ir.walk import statements

@@ -4,7 +4,7 @@ boundary, perhaps with a work-group barrier or in work-groups of a chosen size."
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import partial
 
 from fusionq.analysis.dependence import PairScope, inside_groups
@@ -20,6 +20,7 @@ from fusionq.analysis.proof import in_steps
 from fusionq.analysis.questions import Questions
 from fusionq.analysis.submission import Submission
 from fusionq.analysis.work_groups import largest_extents
+from fusionq.base.frozen import dataclass
 from fusionq.base.steps import Steps
 from fusionq.base.target import Target
 from fusionq.passes.guard import unguardable

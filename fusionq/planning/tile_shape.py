@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import product
 from math import ceil, prod
 
+from fusionq.base.frozen import dataclass
 from fusionq.base.target import Target
 
 MOST_ROWS = 64

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from fusionq.analysis.dependence import PairScope
 from fusionq.analysis.list_validity import ListValidity
 from fusionq.analysis.questions import Questions
 from fusionq.analysis.validity import Source, Validity
+from fusionq.base.frozen import dataclass
 from fusionq.passes.sources import ArgumentSource, ExtentSource, ParamSource, RangeSource
 from fusionq.planning.plan import StagePlan
 

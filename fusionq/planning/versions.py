@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 from math import prod
 
@@ -18,6 +18,7 @@ from fusionq.analysis.dependence import PairScope
 from fusionq.analysis.list_dependences import accessed
 from fusionq.analysis.questions import Questions
 from fusionq.analysis.recomputation import halo_of, replaces, writer_of
+from fusionq.base.frozen import dataclass
 from fusionq.base.options import FusionOptions
 from fusionq.base.steps import Steps
 from fusionq.planning.promotion import flagged, not_promoted

@@ -9,7 +9,6 @@ where ``m`` is ``n`` rounded up, and ``dot'`` stores a partial result for each w
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from dataclasses import dataclass
 from math import prod
 from typing import Any, TypeAlias
 
@@ -18,6 +17,7 @@ import numpy as np
 from fusionq.base.call_site import located, user_span
 from fusionq.base.dtypes import is_bfloat16
 from fusionq.base.errors import ArgumentError, DeviceError, FusionStateError
+from fusionq.base.frozen import dataclass
 from fusionq.frontend.dialect import counterpart
 from fusionq.frontend.kernel import KernelFunction
 from fusionq.language.ranges import NdRange, Range, as_range

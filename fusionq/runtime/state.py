@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import atexit
 import os
-import signal
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
@@ -38,7 +37,6 @@ from fusionq.runtime.event import (
     raise_failure,
 )
 from fusionq.runtime.launcher import Launcher, NotPrepared
-from fusionq.runtime.ordering import lists_before, precedes, run_unfused
 from fusionq.submission.known import KnownSubmission
 from fusionq.submission.pending import ListOwner, SubmissionList
 from fusionq.submission.run import CallArguments
@@ -302,6 +300,8 @@ class QueueState:
     def _runs_with_others(self, pending: SubmissionList) -> bool:
         """Let run what other queues' lists hold that must come before ``pending``.  Whether
         ``pending`` had to run among them, because they in turn need a part of it first."""
+        from fusionq.runtime.ordering import lists_before, precedes
+
         before = lists_before(pending, _waiting_lists())
         if any(precedes(pending, other) for other in before):
             self._run_unfused(pending, CIRCULAR)
@@ -314,7 +314,11 @@ class QueueState:
     def _run_unfused(self, pending: SubmissionList, reason: str) -> None:
         """Run ``pending``, which has left fusion mode, one by one, and with it what other
         queues' lists hold that must come before."""
-        before = lists_before(pending, _waiting_lists()) if QUEUES else []
+        before = []
+        if QUEUES:
+            from fusionq.runtime.ordering import lists_before
+
+            before = lists_before(pending, _waiting_lists())
         _end_together(before, {pending: reason})
 
     def _event_of_all(self, pending: SubmissionList) -> Event:
@@ -395,6 +399,8 @@ def _end_together(
 ) -> None:
     """Run lists unfused in the order of submission: ``others``, whose fusion mode ends because
     what follows needs them, and those with ``reasons``, which have left it."""
+    from fusionq.runtime.ordering import run_unfused
+
     cause = "another queue's kernels, which run now, depend on it"
     for other in others:
         assert other.owner is not None
@@ -446,5 +452,7 @@ def _end_of_program() -> None:
         print("fusionq: the program ends while the device still runs kernels", file=sys.stderr)
         sys.stdout.flush()
         sys.stderr.flush()
+        import signal
+
         signal.signal(signal.SIGINT, signal.SIG_DFL)
         os.kill(os.getpid(), signal.SIGINT)

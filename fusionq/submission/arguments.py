@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ from fusionq.analysis.submission import (
 )
 from fusionq.backends.base import Backend
 from fusionq.base.errors import ArgumentError, DeviceError
+from fusionq.base.frozen import dataclass
 from fusionq.base.span import Span
 from fusionq.frontend.constants import tuple_type
 from fusionq.frontend.kernel import KernelFunction

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from fusionq.base.call_site import argument_labels
+from fusionq.base.frozen import dataclass
 from fusionq.base.span import Span
 from fusionq.frontend.captures import Captures
 from fusionq.frontend.kernel import KernelFunction

@@ -5,11 +5,11 @@ from __future__ import annotations
 import functools
 import re
 import time
-from dataclasses import dataclass
 from typing import Any
 
 from fusionq.backends.cuda.runtime import load_nvrtc
 from fusionq.base.errors import DeviceError
+from fusionq.base.frozen import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import prod
 
 from fusionq.base.errors import DeviceError
+from fusionq.base.frozen import dataclass
 from fusionq.base.target import LaunchShape
 
 LARGEST = (2**31 - 1, 65535, 65535)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from fusionq.backends.base import KeptProgram
@@ -11,6 +11,7 @@ from fusionq.backends.cuda.devices import Device
 from fusionq.backends.cuda.grid import IN_ORDER, Grid
 from fusionq.backends.cuda.runtime import CudaError, checked, load_driver
 from fusionq.base.errors import DeviceError
+from fusionq.base.frozen import dataclass
 from fusionq.base.target import FloatMode, Target
 from fusionq.codegen.cuda.shared_memory import pooled_bytes
 from fusionq.codegen.cuda.unit import IN_TURN

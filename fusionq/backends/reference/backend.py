@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,7 @@ from fusionq.backends.reference.persistent import (
     build_persistent,
 )
 from fusionq.base.errors import DeviceError
+from fusionq.base.frozen import dataclass
 from fusionq.base.interned import interned_by_identity
 from fusionq.base.target import DeviceInfo, FloatMode, LaunchShape, target_of
 from fusionq.ir.nodes import Kernel, Persistent

@@ -18,7 +18,6 @@ of the group's first n work-items, and it yields after each.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from types import CodeType
 from typing import Any
 
@@ -29,6 +28,7 @@ from fusionq.backends.reference.groups import Steps, atomic, combined, run_group
 from fusionq.backends.reference.livelock import waiting
 from fusionq.backends.reference.scalars import FUNCTIONS, Scalar, int64_range
 from fusionq.base.errors import DeviceError
+from fusionq.base.frozen import dataclass
 from fusionq.ir.nodes import (
     ArrayDecl,
     Assign,

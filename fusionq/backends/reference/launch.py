@@ -6,7 +6,7 @@ import random
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
@@ -19,6 +19,7 @@ from fusionq.backends.reference.groups import Steps, run_group
 from fusionq.backends.reference.order import Box, Index, Order, box_items, work_items
 from fusionq.backends.reference.scalars import Scalar, as_scalar
 from fusionq.base.errors import ArgumentError, DeviceError
+from fusionq.base.frozen import dataclass
 from fusionq.base.target import LaunchShape
 from fusionq.ir.nodes import ArrayParam, Barrier, GroupCall, Kernel, KernelParam, ScalarParam
 from fusionq.ir.walk import is_work_group_function, statements

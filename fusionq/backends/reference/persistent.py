@@ -6,7 +6,6 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import pairwise, product
 from math import prod
 from typing import Any
@@ -30,6 +29,7 @@ from fusionq.backends.reference.workers import (
     random_choice,
 )
 from fusionq.base.errors import DeviceError
+from fusionq.base.frozen import dataclass
 from fusionq.base.target import LaunchShape, Target
 from fusionq.codegen import queue_layout as q
 from fusionq.ir.nodes import ArrayParam, Kernel, KernelParam, Persistent, ScalarParam

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Literal, Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
+from fusionq.base.frozen import dataclass
 from fusionq.codegen import queue_layout as q
 
 Instruction: TypeAlias = tuple[int, int]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from fusionq.backends.base import KeptProgram
@@ -13,6 +13,7 @@ from fusionq.backends.sycl.binary import binary_of, kernel_from_binary
 from fusionq.backends.sycl.build_log import build_log
 from fusionq.backends.sycl.runtime import load_dpctl
 from fusionq.base.errors import DeviceError
+from fusionq.base.frozen import dataclass
 from fusionq.base.target import FloatMode, Target
 from fusionq.codegen import DeviceSource, Slot
 from fusionq.ir.nodes import Kernel

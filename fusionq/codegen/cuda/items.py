@@ -6,8 +6,7 @@ Time Function; PTX ISA 9, special register ``%globaltimer``.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from fusionq.base.frozen import dataclass
 from fusionq.ir.nodes import Query
 
 LINEAR_LOCAL_ID = "(threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z))"

@@ -19,8 +19,7 @@ word comes from a ``Dialect``, which is a value made of five small vocabularies:
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from fusionq.base.frozen import dataclass
 from fusionq.codegen.dialect.groups import Define, Groups
 from fusionq.codegen.dialect.items import WorkItems
 from fusionq.codegen.dialect.scalars import Scalars

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from importlib import import_module
 from types import FunctionType, ModuleType
@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from fusionq.base.frozen import dataclass
 from fusionq.dpex.frontend.typing import DpexTyping
 from fusionq.dpex.kernel_api import is_dpex_function, translated
 from fusionq.frontend.callees import Callee

@@ -8,9 +8,9 @@ are.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from fusionq.base.frozen import dataclass
 from fusionq.dpex.frontend.typing import DpexTyping, scalar_of
 from fusionq.frontend.signature import ArrayType, LocalType, Signature
 from fusionq.frontend.values import ArrayValue, Constant, ItemValue, Runtime, Value
