@@ -69,7 +69,8 @@ class Costs:
     second, and what they are multiplied by."""
 
     launch_seconds: float
-    """Of a launch behind others that does next to nothing."""
+    """Of a launch behind others that does next to nothing; a list that is repeated as a graph of
+    its device has such launches."""
     instruction_seconds: float
     """Of taking and completing one tile, where it need not wait."""
     stage_seconds: float
@@ -88,6 +89,10 @@ class Costs:
     beside it: what lanes do one after the other is counted in such."""
     serial_slowdown: float
     """How much longer that takes in a persistent kernel."""
+    chain_seconds: float
+    """Of a scalar operation of a work-item, which its next one waits for: what a launch takes at
+    least, however few work-items it has.  0: that is not counted, as where a worker has few threads
+    and runs their operations ahead of each other."""
     start_launches: float
     """Launches that the start of a persistent kernel costs: its last worker often begins late."""
     interior_speedup: float
@@ -221,6 +226,12 @@ class Target:
     def control_line(self) -> int:
         """Words (uint32) of a line of a persistent kernel's control memory: a cache line."""
         return self.cache_line_bytes // 4
+
+    @property
+    def throughput_parts(self) -> int:
+        """What shares out the throughput of accesses and operations: workers, or where several of
+        these wait for each other's turns in a compute unit, compute units."""
+        return self.device.compute_units if self.costs.chain_seconds else self.resident_workers
 
     @property
     def kept_bytes(self) -> int:

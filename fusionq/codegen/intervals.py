@@ -94,6 +94,7 @@ class Intervals:
         small = kernel.small_sizes
         self._extents = (1, SMALL) if small else (0, of_type(INT64)[1])
         self._work_items = (0, SMALL + MOST_BEYOND) if small else WORK_ITEMS
+        self._local_ids = (0, MOST_BEYOND - 1) if small else WORK_ITEMS
         self._known: dict[str, Interval] = {
             param.name: param.bounds
             for param in kernel.params
@@ -134,6 +135,8 @@ class Intervals:
                 return (int(expr.value), int(expr.value))
             case Var() | Param():
                 return self._known.get(expr.name)
+            case ItemQuery(query="local_id" | "local_linear_id"):
+                return self._local_ids
             case ItemQuery():
                 return self._work_items
             case Extent():

@@ -6,14 +6,16 @@
                                                 for i in range(64*group, …):              # 64
                                                     b[i] = tile[i - 64*group] - …
 
-The work-items of a group stride over the items of each part along the last dimension.  Where
-conditions on that one bound part of a row, the rest has code without them (``codegen.interior``).
+The work-items of a group stride over the items of each part.  Where they are lanes of a vector, and
+conditions on the last dimension bound part of a row, the rest has code without them
+(``codegen.interior``).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import field, replace
+from math import prod
 
 from fusionq.analysis.footprint import Footprint
 from fusionq.base.frozen import dataclass
@@ -81,13 +83,17 @@ def overlapped_tiles(
     identity: Callable[[ParamSource], Hashable],
     is_alone: Callable[[ParamSource], bool],
     type_of: Callable[[ParamSource], ScalarType],
+    in_vectors: bool = True,
 ) -> FusedKernel:
-    """One kernel that does ``parts`` tile by tile in work-groups of ``local_range``, of which only
-    the last extent is not 1.  Sources with equal ``identity`` have one value; ``is_alone``: whether
-    no other view that the parts use shares memory with the array; ``type_of``: of a scalar."""
+    """One kernel that does ``parts`` tile by tile in work-groups of ``local_range``.  Sources with
+    equal ``identity`` have one value; ``is_alone``: whether no other view that the parts use shares
+    memory with the array; ``type_of``: of a scalar; ``in_vectors``: whether the work-items of a
+    group are lanes of a vector."""
     names = Names()
     params = SharedParams(identity, names)
-    merged = _Merged(name, local_range, is_alone, type_of, names, params)
+    merged = _Merged(name, local_range, is_alone, type_of, in_vectors, names, params)
+    if all(part.kernel.kernel.small_sizes for part in parts):
+        merged.know_tile(parts[-1])
     for part in parts:
         merged.add(part)
     return merged.kernel(parts)
@@ -99,12 +105,26 @@ class _Merged:
     local_range: tuple[int, ...]
     is_alone: Callable[[ParamSource], bool]
     type_of: Callable[[ParamSource], ScalarType]
+    in_vectors: bool
     names: Names
     params: SharedParams
     variables: list[tuple[str, ScalarType]] = field(default_factory=list)
     arrays: list[ArrayDecl] = field(default_factory=list)
     tiles: dict[int, str] = field(default_factory=dict)
     body: list[Stmt] = field(default_factory=list)
+    tile: list[Expr] = field(default_factory=list)
+    """A group's number in each dimension, where that is not its id."""
+
+    def know_tile(self, last: TilePart) -> None:
+        """Let the numbers of tiles be seen to be as small as those of the items, which are those of
+        the ``last`` part: so that 32 bits hold all that is computed of them."""
+        for d, (source, side) in enumerate(zip(last.extents, last.items.extents, strict=True)):
+            tiles = Binary(INT64, "sub", self._size(source), _ONE)
+            most = Binary(INT64, "floordiv", tiles, Const(INT64, side))
+            self.tile.append(self._assigned(f"tile_{d}", _call("minimum", _group(d), most)))
+
+    def _tile(self, dim: int) -> Expr:
+        return self.tile[dim] if self.tile else _group(dim)
 
     def kernel(self, parts: Sequence[TilePart]) -> FusedKernel:
         """The kernel with all ``parts``, which were added."""
@@ -154,14 +174,16 @@ class _Merged:
         self.variables.append((ids[-1].name, INT64))
 
         def put(body: Sequence[Stmt]) -> tuple[Stmt, ...]:
-            return _renamed(body, renamed, scalars, ids)
+            return _renamed(body, renamed, scalars, ids, self._tile)
 
         def value(e: Expr) -> Expr:
-            return rewrite(e, lambda each: _renamed_expr(each, renamed, scalars, ids))
+            return rewrite(e, lambda each: _renamed_expr(each, renamed, scalars, ids, self._tile))
 
         first, last = self._bounds(part, extents)
-        if interior is None and sum(1 for _ in expressions(body)) > MOST_NODES:
-            row = self._row(ids[-1], first[-1], last[-1], put(body))
+        if not self.in_vectors or (
+            interior is None and sum(1 for _ in expressions(body)) > MOST_NODES
+        ):
+            row = self._row(ids[-1], first[-1], last[-1], put(body), kernel.ndim)
         else:
             interior = interior or Interior((), (), (), body)
             row = self._parted_row(
@@ -175,7 +197,12 @@ class _Merged:
             )
         for d in reversed(range(kernel.ndim - 1)):
             end = Binary(INT64, "add", last[d], _ONE)
-            row = (For(ids[d].name, first[d], end, _ONE, tuple(row)),)
+            start: Expr = first[d]
+            lanes = lanes_of(kernel.ndim, self.local_range)[d]
+            if lanes > 1:
+                own_id = ItemQuery("local_id", len(self.local_range) - kernel.ndim + d)
+                start = Binary(INT64, "add", start, own_id)
+            row = (For(ids[d].name, start, end, Const(INT64, lanes), tuple(row)),)
         self.body += row
 
     # -------------------------------------------------------------------------------- loops
@@ -188,7 +215,7 @@ class _Merged:
         for d, (extent, length, base) in enumerate(
             zip(extents, part.items.extents, part.items.base, strict=True)
         ):
-            start = affine_expression(base, _group, lambda s: self._size(part.symbols[s]))
+            start = affine_expression(base, self._tile, lambda s: self._size(part.symbols[s]))
             first.append(self._assigned(f"first_{d}", _call("maximum", start, Const(INT64, 0))))
             end = Binary(INT64, "add", start, Const(INT64, length - 1))
             bound = Binary(INT64, "sub", extent, _ONE)
@@ -196,22 +223,25 @@ class _Merged:
         return first, last
 
     def _row(
-        self, item: Var, first: Expr, last: Expr, body: Sequence[Stmt]
+        self, item: Var, first: Expr, last: Expr, body: Sequence[Stmt], ndim: int
     ) -> tuple[Stmt, ...]:
         end = self._assigned("end", Binary(INT64, "add", last, _ONE))
-        return (self._strided(item, first, end, body, True),)
+        return (self._strided(item, first, end, body, True, ndim),)
 
     def _strided(
-        self, item: Var, start: Expr, end: Expr, body: Sequence[Stmt], guarded: bool
+        self, item: Var, start: Expr, end: Expr, body: Sequence[Stmt], guarded: bool, ndim: int
     ) -> Stmt:
-        """The loop of a group's work-items over the items from ``start`` up to ``end``; unless
-        ``guarded``, their number is a multiple of the group's."""
+        """The loop of a group's work-items over the items from ``start`` up to ``end`` of a part
+        of ``ndim`` dimensions; unless ``guarded``, their number is a multiple of the group's."""
         loop = Var(INT64, self.names.fresh("start"))
+        size = lanes_of(ndim, self.local_range)[-1]
         lane = ItemQuery("local_id", len(self.local_range) - 1)
+        if size > self.local_range[-1]:
+            lane = ItemQuery("local_linear_id", 0)
         inside = tuple(body)
         if guarded:
             inside = (If(Compare("lt", item, end), inside),)
-        step = Const(INT64, self.local_range[-1])
+        step = Const(INT64, size)
         chosen = Assign(item.name, Binary(INT64, "add", loop, lane))
         return For(loop.name, start, end, step, (chosen, *inside))
 
@@ -228,7 +258,7 @@ class _Merged:
         """A row from the first to the last item with ``inner`` from ``low`` to ``high``, in whole
         steps of the group, where all of ``where`` hold, and ``body`` before and behind."""
         first, last = row
-        size = self.local_range[-1]
+        size, ndim = self.local_range[-1], len(self.local_range)
         behind = Binary(INT64, "add", last, _ONE)
         start, end = self._variable("inner", INT64), self._variable("outer", INT64)
         inner_start, inner_end = Var(INT64, start), Var(INT64, end)
@@ -252,8 +282,8 @@ class _Merged:
         edges = (
             Assign(begin, Select(INT64, is_first, first, inner_end)),
             Assign(stop, Select(INT64, is_first, inner_start, behind)),
-            self._strided(item, Var(INT64, begin), Var(INT64, stop), body, True),
-            If(is_first, (self._strided(item, inner_start, inner_end, inner, False),)),
+            self._strided(item, Var(INT64, begin), Var(INT64, stop), body, True, ndim),
+            If(is_first, (self._strided(item, inner_start, inner_end, inner, False, ndim),)),
         )
         return (
             Assign(start, behind),
@@ -299,6 +329,11 @@ class _Merged:
         return self.tiles[number]
 
 
+def lanes_of(ndim: int, local_range: tuple[int, ...]) -> tuple[int, ...]:
+    """The work-items of a group side by side in each dimension of a part: in one dimension all."""
+    return (prod(local_range),) if ndim == 1 else local_range[-ndim:]
+
+
 _ONE = Const(INT64, 1)
 
 
@@ -318,7 +353,11 @@ def _folded(function: str, values: Sequence[Expr]) -> Expr:
 
 
 def _renamed_expr(
-    e: Expr, names: Mapping[str, str], scalars: Mapping[str, Expr], ids: Sequence[Var]
+    e: Expr,
+    names: Mapping[str, str],
+    scalars: Mapping[str, Expr],
+    ids: Sequence[Var],
+    tile: Callable[[int], Expr],
 ) -> Expr:
     match e:
         case Var():
@@ -329,6 +368,8 @@ def _renamed_expr(
             return replace(e, array=names[e.array])
         case ItemQuery("global_id", dim):
             return ids[dim]
+        case ItemQuery("group_id", dim):
+            return tile(dim)
         case _:
             return e
 
@@ -338,10 +379,12 @@ def _renamed(
     names: Mapping[str, str],
     scalars: Mapping[str, Expr],
     ids: Sequence[Var],
+    tile: Callable[[int], Expr],
 ) -> tuple[Stmt, ...]:
-    """``body`` with ``names`` for its own and ``ids`` for those of its work-item."""
+    """``body`` with ``names`` for its own, ``ids`` for those of its work-item and the numbers of
+    its ``tile``."""
     return rewrite_body(
         body,
-        lambda e: _renamed_expr(e, names, scalars, ids),
+        lambda e: _renamed_expr(e, names, scalars, ids, tile),
         lambda s: (renamed_statement(s, names, names),),
     )

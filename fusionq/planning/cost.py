@@ -1,10 +1,11 @@
 """Whether a persistent kernel is faster than a launch for each stage: a model of both.
 
 A launch takes what a launch costs or its work, whichever is longer, since the next one is enqueued
-meanwhile; work-groups of a fixed size have to be started one by one.  The work of a stage is what
-its work-items load and store, at the bandwidth of the caches, the mathematical functions that they
-evaluate, and what vector units cannot do for all lanes at once; arrays beyond the caches are
-streamed by each launch.
+meanwhile; work-groups of a fixed size have to be started one by one.  Where work-items are threads
+that wait (GPUs) it takes both, the work being at least what a single work-item waits for.  The work
+of a stage is what its work-items load and store, at the bandwidth of the caches, the mathematical
+functions that they evaluate, and what vector units cannot do for all lanes at once; arrays beyond
+the caches are streamed by each launch.
 
 A persistent kernel takes its start, an instruction for each tile and, where every stage waits for
 the one before, a handover for each stage. Its work is the same, but without what conditions on ids
@@ -35,6 +36,21 @@ MARGIN = 1.25
 least from 1.25 to 1.5 (benchmarks/cost_model.py)."""
 
 
+WAITING = 680
+"""Work-items of a compute unit that keep it busy while each waits for its own operations (H100: 3.1
+ns an operation, of which it does 128 in a cycle)."""
+
+FUNCTION_OPERATIONS = 45
+"""Scalar operations in a row that take a thread as long as a mathematical function (H100)."""
+
+ONCE_USED = 2.5
+"""How much longer an access takes whose cache line no other one uses, than those that loops come
+back to (H100)."""
+
+ACCESSED = 4.0
+"""Bytes of an access, about."""
+
+
 @dataclass(frozen=True, slots=True)
 class StageWork:
     """A stage as the model sees it.
@@ -52,6 +68,9 @@ class StageWork:
     tiles: int
     groups: int | None = None
     """Work-groups of the launch, where their size is fixed."""
+    chain: float = 0.0
+    """Scalar operations that a work-item does one after the other; counted for devices whose
+    threads wait for each of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,6 +164,9 @@ def _launched(stages: Sequence[StageWork], work: ListWork, target: Target) -> fl
             each = target.costs.instruction_seconds / workers
             busy += _busy(stage.whole, stage.groups, target) + stage.groups * each
     streamed = sum(_streamed(stage, work, target) for stage in stages)
+    chain = sum(stage.chain for stage in stages) * target.costs.chain_seconds
+    if chain:
+        return target.costs.launch_seconds + max(streamed, busy, chain)
     return max(target.costs.launch_seconds, streamed, busy)
 
 
@@ -172,15 +194,47 @@ def _persistent(work: ListWork, target: Target) -> float:
     return costs.start_launches * costs.launch_seconds + seconds
 
 
-def tile_seconds(work: Work, target: Target) -> float:
-    """Seconds of one worker that does ``work``, with what is accessed in the caches."""
-    return _busy(work, 1, target)
+def tile_seconds(work: Work, operations: float, target: Target) -> float:
+    """Seconds of one worker that does ``work`` for a work-item, with what is accessed in the
+    caches; ``operations``: scalar ones of the work-item, for which workers that share a compute
+    unit take turns."""
+    busy = _busy(work, 1, target)
+    if target.costs.chain_seconds:
+        busy = max(busy, chain_of(work, operations) * target.costs.chain_seconds / WAITING)
+    return busy
+
+
+def waiting_seconds(work: Work, operations: float, target: Target) -> float:
+    """Seconds that a work-item takes, however few there are, which does ``work``."""
+    return chain_of(work, operations) * target.costs.chain_seconds
+
+
+def chain_of(work: Work, operations: float) -> float:
+    """The scalar operations that a work-item waits for, which does ``work``."""
+    return operations + work.functions * FUNCTION_OPERATIONS
+
+
+def grouped_seconds(
+    work: Work, operations: float, items: int, groups: int, row: int, target: Target
+) -> float:
+    """Seconds of ``items`` work-items that do ``work`` and so many ``operations`` each in
+    ``groups``, in which ``row`` of them are beside each other: fewer than run in lockstep access
+    what is at other addresses.  Where there are more in a compute unit than keep it busy, they take
+    turns."""
+    costs = target.costs
+    parts = max(min(groups, target.throughput_parts), 1)
+    busy = _busy(work * items, groups, target)
+    if row < target.sub_group_size:
+        lines = (work.accessed / ACCESSED + work.serial) * items / row
+        busy = max(busy, lines * costs.serial_seconds * ONCE_USED / parts)
+    turns = max(items / WAITING / parts, 1.0)
+    return busy + chain_of(work, operations) * costs.chain_seconds * turns
 
 
 def _busy(work: Work, parts: int, target: Target) -> float:
     """Seconds of a stage's ``work`` in so many ``parts`` side by side, with what is accessed in
     the caches."""
-    costs, workers = target.costs, target.resident_workers
+    costs, workers = target.costs, target.throughput_parts
     bandwidth = costs.cache_bandwidth * costs.access_efficiency / workers
     seconds = work.accessed / bandwidth + work.functions * costs.function_seconds
     seconds += work.serial * costs.serial_seconds

@@ -21,6 +21,7 @@ from fusionq.megakernel.evaluate import evaluate
 from fusionq.megakernel.schedule import is_pipelined, tiling_of
 from fusionq.megakernel.tiles import extents_of, tiled
 from fusionq.passes.fuse import FusedKernel
+from fusionq.passes.overlapped_tiles import lanes_of
 from fusionq.passes.sources import (
     ArgumentSource,
     ExtentSource,
@@ -28,7 +29,7 @@ from fusionq.passes.sources import (
     QueueSource,
     RangeSource,
 )
-from fusionq.planning.cost import NOTHING, ListWork, StageWork, Work
+from fusionq.planning.cost import NOTHING, ListWork, StageWork, Work, chain_of
 from fusionq.planning.item_work import item_work
 from fusionq.planning.known_values import Sizes
 from fusionq.planning.plan import StagePlan, TiledPart, Tiling
@@ -137,9 +138,9 @@ def _is_by_vectors(code: StageCode, target: Target) -> bool:
 
 
 def launches_work(
-    questions: Questions, plans: Sequence[StagePlan]
+    questions: Questions, plans: Sequence[StagePlan], target: Target
 ) -> tuple[tuple[StageWork, ...], int]:
-    """What launches do, and the bytes of all their arrays."""
+    """What launches do on ``target``, and the bytes of all their arrays."""
     found: list[StageWork] = []
     memory: dict[Hashable, int] = {}
     for number, plan in enumerate(plans):
@@ -147,16 +148,21 @@ def launches_work(
         own = {view: prod(a.shape) * a.dtype.nbytes for view, a in arrays.values()}
         memory |= own
         if plan.tiling is not None:
-            found.append(_tiled_work(questions, plan, plan.tiling, number, sum(own.values())))
+            tiled = _tiled_work(questions, plan, plan.tiling, number, sum(own.values()))
+            found.append(tiled)
             continue
         shapes = {(name, d): n for name, (_, a) in arrays.items() for d, n in enumerate(a.shape)}
         range_ = tuple(global_range(questions.submissions[plan.geometry]))
         items = prod(range_)
         known = range_ if plan.kernel.ndim == len(range_) else (items,)
         sizes = Sizes(integers, shapes, known, plan.local_range or ())
-        work = item_work(plan.kernel, sizes) * items
+        each = item_work(plan.kernel, sizes)
+        chain = 0.0
+        if target.costs.chain_seconds:
+            chain = chain_of(each, operations(plan.kernel, sizes))
         groups = _work_groups(items, plan.local_range)
-        found.append(StageWork(number, items, sum(own.values()), work, None, 0, groups))
+        touched = sum(own.values())
+        found.append(StageWork(number, items, touched, each * items, None, 0, groups, chain))
     return tuple(found), sum(memory.values())
 
 
@@ -180,9 +186,14 @@ def launch_operations(submissions: Sequence[Submission], plan: StagePlan) -> flo
 
 
 def tiled_part(
-    questions: Questions, fused: FusedKernel, members: tuple[int, ...], items: tuple[int, ...]
+    questions: Questions,
+    fused: FusedKernel,
+    members: tuple[int, ...],
+    items: tuple[int, ...],
+    has_interior: bool,
 ) -> TiledPart:
-    """The part of a launch by overlapped tiles that ``fused`` is."""
+    """The part of a launch by overlapped tiles that ``fused`` is; ``has_interior``: whether most
+    work-items have code without conditions that hold inside."""
     kernel = fused.kernel
     arrays, integers = _arguments(questions, kernel, [fused.sources[p.name] for p in kernel.params])
     range_ = global_range(questions.submissions[largest(questions.submissions, members)])
@@ -194,7 +205,7 @@ def tiled_part(
         if isinstance(source, RangeSource)
     }
     extents = tuple(named.get(n, Const(INT64, n)) for n in range_)
-    interior = parted(StageCode(kernel, extents, (), None))[1]
+    interior = parted(StageCode(kernel, extents, (), None))[1] if has_interior else None
     done = kernel if interior is None else replace(kernel, body=interior.body)
     return TiledPart(members, items, item_work(done, sizes), operations(done, sizes))
 
@@ -206,7 +217,18 @@ def _tiled_work(
     groups = _tiles(questions.submissions, plan, tiling)
     work = sum((part.work * (groups * prod(part.items)) for part in tiling.parts), NOTHING)
     items = global_range(questions.submissions[plan.geometry]).size
-    return StageWork(number, items, nbytes, work, None, 0, groups)
+    assert plan.local_range is not None, "tiles are of work-groups"
+    chain = sum(
+        chain_of(part.work, part.operations) * _rounds(part.items, plan.local_range)
+        for part in tiling.parts
+    )
+    return StageWork(number, items, nbytes, work, None, 0, groups, chain)
+
+
+def _rounds(items: tuple[int, ...], local_range: tuple[int, ...]) -> int:
+    """How many of a box of ``items`` a work-item of a group does."""
+    lanes = lanes_of(len(items), local_range)
+    return prod(-(-n // side) for n, side in zip(items, lanes, strict=True))
 
 
 def _work_groups(items: int, local_range: Sequence[int] | None) -> int | None:

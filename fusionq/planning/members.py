@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
 from math import prod
 from typing import Any
 
 from fusionq.analysis.item_space import global_range, local_range
 from fusionq.analysis.questions import Questions
 from fusionq.analysis.submission import ArrayArgument, Submission
+from fusionq.base.frozen import dataclass
 from fusionq.base.target import DeviceInfo
 from fusionq.passes.local_memory import launched_bytes
-from fusionq.planning.work import work_of
+from fusionq.planning.cost import Work
+from fusionq.planning.item_work import item_work
+from fusionq.planning.known_values import sizes_of
+from fusionq.planning.work import operations, work_of
 
 
 @dataclass
@@ -21,6 +24,17 @@ class _Counted:
 
     first: int
     count: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """``count`` members that are like ``submission``; the ``work`` of one of its work-items, and
+    its scalar ``operations``."""
+
+    submission: Submission
+    count: int
+    work: Work
+    operations: float
 
 
 class Members:
@@ -32,6 +46,8 @@ class Members:
     ) -> None:
         self._questions = questions
         self._device = device
+        self._done: dict[int, tuple[Work, float]] = {}
+        """What a work-item does by kind."""
         self._local: dict[int, int] = {}
         """Bytes of local memory by kind."""
         self._kinds: dict[int, _Counted] = {}
@@ -85,6 +101,21 @@ class Members:
     def different(self) -> list[Submission]:
         """One of each kind, in order."""
         return [self._questions.submissions[kind.first] for kind in self._kinds.values()]
+
+    @property
+    def kinds(self) -> list[Kind]:
+        """Their kinds; the last of them is of the last kind of these."""
+        last = self._questions.kind(self.numbers[-1])
+        submissions = self._questions.submissions
+        found = []
+        for number, kind in sorted(self._kinds.items(), key=lambda each: each[0] == last):
+            submission = submissions[kind.first]
+            if number not in self._done:
+                sizes = sizes_of(submission)
+                work = item_work(submission.ir, sizes)
+                self._done[number] = work, operations(submission.ir, sizes)
+            found.append(Kind(submission, kind.count, *self._done[number]))
+        return found
 
     @property
     def work(self) -> float:

@@ -199,8 +199,9 @@ class _Ways:
         """What launches take, and, where a launch itself takes longer than its work, how many
         operations they do."""
         submissions = self.questions.submissions
+        work = launches_work(self.questions, overlap.plans, self.target)
         return (
-            launches_seconds(*launches_work(self.questions, overlap.plans), self.target),
+            launches_seconds(*work, self.target),
             sum(launch_operations(submissions, plan) for plan in overlap.plans),
         )
 

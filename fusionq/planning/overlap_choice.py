@@ -28,7 +28,7 @@ def compared_work(
 ) -> OverlapEstimate:
     """What two ways to run a list take on ``target``, by the model."""
     first, second = (
-        launches_seconds(*launches_work(questions, plans), target)
+        launches_seconds(*launches_work(questions, plans, target), target)
         for plans in (launches, overlapped)
     )
     return OverlapEstimate(first, second)
@@ -45,7 +45,7 @@ def saves_little(
     compute; None if it may be.  ``keeps_all``: all memory is written as without that;
     ``estimates``: of persistent kernels that take the place of some launches, if that was
     chosen."""
-    work, nbytes = launches_work(questions, launches)
+    work, nbytes = launches_work(questions, launches, target)
     seconds = launches_seconds(work, nbytes, target)
     least = target.costs.launch_seconds
     if keeps_all and nbytes > target.kept_bytes:

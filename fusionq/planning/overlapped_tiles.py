@@ -31,12 +31,12 @@ from fusionq.passes.labels import label, number_in
 from fusionq.passes.overlapped_tiles import TilePart, overlapped_tiles
 from fusionq.passes.sources import ArgumentSource, ParamSource, RangeSource
 from fusionq.passes.symbol_sources import of_members, sources_of_symbols
-from fusionq.planning.cost import tile_seconds
+from fusionq.planning.cost import tile_seconds, waiting_seconds
 from fusionq.planning.list_work import Identity, tiled_part
 from fusionq.planning.plan import PromotionDecision, StagePlan, TiledPart, Tiling
 from fusionq.planning.promotion import Moved
 from fusionq.planning.recomputing import impure
-from fusionq.planning.stage_kernels import StageKernels
+from fusionq.planning.stage_kernels import StageKernels, of_small_sizes
 from fusionq.planning.stages import Stage, space_of
 from fusionq.planning.tile_shape import Growth, TileCosts, best_tile
 
@@ -186,13 +186,13 @@ class TiledStages:
         )
         if isinstance(made, str):
             return made
-        kernel, parts = made
+        kernel, parts, group = made
         sources = {name: of_members(source, members) for name, source in kernel.sources.items()}
         absent = kernels.absent_of(members)
         return replace(
             kernels.plan(stage, FusedKernel(kernel.kernel, sources, {})),
             submissions=(*members, *absent),
-            local_range=_work_group(len(parts[-1].items), self._target),
+            local_range=group,
             absent=absent,
             tiling=Tiling(
                 parts[-1].items,
@@ -205,34 +205,38 @@ class TiledStages:
 
     def _tiled(
         self, stage: Stage, producers: Sequence[int], fused: Sequence[FusedKernel]
-    ) -> tuple[FusedKernel, tuple[TiledPart, ...]] | str:
-        """The kernel of the launch, and its parts, with the numbers of submissions among its
-        members."""
+    ) -> tuple[FusedKernel, tuple[TiledPart, ...], tuple[int, ...]] | str:
+        """The kernel of the launch, its parts, with the numbers of submissions among its members,
+        and its work-groups."""
         questions, target = self._questions, self._target
         submissions = questions.submissions
         number = {s: n for n, s in enumerate((*producers, *stage.members))}
         members = [*((p,) for p in producers), stage.members]
         extents = tuple(global_range(submissions[largest(submissions, stage.members)]))
         parts = [
-            tiled_part(questions, each, own, extents)
+            tiled_part(questions, each, own, extents, _in_vectors(target))
             for each, own in zip(fused, members, strict=True)
         ]
-        tile = self._tile(stage, producers, parts, extents)
-        if isinstance(tile, str):
-            return tile
+        found = self._tile(stage, producers, parts, extents)
+        if isinstance(found, str):
+            return found
+        tile, group = found
         boxes = self._boxes(stage, producers, tile)
         if isinstance(boxes, str):
             return boxes
-        kernel = self._kernel(stage, producers, fused, boxes, tile)
+        kernel = self._kernel(stage, producers, fused, boxes, tile, group)
+        if kernel.kernel.small_sizes:
+            kernel = of_small_sizes(kernel)
         taken = sum(a.nbytes for a in kernel.kernel.arrays if a.space == "local")
         if taken > target.device.local_memory_bytes:
             return _too_large(target)
         items = [*(boxes.items[p].extents for p in producers), tile]
         sources = {name: of_members(source, number) for name, source in kernel.sources.items()}
-        return FusedKernel(kernel.kernel, sources, {}), tuple(
+        done = tuple(
             replace(p, items=n, submissions=tuple(number[s] for s in p.submissions))
             for p, n in zip(parts, items, strict=True)
         )
+        return FusedKernel(kernel.kernel, sources, {}), done, group
 
     def _tile(
         self,
@@ -240,13 +244,14 @@ class TiledStages:
         producers: Sequence[int],
         parts: Sequence[TiledPart],
         extents: tuple[int, ...],
-    ) -> tuple[int, ...] | str:
-        """The extents of the tiles of a stage's work-items, or why there are none."""
+    ) -> tuple[tuple[int, ...], tuple[int, ...]] | str:
+        """The extents of the tiles of a stage's work-items, and the work-groups that do them; or
+        why there are none."""
         target = self._target
-        lanes = _work_group(1, target)[0]
+        groups = _work_groups(len(extents), target)
         found = []
         for scale in (1, 2):
-            tile = (*(4 * scale for _ in extents[1:]), 4 * scale * lanes)
+            tile = (*(4 * scale for _ in extents[1:]), 4 * scale * groups[0][-1])
             boxes = self._boxes(stage, producers, tile)
             if isinstance(boxes, str):
                 return boxes
@@ -257,7 +262,7 @@ class TiledStages:
         ]
         costs = TileCosts(
             [
-                (box, tile_seconds(part.work, target))
+                (box, tile_seconds(part.work, part.operations, target))
                 for box, part in zip([*items, None], parts, strict=True)
             ],
             [
@@ -267,8 +272,11 @@ class TiledStages:
                 )
                 for at, box in small.elements.items()
             ],
+            [waiting_seconds(part.work, part.operations, target) for part in parts]
+            if target.costs.chain_seconds
+            else (),
         )
-        return best_tile(extents, costs, lanes, target) or _too_large(target)
+        return best_tile(extents, costs, groups, target) or _too_large(target)
 
     def _boxes(
         self, stage: Stage, producers: Sequence[int], tile: tuple[int, ...]
@@ -299,6 +307,7 @@ class TiledStages:
         fused: Sequence[FusedKernel],
         boxes: _Boxes,
         tile: tuple[int, ...],
+        group: tuple[int, ...],
     ) -> FusedKernel:
         """The kernel of the launch; ``fused``: of each producer, and of the consumers together."""
         questions = self._questions
@@ -355,10 +364,11 @@ class TiledStages:
         return overlapped_tiles(
             parts,
             name,
-            _work_group(len(tile), self._target),
+            group,
             Identity(questions),
             is_alone,
             type_of,
+            _in_vectors(self._target),
         )
 
     def _headings(self, members: Sequence[int]) -> tuple[int, ...]:
@@ -391,9 +401,25 @@ def _headed(
     return FusedKernel(replace(fused.kernel, body=body), fused.sources, fused.views)
 
 
-def _work_group(ndim: int, target: Target) -> tuple[int, ...]:
-    """The work-groups of overlapped tiles: lines, whose work-items stride over a tile's rows."""
-    return (*(1 for _ in range(ndim - 1)), target.worker_size)
+def _in_vectors(target: Target) -> bool:
+    """Whether a work-group's work-items are lanes of a vector."""
+    return target.worker_size == target.sub_group_size
+
+
+def _work_groups(ndim: int, target: Target) -> list[tuple[int, ...]]:
+    """Work-groups for overlapped tiles, whose work-items stride over a tile's: a worker in a line;
+    where that has several sub-groups, these beside each other along the dimension before the last,
+    and larger groups, whose work-items wait at once."""
+    sizes = [target.worker_size]
+    if not _in_vectors(target):
+        most = min(target.largest_tile_group, target.device.max_work_group_size)
+        sizes += [size for k in (1, 2) if (size := target.worker_size << k) <= most]
+    found = []
+    for size in sizes:
+        lanes = size if ndim == 1 else target.sub_group_size
+        lines = () if ndim == 1 else (*(1 for _ in range(ndim - 2)), size // lanes)
+        found.append((*lines, lanes))
+    return found
 
 
 def _too_large(target: Target) -> str:

@@ -16,7 +16,9 @@ def predicted_seconds(submissions: Sequence[Submission], plan: Plan, target: Tar
     """The seconds that ``plan``, which serves ``submissions``, takes on ``target``."""
     questions = Questions(submissions, ())
     launches = [stage for stage in plan.stages if not stage.inner]
-    seconds = launches_seconds(*launches_work(questions, launches), target) if launches else 0.0
+    seconds = 0.0
+    if launches:
+        seconds = launches_seconds(*launches_work(questions, launches, target), target)
     for stage in plan.stages:
         if stage.inner:
             work = list_work(questions, stage, [stage.submissions], target)

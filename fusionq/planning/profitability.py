@@ -14,18 +14,26 @@ from fusionq.planning.members import Members
 
 
 def unprofitable(
-    members: Members, space: ItemSpace, target: Target, validity: ListValidity
+    members: Members, space: ItemSpace, before: ItemSpace, target: Target, validity: ListValidity
 ) -> str | None:
-    """Why one kernel over ``space`` would be slower than launches; None if there is no reason to
-    think so.  Where sizes decide, the plan serves those near today's only, which ``validity``
-    remembers."""
+    """Why one kernel over ``space`` would be slower than launches, of which one runs all but the
+    last of ``members`` over the space ``before``; None if there is no reason to think so.  Where
+    sizes decide, the plan serves those near today's only, which ``validity`` remembers."""
     submissions = members.different
     ranges = [global_range(submission) for submission in submissions]
+    if target.costs.chain_seconds:
+        from fusionq.planning.waiting_threads import slower_joined
+
+        alike = space.mode == "ids" and (len(set(ranges)) == 1 or space.ndim == 1)
+        if alike and space.local_range == before.local_range:
+            return None
+        reason = slower_joined(members, space, before, target)
+        for extent in sorted(set().union(*map(_extents, submissions))):
+            validity.demand_between(extent, *size_order(extent, bits=2))
+        return None if reason is None else f"{reason}; {_ASK}"
     if space.mode == "linear":
         shapes = ", ".join(dict.fromkeys(str(tuple(range_)) for range_ in ranges))
-        reason: str | None = (
-            f"ranges {shapes} differ in shape: one kernel would find the ids by division"
-        )
+        reason = f"ranges {shapes} differ in shape: one kernel would find the ids by division"
     elif any(local_range(s) is not None for s in submissions):
         return None
     elif space.local_range is None:
@@ -43,7 +51,10 @@ def unprofitable(
         validity.demand_between(extent, *size_order(extent, bits=2))
     if reason is None or members.work <= target.launch_operations:
         return None
-    return f"{reason}, which costs more than a launch; strategy='fused' joins them all the same"
+    return f"{reason}, which costs more than a launch; {_ASK}"
+
+
+_ASK = "strategy='fused' joins them all the same"
 
 
 def _slow_groups(

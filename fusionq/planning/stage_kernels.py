@@ -86,7 +86,7 @@ class StageKernels:
                 constants,
                 self._device,
             )
-            return _of_small_sizes(made) if self._small else made
+            return of_small_sizes(made) if self._small else made
 
         fused = self._questions.ask(members, question, answer)
         sources = {name: of_members(source, members) for name, source in fused.sources.items()}
@@ -115,7 +115,7 @@ def _source(symbols: Mapping[str, ParamSource], users: Sequence[int], symbol: st
     return of_members(symbols[symbol], users)
 
 
-def _of_small_sizes(fused: FusedKernel) -> FusedKernel:
+def of_small_sizes(fused: FusedKernel) -> FusedKernel:
     """``fused``, which runs for small sizes only."""
     params = tuple(
         replace(param, bounds=(1, SMALL))

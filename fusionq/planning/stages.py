@@ -179,7 +179,7 @@ class _GrowingStage:
         if isinstance(space, str):
             return space
         if (space.mode == "linear" or not waiting) and not always:
-            slow = unprofitable(members, space, target, validity)
+            slow = unprofitable(members, space, self._space, target, validity)
             if slow is not None:
                 return slow
         other = self._meeting_apart({**self._meeting, **meeting}, space)
@@ -238,7 +238,9 @@ class _GrowingStage:
                 why = (
                     None
                     if self._options.always
-                    else unprofitable(self._members, grouped, target, questions.validity)
+                    else unprofitable(
+                        self._members, grouped, self._space, target, questions.validity
+                    )
                 )
                 if why is None:
                     return grouped

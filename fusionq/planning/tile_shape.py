@@ -8,6 +8,7 @@ from math import ceil, prod
 
 from fusionq.base.frozen import dataclass
 from fusionq.base.target import Target
+from fusionq.passes.overlapped_tiles import lanes_of
 
 MOST_ROWS = 64
 """Work-items of a tile in a dimension that is not the last, at most."""
@@ -43,36 +44,67 @@ class Growth:
 @dataclass(frozen=True)
 class TileCosts:
     """What work-groups do for a tile: the boxes of work-items with the seconds that each takes
-    (None: the tile itself), and the boxes of elements in local memory with the bytes of each."""
+    (None: the tile itself), and the boxes of elements in local memory with the bytes of each.
+    ``waits``: of each box of work-items, the seconds of one alone, where work-items are threads
+    that wait."""
 
     items: Sequence[tuple[Growth | None, float]]
     elements: Sequence[tuple[Growth, int]]
+    waits: Sequence[float] = ()
 
 
 def best_tile(
-    extents: Box, costs: TileCosts, lanes: int, target: Target
-) -> Box | None:
-    """The extents of the tile, of work-groups of ``lanes``, with which a range of ``extents`` takes
-    least; None if no tile's elements fit into local memory."""
+    extents: Box, costs: TileCosts, groups: Sequence[Box], target: Target
+) -> tuple[Box, Box] | None:
+    """The extents of the tile, and the work-groups, of ``groups``, with which a range of
+    ``extents`` takes least; None if no tile's elements fit into local memory."""
     most = min(target.device.local_memory_bytes, target.worker_cache_bytes // 4)
-    best: tuple[float, Box] | None = None
-    for tile in _candidates(extents, lanes):
-        if sum(prod(box.at(tile)) * nbytes for box, nbytes in costs.elements) > most:
-            continue
-        busy = 0.0
-        for growth, seconds in costs.items:
-            *outer, last = tile if growth is None else growth.at(tile)
-            busy += seconds * prod(outer) * ceil(last / lanes) * lanes
-        tiles = prod(ceil(n / t) for n, t in zip(extents, tile, strict=True))
-        rounds = ceil(tiles / target.resident_workers)
-        cost = rounds * (busy + target.costs.instruction_seconds)
-        if best is None or cost < best[0]:
-            best = cost, tile
-    return None if best is None else best[1]
+    best: tuple[float, Box, Box] | None = None
+    for group in groups:
+        for tile in _candidates(extents, costs, group, target):
+            if sum(prod(box.at(tile)) * nbytes for box, nbytes in costs.elements) > most:
+                continue
+            tiles = prod(ceil(n / t) for n, t in zip(extents, tile, strict=True))
+            seconds = _seconds(tiles, tile, costs, group, target)
+            if best is None or seconds < best[0]:
+                best = seconds, tile, group
+    return None if best is None else best[1:]
 
 
-def _candidates(extents: Box, lanes: int) -> Iterator[Box]:
-    """Tiles worth a try: rows in few parts of whole work-groups, or of powers of two of those,
+def _seconds(tiles: int, tile: Box, costs: TileCosts, group: Box, target: Target) -> float:
+    """What work-groups of ``group`` take for so many ``tiles``."""
+    busy = waiting = 0.0
+    for k, (growth, seconds) in enumerate(costs.items):
+        box = tile if growth is None else growth.at(tile)
+        sides = zip(box, lanes_of(len(box), group), strict=True)
+        rounds = prod(ceil(n / lanes) for n, lanes in sides)
+        busy += seconds * rounds * prod(group)
+        if costs.waits:
+            waiting += costs.waits[k] * rounds
+    once = target.costs.instruction_seconds
+    resident = max(target.resident_workers * target.worker_size // prod(group), 1)
+    if not costs.waits:
+        return ceil(tiles / resident) * (busy + once)
+    beside = ceil(tiles / target.throughput_parts)
+    return max(ceil(tiles / resident) * (waiting + once), beside * busy)
+
+
+def _candidates(extents: Box, costs: TileCosts, group: Box, target: Target) -> Iterator[Box]:
+    """Tiles worth a try; where work-items are threads, also those with whose halos work-groups come
+    out even."""
+    for tile in _in_whole_groups(extents, group[-1]):
+        yield tile
+        if target.worker_size > target.sub_group_size:
+            boxes = [growth.at(tile) for growth, _ in costs.items if growth is not None]
+            whole = [box for box in boxes if len(box) == len(tile)]
+            most = tuple(map(max, tile, *whole)) if whole else tile
+            sides = zip(tile, most, lanes_of(len(tile), group), strict=True)
+            less = [2 * n - box if lanes > 1 and 3 * n > 2 * box else n for n, box, lanes in sides]
+            yield tuple(less)
+
+
+def _in_whole_groups(extents: Box, lanes: int) -> Iterator[Box]:
+    """Tiles of rows in few parts of whole work-groups, or of powers of two of those,
     times powers of two of rows."""
     *outer, last = extents
     vectors = ceil(last / lanes)
