@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+from operator import index
 from pathlib import Path
 
+from fusionq.base.call_site import argument_error
 from fusionq.base.errors import ArgumentError
 from fusionq.base.frozen import dataclass
 from fusionq.base.options import Check
@@ -99,11 +101,24 @@ def set_disk_cache(
     """Switch the disk cache on or off, put it elsewhere, or bound its size, for this process.
 
     Goes before ``FUSIONQ_CACHE``, ``FUSIONQ_CACHE_DIR`` and ``FUSIONQ_CACHE_SIZE``, which
-    decide what is None here.  ArgumentError for a negative size.
+    decide what is None here.  ArgumentError for what is no size, path or flag.
     """
     global _chosen
-    if max_bytes is not None and max_bytes < 0:
-        raise ArgumentError(f"max_bytes is a number of bytes, not {max_bytes}; 0 keeps nothing")
+    if enabled is not None and not isinstance(enabled, bool):
+        raise argument_error(f"enabled is True, False or None, not {enabled!r}")
+    if directory is not None and not isinstance(directory, (str, os.PathLike)):
+        raise argument_error(f"directory is a path, not {type(directory).__name__}")
+    if max_bytes is not None:
+        try:
+            max_bytes = index(max_bytes)
+        except TypeError:
+            raise argument_error(
+                f"max_bytes is an int, a number of bytes, not {max_bytes!r}; 64 << 20 is 64 MiB"
+            ) from None
+        if max_bytes < 0:
+            raise argument_error(
+                f"max_bytes is a number of bytes, not {max_bytes}; 0 keeps nothing"
+            )
     _chosen = _Chosen(enabled, None if directory is None else Path(directory), max_bytes)
 
 

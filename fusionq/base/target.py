@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import field
+from math import prod
 from typing import Any, Literal, TypeAlias
 
 from fusionq.base.assumptions import Column, assumed
@@ -43,6 +44,9 @@ class DeviceInfo:
     device in an order of their own."""
     sub_group_sizes: tuple[int, ...] = ()
     """Work-items that a kernel's sub-groups may have; none where it cannot use them."""
+    private_memory_bytes: int | None = None
+    """Memory for the private arrays of all work-items that run at once; None where the runtime
+    refuses by itself what takes more."""
     narrow_indices: bool = False
     """Whether kernels over small sizes get code of their own, with indices of 32 bits."""
 
@@ -52,6 +56,15 @@ class DeviceInfo:
         a SYCL device: fusing happens above the device, so on each that a queue can be made for.
         ``FusionQueue(fusion=False)`` forbids it for one queue."""
         return True
+
+
+def private_items(info: DeviceInfo, local_range: tuple[int, ...] | None) -> int:
+    """How many work-items have private memory at once: the work-groups that run, whose work-items
+    all wait at barriers; without work-groups the lanes of vectors."""
+    return info.compute_units * (_MOST_LANES if local_range is None else prod(local_range))
+
+
+_MOST_LANES = 64
 
 
 @dataclass(frozen=True, slots=True)

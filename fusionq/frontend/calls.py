@@ -23,7 +23,7 @@ from fusionq.frontend.item_queries import (
     linear_range,
     sub_group_query,
 )
-from fusionq.frontend.refused import REFUSED_BUILTINS
+from fusionq.frontend.refused import REFUSED_BUILTINS, instead_of
 from fusionq.frontend.typing_rules import named_type
 from fusionq.frontend.values import (
     ArrayValue,
@@ -174,16 +174,13 @@ class Calls(GroupOperations):
         if value is not None:
             return self.scalar(value, node)
         name = ast.unparse(node.func)
-        hint = REFUSED_BUILTINS.get(
-            name, "Kernels call math and NumPy scalar functions, and plain Python functions."
-        )
         if hasattr(obj, "specialise"):
             self.fail(
                 node,
                 f"{name} is a kernel; only plain functions can be called",
                 "Move what both need into a function without the decorator.",
             )
-        self.fail(node, f"{name} cannot be called in a kernel", hint)
+        self.fail(node, f"{name} cannot be called in a kernel", instead_of(obj, name))
 
     def length(self, value: Value, node: ast.Call) -> Value:
         """``len`` of an array or a tuple."""

@@ -23,6 +23,7 @@ from fusionq.frontend.values import (
     Axis,
     ComplexValue,
     Constant,
+    ObjectValue,
     Runtime,
     Scalar,
     TupleValue,
@@ -134,7 +135,10 @@ class Elements(Fields):
         if isinstance(owner, VectorValue):
             owner = self.materialised("value", owner, node)
         if not isinstance(owner, ArrayValue):
-            self.fail(node, f"{describe(owner)} cannot be indexed", "Index arrays and tuples.")
+            hint = "Index arrays and tuples."
+            if isinstance(owner, ObjectValue) and hasattr(owner.object, "shape"):
+                hint = "Pass it to submit: arrays and Buffers are arguments of the kernel."
+            self.fail(node, f"{describe(owner)} cannot be indexed", hint)
         nodes = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
         if any(isinstance(n, ast.Slice) for n in nodes):
             return self.sliced(owner, nodes, node)

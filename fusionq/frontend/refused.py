@@ -53,6 +53,47 @@ REFUSED_BUILTINS: dict[str, str] = {
     "all": "Test in a for loop.",
 }
 
+_COMBINE = (
+    "Combine the elements in a for loop; a group does it together by fq.joint_reduce, all "
+    "work-items by fq.Reduction."
+)
+_OWN_MEMORY = (
+    "A work-item's own array is fq.PrivateArray(shape, dtype, fill_zeros=True), a group's an "
+    "fq.LocalAccessor; others are arguments."
+)
+_RANDOM = "Pass random numbers in an array, or compute them from integers that an array keeps."
+_GENERAL = "Kernels call math and NumPy scalar functions, and plain Python functions."
+
+COMBINING: dict[str, str] = dict.fromkeys(
+    (
+        "all", "amax", "amin", "any", "argmax", "argmin", "average", "cumprod", "cumsum", "dot",
+        "inner", "matmul", "max", "mean", "min", "norm", "prod", "std", "sum", "trace", "var",
+        "vdot",
+    ),
+    _COMBINE,
+)  # fmt: skip
+"""What NumPy computes of all elements of an array."""
+
+_MAKING = frozenset(
+    (
+        "arange", "array", "asarray", "copy", "empty", "empty_like", "eye", "full", "full_like",
+        "linspace", "ones", "ones_like", "zeros", "zeros_like",
+    )
+)  # fmt: skip
+
+
+def instead_of(function: object, name: str) -> str:
+    """What to write in place of a function, called as ``name``, that kernels cannot call."""
+    if name in REFUSED_BUILTINS:
+        return REFUSED_BUILTINS[name]
+    module = getattr(function, "__module__", None) or str(getattr(function, "__self__", ""))
+    last = name.rpartition(".")[2]
+    if "random" in module.lower():
+        return _RANDOM
+    if module.startswith("numpy"):
+        return _OWN_MEMORY if last in _MAKING else COMBINING.get(last, _GENERAL)
+    return _GENERAL
+
 
 def similar(name: str, known: Iterable[str]) -> str:
     """What an unknown name may have been meant to be, for hints."""

@@ -12,6 +12,7 @@ from fusionq.frontend.control_flow import State
 from fusionq.frontend.draft import Draft, DraftIf, Jump
 from fusionq.frontend.loops import Loops
 from fusionq.frontend.operators import BINARY_OPERATORS
+from fusionq.frontend.refused import REFUSED_SYNTAX
 from fusionq.frontend.state import reads_memory
 from fusionq.frontend.values import (
     ArrayValue,
@@ -194,6 +195,9 @@ class Statements(Loops):
         return result
 
     def unpack(self, target: ast.Tuple | ast.List, value: Value, node: ast.stmt) -> None:
+        for starred in target.elts:
+            if isinstance(starred, ast.Starred):
+                self.fail(starred, *REFUSED_SYNTAX[ast.Starred])
         count = len(target.elts)
         if not isinstance(value, TupleValue) or len(value.items) != count:
             self.fail(

@@ -230,6 +230,11 @@ def local_bytes(kernel: Kernel) -> int:
     return sum(max(array.nbytes for array in arrays) for arrays in memories)
 
 
+def private_bytes(kernel: Kernel) -> int:
+    """Bytes of the private arrays of a work-item of ``kernel``."""
+    return sum(array.nbytes for array in kernel.arrays if array.space == "private")
+
+
 def combines_floats(call: GroupCall) -> bool:
     """Whether the order in which a function of a work-group combines may show in its result."""
     return call.sub_group is None and call.op is not None and call.value.type.is_float

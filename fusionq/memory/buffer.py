@@ -119,6 +119,11 @@ class Buffer:
             raise ArgumentError("a Buffer has at least one dimension; use the shape (1,)")
         if min(extents) < 0:
             raise ArgumentError(f"a Buffer's extents cannot be negative: {extents}")
+        if prod(max(e, 1) for e in extents) * dtype.itemsize >= 1 << 63:
+            raise ArgumentError(
+                f"a Buffer of the extents {extents} and dtype {dtype} has 2**63 bytes or more, "
+                "which no address reaches; give smaller extents"
+            )
         strides = contiguous_strides(extents, dtype.itemsize)
         storage = Storage(prod(extents) * dtype.itemsize)
         self._set_view(Ownership(storage), extents, strides, 0, dtype)
@@ -236,6 +241,13 @@ class Buffer:
 
     def __len__(self) -> int:
         return self._shape[0]
+
+    def __bool__(self) -> NoReturn:
+        raise argument_error(
+            f"a Buffer is neither true nor false: {self!r}; ask for its contents, which waits for "
+            "the kernels that write them, e.g. buffer.numpy()[0] or buffer.numpy().any(), or for "
+            "what else is meant: `buffer is not None`, len(buffer)"
+        )
 
     def __repr__(self) -> str:
         flags = [f"promote_{self._promotion}=True"] if self._promotion else []

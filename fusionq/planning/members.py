@@ -11,6 +11,7 @@ from fusionq.analysis.questions import Questions
 from fusionq.analysis.submission import ArrayArgument, Submission
 from fusionq.base.frozen import dataclass
 from fusionq.base.target import DeviceInfo
+from fusionq.ir.walk import private_bytes
 from fusionq.passes.local_memory import launched_bytes
 from fusionq.planning.cost import Work
 from fusionq.planning.item_work import item_work
@@ -48,12 +49,14 @@ class Members:
         self._device = device
         self._done: dict[int, tuple[Work, float]] = {}
         """What a work-item does by kind."""
-        self._local: dict[int, int] = {}
-        """Bytes of local memory by kind."""
+        self._taken: dict[int, tuple[int, int]] = {}
+        """Bytes of local memory, and of private memory of a work-item, by kind."""
         self._kinds: dict[int, _Counted] = {}
         self._works: dict[Hashable, _Counted] = {}
         self._memory: dict[tuple[int, int], tuple[int, int]] = {}
         self.numbers: list[int] = []
+        self.private_bytes = 0
+        """Of the private arrays of a work-item, for all of them."""
         self.local_bytes = 0
         """Local memory that a work-group takes for all of them."""
         for s in submissions:
@@ -64,7 +67,9 @@ class Members:
         questions = self._questions
         self.numbers.append(s)
         kind = questions.kind(s)
-        self.local_bytes += self._local_bytes(s)
+        local, private = self._memory_taken(s)
+        self.local_bytes += local
+        self.private_bytes += private
         self._kinds.setdefault(kind, _Counted(s)).count += 1
         self._works.setdefault((kind, questions.integers(s)), _Counted(s)).count += 1
         for k, group, view, _ in questions.memory(s):
@@ -79,7 +84,9 @@ class Members:
         questions = self._questions
         s = self.numbers.pop()
         kind = questions.kind(s)
-        self.local_bytes -= self._local_bytes(s)
+        local, private = self._memory_taken(s)
+        self.local_bytes -= local
+        self.private_bytes -= private
         _uncount(self._kinds, kind)
         _uncount(self._works, (kind, questions.integers(s)))
         for _, group, view, _ in questions.memory(s):
@@ -88,14 +95,14 @@ class Members:
             if count == 1:
                 del self._memory[group, view]
 
-    def _local_bytes(self, s: int) -> int:
-        """The local memory that a submission takes."""
+    def _memory_taken(self, s: int) -> tuple[int, int]:
+        """The local memory that a submission takes, and the private memory of a work-item."""
         kind = self._questions.kind(s)
-        if kind not in self._local:
+        if kind not in self._taken:
             submission = self._questions.submissions[s]
-            local = local_range(submission)
-            self._local[kind] = launched_bytes(submission.ir, local, self._device)
-        return self._local[kind]
+            ir, local = submission.ir, local_range(submission)
+            self._taken[kind] = launched_bytes(ir, local, self._device), private_bytes(ir)
+        return self._taken[kind]
 
     @property
     def different(self) -> list[Submission]:

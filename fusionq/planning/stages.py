@@ -22,7 +22,7 @@ from fusionq.analysis.submission import Submission
 from fusionq.analysis.work_groups import largest_extents
 from fusionq.base.frozen import dataclass
 from fusionq.base.steps import Steps
-from fusionq.base.target import Target
+from fusionq.base.target import Target, private_items
 from fusionq.passes.guard import unguardable
 from fusionq.planning.crossing import group_sizes, keeps_inside, key_of
 from fusionq.planning.members import Members
@@ -198,6 +198,9 @@ class _GrowingStage:
                 f"they take {taken} bytes of local memory for each work-group, and "
                 f"the device has {target.device.local_memory_bytes}"
             )
+        large = self._private_memory()
+        if large is not None:
+            return large
         if not waiting and not self._crossing:
             return space
         barrierless = self._options.barrierless
@@ -212,6 +215,19 @@ class _GrowingStage:
             )
         farthest = next((d for d in waiting if d.scope == "GLOBAL"), waiting[0])
         return self._because(farthest, "work-groups would have to wait for each other")
+
+    def _private_memory(self) -> str | None:
+        """Why the private arrays of all of them are too large for one launch."""
+        members, target = self._members, self._options.target
+        local = local_range(members.different[-1]) or (target.largest_barrier_group,)
+        taken = members.private_bytes * private_items(target.device, local)
+        most = target.device.private_memory_bytes
+        if most is None or taken <= most:
+            return None
+        return (
+            f"they take {members.private_bytes} bytes of private memory for each work-item, "
+            f"{taken} for those that run at once, and the device has {most}"
+        )
 
     def _grouped(self, space: ItemSpace, waiting: Sequence[PairScope]) -> ItemSpace | str | None:
         """``space`` with a work-group size that all dependences between work-items stay inside, or

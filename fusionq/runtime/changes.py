@@ -51,7 +51,7 @@ def changed_values(
             if type(value) is not type(values[k]):
                 raise ArgumentError(
                     f"{user_span()}: {method}({name}=…) takes a {type(values[k]).__name__}, as in "
-                    f"the list, not {type(value).__name__}"
+                    f"the list, not {type(value).__name__}; for another type submit the list again"
                 )
             values[k] = value
             given.add(scalars[k][0])
@@ -151,13 +151,13 @@ def _check_alike(name: str, argument: ArrayArgument, buffer: Buffer, stores: boo
     dims = len(argument.shape) - argument.is_complex
     bits = argument.dtype.bits
     had = {
-        "shape": argument.shape[:dims], "strides": argument.strides[:dims],
         "dtype": f"complex{2 * bits}" if argument.is_complex else str(argument.dtype),
+        "shape": argument.shape[:dims], "strides": argument.strides[:dims],
         "promotion": argument.buffer_flag, "internal": argument.internal,
         "memory of its own": argument.owned, "alignment": argument.alignment,
     }  # fmt: skip
     has = {
-        "shape": buffer.shape, "strides": buffer.strides, "dtype": str(buffer.dtype),
+        "dtype": str(buffer.dtype), "shape": buffer.shape, "strides": buffer.strides,
         "promotion": buffer._promotion, "internal": buffer.internal,
         "memory of its own": buffer._storage.owned,
         "alignment": alignment(buffer.dtype, buffer._start, buffer.strides),

@@ -61,6 +61,11 @@ class Graph(NotCopied):
         ArgumentError for what is no queue and for options that are none; FusionStateError while
         the queue is in fusion mode, or the graph records.
         """
+        if not isinstance(queue, FusionQueue):
+            raise ArgumentError(
+                f"{user_span()}: record() takes a FusionQueue, not {type(queue).__name__}; write "
+                "`with graph.record(queue):`"
+            )
         fusion(queue, **options)  # which checks them
         return Recording(self, queue, options)
 

@@ -40,6 +40,7 @@ from fusionq.submission.pending import SubmissionList
 from fusionq.submission.requirements import (
     check_atomics,
     check_local_memory,
+    check_private_memory,
     check_sub_groups,
     check_work_group,
     check_writable,
@@ -143,6 +144,7 @@ def _entry(
             f"{space.ndim} of {space!r}"
         )
     check_local_memory(backend, submission, facts)
+    check_private_memory(backend.info, submission, facts)
     check_sub_groups(facts, space)
     check_apart(facts.name, facts.apart, arguments)
     check_atomics(facts, arguments)

@@ -19,7 +19,7 @@ from fusionq.analysis.submission import (
 )
 from fusionq.backends.base import Backend
 from fusionq.base.errors import ArgumentError
-from fusionq.base.target import DeviceInfo
+from fusionq.base.target import DeviceInfo, private_items
 from fusionq.frontend.kernel import KernelFunction
 from fusionq.language.ranges import NdRange, Range
 from fusionq.memory.accessor import AccessorArgument
@@ -90,6 +90,22 @@ def check_local_memory(backend: Backend, submission: Submission, facts: KernelFa
         f"kernel {facts.name!r} takes {taken} bytes of local memory for each work-group "
         f"({', '.join(arrays)}); {backend.info.name} has {backend.info.local_memory_bytes}. Pass "
         f"{remedy}"
+    )
+
+
+def check_private_memory(info: DeviceInfo, submission: Submission, facts: KernelFacts) -> None:
+    at_once = private_items(info, local_range(submission))
+    most = info.private_memory_bytes
+    if most is None or facts.private_bytes * at_once <= most:
+        return
+    arrays = [
+        f"{a.name}: {a.dtype}{list(a.shape)}" for a in submission.ir.arrays if a.space == "private"
+    ]
+    raise ArgumentError(
+        f"kernel {facts.name!r} takes {facts.private_bytes:,} bytes of private memory for each "
+        f"work-item ({', '.join(arrays)}); {info.name} runs {at_once:,} of them at once, and has "
+        f"{most:,} bytes. Make the PrivateArrays smaller, or pass an array with a part for each "
+        "work-item"
     )
 
 

@@ -39,6 +39,7 @@ REFERENCE_DEVICE = DeviceInfo(
     has_fp16=True,
     has_fp64=True,
     host_memory=True,
+    private_memory_bytes=4 << 30,
     sub_group_sizes=(1, 2, 4, 8, 16, 32, 64),
 )
 

@@ -93,6 +93,7 @@ def device_info(device: Any) -> DeviceInfo:
         has_fp16=device.has_aspect_fp16,
         has_fp64=device.has_aspect_fp64,
         host_memory=device.has_aspect_usm_system_allocations,
+        private_memory_bytes=device.global_mem_size if device.is_cpu else None,
         sub_group_sizes=tuple(size for size in device.sub_group_sizes if not size & size - 1),
     )
 

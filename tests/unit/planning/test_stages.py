@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -220,6 +222,18 @@ def test_local_memory_is_enough_for_all_that_join(monkeypatch):
         f"they take {most // 2 * 3} bytes of local memory for each work-group, and "
         f"the device has {most}"
     )
+
+
+def test_private_memory_is_enough_for_all_that_join(monkeypatch):
+    """As if each kernel took half of what there is for the largest group."""
+    device = replace(TWO_CORES.device, private_memory_bytes=1 << 30)
+    target = replace(TWO_CORES, device=device)
+    half = (1 << 29) // (device.compute_units * target.largest_barrier_group)
+    monkeypatch.setattr(members, "private_bytes", lambda ir: half)
+    a, b, c, d = vectors(4)
+    found = stages_of((copy, 64, a, b), (copy, 64, b, c), (copy, 64, c, d), target=target)
+    assert members_of(found) == [(0, 1), (2,)]
+    assert f"{3 * half} bytes of private memory for each work-item" in found[1].boundary
 
 
 def test_no_work_groups_where_nothing_may_wait():

@@ -82,7 +82,44 @@ def test_buffers():
     told("slice step cannot be zero", lambda: buffer[::0])
     told("slice indices must be integers", lambda: buffer[1.5:])
     told("each at least 1, not -1", lambda: fq.LocalAccessor(-1, np.float32))
+    told(r"2\*\*63 bytes or more", lambda: fq.Buffer((2**40, 2**40), np.float32))
+    told(r"2\*\*63 bytes or more", lambda: fq.Buffer((0, 2**62, 4), np.int8))
+    told("neither true nor false.*numpy", lambda: bool(buffer))
     told("dtype of a LocalAccessor", lambda: fq.LocalAccessor(4, "x"))
+
+
+def test_graphs(queue):
+    graph = fq.Graph()
+    told("record.. takes a FusionQueue, not str", lambda: graph.record("queue"))
+    a, out = floats(), empty()
+    with graph.record(queue):
+        queue.submit(copy, 8, a, out)
+    told("dtype is float32, not float64", lambda: graph.update(a=fq.Buffer(8, np.float64)))
+
+
+def test_private_memory_that_no_device_has(sycl_queue):
+    """Intel's runtime runs nothing of such a kernel, and says nothing."""
+    told("1,200,000,000 bytes of private memory", lambda: sycl_queue.submit(far, 8, floats()))
+    with fq.FusionQueue("reference") as queue:
+        told("reference interpreter runs 192 of them", lambda: queue.submit(far, 8, floats()))
+        nd = fq.NdRange(1024, 1024)
+        told("runs 3,072 of them at once", lambda: queue.submit(near, nd, floats()))
+        queue.submit(near, fq.NdRange(1, 1), out := floats())
+        assert out.numpy()[0] == 3.0
+
+
+@fq.kernel
+def far(item, a):
+    t = fq.PrivateArray(300_000_000, np.float32)
+    t[int(a[0]) * 1_000_000] = 3.0
+    a[item.get_id(0)] = t[int(a[1]) * 1_000_000]
+
+
+@fq.kernel
+def near(item: fq.NdItem, a):
+    t = fq.PrivateArray(1_000_000, np.float32)
+    t[item.get_global_id(0)] = 3.0
+    a[item.get_global_id(0)] = t[item.get_global_id(0)]
 
 
 def test_kernels():

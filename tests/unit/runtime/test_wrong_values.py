@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import fusionq as fq
+from fusionq.base import config
 from tests.unit.runtime.kernels import copy, increment
 
 
@@ -66,6 +67,15 @@ def complete(**options: Any) -> None:
         on.complete_fusion(**options)
     finally:
         on.cancel_fusion()
+
+
+def kept(**settings: Any) -> None:
+    """``set_disk_cache``, undone."""
+    before = config._chosen
+    try:
+        fq.set_disk_cache(**settings)
+    finally:
+        config._chosen = before
 
 
 WRONG: dict[str, object] = {
@@ -132,6 +142,7 @@ CALLS: dict[str, tuple[Callable[..., object], list[object], dict[str, object]]] 
     "NdRange": (fq.NdRange, [4, 2], {}),
     "kernel": (fq.kernel, [scaled], {"sub_group_size": None, "work_group_size": None}),
     "LocalAccessor": (fq.LocalAccessor, [4, np.float32], {}),
+    "set_disk_cache": (kept, [], {"enabled": None, "directory": None, "max_bytes": None}),
     "profile": (
         fq.profile, [queue()],
         {
