@@ -34,17 +34,18 @@ from fusionq.execution.compile import finished_plan, measured_plan
 from fusionq.execution.contender import Candidate
 from fusionq.execution.first_plan import FirstPlan
 from fusionq.execution.list_record import (
+    GIVEN_UP,
     MOST_REQUESTS,
-    MOST_UNSEEN,
     RECORDS,
-    WORTH_LEARNING,
+    UNTIL_WORTH,
     ListRecord,
-    RunTimer,
     new_record,
     record_key,
 )
 from fusionq.execution.machine_load import is_busy
 from fusionq.execution.planning_time import PlanningStopped
+from fusionq.execution.run_timer import RunTimer
+from fusionq.execution.run_times import Launch, Sample
 from fusionq.execution.trials import CANDIDATES
 from fusionq.memory.fusing_queues import LOCK
 from fusionq.submission.known import KnownSubmission
@@ -123,8 +124,8 @@ class AdaptiveList:
         (``PreparedRun.elsewhere``)."""
         self._compared: tuple[tuple[KnownSubmission, ...], object] = (), None
         """The list last compared with others, and the record's sizes then."""
-        self._pair: tuple[Candidate | None, ...] = ()
-        """The candidates that are compared."""
+        self._sample: tuple[Candidate, Sample] | None = None
+        """Of which candidate a sample is being taken of this list's runs."""
         self._set = 0
         """What ``untimed`` was when it was last set."""
         self.untimed = 0
@@ -136,41 +137,40 @@ class AdaptiveList:
     def seconds(self) -> float:
         """Of the shortest run of what was chosen; 0 where that is not known."""
         trials = self._record.trials
-        if trials.chosen is None:
-            return 0.0
-        return min(trials.contenders[trials.chosen].seconds, default=0.0)
+        contender = None if trials.chosen is None else trials.contenders[trials.chosen]
+        return min(contender.seconds, default=0.0) if contender else 0.0
 
     def next_run(self, pending: SubmissionList, timings: dict[str, float]) -> PreparedRun:
         """The run of the list that is next; PlanningStopped where no candidate can run yet, and
         what preparing one raises."""
         record, trials = self._record, self._record.trials
         self._count()
+        sample = self._sample
+        if sample is not None and not (sample[1].left or sample[1].close()):
+            record.is_unseen = True  # and from now on the last run's launch waits for it
         record.look()
         if record.is_given_up:
             raise PlanningStopped(GIVEN_UP)
         compared = self._is_compared(pending)
         while True:
-            if record.is_worth_learning:
-                self._make_next(pending)
-            name, is_timed = trials.next(is_busy) if compared else (trials.present, False)
+            name = self._next(compared, pending)
             try:
-                if is_timed:
-                    self._begin_comparison()
-                    self._prepare_challenger(name, pending, timings)
                 run = self._run(name, pending, timings)
             except PlanningStopped as stopped:
-                if stopped.chooser is None:  # else the launches tell what they take
-                    trials.missed(name)
-                self._rest(0 if compared and trials.compares else None)
+                if stopped.chooser is None or not self._is_sampled("unfused"):
+                    self._end_sample()  # else the launches tell what they take
+                self._rest(0 if self._sample is not None else None)
                 raise
             except BaseException:
-                trials.missed(name)
+                self._end_sample()
                 raise
             if run is not None:
                 break
+            self._end_sample()
         run.adaptive = self
-        run.is_trial = trials.chosen is None and not trials.waits
-        self._rest(0 if is_timed or trials.expects else None)
+        is_open = trials.chosen is None and not trials.waits
+        run.is_trial = is_open or self._sample is not None
+        self._rest(0 if self._sample is not None else None)
         if trials.chosen is not None:
             self._runs = {name: ((*pending.entries,), run)}
         return run
@@ -185,23 +185,34 @@ class AdaptiveList:
         self._compared = (entries, record.sizes) if is_compared else ((), None)
         return is_compared
 
-    def _begin_comparison(self) -> None:
-        """Runs of another pair are compared: their ends may be seen where others' were not; but not
-        those of launches without a plan, which take too long."""
-        record, trials = self._record, self._record.trials
-        if self._pair != (trials.best, trials.challenger):
-            self._pair = trials.best, trials.challenger
-            is_slow = "unfused" in self._pair and not record.plans.get("unfused")
-            record.unseen = MOST_UNSEEN if is_slow else 0
+    def _next(self, is_compared: bool, pending: SubmissionList) -> Candidate:
+        """Which candidate runs next: that of which a sample is being taken, or by the trials."""
+        record = self._record
+        if self._sample is not None and self._sample[1].left:
+            if is_compared:
+                return self._sample[0]
+            self._end_sample()
+        self._sample = None
+        if record.is_worth_learning:
+            self._make_next(pending)
+        if not is_compared:
+            return record.trials.present
+        name, runs = record.trials.next(is_busy)
+        if runs:
+            self._sample = name, record.sample(name, runs)
+        return name
 
-    def _prepare_challenger(
-        self, name: Candidate, pending: SubmissionList, timings: dict[str, float]
-    ) -> None:
-        """Have what is to run after candidate ``name`` prepared before that is launched: between
-        the two runs it would keep the host from seeing the end of the first."""
-        other = self._record.trials.challenger
-        if other not in (None, name) and other not in self._runs and self._record.plans.get(other):
-            self._run(other, pending, timings)
+    def _is_sampled(self, name: Candidate | None) -> bool:
+        """Whether the next run of candidate ``name`` is one of the sample's."""
+        sample = self._sample
+        return sample is not None and sample[0] == name and sample[1].left > 0
+
+    def _end_sample(self) -> None:
+        """No sample is taken."""
+        if self._sample is not None:
+            self._sample[1].unknown(False)
+            self._sample = None
+            self._record.look()
 
     def _count(self, more: int = 0) -> None:
         """Tell the record of the launches since it was last told, and of ``more``."""
@@ -216,7 +227,7 @@ class AdaptiveList:
             if chosen is None:
                 untimed = record.until_next_look
             else:  # slow ones all are timed, where that does not keep them from an early launch
-                seconds = min(record.trials.contenders[chosen].seconds, default=0.0)
+                seconds = self.seconds
                 untimed = SAMPLED
                 if seconds >= SLOW:
                     untimed = int(UNFUSED_UNTIMED / seconds) if chosen == "unfused" else 0
@@ -230,6 +241,8 @@ class AdaptiveList:
         record = self._record
         name = self._candidate(run)
         self._count(1)
+        if self._is_sampled(name):
+            return self._sampled(run.launch, depends, before)
         if not run.is_trial:
             record.look()
             if name is None or name != record.trials.chosen:
@@ -252,7 +265,8 @@ class AdaptiveList:
         """The event of what ``launch`` launches: each submission by itself, timed; but not where
         their kernels are still to be built."""
         self._count(1)
-        if self._record.runs == 1:
+        is_sampled = self._is_sampled("unfused")
+        if self._record.runs == 1 and not is_sampled:
             return launch()
 
         def one_by_one(
@@ -260,7 +274,22 @@ class AdaptiveList:
         ) -> tuple[Sequence[DeviceEvent | None], DeviceEvent | None]:
             return (), launch()
 
+        if is_sampled:
+            return self._sampled(one_by_one, (), before)[1]
         return RunTimer(self._record, "unfused").launch(one_by_one, (), before)[1]
+
+    def _sampled(
+        self, launch: Launch, depends: Sequence[DeviceEvent], before: DeviceEvent | None
+    ) -> tuple[Sequence[DeviceEvent | None], DeviceEvent | None]:
+        """As ``launch``, of the next run of the sample."""
+        assert self._sample is not None, "the caller has seen that there is one"
+        sample = self._sample[1]
+        self._rest(0)
+        try:
+            return sample.launch(launch, depends, before)
+        except BaseException:
+            sample.unknown(False)
+            raise
 
     def _candidate(self, run: PreparedRun) -> Candidate | None:
         """Which candidate ``run`` is."""
@@ -296,10 +325,7 @@ class AdaptiveList:
                 record.make(name, plan)
 
     def _run(
-        self,
-        name: Candidate,
-        pending: SubmissionList,
-        timings: dict[str, float],
+        self, name: Candidate, pending: SubmissionList, timings: dict[str, float]
     ) -> PreparedRun | None:
         """A run of candidate ``name`` with the list's values; None where it cannot run, which its
         record then knows."""
@@ -369,12 +395,3 @@ class AdaptiveList:
             record.look()
         name = self._candidate(run) or record.trials.present
         return choice_text(record.trials, name, record.is_worth_learning)
-
-
-UNTIL_WORTH = (
-    "to plan and build it takes longer than to run it unfused; that is done in the background when "
-    f"such lists have run for {WORTH_LEARNING:g} seconds"
-)
-
-GIVEN_UP = "no candidate could be built in the background: the cost model chooses from now on"
-

@@ -22,24 +22,35 @@ class Contender:
     reason: str = ""
     slowdown: float = 1.0
     """How many times as long as the first it takes by the cost model, where that says so."""
+    model: float = 1.0
+    """The same by the cost model alone."""
     is_predicted: bool = False
     """Whether that is all that is known of it."""
     is_persistent: bool = False
     """Whether it has a persistent kernel."""
     timed: int = 0
-    """Runs whose times were known, whether they count or not."""
+    """Samples whose times were known, whether they count or not."""
+    is_second: bool = False
+    """Whether it has been compared once more."""
     misses: int = 0
-    """Runs that could not be timed."""
+    """Samples that could not be taken."""
     busy: int = 0
     """Runs that were not made since the machine was busy."""
     seconds: list[float] = field(default_factory=list)
-    """Of the runs when it was last compared."""
+    """A run took, of the samples when it was last compared."""
+    alone: list[float] = field(default_factory=list)
+    """The same of samples of one run."""
+    fastest: float = float("inf")
+    """Seconds of the shortest run that is known, also from earlier comparisons."""
+    disturbed: int = 0
+    """Samples that did not count since something else had to be the reason for what they took."""
 
     @property
     def shortest(self) -> float:
-        """Seconds of the shortest run; infinite where none has been timed."""
+        """Seconds of a run of the shortest sample; infinite where there is none."""
         return min(self.seconds, default=float("inf"))
 
     def forget(self) -> None:
         """Forget its times."""
-        self.seconds, self.misses, self.busy = [], 0, 0
+        self.seconds, self.alone = [], []
+        self.misses = self.busy = self.disturbed = 0

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from fusionq.analysis.item_space import global_range
 from fusionq.analysis.submission import Submission
 from fusionq.analysis.validity import largest_extent
-from fusionq.backends.base import Backend, DeviceEvent
+from fusionq.backends.base import Backend
 from fusionq.base.options import FusionOptions
 from fusionq.cache.learned import keep_learned, kept_learned, learned_key
 from fusionq.cache.plan_cache import PLANS, BuiltPlan
@@ -25,7 +25,8 @@ from fusionq.execution.candidates import as_auto, need_not_be_made, superfluous
 from fusionq.execution.compile import plans_key
 from fusionq.execution.contender import Candidate
 from fusionq.execution.planning_time import unfused_seconds
-from fusionq.execution.run_times import Launch, TimedEvent, timed_launch
+from fusionq.execution.run_timer import RunTimer
+from fusionq.execution.run_times import Sample, TimedEvent
 from fusionq.execution.trials import Trials
 from fusionq.memory.fusing_queues import LOCK
 from fusionq.planning.plan import Plan
@@ -41,6 +42,13 @@ WORTH_LEARNING = 0.1
 """Seconds that the runs of a list have taken together from which on others are tried: who has run
 for so long is likely to go on, and a worker process takes a few times as long to start."""
 
+UNTIL_WORTH = (
+    "to plan and build it takes longer than to run it unfused; that is done in the background when "
+    f"such lists have run for {WORTH_LEARNING:g} seconds"
+)
+
+GIVEN_UP = "no candidate could be built in the background: the cost model chooses from now on"
+
 LOOK = 0.02
 """Seconds of runs after which the record of a list that nobody compares now is looked at again."""
 
@@ -53,9 +61,6 @@ are compared."""
 
 MOST_UNTIMED = 257
 """Launches in a row that nobody looks at."""
-
-MOST_UNSEEN = 2
-"""Compared runs whose ends nobody saw in time, after which they are waited for at their launch."""
 
 MOST_KEPT_AT_END = 64
 """Unfinished records that are written when the program ends."""
@@ -80,10 +85,13 @@ class ListRecord:
     requests: dict[Candidate, int] = field(default_factory=dict)
     events: list[TimedEvent] = field(default_factory=list)
     """Of runs whose time nobody has been told yet."""
-    reported: deque[tuple[Candidate, float | str | None]] = field(default_factory=deque)
-    """What runs took, None where nobody knows, or why one did not end; from any thread."""
-    unseen: int = 0
-    """Runs that were compared whose ends nobody saw."""
+    reported: deque[tuple[Candidate, float | str | None, int]] = field(default_factory=deque)
+    """What runs took, None where nobody knows, or why one did not end, and how many of a sample
+    they were, 0: of none; from any thread."""
+    is_unseen: bool = False
+    """Whether nobody waited for a run whose time was wanted."""
+    is_among_others: bool = False
+    """Whether the device has other work between the runs of the list."""
     run_seconds: float = 0.0
     """What a run takes, as far as known."""
     runs: int = 0
@@ -182,7 +190,7 @@ class ListRecord:
         if self.events:
             self.events = [event for event in self.events if not event.look()]
         while self.reported:
-            name, what = self.reported.popleft()
+            name, what, runs = self.reported.popleft()
             if isinstance(what, float):
                 if name == self.trials.best:
                     self.run_seconds = what
@@ -191,16 +199,22 @@ class ListRecord:
                 if self.trials.chosen == name:
                     self.trials.sample(what)
                     if self.trials.chosen is None:
-                        self.unseen = 0
+                        self.is_unseen = self.is_among_others = False
                         self.tell_queues(name)
-                else:
-                    self.trials.add(name, what)
+                elif runs:
+                    self.trials.add(name, what, runs)
             elif what is None:
-                self.trials.missed(name)
+                if runs:
+                    self.trials.missed(name)
             elif name in self.trials.contenders:
                 self.trials.leave_out(name, what)
+        self.trials.in_batches = self.is_unseen and not self.is_among_others
         if self.trials.chosen is not None and (self.trials.tried or self.requests):
             self.keep()
+
+    def sample(self, name: Candidate, runs: int) -> Sample:
+        """So many runs of ``name``, whose time together is wanted."""
+        return Sample(runs, RunTimer(self, name, runs), self.is_unseen)
 
     def tell_queues(self, name: Candidate) -> None:
         """No queue uses again what it has prepared by the plans of ``name``."""
@@ -229,42 +243,6 @@ class ListRecord:
     def _state(self) -> tuple[Candidate | None, int, bool]:
         """What an entry on disk is written anew for."""
         return self.trials.chosen, self.trials.reopened, self.is_worth_learning
-
-
-class RunTimer:
-    """Launches a run of candidate ``name``, and tells the record what it took."""
-
-    __slots__ = ("_is_compared", "_name", "_record")
-
-    def __init__(self, record: ListRecord, name: Candidate) -> None:
-        self._record, self._name = record, name
-        self._is_compared = record.trials.expects
-
-    def launch(
-        self, launch: Launch, depends: Sequence[DeviceEvent], before: DeviceEvent | None
-    ) -> tuple[Sequence[DeviceEvent | None], DeviceEvent | None]:
-        """As ``launch``; ``before`` is the event of what the queue launched before."""
-        events, last = timed_launch(launch, depends, before, self, self._is_compared)
-        if isinstance(last, TimedEvent):
-            unseen = self._record.unseen if self._is_compared else 0
-            if unseen >= MOST_UNSEEN and last.has_begun:
-                last.see_end()
-            self._record.events.append(last)
-        return events, last
-
-    def took(self, seconds: float) -> None:
-        """See ``run_times.Told``."""
-        self._record.reported.append((self._name, seconds))
-
-    def unknown(self, has_begun: bool = False) -> None:
-        """See ``run_times.Told``."""
-        if has_begun and self._is_compared:
-            self._record.unseen += 1
-        self._record.reported.append((self._name, None))
-
-    def stalled(self, reason: str) -> None:
-        """See ``run_times.Told``."""
-        self._record.reported.append((self._name, reason))
 
 
 def sizes_of(submissions: Sequence[Submission]) -> tuple[Hashable, ...]:

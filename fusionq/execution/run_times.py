@@ -6,10 +6,10 @@ without the thread that waits for the first.  So the host's clock is read where 
 and where somebody waits for it, or the next run comes along and finds it complete.  A time that is
 not known well enough that way is none.
 
-Where runs follow each other without a wait between them, as in loops, the device begins the next
-at once, and its threads stay awake: a run takes 40 µs there that takes 70 where each is waited for.
-So who is to compare runs (``in_turn``) launches the next one, and then waits for the end of the one
-before, which is when the next begins.
+Where runs follow each other without a wait between them, as in loops, one of them cannot be timed
+by itself: when the host sees its end it has launched the next one, which for lists of many launches
+takes longer than the run.  So a sample has several runs there: its first begins when all before it
+has ended, and its last is waited for.
 """
 
 from __future__ import annotations
@@ -107,6 +107,10 @@ class TimedEvent(WrappedEvent):
         self._ended_between(self._running_at, now)
         return True
 
+    def forget(self) -> None:
+        """Tell nobody."""
+        self._told = None
+
     def has_ended_by(self, launched: float) -> None:
         """It had when it was launched."""
         self._ended_between(launched, launched)
@@ -126,15 +130,125 @@ class TimedEvent(WrappedEvent):
             self.ended = latest
 
 
+class SampleTold(Told, Protocol):
+    """Who is told what the runs of a sample took together."""
+
+    def others_between(self) -> None:
+        """The device had other work between them, or none for most of the time."""
+
+
+MOST_IDLE = 0.9
+"""Of a sample's time, that the device may have had nothing to do, as far as is known: then what the
+program does between its runs takes most of it."""
+
+
+class Sample:
+    """Runs of one candidate, one behind the other, whose time together is wanted.
+
+    What the program takes between them counts, but for the time from where it waits for one to
+    where it launches the next.  ``is_awaited``: the launch of the last returns when that has ended;
+    else the program's own wait shows its end.
+    """
+
+    __slots__ = ("_idle", "_last", "_launched", "_seconds", "_since", "_told", "is_awaited", "left")
+
+    def __init__(self, runs: int, told: SampleTold, is_awaited: bool) -> None:
+        self.left = runs
+        """Runs that are still to be launched."""
+        self.is_awaited = is_awaited
+        self._told: SampleTold | None = told
+        self._last: TimedEvent | None = None
+        self._since: float | None = None
+        """Since when one behind the other has run."""
+        self._launched = 0.0
+        """When the last was."""
+        self._seconds = 0.0
+        """What those took that are known to have ended."""
+        self._idle = 0.0
+        """What the device may have had nothing to do."""
+
+    def launch(
+        self, launch: Launch, depends: Sequence[DeviceEvent], before: DeviceEvent | None
+    ) -> tuple[Sequence[DeviceEvent | None], DeviceEvent | None]:
+        """As ``launch``, of the next run; ``before`` is the event of what the queue launched
+        before."""
+        begun, last = clock(), self._last
+        self.left -= 1
+        if last is None:
+            if depends or not (before is None or _has_ended(before)):
+                return self._left_out(launch, depends)
+            begun = clock()
+        elif depends or before is not last:
+            if self._told is not None:
+                self._told.others_between()
+            return self._left_out(launch, depends)
+        else:
+            if self._since is not None and last.complete:
+                self._idle += begun - self._launched
+            last.forget()
+        if self._since is None:
+            self._since = begun
+        events, inner = launch(depends)
+        self._launched = clock()
+        if inner is None:
+            self.unknown(False)
+            return events, inner
+        event = self._last = TimedEvent(inner, self._since, self._launched, self)
+        if inner.complete and self._since == begun:
+            event.has_ended_by(self._launched)
+        elif not self.left and self.is_awaited:
+            event.see_end()
+        return [event if e is inner else e for e in events], event
+
+    def _left_out(
+        self, launch: Launch, depends: Sequence[DeviceEvent]
+    ) -> tuple[Sequence[DeviceEvent | None], DeviceEvent | None]:
+        self.unknown(False)
+        return launch(depends)
+
+    def close(self) -> bool:
+        """Whether somebody has waited for the last run; else this does."""
+        if self._told is None or self._last is None:
+            return True
+        if not self._last.look():
+            self._last.see_end()
+        return False
+
+    def took(self, seconds: float) -> None:
+        """See ``Told``: one has ended, and those before it."""
+        self._since = None
+        self._seconds += seconds
+        told = self._told
+        if not self.left and told is not None:
+            self._told = None
+            if self._idle > MOST_IDLE * self._seconds:
+                told.others_between()
+                told.unknown(False)
+            else:
+                told.took(self._seconds)
+
+    def unknown(self, has_begun: bool) -> None:
+        """See ``Told``: no sample is taken."""
+        self.left = 0
+        told, self._told = self._told, None
+        if self._last is not None:
+            self._last.forget()
+        if told is not None:
+            told.unknown(has_begun)
+
+    def stalled(self, reason: str) -> None:
+        """See ``Told``."""
+        self.left = 0
+        told, self._told = self._told, None
+        if told is not None:
+            told.stalled(reason)
+
+
 def timed_launch(
-    launch: Launch,
-    depends: Sequence[DeviceEvent],
-    before: DeviceEvent | None,
-    told: Told,
-    in_turn: bool = False,
+    launch: Launch, depends: Sequence[DeviceEvent], before: DeviceEvent | None, told: Told
 ) -> tuple[Sequence[DeviceEvent | None], DeviceEvent | None]:
     """As ``launch``, and ``told`` hears what it took; ``before`` is the event of what the queue
-    launched before.  ``in_turn``: return when that has ended."""
+    launched before."""
     is_idle = (before is None or before.complete) and not depends
     begun = clock()
     events, last = launch(depends)
@@ -144,7 +258,10 @@ def timed_launch(
         return events, last
     started: float | None = begun
     if not is_idle:
-        ended = None if depends else _end_of(before, in_turn)
+        ended = None
+        if not depends and isinstance(before, TimedEvent):
+            before.look()
+            ended = before.ended
         started = None if ended is None else max(begun, ended)
     event = TimedEvent(last, started, max(launched, started or launched), told)
     if last.complete:
@@ -155,20 +272,15 @@ def timed_launch(
     return [event if e is last else e for e in events], event
 
 
-def _end_of(before: DeviceEvent | None, is_awaited: bool) -> float | None:
-    """When ``before``, which ran a moment ago, ended; None where that is not known."""
-    if isinstance(before, TimedEvent):
-        if is_awaited and before.has_begun:
-            before.see_end()
-        else:
-            before.look()
-        if before.ended is not None or before.has_begun:
-            return before.ended
-    if not is_awaited or before is None:
-        return None
+def _has_ended(before: DeviceEvent) -> bool:
+    """Whether ``before`` has, which is waited for: without a bound only if all before it had, so
+    that it ends without anybody's help."""
+    if isinstance(before, TimedEvent) and before.has_begun:
+        before.see_end()
+        return True
     end = clock() + MOST_WAIT
     while not before.complete:
         if clock() > end:
-            return None
+            return False
         time.sleep(0)
-    return clock()
+    return True

@@ -1,57 +1,52 @@
 """The choice among candidates by the times of real runs: which one runs next, and which stays.
 
 Every candidate gives the same bits, so any of them may run when the user asks for the list.  What
-ran first is the best until another one has been seen to be faster: a candidate that is ready runs
-once or twice, in turn with the best, and the one with the shorter run goes on as the best; a
-candidate that is clearly slower is dropped at once.  What its runs take beyond the best one's is
-their cost, as is the time to prepare them; a run that would make it exceed what trials may cost is
-not made.  Nothing depends on a clock here: ``add`` is told what a run took.
+ran first is the best until another one has been seen to be faster: of a candidate that is ready
+samples are taken in turn with the best, and the one with the shorter sample goes on as the best; a
+candidate that is clearly slower is dropped at once.  A sample is one run, where somebody waits for
+each; where runs follow each other without a wait (``in_batches``), it is as many as take
+``BATCH_SECONDS`` together.  What its runs take beyond the best one's is their cost, as is the time
+to prepare them; a sample that would make it exceed what trials may cost is not taken.  Nothing
+depends on a clock here: ``add`` is told what a sample took.
 """
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Sequence
 
 from fusionq.cache.learned import Learned, LearnedCandidate
 from fusionq.execution.contender import Candidate, Contender
+from fusionq.execution.drift import Drift
+from fusionq.execution.samples import (
+    CLEARLY_SLOWER,
+    COLD_SECONDS,
+    FASTER,
+    batch,
+    is_cold,
+    is_disturbed,
+    verdict,
+)
 
 CANDIDATES: tuple[Candidate, ...] = (
     "auto", "megakernel", "overlap", "fused", "sequence", "unfused",
 )  # fmt: skip
 """In the order of their trials.  ``auto``, which the cost model chooses, is the first."""
 
-RUNS = 2
-"""Runs of a candidate, each behind one of the best; the shortest counts, since what disturbs a run
-lengthens it."""
-
-CLOSE, MOST_RUNS = 1.1, 4
-"""Where the shortest runs differ by no more than that factor, there are more of them."""
-
-FASTER = 0.98
-"""By so much of the shortest run of the best another one's has to be shorter to take its place."""
-
-CLEARLY_SLOWER = (2.0, 1.3)
-"""After so many runs a candidate is dropped whose shortest is so many times that of the best."""
-
-COLD_SECONDS = 1e-2
-"""That a candidate's first run may take longer, since its code is in no cache yet: 4.7 ms where the
-next ones took 62 µs.  It does not count where the best takes less than that."""
-
-COLD_RUNS = 3
-"""So many may take that longer of a persistent kernel, whose workers wait for those that something
-else keeps from running: 8 ms where the next ones took 65 µs.  Between them the list runs for as
-long as allows their cost."""
+SECOND_LOOK = 1.35
+"""What was slower by no more than that is compared once more with the best at the end, and so is
+any persistent kernel: other work on the machine makes it wait for so long that it is no more to be
+compared, and the first runs of all take longer than later ones."""
 
 MOST_COST, COST_SHARE = 3.0, 0.01
 """What trials may cost together: so many runs of what ran first, or that part of the time that all
 runs of the list have taken so far, if that is more."""
 
-MOST_SLOWDOWN = 2.0
+MOST_SLOWDOWN = 3.0
 """A candidate is not tried that takes so many times as long as the first by the cost model."""
 
 MOST_BEHIND = 1.5
-"""Nor one that takes so many times as long as the best, which has been measured, by then."""
+"""Nor one that takes so many times as long as the best, which has been measured, by then: by the
+model and by what was measured, since it may be wrong of what ran first."""
 
 MOST_MISSES = 3
 """Runs of a candidate that could not be timed, after which it has no others."""
@@ -62,17 +57,8 @@ is not tried: its workers would wait for those that do not run.  After each, not
 until the list's runs have taken so many seconds more, and twice as many the next time: others may
 be busy for longer than many short runs take."""
 
-MOST_TRIED = 2
-"""Runs whose times are wanted and not known yet; of the second the device knows before the first
-has ended."""
-
 MOST_AWAITED = 64
 """Runs of the list after which nobody waits any longer for what one of them took."""
-
-DRIFT, DRIFTED = 1.5, 4
-"""The choice is made anew where so many samples one after the other differ from the time by which
-it was made by more than that factor; each time that this has happened before doubles their
-number."""
 
 
 class Trials:
@@ -101,33 +87,32 @@ class Trials:
         """Seconds of a run of the first, as far as known."""
         self._challenger: Candidate | None = None
         """What is compared with the best."""
-        self._tried: deque[Candidate] = deque()
-        """Whose runs were launched for their times, where those are not known yet: one behind the
-        other where nobody waits for each, so that runs are compared as they come."""
+        self._tried: Candidate | None = None
+        """Of what a sample is being taken."""
         self._awaited = 0
-        """Runs of the list since then."""
-        self._drifting = 0
+        """Runs of the list since then that are no part of it."""
+        self._in_batches = False
+        self._drift = Drift()
         self._rests_until = 0.0
         """What the runs of the list take together until it is seen again whether others are
         busy."""
         self._decide()
 
     # ------------------------------------------------------------------------------ runs
-    def next(self, is_busy: Callable[[], bool] = lambda: False) -> tuple[Candidate, bool]:
-        """Which candidate runs next, and whether its time is wanted; ``is_busy``: whether others
-        keep the machine busy."""
+    def next(self, is_busy: Callable[[], bool] = lambda: False) -> tuple[Candidate, int]:
+        """Which candidate runs next, and how many runs a sample has that begins with that; 0: no
+        time is wanted.  ``is_busy``: whether others keep the machine busy."""
         if self.chosen is not None:
-            return self.chosen, False
+            return self.chosen, 0
         self.runs += 1
-        if len(self._tried) >= MOST_TRIED:
+        if self._tried is not None:
             if self._awaited < MOST_AWAITED:
                 self._awaited += 1
-                return self.best, False
-            while self._tried:
-                self.missed(self._tried[0])
+                return self.best, 0
+            self.missed(self._tried)
         if self.waits or self._challenger is None:
-            return self.chosen or self.best, False
-        name = self._turn(self._challenger)
+            return self.chosen or self.best, 0
+        name, runs = self._turn(self._challenger)
         contender = self.contenders[name]
         if name != self.best and contender.is_persistent and is_busy():
             self._rests_until = self.taken + BUSY_REST * 2**contender.busy
@@ -136,23 +121,41 @@ class Trials:
                 contender.reason = "others keep the machine busy"
                 self._end(name, False)
                 self._decide()
-            return self.chosen or self.best, False
-        self._tried.append(name)
+            return self.chosen or self.best, 0
+        self._tried = name
         self._awaited = 0
-        return name, True
+        return name, runs
 
-    def _turn(self, challenger: Candidate) -> Candidate:
-        """Which of the two that are compared runs: the best, until one of its times is known, then
-        the other, in turn; that not again before its last time is known."""
-        best = self.contenders[self.best]
-        if not (best.seconds or best.misses) or challenger in self._tried:
-            return self.best
-        behind = self._runs(self.best) > self._runs(challenger)
-        return challenger if behind else self.best
+    def _turn(self, challenger: Candidate) -> tuple[Candidate, int]:
+        """Of which of the two that are compared the next sample is, and how many runs it has: of
+        the best, until one of its times is known, then of the other, in turn.  Where samples have
+        several runs, the first of each is one."""
+        own, best = self.contenders[challenger], self.contenders[self.best]
+        if not (best.alone or best.misses):
+            return self.best, 1
+        runs = self._batch
+        if runs > 1 and not own.alone:
+            return challenger, 1
+        behind = len(best.seconds) + best.misses > len(own.seconds) + own.misses
+        return challenger if behind else self.best, runs
 
-    def _runs(self, name: Candidate) -> int:
-        contender = self.contenders[name]
-        return len(contender.seconds) + contender.misses + self._tried.count(name)
+    @property
+    def _batch(self) -> int:
+        """Runs of a sample."""
+        return batch(self.contenders[self.best]) if self._in_batches else 1
+
+    @property
+    def in_batches(self) -> bool:
+        """Whether runs follow each other without a wait, and are sampled so."""
+        return self._in_batches
+
+    @in_batches.setter
+    def in_batches(self, value: bool) -> None:
+        if value != self._in_batches:
+            self._in_batches = value
+            for name in (self.best, self._challenger):
+                if name is not None and self.chosen is None:
+                    self.contenders[name].forget()  # other times are not compared with these
 
     @property
     def challenger(self) -> Candidate | None:
@@ -161,41 +164,37 @@ class Trials:
 
     @property
     def expects(self) -> bool:
-        """Whether the time of a run that was launched is still wanted."""
-        return bool(self._tried)
+        """Whether a sample is being taken."""
+        return self._tried is not None
 
-    def add(self, name: Candidate, seconds: float) -> None:
-        """A run of ``name`` has taken ``seconds``."""
-        if name not in self._tried:
+    def add(self, name: Candidate, seconds: float, runs: int = 1) -> None:
+        """A sample of so many runs of ``name``, which took ``seconds`` each."""
+        if name != self._tried:
             return
-        self._tried.remove(name)
-        self.tried += 1
-        contender, best = self.contenders[name], self.contenders[self.best].shortest
-        if name != self.best and best < float("inf"):
-            self.cost += max(0.0, seconds - best)
+        self._tried = None
+        self.tried += runs
+        contender, best = self.contenders[name], self.contenders[self.best]
+        is_alone = runs == 1 and (self._batch > 1 or not best.alone)
+        compared = min(best.alone, default=float("inf")) if is_alone else best.shortest
+        if name != self.best and compared < float("inf"):
+            self.cost += max(0.0, seconds - compared) * runs
         contender.timed += 1
-        if name not in (self.best, self._challenger):
-            return  # it comes too late
-        if name == self.best or not self._is_cold(contender, seconds, best):
-            contender.seconds.append(seconds)
-        if name == self.first and contender.seconds:
-            self.usual = contender.shortest
+        is_first = name != self.best and is_cold(contender, seconds, runs, self._batch, compared)
+        if not (is_first or is_disturbed(contender, seconds, runs)):
+            contender.fastest = min(contender.fastest, seconds)
+            if runs == 1:
+                contender.alone.append(seconds)
+            if runs == self._batch:
+                contender.seconds.append(seconds)
+        if name == self.first and (contender.seconds or contender.alone):
+            self.usual = min(contender.seconds or contender.alone)
         self._decide()
 
-    def _is_cold(self, contender: Contender, seconds: float, best: float) -> bool:
-        """Whether a run of a challenger took so long since it was among its first."""
-        slow = CLEARLY_SLOWER[0] * best
-        if best >= COLD_SECONDS or seconds > slow + COLD_SECONDS or contender.seconds:
-            return False
-        if contender.timed == 1:
-            return seconds > best
-        return contender.is_persistent and contender.timed <= COLD_RUNS and seconds > slow
-
     def missed(self, name: Candidate) -> None:
-        """A run of ``name`` could not be timed; it may have another."""
-        if name not in self._tried:
+        """No sample of ``name`` could be taken; there may be another."""
+        if name != self._tried:
             return
-        self._tried.remove(name)
+        self._tried = None
         self.tried += 1
         self.contenders[name].misses += 1
         self._decide()
@@ -214,7 +213,7 @@ class Trials:
             return
         contender.state = "ready"
         contender.is_predicted = slowdown is not None
-        contender.slowdown = 1.0 if slowdown is None else slowdown
+        contender.slowdown = contender.model = 1.0 if slowdown is None else slowdown
         if contender.slowdown > MOST_SLOWDOWN and name != self.first:
             self.leave_out(name, f"{contender.slowdown:.1f} times as long by the cost model")
         elif self.contenders[self.best].state != "ready":
@@ -236,8 +235,8 @@ class Trials:
         self._decide()
 
     def _gone(self, name: Candidate) -> None:
-        while name in self._tried:
-            self._tried.remove(name)
+        if name == self._tried:
+            self._tried = None
         if name == self._challenger:
             self._challenger = None
         if name == self.best:
@@ -320,7 +319,11 @@ class Trials:
             return False
         for name, contender in self.contenders.items():
             if contender.state == "ready" and name != self.best:
-                behind = contender.slowdown / max(self.contenders[self.best].slowdown, 1e-9)
+                best = self.contenders[self.best]
+                behind = min(
+                    contender.slowdown / max(best.slowdown, 1e-9),
+                    contender.model / max(best.model, 1e-9),
+                )
                 is_measured = self.best != self.first
                 if contender.is_predicted and is_measured and behind > MOST_BEHIND:
                     contender.state = "slower"
@@ -330,8 +333,27 @@ class Trials:
                 for compared in (self.best, name):
                     self.contenders[compared].forget()
                 return True
-        if not self.awaited and not self.is_over:
+        if self.awaited or self.is_over:
+            return False
+        if not self._look_again():
             self.chosen = self.best
+            return False
+        return self._next_challenger()
+
+    def _look_again(self) -> bool:
+        """Whether one that was slower is compared once more."""
+        best = self.contenders[self.best]
+        for name, contender in self.contenders.items():
+            is_close = contender.slowdown <= SECOND_LOOK * best.slowdown
+            if (
+                contender.state == "slower"
+                and contender.timed
+                and not contender.is_second
+                and (is_close or contender.is_persistent)
+                and name != self.best
+            ):
+                contender.state, contender.is_second = "ready", True
+                return True
         return False
 
     def _compare(self, name: Candidate) -> bool:
@@ -340,27 +362,21 @@ class Trials:
         if own.misses >= MOST_MISSES or best.misses >= MOST_MISSES:
             self._end(name, self._rank(name) < self._rank(self.best))
             return True
-        if not best.seconds:
+        if not best.seconds and not best.alone:
             return False
-        rounds = len(own.seconds)
-        if not rounds and best.shortest < COLD_SECONDS:
-            return False  # it waits until the list has run for longer
-        if not rounds:
+        if best.seconds and not own.seconds and best.shortest >= COLD_SECONDS:
             expected = (own.slowdown / max(best.slowdown, 1e-9) - 1) * best.shortest
             if self._is_too_much(expected):
                 self.leave_out(name, "trials may not cost more")
                 return True
-            return False
-        slower = own.shortest / best.shortest
-        if rounds <= len(CLEARLY_SLOWER) and slower > CLEARLY_SLOWER[rounds - 1]:
-            self._end(name, False)
-            return True
-        most = MOST_RUNS if 1 / CLOSE < own.shortest / best.shortest < CLOSE else RUNS
-        enough = rounds >= most and len(best.seconds) >= most
-        if enough or self._is_too_much(own.shortest - best.shortest):
-            self._end(name, own.shortest < FASTER * best.shortest)
-            return True
-        return False
+        is_faster = verdict(own, best, self._batch)
+        if is_faster is None:
+            expected = (own.shortest - best.shortest) * self._batch
+            if not (own.seconds and best.seconds and self._is_too_much(expected)):
+                return False
+            is_faster = own.shortest < FASTER * best.shortest
+        self._end(name, is_faster)
+        return True
 
     @property
     def is_spent(self) -> bool:
@@ -385,14 +401,9 @@ class Trials:
     # ----------------------------------------------------------------------------- drift
     def sample(self, seconds: float) -> None:
         """What a run of the chosen candidate takes later on."""
-        if self.chosen is None:
-            return
-        known = self.contenders[self.chosen].seconds
-        if not known or 1 / DRIFT <= seconds / min(known) <= DRIFT:
-            self._drifting = 0
-            return
-        self._drifting += 1
-        if self._drifting >= DRIFTED << min(self.reopened, 16):
+        if self.chosen is not None and self._drift.is_another(
+            self.contenders[self.chosen].shortest, seconds, self.reopened
+        ):
             self.reopen()
 
     def reopen(self) -> None:
@@ -402,9 +413,8 @@ class Trials:
 
     def restart(self) -> None:
         """Forget the times."""
-        self._drifting, self._rests_until = 0, 0.0
-        self.chosen = self._challenger = None
-        self._tried.clear()
+        self._drift, self._rests_until = Drift(), 0.0
+        self.chosen = self._challenger = self._tried = None
         self.cost = 0.0
         for contender in self.contenders.values():
             if contender.state == "slower":
@@ -413,6 +423,7 @@ class Trials:
                 contender.slowdown = 1.0  # what it was is no longer so
                 contender.is_predicted = False
             contender.forget()
+            contender.fastest, contender.is_second = float("inf"), False
         self._decide()
 
     # --------------------------------------------------------------------------- records

@@ -13,11 +13,12 @@ import fusionq as fq
 from fusionq.cache.disk import disk_store
 from fusionq.cache.learned import all_learned
 from fusionq.cache.plan_cache import PLANS
-from fusionq.execution import adaptive, candidate_plans, first_plan, list_record, trials
+from fusionq.execution import adaptive, candidate_plans, first_plan, list_record, run_timer, trials
 from fusionq.execution.candidate_plans import NOT_REQUESTED
 from fusionq.execution.candidates import superfluous
 from fusionq.execution.compile import built_plan, planned
-from fusionq.execution.run_times import Told
+from fusionq.execution.run_times import Sample, Told
+from fusionq.submission.run import PreparedRun
 from tests.unit.execution.programs import neighbours, scale
 
 N = 1100
@@ -100,12 +101,21 @@ def background(monkeypatch: pytest.MonkeyPatch, disk_cache: Path) -> Iterator[Im
 def times(monkeypatch: pytest.MonkeyPatch) -> Times:
     times = Times(auto=2.0, sequence=2.0, unfused=3.0, fused=2.0, megakernel=1.0)
 
-    def launch(launch, depends, before, told: Told, in_turn):  # type: ignore[no-untyped-def]
+    def launch(launch, depends, before, told: Told):  # type: ignore[no-untyped-def]
         times.ran.append(told._name)  # type: ignore[attr-defined]
         told.took(times[times.ran[-1]])
         return launch(depends)
 
-    monkeypatch.setattr(list_record, "timed_launch", launch)
+    class MadeUp(Sample):
+        def launch(self, launch, depends, before):  # type: ignore[no-untyped-def]
+            launched = launch(depends)
+            self.left -= 1
+            times.ran.append(self._told._name)  # type: ignore[union-attr]
+            self.took(times[times.ran[-1]])
+            return launched
+
+    monkeypatch.setattr(run_timer, "timed_launch", launch)
+    monkeypatch.setattr(list_record, "Sample", MadeUp)
     return times
 
 
@@ -246,28 +256,23 @@ def test_temporaries_take_part(background: Immediate, times: Times) -> None:
     assert len(list_record.RECORDS._records) == 1
 
 
-def test_each_pair_is_compared_in_the_rhythm_that_it_can_be(
-    background: Immediate, monkeypatch: pytest.MonkeyPatch
+def test_runs_without_a_wait_between_them_are_compared_in_batches(
+    background: Immediate, times: Times
 ) -> None:
-    """Launches without a plan come too late to see an end, so they are waited for; where those are
-    close to the fastest, they get a plan, and are compared once more."""
-    seconds = {"unfused": 1.2, "megakernel": 1.0}
-    unseen: list[tuple[str, int]] = []
-
-    def launch(launch, depends, before, told, in_turn):  # type: ignore[no-untyped-def]
-        name = told._name
-        if in_turn:
-            unseen.append((name, told._record.unseen))
-        told.took(seconds.get(name, 2.0))
-        return launch(depends)
-
-    monkeypatch.setattr(list_record, "timed_launch", launch)
+    """The last of a sample is waited for at its launch; nobody else has to."""
+    times.update({name: seconds * 5e-5 for name, seconds in times.items()})
     program = Program()
     program.run()
-    assert chosen_of(program) == "megakernel"
-    first = next(k for k, (name, _) in enumerate(unseen) if name == "megakernel")
-    assert {count for _, count in unseen[:first]} == {list_record.MOST_UNSEEN}
-    assert 0 in {count for _, count in unseen[first:]}
+    (record,) = list_record.RECORDS._records.values()
+    record.is_unseen = True  # as after a sample that nobody waited for
+    assert chosen_of(program, 100) == "megakernel"
+    assert record.trials.in_batches
+    tried = times.ran.index("megakernel")
+    batches = ["unfused"] * 4 + ["megakernel"] * 4
+    assert times.ran[tried - 1 : tried + 9] == ["unfused", "megakernel", *batches]
+    while record.trials.chosen is not None:
+        record.trials.sample(1.0)
+        record.look()
 
 
 def test_other_sizes_are_not_compared(background: Immediate, times: Times) -> None:
@@ -517,13 +522,13 @@ def test_a_run_that_fails_keeps_nobody_waiting(
 ) -> None:
     program = Program()
     program.run(), program.run()
-    launch = list_record.timed_launch
+    launch = PreparedRun.launch
 
     def fails(*arguments: object) -> object:
-        monkeypatch.setattr(list_record, "timed_launch", launch)
+        monkeypatch.setattr(PreparedRun, "launch", launch)
         raise fq.DeviceError("the device is busy")
 
-    monkeypatch.setattr(list_record, "timed_launch", fails)
+    monkeypatch.setattr(PreparedRun, "launch", fails)
     with pytest.raises(fq.DeviceError, match="busy"):
         for _ in range(3):
             program.run()

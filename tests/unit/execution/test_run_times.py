@@ -8,8 +8,8 @@ import pytest
 
 from fusionq.base.errors import MegakernelStalled
 from fusionq.execution import run_times
-from fusionq.execution.list_record import MOST_UNSEEN, ListRecord, RunTimer
-from fusionq.execution.run_times import TimedEvent, timed_launch
+from fusionq.execution.list_record import ListRecord
+from fusionq.execution.run_times import Sample, TimedEvent, timed_launch
 from fusionq.execution.trials import Trials
 
 
@@ -81,11 +81,9 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Iterator[Clock]:
     yield clock
 
 
-def launched(
-    run: Run, before: object = None, depends: object = (), in_turn: bool = False
-) -> tuple[TimedEvent, Told]:
+def launched(run: Run, before: object = None, depends: object = ()) -> tuple[TimedEvent, Told]:
     told = Told()
-    events, last = timed_launch(run.launch, depends, before, told, in_turn)  # type: ignore[arg-type]
+    events, last = timed_launch(run.launch, depends, before, told)  # type: ignore[arg-type]
     assert isinstance(last, TimedEvent) and events[-1] is last
     return last, told
 
@@ -148,36 +146,6 @@ def test_behind_another_queue_it_is_not_known(clock: Clock) -> None:
     assert told.heard == [None]
 
 
-def test_runs_in_turn_are_seen_by_the_next_launch(clock: Clock) -> None:
-    """The device has the next one by then, and begins it at once."""
-    first, heard = launched(Run(clock, 1, 9), in_turn=True)
-    assert not heard.heard and clock.now == 101, "nothing runs that it could wait for"
-    second, told = launched(Run(clock, 1, 29), before=first, in_turn=True)
-    assert heard.heard == [10] and not told.heard
-    third, last = launched(Run(clock, 1, 49), before=second, in_turn=True)
-    assert told.heard == [21], "from the end of the first"
-    third.wait()
-    assert last.heard == [29]
-
-
-def test_a_run_that_is_launched_behind_an_end_that_nobody_saw_is_not_known(clock: Clock) -> None:
-    first, heard = launched(Run(clock, 1, 2))
-    second, told = launched(Run(clock, 20, 30), before=first, in_turn=True)
-    assert heard.heard == [None] and heard.has_begun, "it ended while the next was launched"
-    second.wait()
-    assert told.heard == [None] and not told.has_begun
-
-
-@pytest.mark.parametrize("left, known", [(0.05, True), (0.5, False)])
-def test_what_runs_already_is_awaited_for_a_while(clock: Clock, left: float, known: bool) -> None:
-    """It may wait for something that the host does later."""
-    event, told = launched(Run(clock, 1, 9), before=Event(clock, 101 + left), in_turn=True)
-    assert clock.now == pytest.approx(101 + (left if known else run_times.MOST_WAIT), abs=3e-3)
-    assert event.has_begun == known
-    event.wait()
-    assert told.heard == [pytest.approx(9 - left, abs=3e-3) if known else None]
-
-
 def test_a_stall_is_told_and_raised_once_where_somebody_waits(clock: Clock) -> None:
     event, told = launched(Run(clock, 1, 3, MegakernelStalled("it gave up\nmore")))
     event.see_end()
@@ -197,43 +165,113 @@ def test_nothing_launched_has_no_time(clock: Clock) -> None:
     assert told.heard == [None]
 
 
-def compared() -> ListRecord:
+# ------------------------------------------------------------------------------ samples
+class SampleTold(Told):
+    def others_between(self) -> None:
+        self.heard.append("others")
+
+
+def sampled(runs: int, is_awaited: bool = True) -> tuple[Sample, SampleTold]:
+    told = SampleTold()
+    return Sample(runs, told, is_awaited), told
+
+
+def next_of(sample: Sample, run: Run, before: object = None, depends: object = ()) -> TimedEvent:
+    last = sample.launch(run.launch, depends, before)[1]  # type: ignore[arg-type]
+    assert last is not None
+    return last  # type: ignore[return-value]
+
+
+def test_runs_behind_each_other_are_one_time(clock: Clock) -> None:
+    """From when all before has ended; the launch of the last waits for its end."""
+    sample, told = sampled(3)
+    event = next_of(sample, Run(clock, 1, 9), before=Event(clock, 100.02))
+    assert clock.now == pytest.approx(101.02, abs=3e-3) and not told.heard
+    event = next_of(sample, Run(clock, 1, 19), before=event)
+    event = next_of(sample, Run(clock, 1, 29), before=event)
+    assert event.complete and told.heard == [pytest.approx(32, abs=3e-3)]
+    assert sample.close() and len(told.heard) == 1
+
+
+def test_what_somebody_waits_for_ends_there_and_what_he_does_then_does_not_count(
+    clock: Clock,
+) -> None:
+    sample, told = sampled(2)
+    event = next_of(sample, Run(clock, 1, 9))
+    event.wait()
+    clock.now += 1000
+    next_of(sample, Run(clock, 1, 4), before=event)
+    assert told.heard == [15]
+
+
+def test_the_program_s_own_wait_shows_the_end(clock: Clock) -> None:
+    sample, told = sampled(1, is_awaited=False)
+    event = next_of(sample, Run(clock, 1, 9))
+    assert not told.heard and not event.complete
+    event.wait()
+    assert told.heard == [10] and sample.close()
+
+
+def test_where_it_does_not_wait_the_next_run_sees_it(clock: Clock) -> None:
+    sample, told = sampled(1, is_awaited=False)
+    next_of(sample, Run(clock, 1, 9))
+    clock.now += 2
+    assert not sample.close() and told.heard == [10]
+    sample, told = sampled(1, is_awaited=False)
+    next_of(sample, Run(clock, 1, 9))
+    clock.now += 90
+    assert not sample.close() and told.heard == [None], "it ended some time before"
+
+
+def test_behind_what_does_not_end_no_sample_is_taken(clock: Clock) -> None:
+    """It may wait for something that the host does later."""
+    sample, told = sampled(2)
+    next_of(sample, Run(clock, 1, 9), before=Event(clock, 200))
+    assert clock.now == pytest.approx(101 + run_times.MOST_WAIT, abs=3e-3)
+    assert told.heard == [None] and not sample.left
+    sample, told = sampled(1)
+    next_of(sample, Run(clock, 1, 9), depends=[Event(clock, 0)])
+    assert told.heard == [None]
+
+
+def test_other_work_between_the_runs_is_told(clock: Clock) -> None:
+    sample, told = sampled(3)
+    next_of(sample, Run(clock, 1, 9))
+    next_of(sample, Run(clock, 1, 9), before=Event(clock, 0))
+    assert told.heard == ["others", None] and not sample.left
+
+
+def test_a_program_that_does_other_things_most_of_the_time_is_told(clock: Clock) -> None:
+    """A few microseconds between two launches are what recording the list takes."""
+    for idle, heard in ((2, [9]), (90, ["others", None])):
+        sample, told = sampled(2)
+        event = next_of(sample, Run(clock, 1, 5))
+        clock.now += 5 + idle
+        next_of(sample, Run(clock, 1, 0), before=event)
+        assert told.heard == heard
+
+
+def test_a_stall_or_nothing_launched_ends_a_sample(clock: Clock) -> None:
+    sample, told = sampled(2)
+    event = next_of(sample, Run(clock, 1, 3, MegakernelStalled("it gave up")))
+    with pytest.raises(MegakernelStalled):
+        event.wait()
+    assert told.heard == ["it gave up"] and not sample.left
+    sample, told = sampled(2)
+    assert sample.launch(lambda depends: ([None], None), (), None) == ([None], None)
+    assert told.heard == [None] and not sample.left
+
+
+def test_a_record_learns_the_rhythm(clock: Clock) -> None:
     record = ListRecord(Trials("sequence", ["fused"]), "", (), "", 1, "")
     record.trials.ready("fused")
-    return record
-
-
-def launched_by(record: ListRecord, run: Run, before: object = None) -> TimedEvent:
-    name, is_timed = record.trials.next()
-    assert is_timed
-    event = RunTimer(record, name).launch(run.launch, (), before)[1]  # type: ignore[arg-type]
-    assert isinstance(event, TimedEvent)
-    return event
-
-
-def test_where_the_next_run_comes_too_late_a_run_is_waited_for_at_once(clock: Clock) -> None:
-    record = compared()
-    event = None
-    for runs in range(MOST_UNSEEN):
-        event = launched_by(record, Run(clock, 1, 3), before=event)
-        assert not event.complete
-        clock.now += 9
-        record.look()
-        assert record.unseen == runs + 1
-    begun = clock.now
-    launched_by(record, Run(clock, 1, 3), before=event)
-    assert clock.now == begun + 4
+    name, runs = record.trials.next()
+    sample = record.sample(name, runs)
+    assert (name, runs, sample.is_awaited) == ("sequence", 1, False)
+    record.is_unseen = True  # as the list says when it closes one
     record.look()
-    assert record.trials.tried == 3 and not record.trials.expects
-
-
-def test_where_the_next_run_comes_in_time_nobody_waits_at_once(clock: Clock) -> None:
-    record = compared()
-    event = launched_by(record, Run(clock, 1, 9))
-    event = launched_by(record, Run(clock, 1, 29), before=event)
+    assert record.trials.in_batches and record.sample(name, 3).is_awaited
+    record.sample(name, 3)._told.others_between()  # type: ignore[union-attr]
     record.look()
-    assert not record.unseen and record.trials.contenders["sequence"].seconds == [10.0]
-    event = launched_by(record, Run(clock, 1, 49), before=event)
-    record.look()
-    assert record.trials.contenders["sequence"].seconds == [10.0, 21.0]
-    assert not event.complete
+    assert not record.trials.in_batches, "each by itself, and waited for at once"
+    assert record.sample(name, 1).is_awaited

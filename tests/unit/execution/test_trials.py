@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from fusionq.base.options import Strategy
 from fusionq.cache import learned
 from fusionq.cache.serialise import encode
-from fusionq.execution import trials
+from fusionq.execution import drift, samples, trials
 from fusionq.execution.contender import Candidate
 from fusionq.execution.trials import CANDIDATES, Trials
 
@@ -31,13 +31,20 @@ def begun(*awaited: Candidate) -> Trials:
 
 
 def run(made: Trials, seconds: Mapping[str, float], most: int = 200) -> list[Candidate]:
-    """The candidates that ran until there was a choice, each with its time."""
-    ran: list[Candidate] = []
+    """The candidates of which samples were taken until there was a choice, each with its time."""
+    return [name for name, _ in batches(made, seconds, most)]
+
+
+def batches(
+    made: Trials, seconds: Mapping[str, float], most: int = 200
+) -> list[tuple[Candidate, int]]:
+    """The same with the numbers of runs."""
+    ran: list[tuple[Candidate, int]] = []
     while made.chosen is None and not made.waits:
-        name, is_timed = made.next()
-        assert is_timed
-        ran.append(name)
-        made.add(name, seconds[name])
+        name, runs = made.next()
+        assert runs
+        ran.append((name, runs))
+        made.add(name, seconds[name], runs)
         assert len(ran) < most
     return ran
 
@@ -79,15 +86,29 @@ def test_the_fastest_is_chosen_and_the_slow_ones_run_once(fastest: Candidate) ->
     assert made.next() == (fastest, False)
     slow = [name for name in ran[ran.index(fastest) :] if name != fastest]
     assert len(slow) == len(set(slow)), "what is known to be slower by then"
-    assert max(map(ran.count, OTHERS)) <= len(OTHERS) * trials.RUNS
+    assert max(map(ran.count, OTHERS)) <= len(OTHERS) * samples.RUNS
 
 
 def test_close_ones_run_more_often() -> None:
     made = begun("fused")
     ran = run(made, {"sequence": 1.0, "fused": 0.95})
-    assert ran.count("fused") == trials.MOST_RUNS and made.chosen == "fused"
+    assert ran.count("fused") == 2 * samples.MOST_RUNS and made.chosen == "fused"
     made = begun("fused")
-    assert run(made, {"sequence": 1.0, "fused": 0.8}).count("fused") == trials.RUNS
+    assert run(made, {"sequence": 1.0, "fused": 0.8}).count("fused") == 2 * samples.RUNS
+    made = begun("fused")
+    assert run(made, {"sequence": 1.0, "fused": 0.7}).count("fused") == samples.RUNS
+
+
+def test_what_was_close_is_compared_once_more_at_the_end() -> None:
+    """When its first runs are long past, and what disturbed them."""
+    made = begun("megakernel", "fused")
+    made.taken = 200.0
+    unlucky = [1.05] * samples.MOST_RUNS
+    while made.chosen is None:
+        name, _ = made.next()
+        seconds = {"sequence": 1.0, "megakernel": 0.7, "fused": 0.9}[name]
+        made.add(name, unlucky.pop() if name == "megakernel" and unlucky else seconds)
+    assert made.chosen == "megakernel"
 
 
 def test_trials_cost_three_runs_of_what_ran_first_together() -> None:
@@ -122,7 +143,7 @@ def test_to_prepare_a_run_is_a_part_of_the_cost() -> None:
 def test_what_would_cost_too_much_by_the_model_is_not_tried() -> None:
     made = Trials("sequence", OTHERS)
     for name, slowdown in zip(OTHERS, (1.9, 1.5, 9.0), strict=True):
-        made.ready(name, slowdown)
+        made.ready(name, slowdown)  # of which nothing was measured
     assert made.contenders["megakernel"].reason == "9.0 times as long by the cost model"
     made.usual = 1.0
     made.prepared(2.4)
@@ -136,12 +157,12 @@ def test_what_is_behind_the_best_by_the_model_is_not_tried() -> None:
     """The best has been measured by then: the others would have to gain much more than the model
     says."""
     made = Trials("sequence", OTHERS)
-    for name, slowdown in zip(reversed(OTHERS), (0.5, 0.7, None), strict=True):
+    for name, slowdown in zip(reversed(OTHERS), (0.5, 0.8, None), strict=True):
         made.ready(name, slowdown)
     ran = run(made, {"sequence": 1.0, "megakernel": 0.3, "unfused": 1.4})
     assert made.chosen == "megakernel"
     assert "fused" not in ran and "unfused" in ran, "of which the model says nothing"
-    reason = "2.3 times as long as megakernel by the model"
+    reason = "1.6 times as long as megakernel by the model"
     assert made.contenders["fused"].reason == reason
     made.reopen()
     assert made.contenders["fused"].state == "ready", "the best may be another one then"
@@ -179,7 +200,7 @@ def test_a_busy_machine_is_looked_at_again_when_the_list_has_run_for_longer() ->
 def test_the_first_run_may_be_cold() -> None:
     made = begun("fused", "megakernel")
     cold = {
-        "sequence": [1e-5] * 9, "fused": [trials.COLD_SECONDS, 5e-6, 5e-6], "megakernel": [1.0],
+        "sequence": [1e-5] * 9, "fused": [samples.COLD_SECONDS, 5e-6, 5e-6], "megakernel": [1.0],
     }  # fmt: skip
     made.taken = 200.0
     while made.chosen is None:
@@ -189,7 +210,7 @@ def test_the_first_run_may_be_cold() -> None:
     assert made.chosen == "fused"
     assert made.contenders["megakernel"].state == "slower"
     assert made.contenders["megakernel"].seconds == [1.0], "no first run takes that long"
-    assert trials.COLD_SECONDS not in made.contenders["fused"].seconds
+    assert samples.COLD_SECONDS not in made.contenders["fused"].seconds
 
 
 @pytest.mark.parametrize("is_persistent, chosen", [(True, "fused"), (False, "sequence")])
@@ -199,7 +220,7 @@ def test_a_persistent_kernel_has_more_runs_that_something_else_may_disturb(
     made = begun("fused")
     made.taken = 200.0
     made.contenders["fused"].is_persistent = is_persistent
-    disturbed = [8e-3] * trials.COLD_RUNS
+    disturbed = [8e-3] * samples.COLD_RUNS
     while made.chosen is None:
         name, is_timed = made.next()
         assert is_timed
@@ -213,7 +234,7 @@ def test_a_persistent_kernel_that_stays_slow_is_dropped() -> None:
     made.taken = 200.0
     made.contenders["fused"].is_persistent = True
     ran = run(made, {"sequence": 7e-5, "fused": 8e-3})
-    assert made.chosen == "sequence" and ran.count("fused") == trials.COLD_RUNS + 1
+    assert made.chosen == "sequence" and ran.count("fused") == samples.COLD_RUNS + 2
 
 
 def test_a_cold_run_that_costs_too_much_delays_the_next_and_does_not_end_the_trial() -> None:
@@ -231,58 +252,108 @@ def test_a_cold_run_that_costs_too_much_delays_the_next_and_does_not_end_the_tri
             made.add(name, took)
         elif made.waits:
             made.taken += 0.01
-    assert made.chosen == "fused" and made.contenders["fused"].seconds == [4e-5] * trials.RUNS
+    assert made.chosen == "fused" and made.contenders["fused"].seconds == [4e-5] * samples.RUNS
     assert 0.4 < made.taken < 0.8, "the cold run was a hundredth of that"
 
 
-def test_results_may_come_late() -> None:
+def test_one_sample_is_taken_at_a_time() -> None:
     made = begun("fused")
     seconds = {"fused": 1.0, "sequence": 2.0}
     while made.chosen is None:
-        name, is_timed = made.next()
-        assert is_timed
-        best = made.best
-        second, is_timed = made.next()
-        assert is_timed and made.expects
-        assert [made.next() for _ in range(3)] == [(best, False)] * 3
+        name, runs = made.next()
+        assert runs == 1 and made.expects
+        assert [made.next() for _ in range(3)] == [(made.best, 0)] * 3
         made.add("unfused", 9.0)
         made.add(name, seconds[name])
-        made.add(second, seconds[second])
-    assert made.chosen == "fused"
-    assert made.contenders["sequence"].seconds[0] == 2.0, "what nobody waits for does not count"
+        made.add(name, 0.1)
+    assert made.chosen == "fused" and made.contenders["fused"].seconds == [1.0, 1.0]
+    assert made.contenders["sequence"].seconds == [2.0, 2.0], "what nobody asked for counts not"
 
 
-def test_runs_that_are_launched_before_the_last_has_ended_are_compared() -> None:
-    """Where nobody waits for each, the time of one is known when the next has been launched."""
-    made = begun("fused", "unfused")
-    seconds = {"fused": 1.0, "sequence": 1.5, "unfused": 9.0}
-    ran: list[Candidate] = []
+# ------------------------------------------------------------------------------- batches
+def begun_in_batches(*awaited: Candidate) -> Trials:
+    made = begun(*awaited)
+    made.taken = 200.0
+    made.in_batches = True
+    return made
+
+
+def test_short_runs_without_a_wait_are_sampled_many_at_a_time() -> None:
+    """After one of each by itself; where the samples differ clearly, one of each decides."""
+    made = begun_in_batches("fused")
+    ran = batches(made, {"sequence": 1e-4, "fused": 7e-5})
+    assert ran == [("sequence", 1), ("fused", 1), ("sequence", 5), ("fused", 5)]
+    assert made.chosen == "fused" and made.tried == 12
+    made = begun_in_batches("fused")
+    ran = batches(made, {"sequence": 1e-4, "fused": 9.5e-5})
+    assert ran.count(("fused", 5)) == samples.MOST_RUNS and made.chosen == "fused"
+    made = begun_in_batches("fused")
+    ran = batches(made, {"sequence": 1e-6, "fused": 0.5e-6})
+    assert ran[-1] == ("fused", samples.MOST_BATCHED) and made.chosen == "fused"
+
+
+def test_long_runs_without_a_wait_are_sampled_one_by_one() -> None:
+    made = begun_in_batches("fused")
+    took = samples.BATCH_SECONDS
+    ran = batches(made, {"sequence": 2 * took, "fused": took})
+    assert ran == [("sequence", 1), ("fused", 1)] * 2 and made.chosen == "fused"
+
+
+def test_what_is_twice_as_slow_by_itself_has_no_sample_of_several_runs() -> None:
+    made = begun_in_batches("fused", "unfused")
+    made.contenders["fused"].is_persistent = True
+    ran = batches(made, {"sequence": 1e-4, "fused": 2.1e-4, "unfused": 9e-5})
+    assert ran.count(("fused", 1)) == samples.COLD_RUNS + 2 and ("fused", 5) not in ran
+    assert made.chosen == "unfused" and made.contenders["fused"].state == "slower"
+    assert 1.1e-4 * 4 < made.cost < 8e-4
+
+
+@pytest.mark.parametrize("disturbed", ["sequence", "fused"])
+def test_runs_that_contradict_one_by_itself_do_not_count(disturbed: Candidate) -> None:
+    made = begun_in_batches("fused")
+    left = samples.MOST_DISTURBED
     while made.chosen is None:
-        name, is_timed = made.next()
-        assert is_timed
-        ran.append(name)
-        if len(ran) > 1:
-            made.add(ran[-2], seconds[ran[-2]])
+        name, runs = made.next()
+        seconds = {"sequence": 1e-4, "fused": 7e-5}[name]
+        if runs > 1 and name == disturbed and left:
+            left -= 1
+            seconds = 3e-3
+        made.add(name, seconds, runs)
+    assert made.chosen == "fused" and not left
+    assert max(made.contenders["fused"].seconds) == 7e-5
+
+
+def test_the_best_does_not_lose_its_place_to_what_disturbs_it() -> None:
+    made = begun_in_batches("fused", "unfused")
+    left = [9e-3] * samples.MOST_DISTURBED
+    while made.chosen is None:
+        name, runs = made.next()
+        took = {"sequence": 1e-4, "fused": 7e-5, "unfused": 9e-5}[name]
+        is_late = name == "fused" and made.challenger == "unfused" and left
+        made.add(name, left.pop() if is_late else took, runs)
+    assert made.chosen == "fused" and not left
+
+
+def test_what_is_slow_each_time_among_others_is_dropped() -> None:
+    """Though it is as fast by itself."""
+    made = begun_in_batches("fused")
+    while made.chosen is None:
+        name, runs = made.next()
+        made.add(name, 3e-3 if runs > 1 and name == "fused" else 1e-4, runs)
+    assert made.chosen == "sequence"
+    assert made.contenders["fused"].disturbed == samples.MOST_DISTURBED
+
+
+def test_times_in_another_rhythm_are_not_compared() -> None:
+    made = begun("fused")
+    made.taken = 200.0
+    assert made.next() == ("sequence", 1)
+    made.add("sequence", 9e-5)
+    made.in_batches = True
+    assert batches(made, {"sequence": 1e-4, "fused": 7e-5})[0] == ("sequence", 1)
     assert made.chosen == "fused"
-    assert ran.count("unfused") == 1, "it is dropped before it would run again"
-    first = ran.index("fused")
-    assert ran[:first] == ["sequence", "sequence"], "what the best takes is known before"
-
-
-def test_a_time_that_comes_when_nothing_is_compared_with_it_does_not_count() -> None:
-    made = begun("fused", "unfused")
-    assert [made.next()[0], made.next()[0]] == ["sequence", "sequence"]
-    made.add("sequence", 1.0)
-    assert made.next() == ("fused", True)
-    made.add("sequence", 1.0)
-    assert made.next() == ("sequence", True)
-    made.add("fused", 2.5)
-    assert made.contenders["fused"].state == "slower"
-    made.add("fused", 0.1)
-    assert made.contenders["fused"].seconds == [2.5]
-    assert made.next() == ("sequence", True), "what the best takes is to be known first"
-    made.add("sequence", 1.0)
-    assert made.next() == ("unfused", True), "one that was launched before is as good"
+    made.in_batches = False
+    assert made.chosen == "fused" and made.contenders["fused"].seconds, "what was chosen stays so"
 
 
 def test_a_result_that_never_comes_is_given_up() -> None:
@@ -296,7 +367,8 @@ def test_a_result_that_never_comes_is_given_up() -> None:
 
 def test_the_shortest_of_its_runs_counts() -> None:
     made = begun("fused")
-    disturbed = iter([1.2, 1.0, 9.0, 9.0])
+    made.taken = 1e9
+    disturbed = iter([1.2, 1.0, 9.0] + [1.0] * 9)
     while made.chosen is None:
         name, is_timed = made.next()
         assert is_timed
@@ -384,7 +456,18 @@ def test_times_that_drift_reopen_and_ever_more_rarely(factor: float) -> None:
             made.sample(seconds)
             count += 1
         samples.append(count)
-    assert samples == [trials.DRIFTED, 2 * trials.DRIFTED, 4 * trials.DRIFTED]
+    assert samples == [drift.DRIFTED, 2 * drift.DRIFTED, 4 * drift.DRIFTED]
+
+
+def test_a_short_run_by_itself_takes_longer_and_is_no_drift() -> None:
+    made = begun_in_batches("fused")
+    run(made, {"sequence": 4e-5, "fused": 3e-5})
+    for _ in range(20):
+        made.sample(3e-5 + drift.ALONE)
+    assert made.chosen == "fused"
+    for _ in range(drift.DRIFTED):
+        made.sample(5e-5 + drift.ALONE)
+    assert made.chosen is None
 
 
 def test_after_a_drift_what_was_slower_may_win() -> None:

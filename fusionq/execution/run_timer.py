@@ -1,0 +1,56 @@
+"""What the record of a list is told of its runs' times."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from typing import Protocol
+
+from fusionq.backends.base import DeviceEvent
+from fusionq.execution.contender import Candidate
+from fusionq.execution.run_times import Launch, TimedEvent, timed_launch
+
+
+class Reports(Protocol):
+    """The part of a list's record that is told; see ``list_record.ListRecord``."""
+
+    reported: deque[tuple[Candidate, float | str | None, int]]
+    events: list[TimedEvent]
+    is_unseen: bool
+    is_among_others: bool
+
+
+class RunTimer:
+    """Tells the record what runs of candidate ``name`` took; ``runs``: so many together, which are
+    a sample of its trials."""
+
+    __slots__ = ("_name", "_record", "_runs")
+
+    def __init__(self, record: Reports, name: Candidate, runs: int = 0) -> None:
+        self._record, self._name, self._runs = record, name, runs
+
+    def launch(
+        self, launch: Launch, depends: Sequence[DeviceEvent], before: DeviceEvent | None
+    ) -> tuple[Sequence[DeviceEvent | None], DeviceEvent | None]:
+        """As ``launch``, of a run that is part of no sample; ``before`` is the event of what the
+        queue launched before."""
+        events, last = timed_launch(launch, depends, before, self)
+        if isinstance(last, TimedEvent):
+            self._record.events.append(last)
+        return events, last
+
+    def took(self, seconds: float) -> None:
+        """See ``run_times.Told``."""
+        self._record.reported.append((self._name, seconds / max(self._runs, 1), self._runs))
+
+    def unknown(self, has_begun: bool = False) -> None:
+        """See ``run_times.Told``."""
+        self._record.reported.append((self._name, None, self._runs))
+
+    def stalled(self, reason: str) -> None:
+        """See ``run_times.Told``."""
+        self._record.reported.append((self._name, reason, self._runs))
+
+    def others_between(self) -> None:
+        """See ``run_times.SampleTold``."""
+        self._record.is_among_others = self._record.is_unseen = True
