@@ -47,6 +47,9 @@ once, so that it does for long lists too."""
 _ORDINARY = 1024
 """More operations than ordinary questions take."""
 
+_FEW = 16
+"""So few need not be told apart: to try one that is reached takes twenty times as long."""
+
 PLAN_SECONDS = 1.0
 """Processor time that questions without an answer may take together, for a list."""
 
@@ -233,13 +236,13 @@ def _check(plan: PlanOperations) -> None:
 
 def _operations(context: isl.Context) -> int:
     """About how many operations isl has counted since the last reset: at most twice what it
-    has, found by trying, as it does not tell.  Sets another limit."""
+    has, or ``_FEW``, found by trying, as it does not tell.  Sets another limit."""
     bound = _ORDINARY
     if _reached(context, bound):
         while _reached(context, bound):
             bound *= 2
     else:  # what is not reached takes no time to find out
-        while bound > 1 and not _reached(context, bound // 2):
+        while bound > _FEW and not _reached(context, bound // 2):
             bound //= 2
     return bound
 
