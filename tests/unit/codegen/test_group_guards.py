@@ -98,8 +98,11 @@ def test_a_guard_beside_a_barrier_is_decided_for_whole_groups():
     split, barrier = decided_for_groups((guard, BARRIER))
     assert barrier == BARRIER
     assert isinstance(split, If) and split.then == (STORE,)
-    assert split.orelse == (guard, Barrier(global_memory=False))
     firsts = [first_of_group(d) for d in (0, 1)]
+    some = Logical(
+        "and", Compare("lt", firsts[0], N), Compare("lt", firsts[1], Extent("a", 1))
+    )  # masked accesses of groups beyond the range cost here, too
+    assert split.orelse == (If(some, (FENCE, guard)), Barrier(global_memory=False))
     assert isinstance(split.cond, Logical)
     assert [split.cond.lhs, split.cond.rhs] == [
         Compare("le", Binary(INT64, "add", first, ItemQuery("local_range", d)), limit)

@@ -7,6 +7,23 @@ import numpy as np
 import pytest
 
 import fusionq as fq
+from fusionq.codegen.id_variables import with_id_variables
+from fusionq.ir.nodes import (
+    Assign,
+    Barrier,
+    Binary,
+    Compare,
+    Const,
+    Expr,
+    If,
+    ItemQuery,
+    Kernel,
+    Param,
+    Stmt,
+    Store,
+    Var,
+)
+from fusionq.ir.types import INT64
 
 N = 257
 
@@ -86,3 +103,46 @@ def test_a_list_with_many_conditions_is_its_unfused_run(target):
         results.append([out.numpy() for out in outs])
     np.testing.assert_array_equal(*results)
     np.testing.assert_array_equal(results[1][0], np.arange(N) * 53)
+
+
+INT = ItemQuery("global_id", 0)
+BOUND = Param(INT64, "n")
+BARRIER = Barrier()
+
+
+def stored(value: Expr) -> Store:
+    return Store("a", (Const(INT64, 0),), value)
+
+
+def with_variables(*body: Stmt) -> tuple[tuple[Stmt, ...], set[str]]:
+    kernel = Kernel("k", 1, (), (), body)
+    found = with_id_variables(kernel, body)
+    return found.body, {name for name, _ in found.variables}
+
+
+def test_parts_between_barriers_have_variables_of_their_own():
+    body, names = with_variables(stored(INT), BARRIER, stored(INT), BARRIER, BARRIER)
+    first, second = Var(INT64, "global id 0"), Var(INT64, "global id 0 behind 1")
+    assert body == (
+        Assign(first.name, INT), stored(first), BARRIER,
+        Assign(second.name, INT), stored(second), BARRIER, BARRIER,
+    )  # fmt: skip
+    assert names == {first.name, second.name}
+
+
+def test_guards_between_barriers_ask_for_the_id():
+    guard = Compare("lt", INT, BOUND)
+    double = Binary(INT64, "add", INT, INT)
+    body, _ = with_variables(
+        If(guard, (stored(INT),), (If(guard, (stored(double),)), BARRIER)), BARRIER, stored(BOUND)
+    )
+    id = Var(INT64, "global id 0")
+    inner = If(guard, (stored(Binary(INT64, "add", id, id)),))
+    assert body[:2] == (Assign(id.name, INT), If(guard, (stored(id),), (inner, BARRIER)))
+
+
+def test_other_conditions_between_barriers_do_not():
+    condition = Compare("gt", Binary(INT64, "mul", INT, INT), BOUND)
+    body, _ = with_variables(If(condition, (stored(INT),)), stored(INT), BARRIER)
+    id = Var(INT64, "global id 0")
+    assert body[1] == If(Compare("gt", Binary(INT64, "mul", id, id), BOUND), (stored(id),))
