@@ -13,6 +13,7 @@ from fusionq.analysis.isl_texts import map_of, set_of
 from fusionq.analysis.item_space import global_range, local_range
 from fusionq.analysis.proof import Proofs
 from fusionq.analysis.submission import ArrayArgument, ScalarArgument, Submission
+from fusionq.analysis.symbol_sources import SymbolSources, symbol_sources
 from fusionq.analysis.symbols import Symbols
 from fusionq.ir.nodes import Kernel
 
@@ -44,6 +45,7 @@ class ListAnalysis:
     proofs: Proofs
     pinned: set[str] = field(default_factory=set)
     _read: KernelsRead = field(default_factory=KernelsRead)
+    _sources: list[SymbolSources] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self._positions = [{a.name: k for k, a in enumerate(s.arguments)} for s in self.submissions]
@@ -63,6 +65,14 @@ class ListAnalysis:
             read.pinned = frozenset(name for a in read.accesses for name in a.pinned)
         self.pinned |= read.pinned
         return read.accesses
+
+    @property
+    def symbol_sources(self) -> SymbolSources:
+        """Where the symbols of the submissions come from."""
+        if not self._sources:  # one for all questions
+            params = [shape.params for shape in self.shapes]
+            self._sources.append(symbol_sources(self.submissions, params, self.symbols))
+        return self._sources[0]
 
     def argument_index(self, submission: int, name: str) -> int:
         """The position of the argument called ``name``."""

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 from fusionq.analysis.item_space import global_range
 from fusionq.analysis.submission import ArrayArgument, Submission
+from fusionq.analysis.symbol_sources import Source
 from fusionq.analysis.symbols import Symbols
-from fusionq.analysis.validity import Condition, Source, Validity, between
+from fusionq.analysis.validity import Condition, Validity, between
 from fusionq.ir.nodes import SMALL
 
 Place = tuple[int, int]

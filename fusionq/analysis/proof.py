@@ -47,9 +47,6 @@ once, so that it does for long lists too."""
 _ORDINARY = 1024
 """More operations than ordinary questions take."""
 
-_FEW = 16
-"""So few need not be told apart: to try one that is reached takes twenty times as long."""
-
 PLAN_SECONDS = 1.0
 """Processor time that questions without an answer may take together, for a list."""
 
@@ -58,6 +55,8 @@ CHECK_SECONDS = 0.1
 
 clock: Callable[[], float] = time.thread_time
 """The seconds that attempts are measured by: of the thread's own work, whatever else runs."""
+
+_ONE = isl.Val.one(isl.DEFAULT_CONTEXT)
 
 TOO_HARD = "the integer sets of this question are too hard to decide"
 
@@ -161,37 +160,46 @@ class _LimitReached(TooManyOperations):
     """A block has reached its own limit."""
 
 
-@contextmanager
-def limited_operations(most: int) -> Iterator[None]:
+class limited_operations:
     """Raise TooManyOperations where isl takes more than ``most`` operations inside the block; a
-    block inside it has operations of its own.  PlanTooHard where the plan has none left."""
-    context = isl.DEFAULT_CONTEXT
-    plan, outer = _plan, context.get_max_operations()
-    limit = most
-    if outer and _reached(context, outer):
-        raise OuterTooHard(TOO_HARD)
-    if plan is not None:
-        if outer:
-            plan.left -= _operations(context)
-            context.set_max_operations(outer)
-        _check(plan)
-        limit = min(limit, plan.left)
-    context.reset_operations()
-    context.set_max_operations(limit)
-    try:
-        yield
-        _check_limit(context, limit, most)
-    except TooManyOperations:
-        raise
-    except Exception as error:
-        # isl says where it could not go on by an error, or by None for a text.
-        _check_limit(context, limit, most, error)
-        raise
-    finally:
+    block inside it has operations of its own.  PlanTooHard where the plan has none left.
+
+    A class, as contextlib's take twice as long, and there are some thousands for a list.
+    """
+
+    __slots__ = ("_limit", "_most", "_outer", "_plan")
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+
+    def __enter__(self) -> None:
+        context = isl.DEFAULT_CONTEXT
+        self._plan, self._outer = _plan, context.get_max_operations()
+        plan, outer, self._limit = self._plan, self._outer, self._most
+        if outer and _reached(context, outer):
+            raise OuterTooHard(TOO_HARD)
         if plan is not None:
-            plan.left -= _operations(context)
+            if outer:
+                plan.left -= _operations(context)
+                context.set_max_operations(outer)
+            _check(plan)
+            self._limit = min(self._limit, plan.left)
         context.reset_operations()
-        context.set_max_operations(outer)
+        context.set_max_operations(self._limit)
+
+    def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
+        context = isl.DEFAULT_CONTEXT
+        try:
+            if error is None:
+                _check_limit(context, self._limit, self._most)
+            elif isinstance(error, Exception) and not isinstance(error, TooManyOperations):
+                # isl says where it could not go on by an error, or by None for a text.
+                _check_limit(context, self._limit, self._most, error)
+        finally:
+            if self._plan is not None:
+                self._plan.left -= _operations(context)
+            context.reset_operations()
+            context.set_max_operations(self._outer)
 
 
 def _check_limit(
@@ -236,15 +244,30 @@ def _check(plan: PlanOperations) -> None:
 
 def _operations(context: isl.Context) -> int:
     """About how many operations isl has counted since the last reset: at most twice what it
-    has, or ``_FEW``, found by trying, as it does not tell.  Sets another limit."""
-    bound = _ORDINARY
-    if _reached(context, bound):
-        while _reached(context, bound):
-            bound *= 2
-    else:  # what is not reached takes no time to find out
-        while bound > _FEW and not _reached(context, bound // 2):
-            bound //= 2
-    return bound
+    has, found by trying, as it does not tell.  Sets another limit."""
+    most, steps = _ORDINARY, _ORDINARY.bit_length() - 1
+    if _has_counted(context, most):
+        while _has_counted(context, most):
+            most *= 2
+        return most
+    counted = 0
+    while steps > counted:  # fewer than two to the power of ``steps``
+        middle = (counted + steps) // 2
+        if _has_counted(context, 1 << middle):
+            counted = middle + 1
+        else:
+            steps = middle
+    return 1 << steps
+
+
+def _has_counted(context: isl.Context, operations: int) -> bool:
+    """As ``_reached``, for what is likely to be: isl says it by None for a text, 40 times as fast
+    as by an error."""
+    context.set_max_operations(operations)
+    try:
+        return _ONE.to_str() is None
+    except isl.Error:
+        return True
 
 
 def _reached(context: isl.Context, operations: int) -> bool:

@@ -9,7 +9,8 @@ from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, cast
 
 from fusionq.analysis.item_space import global_range
-from fusionq.analysis.submission import ArrayArgument, ScalarArgument, Sized, Submission
+from fusionq.analysis.submission import Sized, Submission
+from fusionq.analysis.symbol_sources import Source
 from fusionq.base.frozen import dataclass
 
 if TYPE_CHECKING:
@@ -20,20 +21,6 @@ _NAME = re.compile(r"[a-z]\w*")
 
 ScalarPlace = tuple[int, int]
 """A submission and the position of one of its scalar arguments."""
-
-
-@dataclass(frozen=True, slots=True)
-class Source:
-    """Where a symbol's value is found: an extent of a submission's range (``argument`` None)
-    or of an array argument, or the value of a scalar argument (``dim`` None)."""
-
-    submission: int
-    argument: int | None
-    dim: int | None
-
-    def value(self, submissions: Sequence[Sized]) -> int:
-        """The value in ``submissions``."""
-        return submissions[self.submission].number(self.argument, self.dim)
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,19 +195,11 @@ def for_this_order(validity: Validity, submissions: Sequence[Submission]) -> Val
 def _sources(analysis: ListAnalysis, asked_for: Collection[str]) -> dict[str, tuple[Source, ...]]:
     """Sizes with their first source (the structure key says which are equal); integer scalars
     that an access depends on, and those ``asked_for``, with all of theirs."""
-    symbols = analysis.symbols
-    sources: dict[str, tuple[Source, ...]] = {}
-    for s, submission in enumerate(analysis.submissions):
-        for dim, extent in enumerate(global_range(submission)):
-            sources.setdefault(symbols.size(extent), (Source(s, None, dim),))
-        for k, argument in enumerate(submission.arguments):
-            if isinstance(argument, ArrayArgument):
-                for dim, extent in enumerate(argument.shape):
-                    sources.setdefault(symbols.size(extent), (Source(s, k, dim),))
-            elif isinstance(argument, ScalarArgument):
-                name = analysis.shapes[s].params.get(argument.name, "")
-                if name in asked_for or name in analysis.used_symbols(s):
-                    sources[name] = (*sources.get(name, ()), Source(s, k, None))
+    of_sizes, of_scalars = analysis.symbol_sources
+    sources = dict(of_sizes)
+    for name, source in of_scalars:
+        if name in asked_for or name in analysis.used_symbols(source.submission):
+            sources[name] = (*sources.get(name, ()), source)
     return sources
 
 

@@ -11,7 +11,8 @@ from fusionq.analysis.submission import (
     ScalarArgument,
     Submission,
 )
-from fusionq.analysis.validity import Source, Validity
+from fusionq.analysis.symbol_sources import Source
+from fusionq.analysis.validity import Validity
 from fusionq.cache.condition import is_condition
 from fusionq.cache.serialise import MalformedData
 from fusionq.ir.nodes import ArrayParam

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
+from operator import is_
 
 from fusionq.ir.nodes import (
     ArrayDecl,
@@ -15,18 +16,23 @@ from fusionq.ir.nodes import (
     Call,
     Cast,
     Compare,
+    Const,
     Expr,
+    Extent,
     For,
     GroupCall,
     If,
+    ItemQuery,
     Kernel,
     Load,
     Logical,
+    Param,
     Record,
     Select,
     Stmt,
     Store,
     Unary,
+    Var,
     While,
     WorkItemLoop,
 )
@@ -35,25 +41,29 @@ from fusionq.ir.nodes import (
 def operands(expr: Expr) -> tuple[Expr, ...]:
     """The direct sub-expressions, in evaluation order."""
     match expr:
-        case Unary() | Cast():
-            return (expr.operand,)
+        case Var() | Const() | Param() | Extent() | ItemQuery():
+            return ()
         case Binary() | Compare() | Logical():
             return (expr.lhs, expr.rhs)
+        case Load():
+            return expr.indices
+        case Unary() | Cast():
+            return (expr.operand,)
         case Select():
             return (expr.cond, expr.then, expr.orelse)
         case Call():
             return expr.args
-        case Load():
-            return expr.indices
-        case _:
-            return ()
 
 
 def subexpressions(expr: Expr) -> Iterator[Expr]:
     """``expr`` and all below it, outermost first."""
-    yield expr
-    for operand in operands(expr):
-        yield from subexpressions(operand)
+    rest = [expr]
+    while rest:
+        one = rest.pop()
+        yield one
+        below = operands(one)
+        if below:
+            rest.extend(reversed(below))
 
 
 def statement_expressions(stmt: Stmt) -> tuple[Expr, ...]:
@@ -108,25 +118,42 @@ def expressions(body: Iterable[Stmt]) -> Iterator[Expr]:
 
 
 def map_operands(expr: Expr, f: Callable[[Expr], Expr]) -> Expr:
-    """``expr`` with ``f`` applied to its direct sub-expressions."""
+    """``expr`` with ``f`` applied to its direct sub-expressions; ``expr`` itself where it leaves
+    them as they are."""
+    own = operands(expr)
+    if not own:
+        return expr
+    new = tuple([f(operand) for operand in own])
+    if all(map(is_, own, new)):
+        return expr
     match expr:
-        case Unary() | Cast():
-            return replace(expr, operand=f(expr.operand))
-        case Binary() | Compare() | Logical():
-            return replace(expr, lhs=f(expr.lhs), rhs=f(expr.rhs))
-        case Select():
-            return replace(expr, cond=f(expr.cond), then=f(expr.then), orelse=f(expr.orelse))
-        case Call():
-            return replace(expr, args=tuple(f(a) for a in expr.args))
+        case Binary():
+            return Binary(expr.type, expr.op, *new)
+        case Compare():
+            return Compare(expr.op, new[0], new[1], expr.type)
+        case Logical():
+            return Logical(expr.op, new[0], new[1], expr.type)
         case Load():
-            return replace(expr, indices=tuple(f(i) for i in expr.indices))
+            return Load(expr.type, expr.array, new, expr.span)
+        case Unary():
+            return Unary(expr.type, expr.op, *new)
+        case Cast():
+            return Cast(expr.type, *new)
+        case Select():
+            return Select(expr.type, *new)
+        case Call():
+            return Call(expr.type, expr.function, new)
         case _:
             return expr
 
 
 def rewrite(expr: Expr, f: Callable[[Expr], Expr]) -> Expr:
     """``expr`` with ``f`` applied to every node, innermost first."""
-    return f(map_operands(expr, lambda e: rewrite(e, f)))
+
+    def each(e: Expr) -> Expr:
+        return f(map_operands(e, each))
+
+    return each(expr)
 
 
 def rewrite_body(

@@ -16,7 +16,8 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 
 from fusionq.analysis.submission import ScalarArgument, Submission
-from fusionq.analysis.validity import ScalarPlace, Source, Validity
+from fusionq.analysis.symbol_sources import Source
+from fusionq.analysis.validity import ScalarPlace, Validity
 from fusionq.ir.nodes import Const, For, Kernel, Param
 from fusionq.ir.walk import operands, statement_expressions, statements, subexpressions
 

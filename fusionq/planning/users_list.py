@@ -8,7 +8,8 @@ from dataclasses import replace
 from fusionq.analysis.dependence import PairScope
 from fusionq.analysis.list_validity import ListValidity
 from fusionq.analysis.questions import Questions
-from fusionq.analysis.validity import Source, Validity
+from fusionq.analysis.symbol_sources import Source
+from fusionq.analysis.validity import Validity
 from fusionq.base.frozen import dataclass
 from fusionq.passes.sources import ArgumentSource, ExtentSource, ParamSource, RangeSource
 from fusionq.planning.plan import StagePlan

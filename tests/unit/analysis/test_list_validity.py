@@ -11,7 +11,8 @@ import fusionq as fq
 from fusionq.analysis.list_dependences import direct_dependences
 from fusionq.analysis.list_validity import ListValidity
 from fusionq.analysis.questions import Questions
-from fusionq.analysis.validity import Condition, Source, Validity
+from fusionq.analysis.symbol_sources import Source
+from fusionq.analysis.validity import Condition, Validity
 from tests.unit.lists import completed, submissions
 
 N = 12

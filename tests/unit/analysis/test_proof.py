@@ -125,6 +125,20 @@ def test_a_question_that_failed_for_another_is_not_asked_again():
     assert len(attempts) == 1
 
 
+@pytest.mark.parametrize("counted", [0, 1, 5, 16, 100, 1000, 5000])
+def test_operations_are_found_to_a_factor_of_two(counted):
+    context = isl.DEFAULT_CONTEXT
+    context.reset_operations()
+    for _ in range(counted):
+        isl.Val.zero(context)
+    try:
+        found = proof._operations(context)
+    finally:
+        context.reset_operations()
+        context.set_max_operations(0)
+    assert counted < found <= 2 * (counted + 10)  # trying counts too
+
+
 def test_a_block_inside_has_operations_of_its_own():
     with limited_operations(1000):
         work(600)

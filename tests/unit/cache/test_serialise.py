@@ -13,7 +13,8 @@ import numpy as np
 import pytest
 
 from fusionq.analysis import validity
-from fusionq.analysis.validity import Condition, Source, Validity
+from fusionq.analysis.symbol_sources import Source
+from fusionq.analysis.validity import Condition, Validity
 from fusionq.cache.entries import CheckedKernel
 from fusionq.cache.serialise import MalformedData, decode, encode
 from fusionq.codegen import device_source
