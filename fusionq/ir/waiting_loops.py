@@ -28,6 +28,7 @@ from fusionq.ir.nodes import (
 from fusionq.ir.standing_still import array_that_stands_still
 from fusionq.ir.walk import (
     assigned_variable,
+    nested_bodies,
     statement_expressions,
     statements,
     subexpressions,
@@ -55,6 +56,25 @@ def awaited_arrays(loop: While) -> frozenset[str]:
             if isinstance(part, Load):
                 loads.add(part.array)
     return frozenset(loads)
+
+
+def endless_loops(kernel: Kernel) -> Iterator[While]:
+    """The loops without an end: they ask for nothing, and nothing leaves them."""
+    for loop in statements(kernel.body):
+        if not isinstance(loop, While) or _is_left(loop.body):
+            continue
+        if isinstance(loop.cond, Const) and loop.cond.value:
+            yield loop
+
+
+def _is_left(body: Sequence[Stmt]) -> bool:
+    """Whether a loop with this body may be left from inside."""
+    for stmt in body:
+        if isinstance(stmt, Break):
+            return True
+        if not isinstance(stmt, (For, While)) and any(map(_is_left, nested_bodies(stmt))):
+            return True
+    return False
 
 
 def loops_that_wait_for_other_items(kernel: Kernel) -> Iterator[tuple[While, str]]:

@@ -249,6 +249,13 @@ class Buffer:
             "what else is meant: `buffer is not None`, len(buffer)"
         )
 
+    def __setitem__(self, index: object, value: object) -> NoReturn:
+        raise argument_error(
+            f"elements of {self!r} are written by kernels, or on the host once what uses them has "
+            "run: fusionq.access(buffer) gives its memory as a NumPy array for a block, write() "
+            "replaces all of it, fill() and memcpy() of a queue join the kernels"
+        )
+
     def __repr__(self) -> str:
         flags = [f"promote_{self._promotion}=True"] if self._promotion else []
         flags += ["internal=True"] if self._internal else []

@@ -1,13 +1,24 @@
-"""Loops that need progress of other work-items, which SYCL does not promise, are refused."""
+"""Loops without an end, and those that need progress of other work-items, which SYCL does not
+promise, are refused."""
 
 from __future__ import annotations
 
 from fusionq.base.errors import KernelLanguageError
 from fusionq.ir.nodes import Kernel
-from fusionq.ir.waiting_loops import loops_that_wait_for_other_items, retries_that_wait
+from fusionq.ir.waiting_loops import (
+    endless_loops,
+    loops_that_wait_for_other_items,
+    retries_that_wait,
+)
 
 
 def refuse_waiting_loops(kernel: Kernel) -> None:
+    for endless in endless_loops(kernel):
+        raise KernelLanguageError(
+            f"{endless.span}: in {kernel.name!r}: this loop has no end: its condition is always "
+            f"true, and nothing leaves it\n    {endless.span.text}\n  Give it a condition, or "
+            "leave it by break or return."
+        )
     for loop, array in loops_that_wait_for_other_items(kernel):
         raise KernelLanguageError(
             f"{loop.span}: in {kernel.name!r}: this loop ends only when another work-item has "

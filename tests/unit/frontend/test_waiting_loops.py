@@ -446,3 +446,59 @@ def test_its_arguments() -> None:
     assert "of float on elements of int32" in call("ref.compare_exchange(out, 1.5)")
     assert "fetch_add of float64 on elements of int32" in call("ref.fetch_add(np.float64(1))")
     assert "Convert the operand: np.int32(…)" in call("ref.exchange(item.get_id(0))")
+
+
+@fq.kernel
+def without_an_end(item: fq.Item, flag, out):
+    i = item.get_id(0)
+    while True:
+        out[i] += 1
+        for k in range(3):
+            if k == i:
+                break
+
+
+@fq.kernel
+def always_true(item: fq.Item, flag, out):
+    i = item.get_id(0)
+    if flag[0] == 1:
+        while 1 < 2:
+            flag[i] += 1
+
+
+@fq.kernel
+def left_by_break(item: fq.Item, flag, out):
+    i = item.get_id(0)
+    while True:
+        out[i] += 1
+        if out[i] > 3:
+            out[i] += 1
+            if flag[0] == 0:
+                break
+    out[i] += 10
+
+
+@fq.kernel
+def left_by_return(item: fq.Item, flag, out):
+    i = item.get_id(0)
+    while True:
+        while True:
+            out[i] += 1
+            if out[i] > 3:
+                return
+
+
+@pytest.mark.parametrize("kernel", [without_an_end, always_true])
+def test_a_loop_that_nothing_leaves_is_refused(kernel):
+    flag, out = fq.Buffer(4, np.int64), fq.Buffer(4, np.int64)
+    with pytest.raises(fq.KernelLanguageError, match="this loop has no end") as caught:
+        fq.FusionQueue("reference").submit(kernel, 4, flag, out)
+    assert "while" in str(caught.value) and __file__ in str(caught.value)
+
+
+@pytest.mark.parametrize(("kernel", "last"), [(left_by_break, 15), (left_by_return, 4)])
+def test_a_loop_that_something_leaves_is_a_kernel(kernel, last):
+    flag, out = fq.Buffer(np.zeros(4, np.int64)), fq.Buffer(np.zeros(4, np.int64))
+    queue = fq.FusionQueue("reference")
+    queue.submit(kernel, 4, flag, out)
+    assert out.numpy().tolist() == [last] * 4

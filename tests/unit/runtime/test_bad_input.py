@@ -85,6 +85,7 @@ def test_buffers():
     told(r"2\*\*63 bytes or more", lambda: fq.Buffer((2**40, 2**40), np.float32))
     told(r"2\*\*63 bytes or more", lambda: fq.Buffer((0, 2**62, 4), np.int8))
     told("neither true nor false.*numpy", lambda: bool(buffer))
+    told(r"written by kernels.*access\(buffer\)", lambda: buffer.__setitem__(0, 3))
     told("dtype of a LocalAccessor", lambda: fq.LocalAccessor(4, "x"))
 
 
