@@ -12,6 +12,7 @@ from fusionq.codegen.dialect import Dialect
 from fusionq.codegen.group_conditions import skipped_outside
 from fusionq.codegen.group_statements import GroupLanes
 from fusionq.codegen.helpers import Helpers
+from fusionq.codegen.interchange import interchanged, is_faster, order_of, touched_bytes
 from fusionq.codegen.interior import parted
 from fusionq.codegen.kernel_body import GroupLoop, StatementLines, statement_lines
 from fusionq.codegen.local_places import groups_at_once, local_places
@@ -37,7 +38,7 @@ from fusionq.codegen.tile_loop import (
     either,
 )
 from fusionq.codegen.unroll_and_jam import jammed
-from fusionq.ir.nodes import ArrayDecl, Expr, Kernel, StageCode
+from fusionq.ir.nodes import ArrayDecl, Expr, Kernel, LaneDimension, StageCode
 from fusionq.ir.walk import is_work_group_function, local_memories, takes_work_groups
 
 LOCAL = "fq_local"
@@ -76,6 +77,8 @@ class StageText:
             return self._thread_lines(code)
         if self.words.workers.first_lane_takes:
             return self._item_lines(code, _ALONE)
+        if code.lanes is not None:
+            return self._interchanged_lines(code, code.lanes)
         whole, _ = parted(code)
         lanes = self.target.worker_size
         found = private_reductions(kernel, whole, code.reduced, lanes)
@@ -98,14 +101,36 @@ class StageText:
         after = [f"    {line}" for line in after]
         return lines, either(worth, [*before, *loop, *after], rows.lines([*lines.arrays, *plain]))
 
-    def _item_lines(self, code: StageCode, beside: _Beside) -> tuple[StatementLines, list[str]]:
+    def _interchanged_lines(
+        self, code: StageCode, lanes: LaneDimension
+    ) -> tuple[StatementLines, list[str]]:
+        """A stage code's statements, and its loops over a tile: by lanes along ``lanes`` where that
+        is faster and its memory in the caches, else along the last dimension."""
+        order = order_of(code.kernel.ndim, lanes)
+        lines, rows = self._item_lines(code, _ALONE)
+        beside = _Beside(values=(touched_bytes(code.kernel),))
+        other, columns = self._item_lines(interchanged(code, order), beside, order)
+        both = replace(
+            lines,
+            slots=tuple(dict.fromkeys((*lines.slots, *other.slots))),
+            types=lines.types | other.types,
+            typedefs=tuple(dict.fromkeys((*lines.typedefs, *other.typedefs))),
+            functions=lines.functions | other.functions,
+        )
+        faster = is_faster(lanes, code.kernel.ndim, self.target.worker_size)
+        cached = f"{other.values[-1]} <= {self.target.kept_bytes}"
+        return both, either([faster, cached], columns, rows)
+
+    def _item_lines(
+        self, code: StageCode, beside: _Beside, order: tuple[int, ...] = ()
+    ) -> tuple[StatementLines, list[str]]:
         """A stage code's statements, and behind them those of ``beside``, and its loop over a
-        tile."""
+        tile.  ``order``: that of its dimensions, if it is not theirs."""
         kernel = code.kernel
         body, inner = parted(code)
         segments = None if self.words.workers.first_lane_takes else row_segments(kernel, body)
         if segments is not None:
-            return self._segment_lines(code, body, segments, beside)
+            return self._segment_lines(code, body, segments, beside, order)
         bodies = [_one_by_one(code, body)]
         values: tuple[Expr, ...] = ()
         if inner is not None:
@@ -116,8 +141,8 @@ class StageText:
         if several is not None:
             bodies.append(several.body)
             kernel = replace(kernel, arrays=(*kernel.arrays, *several.arrays))
-        lines = self._statements(code, kernel, bodies, values, beside)
-        loop = TileLoop(self.words, lanes, kernel.ndim)
+        lines = self._statements(code, kernel, bodies, values, beside, order)
+        loop = TileLoop(self.words, lanes, kernel.ndim, order)
         texts = [[*lines.arrays, *body] for body in lines.bodies[: len(bodies)]]
         together = None if several is None else Together(several.items, texts[-1])
         if inner is None:
@@ -128,7 +153,12 @@ class StageText:
         return lines, loop.lines(texts[0], InnerPart(*bounds, where, texts[1]), together)
 
     def _segment_lines(
-        self, code: StageCode, whole: Body, segments: RowSegments, beside: _Beside
+        self,
+        code: StageCode,
+        whole: Body,
+        segments: RowSegments,
+        beside: _Beside,
+        order: tuple[int, ...],
     ) -> tuple[StatementLines, list[str]]:
         """A stage code's statements, and its loop over a tile whose rows are cut into segments."""
         inner = segments.interior
@@ -138,7 +168,7 @@ class StageText:
         bounds = [] if inner is None else [inner.lows, inner.highs, inner.where]
         own = [tuple(value for _, value in segments.values), segments.lengths, segments.divisors]
         values = list(chain(*own, *bounds))
-        lines = self._statements(code, code.kernel, bodies, values, beside)
+        lines = self._statements(code, code.kernel, bodies, values, beside, order)
         given = iter(lines.values)
         of_segment, lengths, divisors, *edges = (list(islice(given, len(p))) for p in own + bounds)
         names = [lines.names.of(name) for name, _ in segments.values]
@@ -153,7 +183,7 @@ class StageText:
         part = None
         if inner is not None:
             part = InnerPart(edges[0], edges[1], edges[2], texts[-1])
-        loop = TileLoop(self.words, self.target.worker_size, code.kernel.ndim)
+        loop = TileLoop(self.words, self.target.worker_size, code.kernel.ndim, order)
         return lines, loop.lines(texts[0], part, segments=cut)
 
     def _group_lines(self, code: StageCode) -> tuple[StatementLines, list[str]]:
@@ -196,21 +226,22 @@ class StageText:
         bodies: Sequence[Body],
         values: Sequence[Expr],
         beside: _Beside,
+        order: tuple[int, ...],
     ) -> StatementLines:
         kernel = replace(kernel, body=(*kernel.body, *beside.statements))
         return statement_lines(
             kernel,
             [*bodies, *beside.bodies],
-            self._in_tile(code),
+            self._in_tile(code, order),
             self.helpers,
             [*values, *beside.values],
             kept=beside.arrays,
         )
 
-    def _in_tile(self, code: StageCode) -> Dialect:
+    def _in_tile(self, code: StageCode, order: tuple[int, ...]) -> Dialect:
         """The dialect, in which work-items are those of a tile."""
         lanes = self.target.worker_size
-        items = TileItems(self.dialect.items, code.local_range, code.kernel.ndim, lanes)
+        items = TileItems(self.dialect.items, code.local_range, code.kernel.ndim, lanes, order)
         return replace(self.dialect, items=items)
 
 

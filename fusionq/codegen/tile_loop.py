@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from math import prod
 
 from fusionq.codegen.dialect import WorkItems
+from fusionq.codegen.interchange import STRIP
 from fusionq.codegen.queue_words import QueueWords
 from fusionq.ir.nodes import Query, WorkItemLoop
 
@@ -16,9 +17,15 @@ class TileItems:
     """The work-items of a tile: their ids are in variables."""
 
     def __init__(
-        self, items: WorkItems, local_range: tuple[int, ...] | None, ndim: int, lanes: int = 1
+        self,
+        items: WorkItems,
+        local_range: tuple[int, ...] | None,
+        ndim: int,
+        lanes: int = 1,
+        order: Sequence[int] = (),
     ) -> None:
         self._items = items
+        self._order = tuple(order) or tuple(range(ndim))
         self._lanes = lanes
         self._local = local_range
         self.local_range = local_range or ()
@@ -28,9 +35,9 @@ class TileItems:
         """See ``WorkItems``."""
         match query:
             case "global_id":
-                return f"fq_id_{dim}"
+                return f"fq_id_{self._order[dim]}"
             case "tile_first" | "tile_last":
-                return f"fq_{query.removeprefix('tile_')}_{dim}"
+                return f"fq_{query.removeprefix('tile_')}_{self._order[dim]}"
             case "local_id" if self._local is None:  # among those that the lanes do together
                 return "fq_lane" if dim == self._ndim - 1 else "0"
             case "local_range" if self._local is None:
@@ -43,7 +50,7 @@ class TileItems:
         """See ``WorkItems``; the first sub-group is the worker at the tile's first work-items."""
         match function:
             case "first_sub_group_here":
-                *outer, last = range(self._ndim)
+                *outer, last = self._order
                 at = [f"fq_id_{d} == fq_first_{d}" for d in outer]
                 return f"({' && '.join([*at, f'fq_start == fq_first_{last}'])})"
             case "leads_sub_group":
@@ -92,20 +99,25 @@ class Together:
 
 class TileLoop:
     """Loops of a worker's lanes over tiles: neighbouring lanes have neighbouring work-items of the
-    last dimension.  ``lanes``: how many there are, a power of two.  Many threads do several rows at
-    once where those are short: a lane has its ``fq_column`` of ``fq_width``, and its row."""
+    last dimension of ``order``, which is that of the range if no other is given.  ``lanes``: how
+    many there are, a power of two.  Many threads do several rows at once where those are short: a
+    lane has its ``fq_column`` of ``fq_width``, and its row."""
 
-    def __init__(self, words: QueueWords, lanes: int, ndim: int) -> None:
+    def __init__(self, words: QueueWords, lanes: int, ndim: int, order: Sequence[int] = ()) -> None:
+        order = tuple(order) or tuple(range(ndim))
         self._words = words
         self._int64 = words.int64
         self._lanes = lanes
-        self._last = ndim - 1
+        *self._outer, self._last = order
         self._by_rows = words.workers.first_lane_takes and ndim > 1
         self._width = "fq_width" if self._by_rows else str(lanes)
         self._column = "fq_column" if self._by_rows else "fq_lane"
         self.items = " * ".join(f"(fq_last_{d} - fq_first_{d} + 1)" for d in range(ndim))
         """How many work-items the tile has."""
-        self._first_item, self._last_item = f"fq_first_{ndim - 1}", f"fq_last_{ndim - 1}"
+        self._first_item, self._last_item = f"fq_first_{self._last}", f"fq_last_{self._last}"
+        self._strips = self._last if self._last + 1 < ndim else None
+        if self._strips is not None:
+            self._first_item, self._last_item = "fq_strip", "fq_strip_last"
 
     def lines(
         self,
@@ -123,15 +135,34 @@ class TileLoop:
     def _rows(self, row: Sequence[str]) -> list[str]:
         """The loops that do ``row`` for each row of the tile."""
         lines = self._shares() if self._by_rows else []
-        for d in range(self._last):
-            pad = "    " * (d + 1)
+        if self._strips is None:
+            return [*lines, *self._loops(self._outer, row)]
+        strips = self._in_strips(self._loops(self._outer[self._strips :], row))
+        return [*lines, *self._loops(self._outer[: self._strips], strips)]
+
+    def _loops(self, dims: Sequence[int], row: Sequence[str]) -> list[str]:
+        """Loops over ``dims`` of the tile around what is done for a row."""
+        lines = []
+        for depth, d in enumerate(dims, 1):
+            pad = "    " * depth
             on = f"fq_id_{d} <= fq_last_{d}"
             first, step = f"fq_first_{d}", f"fq_id_{d}++"
-            if self._by_rows and d + 1 == self._last:
+            if self._by_rows and depth == len(dims):
                 first = f"{first} + fq_lane / fq_width"
                 step = f"fq_id_{d} += {self._lanes} / fq_width"
             lines.append(f"{pad}for ({self._int64} fq_id_{d} = {first}; {on}; {step})")
-        return lines + _indented(row, self._last + 1)
+        return lines + _indented(row, len(dims) + 1)
+
+    def _in_strips(self, body: Sequence[str]) -> list[str]:
+        """The loop over strips of the lanes' dimension."""
+        i64, first, last = self._int64, f"fq_first_{self._last}", f"fq_last_{self._last}"
+        end = self._words.minimum(f"fq_strip + {STRIP - 1}", last)
+        return [
+            f"for ({i64} fq_strip = {first}; fq_strip <= {last}; fq_strip += {STRIP}) {{",
+            f"    const {i64} fq_strip_last = {end};",
+            *body,
+            "}",
+        ]
 
     def _shares(self) -> list[str]:
         """How many lanes have a row of the tile, the least power of two that does it at once, and

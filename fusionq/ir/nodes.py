@@ -381,6 +381,15 @@ class TileWait:
 
 
 @dataclass(frozen=True, slots=True)
+class LaneDimension:
+    """The dimension ``dim`` that neighbouring lanes have work-items of where that is faster than
+    the last one: a vector of the last takes ``benefit`` sixteenths of what one of ``dim`` does."""
+
+    dim: int
+    benefit: int
+
+
+@dataclass(frozen=True, slots=True)
 class StageCode:
     """What a persistent kernel does for a tile of a stage: wait, then ``kernel`` for each of the
     tile's work-items or, if that is a work-group function, for each of its work-groups.
@@ -388,7 +397,8 @@ class StageCode:
     Only a work-group function has barriers and local memory.  ``extents``, the stage's range, and
     the bounds of ``waits`` are expressions over its parameters.  ``local_range`` is the work-group
     size that its local and group ids mean.  ``reduced``: those of its array reductions
-    (``ir.array_reductions``) whose arrays share memory with no other of the kernel's.
+    (``ir.array_reductions``) whose arrays share memory with no other of the kernel's.  ``lanes``:
+    where neighbouring work-items of another dimension than the last may run as a vector.
     """
 
     kernel: Kernel
@@ -396,6 +406,7 @@ class StageCode:
     waits: tuple[TileWait, ...]
     local_range: tuple[int, ...] | None
     reduced: tuple[str, ...] = ()
+    lanes: LaneDimension | None = None
 
 
 @dataclass(frozen=True, slots=True)

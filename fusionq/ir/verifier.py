@@ -273,6 +273,8 @@ class _Verifier(ExpressionVerifier):
         for name in code.reduced:
             if name not in array_reductions(kernel):
                 self._fail(f"'{kernel.name}' does more with '{name}' than reduce into it")
+        if code.lanes is not None and not 0 <= code.lanes.dim < kernel.ndim - 1:
+            self._fail(f"'{kernel.name}' has no dimension {code.lanes.dim} before the last")
         inner = ExpressionVerifier(kernel)
         for extent in code.extents:
             inner._typed(extent, INT64, "an extent")

@@ -24,6 +24,7 @@ from fusionq.ir.nodes import (
     Expr,
     Kernel,
     KernelParam,
+    LaneDimension,
     Param,
     Persistent,
     PersistentStage,
@@ -57,7 +58,7 @@ class StageParts:
     """A stage to put into a persistent kernel.
 
     ``kernel`` over the stage's own work-items; ``extents``: for each dimension the sources whose
-    product is its extent.
+    product is its extent; ``lanes``: as of a ``StageCode``.
     """
 
     kernel: FusedKernel
@@ -65,6 +66,7 @@ class StageParts:
     extents: tuple[tuple[ParamSource, ...], ...]
     waits: tuple[StageWait, ...]
     local_range: tuple[int, ...] | None
+    lanes: LaneDimension | None = None
 
 
 def persist(
@@ -132,6 +134,7 @@ class _Persister:
             extents,
             tuple((id(w.bounds), *v.items()) for w, v in zip(stage.waits, values, strict=True)),
             stage.local_range,
+            stage.lanes,
         )
         if key not in self.made:
             waits = tuple(map(_wait, stage.waits, values))
@@ -141,7 +144,8 @@ class _Persister:
             )
             body = rewrite_body(kernel.body, stmt=_plain)
             own = replace(kernel, params=(*params, *added), body=body)
-            code = StageCode(own, extents, waits, stage.local_range, _reduced(kernel))
+            reduced = _reduced(kernel)
+            code = StageCode(own, extents, waits, stage.local_range, reduced, stage.lanes)
             self.made[key] = self.codes.setdefault(code, len(self.codes)), own.params
         number, own_params = self.made[key]
         return PersistentStage(

@@ -15,6 +15,7 @@ from math import comb
 
 from fusionq.base.frozen import dataclass
 from fusionq.base.target import BuildCosts
+from fusionq.codegen.interchange import interchanged, order_of
 from fusionq.codegen.interior import parted
 from fusionq.codegen.private_reductions import private_reductions, with_reductions
 from fusionq.codegen.row_segments import row_segments
@@ -83,13 +84,9 @@ def build_work(kernel: Kernel) -> BuildWork:
     printed: list[Stmt] = []
     for number in range(len(set(numbers))):
         code = body.codes[numbers.index(number)]
-        code, beside = _with_reductions(code)
-        whole, inner = parted(code)
-        segments = None if takes_work_groups(code.kernel) else row_segments(code.kernel, whole)
-        if segments is not None:
-            inner = segments.interior
-            whole = (*segments.body, *(whole if segments.divisors else ()))
-        printed += [*whole, *(() if inner is None else inner.body), *beside]
+        if code.lanes is not None:
+            printed += _printed(interchanged(code, order_of(code.kernel.ndim, code.lanes)))
+        printed += _printed(code)
     waits = wait_forms(body).forms
     operands = operands_of(body)
     return _counted(
@@ -101,6 +98,17 @@ def build_work(kernel: Kernel) -> BuildWork:
         waits=len(waits),
         operands=len(operands.cells) + sum(map(len, operands.varying)),
     )
+
+
+def _printed(code: StageCode) -> Body:
+    """What a stage's code does, as often as the text has it."""
+    code, beside = _with_reductions(code)
+    whole, inner = parted(code)
+    segments = None if takes_work_groups(code.kernel) else row_segments(code.kernel, whole)
+    if segments is not None:
+        inner = segments.interior
+        whole = (*segments.body, *(whole if segments.divisors else ()))
+    return (*whole, *(() if inner is None else inner.body), *beside)
 
 
 def _with_reductions(code: StageCode) -> tuple[StageCode, Body]:

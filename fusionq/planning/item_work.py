@@ -41,7 +41,7 @@ GATHERED = 16.0
 """Bytes at consecutive addresses that are accessed in the time of an element that is gathered in a
 loop."""
 
-_CHEAP = frozenset({"floor", "ceil", "trunc", "rint", "copysign"})
+CHEAP = frozenset({"floor", "ceil", "trunc", "rint", "copysign"})
 """Of ``FLOAT_FUNCTIONS``, those that are single instructions."""
 
 
@@ -93,13 +93,13 @@ class _Counting:
                 return self._access(expr.array, expr.indices)
             case Binary(op="floordiv" | "mod") if expr.type.is_integer:
                 once = self._strides.of(expr.lhs) == self._strides.of(expr.rhs) == 0
-                shift = _is_power_of_two(expr.rhs)
+                shift = is_power_of_two(expr.rhs)
                 return NOTHING if once or shift else Work(serial=INTEGER_DIVISION)
             case Binary(op="truediv" | "floordiv" | "mod") | Call(function="sqrt"):
                 return Work(functions=DIVISION)
             case Binary(op="pow"):
                 return Work(functions=1.0)
-            case Call(function=function) if function in FLOAT_FUNCTIONS and function not in _CHEAP:
+            case Call(function=function) if function in FLOAT_FUNCTIONS and function not in CHEAP:
                 return Work(functions=1.0)
         return NOTHING
 
@@ -109,5 +109,5 @@ class _Counting:
         return Work(accessed=GATHERED) if self._loops else Work(serial=1.0)
 
 
-def _is_power_of_two(expr: Expr) -> bool:
+def is_power_of_two(expr: Expr) -> bool:
     return isinstance(expr, Const) and int(expr.value).bit_count() == 1 and int(expr.value) > 0

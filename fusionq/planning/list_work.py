@@ -185,6 +185,14 @@ def launch_operations(submissions: Sequence[Submission], plan: StagePlan) -> flo
     return items * operations(plan.kernel, Sizes(params, extents))
 
 
+def stage_sizes(questions: Questions, fused: FusedKernel, whole: int) -> Sizes:
+    """The sizes that the kernel of some submissions has, over the range of submission ``whole``."""
+    sources = [fused.sources[p.name] for p in fused.kernel.params]
+    arrays, integers = _arguments(questions, fused.kernel, sources)
+    shapes = {(name, d): n for name, (_, a) in arrays.items() for d, n in enumerate(a.shape)}
+    return Sizes(integers, shapes, tuple(global_range(questions.submissions[whole])))
+
+
 def tiled_part(
     questions: Questions,
     fused: FusedKernel,
@@ -195,12 +203,10 @@ def tiled_part(
     """The part of a launch by overlapped tiles that ``fused`` is; ``has_interior``: whether most
     work-items have code without conditions that hold inside."""
     kernel = fused.kernel
-    arrays, integers = _arguments(questions, kernel, [fused.sources[p.name] for p in kernel.params])
-    range_ = global_range(questions.submissions[largest(questions.submissions, members)])
-    shapes = {(name, d): n for name, (_, a) in arrays.items() for d, n in enumerate(a.shape)}
-    sizes = Sizes(integers, shapes, tuple(range_))
+    sizes = stage_sizes(questions, fused, largest(questions.submissions, members))
+    range_ = sizes.items
     named = {
-        integers[name]: Param(INT64, name)
+        sizes.params[name]: Param(INT64, name)
         for name, source in fused.sources.items()
         if isinstance(source, RangeSource)
     }

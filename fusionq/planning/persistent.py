@@ -13,7 +13,6 @@ from fusionq.analysis.proof import in_steps
 from fusionq.analysis.questions import Questions
 from fusionq.analysis.stage_relations import stage_items, tile_context
 from fusionq.analysis.stage_waits import StageRelations
-from fusionq.analysis.submission import Submission
 from fusionq.base.options import FusionOptions
 from fusionq.base.steps import Steps
 from fusionq.base.target import Target
@@ -35,7 +34,8 @@ from fusionq.passes.sources import (
 from fusionq.passes.symbol_sources import of_members, sources_of_symbols
 from fusionq.passes.work_group_function import work_group_function
 from fusionq.planning.build_bound import BuildBound
-from fusionq.planning.list_work import Identity
+from fusionq.planning.lane_dimension import lane_dimension
+from fusionq.planning.list_work import Identity, stage_sizes
 from fusionq.planning.plan import StagePlan
 from fusionq.planning.promotion import Promotions
 from fusionq.planning.stage_kernels import StageKernels
@@ -174,6 +174,7 @@ def persistent_stage(
     run: range,
     kernels: StageKernels,
     functions: Mapping[int, FusedKernel],
+    target: Target,
     bound: BuildBound | None = None,
 ) -> Steps[StagePlan | str]:
     """The launch that does the stages of ``layout`` with the numbers in ``run``, of a list with the
@@ -199,7 +200,7 @@ def persistent_stage(
     parts = []
     for k, (stage, fused) in enumerate(zip(stages, fused_stages, strict=True)):
         waits = yield from in_steps(partial(_waits, relations, k))
-        parts.append(_parts(submissions, stage, fused, waits))
+        parts.append(_parts(questions, stage, fused, waits, target))
         yield "analysis"
     name = f"megakernel{len(stages)}_" + _joined([f.kernel.name for f in fused_stages])
     identity = Identity(questions)
@@ -246,11 +247,13 @@ def _wait(relations: StageRelations, producer: int, consumer: int) -> StageWait:
 
 
 def _parts(
-    submissions: Sequence[Submission],
+    questions: Questions,
     stage: Stage,
     fused: FusedKernel,
     waits: Sequence[StageWait],
+    target: Target,
 ) -> StageParts:
+    submissions = questions.submissions
     whole = largest(submissions, stage.members)
     dims = range(len(global_range(submissions[whole])))
     sources = [RangeSource(whole, d) for d in dims]
@@ -258,4 +261,7 @@ def _parts(
         (tuple(sources),) if stage.space.mode == "linear" else tuple((s,) for s in sources)
     )
     names = ", ".join(label(s, submissions[s].ir.name) for s in stage.members)
-    return StageParts(fused, names, extents, tuple(waits), stage.space.local_range)
+    lanes = None
+    if fused.kernel.ndim > 1:
+        lanes = lane_dimension(fused.kernel, stage_sizes(questions, fused, whole), target)
+    return StageParts(fused, names, extents, tuple(waits), stage.space.local_range, lanes)

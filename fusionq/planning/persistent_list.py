@@ -46,7 +46,7 @@ def persistent_list(
         made: StagePlan | str | None = reasons[run[0]]
         if len(run) > 1:
             made = yield from persistent_stage(
-                questions, dependences, layout, run, kernels, fits.functions, bound
+                questions, dependences, layout, run, kernels, fits.functions, target, bound
             )
         if isinstance(made, StagePlan):
             runs.append((run, made))

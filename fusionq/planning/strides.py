@@ -26,10 +26,11 @@ CONSECUTIVE = (-1, 0, 1)
 
 
 class Strides:
-    """By how much expressions grow from a work-item to the next in the last dimension."""
+    """By how much expressions grow from a work-item to the next in a dimension, the last one if no
+    other is asked for."""
 
-    def __init__(self, kernel: Kernel, values: KnownValues) -> None:
-        self._last = kernel.ndim - 1
+    def __init__(self, kernel: Kernel, values: KnownValues, dim: int | None = None) -> None:
+        self._dim = kernel.ndim - 1 if dim is None else dim
         self._values = values
         self._loops = {s.var: s for s in statements(kernel.body) if isinstance(s, For)}
         self._known: dict[str, int | None] = {}
@@ -45,7 +46,7 @@ class Strides:
             case Const() | Param() | Extent():
                 return 0
             case ItemQuery(query="global_id" | "local_id", dim=dim):
-                return int(dim == self._last)
+                return int(dim == self._dim)
             case ItemQuery(query=query):
                 return int(query == "local_linear_id")
             case Cast():

@@ -36,8 +36,8 @@ GENERATORS: dict[str, st.SearchStrategy[Program]] = {
 """The generators of random lists, by name."""
 
 MIXED = "mixed"
-"""Lists most of which have halos or work-groups in persistent kernels, with commands, reductions
-and as graphs."""
+"""Lists most of which have halos, or work-groups or lanes along other dimensions in persistent
+kernels, with commands, reductions and as graphs."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,9 @@ def list_cases(generator: str) -> st.SearchStrategy[ListCase]:
         recorded = st.sampled_from((True, True, False))
         of_halos = _cases(halos, ("overlap",), recorded)
         of_groups = _cases(groups, ("megakernel",), recorded)
-        return st.integers(0, 2).flatmap(lambda n: of_groups if n == 2 else of_halos)
+        of_stages = _cases(with_commands(stage_programs()), ("megakernel",), recorded)
+        kinds = (of_halos, of_halos, of_halos, of_groups, of_groups, of_stages)
+        return st.sampled_from(kinds).flatmap(lambda kind: kind)
     return _cases(GENERATORS[generator], (*get_args(Strategy), "megakernel"), st.booleans())
 
 
@@ -108,6 +110,11 @@ def ways(case: ListCase, report: fq.Report) -> list[str]:
         "halos": bool(report.plan.recomputed),
         "work-groups in a persistent kernel": any(
             isinstance(s, Persistent) and any(is_work_group_function(c.kernel) for c in s.codes)
+            for launch in report.plan.stages
+            for s in launch.kernel.body
+        ),
+        "lanes along another dimension": any(
+            isinstance(s, Persistent) and any(c.lanes is not None for c in s.codes)
             for launch in report.plan.stages
             for s in launch.kernel.body
         ),
