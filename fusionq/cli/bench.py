@@ -11,6 +11,7 @@ from rich.progress import Progress, TaskID
 from rich.table import Table
 
 import fusionq as fq
+from fusionq.base.call_site import user_span
 from fusionq.base.errors import DeviceError
 from fusionq.benchmarks import first_fusion, host_cost, peak_memory, planning, warm_start
 from fusionq.benchmarks.case import Unavailable
@@ -20,7 +21,7 @@ from fusionq.benchmarks.plot import save_plot
 from fusionq.benchmarks.results import CaseResult, Result, to_json
 from fusionq.benchmarks.runner import run_case
 from fusionq.benchmarks.table import case_notes, case_table, special_table
-from fusionq.cli.console import bad_use, failed, output, progress_bar, show_table
+from fusionq.cli.console import bad_use, check_files, failed, output, progress_bar, show_table
 
 SPECIAL = {
     module.NAME: module.DESCRIPTION
@@ -98,13 +99,11 @@ def begin(device: str | None, *files: Path | None) -> tuple[Console, fq.FusionQu
     otherwise."""
     os.environ.setdefault("FUSIONQ_PLANNING_SECONDS", "inf")
     os.environ.setdefault("FUSIONQ_ADAPT", "0")
-    for path in files:
-        if path is not None and not path.parent.is_dir():
-            bad_use(f"cannot write {path}: there is no folder {path.parent}")
+    check_files(*files)
     try:
         queue = fq.FusionQueue(device)
     except DeviceError as error:
-        (failed if device is None else bad_use)(str(error))
+        (failed if device is None else bad_use)(str(error).removeprefix(f"{user_span()}: "))
     console = output()
     console.print(f"device: {queue.device.name} ({queue.device.filter_string})", markup=False)
     return console, queue

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import NoReturn
 
 import typer
@@ -69,6 +70,15 @@ def bad_use(message: str) -> NoReturn:
     """Say what is wrong with the command line, and exit with 2."""
     errors().print(f"fusionq: {message}", style="red", markup=False)
     raise typer.Exit(2)
+
+
+def check_files(*files: Path | None) -> None:
+    """Exit with 2 where one could not be written, before anything has run."""
+    for path in files:
+        if path is not None and not path.parent.is_dir():
+            bad_use(f"cannot write {path}: there is no folder {path.parent}")
+        if path is not None and path.is_dir():
+            bad_use(f"cannot write {path}: it is a folder; give a file's name")
 
 
 def failed(message: str) -> NoReturn:

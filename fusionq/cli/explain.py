@@ -7,7 +7,7 @@ from collections.abc import Hashable, Sequence
 from pathlib import Path
 
 from fusionq.base.errors import ArgumentError, FusionqError
-from fusionq.cli.console import bad_use, failed, output, show_lines
+from fusionq.cli.console import bad_use, errors, failed, output, show_lines
 from fusionq.cli.scripts import run_script
 from fusionq.report.report import Report
 from fusionq.runtime.state import report_listeners
@@ -26,20 +26,28 @@ def explain_script(script: Path, arguments: Sequence[str], plot: Path | None = N
     os.environ.setdefault("FUSIONQ_ADAPT", "0")
     console = output()
     fusions = Fusions()
+    ended = 0
 
     def show(report: Report) -> None:
+        nonlocal ended
+        ended += 1
         show_lines(console, report.__rich__())
         console.print()
         if plot is not None:
             fusions.add(report)
 
     if plot is not None:
-        _check(plot)
+        check_plot(plot)
     report_listeners.append(show)
     try:
         code = run_script(script, arguments)
     finally:
         report_listeners.remove(show)
+    if not ended and code == 0:
+        errors().print(
+            f"fusionq: nothing to explain: {script} ended no `with fusion(queue):` block",
+            markup=False,
+        )
     if plot is not None:
         _draw(fusions, plot)
     return code
@@ -74,7 +82,7 @@ class Fusions:
         self.numbers[known].append(self.total)
 
 
-def _check(plot: Path) -> None:
+def check_plot(plot: Path) -> None:
     """Whether a picture can be drawn, before the script has run."""
     from fusionq.report.pictures.page import check_path, need_matplotlib
 

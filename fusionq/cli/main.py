@@ -25,8 +25,30 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
+
+def _show_version(asked: bool) -> None:
+    if asked:
+        from fusionq.base.version import __version__
+
+        typer.echo(f"fusionq {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def common(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_show_version, is_eager=True, help="Show the version and exit."
+        ),
+    ] = False,
+) -> None:
+    """User-driven kernel fusion for SYCL queues."""
+
+
 cache = typer.Typer(help="Look at the disk cache, or empty it.", no_args_is_help=True)
 app.add_typer(cache, name="cache")
+
 
 def parse_size(text: str) -> int:
     """A number of elements: ``1000``, ``1_000``, ``1k``, ``100M``; BadParameter otherwise."""

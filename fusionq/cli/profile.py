@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from fusionq.base.errors import FusionqError
-from fusionq.cli.console import failed, output
+from fusionq.cli.console import check_files, failed, output
+from fusionq.cli.explain import check_plot
 from fusionq.cli.scripts import run_script
 
 
@@ -25,6 +26,9 @@ def profile_script(
     """
     from fusionq.profiling import profile
 
+    check_files(json_file, trace)
+    if plot is not None:
+        check_plot(plot)
     with profile(compare=compare) as taken:
         code = run_script(script, arguments)
     output().print(taken.summary(), markup=False, soft_wrap=True)

@@ -185,3 +185,41 @@ def test_device_info_is_what_the_table_shows() -> None:
     info = fq.FusionQueue("reference").device
     assert isinstance(info, DeviceInfo)
     assert info.filter_string in run("devices")[1]
+
+
+def test_the_version():
+    assert run("--version") == (0, f"fusionq {fq.__version__}\n", "")
+
+
+def test_a_script_that_fuses_nothing_is_told_so(tmp_path):
+    script = tmp_path / "plain.py"
+    script.write_text("print('done')\n")
+    code, printed, complaint = run("explain", str(script))
+    assert (code, printed) == (0, "done\n")
+    assert "nothing to explain" in complaint and "with fusion(queue)" in complaint
+
+
+@pytest.mark.parametrize(
+    ("option", "name", "why"),
+    [
+        ("--json", "none/a.json", "there is no folder"),
+        ("--json", ".", "is a folder"),
+        ("--trace", "none/a.pftrace", "there is no folder"),
+        ("--plot", "none/a.png", "there is no folder"),
+        ("--plot", "a.doc", "is one of .png"),
+    ],
+)
+def test_files_that_no_profile_can_write_are_refused_before_the_script_runs(
+    tmp_path, option, name, why
+):
+    script = tmp_path / "plain.py"
+    script.write_text("print('done')\n")
+    code, printed, complaint = run("profile", str(script), option, str(tmp_path / name))
+    assert (code, printed) == (2, "")
+    assert why in complaint
+
+
+def test_a_device_that_there_is_not_has_no_line_of_a_program():
+    code, _, complaint = run("bench", "axpy_chain", "--device", "nope")
+    assert code == 2
+    assert complaint.startswith("fusionq: no SYCL device matches 'nope'")
