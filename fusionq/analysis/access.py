@@ -163,6 +163,9 @@ class _Walker:
         )  # fmt: skip
         self.env: dict[str, Value] = {}
         self.left_out = () if self.own_arrays else {a.name for a in self.kernel.arrays}
+        self.known: dict[int, Value] | None = None
+        """Values of parts of the expression that is evaluated now, by id: of a long condition each
+        part is asked for again and again."""
         self.clock = 0
         self.prefix: tuple[int | str, ...] = ()
         self.next_loop = self.kernel.ndim
@@ -216,14 +219,25 @@ class _Walker:
     # --------------------------------------------------------------------- expressions
     def evaluate(self, expr: Expr, live: _Live) -> Value:
         """Record the loads of ``expr`` and return its value."""
-        self._record(expr, live)
-        return self._read(expr)
+        outer = self.known
+        if outer is None:
+            self.known = {}
+        try:
+            self._record(expr, live)
+            return self._read(expr)
+        finally:
+            self.known = outer
 
     def _read(self, expr: Expr) -> Value:
         """The value of ``expr``; None, too, where it takes too long to find out."""
         if expr.type.is_float:
             return None
-        return _in_time(lambda: self.reader.read(expr, self.env), None)
+        known = self.known
+        if known is None:
+            return _in_time(lambda: self.reader.read(expr, self.env), None)
+        if id(expr) not in known:
+            known[id(expr)] = _in_time(lambda: self.reader.read(expr, self.env), None)
+        return known[id(expr)]
 
     def _record(self, expr: Expr, live: _Live) -> None:
         """Record the loads of ``expr`` in evaluation order, each where it is evaluated."""

@@ -34,6 +34,13 @@ DEVICE_CASES = [
 ]
 """Those in the cache differ from the others in their size and number of steps only; the one bound
 by launches is 64 steps of a wave, which the corpus has on the device with fewer."""
+LONGEST = 11
+"""Steps of a stencil there: more than the deepest launch does."""
+FEWER_STEPS = {
+    "stencil_1d": stencils.heat("stencil_1d", heat_1d, stencils.heat_step_1d, (4096,), LONGEST),
+    "stencil_2d": stencils.heat("stencil_2d", heat_2d, stencils.heat_step_2d, (64, 64), LONGEST),
+    "stencil_3d": stencils.heat("stencil_3d", heat_3d, stencils.heat_step_3d, (16,) * 3, LONGEST),
+}
 SMALL: dict[str, tuple[Case, int]] = {
     "heat_1d": (stencils.heat("heat_1d", heat_1d, stencils.heat_step_1d, (40,), 5), 40),
     "heat_2d": (stencils.heat("heat_2d", heat_2d, stencils.heat_step_2d, (6, 6), 4), 36),
@@ -84,7 +91,8 @@ def test_a_strategy_changes_nothing_on_the_device(name: str) -> None:
         pytest.skip(f"no SYCL device: {error}")
     # test_corpus_programs.py has launches of several kernels on the device.
     size = DEVICE_SIZES.get(name, DEVICE_SIZE)
-    check(CASES[name], size, queue, [s for s in STRATEGIES if s != "sequence"])
+    case = FEWER_STEPS.get(name, CASES[name])
+    check(case, size, queue, [s for s in STRATEGIES if s != "sequence"])
 
 
 @pytest.mark.parametrize("name", SMALL)
