@@ -22,13 +22,15 @@ def loop_head(
     ahead: Sequence[str],
     wait: Sequence[str],
     records: RecordText,
+    dims: int,
 ) -> str:
     """The text from the start of the loop over instructions to where all lanes have one that they
     may begin: its ``fq_stage``, ``fq_record`` and ``fq_tile`` with its bounds, the lines ``tile``.
     ``wait``: the first lane's call that waits for producers; none where no stage waits.  ``ahead``:
-    what the first lane, or all pollers, do before that, where only they go through it."""
+    what the first lane, or all pollers, do before that, where only they go through it; ``dims``:
+    the most dimensions of a tile."""
     if c.workers.first_lane_takes:
-        lines = _by_the_first_lane(c, epoch, tile, [*ahead, *wait] if wait else [], records)
+        lines = _by_the_first_lane(c, epoch, tile, [*ahead, *wait] if wait else [], records, dims)
     else:
         lines = _together(c, epoch, tile, wait, records)
     return "\n".join(["    for (;;) {", *_indented(lines, 2)])
@@ -61,12 +63,23 @@ def _together(
 
 
 def _by_the_first_lane(
-    c: QueueWords, epoch: str, tile: Sequence[str], wait: Sequence[str], records: RecordText
+    c: QueueWords,
+    epoch: str,
+    tile: Sequence[str],
+    wait: Sequence[str],
+    records: RecordText,
+    dims: int,
 ) -> list[str]:
+    """An instruction and its tile's bounds go through ``fq_told``, which is written before the
+    waits are over: behind them there is one barrier, and nothing to work out."""
+    ends = [f"fq_{end}_{d}" for d in range(dims) for end in ("first", "last")]
     awaited = [
         "if (fq_instruction >= 0) {",
-        *_indented([*_decoded(c), *tile, *wait]),
-        f"    if (fq_waited >= {STALLED}) fq_instruction = -1;",
+        *_indented([*_decoded(c), *tile, "if (fq_lane == 0) {"]),
+        *_indented([f"fq_told[{k}] = {end};" for k, end in enumerate(ends, 1)], 2),
+        "    }",
+        *_indented(wait),
+        *([f"    if (fq_waited >= {STALLED}) fq_instruction = -1;"] if wait else []),
         "}",
     ]
     alone = [
@@ -76,23 +89,35 @@ def _by_the_first_lane(
         "if (fq_stall_seen(fq_control)) fq_instruction = -1;",
         *(line.removeprefix(f"const {c.int64} ") for line in records.taken),
     ]
-    taken = ["if (fq_lane == 0) {", *_indented([*alone, *(awaited if wait else [])]), "}"]
-    if wait and c.workers.pollers > 1:
-        polled = f"fq_instruction = {c.workers.poller_broadcast('fq_instruction')};"
-        first = ["if (fq_lane == 0) {", *_indented(alone), "}", polled, *awaited]
-        taken = [f"if (fq_lane < {c.workers.pollers}) {{", *_indented(first), "}"]
+    polled = f"fq_instruction = {c.workers.poller_broadcast('fq_instruction', '0')};"
+    first = ["if (fq_lane == 0) {", *_indented(alone), "}", polled, *awaited]
     return [
         f"{c.int64} fq_instruction = -1;",
         "int fq_waited = 0;",
         *records.declared,
-        *taken,
-        f"fq_instruction = {c.workers.broadcast('fq_instruction')};",
+        f"if (fq_lane < {c.workers.pollers}) {{",
+        *_indented([*first, "if (fq_lane == 0) fq_told[0] = fq_instruction;"]),
+        "}",
+        f"{c.workers.group_barrier};",
+        "fq_instruction = fq_told[0];",
         "if (fq_instruction < 0) break;",
         *_decoded(c),
         *records.row,
-        *tile,
+        *(f"const {c.int64} {end} = fq_told[{k}];" for k, end in enumerate(ends, 1)),
         *records.ready,
     ]
+
+
+def told_memory(c: QueueWords, dims: int) -> str:
+    """What of an instruction the first lane tells the others, where it gets them alone."""
+    if not c.workers.first_lane_takes:
+        return ""
+    pointer = c.scalars.pointer(c.int64, "local")
+    lines = [
+        *c.workers.local_memory("fq_told_bytes", 8 * (1 + 2 * dims)),
+        f"{pointer} const fq_told = ({pointer})fq_told_bytes;",
+    ]
+    return "".join(f"    {line}\n" for line in lines)
 
 
 def _decoded(c: QueueWords) -> list[str]:

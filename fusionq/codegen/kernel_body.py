@@ -48,11 +48,12 @@ class GroupLoop:
 
 @dataclass(frozen=True)
 class StatementLines:
-    """A kernel's statements as text: its array parameters as pointers, those that it makes of
-    addresses, the arrays it declares for a work-item and around the loop over them, what it does,
-    values; and what these lines need around them."""
+    """A kernel's statements as text: its array parameters as pointers and their types, those that
+    it makes of addresses, the arrays it declares for a work-item and around the loop over them,
+    what it does, values; and what these lines need around them."""
 
     array_parameters: dict[Slot, str]
+    pointer_types: dict[Slot, str]
     pointers: list[str]
     arrays: list[str]
     kept: list[str]
@@ -122,6 +123,7 @@ def statement_lines(
     pointers = _pointers(kernel, slots, names, dialect.scalars, bool(aliased))
     return StatementLines(
         {slot: declaration for slot, (_, declaration) in pointers.items()},
+        {slot: type for slot, (type, _) in pointers.items()},
         [
             f"{declaration} = ({type}){memory.identifier(slot)};"
             for slot, (type, declaration) in pointers.items()

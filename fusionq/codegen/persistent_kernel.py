@@ -14,7 +14,7 @@ from fusionq.codegen.array_access import Memory, slot_type
 from fusionq.codegen.device_source import DeviceSource, Extent, Pointer, Scalar, Slot, Stride
 from fusionq.codegen.dialect import Dialect
 from fusionq.codegen.helpers import Helpers
-from fusionq.codegen.instruction_loop import loop_head, near_tables, publication
+from fusionq.codegen.instruction_loop import loop_head, near_tables, publication, told_memory
 from fusionq.codegen.kernel_body import StatementLines, parameter_text
 from fusionq.codegen.local_places import worker_bytes
 from fusionq.codegen.names import Names
@@ -136,8 +136,8 @@ class _PersistentPrinter:
         fq_stop = fq_schedule[fq_next + {worker} + 1];
         fq_next = fq_schedule[fq_next + {worker}];
     }}
-{near}{self._given()}{self.records.start}\
-{loop_head(c, self.epoch, self._tile(), ahead, wait, self.records)}"""
+{near}{self._given()}{told_memory(c, self.dims)}{self.records.start}\
+{loop_head(c, self.epoch, self._tile(), ahead, wait, self.records, self.dims)}"""
 
     def _counted(self) -> str:
         """What gets the number of the launch, where workers count them.  It lies in the worker's
@@ -193,7 +193,9 @@ class _PersistentPrinter:
     def _tail(self) -> str:
         """The end of the kernel's body, after an instruction's work."""
         barrier = self.workers.barrier
-        behind = "" if self.workers.first_lane_takes else f"        {barrier};\n"
+        behind = f"        {barrier};\n"
+        if self.workers.first_lane_takes:
+            behind, barrier = "", self.workers.group_barrier
         leaves = ""
         if self.workers.counts_launches:
             leaves = f"    if (fq_lane == 0) fq_leave(fq_schedule, fq_control, {self.epoch});\n"
@@ -245,19 +247,43 @@ class _PersistentPrinter:
         ]
         if self.body.records is not None:
             parameters.append(f"const {i64} fq_row")
-        parameters += self._slot_parameters(code, lines.memory, lines.slots)
+        arrays = self._arrays(number, code, lines)
+        for slot in lines.slots:
+            own = f"const {parameter_text(code.kernel, slot, lines.memory, self.dialect)}"
+            parameters.append(arrays[slot][0] if slot in arrays else own)
         return [
             f"{self.workers.inline_function} void fq_stage_{number}(",
             ",\n".join(f"    {p}" for p in parameters) + ") {",
-            *(f"    {line}" for line in lines.pointers),
+            *(f"    {line}" for line in lines.pointers if not arrays),
             *loop,
             "}",
         ]
 
-    def _slot_parameters(
-        self, code: StageCode, memory: Memory, slots: tuple[Slot, ...]
-    ) -> list[str]:
-        return [f"const {parameter_text(code.kernel, s, memory, self.dialect)}" for s in slots]
+    def _arrays(
+        self, number: int, code: StageCode, lines: StatementLines
+    ) -> dict[Slot, tuple[str, str]]:
+        """The parameters of a body's function that are arrays, each declared and made of its
+        address; none where the function takes addresses."""
+        scalars = self.dialect.scalars
+        if not scalars.array_parameters:
+            return {}
+        positions = {p.name: k for k, p in enumerate(code.kernel.params)}
+        uses = [stage for stage in self.body.stages if self.bodies[stage.code] == number]
+        found: dict[Slot, tuple[str, str]] = {}
+        for slot, declared in lines.array_parameters.items():
+            param = code.kernel.param(slot.param)
+            assert isinstance(param, ArrayParam)
+            value = scalars.address(lines.pointer_types[slot], lines.memory.identifier(slot))
+            given = {stage.arguments[positions[slot.param]] for stage in uses}
+            read_only = None
+            if param.alignment is None and given.issubset(self.body.unwritten):
+                read_only = scalars.read_only(scalars.storage_name(param.dtype))
+            if read_only is not None:
+                type, text = read_only
+                self.helpers.add(type.partition("<")[0], text)
+                declared, value = f"const {type} {lines.names.of(slot.param)}", f"{{{value}}}"
+            found[slot] = declared, f"{declared} = {value};"
+        return found
 
     def _case(self, number: int, code: StageCode, lines: StatementLines) -> list[str]:
         """What a worker does for a tile of the stages with a body."""
@@ -266,11 +292,16 @@ class _PersistentPrinter:
             arguments.append(LOCAL)
         arguments += [f"fq_first_{d}, fq_last_{d}" for d in range(code.kernel.ndim)]
         arguments += ["fq_row"] if self.body.records is not None else []
-        arguments += [lines.memory.identifier(s) for s in lines.slots]
+        arrays = self._arrays(number, code, lines)
+        arguments += [
+            lines.names.of(slot.param) if slot in arrays else lines.memory.identifier(slot)
+            for slot in lines.slots
+        ]
         pad = " " * 12
         return [
             f"        case {number}: {{",
             *(f"{pad}{line}" for line in self._operands(number, code, lines.memory, lines.slots)),
+            *(f"{pad}{made}" for _, made in arrays.values()),
             f"{pad}fq_stage_{number}({', '.join(arguments)});",
             f"{pad}break;",
             "        }",

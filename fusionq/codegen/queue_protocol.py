@@ -170,11 +170,13 @@ FQ_INLINE int fq_wait(
 
 def publish_function(c: QueueWords, ndim: int) -> str:
     """``fq_publish``: counts a tile of a stage with at most ``ndim`` dimensions as done."""
-    i64, release = c.int64, c.workers.order("release")
+    i64, fence = c.int64, c.workers.release_fence
+    release = c.workers.order("relaxed" if fence else "release")
     lines = [
         "// Counts a tile as done: after its work, not when it was taken.",
         f"{c.workers.outlined_function} void fq_publish(",
         f"    {c.tables} record, {c.control} control, {i64} tile) {{",
+        *([f"    {fence}"] if fence else []),
         f"    if (record[{q.COUNTERS}] >= 0) {{",
     ]
     rest = "tile"
@@ -209,7 +211,6 @@ def _counters(record: str, dim: int) -> str:
 def wait_function(c: QueueWords, target: Target, ndim: int) -> str:
     """``fq_wait_tiles``: waits for the tiles of a stage that hold a box of its work-items, or for
     all of its tiles."""
-    w = c.workers
     i64, u32, tables, zero = c.int64, c.uint32, c.tables, c.literal(0)
     dims = range(ndim)
     box = ", ".join(f"{i64} first_{d}, {i64} last_{d}" for d in dims)
@@ -218,7 +219,7 @@ def wait_function(c: QueueWords, target: Target, ndim: int) -> str:
         f"{c.workers.outlined_function} int fq_wait_tiles(",
         f"    {tables} schedule, {c.control} control, {u32} epoch,",
         f"    {i64} spin_limit, {i64} instruction, {i64} producer, bool boxed, {box}",
-        "    , int lane) {" if w.pollers > 1 else ") {",
+        ") {",
         f"    {tables} const record = schedule + {q.HEADER} + {q.RECORD} * producer;",
         f"    {i64} " + ", ".join(f"shared_{d} = 1" for d in dims) + ";",
         "    if (boxed) {",
@@ -243,25 +244,7 @@ def wait_function(c: QueueWords, target: Target, ndim: int) -> str:
     line = f"boxed ? record[{q.COUNTERS}] + {at} : record[{q.TOTAL}]"
     wanted = f"({u32})(boxed ? {tiles} : {every}) * epoch"
     lines.append("    }")
-    if w.pollers > 1:
-        lines += [
-            "    // Most waits are over soon: some lanes look at as many counters at once.",
-            f"    for (int polls = 0; polls < {target.polls_between_checks}; polls++) {{",
-            "        bool done = true;",
-        ]
-        for d in dims:
-            first, step = f"first_{d}", f"c_{d}++"
-            if d + 1 == ndim:
-                first, step = f"{first} + lane", f"c_{d} += {w.pollers}"
-            lines.append(f"        for ({i64} c_{d} = {first}; c_{d} <= last_{d}; {step})")
-        lines += [
-            f"            done = done && (int)(fq_read(fq_word(control, {line}, 0))",
-            f"                - {wanted}) >= 0;",
-            f"        if ({w.all_pollers('done')}) return polls == 0 ? 0 : {WAITED};",
-            f"        {w.pause}",
-            "    }",
-        ]
-    lines += ["    int state = 0;", *(["    if (lane == 0)"] if w.pollers > 1 else [])]
+    lines.append("    int state = 0;")
     for d in dims:
         on = f"c_{d} <= last_{d} && state < {STALLED}"
         lines.append(f"    for ({i64} c_{d} = first_{d}; {on}; c_{d}++)")
@@ -269,7 +252,7 @@ def wait_function(c: QueueWords, target: Target, ndim: int) -> str:
         "        state |= fq_wait(",
         f"            control, {line},",
         f"            {wanted}, spin_limit, instruction);",
-        f"    return {w.poller_broadcast('state') if w.pollers > 1 else 'state'};",
+        "    return state;",
         "}",
         "",
     ]

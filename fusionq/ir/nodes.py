@@ -449,6 +449,7 @@ class Persistent:
     ``schedule``, ``control``, ``epoch`` and ``spin_limit`` are parameters: the plan's numbers
     (int64), the queue's and barrier counters (uint32), the number of this launch (uint32, from 1)
     and how often a wait polls its counter, while no worker is at work, before it stalls (int64).
+    ``unwritten``: the array parameters that share memory with none that a stage writes.
     ``records``, where a profile is taken.
     """
 
@@ -458,6 +459,7 @@ class Persistent:
     control: str
     epoch: str
     spin_limit: str
+    unwritten: tuple[str, ...] = ()
     records: InstructionRecords | None = None
     span: Span = field(default=NO_SPAN, compare=False)
 

@@ -37,7 +37,7 @@ from fusionq.ir.nodes import (
     WorkItemLoop,
 )
 from fusionq.ir.types import BOOL, INT64, UINT32, ScalarType
-from fusionq.ir.walk import takes_work_groups
+from fusionq.ir.walk import stored_arrays, takes_work_groups
 
 __all__ = ["VerificationError", "verify"]
 
@@ -245,6 +245,7 @@ class _Verifier(ExpressionVerifier):
                     self._fail(f"'{name}' is no scalar parameter of type int64")
         for code in stmt.codes:
             self._stage_code(code)
+        stored = [stored_arrays(code.kernel.body) for code in stmt.codes]
         for number, stage in enumerate(stmt.stages):
             code = stmt.codes[stage.code]
             if len(stage.producers) != len(code.waits):
@@ -261,6 +262,8 @@ class _Verifier(ExpressionVerifier):
                 given = params.get(name)
                 if given is None or replace(param, name=name) != given:
                     self._fail(f"stage {number}: '{name}' is no argument for {param}")
+                if name in stmt.unwritten and param.name in stored[stage.code]:
+                    self._fail(f"stage {number} writes '{name}', which no stage writes")
 
     def _stage_code(self, code: StageCode) -> None:
         kernel = code.kernel

@@ -241,6 +241,11 @@ def assigned_variable(stmt: Stmt) -> str | None:
             return None
 
 
+def stored_arrays(body: Iterable[Stmt]) -> set[str]:
+    """The arrays that statements store to, or do atomic operations on."""
+    return {s.array for s in statements(body) if isinstance(s, Store | Atomic)}
+
+
 def local_memories(kernel: Kernel) -> dict[str, tuple[ArrayDecl, ...]]:
     """The local arrays of ``kernel`` by the memory that they lie in."""
     found: dict[str, tuple[ArrayDecl, ...]] = {}

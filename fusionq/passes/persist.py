@@ -35,7 +35,7 @@ from fusionq.ir.nodes import (
 )
 from fusionq.ir.types import INT64, UINT32
 from fusionq.ir.verifier import verify
-from fusionq.ir.walk import rewrite, rewrite_body, subexpressions
+from fusionq.ir.walk import rewrite, rewrite_body, stored_arrays, subexpressions
 from fusionq.passes.fuse import FusedKernel
 from fusionq.passes.labels import number_in
 from fusionq.passes.names import Names
@@ -70,15 +70,20 @@ class StageParts:
 
 
 def persist(
-    stages: Sequence[StageParts], name: str, identity: Callable[[ParamSource], Hashable]
+    stages: Sequence[StageParts],
+    name: str,
+    identity: Callable[[ParamSource], Hashable],
+    memory: Callable[[ParamSource], Hashable],
 ) -> Steps[FusedKernel]:
-    """One persistent kernel for ``stages``; sources with equal ``identity`` have one value."""
-    return _Persister(SharedParams(identity, Names())).run(stages, name)
+    """One persistent kernel for ``stages``; sources with equal ``identity`` have one value, arrays
+    of which ``memory`` differs share none."""
+    return _Persister(SharedParams(identity, Names()), memory).run(stages, name)
 
 
 @dataclass
 class _Persister:
     params: SharedParams
+    memory: Callable[[ParamSource], Hashable]
     codes: dict[StageCode, int] = field(default_factory=dict)
     made: dict[Hashable, tuple[int, tuple[KernelParam, ...]]] = field(default_factory=dict)
     """Codes and their parameters by what they are made of."""
@@ -95,12 +100,28 @@ class _Persister:
             control=self._own(ArrayParam("control", UINT32, 1, restrict=True)),
             epoch=self._own(ScalarParam("epoch", UINT32)),
             spin_limit=self._own(ScalarParam("spin_limit", INT64)),
+            unwritten=self._unwritten(placed),
         )
         kernel = Kernel(
             name, 1, tuple(self.params.params), (), (body,), span=stages[0].kernel.kernel.span
         )
         verify(kernel)
         return FusedKernel(kernel, self.params.sources, {})
+
+    def _unwritten(self, stages: Sequence[PersistentStage]) -> tuple[str, ...]:
+        """The array parameters whose memory no stage writes."""
+        sources, codes = self.params.sources, list(self.codes)
+        stored = [stored_arrays(code.kernel.body) for code in codes]
+        arrays: dict[str, Hashable] = {}
+        written: set[Hashable] = set()
+        for stage in stages:
+            params = codes[stage.code].kernel.params
+            for param, name in zip(params, stage.arguments, strict=True):
+                if isinstance(param, ArrayParam):
+                    arrays[name] = self.memory(sources[name])
+                    if param.name in stored[stage.code]:
+                        written.add(arrays[name])
+        return tuple(name for name, memory in arrays.items() if memory not in written)
 
     def _own(self, param: KernelParam) -> str:
         return self.params.own(param, QueueSource(param.name))

@@ -302,3 +302,8 @@ class Identity:
                 return "view", place.group, place.view
             case _:
                 return source
+
+    def memory(self, source: ParamSource) -> Hashable:
+        """Equal for arrays that may share memory, in some list that the plan serves."""
+        assert isinstance(source, ArgumentSource), "the source of an array"
+        return self._questions.place[source.submission, source.argument].group

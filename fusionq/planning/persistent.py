@@ -204,7 +204,7 @@ def persistent_stage(
         yield "analysis"
     name = f"megakernel{len(stages)}_" + _joined([f.kernel.name for f in fused_stages])
     identity = Identity(questions)
-    made = yield from persist(parts, name, identity)
+    made = yield from persist(parts, name, identity, identity.memory)
     reason = yield from check_plan(relations, made, identity)
     if reason is not None:
         return reason

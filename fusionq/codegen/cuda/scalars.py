@@ -54,6 +54,26 @@ _ON_BITS_OF_HALF = frozenset({"nextafter", "copysign", "signbit", "fabs"})
 """The functions of float16 that do not go through float32 (``codegen.cuda.half``)."""
 
 
+_READ_ONLY = """\
+// An array that nobody writes while the kernel runs: its loads wait for no store or barrier.
+template <class T> struct fq_read_only {
+    const T* at;
+    template <class I> __device__ __forceinline__ T operator[](I index) const {
+        return __ldg(at + index);
+    }
+};
+"""
+_READ_ONLY_HALF = """\
+// The same of float16.
+struct fq_read_only_half {
+    const fq_half* at;
+    template <class I> __device__ __forceinline__ fq_half operator[](I index) const {
+        return fq_half_of(__ldg((const unsigned short*)(at + index)));
+    }
+};
+"""
+
+
 class CudaScalars(OwnOperators):
     """See ``Scalars``."""
 
@@ -70,6 +90,14 @@ class CudaScalars(OwnOperators):
     minimum = "min"
     maximum = "max"
     array_parameters = True
+
+    def read_only(self, element: str) -> tuple[str, str] | None:
+        if element == "fq_half":
+            return "fq_read_only_half", _READ_ONLY_HALF
+        return f"fq_read_only<{element}>", _READ_ONLY
+
+    def address(self, pointer: str, value: str) -> str:
+        return f"({pointer})__cvta_global_to_generic({value})"
 
     def type_name(self, type: ScalarType) -> str:
         return TYPE_NAMES[type.name]

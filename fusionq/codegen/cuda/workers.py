@@ -80,12 +80,14 @@ class CudaWorkers:
     pause = "__nanosleep(20);"
     inline_function = "static __device__ __forceinline__"
     outlined_function = "static __device__"
+    seldom_function = "static __device__ __noinline__"
     functions = _FUNCTIONS
     unlikely = "#define FQ_UNLIKELY(condition) __builtin_expect((condition) ? 1 : 0, 0)"
     items_at_once = 4
     rolled_loop: tuple[str, ...] = ("#pragma unroll 1",)
     counts_launches = True
     order_type = "int"
+    release_fence = f"__nv_atomic_thread_fence(__NV_ATOMIC_RELEASE, {_DEVICE});"
 
     def kernel_qualifier(self, target: Target) -> str:
         blocks = max(target.resident_workers // target.device.compute_units, 1)
@@ -108,8 +110,8 @@ class CudaWorkers:
     def broadcast(self, value: str) -> str:
         return f"fq_broadcast({value})"
 
-    def poller_broadcast(self, value: str) -> str:
-        return f"__shfl_sync(0xffffffff, {value}, 0)"
+    def poller_broadcast(self, value: str, lane: str) -> str:
+        return f"__shfl_sync(0xffffffff, {value}, {lane})"
 
     def all_pollers(self, condition: str) -> str:
         return f"(__all_sync(0xffffffff, {condition}) != 0)"

@@ -55,6 +55,14 @@ class Scalars(Protocol):
     """Whether a kernel over a range takes its arrays as pointers; else as addresses, uint64, which
     it casts.  CUDA's compilers know of a pointer parameter that it is to global memory."""
 
+    def read_only(self, element: str) -> tuple[str, str] | None:
+        """A type whose values are made of a pointer to ``element`` and have its elements, of memory
+        that nobody writes while the kernel runs, and the lines that define it; None where it has no
+        use."""
+
+    def address(self, pointer: str, value: str) -> str:
+        """A pointer of the type ``pointer`` to the global memory at ``value``, a uint64."""
+
     def type_name(self, type: ScalarType) -> str:
         """The type of a value; bool has one of its own."""
 
@@ -136,6 +144,12 @@ class OwnOperators:
         self, op: str, type: ScalarType, within_double: bool, otherwise: str
     ) -> str | None:
         return None
+
+    def read_only(self, element: str) -> tuple[str, str] | None:
+        return None
+
+    def address(self, pointer: str, value: str) -> str:
+        return f"({pointer}){value}"
 
     def negation(self, type: ScalarType) -> str | None:
         return None

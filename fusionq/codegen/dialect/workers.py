@@ -86,6 +86,9 @@ class Workers(Protocol):
     vector's it is not inlined: a loop of one lane alone would become as many copies under masks,
     all of which the device's compiler has to build."""
 
+    seldom_function: str
+    """Before the return type of a function that pollers call if a wait takes long: not inlined."""
+
     functions: str
     """Functions that the texts below call, or nothing."""
 
@@ -105,6 +108,11 @@ class Workers(Protocol):
     """Whether the number of a launch is kept in the control memory, where the last worker to leave
     counts it on: so launches need not differ, and may be part of a graph.  Else the host gives
     it."""
+
+    release_fence: str
+    """A statement behind which relaxed additions publish what the lane wrote before, or others did
+    before a barrier; nothing where additions that release do as well: on a GPU each of those waits
+    until the one before is done."""
 
     order_type: str
     """The type of a memory order that is passed to a function."""
@@ -129,8 +137,9 @@ class Workers(Protocol):
     def broadcast(self, value: str) -> str:
         """The first lane's value of an int, uint32 or int64, for all lanes."""
 
-    def poller_broadcast(self, value: str) -> str:
-        """The first lane's value, for all ``pollers``."""
+    def poller_broadcast(self, value: str, lane: str) -> str:
+        """The value of one of the ``pollers``, an int, uint32 or int64, for all of them, each of
+        which may ask for another ``lane``."""
 
     def all_pollers(self, condition: str) -> str:
         """Whether ``condition`` is true for each of the ``pollers``, for all of them."""

@@ -63,6 +63,12 @@ class OpenCLScalars:
     maximum = "max"
     array_parameters = False
 
+    def read_only(self, element: str) -> tuple[str, str] | None:
+        return None
+
+    def address(self, pointer: str, value: str) -> str:
+        return f"({pointer}){value}"
+
     def type_name(self, type: ScalarType) -> str:
         return TYPE_NAMES[type.name]
 

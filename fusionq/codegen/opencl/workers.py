@@ -28,6 +28,7 @@ class OpenCLWorkers:
     pause = ""
     inline_function = "__attribute__((always_inline)) static"
     outlined_function = "__attribute__((noinline)) static"
+    seldom_function = outlined_function
     functions = ""
     unlikely = """\
 #ifdef __clang__
@@ -39,6 +40,7 @@ class OpenCLWorkers:
     rolled_loop: tuple[str, ...] = ()
     counts_launches = False
     order_type = "memory_order"
+    release_fence = ""
 
     def kernel_qualifier(self, target: Target) -> str:
         sub_group = f"intel_reqd_sub_group_size({target.sub_group_size})"
@@ -60,7 +62,7 @@ class OpenCLWorkers:
     def broadcast(self, value: str) -> str:
         return f"sub_group_broadcast({value}, 0)"
 
-    def poller_broadcast(self, value: str) -> str:
+    def poller_broadcast(self, value: str, lane: str) -> str:
         return value
 
     def all_pollers(self, condition: str) -> str:

@@ -166,86 +166,107 @@ FQ_INLINE int fq_wait(
 // Counts a tile as done: after its work, not when it was taken.
 static __device__ void fq_publish(
     const long long* record, unsigned* control, long long tile) {
+    __nv_atomic_thread_fence(__NV_ATOMIC_RELEASE, __NV_THREAD_SCOPE_DEVICE);
     if (record[12] >= 0) {
         const long long at = tile / record[6];
-        fq_add(fq_word(control, record[12] + at, 0), 1, __NV_ATOMIC_RELEASE);
+        fq_add(fq_word(control, record[12] + at, 0), 1, __NV_ATOMIC_RELAXED);
     }
     if (record[13] >= 0)
-        fq_add(fq_word(control, record[13], 0), 1, __NV_ATOMIC_RELEASE);
+        fq_add(fq_word(control, record[13], 0), 1, __NV_ATOMIC_RELAXED);
 }
 
-// Waits for the tiles that hold a box of work-items of a stage, or for all its tiles.
-static __device__ int fq_wait_tiles(
-    const long long* schedule, unsigned* control, unsigned epoch,
-    long long spin_limit, long long instruction, long long producer, bool boxed, long long first_0, long long last_0
-    , int lane) {
-    const long long* const record = schedule + 8 + 18 * producer;
-    long long shared_0 = 1;
-    if (boxed) {
-        if (last_0 < max(first_0, 0ll)) return 0;
-        shared_0 = record[6];
-        first_0 = max(first_0, 0ll) / (record[0] * shared_0);
-        last_0 = min(last_0, record[9] - 1) / (record[0] * shared_0);
+// Waits for the counters of the first ``count`` lanes, one after the other.
+static __device__ __noinline__ int fq_wait_one_by_one(
+    unsigned* control, long long line, unsigned wanted,
+    long long spin_limit, long long instruction, int count, int lane) {
+    int state = 1;
+    for (int k = 0; k < count && state < 2; k++) {
+        const long long next = __shfl_sync(0xffffffff, line, k);
+        const unsigned target = __shfl_sync(0xffffffff, wanted, k);
+        if (lane == 0)
+            state |= fq_wait(control, next, target, spin_limit, instruction);
+        state = __shfl_sync(0xffffffff, state, 0);
     }
-    // Most waits are over soon: some lanes look at as many counters at once.
-    for (int polls = 0; polls < 1024; polls++) {
-        bool done = true;
-        for (long long c_0 = first_0 + lane; c_0 <= last_0; c_0 += 32)
-            done = done && (int)(fq_read(fq_word(control, boxed ? record[12] + c_0 : record[13], 0))
-                - (unsigned)(boxed ? 1 * min(shared_0, record[3] - c_0 * shared_0) : record[3] * record[4] * record[5]) * epoch) >= 0;
-        if ((__all_sync(0xffffffff, done) != 0)) return polls == 0 ? 0 : 1;
-        __nanosleep(20);
-    }
-    int state = 0;
-    if (lane == 0)
-    for (long long c_0 = first_0; c_0 <= last_0 && state < 2; c_0++)
-        state |= fq_wait(
-            control, boxed ? record[12] + c_0 : record[13],
-            (unsigned)(boxed ? 1 * min(shared_0, record[3] - c_0 * shared_0) : record[3] * record[4] * record[5]) * epoch, spin_limit, instruction);
-    return __shfl_sync(0xffffffff, state, 0);
+    return state;
 }
 
 // Waits for all that an instruction depends on.
 static __device__ int fq_wait_all(
     const long long* fq_stages, unsigned* fq_control, unsigned epoch,
-    long long spin_limit, long long instruction, const long long* fq_record, long long fq_first_0, long long fq_last_0
-    , int lane) {
+    long long spin_limit, long long instruction, const long long* fq_record, long long fq_first_0, long long fq_last_0,
+    int lane) {
+    const int fq_waits = (int)fq_record[16];
     int state = 0;
-    // Most waits are over soon: lanes look at as many stages at once.
-    int fq_own = lane, fq_waits = (int)fq_record[16];
-    bool fq_reached = false;
-    for (int polls = 0; polls < 1024; polls++) {
-        for (; fq_own < fq_waits; fq_own += 32) {
-            const long long* const fq_looked = fq_stages + fq_record[17] + 3 * fq_own;
-            if (fq_looked[1] >= 0) continue;
-            const long long* const fq_source = fq_stages + 8
-                + 18 * fq_looked[0];
-            if ((int)(fq_read(fq_word(fq_control, fq_source[13], 0))
-                    - (unsigned)(fq_source[3] * fq_source[4] * fq_source[5]) * epoch) < 0)
+    for (int fq_from = 0; fq_from < fq_waits && state < 2; fq_from += 32) {
+        // A lane a wait: which counters it is about, and how many.
+        const int fq_turn = fq_from + lane;
+        int fq_number = 0, fq_source = 0, fq_is_box = 0, fq_begin_0 = 0, fq_many_0 = 0;
+        if (fq_turn < fq_waits) {
+            const long long* const fq_awaited = fq_stages + fq_record[17] + 3 * fq_turn;
+            fq_source = (int)fq_awaited[0];
+            fq_number = 1;
+            long long fq_low_0 = 0, fq_high_0 = 0;
+            bool fq_boxed = true;
+            switch ((int)fq_awaited[1]) {
+            case 0: {
+                const long long value_0 = fq_awaited[2];
+                fq_low_0 = fq_maximum_i64((long long)((unsigned long long)value_0 + -1 * (long long)fq_last_0 + -1ll), 0); fq_high_0 = fq_minimum_i64((long long)((unsigned long long)value_0 + -1 * (long long)fq_first_0 + -1ll), (long long)((unsigned long long)value_0 + -1ll));
                 break;
+            }
+            default: fq_boxed = false;
+            }
+            fq_is_box = fq_boxed ? 1 : 0;
+            const long long* const fq_of = fq_stages + 8 + 18 * fq_source;
+            if (fq_boxed) {
+                const long long fq_size_0 = fq_of[0] * fq_of[6];
+                const long long fq_start_0 = max(fq_low_0, 0ll), fq_end_0 = min(fq_high_0, fq_of[9] - 1);
+                fq_begin_0 = (int)(fq_start_0 / fq_size_0);
+                fq_many_0 = fq_end_0 < fq_start_0 ? 0 : (int)(fq_end_0 / fq_size_0) - fq_begin_0 + 1;
+                fq_number = fq_many_0;
+            }
         }
-        fq_reached = (__all_sync(0xffffffff, fq_own >= fq_waits) != 0);
-        if (fq_reached) break;
-        state = 1;
-        __nanosleep(20);
-    }
-    for (int fq_turn = 0; fq_turn < (int)fq_record[16] && state < 2;
-            fq_turn++) {
-        const long long* const fq_awaited = fq_stages + fq_record[17] + 3 * fq_turn;
-        if (fq_reached && fq_awaited[1] < 0) continue;
-        long long fq_low_0 = 0, fq_high_0 = 0;
-        bool fq_boxed = true;
-        switch ((int)fq_awaited[1]) {
-        case 0: {
-            const long long value_0 = fq_awaited[2];
-            fq_low_0 = fq_maximum_i64((long long)((unsigned long long)value_0 + -1 * (long long)fq_last_0 + -1ll), 0); fq_high_0 = fq_minimum_i64((long long)((unsigned long long)value_0 + -1 * (long long)fq_first_0 + -1ll), (long long)((unsigned long long)value_0 + -1ll));
-            break;
+        int fq_before = 0, fq_all = 0;
+        const int fq_here = fq_waits - fq_from < 32 ? fq_waits - fq_from : 32;
+        for (int fq_k = 0; fq_k < fq_here; fq_k++) {
+            if (fq_k == lane) fq_before = fq_all;
+            fq_all += __shfl_sync(0xffffffff, fq_number, fq_k);
         }
-        default: fq_boxed = false;
+        for (int fq_base = 0; fq_base < fq_all && state < 2; fq_base += 32) {
+            // A lane a counter: of the last wait that begins no later.
+            const int fq_at = fq_base + lane;
+            int fq_of = 0;
+            for (int fq_k = 1; fq_k < fq_here; fq_k++)
+                if (__shfl_sync(0xffffffff, fq_before, fq_k) <= fq_at) fq_of = fq_k;
+            int fq_rest = fq_at - __shfl_sync(0xffffffff, fq_before, fq_of);
+            const int fq_its_source = __shfl_sync(0xffffffff, fq_source, fq_of);
+            const int fq_its_is_box = __shfl_sync(0xffffffff, fq_is_box, fq_of);
+            const int fq_its_begin_0 = __shfl_sync(0xffffffff, fq_begin_0, fq_of);
+            const int fq_its_many_0 = __shfl_sync(0xffffffff, fq_many_0, fq_of);
+            const long long* const fq_of_its = fq_stages + 8 + 18 * fq_its_source;
+            long long fq_line = fq_of_its[13];
+            unsigned fq_wanted = (unsigned)(fq_of_its[3] * fq_of_its[4] * fq_of_its[5]) * epoch;
+            if (fq_its_is_box && fq_at < fq_all) {
+                const int c_0 = fq_its_begin_0 + fq_rest;
+                const int n_0 = (int)fq_of_its[3], s_0 = (int)fq_of_its[6];
+                fq_line = fq_of_its[12] + c_0;
+                fq_wanted = (unsigned)((s_0 < n_0 - c_0 * s_0 ? s_0 : n_0 - c_0 * s_0)) * epoch;
+            }
+            // Most waits are over soon.
+            bool fq_mine = fq_at >= fq_all, fq_reached = false;
+            for (int polls = 0; polls < 1024; polls++) {
+                if (!fq_mine)
+                    fq_mine = (int)(fq_read(fq_word(fq_control, fq_line, 0)) - fq_wanted) >= 0;
+                fq_reached = (__all_sync(0xffffffff, fq_mine) != 0);
+                if (fq_reached) break;
+                state = 1;
+                __nanosleep(20);
+            }
+            const int fq_left = fq_all - fq_base < 32 ? fq_all - fq_base : 32;
+            if (!fq_reached)
+                state = fq_wait_one_by_one(
+                    fq_control, fq_line, fq_wanted, spin_limit, instruction,
+                    fq_left, lane);
         }
-        state |= fq_wait_tiles(
-            fq_stages, fq_control, epoch, spin_limit, instruction,
-            fq_awaited[0], fq_boxed, fq_low_0, fq_high_0, lane);
     }
     return state;
 }
@@ -253,11 +274,9 @@ static __device__ int fq_wait_all(
 static __device__ __forceinline__ void fq_stage_0(
     const int fq_lane,
     const long long fq_first_0, const long long fq_last_0,
-    const unsigned long long a_address,
+    const long long* a,
     const long long a_shape0,
-    const unsigned long long b_address) {
-    const long long* a = (const long long*)a_address;
-    long long* b = (long long*)b_address;
+    long long* b) {
     {
         long long fq_inner = fq_last_0 + 1, fq_outer = fq_inner;
         {
@@ -313,11 +332,9 @@ static __device__ __forceinline__ void fq_stage_0(
 static __device__ __forceinline__ void fq_stage_1(
     const int fq_lane,
     const long long fq_first_0, const long long fq_last_0,
-    const unsigned long long a_address,
+    const long long* a,
     const long long a_shape0,
-    const unsigned long long b_address) {
-    const long long* a = (const long long*)a_address;
-    long long* b = (long long*)b_address;
+    long long* b) {
     for (long long fq_start = fq_first_0; fq_start <= fq_last_0; fq_start += 256) {
         const long long fq_id_0 = fq_start + fq_lane;
         if (fq_start + fq_lane <= fq_last_0) {
@@ -333,10 +350,8 @@ static __device__ __forceinline__ void fq_stage_1(
 static __device__ __forceinline__ void fq_stage_2(
     const int fq_lane,
     const long long fq_first_0, const long long fq_last_0,
-    const unsigned long long a_address,
-    const unsigned long long b_address) {
-    long long* a = (long long*)a_address;
-    const long long* b = (const long long*)b_address;
+    long long* a,
+    const long long* b) {
     {
         long long fq_start = fq_first_0;
         // Several work-items at once.
@@ -367,11 +382,9 @@ static __device__ __forceinline__ void fq_stage_2(
 static __device__ __forceinline__ void fq_stage_3(
     const int fq_lane,
     const long long fq_first_0, const long long fq_last_0,
-    const unsigned long long a_address,
+    const long long* a,
     const long long a_shape0,
-    const unsigned long long b_address) {
-    const long long* a = (const long long*)a_address;
-    long long* b = (long long*)b_address;
+    long long* b) {
     {
         long long fq_start = fq_first_0;
         // Several work-items at once.
@@ -431,6 +444,9 @@ extern "C" __global__ void FQ_BOUNDS(256, 8) megakernel4_blur_total_scale_revers
         fq_near[0 + fq_k] = fq_schedule[fq_k];
     const long long* const fq_stages = fq_kept ? fq_near + 0 : fq_schedule;
     __syncthreads();
+    __shared__ ulonglong2 fq_told_bytes_words[2];
+    unsigned char* const fq_told_bytes = (unsigned char*)fq_told_bytes_words;
+    long long* const fq_told = (long long*)fq_told_bytes;
     for (;;) {
         long long fq_instruction = -1;
         int fq_waited = 0;
@@ -449,46 +465,59 @@ extern "C" __global__ void FQ_BOUNDS(256, 8) megakernel4_blur_total_scale_revers
                 const long long fq_at_0 = fq_tile;
                 const long long fq_first_0 = fq_at_0 * fq_record[0];
                 const long long fq_last_0 = min(fq_first_0 + fq_record[0], fq_record[9]) - 1;
+                if (fq_lane == 0) {
+                    fq_told[1] = fq_first_0;
+                    fq_told[2] = fq_last_0;
+                }
                 fq_waited = fq_wait_all(
                     fq_stages, fq_control, *fq_epoch, given_spin_limit,
                     fq_instruction, fq_record, fq_first_0, fq_last_0, fq_lane);
                 if (fq_waited >= 2) fq_instruction = -1;
             }
+            if (fq_lane == 0) fq_told[0] = fq_instruction;
         }
-        fq_instruction = fq_broadcast(fq_instruction);
+        __syncthreads();
+        fq_instruction = fq_told[0];
         if (fq_instruction < 0) break;
         const int fq_stage = (int)(fq_instruction >> 40);
         const long long fq_tile = fq_instruction & ((1ll << 40) - 1);
         const long long* const fq_record = fq_stages + 8 + 18 * fq_stage;
-        const long long fq_at_0 = fq_tile;
-        const long long fq_first_0 = fq_at_0 * fq_record[0];
-        const long long fq_last_0 = min(fq_first_0 + fq_record[0], fq_record[9]) - 1;
+        const long long fq_first_0 = fq_told[1];
+        const long long fq_last_0 = fq_told[2];
         switch ((int)fq_record[14]) {
         case 0: {
             const unsigned long long a_address = given_a_address;
             const long long a_shape0 = given_a_shape0;
             const unsigned long long b_address = given_b_address;
-            fq_stage_0(fq_lane, fq_first_0, fq_last_0, a_address, a_shape0, b_address);
+            const long long* a = (const long long*)__cvta_global_to_generic(a_address);
+            long long* b = (long long*)__cvta_global_to_generic(b_address);
+            fq_stage_0(fq_lane, fq_first_0, fq_last_0, a, a_shape0, b);
             break;
         }
         case 1: {
             const unsigned long long a_address = given_b_address;
             const long long a_shape0 = given_b_shape0;
             const unsigned long long b_address = given_b_1_address;
-            fq_stage_1(fq_lane, fq_first_0, fq_last_0, a_address, a_shape0, b_address);
+            const long long* a = (const long long*)__cvta_global_to_generic(a_address);
+            long long* b = (long long*)__cvta_global_to_generic(b_address);
+            fq_stage_1(fq_lane, fq_first_0, fq_last_0, a, a_shape0, b);
             break;
         }
         case 2: {
             const unsigned long long a_address = given_b_address;
             const unsigned long long b_address = given_b_1_address;
-            fq_stage_2(fq_lane, fq_first_0, fq_last_0, a_address, b_address);
+            long long* a = (long long*)__cvta_global_to_generic(a_address);
+            const long long* b = (const long long*)__cvta_global_to_generic(b_address);
+            fq_stage_2(fq_lane, fq_first_0, fq_last_0, a, b);
             break;
         }
         case 3: {
             const unsigned long long a_address = given_b_address;
             const long long a_shape0 = given_b_shape0;
             const unsigned long long b_address = given_a_address;
-            fq_stage_3(fq_lane, fq_first_0, fq_last_0, a_address, a_shape0, b_address);
+            const long long* a = (const long long*)__cvta_global_to_generic(a_address);
+            long long* b = (long long*)__cvta_global_to_generic(b_address);
+            fq_stage_3(fq_lane, fq_first_0, fq_last_0, a, a_shape0, b);
             break;
         }
         }

@@ -54,6 +54,15 @@ static int64_t host_broadcast(int64_t value) {{
     return first;
 }}
 
+static int64_t host_value_of(int64_t value, int lane) {{
+    static int64_t values[{MOST_WORKERS}][64];
+    values[host_worker][host_lane] = value;
+    host_barrier();
+    const int64_t found = values[host_worker][lane];
+    host_barrier();
+    return found;
+}}
+
 static bool host_all(bool mine) {{
     if (host_lane == 0) host_slots[host_worker] = 1;
     host_barrier();
@@ -161,6 +170,7 @@ class _Scalars(OwnOperators):
     restrict = restrict_constant = "restrict"
     zero = "0"
     kept_apart: frozenset[str] = frozenset()
+    array_parameters = True
     minimum = "host_min"
     maximum = "host_max"
 
@@ -240,9 +250,11 @@ class _Workers:
     pause = "sched_yield();"
     inline_function = "static inline __attribute__((always_inline))"
     outlined_function = "static"
+    seldom_function = "static"
     functions = ""
     unlikely = "#define FQ_UNLIKELY(condition) __builtin_expect((condition) ? 1 : 0, 0)"
     order_type = "int"
+    release_fence = "__atomic_thread_fence(__ATOMIC_RELEASE);"
     items_at_once = 2
     rolled_loop: tuple[str, ...] = ()
     counts_launches = True
@@ -263,8 +275,8 @@ class _Workers:
     def broadcast(self, value: str) -> str:
         return f"host_broadcast({value})"
 
-    def poller_broadcast(self, value: str) -> str:
-        return f"host_broadcast({value})"
+    def poller_broadcast(self, value: str, lane: str) -> str:
+        return f"host_value_of({value}, {lane})"
 
     def all_pollers(self, condition: str) -> str:
         return f"host_all({condition})"

@@ -182,9 +182,11 @@ class MarkerWorkers:
     pause = "PAUSE();"
     inline_function = "INLINE"
     outlined_function = "OUTLINED"
+    seldom_function = "SELDOM"
     functions = "FUNCTIONS\n"
     unlikely = "#define FQ_UNLIKELY(condition) UNLIKELY(condition)"
     order_type = "ORDER"
+    release_fence = ""
     items_at_once = 1
     rolled_loop: tuple[str, ...] = ()
     counts_launches = False
@@ -201,8 +203,8 @@ class MarkerWorkers:
     def broadcast(self, value: str) -> str:
         return f"BROADCAST({value})"
 
-    def poller_broadcast(self, value: str) -> str:
-        return f"POLLER_BROADCAST({value})"
+    def poller_broadcast(self, value: str, lane: str) -> str:
+        return f"POLLER_BROADCAST({value}, {lane})"
 
     def all_pollers(self, condition: str) -> str:
         return f"ALL_POLLERS({condition})"
@@ -237,6 +239,7 @@ class BlockWorkers(MarkerWorkers):
 
     first_lane_takes = True
     pollers = 8
+    release_fence = "RELEASE_FENCE();"
     counts_launches = True
 
     def near_words(self, body: Persistent, target: Target) -> int:

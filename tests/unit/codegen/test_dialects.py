@@ -263,11 +263,18 @@ def test_the_first_of_many_threads_gets_an_instruction_alone() -> None:
     _, alone, together = re.split(r"^        (?:if \(fq_lane < 8\) \{|\})$", loop, flags=re.M)[:3]
     assert "fq_wait_all(" in alone and "fq_stall_seen(fq_control" in alone
     assert not re.search(r"\bBROADCAST|BARRIER", alone)
-    assert "POLLER_BROADCAST(fq_instruction)" in alone
-    assert "ALL_POLLERS(done)" in functions(text)["fq_wait_tiles"]
-    assert together.startswith("\n        fq_instruction = BROADCAST(fq_instruction);\n")
+    assert "POLLER_BROADCAST(fq_instruction, 0)" in alone
+    assert alone.index("fq_told[1] = fq_first_0;") < alone.index("fq_wait_all(")
+    assert "ALL_POLLERS(fq_mine)" in functions(text)["fq_wait_all"]
+    assert together.startswith(
+        "\n        WORKER_GROUP_BARRIER();\n        fq_instruction = fq_told[0];\n"
+    )
+    assert "BROADCAST" not in together and "fq_tile % " not in together
     last = TWO_CORES.worker_size - 1
     assert f"if (fq_lane == {last}) fq_publish(fq_record, fq_control, fq_tile);" in text
+    published = functions(text)["fq_publish"]
+    assert published.lstrip().startswith("RELEASE_FENCE();")
+    assert "RELAXED" in published and "fq_add(" in published and "1, RELEASE" not in published
 
 
 def test_only_their_callers_choose_a_dialect() -> None:
