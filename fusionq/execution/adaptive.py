@@ -245,9 +245,10 @@ class AdaptiveList:
             return self._sampled(run.launch, depends, before)
         if not run.is_trial:
             record.look()
-            if name is None or name != record.trials.chosen:
-                run.is_trial = True
-                if name is not None:
+            trials = record.trials
+            if name is None or name != trials.chosen:
+                run.is_trial = True  # so that this asks again, with what it has prepared
+                if name is not None and (trials.chosen is not None or name != trials.present):
                     record.tell_queues(name)
         self._rest(SAMPLED if run.is_trial else None)
         if name is None:

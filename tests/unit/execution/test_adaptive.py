@@ -213,6 +213,37 @@ def test_slow_lists_are_watched_always(background: Immediate, times: Times) -> N
     assert chosen_of(program) == "unfused"
 
 
+def test_what_is_prepared_for_a_trial_stays_so(
+    background: Immediate, times: Times, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where the next sample has to wait until the list has run for longer."""
+    times.update({name: seconds * 1e-3 for name, seconds in times.items()})
+    prepared: list[str] = []
+    bind = adaptive.bind
+
+    def counted(backend, run, pending, fp):  # type: ignore[no-untyped-def]
+        prepared.append(run.built.plan.strategy)
+        bind(backend, run, pending, fp)
+
+    monkeypatch.setattr(adaptive, "bind", counted)
+    Joined(strategy="sequence").run()
+    program = Joined()
+    program.run()
+    (record,) = list_record.RECORDS._records.values()
+    while record.trials.challenger is None:
+        program.run()
+    for _ in range(3):
+        record.trials.cost = 1e30
+        record.trials.contenders["unfused"].forget()
+        for _ in range(4):
+            program.run()
+            assert record.trials.waits
+        record.trials.cost = 0.0
+        program.run()
+    assert chosen_of(program) == "sequence"
+    assert prepared.count("unfused") == 1 and prepared.count("fused") <= 2
+
+
 def test_fast_lists_are_sampled(
     background: Immediate, times: Times, monkeypatch: pytest.MonkeyPatch
 ) -> None:
