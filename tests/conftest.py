@@ -168,7 +168,7 @@ def _no_disk_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 @pytest.fixture(scope="session", autouse=True)
 def _kept_device_programs(request: pytest.FixtureRequest) -> Iterator[None]:
     """The device's compiler works once for each text, in this run and in the next ones
-    (``--cache-clear`` forgets them all); child processes compile anew."""
+    (``--cache-clear`` forgets them all); most child processes compile anew."""
     if not hasattr(request.config, "cache"):
         yield
         return
@@ -182,6 +182,16 @@ def _kept_device_programs(request: pytest.FixtureRequest) -> Iterator[None]:
         patch.setattr(cuda, "compiled", kept.compiled)
         yield
     kept.forget_old()
+
+
+@pytest.fixture
+def program_folder(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Path:
+    """Where device programs are kept, for child processes that share them."""
+    if not hasattr(request.config, "cache"):
+        return tmp_path_factory.mktemp("device-programs")
+    return request.config.cache.mkdir("device-programs")
 
 
 @pytest.fixture

@@ -19,6 +19,17 @@ from fusionq.backends.cuda.compiler import Cubin
 from fusionq.backends.sycl import binary
 from fusionq.backends.sycl.runtime import load_dpctl
 
+IN_A_CHILD = f"""
+import runpy, sys
+sys.path.append({str(Path(__file__).parents[1])!r})
+from pathlib import Path
+from fusionq.backends.sycl import program
+from tests.device_programs import DevicePrograms
+program.load_dpctl = DevicePrograms(Path(sys.argv.pop(1))).load_dpctl
+sys.path.pop()
+"""
+"""What a child process begins with that shares the programs in the folder of its first argument."""
+
 SECONDS = 7 * 24 * 3600.0
 """What no run has used for so long is forgotten."""
 

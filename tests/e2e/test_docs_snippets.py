@@ -23,6 +23,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.device_programs import IN_A_CHILD
 from tests.unit.runtime.conftest import has_sycl
 
 ROOT = Path(__file__).parents[2]
@@ -31,6 +32,7 @@ _FENCE = re.compile(
     r"(?P<skip><!-- not run: [^\n]+ -->\n)?^```(?P<language>\w+)\n(?P<text>.*?)^```$",
     re.MULTILINE | re.DOTALL,
 )
+_COMMAND = IN_A_CHILD + "runpy.run_module('fusionq', run_name='__main__', alter_sys=True)"
 _SMALLER = {"100_000_000": "100_000"}
 
 
@@ -116,7 +118,9 @@ def commands() -> list[tuple[Path, Snippet]]:
     commands(),
     ids=lambda value: name_of(value) if isinstance(value, Path) else str(value.line),
 )
-def test_console_snippets(page: Path, snippet: Snippet, tmp_path: Path) -> None:
+def test_console_snippets(
+    page: Path, snippet: Snippet, tmp_path: Path, program_folder: Path
+) -> None:
     if not has_sycl():
         pytest.skip("no SYCL device")
     example = next((s.text for s in snippets(page) if s.text.startswith("# example.py")), "")
@@ -132,7 +136,7 @@ def test_console_snippets(page: Path, snippet: Snippet, tmp_path: Path) -> None:
             environment[key] = value
         assert words[0] == "fusionq", f"{name_of(page)}: what is `{command}`?"
         run = subprocess.run(
-            [sys.executable, "-m", *words],
+            [sys.executable, "-c", _COMMAND, str(program_folder), *words[1:]],
             cwd=tmp_path,
             env=environment,
             capture_output=True,

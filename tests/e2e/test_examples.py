@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.device_programs import IN_A_CHILD
 from tests.unit.runtime.conftest import has_sycl
 
 ROOT = Path(__file__).parents[2]
@@ -58,16 +59,18 @@ def test_there_are_six() -> None:
     assert len(EXAMPLES) == 6
 
 
-def printed(folder: Path, **environment: str) -> list[str]:
-    """What each example prints, all of them in one process."""
-    text = output(folder, "-c", ALL_IN_ONE_PROCESS, *map(str, EXAMPLES), **environment)
+def printed(folder: Path, *start: str, **environment: str) -> list[str]:
+    """What each example prints, all of them in one process, which begins with the program ``start``
+    and its arguments."""
+    program, arguments = "".join((*start[:1], ALL_IN_ONE_PROCESS)), start[1:]
+    text = output(folder, "-c", program, *arguments, *map(str, EXAMPLES), **environment)
     return [json.loads(text)[str(example)] for example in EXAMPLES]
 
 
-def test_examples_on_the_device(tmp_path: Path) -> None:
+def test_examples_on_the_device(tmp_path: Path, program_folder: Path) -> None:
     if not has_sycl():
         pytest.skip("no SYCL device")
-    for text in printed(tmp_path):
+    for text in printed(tmp_path, IN_A_CHILD, str(program_folder)):
         assert text.startswith("device: ")
         check(text)
 

@@ -124,7 +124,7 @@ def test_the_plan_serves_long_rows_by_rows(
 ) -> None:
     """The same plan, whose kernel asks the tile."""
     run(sycl_queue, 300, 5, "megakernel", 4)
-    for n, k in ((310, 6), (300, 40), (70, 64)):
+    for n, k in ((310, 6), (100, 40), (70, 64)):
         found, _ = run(sycl_queue, n, k, "megakernel", 4)
         expected, _ = run(reference, n, k, "unfused", 4)
         for number, arrays in enumerate(zip(found, expected, strict=True)):
