@@ -150,6 +150,19 @@ class PreparedLaunch(Protocol):
         """Enqueue; returns at once.  The caller keeps the memory alive until the event."""
 
 
+class Stopwatch(Protocol):
+    """What launches take, by the device's clock."""
+
+    def start(self) -> None:
+        """They come next."""
+
+    def stop(self) -> None:
+        """They came last."""
+
+    def seconds(self) -> float | None:
+        """What they took; None while they have not run."""
+
+
 class Backend(Protocol):
     """One in-order queue on one device."""
 
@@ -222,6 +235,10 @@ class Backend(Protocol):
     def seconds(self, run: Callable[[], object]) -> float:
         """What ``run`` launches here takes, from the first launch to the end of the last: by the
         device's clock where it has events that tell, else the host's; that is waited for."""
+
+    def stopwatch(self, launch: PreparedLaunch | None) -> Stopwatch | None:
+        """A new one for the next launch of ``launch``, or of whatever comes between its start and
+        its end; None where the host's clock tells as much, or nothing may be recorded now."""
 
     def wait(self) -> None:
         """Block until all that was launched has run."""

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 
 from fusionq.analysis.submission import Submission
 from fusionq.analysis.validity import largest_extent
-from fusionq.backends.base import Backend, DeviceEvent
+from fusionq.backends.base import Backend, DeviceEvent, PreparedLaunch
 from fusionq.base.config import debug_level
 from fusionq.base.errors import DeviceError
 from fusionq.base.options import FusionOptions
@@ -242,6 +242,9 @@ class AdaptiveList:
         name = self._candidate(run)
         self._count(1)
         if self._is_sampled(name):
+            if not depends:
+                run.become_one(self._backend)
+                self._let_device_tell(run.one)
             return self._sampled(run.launch, depends, before)
         if not run.is_trial:
             record.look()
@@ -255,6 +258,11 @@ class AdaptiveList:
             return run.launch(depends)
         timer = RunTimer(record, name)
         try:
+            if not depends:
+                run.become_one(self._backend)
+                watch = self._backend.stopwatch(run.one)
+                if watch is not None:
+                    return timer.watched(run.launch, watch)
             return timer.launch(run.launch, depends, before)
         except BaseException:
             timer.unknown()
@@ -276,8 +284,23 @@ class AdaptiveList:
             return (), launch()
 
         if is_sampled:
+            self._let_device_tell(None)
             return self._sampled(one_by_one, (), before)[1]
-        return RunTimer(self._record, "unfused").launch(one_by_one, (), before)[1]
+        timer, watch = RunTimer(self._record, "unfused"), self._backend.stopwatch(None)
+        if watch is not None:
+            return timer.watched(one_by_one, watch)[1]
+        return timer.launch(one_by_one, (), before)[1]
+
+    def _let_device_tell(self, launch: PreparedLaunch | None) -> None:
+        """Have the device time a sample that begins now, if it does: of ``launch``, or of what is
+        launched."""
+        assert self._sample is not None, "the caller has seen that there is one"
+        name, sample = self._sample
+        if sample.has_begun:
+            return
+        watch = self._backend.stopwatch(launch if sample.left == 1 else None)
+        if watch is not None:
+            self._sample = name, self._record.watched(name, sample.left, watch)
 
     def _sampled(
         self, launch: Launch, depends: Sequence[DeviceEvent], before: DeviceEvent | None

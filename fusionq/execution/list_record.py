@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from fusionq.analysis.item_space import global_range
 from fusionq.analysis.submission import Submission
 from fusionq.analysis.validity import largest_extent
-from fusionq.backends.base import Backend
+from fusionq.backends.base import Backend, Stopwatch
 from fusionq.base.options import FusionOptions
 from fusionq.cache.learned import keep_learned, kept_learned, learned_key
 from fusionq.cache.plan_cache import PLANS, BuiltPlan
@@ -26,7 +26,7 @@ from fusionq.execution.compile import plans_key
 from fusionq.execution.contender import Candidate
 from fusionq.execution.planning_time import unfused_seconds
 from fusionq.execution.run_timer import RunTimer
-from fusionq.execution.run_times import Sample, TimedEvent
+from fusionq.execution.run_times import Sample, TimedEvent, WatchedRun, WatchedSample
 from fusionq.execution.trials import Trials
 from fusionq.memory.fusing_queues import LOCK
 from fusionq.planning.plan import Plan
@@ -83,7 +83,7 @@ class ListRecord:
     making: tuple[Candidate, CandidatePlan] | None = None
     """The candidate that is on its way."""
     requests: dict[Candidate, int] = field(default_factory=dict)
-    events: list[TimedEvent] = field(default_factory=list)
+    events: list[TimedEvent | WatchedRun | WatchedSample] = field(default_factory=list)
     """Of runs whose time nobody has been told yet."""
     reported: deque[tuple[Candidate, float | str | None, int]] = field(default_factory=deque)
     """What runs took, None where nobody knows, or why one did not end, and how many of a sample
@@ -215,6 +215,12 @@ class ListRecord:
     def sample(self, name: Candidate, runs: int) -> Sample:
         """So many runs of ``name``, whose time together is wanted."""
         return Sample(runs, RunTimer(self, name, runs), self.is_unseen)
+
+    def watched(self, name: Candidate, runs: int, watch: Stopwatch) -> Sample:
+        """The same, timed by the device."""
+        sample = WatchedSample(runs, RunTimer(self, name, runs), watch)
+        self.events.append(sample)
+        return sample
 
     def tell_queues(self, name: Candidate) -> None:
         """No queue uses again what it has prepared by the plans of ``name``."""

@@ -6,16 +6,22 @@ from collections import deque
 from collections.abc import Sequence
 from typing import Protocol
 
-from fusionq.backends.base import DeviceEvent
+from fusionq.backends.base import DeviceEvent, Stopwatch
 from fusionq.execution.contender import Candidate
-from fusionq.execution.run_times import Launch, TimedEvent, timed_launch
+from fusionq.execution.run_times import (
+    Launch,
+    TimedEvent,
+    WatchedRun,
+    WatchedSample,
+    timed_launch,
+)
 
 
 class Reports(Protocol):
     """The part of a list's record that is told; see ``list_record.ListRecord``."""
 
     reported: deque[tuple[Candidate, float | str | None, int]]
-    events: list[TimedEvent]
+    events: list[TimedEvent | WatchedRun | WatchedSample]
     is_unseen: bool
     is_among_others: bool
 
@@ -37,6 +43,16 @@ class RunTimer:
         events, last = timed_launch(launch, depends, before, self)
         if isinstance(last, TimedEvent):
             self._record.events.append(last)
+        return events, last
+
+    def watched(
+        self, launch: Launch, watch: Stopwatch
+    ) -> tuple[Sequence[DeviceEvent | None], DeviceEvent | None]:
+        """As ``launch``, which waits for nobody else, timed by the device."""
+        watch.start()
+        events, last = launch(())
+        watch.stop()
+        self._record.events.append(WatchedRun(watch, self))
         return events, last
 
     def took(self, seconds: float) -> None:

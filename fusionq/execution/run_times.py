@@ -10,6 +10,9 @@ Where runs follow each other without a wait between them, as in loops, one of th
 by itself: when the host sees its end it has launched the next one, which for lists of many launches
 takes longer than the run.  So a sample has several runs there: its first begins when all before it
 has ended, and its last is waited for.
+
+GPUs record events that tell what runs took, without anybody who waits, and without what the host's
+launches take, which for short lists is more than the kernels do.
 """
 
 from __future__ import annotations
@@ -18,9 +21,9 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Protocol, TypeAlias
 
-from fusionq.backends.base import DeviceEvent
+from fusionq.backends.base import DeviceEvent, Stopwatch
 from fusionq.backends.wrapped_event import WrappedEvent
-from fusionq.base.errors import MegakernelStalled
+from fusionq.base.errors import DeviceError, MegakernelStalled
 
 Launch: TypeAlias = Callable[
     [Sequence[DeviceEvent]], tuple[Sequence[DeviceEvent | None], DeviceEvent | None]
@@ -150,9 +153,14 @@ class Sample:
     else the program's own wait shows its end.
     """
 
-    __slots__ = ("_idle", "_last", "_launched", "_seconds", "_since", "_told", "is_awaited", "left")
+    __slots__ = (
+        "_idle", "_last", "_launched", "_seconds", "_since", "_told", "has_begun", "is_awaited",
+        "left",
+    )  # fmt: skip
 
     def __init__(self, runs: int, told: SampleTold, is_awaited: bool) -> None:
+        self.has_begun = False
+        """Whether one has been launched."""
         self.left = runs
         """Runs that are still to be launched."""
         self.is_awaited = is_awaited
@@ -173,6 +181,7 @@ class Sample:
         """As ``launch``, of the next run; ``before`` is the event of what the queue launched
         before."""
         begun, last = clock(), self._last
+        self.has_begun = True
         self.left -= 1
         if last is None:
             if depends or not (before is None or _has_ended(before)):
@@ -242,6 +251,82 @@ class Sample:
         told, self._told = self._told, None
         if told is not None:
             told.stalled(reason)
+
+
+class WatchedSample(Sample):
+    """A sample whose time the device tells."""
+
+    __slots__ = ("_watch",)
+
+    def __init__(self, runs: int, told: SampleTold, watch: Stopwatch) -> None:
+        super().__init__(runs, told, False)
+        self._watch = watch
+
+    def launch(
+        self, launch: Launch, depends: Sequence[DeviceEvent], before: DeviceEvent | None
+    ) -> tuple[Sequence[DeviceEvent | None], DeviceEvent | None]:
+        """As ``launch``, of the next run."""
+        self.left -= 1
+        if depends:
+            return self._left_out(launch, depends)
+        if not self.has_begun:
+            self._watch.start()
+            self.has_begun = True
+        events, last = launch(())
+        if not self.left:
+            self._watch.stop()
+        if last is None:
+            self.unknown(False)
+        return events, last
+
+    def close(self) -> bool:
+        """True: nobody has to wait."""
+        return True
+
+    def look(self) -> bool:
+        """Whether its runs have ended, or it is none, as far as can be told without waiting."""
+        if self._told is None:
+            return True
+        if self.left:
+            return False
+        seconds = _told_by(self._watch)
+        if seconds is None:
+            return False
+        told, self._told = self._told, None
+        if seconds >= 0:
+            told.took(seconds)
+        else:
+            told.unknown(False)
+        return True
+
+
+class WatchedRun:
+    """A run of no sample, whose time the device tells."""
+
+    __slots__ = ("_told", "_watch")
+
+    def __init__(self, watch: Stopwatch, told: Told) -> None:
+        self._watch, self._told = watch, told
+
+    def look(self) -> bool:
+        """Whether it has ended, as far as can be told without waiting."""
+        seconds = _told_by(self._watch)
+        if seconds is None:
+            return False
+        if seconds >= 0:
+            self._told.took(seconds)
+        else:
+            self._told.unknown(False)
+        return True
+
+
+def _told_by(watch: Stopwatch) -> float | None:
+    """The seconds; None while the runs have not ended, -1 where they failed: who waits for them is
+    told."""
+    try:
+        return watch.seconds()
+    except DeviceError:
+        return -1.0
 
 
 def timed_launch(

@@ -86,7 +86,7 @@ def _seconds(tiles: int, tile: Box, costs: TileCosts, group: Box, target: Target
     if not costs.waits:
         return ceil(tiles / resident) * (busy + once)
     beside = ceil(tiles / target.throughput_parts)
-    return max(ceil(tiles / resident) * (waiting + once), beside * busy)
+    return ceil(tiles / resident) * (waiting + once) + beside * busy
 
 
 def _candidates(extents: Box, costs: TileCosts, group: Box, target: Target) -> Iterator[Box]:

@@ -30,7 +30,7 @@ class SteadyReplay:
         run: PreparedRun,
         storages: tuple[Storage, ...],
     ) -> None:
-        one = run.single or run.one
+        one = run.one or run.single
         assert one is not None
         self._state = state
         self._launcher = state.launcher

@@ -337,12 +337,12 @@ class PreparedRun:
         self, depends: Sequence[DeviceEvent]
     ) -> tuple[Sequence[DeviceEvent | None], DeviceEvent | None]:
         """Enqueue all stages; the events, one for each stage, and the last of them."""
-        if self.single is not None:
-            event = self.single.launch(depends)
-            return (event,), event
         if self.one is not None:
             event = self.one.launch(depends)
             return (event,) * len(self.launches), event
+        if self.single is not None:
+            event = self.single.launch(depends)
+            return (event,), event
         events: list[DeviceEvent | None] = []
         last = None
         for launch in self.launches:
@@ -365,6 +365,12 @@ class PreparedRun:
         if self.as_one is not None:
             make, self.as_one = self.as_one, None
             self.one = make()
+
+    def become_one(self, backend: Backend) -> None:
+        """Let the launches, and a single one, be repeated as cheaply as they can be from now on."""
+        self.will_be_repeated()
+        if self.single is not None and self.one is None and self.can_be_one and not self.checks:
+            self.one = backend.repeated([self.single])
 
     @property
     def schedules(self) -> Sequence[Schedule | None]:

@@ -7,7 +7,7 @@ from typing import Any
 
 from fusionq.backends.base import Abilities, Binding, KeptProgram, PreparedLaunch, Program
 from fusionq.backends.cuda.compiler import nvrtc_version
-from fusionq.backends.cuda.events import new_event
+from fusionq.backends.cuda.events import Stopwatch, new_event
 from fusionq.backends.cuda.graph import Graph
 from fusionq.backends.cuda.launch import CudaLaunch
 from fusionq.backends.cuda.memory import CudaAllocation, allocate
@@ -141,6 +141,16 @@ class CudaBackend:
             for event in (begin, end):
                 driver.cuEventDestroy(event)
         return float(taken) * 1e-3
+
+    def stopwatch(self, launch: PreparedLaunch | None) -> Stopwatch | None:
+        """Of events in the launch's graph, or on the stream; None while that is captured."""
+        self._stream.device.make_current()
+        if self._stream.is_captured:
+            return None
+        if isinstance(launch, RepeatedLaunches):
+            with self._stream.errors_named("making a graph"):
+                return launch.watched()
+        return Stopwatch(self._stream)
 
     def wait(self) -> None:
         """Block until all that was launched has run."""

@@ -72,6 +72,69 @@ class Times:
             driver.cuEventDestroy(event)
 
 
+class Stopwatch:
+    """The driver's events around launches on a stream."""
+
+    __slots__ = ("_begin", "_end", "_stream")
+
+    def __init__(self, stream: Stream) -> None:
+        self._stream = stream
+        self._begin, self._end = new_event(), new_event()
+
+    @property
+    def events(self) -> tuple[Any, Any]:
+        """The driver's events of the start and the end."""
+        return self._begin, self._end
+
+    def start(self) -> None:
+        """They come next."""
+        checked("an event", load_driver().cuEventRecord(self._begin, self._stream.native))
+
+    def stop(self) -> None:
+        """They came last."""
+        checked("an event", load_driver().cuEventRecord(self._end, self._stream.native))
+
+    def seconds(self) -> float | None:
+        """What they took; None while they have not run."""
+        driver = load_driver()
+        self._stream.device.make_current()
+        (status,) = driver.cuEventQuery(self._end)
+        if status == driver.CUresult.CUDA_ERROR_NOT_READY:
+            return None
+        with self._stream.errors_named("timing launches"):
+            checked("the launches failed", (status,))
+            taken = checked("their time", driver.cuEventElapsedTime(self._begin, self._end))
+        return float(taken) * 1e-3
+
+    def __del__(self) -> None:
+        driver = load_driver()
+        for event in (self._begin, self._end):
+            driver.cuEventDestroy(event)
+
+
+class GraphStopwatch(Stopwatch):
+    """Events that a graph records, behind what the host's launch of it takes."""
+
+    __slots__ = ("is_next",)
+
+    def __init__(self, stream: Stream) -> None:
+        super().__init__(stream)
+        self.is_next = False
+        """Whether the graph comes next."""
+
+    def start(self) -> None:
+        """The graph comes next."""
+        self.is_next = True
+
+    def stop(self) -> None:
+        """It came last."""
+        self.is_next = False
+
+    def seconds(self) -> float | None:
+        """What it took; None while it has not run."""
+        return None if self.is_next else super().seconds()
+
+
 def new_event() -> Any:
     """An event of the driver that records times."""
     driver = load_driver()

@@ -38,7 +38,14 @@ class Graph:
 
     __slots__ = ("_device", "_driver", "_executable", "_graph", "_nodes", "launch")
 
-    def __init__(self, device: Device, native_stream: Any, launches: Sequence[NodeLaunch]) -> None:
+    def __init__(
+        self,
+        device: Device,
+        native_stream: Any,
+        launches: Sequence[NodeLaunch],
+        around: tuple[Any, Any] | None = None,
+    ) -> None:
+        """``around``: events that are recorded before and behind the launches."""
         self._driver = driver = load_driver()
         self._device = device
         device.graphs += 1
@@ -46,8 +53,11 @@ class Graph:
         device.make_current()
         self._graph = checked("a graph", driver.cuGraphCreate(0))
         self._nodes: list[Any] = []
+        first = [] if around is None else [self._recording(around[0], [])]
         for launch in launches:
-            added = driver.cuGraphAddKernelNode(self._graph, [], 0, launch.node_parameters())
+            after = [] if self._nodes else first
+            parameters = launch.node_parameters()
+            added = driver.cuGraphAddKernelNode(self._graph, after, len(after), parameters)
             node = checked("a node of a graph", added)
             if launch.runs_at_once:
                 checked("a node of a graph", _run_at_once(driver, node))
@@ -56,9 +66,16 @@ class Graph:
                 added = driver.cuGraphAddDependencies(self._graph, [before], [node], [edge], 1)
                 checked("an edge of a graph", added)
             self._nodes.append(node)
+        if around is not None:
+            self._recording(around[1], self._nodes[-1:])
         self._executable = checked("a graph", driver.cuGraphInstantiate(self._graph, 0))
         self.launch = partial(driver.cuGraphLaunch, self._executable, native_stream)
         """Enqueues; gives the driver's status in a tuple."""
+
+    def _recording(self, event: Any, after: Sequence[Any]) -> Any:
+        """A node that records ``event``."""
+        add = self._driver.cuGraphAddEventRecordNode
+        return checked("a node of a graph", add(self._graph, after, len(after), event))
 
     @classmethod
     def has_room(cls, device: Device) -> bool:

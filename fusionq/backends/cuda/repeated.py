@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from fusionq.backends.base import DeviceEvent
-from fusionq.backends.cuda.events import CudaEvent, wait_for_events
+from fusionq.backends.cuda.events import CudaEvent, GraphStopwatch, Stopwatch, wait_for_events
 from fusionq.backends.cuda.graph import Graph
 from fusionq.backends.cuda.launch import CudaLaunch
 from fusionq.backends.cuda.runtime import checked
@@ -19,7 +19,7 @@ class RepeatedLaunches:
     """``launches``, in their order, as a CUDA graph.  Scalars that have been set in them are put
     into it before it is launched again."""
 
-    __slots__ = ("_changed", "_graph", "_launches", "_names", "_stream")
+    __slots__ = ("_changed", "_graph", "_launches", "_names", "_stream", "_watch", "_watched")
 
     def __init__(self, stream: Stream, launches: Sequence[CudaLaunch]) -> None:
         self._stream = stream
@@ -30,6 +30,23 @@ class RepeatedLaunches:
         """Launches with scalars that the graph has not; they put themselves there."""
         for launch in launches:
             launch.tell(self._changed)
+        self._watched: Graph | None = None
+        """The same with events around it."""
+        self._watch: GraphStopwatch | None = None
+        """Theirs."""
+
+    def watched(self) -> Stopwatch:
+        """The stopwatch of the next launch."""
+        watch = self._watch
+        if watch is not None and watch.seconds() is None:  # it is running, or there is no room
+            return Stopwatch(self._stream)
+        if watch is None and Graph.has_room(self._stream.device):
+            watch = GraphStopwatch(self._stream)
+            stream = self._stream
+            around = watch.events
+            self._watched = Graph(stream.device, stream.native, self._launches, around)
+            self._watch = watch
+        return watch or Stopwatch(self._stream)
 
     def set_scalar(self, name: str, value: bool | int | float | np.generic) -> None:
         """ArgumentError: scalars are set in the launches."""
@@ -44,7 +61,11 @@ class RepeatedLaunches:
             wait_for_events(stream, depends)
         if self._changed:
             self._update()
-        (status,) = self._graph.launch()
+        graph = self._graph
+        if self._watch is not None and self._watch.is_next:
+            assert self._watched is not None
+            graph = self._watched
+        (status,) = graph.launch()
         if status or stream.device.lost is not None:
             with stream.errors_named(f"launching {self._names}"):
                 checked(f"the launch of {self._names} failed", (status,))
@@ -52,5 +73,8 @@ class RepeatedLaunches:
 
     def _update(self) -> None:
         for launch in dict.fromkeys(self._changed):
-            self._graph.update(self._launches.index(launch), launch.node_parameters())
+            place, parameters = self._launches.index(launch), launch.node_parameters()
+            self._graph.update(place, parameters)
+            if self._watched is not None:
+                self._watched.update(place, parameters)
         self._changed.clear()
