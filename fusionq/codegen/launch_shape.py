@@ -2,31 +2,45 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from math import prod
 
 from fusionq.base.target import LaunchShape, Target
 
 
-def launch_shape(range: tuple[int, ...], target: Target) -> LaunchShape:
-    """The launch for a plain range of 1 to 3 extents (SYCL order), all positive.
+def launch_shape(
+    extents: tuple[int, ...], target: Target, ends: Collection[int] = ()
+) -> LaunchShape:
+    """The launch for a plain range of 1 to 3 extents (SYCL order), all positive.  ``ends``: where
+    kernels end that have but a part of a range of one dimension.
 
-    The global range is ``range`` rounded up to whole work-groups; the kernel guards the rest.
+    The global range is ``extents`` rounded up to whole work-groups; the kernel guards the rest.
     A work-group takes as much as it can of the fastest dimension, then of the next: rows of
     contiguous memory.
     """
     limit = min(target.largest_plain_group, target.device.max_work_group_size)
     groups = target.groups_per_compute_unit * target.device.compute_units
-    share = -(-prod(range) // groups)
+    share = -(-prod(extents) // groups)
     budget = min(max(share, target.preferred_work_group), limit)
     vector = min(target.vector_width, limit)
-    *slower, fastest = range
+    *slower, fastest = extents
     local = [max(min(_round_up(_even_part(fastest, budget), vector), limit // vector * vector), 1)]
     for extent in reversed(slower):
         local.insert(0, _even_part(extent, max(budget // prod(local), 1)))
+    if ends and len(extents) == 1 and target.device.kind == "cpu":
+        local = [_ending(fastest, local[0], ends, vector, target.preferred_work_group)]
     return LaunchShape(
-        tuple(_round_up(extent, size) for extent, size in zip(range, local, strict=True)),
+        tuple(_round_up(extent, size) for extent, size in zip(extents, local, strict=True)),
         tuple(local),
     )
+
+
+def _ending(extent: int, size: int, ends: Collection[int], vector: int, least: int) -> int:
+    """A work-group size up to ``size``, from ``least`` on, at whose multiples ``ends`` almost are.
+    A vector of a group that is partly beyond one runs masked accesses to memory that is not there,
+    which takes about as long as to start a group."""
+    sizes = range(size, min(least, size) - 1, -vector)
+    return min(sizes, key=lambda n: -(-extent // n) + sum(-e % n // vector for e in ends))
 
 
 def _even_part(extent: int, at_most: int) -> int:

@@ -20,7 +20,9 @@ def launch_shape_of(
         return None
     space = (extents.size,) if stage.mode == "linear" else tuple(extents)
     if stage.local_range is None:
-        return launch_shape(space, target)
+        ranges = (global_range(submissions[s]) for s in stage.present) if len(space) == 1 else ()
+        ends = {range_.size for range_ in ranges} - {0, *space}
+        return launch_shape(space, target, ends)
     done = stage.local_range if stage.tiling is None else stage.tiling.tile
     whole = tuple(
         -(-extent // items) * local

@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 from math import prod
+from typing import Any
 
+import numpy as np
 import pytest
 
+import fusionq as fq
+from fusionq.base.options import FusionOptions
 from fusionq.base.target import target_of
 from fusionq.codegen.launch_shape import launch_shape
+from fusionq.planning.launching import launch_shape_of
+from fusionq.planning.planner import make_plan
+from tests.unit.lists import submissions
 from tests.unit.targets import TWO_CORES, device
 
 RANGES = [
@@ -50,3 +57,35 @@ def test_sizes_on_two_cores(extents, local):
 def test_small_ranges_still_occupy_every_compute_unit():
     shape = launch_shape((64_000,), target_of(device(compute_units=64)))
     assert shape.global_range[0] // shape.local_range[0] >= 64
+
+
+@pytest.mark.parametrize(
+    ("extents", "ends", "local"),
+    [
+        ((25_000,), (5_000,), 2512), ((25_000,), (100,), 736), ((25_000,), (), 3136),
+        ((1_000_000,), (4096, 8192), 4096), ((1_000_000,), (5_000, 7_000), 3504),
+        ((300,), (20,), 160), ((40, 100), (7,), 112),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_kernels_end_where_work_groups_do(extents, ends, local):
+    assert launch_shape(extents, TWO_CORES, ends).local_range[-1] == local
+
+
+def test_threads_beyond_an_end_cost_nothing():
+    gpu = target_of(device("gpu", 132, 1024))
+    assert launch_shape((25_000,), gpu, (5_000,)) == launch_shape((25_000,), gpu)
+
+
+@fq.kernel
+def add_one(item: fq.Item, a: Any, b: Any) -> None:
+    b[item.get_id(0)] = a[item.get_id(0)] + 1
+
+
+def test_ranges_of_a_launch_are_its_ends():
+    pairs = [(n, np.zeros(n, np.int32), np.zeros(n, np.int32)) for n in (5_000, 25_000)]
+    listed = submissions(*((add_one, *pair) for pair in pairs))
+    plan = make_plan(listed, FusionOptions(strategy="fused"), TWO_CORES)
+    (stage,) = plan.stages
+    shape = launch_shape_of(stage, listed, TWO_CORES)
+    assert shape is not None and shape.local_range == (2512,)
