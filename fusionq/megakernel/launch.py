@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from math import prod
@@ -191,9 +192,10 @@ class PersistentLaunch:
         self._reported = False
 
     def __del__(self) -> None:
-        """The schedule and the control memory outlive the launches that use them."""
+        """The schedule and the control memory outlive the launches that use them; at the end of the
+        process all have run, and what asks may be gone."""
         last = getattr(self, "_last", None)
-        if last is not None and not last.complete:
+        if last is not None and not sys.is_finalizing() and not last.complete:
             keep_until_run(last, self._schedule, self._control, self._inner)
 
     def check(self) -> None:

@@ -67,9 +67,11 @@ class Times:
         return round(since[0] * 1e6), round(since[1] * 1e6)
 
     def __del__(self) -> None:
-        driver = load_driver()
-        for event in (self._start, self._end):
-            driver.cuEventDestroy(event)
+        try:
+            for event in (self._start, self._end):
+                load_driver().cuEventDestroy(event)
+        except Exception:  # at the end of the process the driver, or this module, may be gone
+            return
 
 
 class Stopwatch:
@@ -107,9 +109,11 @@ class Stopwatch:
         return float(taken) * 1e-3
 
     def __del__(self) -> None:
-        driver = load_driver()
-        for event in (self._begin, self._end):
-            driver.cuEventDestroy(event)
+        try:
+            for event in (self._begin, self._end):
+                load_driver().cuEventDestroy(event)
+        except Exception:  # at the end of the process the driver, or this module, may be gone
+            return
 
 
 class GraphStopwatch(Stopwatch):
