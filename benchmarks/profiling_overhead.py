@@ -14,8 +14,9 @@ import numpy as np
 import fusionq as fq
 from fusionq.benchmarks.case import Workload
 from fusionq.benchmarks.cases import CASES
+from fusionq.benchmarks.gpu import by_events, is_gpu
 from fusionq.benchmarks.results import Measurement, SpecialResult
-from fusionq.benchmarks.timing import SETTLE_SECONDS
+from fusionq.benchmarks.timing import SETTLE_SECONDS, Sampler, Start, back_to_back
 from fusionq.benchmarks.variants import Strategy, submit_chain
 
 NAME = "profiling_overhead"
@@ -49,17 +50,30 @@ CASES_MEASURED = (
 )
 
 
+LONG_ENOUGH_ON_GPUS = 10_000_000
+"""Elements from which on a launch takes a GPU longer than the host."""
+
+
+def cases_for(queue: fq.FusionQueue) -> list[Overhead]:
+    """Those of ``CASES_MEASURED`` that the queue's device can measure: on a GPU a launch that
+    records is no CUDA graph, so that a short one takes the host's time."""
+    if not is_gpu(queue):
+        return list(CASES_MEASURED)
+    return [case for case in CASES_MEASURED if case.size >= LONG_ENOUGH_ON_GPUS]
+
+
 def run_profiling_overhead(
-    queue: fq.FusionQueue, rounds: int, cases: Sequence[Overhead] = CASES_MEASURED
+    queue: fq.FusionQueue, rounds: int, cases: Sequence[Overhead] | None = None
 ) -> SpecialResult:
     """The median over ``rounds`` of ratios: a sample with records over the geometric mean of the
     two without that the round also has.
 
     ``_cpu``: of the process's CPU time instead of the clock on the wall; it says the same on a
-    quiet machine, and more on a busy one.
+    quiet machine, and more on a busy one.  On a GPU the first is by CUDA events, and the second of
+    the host alone.
     """
     found = []
-    for overhead in cases:
+    for overhead in cases_for(queue) if cases is None else cases:
         name = "_".join([overhead.case, str(overhead.size), *filter(None, [overhead.strategy])])
         wall, cpu, null, strategy = _measure(queue, overhead, rounds)
         found += [
@@ -102,7 +116,8 @@ def _measure(
         def between() -> None:
             recorded.discard()  # type: ignore[union-attr]  # a ProfiledRun
 
-        samples = _interleaved((off, on, off), between, rounds)
+        sampler = by_events(queue) if is_gpu(queue) else back_to_back
+        samples = _interleaved((off, on, off), sampler, between, rounds)
         queue._state.launcher.profiler = profiler
     workload.spoil()
     plain.replay().wait()
@@ -117,9 +132,13 @@ def _measure(
 
 
 def _interleaved(
-    starts: Sequence[Callable[[], fq.Event]], between: Callable[[], None], rounds: int
+    starts: Sequence[Callable[[], fq.Event]],
+    sampler: Callable[[Start], Sampler],
+    between: Callable[[], None],
+    rounds: int,
 ) -> np.ndarray[tuple[int, int, int], np.dtype[np.float64]]:
     """(round, start, wall and CPU seconds a run), in a new random order each round."""
+    samplers = [sampler(start) for start in starts]
     began = time.perf_counter()
     starts[0]().wait()
     once = time.perf_counter() - began
@@ -133,11 +152,9 @@ def _interleaved(
             between()
             time.sleep(SETTLE_SECONDS)
             starts[which]().wait()
-            wall, cpu = time.perf_counter(), time.process_time()
-            for _ in range(runs):
-                event = starts[which]()
-            event.wait()
-            samples[round_, which] = time.perf_counter() - wall, time.process_time() - cpu
+            cpu = time.process_time()
+            wall = samplers[which](runs)
+            samples[round_, which] = wall, time.process_time() - cpu
     return samples / runs
 
 
@@ -146,9 +163,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=DESCRIPTION)
     parser.add_argument("cases", nargs="*", help="names of cases; default: all")
     parser.add_argument("--rounds", type=int, default=31)
+    parser.add_argument("--device", help="as of `fusionq bench`; default: the default device")
     given = parser.parse_args()
-    with fq.FusionQueue() as queue:
-        for overhead in CASES_MEASURED:
+    with fq.FusionQueue(given.device) as queue:
+        for overhead in cases_for(queue):
             if given.cases and overhead.case not in given.cases:
                 continue
             result = run_profiling_overhead(queue, given.rounds, [overhead])

@@ -13,7 +13,14 @@ from rich.table import Table
 import fusionq as fq
 from fusionq.base.call_site import user_span
 from fusionq.base.errors import DeviceError
-from fusionq.benchmarks import first_fusion, host_cost, peak_memory, planning, warm_start
+from fusionq.benchmarks import (
+    first_fusion,
+    host_cost,
+    peak_memory,
+    planning,
+    profiling_overhead,
+    warm_start,
+)
 from fusionq.benchmarks.case import Unavailable
 from fusionq.benchmarks.cases import CASES
 from fusionq.benchmarks.planning_lists import FAMILIES
@@ -25,11 +32,11 @@ from fusionq.cli.console import bad_use, check_files, failed, output, progress_b
 
 SPECIAL = {
     module.NAME: module.DESCRIPTION
-    for module in (host_cost, first_fusion, warm_start, peak_memory, planning)
+    for module in (host_cost, first_fusion, warm_start, peak_memory, planning, profiling_overhead)
 }
-UNASKED = [name for name in SPECIAL if name != planning.NAME]
-"""What runs beside the cases where none is named: planning takes minutes, and its sizes are lengths
-of lists."""
+UNASKED = [name for name in SPECIAL if name not in (planning.NAME, profiling_overhead.NAME)]
+"""What runs beside the cases where none is named: the others take minutes, and planning's sizes are
+lengths of lists."""
 CHILD_ROUNDS = 5
 """Fresh processes for a median."""
 HOST_ROUNDS_FACTOR = 20
@@ -131,6 +138,8 @@ def _results(
                 yield first_fusion.run_first_fusion(device, min(rounds, CHILD_ROUNDS))
             elif name == warm_start.NAME:
                 yield warm_start.run_warm_start(device, min(rounds, CHILD_ROUNDS))
+            elif name == profiling_overhead.NAME:
+                yield profiling_overhead.run_profiling_overhead(queue, rounds)
             elif name == planning.NAME:
                 yield from _planning(device, sizes or planning.LENGTHS, progress, task)
             else:
