@@ -150,6 +150,23 @@ class PreparedLaunch(Protocol):
         """Enqueue; returns at once.  The caller keeps the memory alive until the event."""
 
 
+class LaunchedAgain(Protocol):
+    """A launch that is repeated as it is."""
+
+    @property
+    def latest(self) -> DeviceEvent:
+        """The completion of all that the queue has launched, up to the last of these launches."""
+
+    def launch(self) -> int:
+        """Enqueue, behind what the queue has launched; the launch's number."""
+
+    def include_others(self) -> None:
+        """Let ``latest`` stand for what has been launched by others since, too."""
+
+    def event_of(self, number: int) -> DeviceEvent:
+        """The completion of one of the launches."""
+
+
 class Stopwatch(Protocol):
     """What launches take, by the device's clock."""
 

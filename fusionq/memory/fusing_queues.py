@@ -16,6 +16,7 @@ from threading import RLock
 from typing import Protocol
 
 from fusionq.base.call_site import is_inside, told_as_warnings
+from fusionq.base.changes import CHANGES
 from fusionq.memory.region import Region
 
 LOCK = RLock()
@@ -43,6 +44,7 @@ NOTED: deque[Callable[[], object]] = deque()
 def note(action: Callable[[], object]) -> None:
     """Have ``action`` done at the next safe point; for finalizers, which call this directly."""
     NOTED.append(action)
+    CHANGES.count += 1
     if not is_inside(2) and LOCK.acquire(blocking=False):
         try:
             run_noted()

@@ -17,6 +17,7 @@ import numpy.typing as npt
 from fusionq.backends.base import Allocation, Backend, DeviceEvent, MemoryHome
 from fusionq.backends.interruptible import keep_until_run
 from fusionq.base.call_site import warn
+from fusionq.base.changes import CHANGES
 from fusionq.base.errors import ArrayDetached, DeviceError, DeviceLost
 from fusionq.memory.foreign_array import ForeignArray, byte_bounds
 from fusionq.memory.fusing_queues import LOCK, QUEUES, end_fusion_where_used, note
@@ -201,6 +202,7 @@ class Storage:
             self._shared = None
             self._place(new, backend)
             Storage.moves += 1
+            CHANGES.count += 1
             for listener in move_listeners:
                 listener()
 

@@ -10,6 +10,7 @@ import numpy as np
 from fusionq.analysis.submission import Submission
 from fusionq.analysis.traffic import Traffic, traffic
 from fusionq.backends.base import Backend
+from fusionq.base.changes import CHANGES
 from fusionq.base.errors import DeviceError
 from fusionq.base.options import UNFUSED, FusionOptions
 from fusionq.execution.prepare import prepare
@@ -95,6 +96,7 @@ class QueueSession:
         self._every: dict[tuple[object, ...], tuple[int, ...]] = {}
         """Of the launches of each list, one in how many work-groups records."""
         self._outer, launcher.profiler = launcher.profiler, self
+        CHANGES.count += 1
 
     @property
     def backend(self) -> Backend:
@@ -208,6 +210,7 @@ class QueueSession:
     def close(self) -> None:
         """Read what is left; the queue goes on as it was before."""
         self._launcher.profiler = self._outer
+        CHANGES.count += 1
         self.backend.wait()
         for run in self._runs.values():
             if isinstance(run, ProfiledRun):

@@ -3,13 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 from fusionq.backends.base import Backend, DeviceEvent
 from fusionq.base.call_site import user_span
 from fusionq.base.errors import ArgumentError, FusionStateError
 from fusionq.base.not_copied import NotCopied
-from fusionq.submission.pending import SubmissionList
+
+
+class EventsOfList(Protocol):
+    """What an event needs of the list that its submission was in."""
+
+    @property
+    def ended(self) -> bool:
+        """Whether it waits no longer."""
+
+    @property
+    def waits_for(self) -> Sequence[DeviceEvent]:
+        """What it runs after."""
+
+    def abort(self, cause: str) -> None:
+        """End its fusion mode, where it still waits."""
+
+    def event_of(self, index: int) -> DeviceEvent | None:
+        """The device's event for submission ``index``; None where there was nothing to run."""
+
+    def error_of(self, index: int) -> BaseException | None:
+        """What kept submission ``index`` from running."""
 
 
 class Event(NotCopied):
@@ -24,13 +44,13 @@ class Event(NotCopied):
     def __init__(
         self,
         device_event: DeviceEvent | None = None,
-        submissions: SubmissionList | None = None,
+        submissions: EventsOfList | None = None,
         index: int = -1,
         waits_for: Sequence[DeviceEvent] = (),
     ) -> None:
         self._device_event = device_event
         self._waits_for = waits_for
-        self._list = submissions
+        self._list: EventsOfList | None = submissions
         self._index = index
 
     def wait(self) -> None:
@@ -125,7 +145,7 @@ class AllOf:
         return None
 
 
-def pending_list_of(event: Event) -> SubmissionList | None:
+def pending_list_of(event: Event) -> EventsOfList | None:
     """The list that the event's submission waits in, if it does."""
     submissions = event._list
     return submissions if submissions is not None and not submissions.ended else None

@@ -241,7 +241,7 @@ class Recording(NotCopied):
         """Run one submission by itself; its event, None if there was nothing to run."""
         return self._queue._state.run_single(entry, call)
 
-    def runs_after(self, pending: SubmissionList, other: SubmissionList) -> bool:
+    def runs_after(self, pending: SubmissionList, other: object) -> bool:
         """Whether ``other`` is an earlier part of the graph, which this one runs after from now
         on."""
         for part in self._graph._parts:

@@ -11,6 +11,7 @@ from typing import Any, Protocol
 from fusionq.backends.base import Backend, DeviceEvent
 from fusionq.backends.interruptible import keep_until_run
 from fusionq.base.call_site import located, user_span
+from fusionq.base.changes import CHANGES
 from fusionq.base.errors import (
     ArgumentError,
     DeviceError,
@@ -214,7 +215,7 @@ class Launcher:
         def again() -> SubmissionList:
             return SubmissionList.of(ended.entries, call)
 
-        run = ended.run
+        run = before = ended.run
         if run is not None and run.moves != Storage.moves and not run.is_in_place():
             run = ended.run = self._prepare(again(), ended.options)
         if self.profiler is not None or (run is not None and run.profiled):
@@ -225,6 +226,8 @@ class Launcher:
             run = ended.run = self._next(run.adaptive, again(), ended.options)
         elif call.values and not run.rebind(call.values, lambda: again().operands()):
             run = self._prepare(again(), ended.options)
+        if run is not before:
+            CHANGES.count += 1
         if run.as_one is not None:
             run.will_be_repeated()
         return run
@@ -325,6 +328,7 @@ class Launcher:
                 if storage.last_event is not None:
                     depends = [*depends, storage.last_event]
                 storage.last_backend = backend
+                CHANGES.count += 1
         if self.after:
             depends, self.after = [*depends, *self.after], ()
         if depends:

@@ -14,6 +14,7 @@ from weakref import WeakSet
 from fusionq.backends.base import DeviceEvent
 from fusionq.backends.interruptible import wait_for_the_rest
 from fusionq.base.call_site import told_as_warnings, user_span, warn_aborted
+from fusionq.base.changes import CHANGES
 from fusionq.base.errors import (
     DeviceError,
     FusionStateError,
@@ -93,6 +94,7 @@ class QueueState:
             self.list = pending = SubmissionList(owner or self)
             if owner is None:
                 QUEUES.append(self)
+            CHANGES.count += 1
             return pending
 
     def _no_fusion(self) -> FusionStateError:
@@ -248,7 +250,7 @@ class QueueState:
             )
         return events
 
-    def runs_after(self, pending: SubmissionList, other: SubmissionList) -> bool:
+    def runs_after(self, pending: SubmissionList, other: object) -> bool:
         """Whether ``pending`` runs after ``other`` anyway."""
         return False
 
@@ -263,6 +265,7 @@ class QueueState:
         before = AllOf(events if last is None else [last, *events])
         if pending is None:
             self.launcher.after = [*self.launcher.after, *marked(events)]
+            CHANGES.count += 1
             return Event(before, waits_for=events)
         pending.wait_for(marked(events))
         if not pending.entries:
@@ -371,6 +374,7 @@ class QueueState:
         with LOCK:
             self.abort("the queue was closed")
             self.closed = True
+            CHANGES.count += 1
             self.launcher.cache.clear()
             self.temporaries.clear()
         if wait:

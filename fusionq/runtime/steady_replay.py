@@ -1,13 +1,18 @@
 """A list that is launched again as it was the last time, at the cost of that launch.
 
 Of all that a replay has to look at, nothing has changed in most of them: this asks for that alone,
-and leaves the others to ``QueueState.replay``.
+and leaves the others to ``QueueState.replay``.  Where launches can be told to run again as they
+are, as CUDA graphs can, two comparisons ask for all of it: the number of all changes
+(``base.changes``), and whether the queue's latest launch was one of these.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from fusionq.backends.base import DeviceEvent, LaunchedAgain
+from fusionq.base.changes import CHANGES
 from fusionq.memory.fusing_queues import LOCK, NOTED, QUEUES
 from fusionq.memory.storage import Storage
 from fusionq.runtime.event import Event, new_event
@@ -17,11 +22,17 @@ from fusionq.submission.run import CallArguments, PreparedRun
 if TYPE_CHECKING:
     from fusionq.runtime.state import QueueState
 
+_acquire, _release = LOCK.acquire, LOCK.release
+_is_owned: Callable[[], bool] = LOCK._is_owned  # type: ignore[attr-defined]  # as Condition asks
+
 
 class SteadyReplay:
     """Replays of ``ended`` by ``run``, which is one launch, with the scalars that it has now."""
 
-    __slots__ = ("_ended", "_launch", "_launcher", "_rebinds", "_run", "_state", "_storages")
+    __slots__ = (
+        "_again", "_ended", "_events", "_launch", "_launcher", "_prepare_again", "_rebinds", "_run",
+        "_seen", "_state", "_storages",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -39,6 +50,12 @@ class SteadyReplay:
         self._rebinds = run.rebinds
         self._launch = one.launch
         self._storages = storages
+        self._prepare_again = getattr(one, "again", None) if run.adaptive is None else None
+        self._again: LaunchedAgain | None = None
+        """Launches as long as nothing changes."""
+        self._events = EventsOfReplays()
+        self._seen = -1
+        """How many changes there were when all was as it is for ``_again``."""
 
     @classmethod
     def of(
@@ -57,8 +74,44 @@ class SteadyReplay:
     def event(self) -> Event | None:
         """The event of one more replay; None, and nothing is launched, where something is no
         longer as it was."""
-        state, launcher, run = self._state, self._launcher, self._run
+        again, number, step = self._again, 0, 0
+        if again is not None:
+            try:  # `with LOCK` takes twice as long
+                if _acquire(False):
+                    step = 1
+                    if CHANGES.count == self._seen:
+                        if self._launcher.last_event is not again.latest:
+                            self._is_latest(again)
+                        number = again.launch()
+                    step = 2
+                    _release()
+            except BaseException as error:
+                # Ctrl-C may come as soon as the lock is taken, or behind its release.
+                if step == 1 or (step == 0 and _is_owned()):
+                    try:
+                        self._launcher.failed(error)
+                    finally:
+                        _release()
+                raise
+        if not number:
+            return self._looked_into()
+        event = new_event(Event)
+        event._list, event._index = self._events, number
+        return event
+
+    def _is_latest(self, again: LaunchedAgain) -> None:
+        """All that waits for the queue, or for the memory, waits for these launches."""
+        latest = again.latest
+        again.include_others()
+        self._launcher.last_event = latest
+        for storage in self._storages:
+            storage.last_event = latest
+
+    def _looked_into(self) -> Event | None:
+        """As ``event``, by all that may have changed."""
         with LOCK:
+            state, launcher, run = self._state, self._launcher, self._run
+            seen = CHANGES.count
             if (
                 NOTED
                 or QUEUES
@@ -89,6 +142,32 @@ class SteadyReplay:
             launcher.last_event = last
             for storage in self._storages:
                 storage.last_event = last
+            if self._prepare_again is not None:
+                again = self._again or self._prepare_again()
+                if again is not None:
+                    self._again, self._seen, self._events.launches = again, seen, again
         event = new_event(Event)
         event._device_event, event._list, event._waits_for = last, None, ()
         return event
+
+
+class EventsOfReplays:
+    """Stands in events for the list of each replay, whose number is the event's index."""
+
+    __slots__ = ("launches",)
+
+    launches: LaunchedAgain
+
+    ended = True
+    waits_for: tuple[DeviceEvent, ...] = ()
+
+    def event_of(self, index: int) -> DeviceEvent | None:
+        """The device's event of a replay."""
+        return self.launches.event_of(index)
+
+    def error_of(self, index: int) -> None:
+        """What kept it from running: nothing."""
+        return None
+
+    def abort(self, cause: str) -> None:
+        """It does not wait for anything."""

@@ -64,7 +64,7 @@ class ListOwner(Protocol):
     def run_single(self, entry: KnownSubmission, call: CallArguments) -> DeviceEvent | None:
         """Run one submission by itself; its event, None if there was nothing to run."""
 
-    def runs_after(self, pending: SubmissionList, other: SubmissionList) -> bool:
+    def runs_after(self, pending: SubmissionList, other: object) -> bool:
         """Whether ``pending``, a list of its own, runs after ``other`` anyway."""
 
 
@@ -215,7 +215,7 @@ class SubmissionList:
         if self.owner is not None:
             self.owner.abort_list(self, cause)
 
-    def runs_after(self, other: SubmissionList) -> bool:
+    def runs_after(self, other: object) -> bool:
         """Whether what is submitted now runs after ``other``'s submissions anyway."""
         return other is self or (self.owner is not None and self.owner.runs_after(self, other))
 

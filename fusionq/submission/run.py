@@ -12,6 +12,7 @@ import numpy as np
 
 from fusionq.analysis.submission import ArrayPlace, ScalarValue, Sized, Submission
 from fusionq.backends.base import Backend, Binding, DeviceEvent, PreparedLaunch
+from fusionq.base.changes import CHANGES
 from fusionq.base.target import LaunchShape
 from fusionq.cache.plan_cache import BuiltPlan
 from fusionq.memory.storage import Storage
@@ -332,6 +333,7 @@ class PreparedRun:
             launch.set_scalar(name, value)
         self.bound_values[k] = value
         self.rebinds += 1
+        CHANGES.count += 1
 
     def launch(
         self, depends: Sequence[DeviceEvent]

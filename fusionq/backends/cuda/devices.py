@@ -46,7 +46,8 @@ class Device:
         self.architecture = f"sm_{self.compute_capability[0]}{self.compute_capability[1]}"
         self.has_dependent_launches = self.compute_capability >= (9, 0)
         """Whether a kernel may begin before the one before it has ended, and wait for it."""
-        self._has_neighbours = device_count() > 1
+        self.has_neighbours = device_count() > 1
+        """Whether there are other GPUs."""
         self.graphs = 0
         """That there are."""
         self.lost: str | None = None
@@ -80,14 +81,14 @@ class Device:
     @property
     def is_current_elsewhere(self) -> bool:
         """Whether this thread's calls of the driver may be about another device, or none."""
-        return _current.device is not self or self._has_neighbours
+        return current.device is not self or self.has_neighbours
 
     def make_current(self) -> None:
         """Let this thread's calls of the driver be about this device."""
         if self.is_current_elsewhere:
             driver = load_driver()
             checked(f"{self.name}'s context", driver.cuCtxSetCurrent(self.context))
-            _current.device = self
+            current.device = self
 
     @functools.cached_property
     def target(self) -> Target:
@@ -134,7 +135,8 @@ class _Current(threading.local):
     device: Device | None = None
 
 
-_current = _Current()
+current = _Current()
+"""What the calls of each thread are about, as far as fusionq has said."""
 
 
 @functools.cache

@@ -13,25 +13,25 @@ from fusionq.backends.cuda.streams import Stream, StreamWork
 class CudaEvent:
     """The completion of one launch, known by its number on its stream."""
 
-    __slots__ = ("_number", "_times", "stream")
+    __slots__ = ("_times", "number", "stream")
 
     native = None
 
     def __init__(self, stream: Stream, number: int, times: Times | None) -> None:
         self.stream = stream
-        self._number = number
+        self.number = number
         self._times = times
 
     def wait(self) -> None:
         """Block until the launch has run, and what was launched behind it so far; other Python
         threads go on meanwhile."""
-        if self.stream.completed < self._number:
+        if self.stream.completed < self.number:
             self.stream.wait()
 
     @property
     def complete(self) -> bool:
         """Whether the launch has run; False as long as a later one of its queue has not."""
-        return self.stream.completed >= self._number or self.stream.is_idle
+        return self.stream.completed >= self.number or self.stream.is_idle
 
     def times(self) -> tuple[int, int] | None:
         """When the device started and ended the launch, in nanoseconds; None where the queue

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 
 from fusionq.backends.cuda.devices import Device
 from fusionq.backends.cuda.runtime import CudaError
+from fusionq.base.changes import CHANGES
 from fusionq.base.errors import DeviceError, DeviceLost
 
 
@@ -27,6 +28,7 @@ def faults_named(device: Device, doing: str) -> Iterator[None]:
             raise
         kernels = "; ".join(device.in_flight()) or "none of fusionq's"
         device.lost = f"{error}; kernels in flight on {device.info.filter_string}: {kernels}"
+        CHANGES.count += 1
         raise DeviceError(
             f"while {doing}: {device.lost}. All queues on this GPU and all memory there are lost. "
             "In a new process, check=True tests every access and names the first outside its array"

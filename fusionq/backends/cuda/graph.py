@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import ctypes
+import functools
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Protocol
 
@@ -36,7 +38,7 @@ class Graph:
     MOST = 1024
     """On one GPU; each takes some 115 KB of its memory."""
 
-    __slots__ = ("_device", "_driver", "_executable", "_graph", "_nodes", "launch")
+    __slots__ = ("_device", "_driver", "_executable", "_graph", "_nodes", "_stream", "launch")
 
     def __init__(
         self,
@@ -48,6 +50,7 @@ class Graph:
         """``around``: events that are recorded before and behind the launches."""
         self._driver = driver = load_driver()
         self._device = device
+        self._stream = native_stream
         device.graphs += 1
         self._executable: Any = None
         device.make_current()
@@ -71,6 +74,10 @@ class Graph:
         self._executable = checked("a graph", driver.cuGraphInstantiate(self._graph, 0))
         self.launch = partial(driver.cuGraphLaunch, self._executable, native_stream)
         """Enqueues; gives the driver's status in a tuple."""
+
+    def enqueuing(self) -> Callable[[], int]:
+        """``launch`` in less time, with the status as a number."""
+        return partial(_driver_launch(), int(self._executable), int(self._stream))
 
     def _recording(self, event: Any, after: Sequence[Any]) -> Any:
         """A node that records ``event``."""
@@ -96,6 +103,17 @@ class Graph:
             self._driver.cuGraphDestroy(self._graph)
         except Exception:  # at the end of the process the driver, or this module, may be gone
             return
+
+
+@functools.cache
+def _driver_launch() -> Any:
+    """``cuGraphLaunch`` as a C function: what the bindings look at takes them a tenth of a
+    microsecond."""
+    driver = load_driver()
+    flags = driver.CUdriverProcAddress_flags.CU_GET_PROC_ADDRESS_DEFAULT
+    found = driver.cuGetProcAddress(b"cuGraphLaunch", 10_000, flags)
+    address, _ = checked("the driver's cuGraphLaunch", found)
+    return ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)(address)
 
 
 def _run_at_once(driver: Any, node: Any) -> Any:

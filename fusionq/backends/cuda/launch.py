@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from fusionq.backends.base import Binding, DeviceEvent
+from fusionq.backends.cuda.again import LaunchedAgain
 from fusionq.backends.cuda.events import CudaEvent, Times, wait_for_events
 from fusionq.backends.cuda.graph import Graph
 from fusionq.backends.cuda.grid import grid_of
@@ -109,6 +110,12 @@ class CudaLaunch:
         if status or stream.device.lost is not None:
             self._raise(status)
         return CudaEvent(stream, stream.launched(self.name), None)
+
+    def again(self) -> LaunchedAgain | None:
+        """Launches with the same arguments; None as long as this is no graph."""
+        if self._graph is None or self._enqueue is self._launch_kernel or self._base is not None:
+            return None
+        return LaunchedAgain(self._stream, self._graph, self.name, self._raise)
 
     def _timed_launch(self) -> CudaEvent:
         stream, times = self._stream, Times(self._base)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from fusionq.backends.base import DeviceEvent
+from fusionq.backends.cuda.again import LaunchedAgain
 from fusionq.backends.cuda.events import CudaEvent, GraphStopwatch, Stopwatch, wait_for_events
 from fusionq.backends.cuda.graph import Graph
 from fusionq.backends.cuda.launch import CudaLaunch
@@ -67,9 +69,18 @@ class RepeatedLaunches:
             graph = self._watched
         (status,) = graph.launch()
         if status or stream.device.lost is not None:
-            with stream.errors_named(f"launching {self._names}"):
-                checked(f"the launch of {self._names} failed", (status,))
+            self._raise(status)
         return CudaEvent(stream, stream.launched(self._names), None)
+
+    def again(self) -> LaunchedAgain | None:
+        """Launches with the same arguments; None where a scalar has changed since the last."""
+        if self._changed:
+            return None
+        return LaunchedAgain(self._stream, self._graph, self._names, self._raise)
+
+    def _raise(self, status: Any) -> None:
+        with self._stream.errors_named(f"launching {self._names}"):
+            checked(f"the launch of {self._names} failed", (status,))
 
     def _update(self) -> None:
         for launch in dict.fromkeys(self._changed):

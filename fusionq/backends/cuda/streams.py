@@ -39,7 +39,8 @@ class Stream:
         """Launches so far."""
         self.completed = 0
         """Of these, those that have run for certain."""
-        self._in_flight: deque[str] = deque(maxlen=_REMEMBERED)
+        self.names: deque[str] = deque(maxlen=_REMEMBERED)
+        """Of the kernels that may still be running."""
         driver = load_driver()
         device.make_current()
         if handle is None:
@@ -54,7 +55,7 @@ class Stream:
 
     def launched(self, kernel: str) -> int:
         """Take note of a launch; its number."""
-        self._in_flight.append(kernel)
+        self.names.append(kernel)
         self.submitted += 1
         return self.submitted
 
@@ -123,11 +124,11 @@ class Stream:
     def _done(self, number: int) -> None:
         self.completed = max(self.completed, number)
         if self.completed == self.submitted:
-            self._in_flight.clear()
+            self.names.clear()
 
     def in_flight(self) -> list[str]:
         """The kernels that may still be running."""
-        return list(self._in_flight)
+        return list(self.names)
 
     def errors_named(self, doing: str) -> AbstractContextManager[None]:
         """``faults_named`` on the stream's GPU."""

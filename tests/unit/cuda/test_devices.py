@@ -150,7 +150,7 @@ def test_a_failed_launch_names_the_kernels_and_loses_the_queue(
     for made in (stream, other):
         vars(made).update(
             device=device, native=1, submitted=0, completed=0, is_own=False,
-            _in_flight=deque(maxlen=4),
+            names=deque(maxlen=4),
         )  # fmt: skip
         device.streams.add(made)
     other.launched("on another queue")

@@ -2,13 +2,87 @@
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 
 import fusionq as fq
+from fusionq.backends.base import DeviceEvent, PreparedLaunch
+from fusionq.base.changes import CHANGES
+from fusionq.memory import fusing_queues
 from fusionq.runtime.state import QueueState
+from fusionq.submission.run import PreparedRun
 from tests.unit.runtime.conftest import empty, floats
 from tests.unit.runtime.kernels import increment, scale
+
+
+class Latest:
+    """The event of the latest of some launches."""
+
+    native = None
+    event: DeviceEvent
+
+    def wait(self) -> None:
+        self.event.wait()
+
+    @property
+    def complete(self) -> bool:
+        return self.event.complete
+
+    def times(self) -> None:
+        return None
+
+
+class LaunchedAgain:
+    """Lets a launch be repeated as CUDA graphs are."""
+
+    def __init__(self, launch: Callable[[], DeviceEvent]) -> None:
+        self._launch = launch
+        self.latest = Latest()
+        self.events: list[DeviceEvent] = [self._launch]  # numbers begin with 1
+        self.others = 0
+
+    def launch(self) -> int:
+        self.latest.event = self._launch()
+        self.events.append(self.latest.event)
+        return len(self.events) - 1
+
+    def include_others(self) -> None:
+        self.others += 1
+
+    def event_of(self, number: int) -> DeviceEvent:
+        return self.events[number]
+
+
+@pytest.fixture(params=["launched", "launched again"], autouse=True)
+def again(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> list[LaunchedAgain]:
+    """Those of the lists in the test: with the device's launches, and with such as can be told to
+    run again."""
+    made: list[LaunchedAgain] = []
+    if request.param == "launched":
+        return made
+    has_launches = PreparedRun.has_launches
+
+    class Repeatable:
+        def __init__(self, inner: PreparedLaunch) -> None:
+            self._inner = inner
+
+        def __getattr__(self, name: str) -> object:
+            return getattr(self._inner, name)
+
+        def again(self) -> LaunchedAgain:
+            made.append(LaunchedAgain(self._inner.launch))
+            return made[-1]
+
+    def with_repeatable(run: PreparedRun, *args) -> None:
+        has_launches(run, *args)
+        if run.single is not None:
+            run.single = Repeatable(run.single)
+
+    monkeypatch.setattr(PreparedRun, "has_launches", with_repeatable)
+    return made
 
 
 @pytest.fixture
@@ -22,6 +96,22 @@ def slow(monkeypatch: pytest.MonkeyPatch) -> list[object]:
         return replay(state, ended, call)
 
     monkeypatch.setattr(QueueState, "replay", looked_into)
+    return found
+
+
+@pytest.fixture
+def looked_into(monkeypatch: pytest.MonkeyPatch) -> list[object]:
+    """The steady replays that asked for all that may have changed."""
+    from fusionq.runtime.steady_replay import SteadyReplay
+
+    found: list[object] = []
+    method = SteadyReplay._looked_into
+
+    def counted(steady):
+        found.append(steady)
+        return method(steady)
+
+    monkeypatch.setattr(SteadyReplay, "_looked_into", counted)
     return found
 
 
@@ -115,3 +205,196 @@ def test_in_a_profile(queue, slow):
     fusion.replay()
     assert len(slow) > before + 1
     assert first(a) == 6
+
+
+def test_what_has_not_changed_is_not_looked_into(queue, again, looked_into):
+    fusion, a, out = scaled(queue, np.float32(2))
+    events = [fusion.replay() for _ in range(5)]
+    assert len(looked_into) == (1 if again else 5)
+    if again:
+        (launches,) = again
+        assert len(launches.events) == 1 + 4 and launches.others == 1
+        assert [event.native for event in events[1:]] == [e.native for e in launches.events[1:]]
+    for event in events:
+        event.wait()
+        assert event.is_complete and event.get_wait_list() == []
+        assert repr(event) == "<Event complete>"
+    assert first(out) == 2 * first(a) == 14 + 2
+
+
+def test_each_change_is_looked_into(queue, target, again, looked_into):
+    fusion, a, out = scaled(queue, np.float32(2))
+    if not again:
+        return  # all is looked into at every replay
+    other = fq.FusionQueue(target)
+    finalized: list[object] = []
+
+    def begun() -> None:
+        with pytest.warns(fq.FusionAborted), fq.fusion(queue):
+            pass
+
+    def profiled() -> None:
+        with fq.profile(queue):
+            pass
+
+    def noted() -> None:
+        fusing_queues.NOTED.append(lambda: finalized.append(1))
+        CHANGES.count += 1  # as ``note``, which would do it at once
+
+    changes = [
+        begun,
+        profiled,
+        noted,
+        lambda: fusion.replay(factor=np.float32(7)),
+        lambda: queue.barrier(other.submit(increment, 8, empty())),
+        lambda: other.submit(increment, 8, a),
+    ]
+    expected = first(a)
+    for change in changes:
+        fusion.replay()
+        fusion.replay()
+        before = len(looked_into)
+        fusion.replay()
+        assert len(looked_into) == before
+        change()
+        fusion.replay()
+        assert len(looked_into) > before
+        expected += 4 + (change in changes[3:4] or change is changes[5])
+        assert first(a) == expected and first(out) == 2 * expected
+    assert finalized
+    other.close()
+
+
+def test_other_launches_of_the_queue_are_no_change(queue, again, looked_into):
+    fusion, a, out = scaled(queue, np.float32(2))
+    second, b, _ = scaled(queue, np.float32(3))
+    for _ in range(3):
+        fusion.replay()
+        second.replay()
+        queue.submit(increment, 8, a)
+        assert first(a) == first(b) + (first(a) - first(b))
+    assert first(out) == 2 * (first(a) - 1)
+    assert first(a) == 1 + 2 + 3 * 2 and first(b) == 1 + 2 + 3
+    if again:
+        count = len(looked_into)
+        events = [f.replay() for _ in range(3) for f in (fusion, second)]
+        queue.submit(increment, 8, a)
+        fusion.replay()
+        assert len(looked_into) == count
+        assert [one.others for one in again] == [3 + 3 + 1 - 1, 3 + 3 - 1]
+        for event in events:
+            event.wait()
+            assert event.is_complete
+    assert first(b) == 6 + 3 * bool(again)
+
+
+def test_an_event_stays_complete(queue, again):
+    fusion, *_ = scaled(queue, np.float32(2))
+    fusion.replay()
+    event = fusion.replay()
+    event.wait()
+    fusion.replay()
+    assert event.is_complete
+    last = fusion.replay()
+    queue.wait()
+    assert last.is_complete
+
+
+def test_events_of_replays_are_waited_for(queue, target, again):
+    fusion, a, _ = scaled(queue, np.float32(2))
+    for _ in range(3):
+        event = fusion.replay()
+    b = empty()
+    with fq.FusionQueue(target) as other:
+        after = other.submit(increment, 8, b, depends_on=event)
+        with fq.fusion(other) as f:
+            other.submit(increment, 8, b, depends_on=[event, after])
+        f.event.wait()
+    assert event.is_complete and first(b) == 2
+    assert first(a) == 1 + 5
+
+
+def test_a_failed_launch(queue, again, looked_into):
+    fusion, a, _ = scaled(queue, np.float32(2))
+    fusion.replay()
+    fusion.replay()
+    if not again:
+        return
+    launch, again[0]._launch = again[0]._launch, lambda: 1 / 0
+    with pytest.raises(ZeroDivisionError):
+        fusion.replay()
+    with pytest.raises(ZeroDivisionError):
+        fusion.replay()
+    again[0]._launch = launch
+    fusion.replay()
+    done = threading.Thread(target=fusion.replay)  # the lock is free
+    done.start()
+    done.join(20)
+    assert not done.is_alive()
+    assert first(a) == 1 + 2 + 2 + 2
+
+
+def test_from_several_threads(queue, again):
+    fusion, a, _ = scaled(queue, np.float32(2))
+    fusion.replay()
+    other, b, _ = scaled(queue, np.float32(2))
+    start = threading.Barrier(4)
+
+    def work(one: fq.Fusion) -> None:
+        start.wait()
+        for _ in range(50):
+            one.replay()
+
+    threads = [threading.Thread(target=work, args=(one,)) for one in (fusion, other) * 2]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert (first(a), first(b)) == (1 + 3 + 100, 1 + 2 + 100)
+
+
+def test_ctrl_c_leaves_the_lock_free(queue, again, monkeypatch):
+    """Wherever it comes: as soon as the lock is taken, in the launch, behind the release."""
+    from fusionq.runtime import steady_replay
+
+    fusion, a, _ = scaled(queue, np.float32(2))
+    fusion.replay()
+    fusion.replay()
+    if not again:
+        return
+
+    def interrupted_behind(function):
+        def call(*args):
+            function(*args)
+            raise KeyboardInterrupt
+
+        return call
+
+    def interrupted() -> None:
+        with pytest.raises(KeyboardInterrupt):
+            fusion.replay()
+        for nested in (False, True):
+            if nested:
+                with fusing_queues.LOCK, pytest.raises(KeyboardInterrupt):
+                    fusion.replay()
+            free: list[bool] = []
+
+            def ask(free=free) -> None:
+                free.append(fusing_queues.LOCK.acquire(timeout=5))
+                fusing_queues.LOCK.release()
+
+            asking = threading.Thread(target=ask)
+            asking.start()
+            asking.join()
+            assert free == [True]
+
+    for name in ("_acquire", "_release"):
+        with monkeypatch.context() as patch:
+            patch.setattr(steady_replay, name, interrupted_behind(getattr(steady_replay, name)))
+            interrupted()
+    with monkeypatch.context() as patch:
+        patch.setattr(again[0], "_launch", interrupted_behind(again[0]._launch))
+        interrupted()
+    value = first(a)
+    fusion.replay()
+    assert first(a) == value + 1
