@@ -95,11 +95,13 @@ def choice_text(trials: Trials, name: Candidate, is_learning: bool) -> str:
     elif is_learning:
         missing = ", ".join(trials.awaited)
         why = f"auto runs {_AS[name]} so far; {missing}: made in the background, then tried"
-    else:
+    elif any(c.state != "left out" for other, c in trials.contenders.items() if other != name):
         why = (
             f"auto runs {_AS[name]} first; others are tried when such lists have run for some "
             "tenths of a second"
         )
+    else:
+        why = f"auto runs {_AS[name]}, with which nothing is compared"
     known = [_text(*named) for named in trials.contenders.items()]
     cost = f"trials took {trials.cost * 1e6:,.0f} µs more" if trials.cost else None
     return "; ".join(filter(None, [why, *known, cost]))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import inspect
 import threading
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
@@ -99,6 +100,18 @@ class KernelFunction:
         names = self.callee.free_parameters
         without = count == len(names) and not (names and self._asks(names[0]))
         return names if without else names[1:]
+
+    def wrong_count(self, names: tuple[str, ...], given: int) -> str:
+        """What to say of a submission with ``given`` arguments for ``names``."""
+        more = ""
+        if self.function.__code__.co_flags & (inspect.CO_VARARGS | inspect.CO_VARKEYWORDS):
+            more = "; it cannot have * or ** parameters: write one for each argument"
+        elif self.function.__defaults__ and given < len(names):
+            more = "; kernels' parameters have no defaults: pass every argument"
+        return (
+            f"kernel {self.name!r} takes {len(names)} arguments after its item "
+            f"({', '.join(names) or 'none'}), not {given}{more}"
+        )
 
     def labels(self, span: Span, names: tuple[str, ...]) -> tuple[str, ...]:
         """What the arguments for ``names`` are called in the ``submit`` call at ``span``."""
@@ -329,8 +342,10 @@ def _checked_options(
 ) -> tuple[int | None, tuple[int, ...] | None]:
     """The options of ``kernel``; KernelLanguageError for what they cannot be."""
     extents = work_group_size if isinstance(work_group_size, tuple) else (work_group_size,)
-    given = (("sub_group_size", sub_group_size, (sub_group_size,)),
-             ("work_group_size", work_group_size, extents))
+    given = (
+        ("sub_group_size", sub_group_size, (sub_group_size,)),
+        ("work_group_size", work_group_size, extents),
+    )
     for name, value, values in given:
         if value is not None and not (
             1 <= len(values) <= 3 and all(type(v) is int and v > 0 for v in values)
@@ -355,5 +370,10 @@ def _made(
             f"{user_span()}: a kernel is made from a Python function, not from "
             f"{type(function).__name__}\n"
             "  Write it with def, and the decorator above it."
+        )
+    if callee.function.__code__.co_name == "<lambda>":
+        raise KernelLanguageError(
+            f"{user_span()}: a kernel cannot be a lambda, which holds no statement\n"
+            "  Write it with def; functions that it calls may be lambdas."
         )
     return KernelFunction(callee, sub_group_size, work_group_size)

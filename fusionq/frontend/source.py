@@ -102,18 +102,15 @@ def assigned_names(nodes: Iterable[ast.AST]) -> set[str]:
 def function_source(function: FunctionType) -> FunctionSource:
     """The source of a plain Python function.
 
-    Works for functions from files, notebook cells, and ``exec`` with a ``linecache`` entry.
-    Raises KernelLanguageError for a lambda and where no source can be had.
+    Works for functions from files, notebook cells, and ``exec`` with a ``linecache`` entry, and
+    for lambda expressions there.  Raises KernelLanguageError where no source can be had.
     """
     code = function.__code__
     where = f"{code.co_filename}:{code.co_firstlineno}"
-    if function.__name__ == "<lambda>" or code.co_name == "<lambda>":
-        raise KernelLanguageError(
-            f"{where}: a lambda cannot be compiled: its source cannot be told apart from the "
-            "expression around it\n  Write a function with def."
-        )
     try:
         lines = _lines(function)
+        if code.co_name == "<lambda>":
+            return _lambda_source(function, lines, where)
         module = _parsed(
             _block(lines, _last_line(code) - code.co_firstlineno + 1), code.co_filename
         )
@@ -142,6 +139,19 @@ def function_source(function: FunctionType) -> FunctionSource:
     if not isinstance(tree, ast.FunctionDef) or tree.name != code.co_name:
         raise _changed(function, where)
     tree.decorator_list = []
+    own = tuple(lines[: (tree.end_lineno or first_line) - first_line + 1])
+    return FunctionSource(function, tree, code.co_filename, own, first_line)
+
+
+def _lambda_source(function: FunctionType, lines: list[str], where: str) -> FunctionSource:
+    from fusionq.frontend.lambda_source import lambda_tree  # few kernels need it
+
+    code = function.__code__
+    before = linecache.getlines(code.co_filename)[: code.co_firstlineno - 1]
+    tree = lambda_tree(code, [*before, *lines])
+    if tree is None:
+        raise _changed(function, where)
+    first_line = tree.lineno
     own = tuple(lines[: (tree.end_lineno or first_line) - first_line + 1])
     return FunctionSource(function, tree, code.co_filename, own, first_line)
 

@@ -144,10 +144,7 @@ def _new_way(
 ) -> _Way:
     names = kernel.names_of(given)
     if len(names) != given:
-        raise ArgumentError(
-            f"{user_span()}: kernel {kernel.name!r} takes {len(names)} arguments after its item "
-            f"({', '.join(names) or 'none'}), not {given}"
-        )
+        raise ArgumentError(f"{user_span()}: {kernel.wrong_count(names, given)}")
     if isinstance(space, Range) and kernel.work_group_size is not None:
         raise ArgumentError(
             f"{user_span()}: kernel {kernel.name!r} is made with "

@@ -55,10 +55,7 @@ def describe_arguments(
     """
     names = function.names_of(len(values))
     if len(values) != len(names):
-        raise ArgumentError(
-            f"kernel {function.name!r} takes {len(names)} arguments after its item "
-            f"({', '.join(names) or 'none'}), not {len(values)}"
-        )
+        raise ArgumentError(function.wrong_count(names, len(values)))
     given: list[Argument | _Records] = []
     types: list[ArgumentType] = []
     for name, label, value in zip(names, function.labels(span, names), values, strict=True):

@@ -7,7 +7,8 @@ from dataclasses import replace
 import pytest
 
 import fusionq as fq
-from fusionq.execution.candidates import need_not_be_made
+from fusionq.execution.candidates import choice_text, need_not_be_made
+from fusionq.execution.trials import Trials
 from fusionq.planning.plan import Plan
 from tests.unit.execution.programs import neighbours
 
@@ -57,3 +58,14 @@ def test_where_nothing_joins_that_is_not_tried_again() -> None:
     plan = plan_of(double, "unfused")
     assert need_not_be_made("sequence", "auto", plan) == "nothing joins"
     assert need_not_be_made("unfused", "auto", plan) == "nothing joins"
+
+
+def test_the_choice_speaks_of_others_only_where_there_are_some() -> None:
+    trials = Trials("sequence", ["unfused", "fused"])
+    assert "others are tried when" in choice_text(trials, "sequence", False)
+    trials.leave_out("unfused", "nothing joins")
+    assert "others are tried when" in choice_text(trials, "sequence", False)
+    trials.leave_out("fused", "all joins")
+    text = choice_text(trials, "sequence", False)
+    assert "others" not in text
+    assert "fused is left out: all joins; unfused is left out: nothing joins" in text

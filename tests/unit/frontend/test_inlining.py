@@ -253,7 +253,7 @@ no_source = eval("lambda v: v")
         ("clamp(1, width=2)", "cannot take the keyword argument 'width'", "value, low, high"),
         ("bad_inside(1)", "lists are not supported", "called at <test"),
         ("other_kernel(item, x)", "is a kernel; only plain functions", "without the decorator"),
-        ("no_source(1)", "a lambda cannot be compiled", "called at <test"),
+        ("no_source(1)", "the source of '<lambda>' cannot be had", "called at <test"),
         ("HUGE[0]", "HUGE is an array from outside the kernel", "argument"),
         ("NAME + 1", "NAME is a str", "constants"),
         ("DICT[0]", "DICT is a dict", "constants"),

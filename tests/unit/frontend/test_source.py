@@ -7,6 +7,7 @@ import textwrap
 import numpy as np
 import pytest
 
+import fusionq as fq
 from fusionq.base.errors import KernelLanguageError
 from fusionq.frontend import kernel
 from fusionq.frontend.source import function_source
@@ -150,9 +151,55 @@ def test_unicode_before_the_column():
     assert lines[2].index("^") == lines[1].index("größe @")
 
 
-def test_a_lambda_is_refused():
-    with pytest.raises(KernelLanguageError, match=r"(?s)lambda cannot be compiled.*with def"):
+def test_a_lambda_is_no_kernel():
+    with pytest.raises(KernelLanguageError, match=r"(?s)kernel cannot be a lambda.*with def"):
         specialised(lambda item, a: None, 1, np.zeros(1))
+
+
+def factor(by):
+    return lambda x: x * by
+
+
+STEPS = (lambda x: x + 1, lambda x: x * 2, factor(3), lambda x, by=5: max(x,
+         by), lambda x: x + 1)  # fmt: skip
+ZEROS = (lambda x: 0.0 * x, lambda x: -0.0 * x)
+
+
+def test_lambdas_are_told_apart_by_what_they_compile_to():
+    function = define(
+        "def k(item, a):\n"
+        "    i = item.get_id(0)\n"
+        "    x = a[i]\n"
+        "    for step in STEPS:\n"
+        "        x = step(x) * 10\n"
+        "    a[i] = x\n",
+        STEPS=STEPS,
+    )
+    a = np.array([1, 7])
+    queue = fq.FusionQueue("reference")
+    queue.submit(fq.kernel(function), 2, a).wait()
+    expected = [1, 7]
+    for step in STEPS:
+        expected = [step(x) * 10 for x in expected]
+    assert a.tolist() == expected
+
+
+def test_constants_of_lambdas_are_told_apart_by_their_bits():
+    function = define("def k(item, a):\n    a[0] = ZEROS[0](a[0])\n    a[1] = ZEROS[1](a[1])\n",
+                      ZEROS=ZEROS)  # fmt: skip
+    a = np.ones(2)
+    fq.FusionQueue("reference").submit(fq.kernel(function), 1, a).wait()
+    assert np.signbit(a).tolist() == [False, True]
+
+
+def test_what_a_lambda_may_not_do_is_refused_where_it_stands():
+    bad = define("bad = lambda x: [x]\n\ndef k(item, a):\n    a[0] = bad(a[0])\n")
+    with pytest.raises(KernelLanguageError) as error:
+        specialised(bad, 1, np.zeros(1))
+    lines = str(error.value).splitlines()
+    assert lines[0].endswith(":1: in 'lambda_': lists are not supported")
+    assert lines[1].index("[x]") == lines[2].index("^")
+    assert "called at" in lines[4]
 
 
 def test_no_source():

@@ -127,6 +127,21 @@ def test_the_number_of_arguments(queue):
     assert "not 4" in refused(queue, add, 8, *(floats() for _ in range(4)))
 
 
+@fq.kernel
+def with_a_default(item: fq.Item, a, by=1):
+    a[item.get_id(0)] += by
+
+
+@fq.kernel
+def with_a_star(item: fq.Item, *arrays):
+    arrays[0][item.get_id(0)] += 1
+
+
+def test_defaults_and_stars_do_not_count_as_parameters(queue):
+    assert "parameters have no defaults" in refused(queue, with_a_default, 8, floats())
+    assert "cannot have * or **" in refused(queue, with_a_star, 8, floats())
+
+
 @pytest.mark.parametrize(
     "wrong", [None, "x", ["1.0"], {}, np.clongdouble(1), np.longdouble(1), len]
 )
