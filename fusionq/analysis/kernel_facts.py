@@ -8,7 +8,7 @@ import numpy as np
 
 from fusionq.analysis.submission import Argument, ScalarArgument
 from fusionq.base.frozen import dataclass
-from fusionq.ir.nodes import Atomic, Kernel, ScalarParam, Store
+from fusionq.ir.nodes import Atomic, Const, GroupCall, Kernel, ScalarParam, Stmt, Store
 from fusionq.ir.walk import has_float_functions, local_bytes, private_bytes, statements
 
 INT64_BOUNDS = (-(2**63), 2**63 - 1)
@@ -39,6 +39,8 @@ class KernelFacts:
     """Of the private arrays of a work-item."""
     atomic: tuple[str, ...] = ()
     """The array parameters that atomic operations access."""
+    broadcast_from: int = 0
+    """The greatest linear local id that work-groups certainly broadcast from, as far as known."""
 
 
 def facts_of(ir: Kernel, arguments: Sequence[Argument]) -> KernelFacts:
@@ -60,7 +62,16 @@ def facts_of(ir: Kernel, arguments: Sequence[Argument]) -> KernelFacts:
         has_float_functions(ir),
         private_bytes(ir),
         tuple(sorted({s.array for s in statements(ir.body) if isinstance(s, Atomic)})),
+        max(map(_broadcast_from, ir.body), default=0),
     )
+
+
+def _broadcast_from(statement: Stmt) -> int:
+    """The constant place that an unconditional ``statement`` takes a work-group's value from."""
+    if not isinstance(statement, GroupCall) or statement.function != "broadcast":
+        return 0
+    source = statement.source
+    return int(source.value) if statement.sub_group is None and isinstance(source, Const) else 0
 
 
 def _integer_bounds(ir: Kernel, arguments: Sequence[Argument]) -> tuple[tuple[int, int, int], ...]:

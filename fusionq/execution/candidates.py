@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
 
 from fusionq.execution.contender import Candidate, Contender
@@ -95,16 +95,21 @@ def choice_text(trials: Trials, name: Candidate, is_learning: bool) -> str:
     elif is_learning:
         missing = ", ".join(trials.awaited)
         why = f"auto runs {_AS[name]} so far; {missing}: made in the background, then tried"
-    elif any(c.state != "left out" for other, c in trials.contenders.items() if other != name):
-        why = (
-            f"auto runs {_AS[name]} first; others are tried when such lists have run for some "
-            "tenths of a second"
-        )
     else:
-        why = f"auto runs {_AS[name]}, with which nothing is compared"
+        why = f"auto runs {_AS[name]} first"
+        others = [o for o, c in trials.contenders.items() if o != name and c.state != "left out"]
+        if others:
+            why += (
+                f"; {_and(others)} {'are' if len(others) > 1 else 'is'} tried when such lists "
+                "have run for some tenths of a second"
+            )
     known = [_text(*named) for named in trials.contenders.items()]
     cost = f"trials took {trials.cost * 1e6:,.0f} µs more" if trials.cost else None
     return "; ".join(filter(None, [why, *known, cost]))
+
+
+def _and(names: Sequence[str]) -> str:
+    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
 
 
 def _text(name: Candidate, contender: Contender) -> str | None:

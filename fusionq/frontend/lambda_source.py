@@ -15,17 +15,13 @@ def lambda_tree(code: CodeType, lines: Sequence[str]) -> ast.FunctionDef | None:
     that compile to the same, which mean the same, the first."""
     for node, found in _compiled("".join(lines), code.co_filename):
         if node.lineno == code.co_firstlineno and _is_same(found, code):
-            body = ast.Return(node.body)
-            place = {
-                "lineno": node.lineno, "col_offset": node.col_offset,
-                "end_lineno": node.end_lineno, "end_col_offset": node.end_col_offset,
-            }  # fmt: skip
+            body = ast.copy_location(ast.Return(node.body), node.body)
             tree = ast.FunctionDef(
-                name="lambda_", args=node.args, body=[ast.copy_location(body, node.body)],
-                decorator_list=[], returns=None, type_comment=None, **place,
+                name="lambda_", args=node.args, body=[body], decorator_list=[], returns=None
             )  # fmt: skip
             if "type_params" in ast.FunctionDef._fields:  # Python 3.12
                 tree.__dict__["type_params"] = []
+            ast.copy_location(tree, node)
             return tree
     return None
 

@@ -39,6 +39,7 @@ from fusionq.submission.known import DeferredSubmission, KnownSubmission
 from fusionq.submission.pending import SubmissionList
 from fusionq.submission.requirements import (
     check_atomics,
+    check_broadcasts,
     check_local_memory,
     check_private_memory,
     check_sub_groups,
@@ -146,6 +147,7 @@ def _entry(
     check_local_memory(backend, submission, facts)
     check_private_memory(backend.info, submission, facts)
     check_sub_groups(facts, space)
+    check_broadcasts(facts, space)
     check_apart(facts.name, facts.apart, arguments)
     check_atomics(facts, arguments)
     check_writable(facts, arguments, [counterpart(value) for value in args])

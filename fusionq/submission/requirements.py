@@ -71,6 +71,18 @@ def check_sub_groups(facts: KernelFacts, space: Range | NdRange) -> None:
         )
 
 
+def check_broadcasts(facts: KernelFacts, space: Range | NdRange) -> None:
+    if not facts.broadcast_from or not isinstance(space, NdRange):
+        return
+    items = prod(space.local_range)
+    if facts.broadcast_from >= items:
+        raise ArgumentError(
+            f"kernel {facts.name!r} broadcasts from the linear local id {facts.broadcast_from}, and "
+            f"its work-groups of {tuple(space.local_range)} have the ids 0 to {items - 1}; "
+            "broadcast from one of these, or submit it with a larger local range"
+        )
+
+
 def check_local_memory(backend: Backend, submission: Submission, facts: KernelFacts) -> None:
     taken = facts.local_bytes
     if facts.float_functions:

@@ -280,4 +280,11 @@ def test_the_reference_checks_the_source_of_a_broadcast():
         with pytest.raises(fq.DeviceError, match="from several"):
             run(queue, line.format("own"), ((8,), (4,)), numbers(8, "int32"))
         with pytest.raises(fq.DeviceError, match="linear local id 4 in a group of 4"):
-            run(queue, line.format("4"), ((8,), (4,)), numbers(8, "int32"))
+            run(queue, line.format("4 + 0 * own"), ((8,), (4,)), numbers(8, "int32"))
+
+
+def test_a_broadcast_from_beyond_the_group_is_refused(queue):
+    line = "out[index] = fq.group_broadcast(group, x[index], 4)"
+    with pytest.raises(fq.ArgumentError, match=r"local id 4, .* of \(2, 2\) have the ids 0 to 3"):
+        run(queue, line, ((4, 4), (2, 2)), np.ones((4, 4)))
+    run(queue, line, ((8, 4), (4, 2)), np.ones((8, 4)))
