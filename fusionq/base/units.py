@@ -16,6 +16,15 @@ def parse_quantity(text: str, step: int = 1000) -> int:
     return int(value)
 
 
+def shown(value: object) -> str:
+    """``repr(value)``; of an integer with more digits than anyone reads, its size."""
+    if isinstance(value, tuple):
+        return f"({', '.join(map(shown, value))}{',' * (len(value) == 1)})"
+    if isinstance(value, int) and value.bit_length() > 256:
+        return f"about {'-' if value < 0 else ''}2**{value.bit_length() - 1}"
+    return repr(value)
+
+
 def format_seconds(seconds: float) -> str:
     """Seconds with three digits and a unit that suits their size."""
     return _scaled(seconds, ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns")))

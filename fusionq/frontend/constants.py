@@ -66,6 +66,8 @@ def identity(obj: object) -> str:
         return f"array {obj.dtype.str} {obj.shape} {contents}"
     if isinstance(obj, Enum):
         return f"{obj} {identity(obj.value)}"
+    if type(obj) is int and obj.bit_length() > 256:  # whose decimal digits Python may not give
+        return f"int {obj:#x}"
     if isinstance(obj, (bool, int, float, complex, str, np.generic, type(None))):
         return f"{type(obj).__name__} {obj!r}"
     if isinstance(obj, (np.finfo, np.iinfo)):

@@ -100,6 +100,8 @@ class Expressions(RecordAssignments):
             return complex_constant(node.value)
         if node.value is None:
             return ObjectValue(None)
+        if node.value is Ellipsis:
+            self.fail(node, "... is not supported", "Write a slice for each dimension: a[i, :].")
         self.fail(
             node,
             f"a {type(node.value).__name__} literal",

@@ -104,8 +104,16 @@ class KernelFunction:
     def wrong_count(self, names: tuple[str, ...], given: int) -> str:
         """What to say of a submission with ``given`` arguments for ``names``."""
         more = ""
-        if self.function.__code__.co_flags & (inspect.CO_VARARGS | inspect.CO_VARKEYWORDS):
+        code, first = self.function.__code__, self.callee.free_parameters[:1]
+        if code.co_flags & (inspect.CO_VARARGS | inspect.CO_VARKEYWORDS):
             more = "; it cannot have * or ** parameters: write one for each argument"
+        elif code.co_kwonlyargcount:
+            more = "; it cannot have parameters that are given by name only"
+        elif first in (("self",), ("cls",)):
+            more = (
+                f"; {first[0]!r} is not bound: make the kernel of the bound method, "
+                f"fq.kernel(object.{self.name}), once for each object, without the decorator"
+            )
         elif self.function.__defaults__ and given < len(names):
             more = "; kernels' parameters have no defaults: pass every argument"
         return (

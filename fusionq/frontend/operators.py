@@ -102,7 +102,8 @@ class Operators(FunctionState):
                 "Use & | ^ or 'and', 'or', or convert them first: int(x).",
             )
         if isinstance(a, Constant) and isinstance(b, Constant):
-            if op in ("pow", "shl") and number_bits(b) > _MAX_EXACT_BITS:
+            exact = isinstance(a.value, int) and op in ("pow", "shl")
+            if exact and number_bits(b) > _MAX_EXACT_BITS:
                 self.fail(node, "this constant is too large", "Compute with floating point.")
             return self.fold(_FOLD[op], [a.value, b.value], node)
         common = arithmetic_type(a.type, b.type)

@@ -12,6 +12,7 @@ from typing import NoReturn
 
 from fusionq.base.errors import KernelLanguageError
 from fusionq.base.span import Span
+from fusionq.base.units import shown
 from fusionq.frontend.callees import is_known
 from fusionq.frontend.draft import Draft, Jump, stores
 from fusionq.frontend.kernel_state import KernelState
@@ -196,9 +197,9 @@ class FunctionState:
             except OverflowError:
                 self.fail(
                     node,
-                    f"the Python int {scalar.value} is out of the range of {target}",
-                    f"Convert the other operand to a wider type first, e.g. np.int64(…), or "
-                    f"write a constant that fits {target}.",
+                    f"the Python int {shown(scalar.value)} is out of the range of {target}",
+                    f"Write a constant that fits {target}, or convert what it is combined with "
+                    "to a wider type first, e.g. np.int64(…).",
                 )
         if scalar.expr.type == target:
             return scalar.expr

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from fusionq.base.dtypes import numba_dtype
+from fusionq.base.units import shown
 from fusionq.frontend.values import Constant, Number, Scalar
 from fusionq.ir.nodes import Const
 from fusionq.ir.types import (
@@ -123,7 +124,7 @@ def constant(value: Number, target: ScalarType) -> Const:
         return Const(target, bool(value))
     if target.is_integer:
         if isinstance(value, int) and not fits(value, target):
-            raise OverflowError(f"{value} is out of the range of {target}")
+            raise OverflowError(f"{shown(value)} is out of the range of {target}")
         return Const(target, int(cast(value, target.dtype)))
     return Const(target, float(cast(value, target.dtype)))
 

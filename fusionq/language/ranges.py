@@ -9,6 +9,7 @@ from operator import index
 import numpy as np
 
 from fusionq.base.call_site import argument_error
+from fusionq.base.units import shown
 
 MOST_WORK_ITEMS = 2**63 - 1
 """Ids are int64."""
@@ -32,7 +33,8 @@ def _extents(values: Sequence[int]) -> tuple[int, ...]:
         extents.append(extent)
     if prod(extents) > MOST_WORK_ITEMS:
         raise argument_error(
-            f"a range has at most 2**63 - 1 work-items, since ids are int64, not {tuple(values)!r}"
+            "a range has at most 2**63 - 1 work-items, since ids are int64, not "
+            f"{shown(tuple(values))}"
         )
     return tuple(extents)
 

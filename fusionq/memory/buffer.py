@@ -16,6 +16,7 @@ from fusionq.base.call_site import argument_error, user_span
 from fusionq.base.dtypes import as_dtype, is_bfloat16
 from fusionq.base.errors import ArgumentError, DeviceError, PromotionConflict
 from fusionq.base.options import check_flags, check_names
+from fusionq.base.units import shown
 from fusionq.ir.record_types import Member
 from fusionq.memory.foreign import check_host_access, check_not_masked
 from fusionq.memory.foreign_array import ForeignArray, byte_bounds, check_dtype, contiguous_strides
@@ -121,8 +122,8 @@ class Buffer:
             raise ArgumentError(f"a Buffer's extents cannot be negative: {extents}")
         if prod(max(e, 1) for e in extents) * dtype.itemsize >= 1 << 63:
             raise ArgumentError(
-                f"a Buffer of the extents {extents} and dtype {dtype} has 2**63 bytes or more, "
-                "which no address reaches; give smaller extents"
+                f"a Buffer of the extents {shown(extents)} and dtype {dtype} has 2**63 bytes or "
+                "more, which no address reaches; give smaller extents"
             )
         strides = contiguous_strides(extents, dtype.itemsize)
         storage = Storage(prod(extents) * dtype.itemsize)
@@ -252,8 +253,9 @@ class Buffer:
     def __setitem__(self, index: object, value: object) -> NoReturn:
         raise argument_error(
             f"elements of {self!r} are written by kernels, or on the host once what uses them has "
-            "run: fusionq.access(buffer) gives its memory as a NumPy array for a block, write() "
-            "replaces all of it, fill() and memcpy() of a queue join the kernels"
+            "run: numpy() is an array that shares its memory where the host sees that, as on a "
+            "CPU, host_task() of a queue hands on one on every device, write() replaces all of it, "
+            "fill() and memcpy() of a queue join the kernels"
         )
 
     def __repr__(self) -> str:

@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from fusionq.base.errors import ArgumentError
+from fusionq.base.units import shown
 
 BasicIndex: TypeAlias = int | np.integer[Any] | slice | EllipsisType
 
@@ -41,7 +42,7 @@ def basic_view(
             view_strides.append(step * stride)
         elif isinstance(k, (int, np.integer)) and not isinstance(k, bool):
             if not -extent <= k < extent:
-                raise ArgumentError(f"index {k} is out of bounds for an extent of {extent}")
+                raise ArgumentError(f"index {shown(k)} is out of bounds for an extent of {extent}")
             distance += int(k) % extent * stride
         else:
             raise ArgumentError(

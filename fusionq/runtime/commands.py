@@ -17,6 +17,7 @@ import numpy.typing as npt
 from fusionq.base.call_site import user_span
 from fusionq.base.dtypes import is_bfloat16, is_floating
 from fusionq.base.errors import ArgumentError, DeviceError, FusionStateError
+from fusionq.base.units import shown
 from fusionq.ir.types import type_of_scalar
 from fusionq.memory.buffer import Buffer, stored_array
 from fusionq.memory.foreign import describe
@@ -93,8 +94,8 @@ def fill(
     element = _element(value, target.dtype)
     if element is None:
         raise ArgumentError(
-            f"{user_span()}: fill cannot put {value!r} into an array of {target.dtype}; give a "
-            "number that the dtype can hold"
+            f"{user_span()}: fill cannot put {shown(value)} into an array of {target.dtype}; give "
+            "a number that the dtype can hold"
         )
     with LOCK:
         event, alone = join_fill(queue, submit, (buffer, target), element, depends_on)

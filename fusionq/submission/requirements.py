@@ -77,8 +77,8 @@ def check_broadcasts(facts: KernelFacts, space: Range | NdRange) -> None:
     items = prod(space.local_range)
     if facts.broadcast_from >= items:
         raise ArgumentError(
-            f"kernel {facts.name!r} broadcasts from the linear local id {facts.broadcast_from}, and "
-            f"its work-groups of {tuple(space.local_range)} have the ids 0 to {items - 1}; "
+            f"kernel {facts.name!r} broadcasts from the linear local id {facts.broadcast_from}, "
+            f"and its work-groups of {tuple(space.local_range)} have the ids 0 to {items - 1}; "
             "broadcast from one of these, or submit it with a larger local range"
         )
 

@@ -10,6 +10,7 @@ from fusionq.analysis.aliasing import places
 from fusionq.analysis.submission import Argument, ArrayArgument, ScalarArgument, ScalarValue
 from fusionq.base.call_site import user_span
 from fusionq.base.errors import ArgumentError
+from fusionq.base.units import shown
 from fusionq.submission.known import KnownSubmission
 
 
@@ -31,8 +32,9 @@ def check_bounds(entry: KnownSubmission, values: Sequence[ScalarValue]) -> None:
             scalars = [a for a in entry.submission.arguments if isinstance(a, ScalarArgument)]
             raise ArgumentError(
                 f"{user_span()}: argument {scalars[position].name!r} of kernel "
-                f"{entry.submission.name!r} is {value}, outside {least} … {greatest}, what the "
-                f"type that the kernel gives it can hold; {_instead(int(value), least, greatest)}"
+                f"{entry.submission.name!r} is {shown(int(value))}, outside {least} … {greatest}, "
+                "what the type that the kernel gives it can hold; "
+                f"{_instead(int(value), least, greatest)}"
             )
 
 

@@ -26,7 +26,7 @@ CASES = [
     ("y = (z := 3)", ":= is not supported", "statement of its own"),
     ("y = 'text'", "a str literal", "floating point"),
     ("y = f'{i}'", "strings are not supported", "numbers"),
-    ("y = ...", "a ellipsis literal", "floating point"),
+    ("y = ...", r"\.\.\. is not supported", "slice for each dimension"),
     ("y = x @ x", "@ is not supported", "loops"),
     ("i @= 2", "@ is not supported", "loops"),
     ("y = i is None", "'is' and 'in' are not supported", "=="),

@@ -85,7 +85,7 @@ def test_buffers():
     told(r"2\*\*63 bytes or more", lambda: fq.Buffer((2**40, 2**40), np.float32))
     told(r"2\*\*63 bytes or more", lambda: fq.Buffer((0, 2**62, 4), np.int8))
     told("neither true nor false.*numpy", lambda: bool(buffer))
-    told(r"written by kernels.*access\(buffer\)", lambda: buffer.__setitem__(0, 3))
+    told(r"written by kernels.*numpy\(\) is an array", lambda: buffer.__setitem__(0, 3))
     told("dtype of a LocalAccessor", lambda: fq.LocalAccessor(4, "x"))
 
 
@@ -168,6 +168,30 @@ def with_int8(queue, small, value):
 def add_to(item, a, value):
     i = item.get_id(0)
     a[i] = a[i] + value
+
+
+HUGE = 10**5000  # with more digits than Python writes
+
+
+@fq.kernel
+def equal_to_huge(item: fq.Item, a):
+    a[item.get_id(0)] = HUGE
+
+
+@fq.kernel
+def store(item: fq.Item, a, value):
+    a[item.get_id(0)] = value
+
+
+def test_integers_with_more_digits_than_python_writes(queue):
+    buffer = floats()
+    about = r"about 2\*\*16609"
+    told(about, lambda: queue.fill(buffer, HUGE))
+    told(about, lambda: fq.Buffer(HUGE, np.float32))
+    told(about, lambda: fq.Range(HUGE))
+    told(about, lambda: buffer[HUGE])
+    told("about -2", lambda: queue.submit(store, 4, buffer, -HUGE))
+    told(about, lambda: queue.submit(equal_to_huge, 4, buffer), fq.KernelLanguageError)
 
 
 def test_names_that_there_are_not():

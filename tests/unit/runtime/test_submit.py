@@ -137,7 +137,20 @@ def with_a_star(item: fq.Item, *arrays):
     arrays[0][item.get_id(0)] += 1
 
 
+class Method:
+    @fq.kernel
+    def step(self, item: fq.Item, a):
+        a[item.get_id(0)] += 1
+
+
+@fq.kernel
+def with_names_only(item: fq.Item, a, *, by):
+    a[item.get_id(0)] += by
+
+
 def test_defaults_and_stars_do_not_count_as_parameters(queue):
+    assert "by name only" in refused(queue, with_names_only, 8, floats(), 3)
+    assert "'self' is not bound" in refused(queue, Method().step, 8, floats())
     assert "parameters have no defaults" in refused(queue, with_a_default, 8, floats())
     assert "cannot have * or **" in refused(queue, with_a_star, 8, floats())
 
