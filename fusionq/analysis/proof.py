@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from math import inf
 from typing import TypeVar
@@ -22,23 +22,12 @@ ISL_LOCK = threading.RLock()
 
 OPERATIONS = 30_000
 """isl operations that one question may take.  Ordinary questions take a few hundred; one about
-several strides at once can take hours."""
+several strides at once can take hours.  An operation takes 0.1 µs where sets are small, and some
+microseconds where they have grown."""
 
-FIRST_OPERATIONS = 2_000
-"""Those that it may take at first.  An operation takes 0.1 µs where sets are small, and 200 µs
-where a long elimination has made them large: each further attempt may take half as many more, or
-four times as many after one that took a small part of ``SECONDS``; none follows one that took
-all of them."""
-
-SECONDS = 0.06
-"""Processor time after which a question is not asked again with more operations: the next attempt
-may take ten times as long."""
-
-QUICK = 20
-"""The part of ``SECONDS`` that an attempt with small sets takes at most."""
-
-MOST_COUNTED = 5
-"""Questions that are asked together whose seconds count."""
+OPERATIONS_FOR_OTHERS = 12_000
+"""Those for finding out for which other values an answer holds that proves nothing: without that it
+is given for all."""
 
 PLAN_OPERATIONS = 10_000_000
 """isl operations that all questions about a list together may take.  Equal questions are answered
@@ -47,14 +36,14 @@ once, so that it does for long lists too."""
 _ORDINARY = 1024
 """More operations than ordinary questions take."""
 
-PLAN_SECONDS = 1.0
-"""Processor time that questions without an answer may take together, for a list."""
+PLAN_LOST = 2_000_000
+"""Operations that questions without an answer may take together, for a list: 1 to 3 s."""
 
-CHECK_SECONDS = 0.1
+CHECK_LOST = 200_000
 """The same, for the checks of one submission."""
 
 clock: Callable[[], float] = time.thread_time
-"""The seconds that attempts are measured by: of the thread's own work, whatever else runs."""
+"""The seconds of reports, which are no plans: of the thread's own work, whatever else runs."""
 
 _ONE = isl.Val.one(isl.DEFAULT_CONTEXT)
 
@@ -78,11 +67,11 @@ class Interrupted(Exception):
 
 
 class PlanOperations:
-    """What the questions about a list may take together, and what is left: operations, and
-    ``lost`` seconds for those that remain without an answer.  None is answered ``seconds`` of
-    processor time after the first."""
+    """What the questions about a list may take together, and what is left: operations, of which
+    ``lost`` for those that remain without an answer.  None is answered ``seconds`` of processor
+    time after the first: never of a plan, which does not depend on how fast the machine is."""
 
-    def __init__(self, seconds: float = inf, lost: float = PLAN_SECONDS) -> None:
+    def __init__(self, seconds: float = inf, lost: int = PLAN_LOST) -> None:
         self.allowed = self.left = PLAN_OPERATIONS
         self.may_lose = self.left_to_lose = lost
         self.seconds = seconds
@@ -98,13 +87,14 @@ _plan: PlanOperations | None = None
 
 
 @contextmanager
-def plan_operations(plan: PlanOperations | None = None) -> Iterator[None]:
+def plan_operations(plan: PlanOperations | None = None) -> Iterator[PlanOperations]:
     """Bound what the questions inside the block, about one list, take together: what ``plan`` has
     left.  Once they have taken it, they raise PlanTooHard."""
     global _plan
-    outer, _plan = _plan, plan or PlanOperations()
+    plan = plan or PlanOperations()
+    outer, _plan = _plan, plan
     try:
-        yield
+        yield plan
     finally:
         _plan = outer
 
@@ -133,27 +123,17 @@ def stop_if_late() -> None:
 
 
 def answered(question: Callable[[], T], questions: int = 1) -> T:
-    """What ``question``, which asks isl about that many ``questions``, returns; it is called again,
-    with more operations, where it has not taken long.  TooManyOperations where it takes too many or
-    too long; PlanTooHard where the plan has none left.  Inside it others may be answered, with
-    operations of their own."""
+    """What ``question``, which asks isl about that many ``questions``, returns.  TooManyOperations
+    where it takes too many; PlanTooHard where the plan has none left.  Inside it others may be
+    answered, with operations of their own."""
     most = questions * OPERATIONS
-    limit = min(questions * FIRST_OPERATIONS, most)
-    seconds = min(questions, MOST_COUNTED) * SECONDS
-    first = clock()
-    while True:
-        started = clock()
-        try:
-            with limited_operations(limit):
-                return question()
-        except _LimitReached as error:
-            now = clock()
-            if limit == most or now - started > seconds:
-                if _plan is not None:
-                    _plan.left_to_lose -= now - first
-                raise TooManyOperations(TOO_HARD) from error
-        quick = now - started < seconds / QUICK
-        limit = min(limit * 4 if quick else limit * 3 // 2, most)
+    try:
+        with limited_operations(most):
+            return question()
+    except _LimitReached as error:
+        if _plan is not None:
+            _plan.left_to_lose -= most
+        raise TooManyOperations(TOO_HARD) from error
 
 
 class _LimitReached(TooManyOperations):
@@ -233,7 +213,7 @@ def _check(plan: PlanOperations) -> None:
     if plan.left_to_lose <= 0:
         raise PlanTooHard(
             "questions about this list that are too hard to decide have taken the "
-            f"{plan.may_lose:g} s that they may take together"
+            f"{plan.may_lose} steps that they may take together"
         )
     if plan.left <= 0:
         raise PlanTooHard(
@@ -306,7 +286,16 @@ class Proofs:
         depends on it, where that takes too many operations.  PlanTooHard where the plan has none
         left."""
         try:
-            return answered(lambda: self._answer(relation))
+            nonempty, here = answered(lambda: self._nonempty(relation))
+            if nonempty is None:
+                return True
+            if here:
+                # False may be said of all values: it is where it cannot be said of some only.
+                with suppress(_LimitReached), limited_operations(OPERATIONS_FOR_OTHERS):
+                    self._remember(nonempty, inside=True)
+                return False
+            answered(lambda: self._remember(nonempty, inside=False))
+            return True
         except PlanTooHard:
             raise
         except TooManyOperations:
@@ -323,16 +312,17 @@ class Proofs:
         """The symbols that the conditions are about."""
         return frozenset(name for values, _ in self.conditions for name in symbols_of(values))
 
-    def _answer(self, relation: isl.Set | isl.Map) -> bool:
+    def _nonempty(self, relation: isl.Set | isl.Map) -> tuple[isl.Set | None, bool]:
+        """The values for which ``relation`` has elements, None if there are none, and whether
+        today's are among them."""
         if relation.is_empty():
-            return True
+            return None, False
         nonempty = self.symbols.for_any_free(relation.params())
-        here = not nonempty.intersect(self.symbols.point).is_empty()
-        if not self.symbols.context.is_subset(nonempty):
-            self._remember(nonempty, here)
-        return not here
+        return nonempty, not nonempty.intersect(self.symbols.point).is_empty()
 
     def _remember(self, values: isl.Set, inside: bool) -> None:
+        if self.symbols.context.is_subset(values):
+            return
         values = values.gist_params(self.symbols.context).coalesce()
         if not any(inside == i and values.is_equal(v) for v, i in self.conditions):
             self.conditions.append((values, inside))

@@ -34,8 +34,8 @@ def check_plan(
     equal ``identity`` have one value."""
     try:
         return (yield from _Checker(relations, fused, identity).check())
-    except TooManyOperations:
-        return "whether every tile waits for what it depends on takes too long to prove"
+    except TooManyOperations as error:
+        return f"whether every tile waits for what it depends on takes too long to prove: {error}"
 
 
 class _Checker:

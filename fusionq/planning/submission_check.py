@@ -8,7 +8,7 @@ from fusionq.analysis.binding_loops import check_binding_loops
 from fusionq.analysis.bounds import check_bounds
 from fusionq.analysis.convergence import check_convergence
 from fusionq.analysis.list_analysis import KernelsRead, analyse
-from fusionq.analysis.proof import CHECK_SECONDS, ISL_LOCK, PlanOperations, plan_operations
+from fusionq.analysis.proof import CHECK_LOST, ISL_LOCK, PlanOperations, plan_operations
 from fusionq.analysis.submission import Submission
 from fusionq.analysis.validity import Validity, validity_of
 from fusionq.planning.flags import check_flags
@@ -23,7 +23,7 @@ def check_submission(submission: Submission, known: Sequence[Validity] = ()) -> 
     are those for which that was known before.
     """
     check_flags(submission)
-    with ISL_LOCK, plan_operations(PlanOperations(lost=CHECK_SECONDS)):
+    with ISL_LOCK, plan_operations(PlanOperations(lost=CHECK_LOST)):
         varying = values_of(varying_since(known, [submission], 1), [submission])
         analysis = analyse([submission], read=KernelsRead(own_arrays=True), varying=varying)
         check_bounds(analysis)

@@ -47,36 +47,22 @@ def test_a_question_is_bounded(monkeypatch):
     answered(lambda: work(1900), questions=2)
 
 
-def test_a_question_is_asked_again_with_more_operations_unless_it_took_long(monkeypatch):
-    """The clock stands for processor time: an operation takes a microsecond, or a millisecond."""
-    monkeypatch.setattr(proof, "FIRST_OPERATIONS", 100)
-    monkeypatch.setattr(proof, "SECONDS", 0.03)
+def test_a_question_is_asked_once_and_no_clock_decides(monkeypatch):
+    """A plan is the same on a slow machine."""
     attempts: list[int] = []
 
-    def question(operations: int, seconds: float) -> str:
-        def ask() -> str:
-            attempts.append(0)
-            for _ in range(operations):
-                now[0] += seconds
-                work(1)
-                attempts[-1] += 1
-            return "known"
+    def ask(operations: int) -> str:
+        attempts.append(operations)
+        work(operations)
+        return "known"
 
-        now = [0.0]
-        monkeypatch.setattr(proof, "clock", lambda: now[0])
-        attempts.clear()
-        return answered(ask)
-
-    assert question(90, 1e-3) == "known"
-    assert len(attempts) == 1
-    assert question(5000, 1e-6) == "known"
-    assert len(attempts) > 5 and attempts[-1] == 5000 and sum(attempts) < 20_000
-    with pytest.raises(TooManyOperations):
-        question(5000, 1e-3)
-    assert len(attempts) == 1 and attempts[0] <= 100
-    with pytest.raises(TooManyOperations):
-        question(200_000, 1e-6)
-    assert sum(attempts) < 4 * proof.OPERATIONS
+    monkeypatch.setattr(proof, "clock", count(step=3600).__next__)
+    with plan_operations():
+        assert answered(lambda: ask(29_000)) == "known"
+        with pytest.raises(TooManyOperations):
+            answered(lambda: ask(31_000))
+        assert answered(lambda: ask(29_000)) == "known"
+    assert attempts == [29_000, 31_000, 29_000]
 
 
 def test_a_text_that_isl_cannot_read_to_its_end_counts_too():
@@ -228,23 +214,39 @@ def test_what_a_question_takes_around_another_counts(monkeypatch):
                 work(1)
 
 
-def test_questions_without_an_answer_are_bounded_together(monkeypatch):
-    """A clock that moves by 0.1 s with each question that reaches its limit."""
-    now = [0.0]
+def test_questions_without_an_answer_are_bounded_together():
+    """Of those that have one, only what all may take together counts."""
 
     def hard() -> None:
-        now[0] += 0.1
+        asked.append(1)
         work(proof.OPERATIONS + 1)
 
-    monkeypatch.setattr(proof, "clock", lambda: now[0])
-    with plan_operations(proof.PlanOperations(lost=0.5)):
-        answered(lambda: now.__setitem__(0, 7.0))  # one that has an answer
+    asked: list[int] = []
+    lost = 5 * proof.OPERATIONS
+    with plan_operations(proof.PlanOperations(lost=lost)):
+        for _ in range(20):
+            answered(lambda: work(proof.OPERATIONS - 100))
         for _ in range(10):
             with suppress(TooManyOperations):
                 answered(hard)
-        with pytest.raises(PlanTooHard, match=r"too hard to decide have taken the 0\.5 s"):
+        with pytest.raises(PlanTooHard, match=f"too hard to decide have taken the {lost} steps"):
             answered(lambda: work(10))
-    assert 0.4 < now[0] - 7 < 0.9
+    assert len(asked) == 5
+
+
+def test_for_which_other_values_nothing_is_proved_takes_few_operations(monkeypatch):
+    """Where it is not known, that nothing is proved holds for all."""
+    symbols = Symbols()
+    symbols.size(2)
+    relation = isl.Map("[n0] -> { [i] -> [j] : 3i < 2j <= 1 + 3i and 0 < i and j <= n0 + 4 }")
+    for most, known in ((10, 0), (proof.OPERATIONS_FOR_OTHERS, 1)):
+        monkeypatch.setattr(proof, "OPERATIONS_FOR_OTHERS", most)
+        proofs = Proofs(symbols)
+        with plan_operations() as plan:
+            assert not proofs.is_empty(isl.Map("[n0] -> { [i] -> [i] : 0 <= i < n0 - 1 }"))
+            assert not proofs.is_empty(relation)
+            assert plan.left_to_lose == plan.may_lose
+        assert len(proofs.conditions) == known
 
 
 def test_steps_stop_between_questions_and_answer_all(monkeypatch):
