@@ -20,6 +20,7 @@ from fusionq.base.options import FusionOptions
 from fusionq.base.steps import Steps
 from fusionq.base.target import Target
 from fusionq.planning.cost import launches_seconds
+from fusionq.planning.inlined_kernels import InlinedKernels
 from fusionq.planning.layout import promoted
 from fusionq.planning.list_work import launch_operations, launches_work
 from fusionq.planning.overlapped_list import overlapped_list, unchanged_list
@@ -117,6 +118,7 @@ class _Ways:
     decisions: Sequence[PromotionDecision]
     known: dict[frozenset[Key], _Way | _Stay] = field(default_factory=dict)
     """What became of versions whose ways have been looked for."""
+    inlined: InlinedKernels = field(default_factory=InlinedKernels)
 
     def best(
         self, found: Versions, grouped: bool
@@ -242,7 +244,7 @@ class _Way:
         questions, ways, all_found = self.asked, self.ways, self.anew.found
         rest = Temporaries({g: t for g, t in all_found.items() if t.producer not in tiled})
         apart = [t for t in all_found.values() if t.producer in tiled]
-        made = yield from overlapped_list(questions, rest)
+        made = yield from overlapped_list(questions, rest, ways.inlined)
         if rest.refused and tiled:
             return (yield from self._with(tiled | {all_found[g].producer for g in rest.refused}))
         if rest.refused:

@@ -7,7 +7,7 @@ inlined kernels.  All that planning asks of a list is then asked of this one.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 
 from fusionq.analysis.item_space import global_range
@@ -16,11 +16,12 @@ from fusionq.analysis.recomputation import Writer
 from fusionq.analysis.submission import Argument, ArrayArgument, ScalarArgument, Submission
 from fusionq.base.frozen import dataclass
 from fusionq.base.steps import Steps
-from fusionq.ir.nodes import Cast, Expr, Extent, ItemQuery, Kernel, Load, Param, ScalarParam
+from fusionq.ir.nodes import Cast, Expr, Extent, ItemQuery, Param, ScalarParam
 from fusionq.ir.types import INT64
 from fusionq.ir.walk import expressions, rewrite_body
 from fusionq.passes.affine_expression import affine_expression
-from fusionq.passes.inline_producer import Indices, NotInlined, Producer, index_of, inline_producer
+from fusionq.passes.inline_producer import Indices, NotInlined, Producer, index_of
+from fusionq.planning.inlined_kernels import InlinedKernels
 from fusionq.planning.recomputing import Temporaries, Temporary
 
 Place = tuple[int, int]
@@ -37,11 +38,13 @@ class OverlappedList:
     origins: Mapping[Place, Place]
 
 
-def overlapped_list(questions: Questions, found: Temporaries) -> Steps[OverlappedList | None]:
+def overlapped_list(
+    questions: Questions, found: Temporaries, inlined: InlinedKernels
+) -> Steps[OverlappedList | None]:
     """The list in which the temporaries ``found`` are computed anew; what cannot be inlined is
-    refused there.  None if nothing is left."""
+    refused there.  None if nothing is left.  ``inlined``: what has been inlined before."""
     while found.found:
-        made = yield from _made(questions, found)
+        made = yield from _made(questions, found, inlined)
         if isinstance(made, OverlappedList):
             return made
         producer, reason = made
@@ -65,7 +68,7 @@ def _own_places(questions: Questions) -> dict[Place, Place]:
 
 
 def _made(
-    questions: Questions, found: Temporaries
+    questions: Questions, found: Temporaries, kernels: InlinedKernels
 ) -> Steps[OverlappedList | tuple[int, str]]:
     """The list, or a producer that cannot be inlined, and why."""
     submissions = questions.submissions
@@ -75,11 +78,12 @@ def _made(
     made = list(submissions)
     origins = _own_places(questions)
     absent: dict[int, int] = {}
-    kernels: dict[Kernel, int] = {}
+    numbers: dict[int, int] = {}
+    """Of kernels, by identity: equal ones are one object."""
     prepared: dict[int, Producer] = {}
     for p, written in producers.items():
         try:
-            prepared[p] = _producer(submissions[p], written)
+            prepared[p] = _producer(submissions[p], written, kernels)
         except NotInlined as reason:
             return p, str(reason)
     for s, submission in enumerate(submissions):
@@ -88,9 +92,10 @@ def _made(
             fingerprint = f"{submission.fingerprint} absent"
             made[s] = replace(submission, kernel=empty, fingerprint=fingerprint)
             continue
-        kernel, arguments = submission.ir, list(submission.arguments)
+        own_kernel = kernel = kernels.kernel(submission.ir)
+        arguments = list(submission.arguments)
         while True:
-            read = _read(kernel, questions, s, origins, arguments, found)
+            read = _read(kernels.loaded(kernel), questions, s, origins, arguments, found)
             if not read:
                 break
             p = max(t.producer for t in read.values())
@@ -98,7 +103,7 @@ def _made(
             own = {t.group: _name(submissions[p], t.argument) for t in producers[p]}
             names = {name: own[t.group] for name, t in read.items() if t.producer == p}
             try:
-                inlined = inline_producer(kernel, names, prepared[p])
+                inlined = kernels.inlined(kernel, names, prepared[p])
             except NotInlined as reason:
                 return p, f"{submissions[p].ir.name} is not inlined into {kernel.name}: {reason}"
             kernel = inlined.kernel
@@ -107,8 +112,8 @@ def _made(
                 origins[s, len(arguments)] = p, position[name]
                 arguments.append(replace(submissions[p].arguments[position[name]], name=fresh))
             yield "passes"
-        if kernel is not submission.ir:
-            number = kernels.setdefault(kernel, len(kernels))
+        if kernel is not own_kernel:
+            number = numbers.setdefault(id(kernel), len(numbers))
             made[s] = replace(
                 submission,
                 kernel=kernel,
@@ -120,15 +125,14 @@ def _made(
 
 
 def _read(
-    kernel: Kernel,
+    loaded: Collection[str],
     questions: Questions,
     s: int,
     origins: Mapping[Place, Place],
     arguments: list[Argument],
     found: Temporaries,
 ) -> dict[str, Temporary]:
-    """The temporaries that ``kernel``, of submission ``s``, loads from, by parameter."""
-    loaded = {e.array for e in expressions(kernel.body) if isinstance(e, Load)}
+    """The temporaries among the arrays that submission ``s`` has ``loaded`` from, by parameter."""
     read = {}
     for k, argument in enumerate(arguments):
         if argument.name in loaded and isinstance(argument, ArrayArgument):
@@ -142,7 +146,9 @@ def _name(submission: Submission, argument: int) -> str:
     return submission.arguments[argument].name
 
 
-def _producer(submission: Submission, written: list[Temporary]) -> Producer:
+def _producer(
+    submission: Submission, written: list[Temporary], kernels: InlinedKernels
+) -> Producer:
     """What is inlined of a submission; NotInlined where it cannot be."""
     extents = global_range(submission)
     kernel = submission.ir
@@ -170,7 +176,7 @@ def _producer(submission: Submission, written: list[Temporary]) -> Producer:
         for k, argument in enumerate(submission.arguments)
         if k == t.argument
     }
-    return Producer(replace(kernel, body=rewrite_body(kernel.body, expr)), own)
+    return kernels.producer(replace(kernel, body=rewrite_body(kernel.body, expr)), own)
 
 
 def _items(submission: Submission, writer: Writer) -> Indices:
