@@ -8,11 +8,14 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis.internal.conjecture import providers
+
+if TYPE_CHECKING:
+    from tests.device_programs import DevicePrograms
 
 TESTS = Path(__file__).parent
 GOLDEN = TESTS / "golden"
@@ -66,6 +69,17 @@ ON_DEVICE = (
 )
 """Tests that run on the reference backend and on the SYCL device are in the fast loop on the
 reference backend; these are on both, since one device program of theirs checks a whole table."""
+
+COMPILED_QUICKLY = (
+    "unit/cache",
+    "unit/execution",
+    "unit/frontend",
+    "unit/report",
+    "unit/runtime",
+)
+"""Tests of what happens on the host, or of which element a kernel reads and writes: on the SYCL
+device their programs are compiled without optimisation.  What the compiler makes of operations, of
+work-groups and of lists is tested by all the others."""
 
 TWICE = ("sycl", "far", None)
 """The targets for which tests run a second time; None is the default device."""
@@ -165,11 +179,11 @@ def _no_disk_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _kept_device_programs(request: pytest.FixtureRequest) -> Iterator[None]:
+def _kept_device_programs(request: pytest.FixtureRequest) -> Iterator[DevicePrograms | None]:
     """The device's compiler works once for each text, in this run and in the next ones
     (``--cache-clear`` forgets them all); most child processes compile anew."""
     if not hasattr(request.config, "cache"):
-        yield
+        yield None
         return
     from fusionq.backends.cuda import program as cuda
     from fusionq.backends.sycl import program as sycl
@@ -179,8 +193,22 @@ def _kept_device_programs(request: pytest.FixtureRequest) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sycl, "load_dpctl", kept.load_dpctl)
         patch.setattr(cuda, "compiled", kept.compiled)
-        yield
+        yield kept
     kept.forget_old()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _optimised_programs(
+    request: pytest.FixtureRequest, _kept_device_programs: DevicePrograms | None
+) -> Iterator[None]:
+    """Whether the programs of a module are compiled as users' are."""
+    if _kept_device_programs is None:
+        yield
+        return
+    place = request.path.relative_to(TESTS)
+    _kept_device_programs.optimised = not _is_in(place, COMPILED_QUICKLY)
+    yield
+    _kept_device_programs.optimised = True
 
 
 @pytest.fixture
@@ -195,7 +223,8 @@ def program_folder(
 
 @pytest.fixture
 def every_program_compiled(monkeypatch: pytest.MonkeyPatch, _kept_device_programs: None) -> None:
-    """For tests that watch the device's compiler."""
+    """For tests that watch the device's compiler, or need all of it: functions of sub-groups under
+    conditions, which records of a profile have, are lost without optimisation."""
     from fusionq.backends.sycl import program, runtime
 
     monkeypatch.setattr(program, "load_dpctl", runtime.load_dpctl)

@@ -38,6 +38,9 @@ class DevicePrograms:
     """In place of ``load_dpctl`` where programs are built: each text is compiled once for a device,
     a driver, an instruction set and options.  A text that the compiler refuses is not kept."""
 
+    optimised = True
+    """Whether the compiler may take the time to: it takes a third of it where it does not."""
+
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
@@ -50,6 +53,8 @@ class DevicePrograms:
         return SimpleNamespace(program=program)
 
     def create_program_from_source(self, queue: Any, text: str, options: str) -> Any:
+        if not self.optimised:
+            options += " -cl-opt-disable"
         path = self.folder / _key(queue.sycl_device, text, options)
         try:
             kept = path.read_bytes()

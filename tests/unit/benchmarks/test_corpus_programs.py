@@ -24,8 +24,10 @@ QUICKLY_BUILT = 6
 
 
 def check_all(workload: CorpusWorkload, strategies: tuple[Strategy, ...]) -> None:
-    """The unfused run, then a fusion by each strategy, each against NumPy and the first."""
-    workload.submit()
+    """The unfused run, whose kernels are built as one program, then a fusion by each strategy, each
+    against NumPy and the first."""
+    with fq.fusion(workload.queue, strategy="unfused"):
+        workload.submit()
     workload.queue.wait()
     workload.check(bit_for_bit=True)
     check_fused(workload, strategies)

@@ -60,11 +60,14 @@ SMALL: dict[str, tuple[Case, int]] = {
 def check(
     case: Case, size: int, queue: fq.FusionQueue, strategies: Sequence[Strategy] = STRATEGIES
 ) -> None:
-    """The unfused run and each strategy's, each against NumPy and all against the first; and each
-    strategy ran, or the report says why it did not."""
+    """The unfused run, whose kernels are built as one program, and each strategy's, each against
+    NumPy and all against the first; and each strategy ran, or the report says why it did not."""
     workload = Workload(case, size, queue)
     workload.spoil()
-    submit_chain(workload, workload.buffers)().wait()
+    chain = submit_chain(workload, workload.buffers)
+    with fq.fusion(queue, strategy="unfused"):
+        chain()
+    queue.wait()
     workload.check(bit_for_bit=True)
     for strategy in strategies:
         fused = submit_chain(workload, workload.internal_buffers())

@@ -196,6 +196,7 @@ def test_on_a_closed_queue(queue):
         fusion.replay()
 
 
+@pytest.mark.usefixtures("every_program_compiled")
 def test_in_a_profile(queue, slow):
     fusion, a, _ = scaled(queue, np.float32(2))
     fusion.replay()
