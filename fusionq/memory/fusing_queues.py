@@ -44,7 +44,7 @@ NOTED: deque[Callable[[], object]] = deque()
 def note(action: Callable[[], object]) -> None:
     """Have ``action`` done at the next safe point; for finalizers, which call this directly."""
     NOTED.append(action)
-    CHANGES.count += 1
+    CHANGES.latest = object()
     if not is_inside(2) and LOCK.acquire(blocking=False):
         try:
             run_noted()

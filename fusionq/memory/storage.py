@@ -202,7 +202,7 @@ class Storage:
             self._shared = None
             self._place(new, backend)
             Storage.moves += 1
-            CHANGES.count += 1
+            CHANGES.latest = object()
             for listener in move_listeners:
                 listener()
 

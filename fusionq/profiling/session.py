@@ -96,7 +96,7 @@ class QueueSession:
         self._every: dict[tuple[object, ...], tuple[int, ...]] = {}
         """Of the launches of each list, one in how many work-groups records."""
         self._outer, launcher.profiler = launcher.profiler, self
-        CHANGES.count += 1
+        CHANGES.latest = object()
 
     @property
     def backend(self) -> Backend:
@@ -210,7 +210,7 @@ class QueueSession:
     def close(self) -> None:
         """Read what is left; the queue goes on as it was before."""
         self._launcher.profiler = self._outer
-        CHANGES.count += 1
+        CHANGES.latest = object()
         self.backend.wait()
         for run in self._runs.values():
             if isinstance(run, ProfiledRun):

@@ -227,7 +227,7 @@ class Launcher:
         elif call.values and not run.rebind(call.values, lambda: again().operands()):
             run = self._prepare(again(), ended.options)
         if run is not before:
-            CHANGES.count += 1
+            CHANGES.latest = object()
         if run.as_one is not None:
             run.will_be_repeated()
         return run
@@ -328,7 +328,7 @@ class Launcher:
                 if storage.last_event is not None:
                     depends = [*depends, storage.last_event]
                 storage.last_backend = backend
-                CHANGES.count += 1
+                CHANGES.latest = object()
         if self.after:
             depends, self.after = [*depends, *self.after], ()
         if depends:

@@ -94,7 +94,7 @@ class QueueState:
             self.list = pending = SubmissionList(owner or self)
             if owner is None:
                 QUEUES.append(self)
-            CHANGES.count += 1
+            CHANGES.latest = object()
             return pending
 
     def _no_fusion(self) -> FusionStateError:
@@ -265,7 +265,7 @@ class QueueState:
         before = AllOf(events if last is None else [last, *events])
         if pending is None:
             self.launcher.after = [*self.launcher.after, *marked(events)]
-            CHANGES.count += 1
+            CHANGES.latest = object()
             return Event(before, waits_for=events)
         pending.wait_for(marked(events))
         if not pending.entries:
@@ -374,7 +374,7 @@ class QueueState:
         with LOCK:
             self.abort("the queue was closed")
             self.closed = True
-            CHANGES.count += 1
+            CHANGES.latest = object()
             self.launcher.cache.clear()
             self.temporaries.clear()
         if wait:

@@ -2,7 +2,7 @@
 
 Of all that a replay has to look at, nothing has changed in most of them: this asks for that alone,
 and leaves the others to ``QueueState.replay``.  Where launches can be told to run again as they
-are, as CUDA graphs can, two comparisons ask for all of it: the number of all changes
+are, as CUDA graphs can, two comparisons ask for all of it: the latest change
 (``base.changes``), and whether the queue's latest launch was one of these.
 """
 
@@ -54,8 +54,8 @@ class SteadyReplay:
         self._again: LaunchedAgain | None = None
         """Launches as long as nothing changes."""
         self._events = EventsOfReplays()
-        self._seen = -1
-        """How many changes there were when all was as it is for ``_again``."""
+        self._seen: object = None
+        """The latest change when all was as it is for ``_again``."""
 
     @classmethod
     def of(
@@ -79,7 +79,7 @@ class SteadyReplay:
             try:  # `with LOCK` takes twice as long
                 if _acquire(False):
                     step = 1
-                    if CHANGES.count == self._seen:
+                    if CHANGES.latest is self._seen:
                         if self._launcher.last_event is not again.latest:
                             self._is_latest(again)
                         number = again.launch()
@@ -111,7 +111,7 @@ class SteadyReplay:
         """As ``event``, by all that may have changed."""
         with LOCK:
             state, launcher, run = self._state, self._launcher, self._run
-            seen = CHANGES.count
+            seen = CHANGES.latest
             if (
                 NOTED
                 or QUEUES

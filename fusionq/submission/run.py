@@ -333,7 +333,7 @@ class PreparedRun:
             launch.set_scalar(name, value)
         self.bound_values[k] = value
         self.rebinds += 1
-        CHANGES.count += 1
+        CHANGES.latest = object()
 
     def launch(
         self, depends: Sequence[DeviceEvent]

@@ -28,7 +28,7 @@ def faults_named(device: Device, doing: str) -> Iterator[None]:
             raise
         kernels = "; ".join(device.in_flight()) or "none of fusionq's"
         device.lost = f"{error}; kernels in flight on {device.info.filter_string}: {kernels}"
-        CHANGES.count += 1
+        CHANGES.latest = object()
         raise DeviceError(
             f"while {doing}: {device.lost}. All queues on this GPU and all memory there are lost. "
             "In a new process, check=True tests every access and names the first outside its array"

@@ -240,7 +240,7 @@ def test_each_change_is_looked_into(queue, target, again, looked_into):
 
     def noted() -> None:
         fusing_queues.NOTED.append(lambda: finalized.append(1))
-        CHANGES.count += 1  # as ``note``, which would do it at once
+        CHANGES.latest = object()  # as ``note``, which would do it at once
 
     changes = [
         begun,
