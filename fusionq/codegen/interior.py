@@ -80,19 +80,29 @@ def parted(code: StageCode) -> tuple[Body, Interior | None]:
     condition bounds it."""
     if takes_work_groups(code.kernel):  # whose groups may reach beyond the range
         return flatten_blocks(code.kernel.body), None
-    body = _within_extents(flatten_blocks(code.kernel.body), code.extents)
-    return body, interior_of(replace(code.kernel, body=body))
+    return parted_items(code.kernel, code.extents)
+
+
+def parted_items(
+    kernel: Kernel, extents: Sequence[Expr], nodes: int | None = None
+) -> tuple[Body, Interior | None]:
+    """The same where ``kernel`` is run for work-items below ``extents`` only, whatever memory they
+    share.  ``nodes``: its expressions, without those that say where temporaries lie."""
+    body = _within_extents(flatten_blocks(kernel.body), extents)
+    return body, interior_of(replace(kernel, body=body), nodes=nodes)
 
 
 def interior_of(
     kernel: Kernel,
     row: Collection[str] = (),
     asked: Collection[Expr] = (),
+    nodes: int | None = None,
 ) -> Interior | None:
     """The interior of the rows in which work-items do a kernel's body; None where no condition
-    bounds it.  ``row``: variables that are the same for all of a row.  ``asked``: conditions that
-    are, too, and hold in some rows only: they stay."""
-    if sum(1 for _ in expressions(kernel.body)) > MOST_NODES:
+    bounds it, or that has too many ``nodes`` (None: those of the body).  ``row``: variables that
+    are the same for all of a row.  ``asked``: conditions that are, too, and hold in some rows only:
+    they stay."""
+    if (nodes_of(kernel.body) if nodes is None else nodes) > MOST_NODES:
         return None
     found = _Decider(kernel, frozenset(row), frozenset(asked))
     inner = found.body(kernel.body)
@@ -100,6 +110,11 @@ def interior_of(
         return None
     lows, highs, where = (tuple(dict.fromkeys(x)) for x in (found.lows, found.highs, found.where))
     return Interior(lows, highs, where, inner)
+
+
+def nodes_of(body: Sequence[Stmt]) -> int:
+    """The expressions of ``body``."""
+    return sum(1 for _ in expressions(body))
 
 
 def _within_extents(body: Body, extents: Sequence[Expr]) -> Body:
@@ -378,4 +393,4 @@ def _plus(expr: Expr, constant: int) -> Expr:
 
 
 def _size(body: Sequence[Stmt]) -> int:
-    return sum(1 for _ in statements(body)) + sum(1 for _ in expressions(body))
+    return sum(1 for _ in statements(body)) + nodes_of(body)

@@ -19,7 +19,7 @@ from math import prod
 
 from fusionq.analysis.footprint import Footprint
 from fusionq.base.frozen import dataclass
-from fusionq.codegen.interior import MOST_NODES, Interior, parted
+from fusionq.codegen.interior import MOST_NODES, Interior, nodes_of, parted_items
 from fusionq.ir.nodes import (
     ArrayDecl,
     ArrayParam,
@@ -41,13 +41,12 @@ from fusionq.ir.nodes import (
     Param,
     ScalarParam,
     Select,
-    StageCode,
     Stmt,
     Var,
 )
 from fusionq.ir.types import INT64, ScalarType
 from fusionq.ir.verifier import verify
-from fusionq.ir.walk import expressions, renamed_statement, rewrite, rewrite_body, statements
+from fusionq.ir.walk import renamed_statement, rewrite, rewrite_body, statements
 from fusionq.passes.affine_expression import affine_expression
 from fusionq.passes.fuse import FusedKernel
 from fusionq.passes.names import Names
@@ -148,6 +147,7 @@ class _Merged:
         if part.waits:
             self.body.append(Barrier(global_memory=False))
         fused = part.kernel
+        nodes = nodes_of(fused.kernel.body)
         for param, (_, box) in part.tiles.items():
             fused = relocate(fused, param, box, "local", _group, part.symbols.__getitem__)
         kernel = fused.kernel
@@ -169,7 +169,7 @@ class _Merged:
         for own_name, merged in scalars.items():
             back.setdefault(merged, Param(INT64, own_name))  # the guards' stand first
         own = tuple(back.get(e, e) for e in extents)
-        body, interior = parted(StageCode(kernel, own, (), None))
+        body, interior = parted_items(kernel, own, nodes)
         ids = [Var(INT64, self.names.fresh(f"item_{d}")) for d in range(kernel.ndim)]
         self.variables.append((ids[-1].name, INT64))
 
@@ -180,9 +180,7 @@ class _Merged:
             return rewrite(e, lambda each: _renamed_expr(each, renamed, scalars, ids, self._tile))
 
         first, last = self._bounds(part, extents)
-        if not self.in_vectors or (
-            interior is None and sum(1 for _ in expressions(body)) > MOST_NODES
-        ):
+        if not self.in_vectors or (interior is None and nodes > MOST_NODES):
             row = self._row(ids[-1], first[-1], last[-1], put(body), kernel.ndim)
         else:
             interior = interior or Interior((), (), (), body)

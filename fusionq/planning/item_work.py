@@ -19,8 +19,10 @@ from fusionq.ir.nodes import (
     Load,
     Stmt,
     Store,
+    Unary,
     While,
 )
+from fusionq.ir.types import BOOL
 from fusionq.ir.walk import nested_bodies
 from fusionq.planning.cost import NOTHING, Work
 from fusionq.planning.known_values import KnownValues, Sizes
@@ -47,7 +49,8 @@ CHEAP = frozenset({"floor", "ceil", "trunc", "rint", "copysign"})
 
 def item_work(kernel: Kernel, sizes: Sizes) -> Work:
     """What a work-item of ``kernel`` does, the one in the middle of the range: what is in loops as
-    often as they run, and a load that is repeated once, since the compiler keeps the first."""
+    often as they run, and a load that is repeated once, since the compiler keeps the first: but for
+    those under a condition, of which it knows no more behind it, or under another one."""
     return _Counting(kernel, sizes).body(kernel.body)
 
 
@@ -60,6 +63,9 @@ class _Counting:
         self._nbytes |= {a.name: a.dtype.nbytes for a in kernel.arrays}
         self._private = {a.name for a in kernel.arrays if a.space == "private"}
         self._loaded: set[Load] = set()
+        """What has certainly been loaded before."""
+        self._under: dict[Expr, set[Load]] = {}
+        """What has been loaded where a condition holds."""
         self._loops = 0
 
     def body(self, body: Sequence[Stmt]) -> Work:
@@ -70,9 +76,10 @@ class _Counting:
         match stmt:
             case If():
                 share = self._values.share(stmt.cond)
-                work += self.body(stmt.then) * share
+                work += self._where(stmt.cond, stmt.then) * share
                 # Both sides count where it is not known how many work-items go where.
-                return work + self.body(stmt.orelse) * (1 - share if share < 1 else 1)
+                orelse = self._where(Unary(BOOL, "not", stmt.cond), stmt.orelse)
+                return work + orelse * (1 - share if share < 1 else 1)
             case Store():
                 work += self._access(stmt.array, stmt.indices)
             case Atomic():
@@ -83,6 +90,16 @@ class _Counting:
         inside = sum(map(self.body, nested_bodies(stmt)), NOTHING)
         self._loops -= loop
         return work + inside * self._values.trips(stmt)
+
+    def _where(self, cond: Expr, body: Sequence[Stmt]) -> Work:
+        """What is done in ``body``, where ``cond`` holds."""
+        if not body:
+            return NOTHING
+        before = self._loaded
+        self._loaded = before | self._under.get(cond, set())
+        work = self.body(body)
+        self._under[cond], self._loaded = self._loaded, before
+        return work
 
     def _expr(self, expr: Expr) -> Work:
         match expr:

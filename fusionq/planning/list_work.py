@@ -11,7 +11,7 @@ from fusionq.analysis.questions import Questions
 from fusionq.analysis.submission import ArrayArgument, ScalarArgument, Submission
 from fusionq.base.frozen import dataclass
 from fusionq.base.target import Target
-from fusionq.codegen.interior import parted
+from fusionq.codegen.interior import parted, parted_items
 from fusionq.codegen.private_reductions import private_reductions, with_reductions
 from fusionq.codegen.row_segments import row_segments
 from fusionq.ir.nodes import ArrayParam, Const, Kernel, Param, Persistent, StageCode
@@ -198,10 +198,10 @@ def tiled_part(
     fused: FusedKernel,
     members: tuple[int, ...],
     items: tuple[int, ...],
-    has_interior: bool,
+    speedup: float | None,
 ) -> TiledPart:
-    """The part of a launch by overlapped tiles that ``fused`` is; ``has_interior``: whether most
-    work-items have code without conditions that hold inside."""
+    """The part of a launch by overlapped tiles that ``fused`` is; ``speedup``: of accesses where
+    most work-items have code without the conditions that hold inside; None where they have not."""
     kernel = fused.kernel
     sizes = stage_sizes(questions, fused, largest(questions.submissions, members))
     range_ = sizes.items
@@ -211,9 +211,13 @@ def tiled_part(
         if isinstance(source, RangeSource)
     }
     extents = tuple(named.get(n, Const(INT64, n)) for n in range_)
-    interior = parted(StageCode(kernel, extents, (), None))[1] if has_interior else None
-    done = kernel if interior is None else replace(kernel, body=interior.body)
-    return TiledPart(members, items, item_work(done, sizes), operations(done, sizes))
+    interior = None if speedup is None else parted_items(kernel, extents)[1]
+    if speedup is None or interior is None:
+        return TiledPart(members, items, item_work(kernel, sizes), operations(kernel, sizes))
+    inside = replace(kernel, body=interior.body)
+    work = item_work(inside, sizes)
+    work = replace(work, accessed=work.accessed / speedup)
+    return TiledPart(members, items, work, operations(inside, sizes))
 
 
 def _tiled_work(

@@ -213,8 +213,9 @@ class TiledStages:
         number = {s: n for n, s in enumerate((*producers, *stage.members))}
         members = [*((p,) for p in producers), stage.members]
         extents = tuple(global_range(submissions[largest(submissions, stage.members)]))
+        speedup = target.costs.interior_speedup if _in_vectors(target) else None
         parts = [
-            tiled_part(questions, each, own, extents, _in_vectors(target))
+            tiled_part(questions, each, own, extents, speedup)
             for each, own in zip(fused, members, strict=True)
         ]
         found = self._tile(stage, producers, parts, extents)

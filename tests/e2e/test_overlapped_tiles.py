@@ -10,6 +10,9 @@ import pytest
 import fusionq as fq
 from fusionq.backends.registry import backend_for
 from fusionq.cache.plan_cache import PLANS
+from fusionq.codegen.interior import MOST_NODES, nodes_of
+from fusionq.ir.nodes import Call, Load, Store
+from fusionq.ir.walk import expressions, statements, subexpressions
 from fusionq.planning import overlap
 from fusionq.planning.tile_shape import Growth, TileCosts, best_tile
 
@@ -229,6 +232,61 @@ def test_pairs_of_kernels(reference_queue, first, second):
         return [a, b]
 
     assert tiles(compared(reference_queue, submit))
+
+
+@fq.kernel
+def gradients(item: fq.Item, a, xx, xy, yy):
+    i, j = item.get_id(0), item.get_id(1)
+    if i > 0 and j > 0 and i < a.shape[0] - 1 and j < a.shape[1] - 1:
+        x = a[i - 1, j] - a[i + 1, j]
+        y = a[i, j - 1] - a[i, j + 1]
+        xx[i, j], xy[i, j], yy[i, j] = x * x, x * y, y * y
+    else:
+        xx[i, j], xy[i, j], yy[i, j] = 1, 2, 3
+
+
+@fq.kernel
+def boxes(item: fq.Item, xx, xy, yy, out):
+    i, j = item.get_id(0), item.get_id(1)
+    if i > 1 and j > 1 and i < out.shape[0] - 2 and j < out.shape[1] - 2:
+        out[i, j] = (
+            xx[i - 1, j - 1] + xx[i - 1, j] + xx[i - 1, j + 1] + xx[i, j - 1] + xx[i, j]
+            + xx[i, j + 1] + xx[i + 1, j - 1] + xx[i + 1, j] + xx[i + 1, j + 1]
+            + xy[i - 1, j - 1] + xy[i - 1, j] + xy[i - 1, j + 1] + xy[i, j - 1] + xy[i, j]
+            + xy[i, j + 1] + xy[i + 1, j - 1] + xy[i + 1, j] + xy[i + 1, j + 1]
+            + yy[i - 1, j - 1] + yy[i - 1, j] + yy[i - 1, j + 1] + yy[i, j - 1] + yy[i, j]
+            + yy[i, j + 1] + yy[i + 1, j - 1] + yy[i + 1, j] + yy[i + 1, j + 1]
+        )  # fmt: skip
+
+
+def test_conditions_at_edges_are_decided_inside(reference_queue):
+    """Of the two copies of a row's code, at the edges and inside, one clamps its indices."""
+    report = compared(reference_queue, image((37, 83)))
+    loads = [
+        any(isinstance(e, Call) for index in load.indices for e in subexpressions(index))
+        for load in expressions(report.plan.stages[0].kernel.body)
+        if isinstance(load, Load) and load.array == "a"
+    ]
+    assert loads.count(True) == 2
+    assert loads.count(False) == 8 - 2  # three in `rows` and one in `combined`, twice
+
+
+def test_where_temporaries_lie_does_not_count_as_code(reference_queue):
+    """Large kernels have no code of their own for the inside, but by what their authors wrote."""
+
+    def submit(queue):
+        shape = (41, 90)
+        a, out = fq.Buffer(numbers(shape)), fq.Buffer(shape, np.int64)
+        xx, xy, yy = (temporary(shape) for _ in range(3))
+        queue.submit(gradients, shape, a, xx, xy, yy)
+        queue.submit(boxes, shape, xx, xy, yy, out)
+        return [a, out]
+
+    report = compared(reference_queue, submit)
+    *_, last = report.plan.stages[0].kernel.body
+    stores = [s for s in statements((last,)) if isinstance(s, Store) and s.array == "out"]
+    assert len(stores) == 2
+    assert nodes_of((last,)) > 2 * MOST_NODES
 
 
 def test_three_dimensions(queue):

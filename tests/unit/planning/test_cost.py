@@ -84,8 +84,8 @@ def test_tiles_of_a_long_pipeline(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_what_a_stage_does() -> None:
     n = 1000
     stage = work_of(steps(n, 3), TWO_CORES)[0].stages[0]
-    # The last work-item does not take the first side of the condition, and loads nothing new.
-    assert stage.whole == Work(4 * ((n - 1) * (3 + 1) + 1))
+    # The last work-item does not take the first side of the condition.
+    assert stage.whole == Work(4 * ((n - 1) * (3 + 1) + (1 + 1)))
     assert stage.inside == Work(4 * n * (3 + 1))
     assert (stage.items, stage.nbytes) == (n, 8 * n)
 
@@ -140,6 +140,25 @@ def test_what_is_accessed_by_which_neighbours() -> None:
     assert found.accessed == 4 * 4 + 8 + 4 + (4 + 4) * 4 / 64 + 24 * (4 + GATHERED)
     assert found.serial == 2 + 2 + 1 + INTEGER_DIVISION + ATOMIC / 16
     assert found.functions == 4 / 64
+
+
+@fq.kernel
+def repeated(item: fq.Item, a: Any, out: Any) -> None:
+    i = item.get_id(0)
+    value = a[i] + a[i]  # 4 bytes: the second is the first
+    if i > 0:
+        value += a[i] + a[i - 1]  # 4
+    if i > 0:
+        value += a[i - 1]  # 0
+    if i > 1:
+        value += a[i - 1]  # 4: who is here has been above, but compilers do not find out
+    value += a[i - 1]  # 4
+    out[i] = value  # 4
+
+
+def test_loads_that_are_repeated() -> None:
+    one = submission(repeated, 64, np.zeros(64, np.float32), np.zeros(64, np.float32))
+    assert item_work(one.ir, sizes_of(one)).accessed == 20
 
 
 WORK = Work(1 << 20, 0.0)
