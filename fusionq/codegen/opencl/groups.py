@@ -110,4 +110,6 @@ class OpenCLGroups:
         return self.broadcast_type(type)
 
     def shuffle(self, value: str, type: ScalarType, place: str) -> str:
+        if place == "0":  # which the compiler knows to be the same for all: scalar code behind
+            return f"sub_group_broadcast({value}, 0)"
         return f"sub_group_shuffle({value}, (uint)({place}))"  # cl_khr_subgroup_shuffle
