@@ -68,7 +68,8 @@ class _PersistentPrinter:
         """What a worker writes into each cell of its table."""
         self.dims = max(code.kernel.ndim for code in body.codes)
         """The most dimensions of a stage."""
-        self.stages = StageText(target, dialect, self.words, self.helpers)
+        at_once = self.workers.loads_at_once(body, target)
+        self.stages = StageText(target, dialect, self.words, self.helpers, at_once)
         self.waits = WaitText(body, self.dims, dialect, target, self.helpers, self.types)
         self.ahead = ReadAheadText(body, dialect, target, self.helpers, self.types)
 
@@ -79,7 +80,7 @@ class _PersistentPrinter:
         cases: list[str] = []
         for number in range(len(set(self.bodies))):
             code = body.codes[self.bodies.index(number)]
-            lines, loop = self.stages.lines(code)
+            lines, loop = self.stages.lines(code, self._unwritten(number, code))
             typedefs.update(dict.fromkeys(lines.typedefs))
             self.types |= lines.types
             self.functions |= lines.functions
@@ -259,6 +260,16 @@ class _PersistentPrinter:
             "}",
         ]
 
+    def _unwritten(self, number: int, code: StageCode) -> frozenset[str]:
+        """The array parameters of a body that stand for none that a stage writes."""
+        uses = [stage for stage in self.body.stages if self.bodies[stage.code] == number]
+        return frozenset(
+            param.name
+            for k, param in enumerate(code.kernel.params)
+            if isinstance(param, ArrayParam)
+            and {stage.arguments[k] for stage in uses}.issubset(self.body.unwritten)
+        )
+
     def _arrays(
         self, number: int, code: StageCode, lines: StatementLines
     ) -> dict[Slot, tuple[str, str]]:
@@ -267,16 +278,14 @@ class _PersistentPrinter:
         scalars = self.dialect.scalars
         if not scalars.array_parameters:
             return {}
-        positions = {p.name: k for k, p in enumerate(code.kernel.params)}
-        uses = [stage for stage in self.body.stages if self.bodies[stage.code] == number]
+        unwritten = self._unwritten(number, code)
         found: dict[Slot, tuple[str, str]] = {}
         for slot, declared in lines.array_parameters.items():
             param = code.kernel.param(slot.param)
             assert isinstance(param, ArrayParam)
             value = scalars.address(lines.pointer_types[slot], lines.memory.identifier(slot))
-            given = {stage.arguments[positions[slot.param]] for stage in uses}
             read_only = None
-            if param.alignment is None and given.issubset(self.body.unwritten):
+            if param.alignment is None and slot.param in unwritten:
                 read_only = scalars.read_only(scalars.storage_name(param.dtype))
             if read_only is not None:
                 type, text = read_only

@@ -116,7 +116,7 @@ def _without_waits(code: StageCode) -> Hashable:
     count."""
     kernel = code.kernel
     text = kernel.body, kernel.arrays, kernel.variables, _used_params(code)
-    return *text, code.extents, code.local_range, code.reduced, code.lanes
+    return *text, code.extents, code.local_range, code.reduced, code.lanes, code.apart
 
 
 def _used_params(code: StageCode) -> tuple[tuple[int, KernelParam], ...]:

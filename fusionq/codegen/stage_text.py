@@ -15,6 +15,7 @@ from fusionq.codegen.helpers import Helpers
 from fusionq.codegen.interchange import interchanged, is_faster, order_of, touched_bytes
 from fusionq.codegen.interior import parted
 from fusionq.codegen.kernel_body import GroupLoop, StatementLines, statement_lines
+from fusionq.codegen.loads_ahead import LoadsAhead
 from fusionq.codegen.local_places import groups_at_once, local_places
 from fusionq.codegen.private_reductions import (
     ITEMS,
@@ -67,14 +68,19 @@ class StageText:
     dialect: Dialect
     words: QueueWords
     helpers: Helpers
+    loads_at_once: int = 0
+    """As ``Workers.loads_at_once``."""
 
-    def lines(self, code: StageCode) -> tuple[StatementLines, list[str]]:
-        """A stage code's statements, and its loop over a tile."""
+    def lines(
+        self, code: StageCode, unwritten: frozenset[str] = frozenset()
+    ) -> tuple[StatementLines, list[str]]:
+        """A stage code's statements, and its loop over a tile; ``unwritten``: the parameters that
+        no stage with that body writes."""
         kernel = code.kernel
         if is_work_group_function(kernel):
             return self._group_lines(code)
         if takes_work_groups(kernel):
-            return self._thread_lines(code)
+            return self._thread_lines(code, unwritten)
         if self.words.workers.first_lane_takes:
             return self._item_lines(code, _ALONE)
         if code.lanes is not None:
@@ -201,7 +207,9 @@ class StageText:
         lines = statement_lines(kernel, [body], dialect, self.helpers, (), of_group)
         return lines, loop.lines([*lines.arrays, *lines.bodies[0]])
 
-    def _thread_lines(self, code: StageCode) -> tuple[StatementLines, list[str]]:
+    def _thread_lines(
+        self, code: StageCode, unwritten: frozenset[str]
+    ) -> tuple[StatementLines, list[str]]:
         """The statements of a kernel whose work-items are lanes of a worker, and the loop of its
         work-groups over those of a tile."""
         kernel = code.kernel
@@ -211,6 +219,11 @@ class StageText:
         items = ThreadItems(self.dialect.items, code.local_range, kernel.ndim)
         dialect = replace(self.dialect, items=items, groups=groups)
         body, _ = parted(code)
+        ahead = LoadsAhead(
+            kernel, code.local_range, self.loads_at_once, unwritten, frozenset(code.apart)
+        )
+        body = ahead.rewritten(body)
+        kernel = ahead.kernel
         place = f"({LOCAL} + {local_places(kernel)[1]} * (fq_lane / {size}))"
         of_group = GroupLoop(None, place if at_once > 1 else LOCAL, None)
         lines = statement_lines(kernel, [body], dialect, self.helpers, (), of_group)

@@ -8,6 +8,7 @@ from fusionq.codegen.expressions import ExpressionPrinter
 from fusionq.codegen.group_statements import GroupStatementPrinter
 from fusionq.codegen.helpers import Helpers
 from fusionq.codegen.intervals import Intervals, arithmetic, of_type, within
+from fusionq.codegen.loads_ahead import TURN, is_rest
 from fusionq.codegen.names import Names
 from fusionq.codegen.scoping import (
     Body,
@@ -28,6 +29,7 @@ from fusionq.ir.nodes import (
     For,
     GroupCall,
     If,
+    ItemQuery,
     Load,
     Persistent,
     Record,
@@ -163,10 +165,12 @@ class StatementPrinter:
 
     def _streams(self, loop: For) -> bool:
         """Whether a loop is short, innermost, and loads from global memory; and neither one of
-        constants, which compilers unroll whole where that is worth it, nor one in steps that are
-        no constant, such as a work-group's size, of which there are few."""
+        constants, which compilers unroll whole where that is worth it, nor one of few iterations:
+        in steps of a work-group's size that is no constant, or what loads ahead have left."""
         constants = [isinstance(e, Const) for e in (loop.start, loop.stop, loop.step)]
-        if all(constants) or not constants[-1]:
+        if loop.var.startswith(TURN):
+            return True
+        if all(constants) or isinstance(loop.step, ItemQuery | Var) or is_rest(loop):
             return False
         inside = list(expressions(loop.body))
         return (

@@ -399,6 +399,7 @@ class StageCode:
     size that its local and group ids mean.  ``reduced``: those of its array reductions
     (``ir.array_reductions``) whose arrays share memory with no other of the kernel's.  ``lanes``:
     where neighbouring work-items of another dimension than the last may run as a vector.
+    ``apart``: its array parameters that share memory with no other of its.
     """
 
     kernel: Kernel
@@ -407,6 +408,7 @@ class StageCode:
     local_range: tuple[int, ...] | None
     reduced: tuple[str, ...] = ()
     lanes: LaneDimension | None = None
+    apart: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

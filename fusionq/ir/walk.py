@@ -66,6 +66,21 @@ def subexpressions(expr: Expr) -> Iterator[Expr]:
             rest.extend(reversed(below))
 
 
+def always_evaluated(expr: Expr) -> Iterator[Expr]:
+    """Those of ``subexpressions`` that are evaluated whatever conditions inside say."""
+    rest = [expr]
+    while rest:
+        one = rest.pop()
+        yield one
+        match one:
+            case Select():
+                rest.append(one.cond)
+            case Logical():
+                rest.append(one.lhs)
+            case _:
+                rest.extend(reversed(operands(one)))
+
+
 def statement_expressions(stmt: Stmt) -> tuple[Expr, ...]:
     """The expressions that a statement evaluates itself (not those of nested statements)."""
     match stmt:

@@ -165,8 +165,8 @@ class _Persister:
             )
             body = rewrite_body(kernel.body, stmt=_plain)
             own = replace(kernel, params=(*params, *added), body=body)
-            reduced = _reduced(kernel)
-            code = StageCode(own, extents, waits, stage.local_range, reduced, stage.lanes)
+            reduced, apart = _reduced(kernel), _apart(kernel)
+            code = StageCode(own, extents, waits, stage.local_range, reduced, stage.lanes, apart)
             self.made[key] = self.codes.setdefault(code, len(self.codes)), own.params
         number, own_params = self.made[key]
         return PersistentStage(
@@ -196,8 +196,13 @@ def _wait(wait: StageWait, values: Mapping[str, Param]) -> TileWait:
 
 def _reduced(kernel: Kernel) -> tuple[str, ...]:
     """The arrays that ``kernel`` only reduces into, without others in the same memory."""
-    alone = {p.name for p in kernel.params if isinstance(p, ArrayParam) and p.restrict}
+    alone = _apart(kernel)
     return tuple(name for name in array_reductions(kernel) if name in alone)
+
+
+def _apart(kernel: Kernel) -> tuple[str, ...]:
+    """The arrays of ``kernel`` that share memory with no other of its."""
+    return tuple(p.name for p in kernel.params if isinstance(p, ArrayParam) and p.restrict)
 
 
 def _product(factors: Sequence[Expr]) -> Expr:

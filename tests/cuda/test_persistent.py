@@ -12,6 +12,7 @@ from hypothesis import assume, given
 import fusionq as fq
 from fusionq.backends.cuda.program import CudaProgram
 from fusionq.megakernel.launch import JoinedLaunches
+from tests import long_lists
 from tests.e2e.test_work_group_stages import LISTS, buffers
 from tests.property.list_runs import runs_on_gpus
 from tests.property.programs import Program
@@ -71,6 +72,21 @@ def steps(queue: fq.FusionQueue, a: fq.Buffer, b: fq.Buffer, strategy: str) -> f
 
 def pair(n: int) -> tuple[fq.Buffer, fq.Buffer]:
     return fq.Buffer(np.random.default_rng(n).integers(0, 1 << 62, n)), fq.Buffer(n, np.int64)
+
+
+@pytest.mark.parametrize("columns", [2048, 2000, 1001, 100])
+def test_loads_ahead(queue: fq.FusionQueue, columns: int) -> None:
+    """Whole turns of loads, a rest, and a rest only."""
+    expected, given = (long_lists.arrays(192, columns) for _ in range(2))
+    with fq.fusion(queue, strategy="megakernel", require=True) as f:
+        long_lists.submit(queue, given)
+    f.replay()
+    for _ in range(2):
+        long_lists.submit(queue, expected)
+    for one, other in zip(given[2:], expected[2:], strict=True):
+        np.testing.assert_array_equal(
+            np.array(one.numpy()).view(np.uint32), np.array(other.numpy()).view(np.uint32)
+        )
 
 
 @pytest.mark.parametrize("n", [3_000, 300_000])

@@ -134,6 +134,10 @@ class Workers(Protocol):
         """How many int64 of that memory a worker of a kernel has for tables that it would else find
         in global memory; 0 where caches do as well."""
 
+    def loads_at_once(self, body: Persistent, target: Target) -> int:
+        """How many values a work-item that is a lane loads before it uses them, at most; 0 where
+        that is left to the compiler."""
+
     def broadcast(self, value: str) -> str:
         """The first lane's value of an int, uint32 or int64, for all lanes."""
 

@@ -59,6 +59,9 @@ class OpenCLWorkers:
     def near_words(self, body: Persistent, target: Target) -> int:
         return 0
 
+    def loads_at_once(self, body: Persistent, target: Target) -> int:
+        return 0
+
     def broadcast(self, value: str) -> str:
         return f"sub_group_broadcast({value}, 0)"
 

@@ -272,6 +272,9 @@ class _Workers:
     def near_words(self, body: Persistent, target: Target) -> int:
         return 256
 
+    def loads_at_once(self, body: Persistent, target: Target) -> int:
+        return 0
+
     def broadcast(self, value: str) -> str:
         return f"host_broadcast({value})"
 

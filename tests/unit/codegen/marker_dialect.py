@@ -200,6 +200,9 @@ class MarkerWorkers:
     def near_words(self, body: Persistent, target: Target) -> int:
         return 0
 
+    def loads_at_once(self, body: Any, target: Target) -> int:
+        return 0
+
     def broadcast(self, value: str) -> str:
         return f"BROADCAST({value})"
 

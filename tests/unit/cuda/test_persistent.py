@@ -239,3 +239,50 @@ def test_an_array_that_shares_memory_with_a_written_one_is_not_read_only() -> No
     (body,) = kernel.body
     assert isinstance(body, Persistent) and body.unwritten == ()
     assert "fq_read_only" not in generated(kernel, "strict", TARGET).text
+
+
+@fq.kernel
+def scaled_sum(item: fq.NdItem, weights, a, b):
+    own = np.float32(0)
+    for k in range(item.get_local_id(0), a.shape[0], item.get_local_range(0)):
+        own += np.float32(weights[k]) * a[k]
+    total = fq.reduce_over_group(item.get_group(), own, "add")
+    for k in range(item.get_local_id(0), a.shape[0], item.get_local_range(0)):
+        b[k] = a[k] * total * np.float32(weights[k])
+
+
+def sums_text(count: int, weights: object, a: object, b: object) -> str:
+    """The text of a persistent kernel of so many stages."""
+    with (
+        compiling_queue(["sm_90"]) as (queue, backend),
+        fq.fusion(queue, strategy="megakernel", require=True),
+    ):
+        for _ in range(count // 2):
+            queue.submit(scaled_sum, fq.NdRange(128, 128), weights, a, b)
+            queue.submit(reverse, 4096, b, a)
+    (kernel,) = backend.kernels
+    assert backend.resources[kernel.name, "sm_90"].spill_stores <= 64
+    return generated(kernel, "strict", TARGET).text
+
+
+def ahead(text: str) -> list[str]:
+    """The loops over what is loaded ahead."""
+    return re.findall(r"for \(int ahead_turn_\d_0 = 0.*?\n        \}", text, re.S)
+
+
+@pytest.mark.parametrize("count", [4, 240])
+def test_loads_ahead_where_a_thread_has_many_registers(count: int) -> None:
+    """Where tables leave room for few workers."""
+    weights = fq.Buffer(4096, fq.bfloat16)
+    text = sums_text(count, weights, *(fq.Buffer(4096, np.float32) for _ in range(2)))
+    found = ahead(text)
+    assert len(found) == (2 if count == 240 else 0)
+    assert all("weights[" in loop and "= a[" in loop for loop in found)
+
+
+def test_loads_of_what_the_loop_may_store_to_stay_behind_its_stores() -> None:
+    whole = np.zeros(8192, np.float32)
+    weights = fq.Buffer(4096, fq.bfloat16)
+    sums, products = ahead(sums_text(240, weights, whole[:4096], whole[2048:6144]))
+    assert "weights[" in sums and "= a[" in sums
+    assert "weights[" in products and "= a[" not in products
