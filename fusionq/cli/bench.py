@@ -29,6 +29,7 @@ from fusionq.benchmarks.results import CaseResult, Result, to_json
 from fusionq.benchmarks.runner import run_case
 from fusionq.benchmarks.table import case_notes, case_table, special_table
 from fusionq.cli.console import bad_use, check_files, failed, output, progress_bar, show_table
+from fusionq.cli.explain import check_plot
 
 SPECIAL = {
     module.NAME: module.DESCRIPTION
@@ -99,14 +100,18 @@ def run_bench(
             failed(f"no plot: {reason}")
 
 
-def begin(device: str | None, *files: Path | None) -> tuple[Console, fq.FusionQueue]:
+def begin(
+    device: str | None, json: Path | None, plot: Path | None
+) -> tuple[Console, fq.FusionQueue]:
     """Where to print, and a queue on the device, which is printed; exits with 2 where a file could
-    not be written or there is no such device.  What is measured are plans, however long they take
+    not be written, or drawn, or there is no such device.  What is measured are plans, however long they take
     to make, by the cost model where no strategy is asked for, unless the environment says
     otherwise."""
     os.environ.setdefault("FUSIONQ_PLANNING_SECONDS", "inf")
     os.environ.setdefault("FUSIONQ_ADAPT", "0")
-    check_files(*files)
+    check_files(json)
+    if plot is not None:
+        check_plot(plot)
     try:
         queue = fq.FusionQueue(device)
     except DeviceError as error:

@@ -219,6 +219,23 @@ def test_files_that_no_profile_can_write_are_refused_before_the_script_runs(
     assert why in complaint
 
 
+@pytest.mark.parametrize("case", ["axpy_chain", "corpus"])
+@pytest.mark.parametrize(
+    ("option", "name", "why"),
+    [
+        ("--json", "none/a.json", "there is no folder"),
+        ("--plot", "none/a.png", "there is no folder"),
+        ("--plot", "a.doc", "is one of .png"),
+    ],
+)
+def test_files_that_no_benchmark_can_write_are_refused_before_anything_is_measured(
+    tmp_path, case, option, name, why
+):
+    code, printed, complaint = run("bench", case, option, str(tmp_path / name))
+    assert (code, printed) == (2, "")
+    assert why in complaint
+
+
 def test_a_device_that_there_is_not_has_no_line_of_a_program():
     code, _, complaint = run("bench", "axpy_chain", "--device", "nope")
     assert code == 2
