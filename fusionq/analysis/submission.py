@@ -102,12 +102,14 @@ class ArrayArgument:
 
 @dataclass(frozen=True, slots=True)
 class ScalarArgument:
-    """A number; ``value`` is what it is at present."""
+    """A number; ``value`` is what it is at present.  ``part``: of a complex one, what the part of
+    the kernel's parameter is called, such as ``z.real``."""
 
     name: str
     label: str
     type: ScalarType
     value: ScalarValue
+    part: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +126,10 @@ Argument = ArrayArgument | ScalarArgument | DeclaredArgument
 
 
 def parameter_of(argument: Argument) -> str:
-    """The kernel's parameter that an argument, or the array of which it is a field, is for."""
+    """The kernel's parameter that an argument, or the array of which it is a field, is for; of a
+    complex number also which part."""
+    if isinstance(argument, ScalarArgument):
+        return argument.part or argument.name
     field = argument.field if isinstance(argument, ArrayArgument) else None
     return argument.name if field is None else field.parameter
 

@@ -104,9 +104,9 @@ def begin(
     device: str | None, json: Path | None, plot: Path | None
 ) -> tuple[Console, fq.FusionQueue]:
     """Where to print, and a queue on the device, which is printed; exits with 2 where a file could
-    not be written, or drawn, or there is no such device.  What is measured are plans, however long they take
-    to make, by the cost model where no strategy is asked for, unless the environment says
-    otherwise."""
+    not be written, or drawn, or there is no such device.  What is measured are plans, however long
+    they take to make, by the cost model where no strategy is asked for, unless the environment
+    says otherwise."""
     os.environ.setdefault("FUSIONQ_PLANNING_SECONDS", "inf")
     os.environ.setdefault("FUSIONQ_ADAPT", "0")
     check_files(json)

@@ -8,6 +8,7 @@ from fusionq.analysis.submission import (
     Argument,
     ArrayArgument,
     ArrayPlace,
+    ScalarArgument,
     ScalarValue,
     parameter_of,
 )
@@ -38,38 +39,50 @@ def changed_values(
     scalars = ended.scalars.arguments
     values = list(ended.values)
     given: set[int] = set()
-    for name, value in _by_part(changed).items():
-        places = _places_of(
-            scalars, name, method, "put variables into the submit calls and use their names"
-        )
-        if not places:
-            raise ArgumentError(
-                f"{user_span()}: the list has no scalar argument {name!r} to {method} with; it has "
-                f"{_names_of(scalars)}. {_OF_ARRAYS[method]}"
-            )
-        for k in places:
-            if type(value) is not type(values[k]):
+    remedy = "put variables into the submit calls and use their names"
+    for name, whole in changed.items():
+        for part, value in _parts(name, whole):
+            places = _places_of(scalars, part, method, remedy)
+            if not places and not _places_of(scalars, _other_kind(name, whole), method, remedy):
                 raise ArgumentError(
-                    f"{user_span()}: {method}({name}=…) takes a {type(values[k]).__name__}, as in "
-                    f"the list, not {type(value).__name__}; for another type submit the list again"
+                    f"{user_span()}: the list has no scalar argument {name!r} to {method} with; it "
+                    f"has {_names_of(scalars)}. {_OF_ARRAYS[method]}"
                 )
-            values[k] = value
-            given.add(scalars[k][0])
+            if not places or any(type(value) is not type(values[k]) for k in places):
+                other = _places_of(scalars, _other_kind(name, whole), method, remedy)
+                raise ArgumentError(
+                    f"{user_span()}: {method}({name}=…) takes a "
+                    f"{_kind(scalars[(places or other)[0]][1], values[(places or other)[0]])}, as "
+                    f"in the list, not {type(whole).__name__}; for another type submit the list "
+                    "again"
+                )
+            for k in places:
+                values[k] = value
+                given.add(scalars[k][0])
     for s in sorted(given):
         entry, first = ended.entries[s], ended.scalars.first[s]
         check_values(entry, values[first : first + entry.scalars])
     return values
 
 
-def _by_part(changed: Mapping[str, ScalarValue]) -> dict[str, ScalarValue]:
-    """The scalars with complex ones as their parts, which are arguments of their own."""
-    parts: dict[str, ScalarValue] = {}
-    for name, value in changed.items():
-        if complex_type_of(value) is None:
-            parts[name] = value
-        else:
-            parts[f"{name}.real"], parts[f"{name}.imag"] = value.real, value.imag
-    return parts
+def _parts(name: str, value: ScalarValue) -> list[tuple[str, ScalarValue]]:
+    """The scalar, or the parts of a complex one, which are arguments of their own."""
+    if complex_type_of(value) is None:
+        return [(name, value)]
+    return [(f"{name}.real", value.real), (f"{name}.imag", value.imag)]
+
+
+def _other_kind(name: str, value: ScalarValue) -> str:
+    """What is called so if the number in the list is real where ``value`` is complex, or the other
+    way round."""
+    return f"{name}.real" if complex_type_of(value) is None else name
+
+
+def _kind(argument: Argument, value: ScalarValue) -> str:
+    """The type of number that the list has, of which ``value`` may be a part."""
+    if not isinstance(argument, ScalarArgument) or argument.part is None:
+        return type(value).__name__
+    return "complex" if type(value) is float else f"complex{2 * argument.type.bits}"
 
 
 def changed_arrays(recorded: SubmissionList, changed: Mapping[str, Buffer]) -> SubmissionList:
@@ -92,8 +105,7 @@ def changed_arrays(recorded: SubmissionList, changed: Mapping[str, Buffer]) -> S
         )
         if not places:
             raise ArgumentError(
-                f"{user_span()}: no array argument is called {name!r}; there are "
-                f"{_names_of(named)}"
+                f"{user_span()}: no array argument is called {name!r}; there are {_names_of(named)}"
             )
         for k in places:
             s, argument, stores = arrays[k]
@@ -128,8 +140,12 @@ def _places_of(
 
 def _names_of(arguments: Sequence[tuple[int, Argument]]) -> str:
     """All names that ``_places_of`` finds."""
-    known = sorted({a.label for _, a in arguments} | {parameter_of(a) for _, a in arguments})
-    return ", ".join(known) or "none"
+    names = {a.label for _, a in arguments} | {parameter_of(a) for _, a in arguments}
+    parts = {
+        n for _, a in arguments if getattr(a, "part", None) for n in (a.label, parameter_of(a))
+    }
+    whole = {n.rpartition(".")[0] for n in parts}
+    return ", ".join(sorted((names - parts) | whole)) or "none"
 
 
 def _field_of(name: str, buffer: Buffer, argument: ArrayArgument) -> Buffer:

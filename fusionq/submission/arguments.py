@@ -216,7 +216,7 @@ def _foreign_argument(
     )
 
 
-def _scalar_argument(name: str, label: str, value: Any) -> ScalarArgument:
+def _scalar_argument(name: str, label: str, value: Any, part: str | None = None) -> ScalarArgument:
     found = type_of_scalar(value)
     if isinstance(value, np.void):
         raise ArgumentError(
@@ -228,7 +228,7 @@ def _scalar_argument(name: str, label: str, value: Any) -> ScalarArgument:
             f"argument {name!r} is a {type(value).__name__}; scalars are Python's bool, int, float "
             f"and complex, and NumPy's and ml_dtypes' {', '.join(ELEMENT_TYPES)}"
         )
-    return ScalarArgument(name, label, found, value)
+    return ScalarArgument(name, label, found, value, part)
 
 
 def _parts(
@@ -237,8 +237,8 @@ def _parts(
     """The real and the imaginary part of a complex scalar, with their ``names``."""
     real, imag = names
     return (
-        _scalar_argument(real, f"{label}.real", value.real),
-        _scalar_argument(imag, f"{label}.imag", value.imag),
+        _scalar_argument(real, f"{label}.real", value.real, f"{name}.real"),
+        _scalar_argument(imag, f"{label}.imag", value.imag, f"{name}.imag"),
     )
 
 

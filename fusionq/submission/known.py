@@ -228,7 +228,9 @@ def _present(
     values: Iterator[ScalarValue],
 ) -> Argument:
     if isinstance(argument, ScalarArgument):
-        return ScalarArgument(argument.name, argument.label, argument.type, next(values))
+        return ScalarArgument(
+            argument.name, argument.label, argument.type, next(values), argument.part
+        )
     if isinstance(argument, DeclaredArgument):
         return argument
     shape, strides, storage, offset, address = next(places)

@@ -173,8 +173,37 @@ def test_complex_scalars_change_between_replays(queue):
         queue.submit(scale, N, a, z, out)
     f.replay(z=3 - 1j)
     assert (out.numpy() == [x * (3 - 1j) for x in a.numpy()]).all()
-    with pytest.raises(fq.ArgumentError, match="takes a float, as in the list, not float32"):
+    with pytest.raises(fq.ArgumentError, match="takes a complex, as in the list, not complex64"):
         f.replay(z=np.complex64(1))
+
+
+def test_complex_scalars_go_by_the_parameter_s_name_too(queue):
+    @fq.kernel
+    def scale(item, a, by, z_real, out):
+        i = item.get_id(0)
+        out[i] = a[i] * by + z_real
+
+    a, out, factor, z = fq.Buffer(numbers()), fq.Buffer(N, np.complex64), 2j, np.complex64(1j)
+    with fq.fusion(queue) as f:
+        queue.submit(scale, N, a, factor, z.real, out)
+    f.replay(by=3 - 1j)
+    assert (out.numpy() == [x * (3 - 1j) for x in a.numpy()]).all()
+    f.replay(factor=1 - 1j, z_real=np.float32(2))
+    assert (out.numpy() == [x * (1 - 1j) + np.float32(2) for x in a.numpy()]).all()
+    with pytest.raises(fq.ArgumentError, match="takes a complex, as in the list, not float"):
+        f.replay(by=1.0)
+    with pytest.raises(fq.ArgumentError, match="takes a float32, as in the list, not complex64"):
+        f.replay(z_real=np.complex64(2))
+    with pytest.raises(
+        fq.ArgumentError, match=r"no scalar argument 'y' .* has by, factor, z\.real, z_real\."
+    ):
+        f.replay(y=1.0)
+    graph = fq.Graph()
+    with graph.record(queue):
+        queue.submit(scale, N, a, factor, z.real, out)
+    graph.update(by=5j)
+    graph.launch()
+    assert (out.numpy() == [x * 5j for x in a.numpy()]).all()
 
 
 def test_what_is_refused(queue):
