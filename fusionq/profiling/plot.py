@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 
 from fusionq.base.errors import FusionqError
+from fusionq.base.units import format_seconds
 from fusionq.profiling.accounting import KINDS
+from fusionq.profiling.drawn_times import DrawnTimes
 from fusionq.profiling.model import ProfileResults
 from fusionq.profiling.text import percent
 from fusionq.profiling.timeline import ACCOUNTED, Timeline
@@ -59,14 +61,14 @@ def draw_timeline(profile: ProfileResults, path: Path) -> None:
 
 
 def _draw_workers(axes: Any, timeline: Timeline) -> None:
-    origin = min(launch.start_ns for launch in timeline.launches)
-    length = max(launch.end_ns for launch in timeline.launches) - origin
+    drawn = DrawnTimes(timeline.launches)
+    length = drawn.length
     scale, unit = next(
         (size, name) for size, name in ((1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1, "ns"))
         if length >= size or size == 1
     )  # fmt: skip
     for launch in timeline.launches:
-        start, end = (launch.start_ns - origin) / scale, (launch.end_ns - origin) / scale
+        start, end = drawn.place(np.array([launch.start_ns, launch.end_ns])) / scale
         axes.broken_barh(
             [(start, end - start)], (-0.45, timeline.workers - 0.1), color=_IDLE, zorder=0
         )
@@ -88,7 +90,8 @@ def _draw_workers(axes: Any, timeline: Timeline) -> None:
             rows = mine[(mine["worker"] == worker) & (mine["end"] > mine["start"])]
             if not len(rows):
                 continue
-            spans = np.stack([rows["start"] - origin, rows["end"] - rows["start"]], axis=1) / scale
+            first, last = drawn.place(rows["start"]), drawn.place(rows["end"])
+            spans = np.stack([first, last - first], axis=1) / scale
             axes.broken_barh(
                 spans, (worker - 0.36, 0.72), facecolors=color, edgecolors="white",
                 linewidths=np.where(spans[:, 1] * scale > _EDGED * length, 0.5, 0.0),
@@ -98,7 +101,16 @@ def _draw_workers(axes: Any, timeline: Timeline) -> None:
     axes.set_yticks(range(timeline.workers), [f"worker {w}" for w in range(timeline.workers)])
     axes.set_ylim(timeline.workers - 0.5, -0.5)
     axes.set_xlim(0, length / scale)
-    axes.set_xlabel(f"time ({unit})")
+    for before, after, gap in drawn.gaps:
+        axes.axvspan(before / scale, after / scale, facecolor="white", edgecolor="#BBBBBB",
+                     hatch="////", linewidth=0, zorder=0)  # fmt: skip
+        axes.text(
+            (before + after) / 2 / scale, (timeline.workers - 1) / 2, format_seconds(gap / 1e9),
+            rotation=90, ha="center", va="center", fontsize="x-small",
+            bbox={"facecolor": "white", "edgecolor": "none", "pad": 1.0},
+        )  # fmt: skip
+    cut = ", without what is hatched: nothing ran for so long" if drawn.gaps else ""
+    axes.set_xlabel(f"time ({unit}){cut}")
     for side in ("top", "right", "left"):
         axes.spines[side].set_visible(False)
 
