@@ -46,9 +46,21 @@ def always_checked() -> Check:
 
 def adapts() -> bool | None:
     """``FUSIONQ_ADAPT``: whether ``strategy="auto"`` learns from the times of runs where a fusion
-    does not say; None: on CPUs.  Read whenever a list is prepared."""
-    text = os.environ.get("FUSIONQ_ADAPT", "").strip().lower()
-    return text not in _OFF if text else None
+    does not say; None: on CPUs.  Read whenever a list is prepared.
+
+    ArgumentError for words that are neither on nor off.
+    """
+    return _switch("FUSIONQ_ADAPT")
+
+
+def _switch(name: str) -> bool | None:
+    """Whether a variable switches something on or off; None where it is not set."""
+    text = os.environ.get(name, "").strip()
+    if text.lower() in (*_ON, *_OFF):
+        return text.lower() in _ON
+    if text:
+        raise ArgumentError(f"{name}={text!r} is neither on nor off; write 1 or 0")
+    return None
 
 
 def planning_seconds() -> float:
@@ -124,16 +136,17 @@ def set_disk_cache(
 
 def disk_cache_enabled() -> bool:
     """Whether plans and programs are kept on disk: as ``set_disk_cache`` says, else unless
-    ``FUSIONQ_CACHE`` is off."""
+    ``FUSIONQ_CACHE`` is off.  ArgumentError where that is neither on nor off."""
     if _chosen.enabled is not None:
         return _chosen.enabled
-    return os.environ.get("FUSIONQ_CACHE", "").strip().lower() not in _OFF
+    return _switch("FUSIONQ_CACHE") is not False
 
 
 def disk_cache_settings() -> DiskCacheSettings:
     """The settings in force: those of ``set_disk_cache``, of the environment, the defaults.
 
-    ArgumentError where ``FUSIONQ_CACHE_SIZE`` is no number of bytes.
+    ArgumentError where ``FUSIONQ_CACHE_SIZE`` is no number of bytes, or ``FUSIONQ_CACHE`` neither
+    on nor off.
     """
     directory, max_bytes = _chosen.directory, _chosen.max_bytes
     return DiskCacheSettings(

@@ -254,10 +254,8 @@ def _store(settings: DiskCacheSettings) -> DiskStore:
 
 def disk_store() -> DiskStore | None:
     """The store by the settings in force; None where it is switched off."""
-    if not disk_cache_enabled():
-        return None
     try:
-        return _store(disk_cache_settings())
+        return _store(disk_cache_settings()) if disk_cache_enabled() else None
     except ArgumentError as error:
         _warn(f"{error}; until then, what this process compiles is not kept")
         return None

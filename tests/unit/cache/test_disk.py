@@ -425,6 +425,16 @@ def test_a_size_that_is_none_switches_the_cache_off_and_says_so_once(
         disk_cache_settings()
 
 
+def test_a_word_that_is_neither_on_nor_off_switches_the_cache_off_and_says_so(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("FUSIONQ_CACHE", "None")
+    found = []
+    (message,) = warned(lambda: found.append(disk_store()))
+    assert found == [None]
+    assert "FUSIONQ_CACHE='None' is neither on nor off" in message
+
+
 def test_a_negative_size_is_refused() -> None:
     with pytest.raises(fq.ArgumentError, match="-1"):
         fq.set_disk_cache(max_bytes=-1)

@@ -402,6 +402,12 @@ def test_it_is_off_by_the_environment(
     assert not background.asked and not list_record.RECORDS._records
 
 
+def test_a_word_that_is_neither_on_nor_off_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FUSIONQ_ADAPT", "never")
+    with pytest.raises(fq.ArgumentError, match="FUSIONQ_ADAPT='never' is neither on nor off"):
+        Program().run()
+
+
 def test_a_list_that_was_tuned_stays_so(background: Immediate, times: Times) -> None:
     program = Program()
     program.run(), program.run()
