@@ -70,16 +70,15 @@ ON_DEVICE = (
 """Tests that run on the reference backend and on the SYCL device are in the fast loop on the
 reference backend; these are on both, since one device program of theirs checks a whole table."""
 
-COMPILED_QUICKLY = (
-    "unit/cache",
-    "unit/execution",
-    "unit/frontend",
-    "unit/report",
-    "unit/runtime",
-)
+COMPILED_QUICKLY = ("unit/cache", "unit/report", "unit/runtime")
 """Tests of what happens on the host, or of which element a kernel reads and writes: on the SYCL
-device their programs are compiled without optimisation.  What the compiler makes of operations, of
-work-groups and of lists is tested by all the others."""
+device their programs are compiled without optimisation."""
+COMPILED_AS_USERS_ARE = (
+    "unit/runtime/test_bfloat16.py",
+    "unit/runtime/test_complex.py",
+    "unit/runtime/test_reductions.py",
+)
+"""Tests of results of operations, in these directories."""
 
 TWICE = ("sycl", "far", None)
 """The targets for which tests run a second time; None is the default device."""
@@ -206,7 +205,8 @@ def _optimised_programs(
         yield
         return
     place = request.path.relative_to(TESTS)
-    _kept_device_programs.optimised = not _is_in(place, COMPILED_QUICKLY)
+    quickly = _is_in(place, COMPILED_QUICKLY) and not _is_in(place, COMPILED_AS_USERS_ARE)
+    _kept_device_programs.optimised = not quickly
     yield
     _kept_device_programs.optimised = True
 

@@ -226,8 +226,8 @@ def test_what_takes_too_long_to_prove_is_refused(monkeypatch: pytest.MonkeyPatch
     plan = plan_of(stencil(40))
     assert plan.strategy != "megakernel"
     assert plan.fallback == (
-        "whether every tile waits for what it depends on takes too long to prove: no operations are "
-        "left"
+        "whether every tile waits for what it depends on takes too long to prove: no operations "
+        "are left"
     )
 
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 import fusionq as fq
 from fusionq.backends.reference import ReferenceBackend
 from fusionq.base.target import LaunchShape
-from fusionq.ir.nodes import Store
+from fusionq.ir.nodes import Block, Store
 from fusionq.ir.verifier import verify
 from fusionq.ir.walk import statements
 from fusionq.passes.renamed_results import NotRenamed, results_alone, results_copied
@@ -140,10 +142,9 @@ def run(kernel, shape, arrays):
     backend.prepare(backend.build(kernel, "strict"), bindings, launch).launch()
 
 
-def divided(kernel, shape, arrays):
-    """The arrays after ``kernel``, and after both of its parts, where ``b`` has memory of its own
+def divided(ir, shape, arrays):
+    """The arrays after a kernel, and after both of its parts, where ``b`` has memory of its own
     that is full of NaN."""
-    ir = specialised(kernel, shape, *arrays.values())
     expected = {name: array.copy() for name, array in arrays.items()}
     run(ir, shape, expected)
     alone, before = results_alone(ir, {"b"}, {"b"})
@@ -168,9 +169,19 @@ def divided(kernel, shape, arrays):
     ],
     ids=lambda kernel: kernel.__name__,
 )  # fmt: skip
-def test_elements_that_are_left_out_keep_what_was_there(kernel) -> None:
+@pytest.mark.parametrize(("first", "last"), [(0, 0), (0, -1), (0, -2), (1, None), (0, None)])
+def test_elements_that_are_left_out_keep_what_was_there(
+    kernel, first: int, last: int | None
+) -> None:
+    """``first``, ``last``: which statements are a block, as those of a part of a fused kernel."""
     arrays = {"a": A.copy(), "b": BEFORE.copy(), "other": np.zeros(N, np.float32)}
-    found, expected = divided(kernel, (N,), arrays)
+    ir = specialised(kernel, (N,), *arrays.values())
+    if last != 0:
+        body = ir.body
+        behind = body[last:] if last is not None else ()
+        block = Block("part", body[first:last])
+        ir = replace(ir, body=(*body[:first], block, *behind))
+    found, expected = divided(ir, (N,), arrays)
     for name, array in expected.items():
         np.testing.assert_array_equal(found[name], array, err_msg=name)
 
@@ -180,14 +191,14 @@ def test_work_items_without_an_element(extent: int) -> None:
     """More of them than the array has elements, before its first one and behind its last."""
     n = 12
     arrays = {"a": A.copy(), "b": BEFORE[:extent].copy(), "other": np.zeros(N, np.float32)}
-    found, expected = divided(shifted, (n,), arrays)
+    found, expected = divided(specialised(shifted, (n,), *arrays.values()), (n,), arrays)
     np.testing.assert_array_equal(found["b"], expected["b"])
 
 
 def test_work_items_without_an_element_of_a_plane() -> None:
     a, plane = A.copy(), np.arange(8, dtype=np.float32).reshape(2, 4) + 50
     arrays = {"a": a, "b": plane, "other": np.zeros((3, 6), np.float32)}
-    found, expected = divided(turned, (6, 3), arrays)
+    found, expected = divided(specialised(turned, (6, 3), *arrays.values()), (6, 3), arrays)
     np.testing.assert_array_equal(found["b"], expected["b"])
 
 
