@@ -57,7 +57,9 @@ def saves_little(
     needed = LEAST_SAVED if keeps_all else 0.0  # who flags a buffer has asked to save its memory
     if best.prefers_overlap and least < before and saved >= needed:
         return None
+    if saved < 0.5e-6:
+        return "halos computed anew would save no time"
     return (
-        f"halos computed anew would save less than {max(saved, 0.0) * 1e6:.0f} µs a run: ask for "
+        f"halos computed anew would save less than {saved * 1e6:.0f} µs a run: ask for "
         "strategy='overlap' or tune=True to have them"
     )

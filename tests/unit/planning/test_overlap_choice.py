@@ -66,6 +66,11 @@ def test_halos_are_not_looked_for_where_they_could_save_little(
     assert "strategy='overlap'" in plan.choice
 
 
+def test_halos_that_can_save_nothing_are_not_advised() -> None:
+    plan = chain(3, flagged=False, n=64)
+    assert (plan.strategy, plan.choice) == ("fused", "halos computed anew would save no time")
+
+
 def test_halos_of_flagged_buffers_are_looked_for_however_little_they_save() -> None:
     assert "with halos" in predicted(chain(2, flagged=True, n=1 << 12))
 
