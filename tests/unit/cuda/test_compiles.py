@@ -220,6 +220,23 @@ def test_loops_of_constants_are_unrolled_whole() -> None:
     assert all(resources.stack_bytes == 0 for resources in backend.resources.values())
 
 
+@fq.kernel
+def every_so_many(item: fq.NdItem, a, out):
+    """In steps of a quotient, of which there may be very many."""
+    lanes, columns = item.get_local_range(0), a.shape[1]
+    total = np.float32(0)
+    for row in range(item.get_local_id(0) // columns, a.shape[0], lanes // columns):
+        total += a[row, item.get_local_id(0) % columns]
+    out[item.get_local_id(0)] = total
+
+
+def test_loops_in_steps_of_a_quotient_are_unrolled() -> None:
+    a, out = fq.Buffer((512, 32), np.float32), fq.Buffer(64, np.float32)
+    with compiling_queue(["sm_90"]) as (queue, backend):
+        queue.submit(every_so_many, fq.NdRange(64, 64), a, out)
+    assert f"{STREAMING_LOOP}\n" in generated(backend.kernels[0], "strict", TARGET).text
+
+
 MULTIPLY_ADD = """
 extern "C" __global__ void k(const float* a, float* b) {
     b[threadIdx.x] = a[0] * a[1] + b[threadIdx.x];
