@@ -54,3 +54,12 @@ class DeviceSource:
     entry_point: str
     slots: tuple[Slot, ...]
     types: frozenset[ScalarType]
+    neighbours: int = 0
+    """Where ``<entry_point>_wide`` does the same for a range with so many times fewer work-items in
+    the last dimension: how many each does then, and of how many elements the arrays and their rows
+    have to begin at multiples.  0 where there is none."""
+
+    @property
+    def wide_entry_point(self) -> str:
+        """That function's name."""
+        return f"{self.entry_point}_wide"

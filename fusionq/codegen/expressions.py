@@ -45,7 +45,7 @@ from fusionq.ir.nodes import (
 )
 from fusionq.ir.range_guard import is_same_for_all
 from fusionq.ir.text import Text
-from fusionq.ir.types import BFLOAT16, FLOAT32, INT32, UINT32, ScalarType
+from fusionq.ir.types import BFLOAT16, FLOAT16, FLOAT32, INT32, UINT32, ScalarType
 
 _POWERS_OF_2 = frozenset(1 << n for n in range(64))
 _OPERATORS = {
@@ -110,6 +110,9 @@ class ExpressionPrinter:
     def to_store(self, expr: Expr) -> str:
         """A value as an element of memory."""
         text = self.value(expr)
+        bits = self._dialect.scalars.half_bits
+        if expr.type == FLOAT16 and bits is not None:
+            return f"{bits[1]}({text})"
         if expr.type != BFLOAT16:
             return text
         return f"{self._dialect.scalars.bits_of_float}({text}) >> 16"
@@ -118,9 +121,11 @@ class ExpressionPrinter:
         """The value of an element or argument of a type."""
         if type.is_bool:
             return Text(f"{text} != 0", EQUALITY)
+        scalars = self._dialect.scalars
+        if type == FLOAT16 and scalars.half_bits is not None:
+            return Text(f"{scalars.half_bits[0]}({text})", PRIMARY)
         if type != BFLOAT16:
             return Text(text, PRIMARY)
-        scalars = self._dialect.scalars
         word = self.type_name(UINT32)
         return Text(f"{scalars.float_of_bits}(({word}){text} << 16)", PRIMARY)
 
@@ -324,7 +329,7 @@ class ExpressionPrinter:
         """A text congruent to ``expr`` modulo the ring; of the ring's type if ``explicit``."""
         ring = ring_type(expr.type)
         match expr:
-            case (Unary(op="neg") | Binary(op="sub" | "mul")) if (
+            case Unary(op="neg") | Binary(op="sub" | "mul") if (
                 self._intervals.wraps(expr) and (positive := self._negated(expr)) is not None
             ):
                 operand = self._ring(positive, explicit=True).at(SUM + 1)

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 from fusionq.base.target import FloatMode
-from fusionq.codegen.device_source import DeviceSource
+from fusionq.codegen.device_source import DeviceSource, Extent, Pointer, Stride
 from fusionq.codegen.dialect import Dialect
 from fusionq.codegen.helpers import Helpers
 from fusionq.codegen.id_variables import with_id_variables
-from fusionq.codegen.kernel_body import parameter_text, statement_lines
+from fusionq.codegen.kernel_body import StatementLines, parameter_text, statement_lines
 from fusionq.codegen.names import Names
+from fusionq.codegen.neighbours import Neighbours, with_neighbours
 from fusionq.codegen.scoping import flatten_blocks
-from fusionq.ir.nodes import Kernel
+from fusionq.ir.nodes import ArrayParam, Kernel
 
 
 def generate_range_kernel(kernel: Kernel, fp: FloatMode, dialect: Dialect) -> DeviceSource:
@@ -22,6 +26,37 @@ def generate_range_kernel(kernel: Kernel, fp: FloatMode, dialect: Dialect) -> De
         body = kernel.body
     lines = statement_lines(kernel, [body], dialect, helpers)
     entry_point = Names(dialect.unit.is_reserved).fresh(kernel.name)
+    source = DeviceSource("", entry_point, lines.slots, lines.types)
+    functions = _function(kernel, entry_point, lines, dialect, helpers)
+    vectors = dialect.vectors
+    wide = None if vectors is None else with_neighbours(kernel, body, vectors.nbytes)
+    if wide is not None and vectors is not None:
+        of_vectors = replace(dialect, scalars=vectors.scalars)
+        again = statement_lines(wide.kernel, [wide.kernel.body], of_vectors, helpers)
+        if (again.slots, again.typedefs) == (lines.slots, lines.typedefs):
+            source = replace(source, neighbours=wide.items, types=lines.types | again.types)
+            assumed = vectors.assumed(*_assumptions(kernel, wide, again))
+            name = source.wide_entry_point
+            functions += ["", *_function(kernel, name, again, of_vectors, helpers, assumed)]
+    text = [
+        *dialect.unit.prologue(source.types, fp, lines.functions),
+        "",
+        *(f"{line}\n" for line in lines.typedefs),
+        *(line for helper in helpers.texts for line in (*helper.splitlines(), "")),
+        *functions,
+    ]
+    return replace(source, text="\n".join(text) + "\n")
+
+
+def _function(
+    kernel: Kernel,
+    name: str,
+    lines: StatementLines,
+    dialect: Dialect,
+    helpers: Helpers,
+    assumed: Sequence[str] = (),
+) -> list[str]:
+    """A kernel's definition."""
     arrays = lines.array_parameters if dialect.scalars.array_parameters else {}
     parameters = [
         f"    {arrays.get(slot) or parameter_text(kernel, slot, lines.memory, dialect)}"
@@ -29,17 +64,36 @@ def generate_range_kernel(kernel: Kernel, fp: FloatMode, dialect: Dialect) -> De
     ]
     size = kernel.sub_group_size
     sub_groups = "" if size is None else dialect.unit.sub_groups_of(size)
-    head = f"{sub_groups}{dialect.unit.kernel_qualifier} {entry_point}("
+    head = f"{sub_groups}{dialect.unit.kernel_qualifier} {name}("
     first = dialect.unit.first_lines(helpers.add)
-    declared = [*([] if arrays else lines.pointers), *lines.arrays]
+    declared = [*([] if arrays else lines.pointers), *assumed, *lines.arrays]
     inside = [*declared, *([""] if declared else []), *first, *lines.bodies[0]]
-    text = [
-        *dialect.unit.prologue(lines.types, fp, lines.functions),
-        "",
-        *(f"{line}\n" for line in lines.typedefs),
-        *(line for helper in helpers.texts for line in (*helper.splitlines(), "")),
+    return [
         *([head, ",\n".join(parameters), ") {"] if parameters else [f"{head}) {{"]),
         *(f"    {line}" if line else line for line in inside),
         "}",
     ]
-    return DeviceSource("\n".join(text) + "\n", entry_point, lines.slots, lines.types)
+
+
+def _assumptions(
+    kernel: Kernel, wide: Neighbours, lines: StatementLines
+) -> tuple[dict[str, tuple[str, int]], dict[str, int]]:
+    """What holds where the function of ``wide`` is launched: for each array the type of its
+    pointer and the bytes of which it is a multiple; and of which numbers strides are."""
+    pointers: dict[str, tuple[str, int]] = {}
+    multiples: dict[str, int] = {}
+    for slot in lines.slots:
+        if slot.param not in wide.arrays:
+            continue
+        array = kernel.param(slot.param)
+        assert isinstance(array, ArrayParam)
+        last = array.ndim - 1
+        match slot:
+            case Pointer():
+                name = lines.names.of(slot.param)
+                pointers[name] = lines.pointer_types[slot], wide.items * array.dtype.nbytes
+            case Extent(_, dim) if array.contiguous and dim == last > 0:
+                multiples[lines.memory.identifier(slot)] = wide.items
+            case Stride(_, dim) if dim < last:
+                multiples[lines.memory.identifier(slot)] = wide.items
+    return pointers, multiples

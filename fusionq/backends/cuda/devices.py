@@ -91,6 +91,12 @@ class Device:
             current.device = self
 
     @functools.cached_property
+    def threads(self) -> int:
+        """That run at once, where a kernel takes few registers."""
+        units = self.attribute("MULTIPROCESSOR_COUNT")
+        return units * self.attribute("MAX_THREADS_PER_MULTIPROCESSOR")
+
+    @functools.cached_property
     def target(self) -> Target:
         """The GPU as the compiler sees it."""
         units = self.attribute("MULTIPROCESSOR_COUNT")

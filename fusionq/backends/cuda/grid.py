@@ -32,12 +32,16 @@ class Grid:
         """Threads of a block."""
         return prod(self.threads)
 
+    def with_fewer(self, items: int) -> Grid:
+        """The same, in order, for threads that do so many work-items of the last dimension."""
+        x, y, z = self.blocks
+        return Grid((-(-x // items), y, z), self.threads, self.axes)
+
 
 def grid_of(kernel: str, shape: LaunchShape) -> Grid:
     """The grid for ``kernel``; DeviceError if no grid is so large."""
     groups = [
-        whole // local
-        for whole, local in zip(shape.global_range, shape.local_range, strict=True)
+        whole // local for whole, local in zip(shape.global_range, shape.local_range, strict=True)
     ]
     counts, threads = ([*reversed(n), 1, 1][:3] for n in (groups, list(shape.local_range)))
     axes = _axes(counts)

@@ -63,6 +63,9 @@ class CudaLaunch:
         self._shared_bytes = program.shared_bytes
         stream.device.make_current()
         self._function = program.function_for(self._grid)
+        if self._function is program.function and program.is_wide_for(bindings, shape):
+            self._function = program.wide
+            self._grid = self._grid.with_fewer(program.generated.neighbours)
         self._config = self._with_grid(self._driver.CUlaunchConfig())
         self._config.hStream = stream.native
         self.runs_at_once = is_persistent(program.kernel)

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import field
+from math import prod
 from typing import Any
 
-from fusionq.backends.base import KeptProgram
+from fusionq.backends.arguments import bound_by_name
+from fusionq.backends.base import ArrayBinding, Binding, KeptProgram
 from fusionq.backends.cuda.compiler import CompilationError, Cubin, compiled
 from fusionq.backends.cuda.devices import Device
 from fusionq.backends.cuda.grid import IN_ORDER, Grid
 from fusionq.backends.cuda.runtime import CudaError, checked, load_driver
 from fusionq.base.errors import DeviceError
 from fusionq.base.frozen import dataclass
-from fusionq.base.target import FloatMode, Target
+from fusionq.base.target import FloatMode, LaunchShape, Target
 from fusionq.codegen.cuda.shared_memory import pooled_bytes
 from fusionq.codegen.cuda.unit import IN_TURN
 from fusionq.codegen.device_source import DeviceSource, Slot
-from fusionq.ir.nodes import Kernel, Persistent
+from fusionq.ir.nodes import ArrayParam, Kernel, Persistent
 
 _REGISTERS = 65536
 """32-bit registers that the threads of a block share, on every GPU from sm_50 on."""
@@ -28,6 +31,10 @@ _SPILLED_BY_ALL, _SPILLED_BY_HALF = 64, 512
 run at once, or half of them.  H100: of a stencil of three points 64 took nothing, of one of five
 points 400 doubled the time; a decode step of 16 layers took 5.9 ms with half of the workers, which
 stored 228, and 8.6 ms with a quarter."""
+THREADS_LEFT = 0.25
+"""Of the threads that run at once, those that a launch has at least if each does several
+work-items.  H100: copies of 300,000 elements take 0.88 to 0.97 of the time so, of 100,000 1.0 to
+1.1, with 0.07 to 0.28 and 0.02 to 0.09 of the threads."""
 _REGISTERS_OF_HALF = 64
 """Of a thread, with which a multiprocessor runs half of the threads that it has room for."""
 
@@ -47,6 +54,9 @@ class CudaProgram:
     """The driver's ``CUfunction``."""
     max_block: int
     """Threads of a block for which there are registers enough."""
+    wide: Any = None
+    """The driver's function whose work-items do ``generated.neighbours`` each; None where there is
+    none."""
     variants: dict[tuple[int, str], Any] = field(default_factory=dict)
     """Functions for other grids, by the threads of a block, 0 where those do not matter, and by
     ``Grid.axes``."""
@@ -81,6 +91,24 @@ class CudaProgram:
         """What each argument is."""
         return self.generated.slots
 
+    def is_wide_for(self, bindings: Sequence[Binding], shape: LaunchShape) -> bool:
+        """Whether a launch can be of ``wide``: elements and rows of arrays begin where its vectors
+        do, and the range leaves work for enough threads."""
+        items = self.generated.neighbours
+        fewest = items * self.device.threads * THREADS_LEFT
+        if self.wide is None or prod(shape.global_range) < fewest:
+            return False
+        by_name = bound_by_name(self.kernel, bindings)
+        for param in self.kernel.params:
+            binding = by_name[param.name]
+            if isinstance(param, ArrayParam) and isinstance(binding, ArrayBinding):
+                if binding.address % (items * param.dtype.nbytes):
+                    return False
+                rows = binding.shape[-1:] if param.contiguous else binding.strides[:-1]
+                if param.ndim > 1 and any(number % items for number in rows):
+                    return False
+        return True
+
     def function_for(self, grid: Grid) -> Any:
         """The function to launch over ``grid``: compiled again where a thread's registers are too
         many for so large a block, or the grid's axes are in another order."""
@@ -92,7 +120,7 @@ class CudaProgram:
             if grid.axes != IN_ORDER:
                 source = generated(self.kernel, self.fp, self.device.target, grid.axes)
             cubin = cubin_of(self.kernel, source, self.fp, self.device.architecture, block)
-            function, _ = _loaded(self.device, cubin.code, source, self.shared_bytes)
+            function, _, _ = _loaded(self.device, cubin.code, source, self.shared_bytes)
             self.variants[block, grid.axes] = function
         return self.variants[block, grid.axes]
 
@@ -180,13 +208,13 @@ def restored(device: Device, kernel: Kernel, fp: FloatMode, kept: KeptProgram) -
     if kept.binary is not None:
         try:
             shared = pooled_bytes(kernel, device.info.local_memory_bytes)
-            function, max_block = _loaded(device, kept.binary, kept.source, shared)
+            function, wide, max_block = _loaded(device, kept.binary, kept.source, shared)
         except CudaError as error:
             if error.is_lost:
                 raise
         else:
             return CudaProgram(
-                kernel, device, fp, kept.source, kept.binary, 0.0, function, max_block
+                kernel, device, fp, kept.source, kept.binary, 0.0, function, max_block, wide
             )
     return _built(device, kernel, fp, kept.source)
 
@@ -194,24 +222,35 @@ def restored(device: Device, kernel: Kernel, fp: FloatMode, kept: KeptProgram) -
 def _built(device: Device, kernel: Kernel, fp: FloatMode, source: DeviceSource) -> CudaProgram:
     cubin = cubin_of(kernel, source, fp, device.architecture)
     shared = pooled_bytes(kernel, device.info.local_memory_bytes)
-    function, max_block = _loaded(device, cubin.code, source, shared)
-    return CudaProgram(kernel, device, fp, source, cubin.code, cubin.seconds, function, max_block)
+    function, wide, max_block = _loaded(device, cubin.code, source, shared)
+    return CudaProgram(
+        kernel, device, fp, source, cubin.code, cubin.seconds, function, max_block, wide
+    )
 
 
 def _loaded(
     device: Device, code: bytes, source: DeviceSource, shared_bytes: int
-) -> tuple[Any, int]:
-    """The function in a cubin, which launches give so much shared memory, and the threads of the
-    largest block that it can run in.  What is loaded stays for the rest of the process."""
+) -> tuple[Any, Any, int]:
+    """The function in a cubin, which launches give so much shared memory, the wide one where there
+    is one, and the threads of the largest block that they can run in.  What is loaded stays for the
+    rest of the process."""
     driver = load_driver()
     device.make_current()
     module = checked("a cubin", driver.cuModuleLoadData(code))
-    name = source.entry_point.encode()
-    function = checked("a kernel of a cubin", driver.cuModuleGetFunction(module, name))
+    functions = [None, None]
+    for place, name in enumerate((source.entry_point, source.wide_entry_point)):
+        if not place or source.neighbours:
+            found = driver.cuModuleGetFunction(module, name.encode())
+            functions[place] = checked("a kernel of a cubin", found)
+    function, wide = functions
     attributes = driver.CUfunction_attribute
     if shared_bytes:
         most = attributes.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
         checked("shared memory", driver.cuFuncSetAttribute(function, most, shared_bytes))
     threads = attributes.CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK
-    largest = checked("a kernel's blocks", driver.cuFuncGetAttribute(threads, function))
-    return function, int(largest)
+    largest = [
+        int(checked("a kernel's blocks", driver.cuFuncGetAttribute(threads, one)))
+        for one in functions
+        if one is not None
+    ]
+    return function, wide, min(largest)

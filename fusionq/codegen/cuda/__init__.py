@@ -10,12 +10,15 @@ from fusionq.codegen.cuda.groups import CudaGroups
 from fusionq.codegen.cuda.items import CudaWorkItems
 from fusionq.codegen.cuda.scalars import CudaScalars
 from fusionq.codegen.cuda.unit import CudaUnit
+from fusionq.codegen.cuda.vectors import CudaVectors
 from fusionq.codegen.cuda.workers import CudaWorkers
 from fusionq.codegen.dialect import Dialect
 
 __all__ = ["CUDA_CPP", "dialect_for"]
 
-CUDA_CPP = Dialect(CudaUnit(), CudaScalars(), CudaWorkItems(), CudaGroups(), CudaWorkers())
+CUDA_CPP = Dialect(
+    CudaUnit(), CudaScalars(), CudaWorkItems(), CudaGroups(), CudaWorkers(), CudaVectors()
+)
 
 
 def dialect_for(axes: str) -> Dialect:

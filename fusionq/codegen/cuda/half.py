@@ -3,7 +3,9 @@
 Arithmetic is float32's, rounded to float16.  That rounds once in effect: float32 has more than
 twice float16's digits and two more, for which the second rounding of a sum, difference, product or
 quotient changes nothing (Figueroa, When is double rounding innocuous?, SIGNUM Newsletter 30, 1995).
-The conversions are PTX's ``cvt``, round to nearest even; subnormal numbers are kept.
+The conversions are PTX's ``cvt``, round to nearest even; subnormal numbers are kept.  Those of
+float32 are libdevice's functions: over assembly the compiler moves no load, and makes no vector of
+several.
 """
 
 from __future__ import annotations
@@ -23,20 +25,19 @@ _CONVERSIONS = "\n".join(
     f'        asm("cvt.rn.f16.{ptx} %0, %1;" : "=h"(bits) : "{constraint}"(x));\n    }}'
     for c_type, ptx, constraint in (
         ("int", "s32", "r"), ("unsigned", "u32", "r"), ("long long", "s64", "l"),
-        ("unsigned long long", "u64", "l"), ("float", "f32", "f"), ("double", "f64", "d"),
+        ("unsigned long long", "u64", "l"), ("double", "f64", "d"),
     )
 )  # fmt: skip
 
 HALF = f"""\
+extern "C" __device__ float __nv_half2float(unsigned short);
+extern "C" __device__ unsigned short __nv_float2half_rn(float);
 struct __attribute__((may_alias)) fq_half {{
     unsigned short bits;
     fq_half() = default;
 {_CONVERSIONS}
-    explicit __device__ operator float() const {{
-        float x;
-        asm("cvt.f32.f16 %0, %1;" : "=f"(x) : "h"(bits));
-        return x;
-    }}
+    explicit __device__ fq_half(float x) : bits(__nv_float2half_rn(x)) {{}}
+    explicit __device__ operator float() const {{ return __nv_half2float(bits); }}
     explicit __device__ operator double() const {{ return (float)*this; }}
 {_ARITHMETIC}
 {_COMPARISONS}
@@ -51,6 +52,7 @@ static __device__ inline fq_half fq_half_of(unsigned short bits) {{
     x.bits = bits;
     return x;
 }}
+static __device__ inline unsigned short fq_half_bits(fq_half a) {{ return a.bits; }}
 // The sign of a NaN does not outlive a conversion.
 static __device__ inline bool fq_half_signbit(fq_half a) {{ return a.bits >> 15; }}
 static __device__ inline fq_half fq_half_fabs(fq_half a) {{

@@ -2,7 +2,7 @@
 
 All of them have C's statements, operators and precedences, its preprocessor and its comments,
 ``void``, ``bool`` and an ``int`` of 32 bits.  That much the printer writes by itself.  Every other
-word comes from a ``Dialect``, which is a value made of five small vocabularies:
+word comes from a ``Dialect``, which is a value made of six small vocabularies:
 
 ============  =====================================================================
 ``unit``      the translation unit: its head, qualifiers of functions, reserved
@@ -12,6 +12,8 @@ word comes from a ``Dialect``, which is a value made of five small vocabularies:
 ``groups``    barriers, fences, atomic operations, group functions
 ``workers``   what the workers of a persistent kernel do; None where the language
               has no persistent kernels
+``vectors``   functions whose work-items do several neighbours; None where the
+              compiler makes vectors by itself
 ============  =====================================================================
 
 ``codegen/opencl`` is one such value.
@@ -24,10 +26,11 @@ from fusionq.codegen.dialect.groups import Define, Groups
 from fusionq.codegen.dialect.items import WorkItems
 from fusionq.codegen.dialect.scalars import Scalars
 from fusionq.codegen.dialect.unit import TranslationUnit
+from fusionq.codegen.dialect.vectors import Vectors
 from fusionq.codegen.dialect.workers import Workers
 
 __all__ = [
-    "Define", "Dialect", "Groups", "Scalars", "TranslationUnit", "WorkItems", "Workers",
+    "Define", "Dialect", "Groups", "Scalars", "TranslationUnit", "Vectors", "WorkItems", "Workers",
 ]  # fmt: skip
 
 
@@ -40,3 +43,4 @@ class Dialect:
     items: WorkItems
     groups: Groups
     workers: Workers | None = None
+    vectors: Vectors | None = None

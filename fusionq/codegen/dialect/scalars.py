@@ -66,6 +66,10 @@ class Scalars(Protocol):
     def type_name(self, type: ScalarType) -> str:
         """The type of a value; bool has one of its own."""
 
+    half_bits: tuple[str, str] | None
+    """Where memory holds float16 as an integer: the functions that make a number of that, and that
+    of a number."""
+
     def storage_name(self, type: ScalarType) -> str:
         """The type of an element in memory and of a kernel argument: bool is one byte, bfloat16 an
         unsigned integer, the first half of the float's bits."""
@@ -133,7 +137,9 @@ class Scalars(Protocol):
 
 class OwnOperators:
     """The part of ``Scalars`` of a language whose own divisions, negations and conversions of
-    integers to floats nothing betters."""
+    integers to floats nothing betters, and whose memory has its numbers."""
+
+    half_bits: tuple[str, str] | None = None
 
     def float_of_integer(
         self, target: ScalarType, source: ScalarType, within_double: bool

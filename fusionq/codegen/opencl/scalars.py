@@ -54,6 +54,7 @@ class OpenCLScalars:
     """See ``Scalars``."""
 
     size_type = "size_t"
+    half_bits: tuple[str, str] | None = None
     restrict = restrict_constant = "restrict"
     zero = "(get_work_dim() >> 2)"  # of 0 - x >> 31 Intel's compiler for CPUs makes -(x > 0)
     kept_apart = frozenset({"cos"})  # with sin, as sincos, whose last bits differ

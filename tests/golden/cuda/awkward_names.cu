@@ -1,3 +1,5 @@
+extern "C" __device__ float __nv_half2float(unsigned short);
+extern "C" __device__ unsigned short __nv_float2half_rn(float);
 struct __attribute__((may_alias)) fq_half {
     unsigned short bits;
     fq_half() = default;
@@ -13,17 +15,11 @@ struct __attribute__((may_alias)) fq_half {
     explicit __device__ fq_half(unsigned long long x) {
         asm("cvt.rn.f16.u64 %0, %1;" : "=h"(bits) : "l"(x));
     }
-    explicit __device__ fq_half(float x) {
-        asm("cvt.rn.f16.f32 %0, %1;" : "=h"(bits) : "f"(x));
-    }
     explicit __device__ fq_half(double x) {
         asm("cvt.rn.f16.f64 %0, %1;" : "=h"(bits) : "d"(x));
     }
-    explicit __device__ operator float() const {
-        float x;
-        asm("cvt.f32.f16 %0, %1;" : "=f"(x) : "h"(bits));
-        return x;
-    }
+    explicit __device__ fq_half(float x) : bits(__nv_float2half_rn(x)) {}
+    explicit __device__ operator float() const { return __nv_half2float(bits); }
     explicit __device__ operator double() const { return (float)*this; }
     friend __device__ fq_half operator+(fq_half a, fq_half b) {
         return fq_half((float)a + (float)b);
@@ -66,6 +62,7 @@ static __device__ inline fq_half fq_half_of(unsigned short bits) {
     x.bits = bits;
     return x;
 }
+static __device__ inline unsigned short fq_half_bits(fq_half a) { return a.bits; }
 // The sign of a NaN does not outlive a conversion.
 static __device__ inline bool fq_half_signbit(fq_half a) { return a.bits >> 15; }
 static __device__ inline fq_half fq_half_fabs(fq_half a) {

@@ -1,0 +1,185 @@
+"""Superword-level parallelism: a thread does several neighbouring work-items, as one vector.
+
+    if i < n: b[i] = a[i] + 1    →    if 4 * i + 3 < n:
+                                          for k in range(4): kept[k] = a[4 * i + k] + 1
+                                          for k in range(4): b[4 * i + k] = kept[k]
+                                      else:
+                                          for k in range(4):
+                                              if 4 * i + k < n: b[4 * i + k] = a[4 * i + k] + 1
+
+Where elements of the loops lie side by side and begin at a multiple of 16 bytes, the compiler makes
+one load and one store of each.  Work-items are in no order, so that all may load before any of them
+stores; a work-item that loads what it has stored takes the value.  Only kernels that load, compute
+and store take part, each array at the ids themselves or at the same elements for a whole row.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import reduce
+
+from fusionq.base.frozen import dataclass
+from fusionq.codegen.scoping import Body
+from fusionq.ir.nodes import (
+    ArrayDecl,
+    ArrayParam,
+    Assign,
+    Binary,
+    Block,
+    Compare,
+    Const,
+    Expr,
+    For,
+    If,
+    ItemQuery,
+    Kernel,
+    Load,
+    Logical,
+    Stmt,
+    Store,
+    Var,
+)
+from fusionq.ir.range_guard import is_global_id, range_guard
+from fusionq.ir.types import INT64, ScalarType
+from fusionq.ir.walk import expressions, rewrite_body, subexpressions
+
+MOST_BYTES = 256
+"""Of the work-items that a thread does, what it loads and stores: it lives in registers."""
+FEWEST = 4
+"""Work-items that are worth it: two elements of 8 bytes are loaded as fast one by one."""
+
+
+@dataclass(frozen=True)
+class Neighbours:
+    """``kernel`` with ``items`` neighbours in the last dimension for each work-item; elements of
+    ``arrays`` have to begin at multiples of so many elements, and so have their rows."""
+
+    kernel: Kernel
+    items: int
+    arrays: tuple[str, ...]
+
+
+def with_neighbours(kernel: Kernel, body: Body, nbytes: int) -> Neighbours | None:
+    """``kernel``, whose statements are ``body``, with vectors of up to ``nbytes``; None where it
+    does more than load, compute and store, or has elements too large."""
+    guard = range_guard(body)
+    last = kernel.ndim - 1
+    if guard is None or last not in guard.limits or kernel.arrays:
+        return None
+    ids = {s.name: s.value for s in guard.before if isinstance(s, Assign)}
+
+    def there(e: Expr) -> Expr:
+        return ids.get(e.name, e) if isinstance(e, Var) else e
+
+    inner = rewrite_body(guard.guard.then, there)
+    arrays = _arrays(kernel, inner, last)
+    if not arrays:
+        return None
+    items = nbytes // max(a.dtype.nbytes for a in arrays)
+    accesses = sum(isinstance(e, Load) for e in expressions(inner))
+    accesses += sum(isinstance(s, Store) for s in inner)
+    while items >= FEWEST and items * accesses * 4 > MOST_BYTES:
+        items //= 2
+    names = [*(p.name for p in kernel.params), *(name for name, _ in kernel.variables)]
+    taken = any(name.startswith(("kept_", "turn_")) for name in names)
+    split = None if taken or items < FEWEST else _split(kernel, inner)
+    if split is None:
+        return None
+    computed, stores, kept = split
+    own = ItemQuery("global_id", last)
+    first = Binary(INT64, "mul", own, Const(INT64, items))
+    limit = guard.limits[last]
+    others: list[Expr] = [
+        Compare("lt", ItemQuery("global_id", d), bound)
+        for d, bound in guard.limits.items()
+        if d != last
+    ]
+    turns = [Var(INT64, f"turn_{k}") for k in range(3)]
+    whole = Binary(INT64, "add", first, Const(INT64, items - 1))
+
+    def loop(turn: Var, part: Body) -> Stmt:
+        id = Binary(INT64, "add", first, turn)
+        of_one = rewrite_body(part, lambda e: id if e == own else e)
+        zero, one = Const(INT64, 0), Const(INT64, 1)
+        return For(turn.name, zero, Const(INT64, items), one, of_one)
+
+    together = loop(turns[0], computed), loop(turns[1], stores)
+    alone = loop(turns[2], (If(Compare("lt", own, limit), inner),))
+    guarded = If(Compare("lt", whole, limit), together, (alone,))
+    if others:
+        guarded = If(reduce(lambda a, b: Logical("and", a, b), others), (guarded,))
+    declared = tuple(ArrayDecl(n, type, (items,), "private") for n, type in kept.items())
+    made = replace(kernel, body=(guarded,), arrays=declared)
+    return Neighbours(made, items, tuple(a.name for a in arrays))
+
+
+def _arrays(kernel: Kernel, body: Body, last: int) -> list[ArrayParam]:
+    """Those of which each work-item of a row accesses its own element; none where an access is of
+    another kind."""
+    found: dict[str, ArrayParam] = {}
+    params = {p.name: p for p in kernel.params if isinstance(p, ArrayParam)}
+    own = ItemQuery("global_id", last)
+    for stmt in body:
+        if not isinstance(stmt, (Assign, Store, Block)) or (isinstance(stmt, Block) and stmt.body):
+            return []
+        accesses: list[Load | Store] = [e for e in expressions((stmt,)) if isinstance(e, Load)]
+        if any(isinstance(e, ItemQuery) and not is_global_id(e) for e in expressions((stmt,))):
+            return []
+        if isinstance(stmt, Store):
+            accesses.append(stmt)
+        for access in accesses:
+            array = params[access.array]
+            outer = [e for i in access.indices[:-1] for e in subexpressions(i)]
+            at = access.indices[-1] if access.indices else None
+            if at == own and not any(isinstance(e, (Var, Load)) or e == own for e in outer):
+                if array.alignment is not None or not (array.contiguous or array.unit_stride):
+                    return []
+                found[array.name] = array
+            elif isinstance(access, Store) or any(
+                isinstance(e, (Var, Load)) or e == own
+                for i in access.indices
+                for e in subexpressions(i)
+            ):
+                return []
+    return list(found.values()) if any(isinstance(s, Store) for s in body) else []
+
+
+def _split(kernel: Kernel, body: Body) -> tuple[Body, Body, dict[str, ScalarType]] | None:
+    """What a work-item computes, with what it stores in private arrays, which are the third; and
+    its stores.  None where it may load what it has stored at other indices."""
+    restricted = {p.name for p in kernel.params if isinstance(p, ArrayParam) and p.restrict}
+    at_turn = (Var(INT64, "turn_0"),)
+    computed: list[Stmt] = []
+    stores: list[Stmt] = []
+    kept: dict[str, ScalarType] = {}
+    stored: dict[str, dict[tuple[Expr, ...], Expr]] = {}
+    refused = False
+
+    def taken(e: Expr) -> Expr:
+        nonlocal refused
+        if not isinstance(e, Load):
+            return e
+        if e.array in stored:
+            value = stored[e.array].get(e.indices)
+            refused = refused or value is None or e.array not in restricted
+            return e if value is None else value
+        if e.array not in restricted and not restricted.issuperset(stored):
+            refused = True
+        return e
+
+    for stmt in body:
+        if isinstance(stmt, Block):
+            computed.append(stmt)
+            continue
+        (own,) = rewrite_body((stmt,), taken)
+        if isinstance(own, Store):
+            name = f"kept_{len(kept)}"
+            kept[name] = own.value.type
+            computed.append(Store(name, at_turn, own.value, own.span))
+            of_store = Load(own.value.type, name, (Var(INT64, "turn_1"),))
+            stores.append(replace(own, value=of_store))
+            # Another element of the array may be the same one.
+            stored[own.array] = {own.indices: Load(own.value.type, name, at_turn)}
+        else:
+            computed.append(own)
+    return None if refused else (tuple(computed), tuple(stores), kept)

@@ -1,0 +1,61 @@
+"""Launches whose threads do several work-items store what those do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import fusionq as fq
+from fusionq.backends.cuda.devices import device
+from tests.property.element_lists import ElementList, added, element_lists, results
+from tests.property.running import examples
+
+N = 4099
+
+
+@pytest.fixture(scope="module", autouse=True)
+def for_short_ranges() -> Iterator[None]:
+    """Ranges need not be long for it."""
+    gpu = device(0)
+    before = gpu.threads
+    vars(gpu)["threads"] = 0
+    yield
+    vars(gpu)["threads"] = before
+
+
+def is_wide(f: fq.Fusion) -> bool:
+    launch = f._list.run.single
+    return launch._function is not None and launch._grid.blocks[0] * launch._grid.threads[0] < N
+
+
+@pytest.mark.parametrize(
+    ("start", "wide"),
+    [((0, 0, 0), True), ((4, 8, 16), True), ((1, 0, 0), False), ((0, 0, 2), False)],
+)
+def test_where_vectors_begin(queue, start, wide) -> None:
+    rng = np.random.default_rng(0)
+    a, b, out = (rng.random(N + 16).astype(np.float32) for _ in range(3))
+    views = [fq.Buffer(x) for x in (a, b, out)]
+    with fq.fusion(queue, strategy="fused") as f:
+        queue.submit(added, N, *[x[s : s + N] for x, s in zip(views, start, strict=True)])
+    assert is_wide(f) == wide
+    out[start[2] : start[2] + N] = a[start[0] : start[0] + N] + b[start[1] : start[1] + N]
+    for _ in range(25):  # as a graph, too
+        f.replay()
+    np.testing.assert_array_equal(views[2].numpy(), out)
+
+
+@examples(100)
+@given(element_lists(), st.booleans())
+def test_random_lists(program: ElementList, fused: bool) -> None:
+    with np.errstate(all="ignore"):
+        with fq.FusionQueue("reference") as reference:
+            expected = results(reference, program, fused=False)
+        with fq.FusionQueue("cuda") as queue:
+            found = results(queue, program, fused)
+    for one, another in zip(found, expected, strict=True):
+        np.testing.assert_array_equal(one, another)

@@ -1,0 +1,117 @@
+"""Loads and stores of 16 bytes: the compiler makes them, and launches have them where they may."""
+
+from __future__ import annotations
+
+import re
+from types import SimpleNamespace
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import fusionq as fq
+from fusionq.backends.base import ArrayBinding
+from fusionq.backends.cuda.grid import Grid
+from fusionq.backends.cuda.program import CudaProgram, generated
+from fusionq.base.target import LaunchShape
+from fusionq.ir.nodes import ArrayParam
+from tests.unit.cuda.compile_only import TARGET, compiling_queue
+from tests.unit.cuda.test_compiles import intermediate_text
+
+
+@fq.kernel
+def copy(item: fq.Item, a, out):
+    i = item.get_id(0)
+    out[i] = a[i]
+
+
+@fq.kernel
+def axpy(item: fq.Item, a, s, out):
+    i = item.get_id(0)
+    out[i] = a[i] * s + out[i]
+
+
+@fq.kernel
+def plus_row(item: fq.Item, a, row, out):
+    y = item.get_id(0)
+    x = item.get_id(1)
+    out[y, x] = a[y, x] + row[x]
+
+
+def ones(shape, dtype=np.float32) -> fq.Buffer:
+    return fq.Buffer(np.ones(shape, dtype))
+
+
+def vectors_of(*submission: Any) -> tuple[int, int]:
+    """Loads and stores of 16 bytes of the function for several work-items."""
+    with compiling_queue(["sm_90"]) as (queue, _), fq.fusion(queue) as f:
+        queue.submit(*submission)
+    text = intermediate_text(f.report.device_source).partition("_wide(")[2]
+    loads, stores = (
+        len(re.findall(rf"{kind}\.global\.(?:nc\.)?v4\.[fu]32", text)) for kind in ("ld", "st")
+    )
+    return loads, stores
+
+
+@pytest.mark.parametrize(
+    "dtype", [np.uint8, np.bool_, np.int16, np.float16, ml_dtypes.bfloat16, np.float32, np.int32]
+)
+def test_one_instruction_for_16_bytes(nvrtc, dtype) -> None:
+    assert vectors_of(copy, 4096, ones(4096, dtype), ones(4096, dtype)) == (1, 1)
+
+
+@pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16, np.float32])
+def test_what_is_computed_stands_between(nvrtc, dtype) -> None:
+    factor = np.dtype(dtype).type(2)
+    assert vectors_of(axpy, 4096, ones(4096, dtype), factor, ones(4096, dtype)) == (2, 1)
+
+
+def test_rows(nvrtc) -> None:
+    row, out = ones(128), ones((64, 128))
+    assert vectors_of(plus_row, (64, 128), ones((64, 128)), row, out) == (2, 1)
+    assert vectors_of(plus_row, (64, 128), ones((64, 160))[:, 8:136], row, out) == (2, 1)
+
+
+def test_where_vectors_may_begin() -> None:
+    with compiling_queue([]) as (queue, _), fq.fusion(queue) as f:
+        queue.submit(plus_row, (64, 128), ones((64, 160))[:, 8:136], ones(128), ones((64, 128)))
+    assert f._list is not None and f._list.run is not None
+    (stage,) = f._list.run.built.plan.stages
+    kernel = stage.kernel
+    source = generated(kernel, "strict", TARGET)
+    assert source.neighbours == 4
+    device = SimpleNamespace(threads=8192)
+    program = CudaProgram(kernel, device, "strict", source, b"", 0.0, "plain", 1024, "wide")  # type: ignore[arg-type]
+    shape = LaunchShape((64, 128), (1, 128))
+
+    def is_wide(over: LaunchShape = shape, **changed: Any) -> bool:
+        """``changed``: address, shape or strides of the arrays, in the order of the parameters."""
+        given = {
+            "address": [1 << 20, 1 << 21, 1 << 22],
+            "shape": [(64, 128), (128,), (64, 128)],
+            "strides": [(160, 1), (1,), (128, 1)],
+            **changed,
+        }
+        arrays = iter(zip(given["address"], given["shape"], given["strides"], strict=True))
+        bindings: list[Any] = [
+            ArrayBinding(*next(arrays)) if isinstance(param, ArrayParam) else 64
+            for param in kernel.params
+        ]
+        return program.is_wide_for(bindings, over)
+
+    assert is_wide()
+    assert not is_wide(LaunchShape((32, 128), (1, 128)))  # threads would be idle
+    for place in range(3):
+        address = [1 << 20, 1 << 21, 1 << 22]
+        address[place] += 4
+        assert not is_wide(address=address)
+    assert is_wide(address=[(1 << 20) + 16, 1 << 21, 1 << 22])
+    assert not is_wide(strides=[(161, 1), (1,), (128, 1)])
+    assert not is_wide(shape=[(64, 128), (128,), (64, 127)])
+
+
+def test_grids_of_fewer_blocks() -> None:
+    grid = Grid((10, 3, 2), (256, 1, 1), "xyz")
+    assert grid.with_fewer(4).blocks == (3, 3, 2)
+    assert grid.with_fewer(16).blocks == (1, 3, 2)
