@@ -10,7 +10,9 @@
 Where elements of the loops lie side by side and begin at a multiple of 16 bytes, the compiler makes
 one load and one store of each.  Work-items are in no order, so that all may load before any of them
 stores; a work-item that loads what it has stored takes the value.  Only kernels that load, compute
-and store take part, each array at the ids themselves or at the same elements for a whole row.
+and store take part: at the ids themselves, of arrays that they do not store to also at a distance,
+and at the same elements for a whole row.  Conditions on ids have to be decided in the interior of
+rows (``codegen.interior``), outside of which work-items are done one by one.
 """
 
 from __future__ import annotations
@@ -19,7 +21,8 @@ from dataclasses import replace
 from functools import reduce
 
 from fusionq.base.frozen import dataclass
-from fusionq.codegen.scoping import Body
+from fusionq.codegen.interior import Interior, interior_of
+from fusionq.codegen.scoping import Body, flatten_blocks
 from fusionq.ir.nodes import (
     ArrayDecl,
     ArrayParam,
@@ -71,12 +74,14 @@ def with_neighbours(kernel: Kernel, body: Body, nbytes: int) -> Neighbours | Non
     def there(e: Expr) -> Expr:
         return ids.get(e.name, e) if isinstance(e, Var) else e
 
-    inner = rewrite_body(guard.guard.then, there)
+    every = flatten_blocks(rewrite_body(guard.guard.then, there))
+    interior = interior_of(replace(kernel, body=every)) or Interior((), (), (), every)
+    inner = interior.body
     arrays = _arrays(kernel, inner, last)
     if not arrays:
         return None
     items = nbytes // max(a.dtype.nbytes for a in arrays)
-    accesses = sum(isinstance(e, Load) for e in expressions(inner))
+    accesses = len({e for e in expressions(inner) if isinstance(e, Load)})
     accesses += sum(isinstance(s, Store) for s in inner)
     while items >= FEWEST and items * accesses * 4 > MOST_BYTES:
         items //= 2
@@ -95,7 +100,7 @@ def with_neighbours(kernel: Kernel, body: Body, nbytes: int) -> Neighbours | Non
         if d != last
     ]
     turns = [Var(INT64, f"turn_{k}") for k in range(3)]
-    whole = Binary(INT64, "add", first, Const(INT64, items - 1))
+    end = Binary(INT64, "add", first, Const(INT64, items - 1))
 
     def loop(turn: Var, part: Body) -> Stmt:
         id = Binary(INT64, "add", first, turn)
@@ -103,45 +108,73 @@ def with_neighbours(kernel: Kernel, body: Body, nbytes: int) -> Neighbours | Non
         zero, one = Const(INT64, 0), Const(INT64, 1)
         return For(turn.name, zero, Const(INT64, items), one, of_one)
 
+    inside: list[Expr] = [
+        Compare("lt", end, limit),
+        *interior.where,
+        *(Compare("ge", first, low) for low in interior.lows),
+        *(Compare("le", end, high) for high in interior.highs),
+    ]
     together = loop(turns[0], computed), loop(turns[1], stores)
-    alone = loop(turns[2], (If(Compare("lt", own, limit), inner),))
-    guarded = If(Compare("lt", whole, limit), together, (alone,))
+    alone = loop(turns[2], (If(Compare("lt", own, limit), every),))
+    guarded = If(_all(inside), together, (alone,))
     if others:
-        guarded = If(reduce(lambda a, b: Logical("and", a, b), others), (guarded,))
+        guarded = If(_all(others), (guarded,))
     declared = tuple(ArrayDecl(n, type, (items,), "private") for n, type in kept.items())
     made = replace(kernel, body=(guarded,), arrays=declared)
     return Neighbours(made, items, tuple(a.name for a in arrays))
 
 
+def _all(conditions: list[Expr]) -> Expr:
+    return reduce(lambda a, b: Logical("and", a, b), conditions)
+
+
 def _arrays(kernel: Kernel, body: Body, last: int) -> list[ArrayParam]:
-    """Those of which each work-item of a row accesses its own element; none where an access is of
-    another kind."""
+    """Those of which each work-item of a row accesses its own element, or one at the same distance;
+    none where an access is of another kind."""
     found: dict[str, ArrayParam] = {}
     params = {p.name: p for p in kernel.params if isinstance(p, ArrayParam)}
+    stored = {s.array for s in body if isinstance(s, Store)}
     own = ItemQuery("global_id", last)
     for stmt in body:
         if not isinstance(stmt, (Assign, Store, Block)) or (isinstance(stmt, Block) and stmt.body):
             return []
-        accesses: list[Load | Store] = [e for e in expressions((stmt,)) if isinstance(e, Load)]
         if any(isinstance(e, ItemQuery) and not is_global_id(e) for e in expressions((stmt,))):
             return []
+        accesses: list[Load | Store] = [e for e in expressions((stmt,)) if isinstance(e, Load)]
         if isinstance(stmt, Store):
             accesses.append(stmt)
         for access in accesses:
-            array = params[access.array]
-            outer = [e for i in access.indices[:-1] for e in subexpressions(i)]
-            at = access.indices[-1] if access.indices else None
-            if at == own and not any(isinstance(e, (Var, Load)) or e == own for e in outer):
-                if array.alignment is not None or not (array.contiguous or array.unit_stride):
+            array, indices = params[access.array], access.indices
+            distance = _distance(indices[-1], own) if indices else None
+            if distance is None:
+                if isinstance(access, Store) or not _is_same_for_row(indices, own):
                     return []
-                found[array.name] = array
-            elif isinstance(access, Store) or any(
-                isinstance(e, (Var, Load)) or e == own
-                for i in access.indices
-                for e in subexpressions(i)
-            ):
+                continue
+            is_elsewhere = distance != 0 and access.array in stored
+            if is_elsewhere or not _is_same_for_row(indices[:-1], own):
                 return []
-    return list(found.values()) if any(isinstance(s, Store) for s in body) else []
+            if array.alignment is not None or not (array.contiguous or array.unit_stride):
+                return []
+            found[array.name] = array
+    return list(found.values()) if stored else []
+
+
+def _distance(index: Expr, own: Expr) -> int | None:
+    """What is added to the id; None where the index is another expression."""
+    match index:
+        case Binary(_, "add", lhs, Const(_, value)) if lhs == own:
+            return int(value)
+        case Binary(_, "add", Const(_, value), rhs) if rhs == own:
+            return int(value)
+        case Binary(_, "sub", lhs, Const(_, value)) if lhs == own:
+            return -int(value)
+    return 0 if index == own else None
+
+
+def _is_same_for_row(indices: tuple[Expr, ...], own: Expr) -> bool:
+    return not any(
+        isinstance(e, (Var, Load)) or e == own for i in indices for e in subexpressions(i)
+    )
 
 
 def _split(kernel: Kernel, body: Body) -> tuple[Body, Body, dict[str, ScalarType]] | None:

@@ -40,18 +40,51 @@ def in_place(item: fq.Item, a, b, out):
 
 
 @fq.kernel
+def with_edges(item: fq.Item, a, b, out):
+    i = item.get_id(0)
+    left = a[i - 1] if i > 0 else b[0]
+    right = a[i + 1] if i + 1 < a.shape[0] else b[1]
+    out[i] = left + a[i] * right
+
+
+@fq.kernel
+def inside(item: fq.Item, a, b, out):
+    i = item.get_id(0)
+    if 2 <= i < a.shape[0] - 3:
+        out[i] = a[i - 2] + b[i] * a[i + 3]
+
+
+@fq.kernel
+def clamped(item: fq.Item, a, b, out):
+    i = item.get_id(0)
+    out[i] = a[max(i - 1, 0)] + a[min(i + 5, a.shape[0] - 1)] * b[i]
+
+
+@fq.kernel
 def by_rows(item: fq.Item, a, b, out):
     y, x = item.get_id(0), item.get_id(1)
     out[y, x] = a[y, x] * b[1, x] + b[y, 0]
 
 
-ON_ELEMENTS = (added, stored_and_loaded, larger, in_place)
+@fq.kernel
+def five_points(item: fq.Item, a, b, out):
+    y, x = item.get_id(0), item.get_id(1)
+    if 0 < y < a.shape[0] - 1 and 0 < x < a.shape[1] - 1:
+        out[y, x] = a[y - 1, x] + a[y + 1, x] - a[y, x - 1] * a[y, x + 1] + b[y, x]
+    else:
+        out[y, x] = a[y, x]
+
+
+ON_ELEMENTS = (added, stored_and_loaded, in_place, larger, with_edges, inside, clamped)
+ON_ROWS = (by_rows, five_points)
+_READ_OTHERS = ON_ELEMENTS[3:]
 DTYPES = (np.uint8, np.int16, np.int32, np.float16, np.float32, np.float64)
 
 
 @dataclass(frozen=True)
 class Step:
-    """A kernel (-1: over rows), and of which of the arrays it gets which elements from where on."""
+    """A kernel (less than 0: over rows), and of which of the arrays it gets which elements from
+    where on."""
 
     kernel: int
     arrays: tuple[int, int, int]
@@ -75,7 +108,7 @@ def _step() -> st.SearchStrategy[Step]:
     start = st.sampled_from([0, 0, 0, 1, 4, 5, 16])
     return st.builds(
         Step,
-        st.integers(-1, len(ON_ELEMENTS) - 1),
+        st.integers(-len(ON_ROWS), len(ON_ELEMENTS) - 1),
         st.one_of(three, st.sampled_from([(0, 0, 1), (1, 0, 0), (2, 2, 2)])),
         st.tuples(start, start, start),
         st.tuples(*[st.sampled_from([1, 1, 1, 1, -1, 2])] * 3),
@@ -110,7 +143,7 @@ def results(queue: fq.FusionQueue, program: ElementList, fused: bool) -> list[np
             views = []
             arrays = step.arrays
             same = arrays[2] in arrays[:2]  # then all views of it are one
-            if same and (step.kernel < 0 or ON_ELEMENTS[step.kernel] is larger):
+            if same and (step.kernel < 0 or ON_ELEMENTS[step.kernel] in _READ_OTHERS):
                 arrays, same = (0, 1, 2), False  # these read what others write
             for array, start, by in zip(arrays, step.starts, step.steps, strict=True):
                 if same and array == arrays[2]:
@@ -121,7 +154,8 @@ def results(queue: fq.FusionQueue, program: ElementList, fused: bool) -> list[np
                 else:
                     views.append(_view(buffers[array], program, start, by))
             if step.kernel < 0:
-                queue.submit(by_rows, (rows - 1, program.width - program.seed % 2), *views)
+                over = rows - 1, program.width - program.seed % 2
+                queue.submit(ON_ROWS[step.kernel], over, *views)
             else:
                 queue.submit(ON_ELEMENTS[step.kernel], program.n, *views)
 

@@ -71,6 +71,21 @@ def shifted(item: fq.Item, a, out):
 
 
 @fq.kernel
+def shifted_out(item: fq.Item, a, out):
+    i = item.get_id(0)
+    out[i + 1] = a[i]
+
+
+@fq.kernel
+def within(item: fq.Item, a, out):
+    i = item.get_id(0)
+    if 0 < i < out.shape[0] - 1:
+        out[i] = a[i - 1] + a[i + 1]
+    else:
+        out[i] = a[i]
+
+
+@fq.kernel
 def if_positive(item: fq.Item, a, out):
     i = item.get_id(0)
     if a[i] > 0:
@@ -134,8 +149,15 @@ def test_each_element_at_its_own_id(backend) -> None:
     assert items_of(backend, copy, 40, ones(80)[::-1], ones(40)) == [0]
     assert items_of(backend, copy, 40, ones(80)[::2], ones(40)) == [0]
     assert items_of(backend, copy, 8, m[:, 3], ones(40)) == [0]
-    assert items_of(backend, shifted, 40, ones(41), ones(40)) == [0]
     assert items_of(backend, transposed, (8, 8), m, ones((8, 8))) == [0]
+
+
+def test_elements_at_a_distance(backend) -> None:
+    assert items_of(backend, shifted, 40, ones(41), ones(40)) == [4]
+    assert items_of(backend, shifted_out, 40, ones(41), ones(41)) == [0]
+    assert items_of(backend, within, 40, ones(40), ones(40)) == [4]
+    a = ones(40)
+    assert items_of(backend, within, 40, a, a) == [0]
 
 
 def test_only_what_loads_computes_and_stores(backend) -> None:

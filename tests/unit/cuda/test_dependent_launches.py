@@ -35,7 +35,7 @@ def program(text: str, dependent_launches: bool) -> CudaProgram:
 @pytest.mark.parametrize("build", RANGES, ids=lambda build: build.__name__)
 def test_kernels_wait_before_they_touch_memory(build: Any) -> None:
     text = generated(build(), "strict", TARGET).text
-    _, _, body = text.partition('extern "C"')
+    _, _, body = text.partition(CUDA_CPP.unit.kernel_qualifier)
     _, _, statements = body.partition(") {\n")
     before, wait, _ = statements.partition(IN_TURN)
     assert wait and "=" not in before.replace("= {", "")

@@ -39,6 +39,22 @@ def plus_row(item: fq.Item, a, row, out):
     out[y, x] = a[y, x] + row[x]
 
 
+@fq.kernel
+def three_points(item: fq.Item, a, out):
+    i = item.get_id(0)
+    left = a[i - 1] if i > 0 else a[0]
+    right = a[i + 1] if i + 1 < a.shape[0] else a[i]
+    out[i] = left + a[i] + right
+
+
+@fq.kernel
+def five_points(item: fq.Item, a, out):
+    y = item.get_id(0)
+    x = item.get_id(1)
+    if 0 < y < a.shape[0] - 1 and 0 < x < a.shape[1] - 1:
+        out[y, x] = a[y - 1, x] + a[y + 1, x] + a[y, x - 1] + a[y, x + 1] + a[y, x]
+
+
 def ones(shape, dtype=np.float32) -> fq.Buffer:
     return fq.Buffer(np.ones(shape, dtype))
 
@@ -73,6 +89,12 @@ def test_rows(nvrtc) -> None:
     assert vectors_of(plus_row, (64, 128), ones((64, 160))[:, 8:136], row, out) == (2, 1)
 
 
+def test_stencils(nvrtc) -> None:
+    assert vectors_of(three_points, 4096, ones(4096), ones(4096)) == (1, 1)
+    loads, stores = vectors_of(five_points, (64, 128), ones((64, 128)), ones((64, 128)))
+    assert loads >= 3 and stores == 1
+
+
 def test_where_vectors_may_begin() -> None:
     with compiling_queue([]) as (queue, _), fq.fusion(queue) as f:
         queue.submit(plus_row, (64, 128), ones((64, 160))[:, 8:136], ones(128), ones((64, 128)))
@@ -83,7 +105,7 @@ def test_where_vectors_may_begin() -> None:
     assert source.neighbours == 4
     device = SimpleNamespace(threads=8192)
     program = CudaProgram(kernel, device, "strict", source, b"", 0.0, "plain", 1024, "wide")  # type: ignore[arg-type]
-    shape = LaunchShape((64, 128), (1, 128))
+    shape = LaunchShape((64, 128), (4, 32))
 
     def is_wide(over: LaunchShape = shape, **changed: Any) -> bool:
         """``changed``: address, shape or strides of the arrays, in the order of the parameters."""
@@ -101,7 +123,10 @@ def test_where_vectors_may_begin() -> None:
         return program.is_wide_for(bindings, over)
 
     assert is_wide()
-    assert not is_wide(LaunchShape((32, 128), (1, 128)))  # threads would be idle
+    assert not is_wide(LaunchShape((32, 128), (4, 32)))  # too few threads
+    assert not is_wide(LaunchShape((64, 128), (4, 64)))  # half of them beyond the rows
+    assert is_wide(LaunchShape((64, 128 * 13), (4, 128)))
+    assert not is_wide(LaunchShape((64, 128 * 6), (4, 128)))
     for place in range(3):
         address = [1 << 20, 1 << 21, 1 << 22]
         address[place] += 4
