@@ -169,7 +169,7 @@ def divided(ir, shape, arrays):
     ],
     ids=lambda kernel: kernel.__name__,
 )  # fmt: skip
-@pytest.mark.parametrize(("first", "last"), [(0, 0), (0, -1), (0, -2), (1, None), (0, None)])
+@pytest.mark.parametrize(("first", "last"), [(0, 0), (0, -1), (0, -3), (1, None), (0, None)])
 def test_elements_that_are_left_out_keep_what_was_there(
     kernel, first: int, last: int | None
 ) -> None:
