@@ -45,8 +45,9 @@ def check_bounds(analysis: ListAnalysis) -> None:
         item, element = _example(outside, analysis.accesses[0].ndim, parts)
         if "-" in element:
             remedy = (
-                "An index counts from the end only where it is negative whatever the arguments "
-                f"are: write a.shape[0] - 1 for the last element of an array a. {remedy}"
+                "The element's number counts from the first one. An index counts from the end only "
+                "where it is negative whatever the arguments are: write a.shape[0] - 1 for the "
+                f"last element of an array a. {remedy}"
             )
         raise ArgumentError(
             f"{submission.ir.name}: {access.kind} outside {what}: work-item {item} "

@@ -83,6 +83,7 @@ def test_negative_indices_of_which_only_submit_knows_are_refused(lines):
             queue.submit(kernel, 4, x, out, 4)
     message = str(error.value)
     assert "from the end only where it is negative whatever the arguments are" in message
+    assert "element [-" in message and "The element's number counts from the first" in message
     assert lines[-1].strip() in message
 
 
