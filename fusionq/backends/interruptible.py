@@ -15,7 +15,9 @@ from collections.abc import Callable, Sequence
 from queue import SimpleQueue
 
 from fusionq.backends.base import DeviceEvent
+from fusionq.backends.processors import KeptApart
 from fusionq.base.call_site import warn
+from fusionq.base.config import keeps_apart
 
 SIGNAL_SECONDS = 0.2
 """After which a thread that waits looks whether a signal has come: one that comes in the moment
@@ -44,12 +46,16 @@ class _Waiter:
 
     def __init__(self) -> None:
         self.calls: SimpleQueue[_Call] = SimpleQueue()
+        self._apart = KeptApart() if keeps_apart() else None
         threading.Thread(target=self._serve, name="fusionq waits", daemon=True).start()
 
     def _serve(self) -> None:
+        apart = self._apart
         while True:
             call = self.calls.get()
             try:
+                if apart is not None:
+                    apart.begin()
                 call.block()
             except BaseException as error:
                 call.error = error

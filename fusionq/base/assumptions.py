@@ -98,6 +98,7 @@ ASSUMED: dict[str, Assumption] = {
         "or never: with 20,000 such launches took 170 µs more"
     ),
     "polls_between_checks": Assumption(1024, 1024, "tens of microseconds on a CPU"),
+    "polls_between_yields": Assumption(64, 64, "half a microsecond on a CPU, several yields"),
     "spin_limit": Assumption(
         1 << 27, 1 << 22, "four seconds: 32 ns a poll on a CPU, a microsecond on a GPU"
     ),

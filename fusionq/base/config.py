@@ -63,6 +63,19 @@ def _switch(name: str) -> bool | None:
     return None
 
 
+def keeps_apart() -> bool:
+    """``FUSIONQ_THREADS``: ``free`` where threads of fusionq run on whatever processor the system
+    puts them on; else they leave those alone that a device's runtime keeps threads of its own to.
+    Read when such a thread starts.
+
+    ArgumentError for other words.
+    """
+    text = os.environ.get("FUSIONQ_THREADS", "").strip().lower()
+    if text not in ("", "apart", "free"):
+        raise ArgumentError(f"FUSIONQ_THREADS={text!r} is neither apart nor free")
+    return text != "free"
+
+
 def planning_seconds() -> float:
     """``FUSIONQ_PLANNING_SECONDS``: the seconds of processor time that planning may keep a new list
     from its first result, beside what the list itself takes; 1 by default, ``inf`` for as long as

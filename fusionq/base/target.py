@@ -49,6 +49,9 @@ class DeviceInfo:
     refuses by itself what takes more."""
     narrow_indices: bool = False
     """Whether kernels over small sizes get code of their own, with indices of 32 bits."""
+    gives_way: bool = False
+    """Whether a kernel is code of threads of this process that can let others run on their
+    processor, by a call of the C library's ``sched_yield``."""
 
     @property
     def supports_fusion(self) -> bool:
@@ -221,6 +224,9 @@ class Target:
     """Polls after which a worker no longer waits for the others to start, and takes tickets."""
     polls_between_checks: int
     """Polls of a counter after which a waiting worker checks whether another has stalled."""
+    polls_between_yields: int
+    """Polls after which a worker that has polled for that long lets other threads run, where it
+    can."""
     spin_limit: int
     """Polls of a counter, while no worker is at work, after which a wait has stalled: far longer
     than a busy machine keeps a worker from seeing what it waits for."""

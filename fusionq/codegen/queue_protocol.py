@@ -21,6 +21,10 @@ from fusionq.ir.types import UINT32
 WAITED, STALLED = 1, 2
 """What a wait says: it took a while, or too long."""
 
+MOST_IDLE_CHECKS = 128
+"""Checks in a row that have found nobody at work, after which a worker keeps its processor while it
+waits: a stall, of which others on the processor know nothing, is to be told in seconds."""
+
 
 def protocol(c: QueueWords, target: Target) -> str:
     """The functions that every persistent kernel for ``target`` has."""
@@ -29,6 +33,11 @@ def protocol(c: QueueWords, target: Target) -> str:
     starts, checks = target.start_spin_limit, target.polls_between_checks
     one = c.scalars.literal(Const(UINT32, 1)).text
     exchange = w.compare_exchange("mode", "seen", "wanted").replace("\n", "\n" + " " * 12)
+    give_way = w.give_way(target)
+    if give_way:
+        when = f"!at_work && polls % {target.polls_between_yields} == 0"
+        most = MOST_IDLE_CHECKS * checks
+        give_way = f"if ({when} && idle < {most})\n            {give_way}\n        "
     store = indent(
         w.store_relaxed(f"fq_word(control, {q.STALL}, {q.STALL_STAGE} + k)", "found[k]"), " " * 8
     )
@@ -160,7 +169,7 @@ FQ_INLINE int fq_wait(
             if (idle >= spin_limit) fq_tell_stall(control, line, target, seen, instruction);
             if (fq_stall_seen(control)) state = {STALLED};
         }}
-        {c.poll_again("seen = fq_read(fq_word(control, line, 0));")}
+        {give_way}{c.poll_again("seen = fq_read(fq_word(control, line, 0));")}
     }}
     if (!at_work) fq_count_at_work(control, 1);
     return state;

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any, Literal
 
 from fusionq.backends.sycl.caches import cache_sizes
@@ -95,7 +96,22 @@ def device_info(device: Any) -> DeviceInfo:
         host_memory=device.has_aspect_usm_system_allocations,
         private_memory_bytes=device.global_mem_size if device.is_cpu else None,
         sub_group_sizes=tuple(size for size in device.sub_group_sizes if not size & size - 1),
+        gives_way=_gives_way(device),
     )
+
+
+_FIRST_TO_GIVE_WAY = 2026
+"""The first version of Intel's CPU driver with which that was tried."""
+
+
+def _gives_way(device: Any) -> bool:
+    """Whether kernels can call ``sched_yield``: Intel's CPU driver compiles into this process, and
+    finds functions without a body among those of the process."""
+    if not (device.is_cpu and sys.platform == "linux"):
+        return False
+    version = device.driver_version.partition(".")[0]
+    is_tried = version.isdecimal() and int(version) >= _FIRST_TO_GIVE_WAY
+    return is_tried and bool(device.sycl_platform.name == "Intel(R) OpenCL")
 
 
 _MOST_LANES = 16

@@ -129,6 +129,9 @@ class CudaWorkers:
     def read_ahead(self, address: str, nbytes: str) -> str:
         return f"fq_fetch({address}, {nbytes});"
 
+    def give_way(self, target: Target) -> str:
+        return ""
+
     def order(self, order: AddOrder) -> str:
         return f"__NV_ATOMIC_{order.upper()}"
 

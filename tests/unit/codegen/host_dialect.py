@@ -287,6 +287,9 @@ class _Workers:
     def read_ahead(self, address: str, nbytes: str) -> str:
         return f"host_read_ahead({address}, {nbytes});"
 
+    def give_way(self, target: Target) -> str:
+        return "sched_yield();"
+
     def order(self, order: str) -> str:
         return f"__ATOMIC_{order.upper()}"
 

@@ -215,6 +215,9 @@ class MarkerWorkers:
     def read_ahead(self, address: str, nbytes: str) -> str:
         return f"READ_AHEAD({address}, {nbytes});"
 
+    def give_way(self, target: Target) -> str:
+        return "GIVE_WAY();" if target.device.gives_way else ""
+
     def order(self, order: str) -> str:
         return order.upper()
 

@@ -15,6 +15,7 @@ import fusionq.codegen
 from fusionq.codegen.kernel_source import generate
 from fusionq.codegen.opencl import OPENCL_C
 from fusionq.codegen.opencl.reserved import RESERVED
+from fusionq.codegen.queue_protocol import MOST_IDLE_CHECKS
 from fusionq.ir.functions import DEVICE_FUNCTIONS, FLOAT_FUNCTIONS, INTEGER_FUNCTIONS, PREDICATES
 from fusionq.ir.nodes import (
     ArrayDecl,
@@ -251,6 +252,17 @@ def test_the_first_lane_polls_alone() -> None:
     assert "fq_waited = BROADCAST(fq_waited);" in text
     assert "fq_instruction < 0 || fq_stalled(fq_control, fq_lane)" in text
     assert "{ PAUSE(); seen = fq_read(fq_word(control, line, 0)); }" in found["fq_wait"]
+
+
+def test_a_worker_that_waits_for_long_gives_way_where_it_can() -> None:
+    """Behind the first check, so that short waits cost nothing; not for ever where nobody is at
+    work, so that a stall is told in bounded time."""
+    here = replace(TWO_CORES, device=replace(TWO_CORES.device, gives_way=True))
+    wait = functions(generate(recorded(), "strict", here, MARKERS).text)["fq_wait"]
+    (when,) = re.findall(r"if \((.*)\)\s+GIVE_WAY\(\);", wait)
+    most = MOST_IDLE_CHECKS * here.polls_between_checks
+    assert when == f"!at_work && polls % {here.polls_between_yields} == 0 && idle < {most}"
+    assert "GIVE_WAY" not in generate(recorded(), "strict", TWO_CORES, MARKERS).text
 
 
 def test_the_first_of_many_threads_gets_an_instruction_alone() -> None:
