@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from fusionq.base.target import DeviceInfo
+from fusionq.benchmarks.busy import busy
 from fusionq.benchmarks.case import Unavailable
 from fusionq.benchmarks.corpus.plot import save_plot
 from fusionq.benchmarks.corpus.program import WORKING_SETS, CorpusHalf, WorkingSet
@@ -41,13 +42,15 @@ def run_bench_corpus(
     *,
     learning_only: bool = False,
     single: bool = False,
+    busy_processes: int = 0,
 ) -> None:
     """Measure the selected part, print a table for each program and size as it is done, then the
-    summary; write files.  Exits with 1 where a result was wrong."""
+    summary; write files.  ``busy_processes``: so many others compute meanwhile.  Exits with 1 where
+    a result was wrong."""
     selection = _selection(filters, half, working_sets)
     console, queue = begin(device, json, plot)
     results: list[FormResult] = []
-    with progress_bar() as progress:
+    with busy(busy_processes), progress_bar() as progress:
         task = progress.add_task(
             "corpus", total=sum(len(forms) for *_, forms in selection.requests)
         )

@@ -126,6 +126,12 @@ def bench(
             "--learning-only", help="Of the corpus: only auto that has learned, and its candidates."
         ),
     ] = False,
+    busy: Annotated[
+        int,
+        typer.Option(
+            min=0, metavar="N", help="Of the corpus: beside so many processes that compute (0)."
+        ),
+    ] = 0,
     list_cases: Annotated[bool, typer.Option("--list", help="List the cases and stop.")] = False,
 ) -> None:
     """Run benchmark cases, check every result, and compare with the baselines.
@@ -153,12 +159,13 @@ def bench(
             plot,
             learning_only=learning_only,
             single=single,
+            busy_processes=busy,
         )
         return
-    if half or working_set or limit or learning_only:
+    if half or working_set or limit or learning_only or busy:
         raise typer.BadParameter(
             "options of the corpus are for: fusionq bench corpus (--half, --working-set, --limit, "
-            "--learning-only)"
+            "--learning-only, --busy)"
         )
     from fusionq.cli import bench as command
 

@@ -51,11 +51,11 @@ model and by what was measured, since it may be wrong of what ran first."""
 MOST_MISSES = 3
 """Runs of a candidate that could not be timed, after which it has no others."""
 
-MOST_BUSY, BUSY_REST = 8, 0.02
+MOST_BUSY, BUSY_REST = 3, 0.02
 """Times that it was a persistent kernel's turn while others kept the machine busy, after which it
-is not tried: its workers would wait for those that do not run.  After each, nothing is compared
-until the list's runs have taken so many seconds more, and twice as many the next time: others may
-be busy for longer than many short runs take."""
+is tried all the same: others stay busy, and its runs there are what is to be known.  After each,
+nothing is compared until the list's runs have taken so many seconds more, and twice as many the
+next time: where others are busy for a while only, what runs take later counts."""
 
 MOST_AWAITED = 64
 """Runs of the list after which nobody waits any longer for what one of them took."""
@@ -114,14 +114,11 @@ class Trials:
             return self.chosen or self.best, 0
         name, runs = self._turn(self._challenger)
         contender = self.contenders[name]
-        if name != self.best and contender.is_persistent and is_busy():
+        is_rested = contender.busy >= MOST_BUSY
+        if name != self.best and contender.is_persistent and not is_rested and is_busy():
             self._rests_until = self.taken + BUSY_REST * 2**contender.busy
             contender.busy += 1
-            if contender.busy >= MOST_BUSY:
-                contender.reason = "others keep the machine busy"
-                self._end(name, False)
-                self._decide()
-            return self.chosen or self.best, 0
+            return self.best, 0
         self._tried = name
         self._awaited = 0
         return name, runs

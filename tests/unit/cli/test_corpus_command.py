@@ -5,11 +5,15 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
 
+from fusionq.benchmarks import busy
 from fusionq.benchmarks.case import Unavailable
 from fusionq.benchmarks.corpus.plot import save_plot
 from fusionq.benchmarks.corpus.results import FormResult
@@ -55,6 +59,27 @@ def test_tables_and_files(measured, tmp_path: Path) -> None:
     found = json.loads(data.read_text())
     assert [r["form"] for r in found["results"]] == ["rows", "groups"]
     assert "<svg" in picture.read_text()
+
+
+def test_others_compute_meanwhile(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As many as asked for, and no longer."""
+    running: list[int] = []
+    started: list[subprocess.Popen[bytes]] = []
+    begin = subprocess.Popen
+
+    def popen(*args: Any, **options: Any) -> subprocess.Popen[bytes]:
+        started.append(begin(*args, **options))
+        return started[-1]
+
+    def measured(*_: object, **options: object) -> Iterator[FormResult]:
+        running.append(sum(process.poll() is None for process in started))
+        yield result_of("rows", 4.0, 1.0)
+
+    monkeypatch.setattr(busy.subprocess, "Popen", popen)
+    monkeypatch.setattr(bench_corpus, "run_corpus", measured)
+    code, out = run("atax/rows", "--working-set", "tiny", "--device", "reference", "--busy", "2")
+    assert code == 0, out
+    assert running == [2] and all(process.poll() is not None for process in started)
 
 
 def test_a_wrong_result_fails(measured) -> None:
