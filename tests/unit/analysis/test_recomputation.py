@@ -81,6 +81,12 @@ def backwards(item: fq.Item, a, out):
 
 
 @fq.kernel
+def from_the_end(item: fq.Item, a, out):
+    i = item.get_id(0)
+    out[item.get_range(0) - 1 - i] = a[i]
+
+
+@fq.kernel
 def turned(item: fq.Item, a, out):
     i = item.get_id(0)
     j = item.get_id(1)
@@ -247,9 +253,22 @@ def test_who_writes_an_element() -> None:
     [
         (two_elements, "a work-item writes several elements of it"),
         (scatter, "is not affine, so its element is unknown"),
+        (from_the_end, "which work-item writes an element depends on a size that no array has"),
     ],
 )
 def test_a_writer_that_is_not_known(kernel, reason: str) -> None:
-    a, out = vectors(1)[0], np.zeros(2 * N, np.float32)
+    a, out = np.zeros(N + 1, np.float32), np.zeros(2 * N, np.float32)
     found = writer_of(listed((kernel, N, a, out)), 1)
     assert isinstance(found, str) and reason in found
+
+
+def test_what_is_too_hard_to_decide_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    def too_hard(*_: object) -> None:
+        raise TooManyOperations("too many operations")
+
+    a, out, other = vectors(3)
+    monkeypatch.setattr(recomputation, "_items", too_hard)
+    monkeypatch.setattr(recomputation, "_halo", too_hard)
+    assert writer_of(listed((copy, N, a, out)), 1) == "too many operations"
+    analysis = listed((copy, N, a, out), (copy, N, out, other))
+    assert halo_of(analysis, 1, 0) == "too many operations"
