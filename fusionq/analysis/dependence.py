@@ -16,7 +16,7 @@ import islpy as isl
 
 from fusionq.analysis.access import Access
 from fusionq.analysis.item_relations import same_group, to_space
-from fusionq.analysis.item_space import common_space
+from fusionq.analysis.item_space import ItemSpace, common_space
 from fusionq.analysis.list_analysis import ListAnalysis
 from fusionq.analysis.proof import TooManyOperations, answered
 from fusionq.analysis.scope import DependenceKind, Scope
@@ -157,12 +157,9 @@ def between(analysis: ListAnalysis, producer: int, a: int, consumer: int, b: int
         return Between("UNKNOWN", reason)
 
 
-def _between(
-    analysis: ListAnalysis, producer: int, a: Access, consumer: int, b: Access
-) -> Between:
-    proofs, symbols = analysis.proofs, analysis.symbols
+def _between(analysis: ListAnalysis, producer: int, a: Access, consumer: int, b: Access) -> Between:
     for access in (a, b):
-        if proofs.is_empty(access.instances):
+        if analysis.never_happens(access):
             return Between("NONE", "one of the two never happens")
     from_a = analysis.item_elements(producer, a)
     from_b = analysis.item_elements(consumer, b)
@@ -173,24 +170,53 @@ def _between(
             f"the index at {where} is not an affine function of ids, loop variables, sizes and "
             "integer scalars, so it may touch any element",
         )
-    first, second = analysis.submissions[producer], analysis.submissions[consumer]
+    space = common_space([analysis.submissions[s] for s in (producer, consumer)])
+    meeting = space if isinstance(space, str) else _meeting(analysis, (producer, consumer), space)
+    return analysis.once(
+        ("between", id(from_a), id(from_b), meeting),
+        lambda: _of_elements(analysis, from_a, from_b, meeting),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Meeting:
+    """Which ids of two submissions are the same work-item: maps, the symbols whose values they
+    have, explicit work-groups."""
+
+    to_a: isl.Map
+    to_b: isl.Map
+    pinned: frozenset[str]
+    local_range: tuple[int, ...] | None
+
+
+def _meeting(analysis: ListAnalysis, pair: tuple[int, int], space: ItemSpace) -> _Meeting:
+    """Equal for pairs whose work-items meet alike."""
+    (to_a, pins_a), (to_b, pins_b) = (
+        to_space(analysis.submissions[s], analysis.symbols, space.mode) for s in pair
+    )
+    canonical = analysis.readings.canonical
+    return _Meeting(canonical(to_a), canonical(to_b), pins_a | pins_b, space.local_range)
+
+
+def _of_elements(
+    analysis: ListAnalysis, from_a: isl.Map, from_b: isl.Map, meeting: _Meeting | str
+) -> Between:
+    """How two accesses, from work-items to elements, depend on each other; ``meeting``: which are
+    the same work-item, or why there is none such."""
+    proofs = analysis.proofs
     items = from_a.apply_range(from_b.reverse())
     if proofs.is_empty(items):
         return Between("NONE", "they touch different elements of the same memory")
-    space = common_space([first, second])
-    if isinstance(space, str):
-        return Between("GLOBAL", space)
-    to_a, pins_a = to_space(first, symbols, space.mode)
-    to_b, pins_b = to_space(second, symbols, space.mode)
-    analysis.pinned |= pins_a | pins_b
-    ids, items = items, items.apply_domain(to_a).apply_range(to_b)
+    if isinstance(meeting, str):
+        return Between("GLOBAL", meeting)
+    analysis.pinned |= meeting.pinned
+    ids, items = items, items.apply_domain(meeting.to_a).apply_range(meeting.to_b)
     others = items.subtract(isl.Map.identity(items.get_space()))
     if proofs.is_empty(others):
         return Between("ITEM", "each element is touched by one and the same work-item")
-    if space.local_range is not None and proofs.is_empty(
-        items.subtract(same_group(symbols, space.local_range))
-    ):
-        return Between("GROUP", inside_groups(space.local_range), ids)
+    local = meeting.local_range
+    if local is not None and proofs.is_empty(items.subtract(same_group(analysis.symbols, local))):
+        return Between("GROUP", inside_groups(local), ids)
     return Between(
         "GLOBAL", f"different work-items touch the same element: {describe(others)}", ids
     )

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import TypeVar, cast
 
 import islpy as isl
 
@@ -12,22 +13,23 @@ from fusionq.analysis.aliasing import Place, ViewPlace, places
 from fusionq.analysis.isl_texts import map_of, set_of
 from fusionq.analysis.item_space import global_range, local_range
 from fusionq.analysis.proof import Proofs
+from fusionq.analysis.readings import Answer, Readings
 from fusionq.analysis.submission import ArrayArgument, ScalarArgument, Submission
 from fusionq.analysis.symbol_sources import SymbolSources, symbol_sources
 from fusionq.analysis.symbols import Symbols
-from fusionq.ir.nodes import Kernel
+
+T = TypeVar("T")
 
 
 @dataclass
 class KernelsRead:
-    """What is read of some submissions' kernels once: it depends neither on where arrays lie nor on
-    the questions asked.  ``own_arrays``: also their accesses to their private and local arrays."""
+    """What is read of some submissions' kernels.  ``own_arrays``: also their accesses to their
+    private and local arrays."""
 
     own_arrays: bool = False
+    readings: Readings = field(default_factory=Readings)
     accesses: tuple[KernelAccesses, ...] | None = None
     pinned: frozenset[str] = frozenset()
-    elements: dict[tuple[int, tuple[object, ...]], isl.Map | None] = field(default_factory=dict)
-    symbols: dict[tuple[int, tuple[str, ...]], frozenset[str]] = field(default_factory=dict)
 
 
 @dataclass
@@ -59,12 +61,15 @@ class ListAnalysis:
         """The accesses of each submission."""
         read = self._read
         if read.accesses is None:
-            read.accesses = _accesses(
-                self.submissions, self.shapes, self.symbols, read.own_arrays
-            )
+            read.accesses = _accesses(self.submissions, self.shapes, self.symbols, read)
             read.pinned = frozenset(name for a in read.accesses for name in a.pinned)
         self.pinned |= read.pinned
         return read.accesses
+
+    @property
+    def readings(self) -> Readings:
+        """What is read of kernels for all analyses of a plan."""
+        return self._read.readings
 
     @property
     def symbol_sources(self) -> SymbolSources:
@@ -73,6 +78,31 @@ class ListAnalysis:
             params = [shape.params for shape in self.shapes]
             self._sources.append(symbol_sources(self.submissions, params, self.symbols))
         return self._sources[0]
+
+    def once(self, key: Hashable, find: Callable[[], T]) -> T:
+        """What ``find`` returns, which asks this analysis' proofs about what is in ``key`` only:
+        sets and relations by the identity of their canonical objects.  Found out once for all the
+        values of the symbols for which it is the same."""
+        symbols = self.symbols
+        answers = self.readings.answers.setdefault((symbols.alike, key), [])
+        answer = next((one for one in answers if self.proofs.rest_on(one.conditions)), None)
+        if answer is None:
+            outer = self.proofs, self.pinned
+            self.proofs, self.pinned = Proofs(symbols), set()
+            try:
+                value = find()
+                answer = Answer(value, tuple(self.proofs.conditions), frozenset(self.pinned))
+            finally:
+                self.proofs, self.pinned = outer
+            answers.append(answer)
+        self.proofs.add(answer.conditions)
+        self.pinned |= answer.pinned
+        return cast(T, answer.value)
+
+    def never_happens(self, access: Access) -> bool:
+        """Whether no work-item does ``access``."""
+        instances = self.readings.canonical(access.instances)
+        return self.once(("never", id(instances)), lambda: self.proofs.is_empty(instances))
 
     def argument_index(self, submission: int, name: str) -> int:
         """The position of the argument called ``name``."""
@@ -87,7 +117,7 @@ class ListAnalysis:
             return frozenset()
         own = self.accesses[submission]
         key = (id(own), tuple(kinds))
-        known = self._read.symbols
+        known = self.readings.symbols
         if key not in known:
             known[key] = _used_symbols(own, kinds, self.symbols.names)
         return known[key]
@@ -104,26 +134,59 @@ class ListAnalysis:
     def elements(self, submission: int, access: Access) -> isl.Map | None:
         """Instances to elements: indices, or addresses where the array's group needs them;
         None if unknown.  In-bounds elements only: others are the kernel's own error."""
-        place = self.shares(submission, access)
-        argument = self.submissions[submission].arguments[
-            self.argument_index(submission, access.array)
-        ]
-        assert isinstance(argument, ArrayArgument)
-        extents = tuple(self.symbols.size(n) for n in argument.shape)
-        key = (id(access), (place.by_address, extents))
-        known = self._read.elements
+        key, extents, place = self._lies(submission, access)
+        known = self.readings.elements
         if key not in known:
             known[key] = element_map(access, extents, place, self.symbols)
         return known[key]
 
     def item_elements(self, submission: int, access: Access) -> isl.Map | None:
         """Work-item ids to elements."""
-        elements = self.elements(submission, access)
-        if elements is None:
-            return None
-        ndim = self.accesses[submission].ndim
-        loops = elements.dim(isl.dim_type.in_) - ndim
-        return elements.project_out(isl.dim_type.in_, ndim, loops).coalesce()
+        key, _, _ = self._lies(submission, access)
+        known = self.readings.item_elements
+        if key not in known:
+            elements = self.elements(submission, access)
+            if elements is not None:
+                ndim = self.accesses[submission].ndim
+                loops = elements.dim(isl.dim_type.in_) - ndim
+                elements = elements.project_out(isl.dim_type.in_, ndim, loops).coalesce()
+                elements = self.readings.canonical(elements)
+            known[key] = elements
+        return known[key]
+
+    def touched(self, submission: int, accesses: Sequence[Access]) -> isl.Set:
+        """The elements (or addresses) that ``accesses`` to one memory may touch."""
+        key = tuple([self._lies(submission, access)[0] for access in accesses])
+        known = self.readings.touched
+        if key not in known:
+            whole: isl.Set | None = None
+            for access in accesses:
+                relation = self.elements(submission, access)
+                if relation is None:
+                    one = self._all_elements(submission, access)
+                else:
+                    one = relation.range()
+                whole = one if whole is None else whole.union(one)
+            assert whole is not None
+            known[key] = self.readings.canonical(whole.coalesce())
+        return known[key]
+
+    def _all_elements(self, submission: int, access: Access) -> isl.Set:
+        """All elements of the array of ``access``, whose index is not known."""
+        _, extents, place = self._lies(submission, access)
+        box = bounds_box(extents, self.symbols)
+        lie = place.by_address
+        return box if lie is None else box.apply(addresses(lie, self.symbols))
+
+    def _lies(self, submission: int, access: Access) -> tuple[Hashable, tuple[str, ...], Place]:
+        """What the elements of ``access`` depend on, as a key; its array's extents and place."""
+        place = self.shares(submission, access)
+        argument = self.submissions[submission].arguments[
+            self.argument_index(submission, access.array)
+        ]
+        assert isinstance(argument, ArrayArgument)
+        extents = tuple([self.symbols.size(n) for n in argument.shape])
+        return (id(access), place.by_address, extents), extents, place
 
 
 def _used_symbols(
@@ -223,11 +286,13 @@ def _accesses(
     submissions: Sequence[Submission],
     shapes: Sequence[KernelShape],
     symbols: Symbols,
-    own_arrays: bool,
+    read: KernelsRead,
 ) -> tuple[KernelAccesses, ...]:
     """Those of each submission; kernels that occur several times in the same shape are read
     once."""
-    known: dict[tuple[object, ...], tuple[Kernel, KernelAccesses]] = {}
+    readings = read.readings
+    bounds = tuple([symbols.bound(name) for name in symbols.names])
+    alike = symbols.alike, bounds, symbols.unsteady, read.own_arrays
     accesses = []
     for submission, shape in zip(submissions, shapes, strict=True):
         key = (
@@ -236,10 +301,21 @@ def _accesses(
             shape.local_range,
             tuple(shape.extents.items()),
             tuple(shape.params.items()),
+            alike,
         )
-        if key not in known:
-            known[key] = (submission.ir, read_accesses(submission.ir, shape, symbols, own_arrays))
-        accesses.append(known[key][1])
+        known = readings.kernels.setdefault(key, (submission.ir, {}))[1]
+        found = next(
+            (
+                one
+                for pinned, one in known.items()
+                if all(symbols.values[name] == value for name, value in pinned)
+            ),
+            None,
+        )
+        if found is None:
+            found = read_accesses(submission.ir, shape, symbols, read.own_arrays)
+            known[tuple((name, symbols.values[name]) for name in sorted(found.pinned))] = found
+        accesses.append(found)
     return tuple(accesses)
 
 

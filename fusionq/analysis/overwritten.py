@@ -8,12 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import islpy as isl
-
 from fusionq.analysis.access import Access
-from fusionq.analysis.list_analysis import ListAnalysis, addresses, bounds_box
+from fusionq.analysis.list_analysis import ListAnalysis
 from fusionq.analysis.proof import TooManyOperations, answered
-from fusionq.analysis.submission import ArrayArgument
 
 
 def is_overwritten(analysis: ListAnalysis, position: int) -> bool:
@@ -56,32 +53,13 @@ def _written(analysis: ListAnalysis, accesses: Sequence[Access], group: int) -> 
         ]
         if not certain:
             return False
-        touched = _elements(analysis, 0, accesses).intersect_params(context)
-        return bool(touched.is_subset(_elements(analysis, 1, certain)))
+        touched, anew = analysis.touched(0, accesses), analysis.touched(1, certain)
+        return analysis.once(
+            ("written", id(touched), id(anew)),
+            lambda: bool(touched.intersect_params(context).is_subset(anew)),
+        )
 
     try:
         return answered(written)
     except TooManyOperations:
         return False
-
-
-def _elements(analysis: ListAnalysis, submission: int, accesses: Sequence[Access]) -> isl.Set:
-    """The elements (or addresses) that ``accesses`` to one memory may touch."""
-    whole: isl.Set | None = None
-    for access in accesses:
-        relation = analysis.elements(submission, access)
-        one = _all_elements(analysis, submission, access) if relation is None else relation.range()
-        whole = one if whole is None else whole.union(one)
-    assert whole is not None
-    return whole.coalesce()
-
-
-def _all_elements(analysis: ListAnalysis, submission: int, access: Access) -> isl.Set:
-    """All elements of the array of ``access``, whose index is not known."""
-    argument = analysis.submissions[submission].arguments[
-        analysis.argument_index(submission, access.array)
-    ]
-    assert isinstance(argument, ArrayArgument)
-    box = bounds_box([analysis.symbols.size(n) for n in argument.shape], analysis.symbols)
-    lie = analysis.shares(submission, access).by_address
-    return box if lie is None else box.apply(addresses(lie, analysis.symbols))

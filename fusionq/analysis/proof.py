@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from math import inf
@@ -25,7 +25,7 @@ OPERATIONS = 30_000
 several strides at once can take hours.  An operation takes 0.1 µs where sets are small, and some
 microseconds where they have grown."""
 
-OPERATIONS_FOR_OTHERS = 12_000
+OPERATIONS_FOR_OTHERS = 8_000
 """Those for finding out for which other values an answer holds that proves nothing: without that it
 is given for all."""
 
@@ -301,16 +301,23 @@ class Proofs:
         except TooManyOperations:
             return False
 
+    def rest_on(self, conditions: Iterable[tuple[isl.Set, bool]]) -> bool:
+        """Whether today's values meet ``conditions``."""
+        point = self.symbols.point
+        return all(values.intersect(point).is_empty() != inside for values, inside in conditions)
+
+    def add(self, conditions: Iterable[tuple[isl.Set, bool]]) -> None:
+        """Let what rests on the proofs serve values only that meet ``conditions``, too."""
+        for values, inside in conditions:
+            if not any(inside == i and values.is_equal(v) for v, i in self.conditions):
+                self.conditions.append((values, inside))
+
     def demand_between(self, symbol: str, low: int, beyond: int) -> None:
         """Let what rests on the proofs serve values of ``symbol`` from ``low`` on and below
         ``beyond`` only."""
         names = ", ".join(self.symbols.names)
         values = isl.Set(f"[{names}] -> {{ : {low} <= {symbol} < {beyond} }}")
         self.conditions.append((values, True))
-
-    def symbols_of_conditions(self) -> frozenset[str]:
-        """The symbols that the conditions are about."""
-        return frozenset(name for values, _ in self.conditions for name in symbols_of(values))
 
     def _nonempty(self, relation: isl.Set | isl.Map) -> tuple[isl.Set | None, bool]:
         """The values for which ``relation`` has elements, None if there are none, and whether
@@ -321,8 +328,9 @@ class Proofs:
         return nonempty, not nonempty.intersect(self.symbols.point).is_empty()
 
     def _remember(self, values: isl.Set, inside: bool) -> None:
+        # What is to be written down has no other quotients than those of symbols: isl takes several
+        # times as long for the same questions before they are found, and where there are none.
+        values = values.compute_divs()
         if self.symbols.context.is_subset(values):
             return
-        values = values.gist_params(self.symbols.context).coalesce()
-        if not any(inside == i and values.is_equal(v) for v, i in self.conditions):
-            self.conditions.append((values, inside))
+        self.add([(values.gist_params(self.symbols.context).coalesce(), inside)])

@@ -16,6 +16,7 @@ from fusionq.analysis.aliasing import Place, ViewPlace
 from fusionq.analysis.list_analysis import KernelsRead, ListAnalysis, analyse, places_of
 from fusionq.analysis.list_validity import ListValidity
 from fusionq.analysis.proof import stop_if_late
+from fusionq.analysis.readings import Readings
 from fusionq.analysis.submission import (
     Argument,
     ArrayArgument,
@@ -38,6 +39,9 @@ class _Answer:
     validity: Validity
     of_scalars: bool
     """Whether it depends on scalars for which values the answer holds."""
+    pinned: tuple[tuple[int, int], ...]
+    """Integer scalars of the members, by their place among all of them, that have to have a
+    value: most answers that do not serve are told so by these."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,9 +56,7 @@ class _Shape:
     """The values of those that vary."""
 
 
-_Structure = tuple[
-    tuple[int, ...], tuple[int, ...], tuple[tuple[Memory, ...], ...], frozenset[int]
-]
+_Structure = tuple[tuple[int, ...], tuple[int, ...], tuple[tuple[Memory, ...], ...], frozenset[int]]
 """The kinds of some submissions, which of their integer scalars are equal, where their arrays lie,
 and which scalars vary: equal where all questions about them are, but for scalars' values."""
 
@@ -64,6 +66,7 @@ class Questions:
 
     ``varying``: scalar arguments for all of whose values answers have to hold.  ``numbers``: those
     by which people know the submissions, where they are not their places in the list.
+    ``readings``: what has been read of kernels for another list of the same plan.
     """
 
     def __init__(
@@ -71,6 +74,7 @@ class Questions:
         submissions: Sequence[Submission],
         varying: Collection[ScalarPlace] = (),
         numbers: Sequence[int] | None = None,
+        readings: Readings | None = None,
     ) -> None:
         self.submissions = tuple(submissions)
         self.numbers = range(len(self.submissions)) if numbers is None else numbers
@@ -82,6 +86,7 @@ class Questions:
             self._shape(s, submission, kinds) for s, submission in enumerate(self.submissions)
         ]
         self._analyses: dict[Hashable, ListAnalysis] = {}
+        self.readings = readings or Readings()
         self._read: dict[Hashable, KernelsRead] = {}
         self._answers: dict[Hashable, list[_Answer]] = {}
         self._structures: dict[tuple[int, ...], tuple[_Structure, tuple[int, ...]]] = {}
@@ -127,7 +132,7 @@ class Questions:
         """
         structure, integers = self._structure(members, arguments)
         known = self._answers.setdefault((structure, question), [])
-        found = self._known(known, members) if integers else next(iter(known), None)
+        found = self._known(known, members, integers) if integers else next(iter(known), None)
         if found is None:
             stop_if_late()
             analysis = self._analysis(structure, integers, members).for_question()
@@ -144,23 +149,45 @@ class Questions:
                     validity = whole.result()
             finally:
                 self._inside = outer
-            found = _Answer(value, validity, validity.depends_on_scalars)
+            pinned = self._pinned(validity, members) if integers else ()
+            found = _Answer(value, validity, validity.depends_on_scalars, pinned)
             known.append(found)
         if self._inside is not None:
             self._inside.append((found.validity, members))
         self.validity.add(found.validity, members)
         return cast(T, found.value)
 
-    def _known(self, known: Sequence[_Answer], members: Sequence[int]) -> _Answer | None:
+    def _known(
+        self, known: Sequence[_Answer], members: Sequence[int], integers: tuple[int, ...]
+    ) -> _Answer | None:
         submissions = None
         for answer in known:
             if not answer.of_scalars:
                 return answer
+            if any([integers[place] != value for place, value in answer.pinned]):
+                continue
             if submissions is None:
                 submissions = [self.submissions[m] for m in members]
             if answer.validity.holds(submissions):
                 return answer
         return None
+
+    def _pinned(self, validity: Validity, members: Sequence[int]) -> tuple[tuple[int, int], ...]:
+        """The integer scalars of ``members`` that ``validity`` pins."""
+        scalars = (
+            (s, k)
+            for s, m in enumerate(members)
+            for k, a in enumerate(self.submissions[m].arguments)
+            if isinstance(a, ScalarArgument) and a.type.is_integer
+        )
+        place = {at: number for number, at in enumerate(scalars)}
+        sources = dict(validity.sources)
+        return tuple(
+            (place[source.submission, source.argument], value)
+            for name, value in validity.pinned
+            for source in sources[name]
+            if source.dim is None and source.argument is not None
+        )
 
     def _analysis(
         self, structure: _Structure, integers: tuple[int, ...], members: Sequence[int]
@@ -170,7 +197,9 @@ class Questions:
         found = self._analyses.get(key)
         if found is None:
             kinds, which, memory, varying = structure
-            read = self._read.setdefault((kinds, which, integers, varying), KernelsRead())
+            read = self._read.setdefault(
+                (kinds, which, integers, varying), KernelsRead(readings=self.readings)
+            )
             place = {
                 (position, argument): Place(group, view, lie)
                 for position, of_one in enumerate(memory)
@@ -182,9 +211,7 @@ class Questions:
         return found
 
     # ------------------------------------------------------------------------- structure
-    def _shape(
-        self, s: int, submission: Submission, kinds: dict[Hashable, int]
-    ) -> _Shape:
+    def _shape(self, s: int, submission: Submission, kinds: dict[Hashable, int]) -> _Shape:
         kind = (
             submission.fingerprint,
             submission.signature,
@@ -270,5 +297,3 @@ def _kind_of(argument: Argument) -> Hashable:
             )
         case _:
             return None
-
-

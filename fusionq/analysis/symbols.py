@@ -85,6 +85,12 @@ class Symbols:
         return tuple(self.values)
 
     @cached_property
+    def alike(self) -> tuple[object, ...]:
+        """Equal for symbols of which the same is to be found out, whatever their values are."""
+        empty = tuple([n for n in self._sizes.values() if self.values[n] == 0])
+        return self.names, empty, self.free
+
+    @cached_property
     def context(self) -> isl.Set:
         """What always holds: sizes are at least 1 (lists with empty ranges or arrays take
         their own plans)."""

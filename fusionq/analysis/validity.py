@@ -14,6 +14,8 @@ from fusionq.analysis.symbol_sources import Source
 from fusionq.base.frozen import dataclass
 
 if TYPE_CHECKING:
+    import islpy as isl
+
     from fusionq.analysis.list_analysis import ListAnalysis
 
 
@@ -123,25 +125,23 @@ def validity_of(
     """The validity of all that was proved in ``analysis`` so far, for kernels that have the
     scalars ``constants`` built in; of a ``check``, of all that could not be proved too, as
     smaller integers leave less open."""
-    from fusionq.analysis.condition import python_condition
-    from fusionq.analysis.proof import TooManyOperations, answered, symbols_of
     from fusionq.analysis.symbols import LEAST_BOUND
 
     symbols = analysis.symbols
+    conditions = [(_text(analysis, v), inside) for v, inside in analysis.proofs.conditions]
     large = {
         name: 1 << abs(symbols.values[name]).bit_length() - 1
         for shape in analysis.shapes
         for name in shape.params.values()
         if check and symbols.bound(name) > LEAST_BOUND
     }
-    sources = _sources(analysis, large.keys() | analysis.proofs.symbols_of_conditions())
+    asked_for = large.keys() | frozenset(n for (_, names), _ in conditions for n in names)
+    sources = _sources(analysis, asked_for)
     used = tuple(name for name in symbols.names if name in sources)
     texts = []
-    for values, inside in analysis.proofs.conditions:
-        try:
-            text = answered(partial(python_condition, values))
-        except TooManyOperations:
-            analysis.pinned |= symbols_of(values)
+    for (text, names), inside in conditions:
+        if text is None:
+            analysis.pinned |= names
         else:
             texts.append(text if inside else f"not ({text})")
     texts += [f"{name} >= {least} or {name} <= -{least}" for name, least in large.items()]
@@ -152,6 +152,21 @@ def validity_of(
         conditions=tuple(_condition(text, used) for text in dict.fromkeys(texts)),
         constants=constants,
     )
+
+
+def _text(analysis: ListAnalysis, values: isl.Set) -> tuple[str | None, frozenset[str]]:
+    """A parameter set as a Python expression, None where that is too hard, and its symbols."""
+    from fusionq.analysis.condition import python_condition
+    from fusionq.analysis.proof import TooManyOperations, answered, symbols_of
+
+    known = analysis.readings.texts.get(id(values))
+    if known is None:
+        try:
+            text = answered(partial(python_condition, values))
+        except TooManyOperations:
+            text = None
+        known = analysis.readings.texts[id(values)] = values, text, symbols_of(values)
+    return known[1:]
 
 
 def _condition(text: str, symbols: Collection[str]) -> Condition:

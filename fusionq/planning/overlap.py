@@ -178,7 +178,9 @@ class _Ways:
         except NotDivided as stay:
             return _Stay(dict.fromkeys(stay.keys, str(stay)))
         yield "passes"
-        asked = Questions(renamed.submissions, _places(renamed, self.varying), renamed.numbers)
+        varying = _places(renamed, self.varying)
+        readings = self.questions.readings
+        asked = Questions(renamed.submissions, varying, renamed.numbers, readings)
         group_of = {asked.place[at].group: key for at, key in renamed.versions.items()}
         anew = yield from temporaries(asked, group_of)
         if anew.refused:
@@ -256,7 +258,7 @@ class _Way:
         values = {place: ways.fixed[o] for place, o in origin.items() if o in ways.fixed}
         asked = questions
         if rest.found:
-            asked = Questions(made.submissions, varies, questions.numbers)
+            asked = Questions(made.submissions, varies, questions.numbers, questions.readings)
         raw = yield from direct_dependences(asked)
         decided = {
             asked.place[t.producer, t.argument].group: self._decision(t, t.producer in tiled)

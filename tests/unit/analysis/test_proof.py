@@ -306,7 +306,7 @@ def test_every_condition_is_remembered_once():
     for (values, inside), (text, where) in zip(proofs.conditions, wanted, strict=True):
         assert values.is_equal(isl.Set(f"[{n}, {m}] -> {{ : {text} }}"))
         assert inside is where
-    assert proofs.symbols_of_conditions() == {n, m}
+    assert {name for values, _ in proofs.conditions for name in proof.symbols_of(values)} == {n, m}
 
 
 # ---------------------------------------------------------------------------------- plans

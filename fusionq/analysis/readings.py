@@ -1,0 +1,60 @@
+"""What is found out about kernels and relations once for all the analyses of a plan.
+
+A list's questions are about a few submissions each.  Whichever these are, a kernel over symbols of
+the same names is read alike, and equal relations have equal answers: for today's values of the
+symbols and for others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import field
+from typing import TypeVar
+
+import islpy as isl
+
+from fusionq.analysis.access import KernelAccesses
+from fusionq.base.frozen import dataclass
+from fusionq.ir.nodes import Kernel
+
+Relation = TypeVar("Relation", isl.Set, isl.Map)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Answer:
+    """What has been found out, the conditions (``Proofs``) under which that is so, and the symbols
+    that it rests on with the values that are part of the question."""
+
+    value: object
+    conditions: tuple[tuple[isl.Set, bool], ...]
+    pinned: frozenset[str]
+
+
+@dataclass
+class Readings:
+    """All of it; nothing of it depends on where arrays lie."""
+
+    kernels: dict[Hashable, tuple[Kernel, dict[tuple[tuple[str, int], ...], KernelAccesses]]] = (
+        field(default_factory=dict)
+    )
+    """By shape, and by the values that the accesses rest on."""
+    elements: dict[Hashable, isl.Map | None] = field(default_factory=dict)
+    """Of instances, by access and how its array lies."""
+    item_elements: dict[Hashable, isl.Map | None] = field(default_factory=dict)
+    """Of work-items."""
+    touched: dict[Hashable, isl.Set] = field(default_factory=dict)
+    """The elements of several accesses together."""
+    symbols: dict[tuple[int, tuple[str, ...]], frozenset[str]] = field(default_factory=dict)
+    answers: dict[Hashable, list[Answer]] = field(default_factory=dict)
+    texts: dict[int, tuple[isl.Set, str | None, frozenset[str]]] = field(default_factory=dict)
+    """Of conditions, by identity, with their symbols; None where they are too hard to write."""
+    _same: dict[int, list[isl.Set | isl.Map]] = field(default_factory=dict)
+
+    def canonical(self, relation: Relation) -> Relation:
+        """One object, which stays, for all relations that isl has in the same form."""
+        known = self._same.setdefault(hash(relation), [])
+        for one in known:
+            if type(one) is type(relation) and one.plain_is_equal(relation):
+                return one
+        known.append(relation)
+        return relation
