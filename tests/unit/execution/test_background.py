@@ -52,6 +52,14 @@ def one(own: Background, submissions: tuple[Submission, ...], queue: fq.FusionQu
     return job
 
 
+def test_what_the_program_may_wait_for_is_no_bound_of_the_worker(own, monkeypatch) -> None:
+    monkeypatch.setenv("FUSIONQ_PLANNING_SECONDS", "0")
+    submissions, queue = captured()
+    job = one(own, submissions, queue)
+    ended(own, job)
+    assert job.answer is not None and job.answer.reason is None
+
+
 # ------------------------------------------------------------------------------ requests
 def test_a_request_comes_back_as_it_was() -> None:
     submissions, queue = captured()
