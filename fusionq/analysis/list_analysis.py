@@ -80,9 +80,9 @@ class ListAnalysis:
         return self._sources[0]
 
     def once(self, key: Hashable, find: Callable[[], T]) -> T:
-        """What ``find`` returns, which asks this analysis' proofs about what is in ``key`` only:
-        sets and relations by the identity of their canonical objects.  Found out once for all the
-        values of the symbols for which it is the same."""
+        """What ``find`` returns, which asks this analysis' proofs about what is in ``key`` only,
+        sets and relations by the identity of their canonical objects; it is not asked again where
+        the symbols have values for which that is the same."""
         symbols = self.symbols
         answers = self.readings.answers.setdefault((symbols.alike, key), [])
         answer = next((one for one in answers if self.proofs.rest_on(one.conditions)), None)

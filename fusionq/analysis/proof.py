@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from math import inf
 from typing import TypeVar
@@ -28,6 +28,12 @@ microseconds where they have grown."""
 OPERATIONS_FOR_OTHERS = 8_000
 """Those for finding out for which other values an answer holds that proves nothing: without that it
 is given for all."""
+
+FEWEST_FOR_OTHERS = 1_500
+"""The same, once ``LOST_FOR_OTHERS`` operations have been taken for that in vain."""
+
+LOST_FOR_OTHERS = 400_000
+"""Operations that the questions about a list may take so: 0.2 s."""
 
 PLAN_OPERATIONS = 10_000_000
 """isl operations that all questions about a list together may take.  Equal questions are answered
@@ -74,6 +80,7 @@ class PlanOperations:
     def __init__(self, seconds: float = inf, lost: int = PLAN_LOST) -> None:
         self.allowed = self.left = PLAN_OPERATIONS
         self.may_lose = self.left_to_lose = lost
+        self.left_for_others = LOST_FOR_OTHERS
         self.seconds = seconds
         self.until = clock() + seconds
         self.stops: Callable[[], bool] = lambda: False
@@ -290,9 +297,7 @@ class Proofs:
             if nonempty is None:
                 return True
             if here:
-                # False may be said of all values: it is where it cannot be said of some only.
-                with suppress(_LimitReached), limited_operations(OPERATIONS_FOR_OTHERS):
-                    self._remember(nonempty, inside=True)
+                self._try_to_remember(nonempty)
                 return False
             answered(lambda: self._remember(nonempty, inside=False))
             return True
@@ -326,6 +331,18 @@ class Proofs:
             return None, False
         nonempty = self.symbols.for_any_free(relation.params())
         return nonempty, not nonempty.intersect(self.symbols.point).is_empty()
+
+    def _try_to_remember(self, values: isl.Set) -> None:
+        """Let what rests on the proofs, which is right of all values, serve only those that lie
+        inside ``values``, unless that takes too long."""
+        is_short = _plan is not None and _plan.left_for_others <= 0
+        most = FEWEST_FOR_OTHERS if is_short else OPERATIONS_FOR_OTHERS
+        try:
+            with limited_operations(most):
+                self._remember(values, inside=True)
+        except _LimitReached:
+            if _plan is not None:
+                _plan.left_for_others -= most
 
     def _remember(self, values: isl.Set, inside: bool) -> None:
         # What is to be written down has no other quotients than those of symbols: isl takes several

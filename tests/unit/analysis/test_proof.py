@@ -249,6 +249,31 @@ def test_for_which_other_values_nothing_is_proved_takes_few_operations(monkeypat
         assert len(proofs.conditions) == known
 
 
+def test_what_is_tried_in_vain_is_tried_with_less_later(monkeypatch):
+    most: list[int] = []
+    original = limited_operations.__init__
+
+    def limited(block: limited_operations, operations: int) -> None:
+        most.append(operations)
+        original(block, operations)
+
+    def vain(values: isl.Set, inside: bool) -> None:
+        work(proof.OPERATIONS_FOR_OTHERS + 1)
+
+    symbols = Symbols()
+    symbols.size(2)
+    proofs = Proofs(symbols)
+    values = isl.Set("[n0] -> { : n0 >= 2 }")
+    monkeypatch.setattr(proofs, "_remember", vain)
+    monkeypatch.setattr(proof, "LOST_FOR_OTHERS", 3 * proof.OPERATIONS_FOR_OTHERS)
+    monkeypatch.setattr(limited_operations, "__init__", limited)
+    with plan_operations():
+        for _ in range(5):
+            proofs._try_to_remember(values)
+    assert most == [proof.OPERATIONS_FOR_OTHERS] * 3 + [proof.FEWEST_FOR_OTHERS] * 2
+    assert proofs.conditions == []
+
+
 def test_steps_stop_between_questions_and_answer_all(monkeypatch):
     """It is time to stop after every second look."""
     known: list[int] = []
