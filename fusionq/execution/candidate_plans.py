@@ -95,7 +95,9 @@ class CandidatePlan:
         built = loaded_plan(self._backend, self._submissions, self._own_options)
         if built is not None:
             if any(stage.inner for stage in built.plan.stages):
-                import fusionq.megakernel.launch  # noqa: F401  # which takes a while
+                from fusionq.execution.schedule_ahead import make_schedules
+
+                make_schedules(self._backend, built, self._submissions)
             self.built = built
         elif self._job is not None:
             self.reason = "what was built is not in the disk cache"

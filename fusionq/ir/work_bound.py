@@ -15,11 +15,13 @@ Shapes = Mapping[str, Sequence[int]]
 class WorkBound:
     """How many operations a kernel takes at most.  What no extent changes is counted once."""
 
-    __slots__ = ("_body", "_each", "_is_persistent")
+    __slots__ = ("_body", "_each", "_is_persistent", "_latest")
 
     def __init__(self, kernel: Kernel) -> None:
         self._body = kernel.body
         self._is_persistent = False
+        self._latest: tuple[Shapes, float] = {}, 0.0
+        """What a work-item does by the shapes of the latest launch."""
         if kernel.body and isinstance(persistent := kernel.body[0], Persistent):
             self._is_persistent = True
             codes = [_operations(code.kernel.body, {}) for code in persistent.codes]
@@ -39,7 +41,12 @@ class WorkBound:
         if self._is_persistent:
             return self._each * sum(prod(shape) for shape in shapes.values())
         each = self._each
-        return items * (_operations(self._body, shapes) if each == inf else each)
+        if each == inf:
+            known, each = self._latest
+            if known != shapes or not known:
+                each = _operations(self._body, shapes)
+                self._latest = shapes, each
+        return items * each
 
 
 def _operations(body: Sequence[Stmt], shapes: Shapes) -> float:

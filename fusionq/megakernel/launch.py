@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from math import prod
@@ -33,6 +34,33 @@ from fusionq.megakernel.tiling import Tiling
 from fusionq.passes.sources import ParamSource, QueueSource
 
 
+class _KnownSchedule(NamedTuple):
+    """A schedule, and what it was made for."""
+
+    body: Persistent
+    params: Sequence[Mapping[str, int]]
+    memory: int
+    target: Target
+    tiling: Tiling | None
+    schedule: Schedule
+
+
+LATEST, LARGEST = 8, 1 << 16
+"""How many of the latest schedules are kept, and of how many instructions at most: one that was
+made before anybody waits for it, and one that several queues launch."""
+
+_latest: deque[_KnownSchedule] = deque(maxlen=LATEST)
+
+
+def target_of(backend: Backend, program: Program) -> Target:
+    """The backend's target, with as many workers as run a persistent ``program`` at once."""
+    target = backend.target
+    workers = backend.resident_workers(program)
+    if workers < target.resident_workers:
+        target = replace(target, resident_workers=workers)
+    return target
+
+
 def schedule_for(
     kernel: Kernel,
     bindings: Mapping[str, Binding],
@@ -40,7 +68,7 @@ def schedule_for(
     tiling: Tiling | None = None,
 ) -> Schedule:
     """The schedule on ``target`` of a persistent kernel whose parameters are bound so; ``tiling``:
-    other than it would choose."""
+    other than it would choose.  Of arrays only the shapes count."""
     body = kernel.body[0]
     assert isinstance(body, Persistent)
     params = [
@@ -56,7 +84,14 @@ def schedule_for(
         binding = bindings.get(param.name)
         if isinstance(param, ArrayParam) and isinstance(binding, ArrayBinding):
             memory += prod(binding.shape) * param.dtype.nbytes
-    return make_schedule(body, params, memory, target, tiling)
+    wanted = params, memory, target, tiling
+    for known in tuple(_latest):
+        if known.body is body and known[1:-1] == wanted:
+            return known.schedule
+    schedule = make_schedule(body, params, memory, target, tiling)
+    if len(schedule.stage) <= LARGEST:
+        _latest.append(_KnownSchedule(body, *wanted, schedule))
+    return schedule
 
 
 class _Parameters(NamedTuple):
@@ -120,10 +155,7 @@ class PersistentLaunch:
     ) -> None:
         body = kernel.body[0]
         assert isinstance(body, Persistent)
-        target = backend.target
-        workers = backend.resident_workers(program)
-        if workers < target.resident_workers:
-            target = replace(target, resident_workers=workers)
+        target = target_of(backend, program)
         by_name = {p.name: b for p, b in zip(kernel.params, bindings, strict=False)}
         plan = self.plan = schedule_for(kernel, by_name, target, tiling)
         self.scheduling = _parameters(body).scheduling

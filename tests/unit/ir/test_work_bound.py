@@ -75,3 +75,11 @@ def test_a_persistent_kernel_counts_its_stages() -> None:
             assert f.report.strategy == "megakernel"
             found.append(WorkBound(stage.kernel).operations(16, {"a": (SIZE,), "b": (SIZE,)}))
     assert found[1] == 2 * found[0] > SIZE * 4
+
+
+def test_each_shape_has_its_own_bound() -> None:
+    ir = specialised(rows, 10, np.zeros(10, np.float32), 3)
+    work = WorkBound(ir)
+    sizes = (100, 100, 200, 100)
+    again = [work.operations(10, {"a": (size,)}) for size in sizes]
+    assert again == [bound(rows, 10, size) for size in sizes]
