@@ -139,8 +139,10 @@ class Learned:
     worst_first_call_ratio: Extreme | None
     median_runs: float | None
     """Of trials."""
-    most_cost: Extreme | None
+    median_cost: float | None
     """Of trials, in unfused runs."""
+    most_cost: Extreme | None
+    """The same of the form whose trials cost most."""
 
     @classmethod
     def of(cls, results: Sequence[FormResult]) -> Learned:
@@ -158,6 +160,7 @@ class Learned:
             mean_first_call_ratio=_mean([ratio for ratio, _ in firsts]),
             worst_first_call_ratio=Extreme(*max(firsts)) if firsts else None,
             median_runs=median(runs) if runs else None,
+            median_cost=median(cost for cost, _ in costs) if costs else None,
             most_cost=Extreme(*max(costs)) if costs else None,
         )
 

@@ -117,6 +117,8 @@ def _figures(summary: Summary) -> Iterator[tuple[str, str]]:
     yield "  first call over unfused, geometric mean", _times(learned.mean_first_call_ratio)
     yield "  first call over unfused, worst", _extreme(learned.worst_first_call_ratio, "{:.1f}×")
     yield "  runs of trials, median", f"{learned.median_runs or 0:.0f}"
+    cost = learned.median_cost
+    yield "  trials cost, median", "–" if cost is None else f"{cost:.1f} unfused runs"
     yield "  most that trials cost", _extreme(learned.most_cost, "{:.1f} unfused runs")
     yield "launches, before → after", f"{summary.submissions:,} → {summary.launches:,}"
     yield "without a result of auto in time", str(len(summary.without_auto))

@@ -50,7 +50,10 @@ class Contender:
         """Seconds of a run of the shortest sample; infinite where there is none."""
         return min(self.seconds, default=float("inf"))
 
-    def forget(self) -> None:
-        """Forget its times."""
-        self.seconds, self.alone = [], []
+    def forget(self, keeps_alone: bool = False) -> None:
+        """Forget its times; ``keeps_alone``: but those of samples of one run, where others have
+        several."""
+        self.seconds = []
+        if not keeps_alone:
+            self.alone = []
         self.misses = self.busy = self.disturbed = 0

@@ -17,23 +17,32 @@ RUNS = 2
 """Samples of a candidate, each behind one of the best; the shortest counts, since what disturbs a
 run lengthens it."""
 
-CLOSE, MOST_RUNS = 1.1, 4
-"""Where the shortest samples differ by no more than that factor, there are more of them."""
+UNSURE, MOST_RUNS = 0.9, 3
+"""Where the challenger's shortest is shorter than the best's, but no less than that part of it,
+there are as many samples.  Where it is not shorter there is nothing to win."""
 
-FASTER = 0.98
+FASTER = 0.97
 """By so much of the shortest sample of the best another one's has to be shorter to take its
 place."""
 
-CLEARLY_SLOWER = (2.0, 1.3)
+CLEARLY_FASTER = 0.8
+"""So many times the shortest of two samples of the best, where one decides: it is among the first,
+which take longer than later ones."""
+
+CLEARLY_SLOWER = (1.4, 1.1)
 """After so many samples a candidate is dropped whose shortest is so many times that of the best."""
 
-BATCH_SECONDS, MOST_BATCHED = 5e-4, 16
+BATCH_SECONDS, MOST_BATCHED = 3e-4, 8
 """What a sample takes, about, where nobody waits for the runs, and the most runs that it has.  A
 run by itself takes 25 µs longer there, to wake the device's threads and to see the end."""
 
-CLEARLY_SLOWER_BATCH, CLEARLY_FASTER_BATCH = (1.5, 1.2), 0.8
+CLEARLY_SLOWER_BATCH, CLEARLY_FASTER_BATCH = (1.2, 1.1), 0.87
 """The same of samples of several runs, and so many times that of the best where one of each
 decides."""
+
+SLOW = 2.0
+"""A persistent kernel's first run that takes so many times as long as one of the best was held up;
+where samples have several runs, what takes so long by itself has none."""
 
 COLD_SECONDS = 1e-2
 """That a candidate's first run may take longer, since its code is in no cache yet: 4.7 ms where the
@@ -58,7 +67,7 @@ def batch(best: Contender) -> int:
 def is_cold(contender: Contender, seconds: float, runs: int, most: int, best: float) -> bool:
     """Whether a challenger's sample of ``runs``, of at ``most`` so many, took so long since it was
     among its first; ``best``: what the best takes."""
-    slow = CLEARLY_SLOWER[0] * best
+    slow = SLOW * best
     if best >= COLD_SECONDS or contender.alone or runs > 1:
         return False
     if contender.is_persistent and contender.timed <= COLD_RUNS and seconds > slow:
@@ -85,7 +94,7 @@ def verdict(own: Contender, best: Contender, most: int) -> bool | None:
     """Whether the challenger is faster than the best by samples of at ``most`` so many runs; None
     where others are needed."""
     is_first = most > 1 and own.alone and not own.seconds
-    if is_first and min(own.alone) > CLEARLY_SLOWER[0] * min(best.alone):
+    if is_first and min(own.alone) > SLOW * min(best.alone):
         own.seconds = own.alone[:]
         return False
     if not own.seconds or not best.seconds:
@@ -94,9 +103,9 @@ def verdict(own: Contender, best: Contender, most: int) -> bool | None:
     limits = CLEARLY_SLOWER if most == 1 else CLEARLY_SLOWER_BATCH
     if rounds <= len(limits) and slower > limits[rounds - 1]:
         return False
-    if most > 1 and slower < CLEARLY_FASTER_BATCH:
-        return True
-    needed = MOST_RUNS if 1 / CLOSE < slower < CLOSE else RUNS
+    if slower < (CLEARLY_FASTER if most == 1 else CLEARLY_FASTER_BATCH):
+        return True if most > 1 or len(best.seconds) >= RUNS else None
+    needed = MOST_RUNS if UNSURE < slower < 1 else RUNS
     if rounds >= needed and len(best.seconds) >= needed:
         return slower < FASTER
     return None

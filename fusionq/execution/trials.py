@@ -3,7 +3,8 @@
 Every candidate gives the same bits, so any of them may run when the user asks for the list.  What
 ran first is the best until another one has been seen to be faster: of a candidate that is ready
 samples are taken in turn with the best, and the one with the shorter sample goes on as the best; a
-candidate that is clearly slower is dropped at once.  A sample is one run, where somebody waits for
+candidate that is clearly slower is dropped at once, one that is clearly faster taken at once, and
+among those that are about as fast the best stays.  A sample is one run, where somebody waits for
 each; where runs follow each other without a wait (``in_batches``), it is as many as take
 ``BATCH_SECONDS`` together.  What its runs take beyond the best one's is their cost, as is the time
 to prepare them; a sample that would make it exceed what trials may cost is not taken.  Nothing
@@ -18,7 +19,6 @@ from fusionq.cache.learned import Learned, LearnedCandidate
 from fusionq.execution.contender import Candidate, Contender
 from fusionq.execution.drift import Drift
 from fusionq.execution.samples import (
-    CLEARLY_SLOWER,
     COLD_SECONDS,
     FASTER,
     batch,
@@ -32,10 +32,10 @@ CANDIDATES: tuple[Candidate, ...] = (
 )  # fmt: skip
 """In the order of their trials.  ``auto``, which the cost model chooses, is the first."""
 
-SECOND_LOOK = 1.35
-"""What was slower by no more than that is compared once more with the best at the end, and so is
-any persistent kernel: other work on the machine makes it wait for so long that it is no more to be
-compared, and the first runs of all take longer than later ones."""
+SECOND_LOOK = 1.1
+"""A persistent kernel that was slower by more, though not by the model, is compared with the best
+once more at the end: other work on the machine makes it wait for so long that it is no more to be
+compared."""
 
 MOST_COST, COST_SHARE = 3.0, 0.01
 """What trials may cost together: so many runs of what ran first, or that part of the time that all
@@ -56,6 +56,10 @@ MOST_BUSY, BUSY_REST = 3, 0.02
 is tried all the same: others stay busy, and its runs there are what is to be known.  After each,
 nothing is compared until the list's runs have taken so many seconds more, and twice as many the
 next time: where others are busy for a while only, what runs take later counts."""
+
+AS_FAST = 1.15
+"""Each submission by itself, without a plan, was about as fast as the best if it took no more than
+so many times as long."""
 
 MOST_AWAITED = 64
 """Runs of the list after which nobody waits any longer for what one of them took."""
@@ -79,8 +83,12 @@ class Trials:
         """Those whose time was wanted."""
         self.reopened = 0
         """How often the choice was made anew."""
-        self.cost = 0.0
-        """Seconds that trials took beyond the best known then, and that preparing them took."""
+        self._spent = 0.0
+        """Seconds that comparisons which are over took, and that preparing all took."""
+        self._excess = 0.0
+        """Seconds that the challenger's runs took beyond as many of the best."""
+        self._samples = 0
+        """That were taken of the two."""
         self.taken = 0.0
         """Seconds that all runs of the list have taken, about."""
         self.usual = 0.0
@@ -173,8 +181,9 @@ class Trials:
         contender, best = self.contenders[name], self.contenders[self.best]
         is_alone = runs == 1 and (self._batch > 1 or not best.alone)
         compared = min(best.alone, default=float("inf")) if is_alone else best.shortest
+        self._samples += 1
         if name != self.best and compared < float("inf"):
-            self.cost += max(0.0, seconds - compared) * runs
+            self._excess += (seconds - compared) * runs
         contender.timed += 1
         is_first = name != self.best and is_cold(contender, seconds, runs, self._batch, compared)
         if not (is_first or is_disturbed(contender, seconds, runs)):
@@ -199,7 +208,7 @@ class Trials:
     def prepared(self, seconds: float) -> None:
         """To prepare a run for a trial has taken ``seconds``."""
         if self.chosen is None:
-            self.cost += seconds
+            self._spent += seconds
 
     # ------------------------------------------------------------------------ candidates
     def ready(self, name: Candidate, slowdown: float | None = None) -> None:
@@ -232,6 +241,8 @@ class Trials:
         self._decide()
 
     def _gone(self, name: Candidate) -> None:
+        if name in (self.best, self._challenger):
+            self._count_cost()
         if name == self._tried:
             self._tried = None
         if name == self._challenger:
@@ -277,7 +288,7 @@ class Trials:
         if self.chosen is None or unfused is None or unfused.state not in ("ready", "slower"):
             return False
         best = self.contenders[self.chosen].shortest
-        return self.chosen == "unfused" or unfused.shortest <= CLEARLY_SLOWER[-1] * best
+        return self.chosen == "unfused" or unfused.shortest <= AS_FAST * best
 
     def compare_again(self, name: Candidate) -> None:
         """What was slower runs in another way now, and is compared once more."""
@@ -295,6 +306,21 @@ class Trials:
     def present(self) -> Candidate:
         """What runs where no time is wanted."""
         return self.best
+
+    @property
+    def cost(self) -> float:
+        """Seconds that trials took beyond as many runs of the best known then, with what their
+        launches took to prepare, and what it took to wait for samples.  Those of a comparison are
+        added up: where the challenger is faster, they cost nothing."""
+        return self._spent + max(self._excess, 0.0)
+
+    def _count_cost(self) -> None:
+        """A comparison is over."""
+        best = self.contenders[self.best]
+        if self._in_batches and best.alone and best.seconds:
+            self._spent += self._samples * max(min(best.alone) - best.shortest, 0.0)
+        self._spent += max(self._excess, 0.0)
+        self._excess, self._samples = 0.0, 0
 
     @property
     def most_cost(self) -> float:
@@ -327,8 +353,8 @@ class Trials:
                     contender.reason = f"{behind:.1f} times as long as {self.best} by the model"
                     continue
                 self._challenger = name
-                for compared in (self.best, name):
-                    self.contenders[compared].forget()
+                contender.forget()
+                best.forget(self._batch > 1)
                 return True
         if self.awaited or self.is_over:
             return False
@@ -341,12 +367,13 @@ class Trials:
         """Whether one that was slower is compared once more."""
         best = self.contenders[self.best]
         for name, contender in self.contenders.items():
-            is_close = contender.slowdown <= SECOND_LOOK * best.slowdown
             if (
                 contender.state == "slower"
+                and contender.is_persistent
                 and contender.timed
                 and not contender.is_second
-                and (is_close or contender.is_persistent)
+                and contender.slowdown > SECOND_LOOK * best.slowdown
+                and contender.model <= best.model
                 and name != self.best
             ):
                 contender.state, contender.is_second = "ready", True
@@ -385,10 +412,12 @@ class Trials:
 
     def _end(self, name: Candidate, is_faster: bool) -> None:
         """What ``name`` is from now on."""
+        self._count_cost()
         self._challenger = None
         own, best = self.contenders[name], self.contenders[self.best]
-        if own.seconds and best.seconds:  # from now on what was measured counts
-            own.slowdown = best.slowdown * own.shortest / best.shortest
+        compared = best.shortest if best.seconds else min(best.alone, default=float("inf"))
+        if own.seconds and compared < float("inf"):  # from now on what was measured counts
+            own.slowdown = best.slowdown * own.shortest / compared
             own.is_predicted = False
         loser = self.best if is_faster else name
         self.contenders[loser].state = "slower"
@@ -398,9 +427,14 @@ class Trials:
     # ----------------------------------------------------------------------------- drift
     def sample(self, seconds: float) -> None:
         """What a run of the chosen candidate takes later on."""
-        if self.chosen is not None and self._drift.is_another(
-            self.contenders[self.chosen].shortest, seconds, self.reopened
-        ):
+        if self.chosen is None:
+            return
+        contender = self.contenders[self.chosen]
+        is_rough = contender.timed == 1 and self.chosen != self.first
+        if is_rough and seconds < contender.shortest:  # its first run decided, which takes longer
+            contender.seconds = [seconds]
+            contender.timed += 1
+        if self._drift.is_another(contender.shortest, seconds, self.reopened):
             self.reopen()
 
     def reopen(self) -> None:
@@ -412,7 +446,8 @@ class Trials:
         """Forget the times."""
         self._drift, self._rests_until = Drift(), 0.0
         self.chosen = self._challenger = self._tried = None
-        self.cost = 0.0
+        self._spent = self._excess = 0.0
+        self._samples = 0
         for contender in self.contenders.values():
             if contender.state == "slower":
                 contender.state, contender.reason = "ready", ""
