@@ -58,8 +58,8 @@ nothing is compared until the list's runs have taken so many seconds more, and t
 next time: where others are busy for a while only, what runs take later counts."""
 
 AS_FAST = 1.15
-"""Each submission by itself, without a plan, was about as fast as the best if it took no more than
-so many times as long."""
+"""Each submission by itself was about as fast as the best if it took no more than so many times as
+long, less ``unplanned``."""
 
 MOST_AWAITED = 64
 """Runs of the list after which nobody waits any longer for what one of them took."""
@@ -91,6 +91,8 @@ class Trials:
         """That were taken of the two."""
         self.taken = 0.0
         """Seconds that all runs of the list have taken, about."""
+        self.unplanned = 0.0
+        """Seconds that a run of each submission by itself takes longer where it has no plan."""
         self.usual = 0.0
         """Seconds of a run of the first, as far as known."""
         self._challenger: Candidate | None = None
@@ -288,7 +290,7 @@ class Trials:
         if self.chosen is None or unfused is None or unfused.state not in ("ready", "slower"):
             return False
         best = self.contenders[self.chosen].shortest
-        return self.chosen == "unfused" or unfused.shortest <= AS_FAST * best
+        return self.chosen == "unfused" or unfused.shortest - self.unplanned <= AS_FAST * best
 
     def compare_again(self, name: Candidate) -> None:
         """What was slower runs in another way now, and is compared once more."""

@@ -494,6 +494,17 @@ def test_what_a_challenger_takes_is_added_up_over_its_runs() -> None:
     assert made.chosen == "fused" and made.cost == pytest.approx(0.4)
 
 
+@pytest.mark.parametrize(("unplanned", "might"), [(0.0, False), (0.5, True)])
+def test_what_the_host_takes_without_a_plan_is_no_reason_against_unfused(
+    unplanned: float, might: bool
+) -> None:
+    made = Trials("unfused", ["fused"])
+    made.unplanned = unplanned
+    made.ready("fused")
+    run(made, {"unfused": 1.6, "fused": 1.0})
+    assert made.chosen == "fused" and made.might_stay_unfused == might
+
+
 def test_to_wait_for_samples_is_a_part_of_the_cost() -> None:
     made = begun_in_batches("fused")
     while made.chosen is None:
