@@ -15,6 +15,7 @@ from fusionq.ir.nodes import Call, Load, Store
 from fusionq.ir.walk import expressions, statements, subexpressions
 from fusionq.planning import overlap
 from fusionq.planning.tile_shape import Growth, TileCosts, best_tile
+from tests.unit.targets import TWO_CORES
 
 DEVICE = backend_for("reference").target
 
@@ -393,6 +394,17 @@ def test_a_tile_for_any_range(extents):
     tile, _ = found
     assert tile[-1] % lanes == 0
     assert 8 * np.prod(box.at(tile)) <= DEVICE.device.local_memory_bytes
+
+
+def test_rows_are_long_where_each_takes_time():
+    """Of tiles with about as much to compute anew, the one with fewer rows."""
+    box = Growth(((4, 4, 16), (6, 6, 18)), ((8, 8, 32), (10, 10, 34)))
+    costs = TileCosts([(box, 5e-10), (None, 5e-10)], [(box, 4)])
+    found = best_tile((256, 256, 256), costs, [(1, 1, 16)], TWO_CORES)
+    assert found is not None
+    (rows, others, row), _ = found
+    assert row == 256
+    assert rows * others >= 64
 
 
 def test_a_plan_serves_other_sizes(reference_queue):
