@@ -35,7 +35,7 @@ FEWEST_FOR_OTHERS = 1_500
 LOST_FOR_OTHERS = 400_000
 """Operations that the questions about a list may take so: 0.2 s."""
 
-PLAN_OPERATIONS = 24_000_000
+PLAN_OPERATIONS = 64_000_000
 """isl operations that all questions about a list together may take.  Equal questions are answered
 once, so that it does for long lists too."""
 

@@ -367,4 +367,4 @@ def test_the_operations_of_a_plan_are_enough_for_long_lists(monkeypatch):
         spent.clear()
         plan = make_plan(chain(length, private=True), FusionOptions(), REFERENCE)
         assert plan.strategy == "fused"
-        assert sum(spent) < 0.08 * proof.PLAN_OPERATIONS
+        assert sum(spent) < 0.03 * proof.PLAN_OPERATIONS
