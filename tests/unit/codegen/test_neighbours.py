@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import Any
 
 import numpy as np
@@ -29,6 +29,11 @@ class NeighboursBackend(ReferenceBackend):
         super().__init__()
         self.items: list[int] = []
         """Of each launch that was prepared."""
+
+    @property
+    def program_domain(self) -> Hashable:
+        """Its own: programs of the same kernels for other backends do one element a work-item."""
+        return self
 
     def build(self, kernel: Kernel, fp: FloatMode) -> Any:
         found = with_neighbours(kernel, flatten_blocks(kernel.body), 16)
