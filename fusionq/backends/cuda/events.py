@@ -40,18 +40,34 @@ class CudaEvent:
         return None if self._times is None else self._times.read()
 
 
-class Times:
+class _EventPair:
+    """Two events of the driver, of a start and an end, which go with this."""
+
+    __slots__ = ("_begin", "_end")
+
+    def __init__(self) -> None:
+        self._begin, self._end = new_event(), new_event()
+
+    def __del__(self) -> None:
+        try:
+            for event in (self._begin, self._end):
+                load_driver().cuEventDestroy(event)
+        except Exception:  # at the end of the process the driver, or this module, may be gone
+            return
+
+
+class Times(_EventPair):
     """The driver's events around a launch; ``base`` is time 0."""
 
-    __slots__ = ("_base", "_end", "_start")
+    __slots__ = ("_base",)
 
     def __init__(self, base: Any) -> None:
+        super().__init__()
         self._base = base
-        self._start, self._end = new_event(), new_event()
 
     def start(self, stream: Stream) -> None:
         """The launch comes next."""
-        checked("an event", load_driver().cuEventRecord(self._start, stream.native))
+        checked("an event", load_driver().cuEventRecord(self._begin, stream.native))
 
     def end(self, stream: Stream) -> None:
         """The launch came last."""
@@ -62,26 +78,19 @@ class Times:
         driver = load_driver()
         since = [
             checked("a launch's time", driver.cuEventElapsedTime(self._base, event))
-            for event in (self._start, self._end)
+            for event in (self._begin, self._end)
         ]
         return round(since[0] * 1e6), round(since[1] * 1e6)
 
-    def __del__(self) -> None:
-        try:
-            for event in (self._start, self._end):
-                load_driver().cuEventDestroy(event)
-        except Exception:  # at the end of the process the driver, or this module, may be gone
-            return
 
-
-class Stopwatch:
+class Stopwatch(_EventPair):
     """The driver's events around launches on a stream."""
 
-    __slots__ = ("_begin", "_end", "_stream")
+    __slots__ = ("_stream",)
 
     def __init__(self, stream: Stream) -> None:
+        super().__init__()
         self._stream = stream
-        self._begin, self._end = new_event(), new_event()
 
     @property
     def events(self) -> tuple[Any, Any]:
@@ -107,13 +116,6 @@ class Stopwatch:
             checked("the launches failed", (status,))
             taken = checked("their time", driver.cuEventElapsedTime(self._begin, self._end))
         return float(taken) * 1e-3
-
-    def __del__(self) -> None:
-        try:
-            for event in (self._begin, self._end):
-                load_driver().cuEventDestroy(event)
-        except Exception:  # at the end of the process the driver, or this module, may be gone
-            return
 
 
 class GraphStopwatch(Stopwatch):

@@ -78,7 +78,6 @@ class CudaScalars(OwnOperators):
     """See ``Scalars``."""
 
     size_type = "unsigned"
-    half_bits: tuple[str, str] | None = None
     restrict = "__restrict__"
     # Of `c ? a[i] : b[i]` NVRTC (13.0 and 13.5) makes one load, and takes that for one of constant
     # memory if b is `const float* __restrict__`: what was stored to a before is lost.
