@@ -324,7 +324,8 @@ class AdaptiveList:
     def _make_next(self, pending: SubmissionList) -> None:
         """Have the next candidate made in the background, if nothing is compared now; last of all
         the launches of each submission by itself, where those stay or are close."""
-        from fusionq.execution.candidate_plans import CandidatePlan  # few processes need it
+        from fusionq.execution.bind_ahead import ArgumentsAhead  # few processes need these
+        from fusionq.execution.candidate_plans import CandidatePlan
 
         record, trials = self._record, self._record.trials
         while record.making is None:
@@ -345,7 +346,10 @@ class AdaptiveList:
                 there = {trials.first, *(n for n, plans in record.plans.items() if plans)}
                 others = sorted(there - {name}, key=lambda n: n != trials.first)
                 submissions = pending.submissions()
-                plan = CandidatePlan(self._backend, submissions, self._options, name, others)
+                plan = CandidatePlan(
+                    self._backend, submissions, self._options, name, others,
+                    ArgumentsAhead(self._backend, pending),
+                )  # fmt: skip
                 record.make(name, plan)
 
     def _run(
@@ -355,12 +359,18 @@ class AdaptiveList:
         record then knows."""
         entries, run = self._runs.get(name, ((), None))
         values = pending.values
-        if run is not None and entries == (*pending.entries,) and run.is_in_place() and (
-            not values or run.rebind(values, pending.submissions)
+        if (
+            run is not None
+            and entries == (*pending.entries,)
+            and run.is_in_place()
+            and (not values or run.rebind(values, pending.submissions))
         ):
             if run.as_one is not None:
                 run.will_be_repeated()
             return run
+        ahead = self._bound_ahead(name, pending, timings)
+        if ahead is not None:
+            return ahead
         trials, submissions = self._record.trials, pending.submissions()
         found = self._built(name, submissions, timings)
         if found is None:
@@ -379,6 +389,24 @@ class AdaptiveList:
         if name != trials.best:
             trials.prepared(perf_counter() - begun)
         self._runs[name] = (*pending.entries,), run
+        return run
+
+    def _bound_ahead(
+        self, name: Candidate, pending: SubmissionList, timings: dict[str, float]
+    ) -> PreparedRun | None:
+        """The run that was bound to these arguments on this queue before it was wanted."""
+        arguments, run = self._record.bound.pop(name, (None, None))
+        if (
+            run is None
+            or arguments is None
+            or arguments.backend is not self._backend
+            or arguments.entries != (*pending.entries,)
+            or not run.is_in_place()
+            or not run.rebind(pending.values, pending.submissions)
+        ):
+            return None
+        run.timings = timings
+        self._runs[name] = arguments.entries, run
         return run
 
     def _built(

@@ -16,8 +16,10 @@ from fusionq.base.errors import FusionqError
 from fusionq.base.options import FusionOptions
 from fusionq.cache.plan_cache import BuiltPlan
 from fusionq.execution.background import BACKGROUND, BuildJob
+from fusionq.execution.bind_ahead import ArgumentsAhead
 from fusionq.execution.compile import loaded_plan, remember
 from fusionq.execution.contender import Candidate
+from fusionq.submission.run import PreparedRun
 
 _working = Lock()
 """Held by the thread that is at work."""
@@ -27,7 +29,8 @@ NOT_REQUESTED = "it cannot be built in the background"
 
 class CandidatePlan:
     """A candidate ``name`` of a list, which becomes ready step by step; ``beside``: the candidates
-    that the list has already, of which the first is what runs first."""
+    that the list has already, of which the first is what runs first.  ``arguments``: what its
+    launches are bound to before one is wanted."""
 
     def __init__(
         self,
@@ -36,14 +39,18 @@ class CandidatePlan:
         options: FusionOptions,
         name: Candidate,
         beside: Sequence[Candidate],
+        arguments: ArgumentsAhead | None = None,
     ) -> None:
         self._backend, self._submissions = backend, submissions
+        self.arguments = arguments
         self._options, self._name, self._beside = options, name, beside
         self._works = False
         """Whether a thread is at work."""
         self._job: BuildJob | None = None
         """What the worker process has been asked for."""
         self.built: BuiltPlan | None = None
+        self.run: PreparedRun | None = None
+        """Its launches, where they could be bound ahead."""
         self.reason: str | None = None
         """Why there is none."""
         self.is_unserved = False
@@ -98,6 +105,8 @@ class CandidatePlan:
                 from fusionq.execution.schedule_ahead import make_schedules
 
                 make_schedules(self._backend, built, self._submissions)
+            if self.arguments is not None:
+                self.run = self.arguments.bound(built, self._options.fp)
             self.built = built
         elif self._job is not None:
             self.reason = "what was built is not in the disk cache"

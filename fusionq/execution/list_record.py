@@ -31,8 +31,10 @@ from fusionq.execution.trials import Trials
 from fusionq.memory.fusing_queues import LOCK
 from fusionq.planning.plan import Plan
 from fusionq.planning.structure import structure_text
+from fusionq.submission.run import PreparedRun
 
 if TYPE_CHECKING:
+    from fusionq.execution.bind_ahead import ArgumentsAhead
     from fusionq.execution.candidate_plans import CandidatePlan
 
 CAPACITY = 1024
@@ -87,6 +89,8 @@ class ListRecord:
     making: tuple[Candidate, CandidatePlan] | None = None
     """The candidate that is on its way."""
     requests: dict[Candidate, int] = field(default_factory=dict)
+    bound: dict[Candidate, tuple[ArgumentsAhead, PreparedRun]] = field(default_factory=dict)
+    """Launches that were bound before one was wanted."""
     events: list[TimedEvent | WatchedRun | WatchedSample] = field(default_factory=list)
     """Of runs whose time nobody has been told yet."""
     reported: deque[tuple[Candidate, float | str | None, int]] = field(default_factory=deque)
@@ -154,7 +158,10 @@ class ListRecord:
                 self.is_given_up = True
             elif name != self.trials.first or name != "unfused":
                 self.trials.leave_out(name, made.reason or "it was not built")
-        elif self.add_plan(name, made.built) is not None:
+        elif (built := self.add_plan(name, made.built)) is not None:
+            if made.run is not None and made.arguments is not None:
+                made.run.built = built
+                self.bound[name] = made.arguments, made.run
             self.trials.ready(name, made.slowdown)
             if name == self.trials.first:  # which ran without a plan until now
                 self.trials.compare_again(name)
@@ -236,9 +243,7 @@ class ListRecord:
         state = self._state
         if state != self._kept:
             self._kept = state
-            keep_learned(
-                self.key, self.trials.learned(self.kernels, self.work_items, self.device)
-            )
+            keep_learned(self.key, self.trials.learned(self.kernels, self.work_items, self.device))
 
     @property
     def is_known(self) -> bool:

@@ -13,7 +13,15 @@ import fusionq as fq
 from fusionq.cache.disk import disk_store
 from fusionq.cache.learned import all_learned
 from fusionq.cache.plan_cache import PLANS
-from fusionq.execution import adaptive, candidate_plans, first_plan, list_record, run_timer, trials
+from fusionq.execution import (
+    adaptive,
+    bind_ahead,
+    candidate_plans,
+    first_plan,
+    list_record,
+    run_timer,
+    trials,
+)
 from fusionq.execution.candidate_plans import NOT_REQUESTED
 from fusionq.execution.candidates import superfluous
 from fusionq.execution.compile import built_plan, planned
@@ -35,19 +43,21 @@ class Immediate:
         self.refusing: dict[str, str] = {}
         self.works = True
         self.is_busy = False
+        self.binds = True
 
-    def __call__(self, backend, submissions, options, name, beside):  # type: ignore[no-untyped-def]
+    def __call__(self, backend, submissions, options, name, beside, arguments):  # type: ignore[no-untyped-def]
         self.asked.append(name)
-        return Made(self, backend, submissions, options._replace(strategy=name), beside)
+        options = options._replace(strategy=name)
+        return Made(self, backend, submissions, options, beside, arguments)
 
 
 class Made:
-    built, reason, slowdown = None, None, None
+    built, run, reason, slowdown = None, None, None, None
     is_unserved = False
 
-    def __init__(self, background, backend, submissions, options, beside) -> None:  # type: ignore[no-untyped-def]
+    def __init__(self, background, backend, submissions, options, beside, arguments) -> None:  # type: ignore[no-untyped-def]
         self.background, self.what = background, (backend, submissions, options)
-        self.beside = beside
+        self.beside, self.arguments = beside, arguments
 
     def look(self) -> bool:
         if not self.background.works:
@@ -65,6 +75,8 @@ class Made:
                 self.reason = superfluous(built.plan, others, self.beside[0])
             if self.reason is None:
                 self.built = built
+                if self.background.binds:
+                    self.run = self.arguments.bound(built, "strict")
         return True
 
     def planned(self, name: str):  # type: ignore[no-untyped-def]
@@ -168,6 +180,19 @@ def chosen_of(program: Program, most: int = 30) -> str:
     return record.trials.chosen
 
 
+def bound_where_wanted(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The strategies of the plans whose launches were bound when a run was wanted."""
+    prepared: list[str] = []
+    bind = adaptive.bind
+
+    def counted(backend, run, pending, fp):  # type: ignore[no-untyped-def]
+        prepared.append(run.built.plan.strategy)
+        bind(backend, run, pending, fp)
+
+    monkeypatch.setattr(adaptive, "bind", counted)
+    return prepared
+
+
 def test_a_list_seen_once_asks_for_nothing(background: Immediate, times: Times) -> None:
     report = Program().run().report
     assert not background.asked and not times.ran
@@ -218,14 +243,8 @@ def test_what_is_prepared_for_a_trial_stays_so(
 ) -> None:
     """Also where the next sample has to wait until the list has run for longer."""
     times.update({name: seconds * 1e-3 for name, seconds in times.items()})
-    prepared: list[str] = []
-    bind = adaptive.bind
-
-    def counted(backend, run, pending, fp):  # type: ignore[no-untyped-def]
-        prepared.append(run.built.plan.strategy)
-        bind(backend, run, pending, fp)
-
-    monkeypatch.setattr(adaptive, "bind", counted)
+    background.binds = False
+    prepared = bound_where_wanted(monkeypatch)
     Joined(strategy="sequence").run()
     program = Joined()
     program.run()
@@ -242,6 +261,44 @@ def test_what_is_prepared_for_a_trial_stays_so(
         program.run()
     assert chosen_of(program) == "sequence"
     assert prepared.count("unfused") == 1 and prepared.count("fused") <= 2
+
+
+@pytest.mark.parametrize("is_changed", [False, True])
+def test_what_the_background_has_bound_is_not_bound_again(
+    is_changed: bool, background: Immediate, times: Times, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """But where the list has other buffers by then."""
+    prepared = bound_where_wanted(monkeypatch)
+    program = Program()
+    program.run()
+    (record,) = list_record.RECORDS._records.values()
+    background.works = False
+    while background.asked[-1:] != ["megakernel"]:
+        background.works = record.making is not None
+        program.run()
+        background.works = False
+    if is_changed:
+        program.a, program.b = program.b, program.a
+    background.works = True
+    assert chosen_of(program) == "megakernel" and "megakernel" in times.ran
+    assert ("megakernel" in prepared) == is_changed
+    assert not record.trials.cost or is_changed, "preparing is no part of what trials cost"
+
+
+def test_what_was_bound_gets_the_values_of_the_run(
+    background: Immediate, times: Times, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    prepared = bound_where_wanted(monkeypatch)
+    times.update(sequence=1.0, unfused=9.0)
+    queue = fq.FusionQueue("reference")
+    a, b, c = (fq.Buffer(np.full(N, 1, np.float32)) for _ in range(3))
+    for turn in range(12):
+        with fq.fusion(queue) as fusion:
+            queue.submit(scale, N, a, b, turn + 1.5)
+            queue.submit(scale, N, b, c, 3.0)
+        fusion.event.wait()
+        assert np.array_equal(c.numpy(), np.full(N, (turn + 1.5) * 3, np.float32))
+    assert "auto" in times.ran and not prepared
 
 
 def test_fast_lists_are_sampled(
@@ -351,13 +408,12 @@ def test_a_candidate_without_memory_is_left_out(
         bind(backend, run, pending, fp)
 
     monkeypatch.setattr(adaptive, "bind", without_memory)
+    monkeypatch.setattr(bind_ahead, "bind", without_memory)
     assert chosen_of(program) == "unfused"
     assert "there is no memory" in str(program.run().report.choice)
 
 
-def test_another_process_knows_and_the_record_names_it(
-    background: Immediate, times: Times
-) -> None:
+def test_another_process_knows_and_the_record_names_it(background: Immediate, times: Times) -> None:
     program = Program()
     program.run()
     chosen_of(program)
@@ -572,9 +628,7 @@ def test_a_run_that_fails_keeps_nobody_waiting(
     assert chosen_of(program) == "megakernel"
 
 
-def test_where_nothing_can_be_built_the_model_chooses(
-    background: Immediate, times: Times
-) -> None:
+def test_where_nothing_can_be_built_the_model_chooses(background: Immediate, times: Times) -> None:
     background.refusing = {"auto": NOT_REQUESTED}
     program = Joined()
     assert program.run().report.fallback == adaptive.UNTIL_WORTH
