@@ -84,8 +84,8 @@ class Workers(Protocol):
 
     outlined_function: str
     """Before the return type of a function that the first lane calls alone.  Where lanes are a
-    vector's it is not inlined: a loop of one lane alone would become as many copies under masks,
-    all of which the device's compiler has to build."""
+    vector's it is not inlined, nor optimised where the compiler can be told: an access or a loop of
+    one lane alone would become as many copies under masks, all of which it has to build."""
 
     seldom_function: str
     """Before the return type of a function that pollers call if a wait takes long: not inlined."""
