@@ -18,11 +18,11 @@ rows (``codegen.interior``), outside of which work-items are done one by one.
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import reduce
 
 from fusionq.base.frozen import dataclass
 from fusionq.codegen.interior import Interior, interior_of
 from fusionq.codegen.scoping import Body, flatten_blocks
+from fusionq.ir.conjunctions import conjunction
 from fusionq.ir.nodes import (
     ArrayDecl,
     ArrayParam,
@@ -37,7 +37,6 @@ from fusionq.ir.nodes import (
     ItemQuery,
     Kernel,
     Load,
-    Logical,
     Stmt,
     Store,
     Var,
@@ -116,16 +115,12 @@ def with_neighbours(kernel: Kernel, body: Body, nbytes: int) -> Neighbours | Non
     ]
     together = loop(turns[0], computed), loop(turns[1], stores)
     alone = loop(turns[2], (If(Compare("lt", own, limit), every),))
-    guarded = If(_all(inside), together, (alone,))
+    guarded = If(conjunction(inside), together, (alone,))
     if others:
-        guarded = If(_all(others), (guarded,))
+        guarded = If(conjunction(others), (guarded,))
     declared = tuple(ArrayDecl(n, type, (items,), "private") for n, type in kept.items())
     made = replace(kernel, body=(guarded,), arrays=declared)
     return Neighbours(made, items, tuple(a.name for a in arrays))
-
-
-def _all(conditions: list[Expr]) -> Expr:
-    return reduce(lambda a, b: Logical("and", a, b), conditions)
 
 
 def _arrays(kernel: Kernel, body: Body, last: int) -> list[ArrayParam]:

@@ -19,6 +19,7 @@ from dataclasses import replace
 from fusionq.base.frozen import dataclass
 from fusionq.codegen.interior import MOST_NODES, Interior, interior_of
 from fusionq.codegen.scoping import Body
+from fusionq.ir.conjunctions import conjuncts
 from fusionq.ir.nodes import (
     Assign,
     Binary,
@@ -37,7 +38,7 @@ from fusionq.ir.nodes import (
     Stmt,
     Var,
 )
-from fusionq.ir.range_guard import all_of, is_same_for_all, limited_id
+from fusionq.ir.range_guard import is_same_for_all, limited_id
 from fusionq.ir.types import INT64
 from fusionq.ir.walk import expressions, rewrite, rewrite_body, subexpressions
 
@@ -178,4 +179,4 @@ def _is_plain(stmt: Stmt) -> bool:
 
 def _is_guard(stmt: If) -> bool:
     """Whether ``stmt`` is what work-items with ids below some bounds do."""
-    return not stmt.orelse and all(limited_id(e) is not None for e in all_of(stmt.cond))
+    return not stmt.orelse and all(limited_id(e) is not None for e in conjuncts(stmt.cond))

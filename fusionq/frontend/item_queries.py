@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from fusionq.frontend.values import Constant, ItemValue, Runtime, Scalar
-from fusionq.ir.nodes import Binary, Compare, Const, Expr, ItemQuery, Logical, Query
+from fusionq.ir.conjunctions import conjunction
+from fusionq.ir.nodes import Binary, Compare, Const, Expr, ItemQuery, Query
 from fusionq.ir.types import BOOL, INT64, WEAK_INT
 
 COMPONENT_METHODS: dict[str, dict[str, Query]] = {
@@ -77,10 +78,8 @@ def item_property(item: ItemValue, name: str, ndim: int) -> Scalar | None:
         return Constant(WEAK_INT, ndim)
     if name == "leader":
         zero = Const(INT64, 0)
-        first: Expr = Compare("eq", ItemQuery("local_id", 0), zero)
-        for dim in range(1, ndim):
-            first = Logical("and", first, Compare("eq", ItemQuery("local_id", dim), zero))
-        return Runtime(BOOL, first)
+        first = (Compare("eq", ItemQuery("local_id", dim), zero) for dim in range(ndim))
+        return Runtime(BOOL, conjunction(first))
     return None
 
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from fusionq.base.frozen import dataclass
+from fusionq.ir.conjunctions import conjuncts
 from fusionq.ir.nodes import (
     Assign,
     Binary,
@@ -15,7 +16,6 @@ from fusionq.ir.nodes import (
     Extent,
     If,
     ItemQuery,
-    Logical,
     Param,
     Stmt,
     Var,
@@ -43,7 +43,7 @@ def range_guard(body: Sequence[Stmt]) -> RangeGuard | None:
     if len(ids) < len(before) or not isinstance(last, If) or last.orelse or has_barrier((last,)):
         return None
     limits: dict[int, Expr] = {}
-    for cond in all_of(last.cond):
+    for cond in conjuncts(last.cond):
         if isinstance(cond, Compare) and isinstance(cond.lhs, Var):
             cond = replace(cond, lhs=ids.get(cond.lhs.name, cond.lhs))
         limited = limited_id(cond)
@@ -60,13 +60,6 @@ def limited_id(cond: Expr) -> tuple[int, Expr] | None:
         case Compare("lt", ItemQuery("global_id", dim), limit) if limit.type == INT64:
             return (dim, limit) if is_same_for_all(limit) else None
     return None
-
-
-def all_of(cond: Expr) -> list[Expr]:
-    """The conditions that hold where ``cond`` does, a conjunction of them or itself."""
-    if isinstance(cond, Logical) and cond.op == "and":
-        return [*all_of(cond.lhs), *all_of(cond.rhs)]
-    return [cond]
 
 
 def is_global_id(expr: Expr) -> bool:

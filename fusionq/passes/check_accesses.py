@@ -19,11 +19,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import replace
-from functools import reduce
-from typing import Literal, cast
+from typing import Literal
 
 from fusionq.base.frozen import dataclass
 from fusionq.base.span import Span
+from fusionq.ir.conjunctions import TRUE, conjunction
 from fusionq.ir.nodes import (
     ArrayParam,
     Assign,
@@ -63,8 +63,6 @@ WORDS = 2 + 3 * DIMS
 
 AccessKind = Literal["read", "write", "update"]
 Fault = Literal["outside", "unwritten"]
-
-_TRUE = Const(BOOL, True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,15 +129,13 @@ class _Checker:
         before: list[Stmt] = []
 
         def checked(expr: Expr) -> Expr:
-            return self.expression(expr, _TRUE, before)
+            return self.expression(expr, TRUE, before)
 
         match stmt:
             case Assign(value=value):
                 return _after(before, replace(stmt, value=checked(value)))
             case Store(array, indices, value, span):
-                new = replace(
-                    stmt, indices=tuple(map(checked, indices)), value=checked(value)
-                )
+                new = replace(stmt, indices=tuple(map(checked, indices)), value=checked(value))
                 inside, report = self._access("write", array, new.indices, span)
                 marked = self._marked(array, new.indices, span)
                 return _after(before, If(inside, (new, *marked), tuple(report), span))
@@ -155,7 +151,7 @@ class _Checker:
                     report.append(Assign(result, _zero(self.types[array]), span))
                 happens: list[Stmt] = [update]
                 if op != "store" and (op, result) != ("exchange", None):
-                    happens[:0] = self._initialized("update", array, update.indices, _TRUE, span)
+                    happens[:0] = self._initialized("update", array, update.indices, TRUE, span)
                 if op != "load":
                     happens += self._marked(array, update.indices, span)
                 return _after(before, If(inside, tuple(happens), tuple(report), span))
@@ -175,7 +171,7 @@ class _Checker:
                 if not before:
                     return [replace(stmt, body=self.body(body))]
                 leave = If(Unary(BOOL, "not", again), (Break(span),), (), span)
-                return [While(_TRUE, (*before, leave, *self.body(body)), span)]
+                return [While(TRUE, (*before, leave, *self.body(body)), span)]
             case GroupCall(value=value, source=source):
                 call = replace(
                     stmt, value=checked(value), source=None if source is None else checked(source)
@@ -198,13 +194,13 @@ class _Checker:
                 return replace(
                     expr,
                     cond=chosen,
-                    then=self.expression(then, _and(path, chosen), before),
-                    orelse=self.expression(orelse, _and(path, _not(chosen)), before),
+                    then=self.expression(then, conjunction((path, chosen)), before),
+                    orelse=self.expression(orelse, conjunction((path, _not(chosen))), before),
                 )
             case Logical(op, lhs, rhs):
                 left = self.expression(lhs, path, before)
                 goes_on = left if op == "and" else _not(left)
-                right = self.expression(rhs, _and(path, goes_on), before)
+                right = self.expression(rhs, conjunction((path, goes_on)), before)
                 return replace(expr, lhs=left, rhs=right)
             case Load(type_, array, indices, span):
                 places = []
@@ -218,8 +214,8 @@ class _Checker:
                 inside, report = self._access("read", array, places, span)
                 here = Var(BOOL, self._variable("inside", BOOL))
                 before.append(Assign(here.name, inside, span))
-                before.append(If(_and(path, _not(here)), tuple(report), (), span))
-                before += self._initialized("read", array, places, _and(path, here), span)
+                before.append(If(conjunction((path, _not(here))), tuple(report), (), span))
+                before += self._initialized("read", array, places, conjunction((path, here)), span)
                 loaded = Var(type_, self._variable("loaded", type_))
                 load = Select(type_, here, replace(expr, indices=tuple(places)), _zero(type_))
                 before.append(Assign(loaded.name, load, span))
@@ -240,7 +236,7 @@ class _Checker:
         bounds: list[Expr] = []
         for index, extent in zip(indices, self._extents(array, len(indices)), strict=True):
             bounds += Compare("ge", index, Const(INT64, 0)), Compare("lt", index, extent)
-        inside = reduce(_and, bounds, cast(Expr, _TRUE))
+        inside = conjunction(bounds)
         return inside, self._report(kind, "outside", array, indices, span)
 
     def _initialized(
@@ -251,7 +247,7 @@ class _Checker:
         if unwritten is None:
             return []
         report = self._report(kind, "unwritten", array, indices, span)
-        return [If(_and(path, unwritten), tuple(report), (), span)]
+        return [If(conjunction((path, unwritten)), tuple(report), (), span)]
 
     def _marked(self, array: str, indices: Sequence[Expr], span: Span) -> list[Stmt]:
         return [] if self.marks is None else self.marks.mark(array, indices, span)
@@ -299,10 +295,6 @@ def _after(before: list[Stmt], stmt: Stmt) -> list[Stmt]:
 
 def _zero(type_: ScalarType) -> Const:
     return Const(type_, False if type_ == BOOL else 0.0 if type_.is_float else 0)
-
-
-def _and(lhs: Expr, rhs: Expr) -> Expr:
-    return rhs if lhs == _TRUE else Logical("and", lhs, rhs)
 
 
 def _not(expr: Expr) -> Expr:

@@ -14,12 +14,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import reduce
 
 from fusionq.analysis.aliasing import has_unit_stride, is_contiguous, overlaps_itself
 from fusionq.analysis.item_space import ItemSpace, global_range, local_range
 from fusionq.analysis.list_analysis import ListAnalysis
 from fusionq.analysis.submission import ArrayArgument
+from fusionq.ir.conjunctions import conjunction
 from fusionq.ir.nodes import (
     ArrayDecl,
     ArrayParam,
@@ -36,7 +36,6 @@ from fusionq.ir.nodes import (
     Kernel,
     KernelParam,
     Load,
-    Logical,
     Param,
     ScalarParam,
     Stmt,
@@ -216,9 +215,7 @@ class _Fuser:
 
         for loop in _loop_variables(kernel.body):
             locals_[loop] = self.names.fresh(loop)
-        body = rewrite_body(
-            kernel.body, expr, lambda st: (renamed_statement(st, locals_, arrays),)
-        )
+        body = rewrite_body(kernel.body, expr, lambda st: (renamed_statement(st, locals_, arrays),))
         # Without a number a lone submission is the same kernel, and program, wherever it stands.
         alone = len(self.members) == 1
         return Block(kernel.name if alone else label(s, kernel.name), (*prologue, *body))
@@ -292,7 +289,7 @@ class _Fuser:
         ]
         if len(extents) < self.space.ndim:
             inside.append(Compare("eq", ItemQuery("global_id", 1 - first), Const(INT64, 0)))
-        return reduce(lambda a, b: Logical("and", a, b), inside) if inside else None
+        return conjunction(inside) if inside else None
 
 
 def _loop_variables(body: Sequence[Stmt]) -> list[str]:

@@ -16,10 +16,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import reduce
 from typing import Literal, TypeAlias
 
 from fusionq.base.frozen import dataclass
+from fusionq.ir.conjunctions import conjunction
 from fusionq.ir.nodes import (
     ArrayParam,
     Assign,
@@ -34,7 +34,6 @@ from fusionq.ir.nodes import (
     ItemQuery,
     Kernel,
     Load,
-    Logical,
     Param,
     ScalarParam,
     Stmt,
@@ -110,8 +109,7 @@ def _inside_range(body: tuple[Stmt, ...], extents: Sequence[str]) -> tuple[Stmt,
     inside: list[Expr] = [
         Compare("lt", ItemQuery("global_id", d), extent) for d, extent in enumerate(own)
     ]
-    cond = reduce(lambda a, b: Logical("and", a, b), inside)
-    return (If(cond, rewrite_body(body, expr)),)
+    return (If(conjunction(inside), rewrite_body(body, expr)),)
 
 
 def _store(r: GroupReduction, total: Expr, kernel: Kernel) -> Stmt:

@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
+from fusionq.ir.conjunctions import conjunction
 from fusionq.ir.nodes import (
     ArrayParam,
     Assign,
@@ -29,7 +30,6 @@ from fusionq.ir.nodes import (
     If,
     Kernel,
     Load,
-    Logical,
     Stmt,
     Store,
     Var,
@@ -183,12 +183,11 @@ def _with_otherwise(body: Sequence[Stmt], result: str, otherwise: Stmt) -> tuple
 
 def _inside(array: str, indices: Sequence[Expr]) -> Expr:
     """Whether the array has the element ``indices``."""
-    found: Expr | None = None
-    for dim, index in enumerate(indices):
+    return conjunction(
+        condition
+        for dim, index in enumerate(indices)
         for condition in (
             Compare("ge", index, Const(INT64, 0)),
             Compare("lt", index, Extent(array, dim)),
-        ):
-            found = condition if found is None else Logical("and", found, condition)
-    assert found is not None
-    return found
+        )
+    )
