@@ -70,7 +70,21 @@ ON_DEVICE = (
 """Tests that run on the reference backend and on the SYCL device are in the fast loop on the
 reference backend; these are on both, since one device program of theirs checks a whole table."""
 
-COMPILED_QUICKLY = ("unit/cache", "unit/report", "unit/runtime")
+COMPILED_QUICKLY = (
+    "e2e/test_docs_snippets.py",
+    "e2e/test_mixed_shapes.py",
+    "e2e/test_promotion_rows.py",
+    "e2e/test_range_rows.py",
+    "e2e/test_semantics_rows.py",
+    "e2e/test_semantics_rows_aborts.py",
+    "e2e/test_tuning.py",
+    "unit/benchmarks/test_bench.py",
+    "unit/benchmarks/test_dpex_baseline.py",
+    "unit/cache",
+    "unit/execution",
+    "unit/report",
+    "unit/runtime",
+)
 """Tests of what happens on the host, or of which element a kernel reads and writes: on the SYCL
 device their programs are compiled without optimisation."""
 COMPILED_AS_USERS_ARE = (
@@ -79,6 +93,9 @@ COMPILED_AS_USERS_ARE = (
     "unit/runtime/test_reductions.py",
 )
 """Tests of results of operations, in these directories."""
+
+COLLECTED = (20_000, 20, 50)
+"""When garbage is collected: seldom, since Hypothesis is told of each time."""
 
 TWICE = ("sycl", "far", None)
 """The targets for which tests run a second time; None is the default device."""
@@ -108,6 +125,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Without ``--hypothesis-profile`` the profile is ``ci``."""
+    gc.set_threshold(*COLLECTED)
+    gc.disable()  # of what is collected, all stays
     if not config.getoption("--hypothesis-profile"):
         settings.load_profile("ci")
     if settings().derandomize:
@@ -137,6 +156,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         twice = any(one in TWICE for one in given) and not _is_in(place, ON_DEVICE)
         if twice or _is_in(place, SLOW):
             item.add_marker("slow")
+
+
+def pytest_collection_finish() -> None:
+    gc.enable()
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -68,6 +68,10 @@ class ReferenceLaunch:
         self._seed = seed
         self._global_range, self._local_range = shape.global_range, shape.local_range
         self._check_shape()
+        whole, part = self._global_range, self._local_range
+        counts = tuple(n // local for n, local in zip(whole, part, strict=True))
+        self._ranges = _int64(whole), _int64(part)
+        self._counts = _int64(counts)
         self._bindings = bound_by_name(self._kernel, arguments)
         self._arguments: dict[str, CheckedArray | Scalar] = {
             name: self._argument(self._kernel.param(name), value)
@@ -137,9 +141,8 @@ class ReferenceLaunch:
 
     def _run_one_by_one(self, items: Sequence[Index]) -> Iterator[Index]:
         work_item = self._bind(*self._arguments.values())()
-        whole, part = self._global_range, self._local_range
-        ranges = _int64(whole), _int64(part)
-        groups = _int64(tuple(n // local for n, local in zip(whole, part, strict=True)))
+        part = self._local_range
+        ranges, groups = self._ranges, self._counts
         for item in items:
             local = _int64(tuple(i % n for i, n in zip(item, part, strict=True)))
             group = _int64(tuple(i // n for i, n in zip(item, part, strict=True)))
@@ -151,10 +154,9 @@ class ReferenceLaunch:
         """Run the groups that have the work-items of ``box``, in shuffled order: of a work-group
         function a work-item's part between two barriers each time that the iterator is asked, else
         a whole group."""
-        whole, part = self._global_range, self._local_range
-        ranges = _int64(whole), _int64(part)
+        part = self._local_range
+        ranges, counts = self._ranges, self._counts
         of_groups = is_work_group_function(self._kernel)
-        counts = _int64(tuple(n // local for n, local in zip(whole, part, strict=True)))
         groups = tuple(
             range(ids[0] // n, ids[-1] // n + 1) for ids, n in zip(box, part, strict=True)
         )
@@ -198,9 +200,7 @@ class ReferenceLaunch:
 
     def _run(self) -> None:
         work_group = self._bind(*self._arguments.values())
-        groups = tuple(
-            n // local for n, local in zip(self._global_range, self._local_range, strict=True)
-        )
+        groups = tuple(map(int, self._counts))
         for group, members in work_items(groups, self._local_range, self._order, self._seed):
             self._run_group(work_group, group, members)
 
@@ -208,15 +208,14 @@ class ReferenceLaunch:
         self, work_group: Callable[[], Any], group: Index, members: Iterable[Index]
     ) -> None:
         """Run the work-items of a group that have the local ids ``members``."""
-        whole, part = self._global_range, self._local_range
-        ranges = _int64(whole), _int64(part)
-        counts = _int64(tuple(n // local for n, local in zip(whole, part, strict=True)))
+        part = self._local_range
+        (global_range, local_range), counts = self._ranges, self._counts
         work_item, group_id = work_group(), _int64(group)
         base = [g * n for g, n in zip(group, part, strict=True)]
         meeting: list[tuple[int, Steps]] = []
         for local in members:
             global_id = _int64(tuple(b + i for b, i in zip(base, local, strict=True)))
-            steps = work_item(global_id, ranges[0], _int64(local), ranges[1], group_id, counts)
+            steps = work_item(global_id, global_range, _int64(local), local_range, group_id, counts)
             if steps is not None:
                 meeting.append((int(np.ravel_multi_index(local, part)), steps))
         if meeting:
@@ -253,5 +252,9 @@ class ReferenceLaunch:
         raise misfit(self._kernel, param, value)
 
 
+_SMALL = tuple(map(np.int64, range(4096)))
+"""Ids that need not be made anew."""
+
+
 def _int64(index: tuple[int, ...]) -> Ids:
-    return tuple(map(np.int64, index))
+    return tuple([_SMALL[i] if 0 <= i < len(_SMALL) else np.int64(i) for i in index])

@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import product
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fusionq.analysis.aliasing import Place, extent_of, overlaps_itself, places
+from fusionq.analysis.aliasing import (
+    Place,
+    extent_of,
+    has_unit_stride,
+    is_contiguous,
+    overlaps_itself,
+    places,
+    places_by_memory,
+)
 from tests.unit.lists import argument, root
 
 MEMORY = np.zeros(64, np.float32)
@@ -186,3 +195,57 @@ def test_bytes_that_a_view_reaches(view):
         assert low == high == 0
     else:
         assert (given.offset + low, given.offset + high) == (min(found), max(found) + view.itemsize)
+
+
+# -------------------------------------------------------------------------------- layouts
+@pytest.mark.parametrize(
+    ("view", "contiguous", "unit"),
+    [
+        (MEMORY, True, True),
+        (MEMORY[::2], False, False),
+        (GRID, True, True),
+        (GRID[:, 2:5], False, True),
+        (GRID.T, False, False),
+        (GRID[2:3, :], True, True),
+    ],
+)
+def test_layouts(view, contiguous, unit):
+    found = argument("v", view)
+    assert (is_contiguous(found), has_unit_stride(found)) == (contiguous, unit)
+    # At addresses that are no multiples of an element's size, neighbours are no vector.
+    packed = replace(found, alignment=2)
+    assert not is_contiguous(packed) and not has_unit_stride(packed)
+
+
+@dataclass(frozen=True)
+class Arrays:
+    """What ``places_by_memory`` sees of a submission."""
+
+    views: tuple[np.ndarray, ...]
+
+    @property
+    def places(self):
+        return [(v.shape, v.strides, None, addresses(v)[0], None) for v in self.views]
+
+    @property
+    def form(self):
+        made = [argument("v", view) for view in self.views]
+        dtypes = [a.dtype for a in made]
+        return SimpleNamespace(dtypes=dtypes, contiguous=all(map(is_contiguous, made)))
+
+
+def test_places_by_memory_are_those_of_equal_views():
+    whole, other = MEMORY[:32], MEMORY[32:]
+    same = (Place(0, 0, None), Place(1, 0, None), Place(0, 0, None))
+    lists = [Arrays((whole, other)), Arrays((whole,))]
+    assert places_by_memory(lists, (0, 1, 0)) == same
+    # Another start, shape, type or stride is another view of the memory.
+    for view in (MEMORY[1:33], MEMORY[:31], whole.view(np.int32), MEMORY[:64:2]):
+        assert places_by_memory([Arrays((whole,)), Arrays((view,))], (0, 0)) is None
+        assert places_by_memory([Arrays((whole,)), Arrays((view,))], (0, 1)) is not None
+
+
+def test_no_place_by_memory_where_a_view_has_an_element_twice():
+    twice, apart = windows((4, 4), (1, 1)), MEMORY[:16:2]
+    assert places_by_memory([Arrays((twice,))], (0,)) is None
+    assert places_by_memory([Arrays((apart, MEMORY))], (0, 1)) is not None

@@ -357,6 +357,8 @@ def test_reasons_against_local_memory():
         ("{ [i] -> [e] : 3i <= e <= 3i + 2 and 0 <= i <= 8; [9] -> [40] }", 14),
         ("{ [i] -> [e] : 2e >= 5i and 2e <= 5i + 3 }", 2),
         ("{ [i] -> [e] : i <= e <= 2i }", None),
+        # Of two first elements one is in front of all, and bounds nothing.
+        ("{ [i] -> [e] : 3i <= e <= 3i + 2 and i >= 1; [0] -> [e] : -5 <= e <= 1 }", None),
     ],
 )
 def test_boxes(elements, wanted):

@@ -101,6 +101,47 @@ def test_conditions_are_about_the_symbols():
     assert not both.holds(listed(n=5)) and not both.holds(listed(n=4, by=7))
 
 
+# --------------------------------------------------- scalars for which proofs do not hold
+PLACE = (0, 1)
+
+
+def test_a_scalar_for_which_a_proof_does_not_hold():
+    pinned = replace(HOLDS, pinned=(("n0", 10), ("s0", 3)))
+    assert pinned.missed_by(listed(by=4)) == {PLACE}
+    assert pinned.missed_by(listed()) == frozenset()
+    half = replace(HOLDS, conditions=(Condition("k < 5", ("k",), (("s0",),)),))
+    assert half.missed_by(listed(by=5)) == {PLACE}
+    assert half.missed_by(listed(by=4)) == frozenset()
+    of_both = replace(HOLDS, conditions=(Condition("k < n", ("k", "n"), (("s0", "n0"),)),))
+    assert of_both.missed_by(listed(by=12)) == {PLACE}
+
+
+def test_no_scalar_is_missed_where_a_size_is_a_reason_too():
+    pinned = replace(HOLDS, pinned=(("n0", 10), ("s0", 3)))
+    assert pinned.missed_by(listed(n=11)) == frozenset()
+    assert pinned.missed_by(listed(n=11, by=4)) == frozenset()
+    assert HOLDS.missed_by(listed(length=11)) == frozenset()
+
+
+@pytest.mark.parametrize("by", [101, -101])
+def test_no_scalar_is_missed_beyond_the_magnitudes(by):
+    limited = replace(HOLDS, pinned=(("s0", 3),), limits=(("s0", 100),))
+    assert limited.missed_by(listed(by=by)) == frozenset()
+    assert limited.missed_by(listed(by=100)) == {PLACE}
+
+
+def test_scalars_that_were_equal_and_are_no_longer():
+    def both(first, second):
+        array = np.zeros(10)
+        return submissions((shifted, 10, array, first, array), (shifted, 10, array, second, array))
+
+    two = Validity((("s0", (BY, Source(1, 1, None))),), pinned=(), limits=())
+    assert two.missed_by(both(3, 3)) == frozenset()
+    assert two.missed_by(both(3, 4)) == {PLACE, (1, 1)}
+    pinned = replace(two, pinned=(("s0", 3),))
+    assert pinned.missed_by(both(4, 4)) == {PLACE, (1, 1)}
+
+
 # --------------------------------------------------------------------------- of analyses
 def test_without_questions_all_sizes_of_the_structure_are_served():
     validity = validity_of(analysed(listed()))
