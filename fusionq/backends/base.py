@@ -24,6 +24,10 @@ class Abilities:
     """Whether a launch returns before it has run, and waits by itself for what it depends on."""
     keeps_programs: bool = False
     """Whether programs can outlive the process: ``keep`` and ``restore``."""
+    builds_apart: bool = False
+    """Whether another process can build for it and leave the device alone: ``Platform.builder``."""
+    launches: bool = True
+    """Whether it launches; not what only builds."""
     group_functions: bool = True
     """Whether kernels may call group functions, ``ir.GroupCall``; barriers every backend has."""
     device_functions: frozenset[str] = frozenset()

@@ -51,3 +51,7 @@ class Platform:
     missing: Callable[[], str | None] = _nothing
     """Why there are no devices, and what to install; None where there are some, or that is no
     matter."""
+
+    builder: Callable[[object], Backend] | None = None
+    """As ``open``, what builds as that does but launches nothing and leaves the device alone; None
+    where only what ``open`` gives can build."""

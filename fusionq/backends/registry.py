@@ -23,16 +23,11 @@ def backend_for(target: object, profiling: bool = False) -> Backend:
 
     DeviceError where there is no such device, ArgumentError for another type of target.
     """
-    default = _platform(_DEFAULT)
-    assert default is not None
     if target is None:
         return _default(profiling)
     if isinstance(target, str):
-        name, _, device = target.partition(":")
-        named = None if name in default.filters else _platform(name)
-        if named is None:
-            return default.open(target, profiling)
-        return named.open(device or None, profiling)
+        platform, device = _named(target)
+        return platform.open(device, profiling)
     for platform in _platforms():
         if platform.recognises(target):
             return platform.open(target, profiling)
@@ -41,6 +36,21 @@ def backend_for(target: object, profiling: bool = False) -> Backend:
         "a CUDA stream, 'cuda' or 'reference', "
         f"not {type(target).__name__}: {target!r}"
     )
+
+
+def builder_for(target: str) -> Backend:
+    """As ``backend_for``, for who only builds: another process may be using the device."""
+    platform, device = _named(target)
+    return platform.open(device, False) if platform.builder is None else platform.builder(device)
+
+
+def _named(target: str) -> tuple[Platform, str | None]:
+    """The platform of a device's text, and what that one opens."""
+    default = _platform(_DEFAULT)
+    assert default is not None
+    name, _, device = target.partition(":")
+    named = None if name in default.filters else _platform(name)
+    return (default, target) if named is None else (named, device or None)
 
 
 def _default(profiling: bool) -> Backend:

@@ -46,7 +46,7 @@ def always_checked() -> Check:
 
 def adapts() -> bool | None:
     """``FUSIONQ_ADAPT``: whether ``strategy="auto"`` learns from the times of runs where a fusion
-    does not say; None: on CPUs.  Read whenever a list is prepared.
+    does not say; None: on CPUs and NVIDIA GPUs.  Read whenever a list is prepared.
 
     ArgumentError for words that are neither on nor off.
     """

@@ -19,7 +19,7 @@ from queue import Empty, SimpleQueue
 from typing import TextIO, TypedDict
 
 from fusionq.backends.base import Backend
-from fusionq.backends.registry import backend_for
+from fusionq.backends.registry import builder_for
 from fusionq.base.config import disk_cache_settings, set_disk_cache
 from fusionq.base.errors import FusionqError
 from fusionq.cache.build_requests import KIND, BuildRequest, domain_of, kept_request
@@ -112,9 +112,7 @@ def answer(told: Told) -> Answer:
         return Answer(f"{type(error).__name__}: {error}")
 
 
-def _build(
-    request: BuildRequest, strategy: Candidate, beside: Sequence[Candidate]
-) -> Answer:
+def _build(request: BuildRequest, strategy: Candidate, beside: Sequence[Candidate]) -> Answer:
     backend = _backend(request.device)
     if domain_of(backend) != request.domain:
         reason = f"the device {request.device} is another one in a worker process"
@@ -144,4 +142,4 @@ def _build(
 
 @lru_cache(maxsize=4)
 def _backend(device: str) -> Backend:
-    return backend_for(device)
+    return builder_for(device)

@@ -16,13 +16,16 @@ _known: dict[Target, Costs] = {}
 
 def measured_target(backend: Backend) -> Target:
     """``backend.target`` with the costs of its device: remembered, from disk, or measured now (some
-    tenths of a second).  Those of a device without a queue of launches are assumed, and by this
-    process those of one whose times were not stable: another one measures again."""
+    tenths of a second).  Those of a device without a queue of launches are assumed, as by who only
+    builds, and by this process those of one whose times were not stable: another one measures
+    again."""
     target = backend.target
     if not backend.abilities.asynchronous:
         return target
     if target not in _known:
         kept = _kept(target)
+        if kept is None and not backend.abilities.launches:
+            return target
         if kept is None:
             from fusionq.execution.cost_measurement import measure
 

@@ -7,6 +7,9 @@ nothing can join.  What the submissions take to build by themselves counts wheth
 or not: so a list becomes the same whatever ran before.  Lists whose runs take longer than that all
 are what the cost model chooses, within the same bound; buffers that are flagged for promotion are
 worth the usual time of planning, since their memory need not even be there.
+
+On a GPU a list is what the cost model chooses from the first run on, within the usual time: its
+launches take microseconds, so that it would run unfused ten thousand times before learning begins.
 """
 
 from __future__ import annotations
@@ -89,7 +92,7 @@ class FirstPlan:
                 self.outcome = found[1]
                 return name
         try:
-            if planning_seconds() == inf:
+            if planning_seconds() == inf or self._backend.target.device.kind == "gpu":
                 return self._build("auto", None)
             if self._is_promoting:
                 return self._build("sequence", None)

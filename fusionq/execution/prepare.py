@@ -43,16 +43,16 @@ def prepare(
     if memories is not None and not (is_checked or is_adaptive or options.tune):
         built = known_plan(backend, pending.operands(), memories, options)
         if built is not None:
-            return _bound(
-                backend, pending, built, "memory", dict(pending.admission), options.fp
-            )
+            return _bound(backend, pending, built, "memory", dict(pending.admission), options.fp)
     return _planned(backend, pending, options, is_checked, is_adaptive)
 
 
 def _learns(backend: Backend, options: FusionOptions) -> bool:
     """Whether lists choose by the times of their runs."""
     asked = adapts() if options.adapt is None else options.adapt
-    return backend.target.device.kind == "cpu" if asked is None else asked
+    if asked is None:
+        return backend.target.device.kind == "cpu" or backend.abilities.builds_apart
+    return asked
 
 
 @room_for_recursion("a kernel of the list")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from fusionq.backends.base import Backend, DeviceEvent
 from fusionq.base.call_site import user_span
@@ -116,10 +116,18 @@ class Event(NotCopied):
         return f"<Event {'complete' if self.is_complete else 'running'}>"
 
 
-new_event = object.__new__
-"""Makes an Event without its constructor, which would take longer than recording a submission.
-Who does so sets ``_list`` and ``_index``, or ``_list`` as None, ``_device_event`` and
-``_waits_for``."""
+class NewEvent(Event):
+    """An Event without its constructor, which would take longer than recording a submission, and
+    ``object.__new__`` twice as long as this.  Who makes one sets ``_list`` and ``_index``, or
+    ``_list`` as None, ``_device_event`` and ``_waits_for``."""
+
+    __slots__ = ()
+
+    if TYPE_CHECKING:
+
+        def __init__(self) -> None: ...
+    else:
+        __init__ = object.__init__
 
 
 class AllOf:

@@ -70,7 +70,7 @@ def fusion(
     ``adapt``: True: with ``strategy="auto"``, a list runs first by what is there the soonest, and
     lists that come again try the strategies in their own runs, made ready by a worker process, and
     the fastest stays; False: the cost model alone chooses, and what it chooses is built at once;
-    None: as ``FUSIONQ_ADAPT`` says, by default True on CPUs and False elsewhere.
+    None: as ``FUSIONQ_ADAPT`` says, by default True on CPUs and on NVIDIA GPUs, False elsewhere.
     ``error_model``: of the kernels of numba-dpex that are submitted in the block; None: the queue's
     (see ``FusionQueue``).
 

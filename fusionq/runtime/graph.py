@@ -21,6 +21,7 @@ from fusionq.runtime.changes import changed_arrays, changed_values
 from fusionq.runtime.event import AllOf, Event, as_dependences, device_event_of, raise_failure
 from fusionq.runtime.fusion import Fusion, fusion
 from fusionq.runtime.queue import FusionQueue
+from fusionq.runtime.steady_replay import SteadyReplay
 from fusionq.submission.known import KnownSubmission
 from fusionq.submission.pending import SubmissionList
 from fusionq.submission.run import CallArguments
@@ -44,6 +45,8 @@ class Graph(NotCopied):
     def __init__(self) -> None:
         self._parts: list[_Part] = []
         self._recording: Recording | None = None
+        self._steady: SteadyReplay | None = None
+        """Launches the graph again where nothing has changed."""
 
     def __repr__(self) -> str:
         count = sum(len(part.list.entries) for part in self._parts)
@@ -79,6 +82,7 @@ class Graph(NotCopied):
         """
         with LOCK:
             self._check_not_recording("update")
+            self._steady = None
             if graph is not None:
                 self._take_over(graph)
             if changed:
@@ -133,10 +137,18 @@ class Graph(NotCopied):
         end of a fusion does; FusionStateError while the graph records, on a closed queue, and for
         several parts of which a queue is in fusion mode.
         """
+        steady = self._steady
+        if steady is not None and depends_on == ():
+            repeated = steady.event()
+            if repeated is not None:
+                return repeated
         with LOCK:
             self._check_not_recording("launch")
             if len(self._parts) == 1:
-                return self._parts[0].launch(_events(depends_on))
+                part = self._parts[0]
+                launched = part.launch(_events(depends_on))
+                self._steady = part.steady()
+                return launched
             for part in self._parts:
                 if part.queue.is_in_fusion_mode():
                     raise FusionStateError(
@@ -182,7 +194,7 @@ class Recording(NotCopied):
         with LOCK:
             self._graph._check_not_recording("another recording")
             self._list = self._queue._state.begin_list(self)
-            self._graph._recording = self
+            self._graph._recording, self._graph._steady = self, None
             self._error_model = self._queue._state.exchange_error_model(self._error_model)
         return self
 
@@ -281,6 +293,16 @@ class _Part:
     def becomes(self, other: SubmissionList) -> None:
         """The next launches have the submissions of ``other``."""
         self.list, self.fusion = other, None
+
+    def steady(self) -> SteadyReplay | None:
+        """Replays of the list as it has just been launched; None where the next launch has more to
+        ask for."""
+        if self.fusion is None or self.queue._state.list is not None:
+            return None
+        ran, recorded = self.fusion._list, self.list
+        assert ran is not None
+        call = CallArguments.of(recorded.memory, recorded.foreign, recorded.values)
+        return SteadyReplay.of(self.queue._state, ran, call)
 
     def launch(self, before: list[DeviceEvent]) -> Event:
         """Run the list, after the events of ``before``."""

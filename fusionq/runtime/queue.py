@@ -29,7 +29,7 @@ from fusionq.memory.fusing_queues import LOCK, NOTED, QUEUES, note, run_noted
 from fusionq.memory.gpu_arrays import marked
 from fusionq.memory.reduction import Reduction
 from fusionq.runtime.eager_launches import begin, go_on
-from fusionq.runtime.event import NO_EVENTS, Event, new_event
+from fusionq.runtime.event import NO_EVENTS, Event, NewEvent
 from fusionq.runtime.launcher import Launcher
 from fusionq.runtime.queue_cache import QueueCache
 from fusionq.runtime.state import QueueState
@@ -191,14 +191,14 @@ class FusionQueue(NotCopied):
                 call.memory, call.values = memory, values
                 if QUEUES:
                     state.end_lists_before(SubmissionList.of([entry], call))
-                event = new_event(Event)
+                event = NewEvent()
                 event._list = None
                 event._waits_for = call.depends
                 event._device_event = state.launcher.run_single(entry, call)
                 return event
             if call is not None and call.depends:
                 call.depends = marked(call.depends)
-            event = new_event(Event)
+            event = NewEvent()
             event._list = pending
             event._index = place = pending.add(entry, memory, values, call, number)
             if place == pending.next_launch:

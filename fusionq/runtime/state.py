@@ -31,9 +31,9 @@ from fusionq.runtime.eager_launches import end, note_unfused
 from fusionq.runtime.event import (
     AllOf,
     Event,
+    NewEvent,
     as_dependences,
     device_event_of,
-    new_event,
     pending_list_of,
     raise_failure,
 )
@@ -327,7 +327,7 @@ class QueueState:
     def _event_of_all(self, pending: SubmissionList) -> Event:
         if pending.error is not None:
             raise pending.error
-        event = new_event(Event)
+        event = NewEvent()
         event._list, event._waits_for = None, ()
         event._device_event = self.launcher.last_event if pending.entries else None
         return event

@@ -15,7 +15,7 @@ from fusionq.backends.base import DeviceEvent, LaunchedAgain
 from fusionq.base.changes import CHANGES
 from fusionq.memory.fusing_queues import LOCK, NOTED, QUEUES
 from fusionq.memory.storage import Storage
-from fusionq.runtime.event import Event, new_event
+from fusionq.runtime.event import Event, NewEvent
 from fusionq.submission.pending import SubmissionList
 from fusionq.submission.run import CallArguments, PreparedRun
 
@@ -30,8 +30,8 @@ class SteadyReplay:
     """Replays of ``ended`` by ``run``, which is one launch, with the scalars that it has now."""
 
     __slots__ = (
-        "_again", "_ended", "_events", "_launch", "_launcher", "_prepare_again", "_rebinds", "_run",
-        "_seen", "_state", "_storages",
+        "_again", "_chooser", "_ended", "_enqueue", "_events", "_latest", "_launch", "_launcher",
+        "_prepare_again", "_rebinds", "_run", "_seen", "_state", "_storages",
     )  # fmt: skip
 
     def __init__(
@@ -50,9 +50,16 @@ class SteadyReplay:
         self._rebinds = run.rebinds
         self._launch = one.launch
         self._storages = storages
-        self._prepare_again = getattr(one, "again", None) if run.adaptive is None else None
+        self._chooser = run.adaptive
+        """Has some of the launches timed."""
+        self._prepare_again: Callable[[], LaunchedAgain | None] | None
+        self._prepare_again = getattr(one, "again", None)
         self._again: LaunchedAgain | None = None
         """Launches as long as nothing changes."""
+        self._enqueue: Callable[[], int] | None = None
+        """Its ``launch``."""
+        self._latest: DeviceEvent | None = None
+        """Its ``latest``."""
         self._events = EventsOfReplays()
         self._seen: object = None
         """The latest change when all was as it is for ``_again``."""
@@ -74,34 +81,41 @@ class SteadyReplay:
     def event(self) -> Event | None:
         """The event of one more replay; None, and nothing is launched, where something is no
         longer as it was."""
-        again, number, step = self._again, 0, 0
-        if again is not None:
-            try:  # `with LOCK` takes twice as long
-                if _acquire(False):
-                    step = 1
-                    if CHANGES.latest is self._seen:
-                        if self._launcher.last_event is not again.latest:
-                            self._is_latest(again)
-                        number = again.launch()
-                    step = 2
+        enqueue = self._enqueue
+        if enqueue is None:
+            return self._looked_into()
+        number = step = 0
+        try:  # `with LOCK` takes twice as long
+            if _acquire(False):
+                step = 1
+                if CHANGES.latest is self._seen:
+                    chooser = self._chooser
+                    if chooser is None or chooser.untimed:
+                        if self._launcher.last_event is not self._latest:
+                            self._is_latest()
+                        number = enqueue()
+                        if chooser is not None:
+                            chooser.untimed -= 1
+                step = 2
+                _release()
+        except BaseException as error:
+            # Ctrl-C may come as soon as the lock is taken, or behind its release.
+            if step == 1 or (step == 0 and _is_owned()):
+                try:
+                    self._launcher.failed(error)
+                finally:
                     _release()
-            except BaseException as error:
-                # Ctrl-C may come as soon as the lock is taken, or behind its release.
-                if step == 1 or (step == 0 and _is_owned()):
-                    try:
-                        self._launcher.failed(error)
-                    finally:
-                        _release()
-                raise
+            raise
         if not number:
             return self._looked_into()
-        event = new_event(Event)
+        event = NewEvent()
         event._list, event._index = self._events, number
         return event
 
-    def _is_latest(self, again: LaunchedAgain) -> None:
+    def _is_latest(self) -> None:
         """All that waits for the queue, or for the memory, waits for these launches."""
-        latest = again.latest
+        again, latest = self._again, self._latest
+        assert again is not None, "who launches again"
         again.include_others()
         self._launcher.last_event = latest
         for storage in self._storages:
@@ -146,7 +160,8 @@ class SteadyReplay:
                 again = self._again or self._prepare_again()
                 if again is not None:
                     self._again, self._seen, self._events.launches = again, seen, again
-        event = new_event(Event)
+                    self._enqueue, self._latest = again.launch, again.latest
+        event = NewEvent()
         event._device_event, event._list, event._waits_for = last, None, ()
         return event
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
-from fusionq.backends.cuda.devices import current
 from fusionq.backends.cuda.events import CudaEvent
 from fusionq.backends.cuda.graph import Graph
 from fusionq.backends.cuda.runtime import load_driver
@@ -19,20 +19,18 @@ class LaunchedAgain:
     ``latest`` is the event of all launches on the stream up to the last one of these.
     """
 
-    __slots__ = (
-        "_always", "_device", "_enqueue", "_failed", "_graph", "_name", "_names", "_stream",
-        "latest",
-    )  # fmt: skip
+    __slots__ = ("_enqueue", "_failed", "_graph", "_name", "_names", "_stream", "latest")
 
     def __init__(
         self, stream: Stream, graph: Graph, name: str, failed: Callable[[Any], None]
     ) -> None:
         self._stream = stream
-        self._device = stream.device
-        self._always = stream.device.has_neighbours
-        """Whether another GPU may be the thread's current one."""
         self._graph = graph
+        # A launch on a stream is one of the stream's context, whichever is the thread's; where
+        # there are several GPUs it is made the thread's all the same, as for other launches.
         self._enqueue = graph.enqueuing()
+        if stream.device.has_neighbours:
+            self._enqueue = partial(_current, stream, self._enqueue)
         self._name = name
         self._names = stream.names
         self._failed = failed
@@ -40,17 +38,22 @@ class LaunchedAgain:
 
     def launch(self) -> int:
         """Enqueue; the launch's number."""
-        device = self._device
-        if current.device is not device or self._always:
-            device.make_current()
         status = self._enqueue()
         if status:
-            self._failed(load_driver().CUresult(status))
+            self._enqueued_late(status)
         if not self._names:  # all before has run
             self._names.append(self._name)
         stream = self._stream
         self.latest.number = stream.submitted = number = stream.submitted + 1
         return number
+
+    def _enqueued_late(self, status: int) -> None:
+        """Enqueue with the stream's context as the thread's, if ``status`` asks for that."""
+        driver = load_driver()
+        if status == driver.CUresult.CUDA_ERROR_INVALID_CONTEXT:
+            status = _current(self._stream, self._enqueue)
+        if status:
+            self._failed(driver.CUresult(status))
 
     def include_others(self) -> None:
         """Let ``latest`` stand for what has been launched by others since, too."""
@@ -60,3 +63,9 @@ class LaunchedAgain:
     def event_of(self, number: int) -> CudaEvent:
         """The event of one launch."""
         return CudaEvent(self._stream, number, None)
+
+
+def _current(stream: Stream, enqueue: Callable[[], int]) -> int:
+    """``enqueue`` with the stream's context as the thread's."""
+    stream.device.make_current()
+    return enqueue()

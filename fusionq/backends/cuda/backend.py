@@ -34,6 +34,7 @@ class CudaBackend:
         runtime="cuda",
         asynchronous=True,
         keeps_programs=True,
+        builds_apart=True,
         # Multiprocessors have a cycle counter each, which do not agree.
         device_functions=frozenset(DEVICE_FUNCTIONS) - {"record_row", "cycle_counter"},
     )

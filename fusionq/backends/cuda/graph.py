@@ -77,7 +77,8 @@ class Graph:
 
     def enqueuing(self) -> Callable[[], int]:
         """``launch`` in less time, with the status as a number."""
-        return partial(_driver_launch(), int(self._executable), int(self._stream))
+        given = (ctypes.c_void_p.from_param(int(it)) for it in (self._executable, self._stream))
+        return partial(_driver_launch(), *given)
 
     def _recording(self, event: Any, after: Sequence[Any]) -> Any:
         """A node that records ``event``."""
@@ -108,12 +109,13 @@ class Graph:
 @functools.cache
 def _driver_launch() -> Any:
     """``cuGraphLaunch`` as a C function: what the bindings look at takes them a tenth of a
-    microsecond."""
+    microsecond, and another to convert numbers to pointers each time, so that it takes no others
+    than arguments that are made already."""
     driver = load_driver()
     flags = driver.CUdriverProcAddress_flags.CU_GET_PROC_ADDRESS_DEFAULT
     found = driver.cuGetProcAddress(b"cuGraphLaunch", 10_000, flags)
     address, _ = checked("the driver's cuGraphLaunch", found)
-    return ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)(address)
+    return ctypes.CFUNCTYPE(ctypes.c_int)(address)
 
 
 def _run_at_once(driver: Any, node: Any) -> Any:

@@ -17,6 +17,12 @@ def _open(target: object, profiling: bool) -> Backend:
     return CudaBackend(target, profiling)
 
 
+def _builder(target: object) -> Backend:
+    from fusionq.backends.cuda.builder import CudaBuilder
+
+    return CudaBuilder(target)
+
+
 def _devices() -> Sequence[DeviceInfo]:
     from fusionq.backends.cuda.devices import device, device_count
 
@@ -35,4 +41,4 @@ def _missing() -> str | None:
         return str(error)
 
 
-PLATFORM = Platform(_open, _devices, is_stream, missing=_missing)
+PLATFORM = Platform(_open, _devices, is_stream, builder=_builder, missing=_missing)

@@ -27,9 +27,9 @@ _LOST = frozenset({
 
 class CudaError(DeviceError):
     """A call of the driver failed; ``code`` is the status's name, such as
-    ``CUDA_ERROR_OUT_OF_MEMORY``."""
+    ``CUDA_ERROR_OUT_OF_MEMORY``; "" where the error says a line of the user's, too."""
 
-    def __init__(self, message: str, code: str) -> None:
+    def __init__(self, message: str, code: str = "") -> None:
         super().__init__(message)
         self.code = code
 

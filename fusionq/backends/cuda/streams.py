@@ -228,7 +228,7 @@ def is_stream(target: object) -> bool:
 def stream_of(target: object) -> Stream:
     """The stream for a queue's target: None (GPU 0), the number of a GPU as text, or a stream."""
     if target is None or isinstance(target, str):
-        return Stream(device(_ordinal(target)))
+        return Stream(device(ordinal_of(target)))
     handle = _handle(target)
     if handle is None:
         raise ArgumentError(
@@ -242,7 +242,8 @@ def stream_of(target: object) -> Stream:
     return Stream(device(ordinal), handle, target)
 
 
-def _ordinal(text: str | None) -> int:
+def ordinal_of(text: str | None) -> int:
+    """The number of a GPU, as text; 0 for None."""
     if text is None:
         return 0
     if not text.isdecimal():

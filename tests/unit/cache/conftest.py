@@ -11,7 +11,7 @@ from fusionq.cache import disk, keys
 from fusionq.cache.disk import DiskStore
 from fusionq.cache.plan_cache import PLANS
 from fusionq.submission import admission
-from tests.unit.runtime.conftest import has_sycl
+from tests.unit.runtime.conftest import default_runtime
 
 
 @pytest.fixture(autouse=True)
@@ -38,9 +38,9 @@ def forget() -> None:
 
 @pytest.fixture(params=["reference", "sycl"])
 def target(request: pytest.FixtureRequest) -> str | None:
-    """What makes a queue: the reference backend, or the default SYCL device."""
-    if request.param == "sycl" and not has_sycl():
-        pytest.skip("no SYCL device")
+    """What makes a queue: the reference backend, or the default device, SYCL's or a GPU."""
+    if request.param == "sycl" and default_runtime() is None:
+        pytest.skip("no SYCL device and no GPU")
     return None if request.param == "sycl" else "reference"
 
 

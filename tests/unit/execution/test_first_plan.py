@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import fusionq as fq
+from fusionq.backends.reference.backend import ReferenceBackend
 from fusionq.cache.plan_cache import PLANS
 from fusionq.execution import adaptive, first_plan, list_record, planning_time
 from tests.unit.execution.programs import scale
@@ -78,9 +80,7 @@ def test_what_the_model_has_chosen_once_runs(run: Program) -> None:
     assert run().report.strategy == "fused"
 
 
-def test_a_tenth_of_the_time_may_be_planned(
-    run: Program, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_tenth_of_the_time_may_be_planned(run: Program, monkeypatch: pytest.MonkeyPatch) -> None:
     ticks = iter(range(1000))
     monkeypatch.setattr(planning_time, "clock", lambda: float(next(ticks)))
     assert run().report.strategy == "unfused"
@@ -101,3 +101,23 @@ def test_as_long_as_planning_takes_where_the_user_says_so(
 ) -> None:
     monkeypatch.setenv("FUSIONQ_PLANNING_SECONDS", "inf")
     assert run(fused=False).report.strategy == "fused"  # type: ignore[call-arg]
+
+
+def test_on_a_gpu_it_is_what_the_model_chooses(
+    run: Program, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Launches take microseconds there: the list would run unfused ten thousand times."""
+    monkeypatch.setattr(
+        first_plan, "_seconds", lambda backend, kernel: 1.0 if "fused" in kernel.name else 0.3
+    )
+    backend = ReferenceBackend()
+    device = replace(backend.target.device, kind="gpu")
+    backend.target = replace(backend.target, device=device)
+    monkeypatch.setattr("fusionq.backends.registry.backend_for", lambda *about: backend)
+    queue = fq.FusionQueue()
+    a, b, c = (fq.Buffer(np.arange(N, dtype=np.float32)) for _ in range(3))
+    with fq.fusion(queue) as fusion:
+        queue.submit(scale, N, a, b, 2.0)
+        queue.submit(add, N, a, b, c)
+    assert fusion.report.strategy == "fused" and fusion.report.cache == "miss"
+    assert np.array_equal(c.numpy(), 3 * np.arange(N))

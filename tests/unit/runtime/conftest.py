@@ -12,19 +12,25 @@ from fusionq.memory.fusing_queues import QUEUES
 
 
 @functools.cache
-def has_sycl() -> bool:
+def default_runtime() -> str | None:
+    """Whose the default device is, "sycl" or "cuda"; None where there is none."""
     try:
-        fq.FusionQueue().close()
+        with fq.FusionQueue() as queue:
+            return queue._state.launcher.backend.abilities.runtime
     except fq.DeviceError:
-        return False
-    return True
+        return None
+
+
+def has_sycl() -> bool:
+    """Whether the default device is a SYCL device, which it is where there is one."""
+    return default_runtime() == "sycl"
 
 
 @pytest.fixture(params=["reference", "sycl"])
 def target(request: pytest.FixtureRequest) -> str | None:
-    """What makes a queue: the reference backend, or the default SYCL device."""
-    if request.param == "sycl" and not has_sycl():
-        pytest.skip("no SYCL device")
+    """What makes a queue: the reference backend, or the default device, SYCL's or a GPU."""
+    if request.param == "sycl" and default_runtime() is None:
+        pytest.skip("no SYCL device and no GPU")
     return None if request.param == "sycl" else "reference"
 
 

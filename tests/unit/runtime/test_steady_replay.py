@@ -289,6 +289,76 @@ def test_other_launches_of_the_queue_are_no_change(queue, again, looked_into):
     assert first(b) == 6 + 3 * bool(again)
 
 
+class Chooser:
+    """Has a launch timed where ``untimed`` is 0."""
+
+    def __init__(self) -> None:
+        self.untimed, self.timed = 0, 0
+
+    def launch(self, run, depends, before):
+        self.timed, self.untimed = self.timed + 1, 3
+        return run.launch(depends)
+
+
+def test_launches_are_timed_in_turn(queue, again, looked_into):
+    fusion, a, _ = scaled(queue, np.float32(2))
+    chooser = fusion._list.run.adaptive = Chooser()
+    fusion._steady = None
+    for n in range(4 * 5):
+        fusion.replay()
+        assert first(a) == 4 + n
+        assert (chooser.timed, chooser.untimed) == (n // 4 + 1, 3 - n % 4)
+    if again:  # the launch behind one that is timed, and the timed one
+        assert len(looked_into) == 2 * 4 + 1
+
+
+def recorded(queue: fq.FusionQueue):
+    """A graph that has been launched twice, and its buffers."""
+    a, out = floats(), empty()
+    graph = fq.Graph()
+    with graph.record(queue, adapt=False):
+        queue.submit(increment, 8, a)
+        queue.submit(scale, 8, a, np.float32(2), out)
+    graph.launch()
+    graph.launch()
+    return graph, a, out
+
+
+def test_a_graph_is_launched_as_a_list_is_replayed(queue, slow):
+    graph, a, out = recorded(queue)
+    before = len(slow)
+    events = [graph.launch() for _ in range(3)]
+    events[-1].wait()
+    assert all(event.is_complete for event in events) and len(slow) == before
+    assert (first(a), first(out)) == (1 + 5, 2 * (1 + 5))
+    graph.launch(depends_on=events)
+    assert len(slow) == before + 1 and first(a) == 1 + 6
+
+
+def test_a_graph_with_other_arguments_is_looked_into(queue):
+    graph, a, out = recorded(queue)
+    graph.launch()
+    graph.update(factor=np.float32(10))
+    for n in range(5, 8):
+        graph.launch()
+        assert (first(a), first(out)) == (n, 10 * n)
+    other = empty()
+    graph.update(out=other)
+    for n in range(8, 11):
+        graph.launch()
+        assert (first(a), first(other), first(out)) == (n, 10 * n, 70)
+
+
+def test_a_graph_that_records_again_is_not_launched(queue):
+    graph, a, _ = recorded(queue)
+    with graph.record(queue):
+        queue.submit(increment, 8, a)
+        with pytest.raises(fq.FusionStateError, match="launch belongs behind"):
+            graph.launch()
+    graph.launch()
+    assert first(a) == 1 + 2 + 2
+
+
 def test_an_event_stays_complete(queue, again):
     fusion, *_ = scaled(queue, np.float32(2))
     fusion.replay()

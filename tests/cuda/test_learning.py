@@ -1,0 +1,108 @@
+"""Lists that learn from their runs, with a worker process that leaves the GPU alone."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import fusionq as fq
+from fusionq.execution.background import BACKGROUND
+from fusionq.execution.list_record import RECORDS
+
+ROOT = Path(__file__).parents[2]
+
+N, STEPS = 4096, 8
+
+
+@fq.kernel
+def three_points(item: fq.Item, a, out):
+    i = item.get_id(0)
+    left = a[i - 1] if i > 0 else a[i]
+    right = a[i + 1] if i + 1 < a.shape[0] else a[i]
+    out[i] = left + a[i] + right
+
+
+BUILDS = """
+from fusionq.backends.cuda.devices import device
+from fusionq.backends.cuda.runtime import load_driver
+from fusionq.backends.registry import builder_for
+import fusionq as fq, numpy as np
+from tests.unit.lists import submission
+
+@fq.kernel
+def scale(item: fq.Item, a, b):
+    i = item.get_id(0)
+    b[i] = a[i] * 2
+
+made = builder_for("cuda")
+one = submission(scale, 64, *(np.zeros(64, np.float32) for _ in range(2)))
+assert made.keep(made.build(one.ir, "strict")).binary
+print(load_driver().cuDevicePrimaryCtxGetState(device(0)._handle))
+"""
+
+
+def test_what_builds_makes_no_context(tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(BUILDS)
+    path = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
+    command = [sys.executable, str(script)]
+    done = subprocess.run(
+        command, capture_output=True, text=True, env={**os.environ, "PYTHONPATH": path}
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip().endswith(", 0)"), done.stdout
+
+
+@pytest.fixture(autouse=True)
+def _own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setenv("FUSIONQ_CACHE_DIR", str(tmp_path))
+    monkeypatch.setenv("FUSIONQ_CACHE", "on")
+    monkeypatch.delenv("FUSIONQ_ADAPT", raising=False)
+    RECORDS.clear()
+    yield
+    RECORDS.clear()
+    BACKGROUND.stop()
+
+
+def test_a_list_that_comes_again_becomes_faster_and_stays_the_same(queue: fq.FusionQueue) -> None:
+    values = np.random.default_rng(7).random(N, np.float32)
+    a, b = fq.Buffer(values), fq.Buffer(N, np.float32)
+
+    def submit() -> None:
+        for k in range(STEPS):
+            queue.submit(three_points, N, *((b, a) if k % 2 else (a, b)))
+
+    with fq.fusion(queue, strategy="unfused") as unfused:
+        submit()
+    expected = a.numpy().copy()
+    assert unfused.report.strategy == "unfused"
+    a.write(values)
+    with fq.fusion(queue) as learns:
+        submit()
+    np.testing.assert_array_equal(a.numpy(), expected)
+    end, runs = time.monotonic() + 60, 0
+    while True:
+        for _ in range(50):
+            learns.replay()
+        runs += 50
+        queue.wait()
+        record = RECORDS.latest
+        assert record is not None, "lists on a GPU learn"
+        if record.trials.chosen is not None:
+            break
+        assert time.monotonic() < end, record.trials.contenders
+        if record.making is not None:
+            time.sleep(0.005)
+        a.write(values)  # they would grow beyond all bounds
+    assert record.trials.chosen == "overlap", record.trials.contenders
+    for _ in range(600):  # some of them are timed
+        a.write(values)
+        learns.replay()
+        np.testing.assert_array_equal(a.numpy(), expected)
