@@ -135,14 +135,15 @@ def _piece(
             for piece in _piece(submissions, stage, (s,), start + n, reason)
         ]
     inside = set(members)
+    crossing = tuple(d for d in stage.crossing if d.producer in inside and d.consumer in inside)
+    # Where nothing that is left crosses work-items, groups need not have the size that held it.
+    kept = stage.space if meets and crossing else None
     return [
         replace(
             stage,
             members=members,
-            space=stage.space if meets else space_of([submissions[s] for s in members]),
+            space=kept or space_of([submissions[s] for s in members]),
             boundary=reason if start else stage.boundary,
-            crossing=tuple(
-                d for d in stage.crossing if d.producer in inside and d.consumer in inside
-            ),
+            crossing=crossing,
         )
     ]

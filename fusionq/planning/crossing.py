@@ -23,6 +23,34 @@ def group_sizes(
     return candidates(tiles, space, extents, target)
 
 
+def proved_sizes(
+    questions: Questions,
+    crossing: Sequence[PairScope],
+    space: ItemSpace,
+    extents: Sequence[int],
+    target: Target,
+) -> Iterator[tuple[int, ...]]:
+    """Those of ``group_sizes`` that keep ``crossing`` inside work-groups, the best first: a size
+    for which that is proved, or too hard to prove and a multiple of one for which it is."""
+    hard: list[tuple[int, ...]] = []
+    proved: list[tuple[int, ...]] = []
+    for local in group_sizes(questions, crossing, space, extents, target):
+        if any(_is_multiple(local, other) for other in proved):
+            yield local
+        elif keeps_inside(questions, crossing, space.mode, local):
+            multiples = [size for size in hard if _is_multiple(size, local)]
+            hard = [size for size in hard if size not in multiples]
+            proved.append(local)
+            yield from (*multiples, local)
+        else:
+            hard.append(local)
+
+
+def _is_multiple(size: tuple[int, ...], of: tuple[int, ...]) -> bool:
+    """Whether work-groups of ``size`` are made of whole ones of another."""
+    return all(longer % shorter == 0 for longer, shorter in zip(size, of, strict=True))
+
+
 def keeps_inside(
     questions: Questions, crossing: Iterable[PairScope], mode: Mode, local: tuple[int, ...]
 ) -> bool:

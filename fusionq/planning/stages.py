@@ -24,7 +24,7 @@ from fusionq.base.frozen import dataclass
 from fusionq.base.steps import Steps
 from fusionq.base.target import Target, private_items
 from fusionq.passes.guard import unguardable
-from fusionq.planning.crossing import group_sizes, keeps_inside, key_of
+from fusionq.planning.crossing import key_of, proved_sizes
 from fusionq.planning.members import Members
 from fusionq.planning.profitability import unprofitable
 
@@ -248,19 +248,16 @@ class _GrowingStage:
         questions, target = self._questions, self._options.target
         extents = largest_extents(self._members.different, space)
         slow = None
-        for local in group_sizes(questions, crossing, space, extents, target):
-            if keeps_inside(questions, crossing, space.mode, local):
-                grouped = replace(space, local_range=local)
-                why = (
-                    None
-                    if self._options.always
-                    else unprofitable(
-                        self._members, grouped, self._space, target, questions.validity
-                    )
-                )
-                if why is None:
-                    return grouped
-                slow = slow or why
+        for local in proved_sizes(questions, crossing, space, extents, target):
+            grouped = replace(space, local_range=local)
+            why = (
+                None
+                if self._options.always
+                else unprofitable(self._members, grouped, self._space, target, questions.validity)
+            )
+            if why is None:
+                return grouped
+            slow = slow or why
         return slow
 
     def _because(self, d: PairScope, why: str) -> str:

@@ -124,6 +124,22 @@ def test_a_long_launch_becomes_shorter_ones():
     )
 
 
+@fq.kernel
+def mirrored_pairs(item: fq.Item, a, b):
+    i = item.get_id(0)
+    b[i] = a[i // 4 * 4 + 3 - i % 4]
+
+
+def test_what_leaves_a_launch_needs_no_work_groups_of_its_size():
+    """Alone a submission crosses no work-items; groups of four are far too few work-items."""
+    listed = in_turn(mirrored_pairs, 12)
+    (whole,) = planned(listed, strategy="fused").stages
+    assert whole.local_range is not None and whole.local_range[0] % 4 == 0
+    stages = planned(listed, costs(build_operation=0.04)).stages
+    alone = [stage for stage in stages if len(stage.submissions) == 1]
+    assert alone and all(stage.local_range is None for stage in alone)
+
+
 @pytest.mark.parametrize("seconds", [0.0015, 0.004, 0.04])
 def test_what_leaves_a_launch_over_rows_has_its_own_range(seconds):
     """A row's work-item is its first one in a launch over the grid, and has no row by itself."""

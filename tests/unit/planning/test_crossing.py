@@ -14,7 +14,7 @@ from fusionq.analysis.item_space import ItemSpace
 from fusionq.analysis.list_dependences import direct_dependences
 from fusionq.analysis.questions import Questions
 from fusionq.planning import crossing
-from fusionq.planning.crossing import different, group_sizes, keeps_inside
+from fusionq.planning.crossing import different, group_sizes, keeps_inside, proved_sizes
 from tests.unit.lists import completed, submissions
 from tests.unit.targets import TWO_CORES
 
@@ -96,6 +96,30 @@ def test_each_dependence_has_work_groups_of_its_own(order):
     sizes = {k: next(group_sizes(questions, [found[k]], space, (N,), TWO_CORES)) for k in order}
     assert sizes[0][0] % 4 == 0
     assert sizes[1][0] % 12 == 0
+
+
+def test_multiples_of_a_proved_work_group_need_no_proof(monkeypatch):
+    sizes = [(256,), (6,), (4,), (512,), (10,), (3,)]
+    asked_about = []
+
+    def proved(questions, crossing, mode, local):
+        asked_about.append(local)
+        return local in ((4,), (3,))
+
+    monkeypatch.setattr(crossing, "group_sizes", lambda *about: iter(sizes))
+    monkeypatch.setattr(crossing, "keeps_inside", proved)
+    space = ItemSpace("ids", 1, None)
+    found = list(proved_sizes(None, [], space, (N,), TWO_CORES))
+    assert found == [(256,), (4,), (512,), (6,), (3,)]
+    assert (512,) not in asked_about
+
+
+def test_multiples_count_in_each_dimension(monkeypatch):
+    sizes = [(8, 16), (4, 24), (4, 8), (8, 8)]
+    monkeypatch.setattr(crossing, "group_sizes", lambda *about: iter(sizes))
+    monkeypatch.setattr(crossing, "keeps_inside", lambda q, c, m, local: local == (8, 8))
+    space = ItemSpace("ids", 2, None)
+    assert list(proved_sizes(None, [], space, (N, N), TWO_CORES)) == [(8, 16), (8, 8)]
 
 
 def test_what_is_not_known_stays_inside_no_work_group():
