@@ -130,6 +130,9 @@ class NewEvent(Event):
         __init__ = object.__init__
 
 
+NewEvent.__name__ = NewEvent.__qualname__ = Event.__name__
+
+
 class AllOf:
     """The completion of several launches."""
 

@@ -120,7 +120,7 @@ class Clocked:
 
     def __init__(self, target: Target, asynchronous: bool = True) -> None:
         self.target = target
-        self.abilities = type("", (), {"asynchronous": asynchronous})
+        self.abilities = type("", (), {"asynchronous": asynchronous, "launches": True})
 
 
 @pytest.fixture
