@@ -1,5 +1,28 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from fusionq.execution import autotune
+from tests.e2e.tuned_lists import Measured, forget
 from tests.unit.runtime.conftest import queue, sycl_queue, target
 
 __all__ = ["queue", "sycl_queue", "target"]
+
+
+@pytest.fixture
+def nothing_is_planned(disk_cache: Path) -> Iterator[None]:
+    """A disk cache that is empty, and a process that has planned nothing."""
+    forget()
+    yield
+    forget()
+
+
+@pytest.fixture
+def measured(monkeypatch: pytest.MonkeyPatch) -> Measured:
+    """What was measured; nothing is the fastest until the test says so."""
+    made = Measured()
+    monkeypatch.setattr(autotune, "medians", made)
+    return made

@@ -10,7 +10,7 @@ from fusionq.base.options import FusionOptions
 from fusionq.planning.plan import Plan
 from fusionq.planning.planner import holds_for, make_plan
 from tests.unit.lists import submissions
-from tests.unit.planning.test_plans import TARGET
+from tests.unit.planning.plans import TARGET
 
 
 @fq.kernel
@@ -92,8 +92,6 @@ def test_rows_join_their_elements_where_few_work_items_idle(shape, launches):
     """A launch is cheaper than very many work-items that have nothing to do but for one a row."""
     plane, rows = np.zeros(shape, np.float32), np.zeros(shape[0], np.float32)
     scale, out = rows + 0, plane + 0
-    listed = submissions(
-        (inverse, shape[0], rows, scale), (scaled_rows, shape, plane, scale, out)
-    )
+    listed = submissions((inverse, shape[0], rows, scale), (scaled_rows, shape, plane, scale, out))
     assert len(make_plan(listed, FusionOptions(), TARGET).stages) == launches
     assert len(make_plan(listed, FusionOptions(strategy="fused"), TARGET).stages) == 1

@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 
 import fusionq as fq
+from fusionq.cache.plan_cache import PLANS
 from fusionq.memory.fusing_queues import QUEUES
+from fusionq.planning import planner
 
 
 @functools.cache
@@ -50,6 +52,27 @@ def sycl_queue() -> Iterator[fq.FusionQueue]:
         pytest.skip("no SYCL device")
     with fq.FusionQueue() as q:
         yield q
+
+
+@pytest.fixture
+def work(queue, monkeypatch):
+    """Counts what the steady state must not do; starts with empty caches."""
+    PLANS.clear()
+    counts = {"plan": 0, "build": 0, "prepare": 0}
+    backend = queue._state.launcher.backend
+    originals = (planner.Planning, type(backend).build, type(backend).prepare)
+
+    def counted(name, original):
+        def call(*arguments):
+            counts[name] += 1
+            return original(*arguments)
+
+        return call
+
+    monkeypatch.setattr(planner, "Planning", counted("plan", originals[0]))
+    monkeypatch.setattr(type(backend), "build", counted("build", originals[1]))
+    monkeypatch.setattr(type(backend), "prepare", counted("prepare", originals[2]))
+    return counts
 
 
 def floats(n: int = 8, start: float = 1.0) -> fq.Buffer:
