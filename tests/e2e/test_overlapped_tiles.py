@@ -139,6 +139,12 @@ def by_neighbour(item: fq.Item, b, c):
     c[i] = b[i - i % 2]
 
 
+@fq.kernel
+def gathered(item: fq.Item, t, places, b):
+    i = item.get_id(0)
+    b[i] = t[max(i - 1, 0)] + t[places[i]]
+
+
 @pytest.fixture(params=["reference", None])
 def queue(request, monkeypatch):
     """A queue whose temporaries are computed by tiles wherever that is possible."""
@@ -360,7 +366,7 @@ def test_a_range_that_is_not_the_array_s(reference_queue):
     assert tiles(compared(reference_queue, submit))
 
 
-@pytest.mark.parametrize("reason", ["group", "exchange", "empty", "none", "all"])
+@pytest.mark.parametrize("reason", ["group", "exchange", "places", "empty", "none", "all"])
 def test_what_tiles_are_not_made_for(reference_queue, reason):
     n = 0 if reason == "empty" else 64
 
@@ -370,6 +376,8 @@ def test_what_tiles_are_not_made_for(reference_queue, reason):
         queue.submit(copied if n == 0 else line, n, a, t)
         if reason == "group":
             queue.submit(exchanged, fq.NdRange(n, 32), t, b)
+        elif reason == "places":
+            queue.submit(gathered, n, t, np.arange(n)[::-1].copy(), b)
         else:
             queue.submit(line, n, t, b)
         if reason == "exchange":

@@ -274,6 +274,25 @@ def test_what_is_tried_in_vain_is_tried_with_less_later(monkeypatch):
     assert proofs.conditions == []
 
 
+def test_why_no_question_is_answered_any_longer():
+    assert proof.nothing_left() is None
+    with plan_operations() as plan:
+        assert proof.nothing_left() is None
+        plan.left = 0
+        assert str(proof.nothing_left()).endswith("steps that they may take together")
+        plan.left_to_lose = 0
+        assert str(proof.nothing_left()).startswith("questions about this list that are too hard")
+
+
+def test_a_plan_stops_in_steps_only():
+    with plan_operations() as plan:
+        plan.stops = lambda: True
+        proof.stop_if_late()
+        with pytest.raises(StopIteration):
+            next(proof.in_steps(lambda: None))
+        proof.stop_if_late()
+
+
 def test_steps_stop_between_questions_and_answer_all(monkeypatch):
     """It is time to stop after every second look."""
     known: list[int] = []
@@ -311,6 +330,20 @@ def test_too_hard_is_not_proved(monkeypatch):
     monkeypatch.setattr(proof, "PLAN_OPERATIONS", 10)
     with plan_operations(), pytest.raises(PlanTooHard):
         proofs.is_empty(relation)
+
+
+def test_what_rests_on_proofs_serves_the_values_of_a_range():
+    symbols = Symbols()
+    n, m = symbols.size(9), symbols.size(4)
+    proofs = Proofs(symbols)
+    proofs.demand_between(n, 8, 16)
+    ((values, inside),) = proofs.conditions
+    assert inside and values.is_equal(isl.Set(f"[{n}, {m}] -> {{ : 8 <= {n} < 16 }}"))
+    assert proofs.rest_on(proofs.conditions)
+    assert not proofs.rest_on([(values, False)])
+    assert not proofs.rest_on(
+        [*proofs.conditions, (isl.Set(f"[{n}, {m}] -> {{ : {m} > 4 }}"), True)]
+    )
 
 
 def test_every_condition_is_remembered_once():

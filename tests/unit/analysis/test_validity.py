@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 
 import fusionq as fq
+from fusionq.analysis import condition
 from fusionq.analysis.list_analysis import analyse
+from fusionq.analysis.proof import TooManyOperations
 from fusionq.analysis.symbols import LEAST_BOUND
 from fusionq.analysis.validity import (
     Condition,
@@ -161,6 +163,18 @@ def test_what_was_asked_is_the_condition():
     assert not validity.holds(listed(scaled, 10, 4))
     # Scalars that nothing rests on are no part of it.
     assert not validity_of(analysed(listed(scaled))).scalars
+
+
+def test_a_condition_that_is_too_hard_to_be_a_text_pins_what_it_is_about(monkeypatch):
+    def too_hard(values):
+        raise TooManyOperations
+
+    monkeypatch.setattr(condition, "python_condition", too_hard)
+    analysis = analysed(listed(scaled))
+    n = analysis.symbols.size(10)
+    analysis.proofs.demand_between(n, 5, 20)
+    validity = validity_of(analysis)
+    assert validity.pinned == ((n, 10),) and not validity.conditions
 
 
 @pytest.mark.parametrize("value", [(1 << 40) + 5, -(1 << 40) - 5])
