@@ -6,10 +6,11 @@ from pathlib import Path
 import pytest
 
 from fusionq.execution import autotune
+from tests.e2e.halo_lists import lists, reference_queue, way
 from tests.e2e.tuned_lists import Measured, forget
 from tests.unit.runtime.conftest import queue, sycl_queue, target
 
-__all__ = ["queue", "sycl_queue", "target"]
+__all__ = ["lists", "queue", "reference_queue", "sycl_queue", "target", "way"]
 
 
 @pytest.fixture
