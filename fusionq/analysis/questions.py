@@ -108,6 +108,13 @@ class Questions:
         """Equal for submissions that differ in their memory and scalars' values only."""
         return self._shapes[submission].kind
 
+    def extents(self, submission: int) -> Hashable:
+        """The range of a submission and the shapes of its arrays: equal for submissions in whose
+        relations symbols of the same name stand for the same sizes."""
+        own = self.submissions[submission]
+        shapes = tuple(a.shape for a in own.arguments if isinstance(a, ArrayArgument))
+        return own.range, shapes
+
     def memory(self, submission: int) -> tuple[Memory, ...]:
         """Where the array arguments of a submission lie."""
         return self._shapes[submission].memory

@@ -67,8 +67,10 @@ def different(questions: Questions, crossing: Iterable[PairScope]) -> tuple[Pair
 def key_of(questions: Questions, found: PairScope) -> object:
     """Equal for dependences about which all answers are the same."""
     pair = found.producer, found.consumer
-    scalars = any(questions.integers(s) for s in pair)
-    return id(found.items), pair if scalars or found.items is None else ()
+    if found.items is None or any(questions.integers(s) for s in pair):
+        return id(found.items), pair
+    # A relation of symbols is one object for all their values.
+    return id(found.items), *(questions.extents(s) for s in pair)
 
 
 def _tiles(questions: Questions, found: PairScope, mode: Mode) -> Tiles | None:

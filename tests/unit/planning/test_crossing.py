@@ -42,6 +42,12 @@ def both(item: fq.Item, a, first, second):
 
 
 @fq.kernel
+def reversed_whole(item: fq.Item, a, out):
+    i = item.get_id(0)
+    out[i] = a[a.shape[0] - 1 - i]
+
+
+@fq.kernel
 def gather(item: fq.Item, index, a, out):
     i = item.get_id(0)
     out[i] = a[index[i]]
@@ -162,6 +168,29 @@ def test_where_an_answer_may_rest_on_scalars_each_pair_counts():
     first, second = (d for d in found if d.kind == "RAW")
     second = replace(second, items=first.items)
     assert different(questions, [first, second, first]) == (first, second)
+
+
+def test_one_relation_of_symbols_counts_for_each_of_their_values():
+    (a, b, out), (c, d, other) = vectors(3), (np.zeros(8, np.float32) for _ in range(3))
+    calls = [(copy, N, a, b), (reversed_whole, N, b, out), (copy, 8, c, d)]
+    questions, found = asked(*calls, (reversed_whole, 8, d, other))
+    longer, shorter = (d for d in found if d.kind == "RAW")
+    assert longer.items is shorter.items
+    assert different(questions, [longer, shorter]) == (longer, shorter)
+    assert not keeps_inside(questions, [longer], "ids", (8,))
+    assert keeps_inside(questions, [shorter], "ids", (8,))
+
+
+@pytest.mark.parametrize("sizes", [(1000, 64), (64, 1000)])
+def test_a_launch_of_shorter_lists_has_the_work_groups_of_the_longest(sizes):
+    queue = fq.FusionQueue("reference")
+    sets = [[fq.Buffer(np.arange(n, dtype=np.float32) - k) for k in range(3)] for n in sizes]
+    with fq.fusion(queue, strategy="fused"):
+        for a, b, out in sets:
+            queue.submit(copy, a.shape[0], a, b)
+            queue.submit(reversed_whole, a.shape[0], b, out)
+    for a, _, out in sets:
+        np.testing.assert_array_equal(out.numpy(), a.numpy()[::-1])
 
 
 def test_what_is_not_known_counts_for_each_pair():
