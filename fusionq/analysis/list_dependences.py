@@ -171,6 +171,7 @@ class _Finder:
                 ("between", a, b),
                 lambda analysis: between(analysis, 0, a, 1, b),
                 ((first[a].argument,), (second[b].argument,)),
+                other_sizes=True,
             )
 
         def answer(_: ListAnalysis) -> tuple[Sequence[PairScope], frozenset[int]]:
@@ -178,12 +179,13 @@ class _Finder:
             for k, a in enumerate(first):
                 others = tuple(b.argument for b in second if b.group == a.group)
                 question = ("overwritten", k), partial(is_overwritten, position=k)
-                if questions.ask(pair, *question, ((a.argument,), others)):
+                about = (a.argument,), others
+                if questions.ask(pair, *question, about, other_sizes=True):
                     overwritten.add(k)
             found = dependences_between(0, 1, first, second, compare, self.unions)
             return found, frozenset(overwritten)
 
-        return questions.ask(pair, "dependences", answer)
+        return questions.ask(pair, "dependences", answer, other_sizes=True)
 
     def _way(self, s: int, group: int) -> Hashable:
         """Equal for submissions that write the same elements of a memory."""
@@ -208,7 +210,8 @@ class _Finder:
         return memory.overwrites[way]
 
     def _writes_within(self, writer: int, s: int, group: int) -> bool:
-        within = self.questions.ask((writer, s), "writes within", writes_within)
+        pair = writer, s
+        within = self.questions.ask(pair, "writes within", writes_within, other_sizes=True)
         return any(k in within for k, own, *_ in self.questions.memory(writer) if own == group)
 
     def _unknown(self, producer: int, consumer: int, group: int, why: str) -> PairScope:
@@ -248,10 +251,10 @@ def _uses(accesses: Sequence[Accessed]) -> dict[int, _Use]:
 def accessed(questions: Questions, s: int) -> tuple[Accessed, ...]:
     """The accesses of a submission, in program order."""
     group_of = {k: group for k, group, *_ in questions.memory(s)}
-    accesses = questions.ask((s,), "accesses", lambda analysis: accesses_of(analysis, 0))
-    return tuple(
-        [Accessed(a.argument, group_of[a.argument], a.kind, a.span) for a in accesses]
+    accesses = questions.ask(
+        (s,), "accesses", lambda analysis: accesses_of(analysis, 0), other_sizes=True
     )
+    return tuple([Accessed(a.argument, group_of[a.argument], a.kind, a.span) for a in accesses])
 
 
 def _scalar_writes(analysis: ListAnalysis) -> bool:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
+from functools import cached_property
 
 from fusionq.analysis.item_space import global_range
 from fusionq.analysis.submission import ArrayArgument, Submission
@@ -23,21 +24,36 @@ class ListValidity:
 
     def __init__(self, submissions: Sequence[Submission]) -> None:
         self._submissions = submissions
-        self._answers: dict[int, tuple[Validity, bool, dict[tuple[int, ...], None]]] = {}
-        """Validities, whether they depend on scalars, and the submissions that they are about."""
+        self._answers: dict[int, tuple[Validity, bool, dict[Hashable, tuple[int, ...]]]] = {}
+        """Validities, whether they depend on scalars, and the submissions that they are about, one
+        of those of which they say the same."""
         self._between: dict[tuple[int, int, int], None] = {}
         self._small: dict[tuple[int, ...], None] = {}
 
-    def add(self, validity: Validity, members: Sequence[int]) -> None:
-        """``validity`` is about ``members``, by their numbers among them."""
+    def add(self, validity: Validity, members: Sequence[int], other_sizes: bool = False) -> None:
+        """``validity`` is about ``members``, by their numbers among them.  ``other_sizes``: it may
+        be about others, too, whose sizes are not the same."""
         known = self._answers.get(id(validity))
         if known is None:
             known = self._answers[id(validity)] = validity, validity.depends_on_scalars, {}
-        elif not known[1]:
+        elif not known[1] and not other_sizes:
             # Sizes are what they are in equal questions: of an answer that rests on them alone,
             # one use says all.
             return
-        known[2][tuple(members)] = None
+        about = tuple(members)
+        if known[1] or not other_sizes:
+            known[2][about] = about
+        else:
+            known[2].setdefault(tuple([self._extents[m] for m in members]), about)
+
+    @cached_property
+    def _extents(self) -> list[int]:
+        """A number for the range and the shapes of each submission, equal for equal ones."""
+        numbers: dict[Hashable, int] = {}
+        return [
+            numbers.setdefault((s.range, tuple(s.shapes())), len(numbers))
+            for s in self._submissions
+        ]
 
     def demand_between(self, extent: int, low: int, beyond: int) -> None:
         """The size that is ``extent`` today has to be ``low`` or more and below ``beyond``."""
@@ -55,7 +71,7 @@ class ListValidity:
         answers = [
             (validity, members)
             for validity, _, uses in self._answers.values()
-            for members in uses
+            for members in uses.values()
         ]
         for validity, members in answers:
             for _, places in validity.sources:

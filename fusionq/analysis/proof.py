@@ -293,18 +293,22 @@ class Proofs:
         depends on it, where that takes too many operations.  PlanTooHard where the plan has none
         left."""
         try:
-            nonempty, here = answered(lambda: self._nonempty(relation))
-            if nonempty is None:
-                return True
-            if here:
-                self._try_to_remember(nonempty)
-                return False
-            answered(lambda: self._remember(nonempty, inside=False))
-            return True
+            return self.decide(relation)
         except PlanTooHard:
             raise
         except TooManyOperations:
             return False
+
+    def decide(self, relation: isl.Set | isl.Map) -> bool:
+        """As ``is_empty``; TooManyOperations where it takes too many."""
+        nonempty, here = answered(lambda: self._nonempty(relation))
+        if nonempty is None:
+            return True
+        if here:
+            self._try_to_remember(nonempty)
+            return False
+        answered(lambda: self._remember(nonempty, inside=False))
+        return True
 
     def rest_on(self, conditions: Iterable[tuple[isl.Set, bool]]) -> bool:
         """Whether today's values meet ``conditions``."""
@@ -314,7 +318,7 @@ class Proofs:
     def add(self, conditions: Iterable[tuple[isl.Set, bool]]) -> None:
         """Let what rests on the proofs serve values only that meet ``conditions``, too."""
         for values, inside in conditions:
-            if not any(inside == i and values.is_equal(v) for v, i in self.conditions):
+            if not any(inside == i and values.plain_is_equal(v) for v, i in self.conditions):
                 self.conditions.append((values, inside))
 
     def demand_between(self, symbol: str, low: int, beyond: int) -> None:

@@ -3,16 +3,19 @@
 Two questions are equal if their submissions run the same kernels over the same ranges with arrays
 of the same layouts, share memory in the same way, and their integer scalars are equal where those
 of the other question are.  What an answer took for granted of the scalars' values is kept with it:
-it serves other values for which that holds too.
+it serves other values for which that holds too.  So do those that rest on sizes by proofs alone,
+for submissions whose sizes are equal, and ordered, as those of the other question are.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Hashable, Sequence
 from functools import cached_property
+from itertools import chain
 from typing import TypeVar, cast
 
 from fusionq.analysis.aliasing import Place, ViewPlace
+from fusionq.analysis.item_space import global_range
 from fusionq.analysis.list_analysis import KernelsRead, ListAnalysis, analyse, places_of
 from fusionq.analysis.list_validity import ListValidity
 from fusionq.analysis.proof import stop_if_late
@@ -26,6 +29,7 @@ from fusionq.analysis.submission import (
 )
 from fusionq.analysis.validity import ScalarPlace, Validity, validity_of
 from fusionq.base.frozen import dataclass
+from fusionq.language.ranges import NdRange
 
 T = TypeVar("T")
 
@@ -50,6 +54,10 @@ class _Shape:
     for equal ones), the memory of its array arguments, its integer scalars."""
 
     kind: int
+    family: int
+    """The kind but for the sizes."""
+    sizes: tuple[int, ...]
+    """The extents of the arrays and of the range."""
     memory: tuple[Memory, ...]
     integers: tuple[int, ...]
     varying: frozenset[int]
@@ -82,17 +90,19 @@ class Questions:
         self.place = places_of(self.submissions)
         self.validity = ListValidity(self.submissions)
         kinds: dict[Hashable, int] = {}
+        families: dict[Hashable, int] = {}
         self._shapes = [
-            self._shape(s, submission, kinds) for s, submission in enumerate(self.submissions)
+            self._shape(s, submission, kinds, families)
+            for s, submission in enumerate(self.submissions)
         ]
         self._analyses: dict[Hashable, ListAnalysis] = {}
         self.readings = readings or Readings()
         self._read: dict[Hashable, KernelsRead] = {}
         self._answers: dict[Hashable, list[_Answer]] = {}
         self._structures: dict[tuple[int, ...], tuple[_Structure, tuple[int, ...]]] = {}
-        self._inside: list[tuple[Validity, Sequence[int]]] | None = None
-        """What the answers rest on that were used for the answer that is being found, and what
-        submissions they are about."""
+        self._inside: list[tuple[Validity, Sequence[int], bool]] | None = None
+        """What the answers rest on that were used for the answer that is being found, what
+        submissions they are about, and whether they serve other sizes."""
 
     def buffer_name(self, submission: int, argument: int) -> str:
         """What a report calls the memory of an array argument."""
@@ -109,11 +119,10 @@ class Questions:
         return self._shapes[submission].kind
 
     def extents(self, submission: int) -> Hashable:
-        """The range of a submission and the shapes of its arrays: equal for submissions in whose
-        relations symbols of the same name stand for the same sizes."""
-        own = self.submissions[submission]
-        shapes = tuple(a.shape for a in own.arguments if isinstance(a, ArrayArgument))
-        return own.range, shapes
+        """Equal for submissions of the same range and arrays of the same shapes, in whose relations
+        symbols of the same name stand for the same sizes."""
+        shape = self._shapes[submission]
+        return shape.family, shape.sizes
 
     def memory(self, submission: int) -> tuple[Memory, ...]:
         """Where the array arguments of a submission lie."""
@@ -129,17 +138,24 @@ class Questions:
         question: Hashable,
         answer: Callable[[ListAnalysis], T],
         arguments: Sequence[Sequence[int]] | None = None,
+        other_sizes: bool = False,
     ) -> T:
         """The ``answer`` to ``question`` about ``members``, by their numbers among the members;
         the list's validity is what it rests on from then on.
 
         It may depend on the memory of the given ``arguments`` of each member (None: all) only.
-        Finding an answer may take others, about some of the members.  Interrupted inside
-        ``in_steps``, if it is not known and it is time to stop.
+        ``other_sizes``: and on sizes only by their order and as the analysis' proofs and pinned
+        symbols say; then it serves members of other sizes, too.  Finding an answer may take others,
+        about some of the members.  Interrupted inside ``in_steps``, if it is not known and it is
+        time to stop.
         """
         structure, integers = self._structure(members, arguments)
-        known = self._answers.setdefault((structure, question), [])
-        found = self._known(known, members, integers) if integers else next(iter(known), None)
+        alike: Hashable = self._but_sizes(structure, members) if other_sizes else structure
+        known = self._answers.setdefault((alike, question), [])
+        if other_sizes or integers:
+            found = self._known(known, members, integers, other_sizes)
+        else:
+            found = next(iter(known), None)
         if found is None:
             stop_if_late()
             analysis = self._analysis(structure, integers, members).for_question()
@@ -151,8 +167,8 @@ class Questions:
                     number = {s: k for k, s in enumerate(members)}
                     whole = ListValidity(analysis.submissions)
                     whole.add(validity, range(len(members)))
-                    for each, about in self._inside:
-                        whole.add(each, [number[s] for s in about])
+                    for each, about, of_others in self._inside:
+                        whole.add(each, [number[s] for s in about], of_others)
                     validity = whole.result()
             finally:
                 self._inside = outer
@@ -160,16 +176,20 @@ class Questions:
             found = _Answer(value, validity, validity.depends_on_scalars, pinned)
             known.append(found)
         if self._inside is not None:
-            self._inside.append((found.validity, members))
-        self.validity.add(found.validity, members)
+            self._inside.append((found.validity, members, other_sizes))
+        self.validity.add(found.validity, members, other_sizes)
         return cast(T, found.value)
 
     def _known(
-        self, known: Sequence[_Answer], members: Sequence[int], integers: tuple[int, ...]
+        self,
+        known: Sequence[_Answer],
+        members: Sequence[int],
+        integers: tuple[int, ...],
+        other_sizes: bool,
     ) -> _Answer | None:
         submissions = None
         for answer in known:
-            if not answer.of_scalars:
+            if not answer.of_scalars and not other_sizes:
                 return answer
             if any([integers[place] != value for place, value in answer.pinned]):
                 continue
@@ -218,14 +238,20 @@ class Questions:
         return found
 
     # ------------------------------------------------------------------------- structure
-    def _shape(self, s: int, submission: Submission, kinds: dict[Hashable, int]) -> _Shape:
-        kind = (
-            submission.fingerprint,
-            submission.signature,
-            submission.ir.span,
-            submission.range,
-            tuple(_kind_of(argument) for argument in submission.arguments),
-        )
+    def _shape(
+        self,
+        s: int,
+        submission: Submission,
+        kinds: dict[Hashable, int],
+        families: dict[Hashable, int],
+    ) -> _Shape:
+        code = submission.fingerprint, submission.signature, submission.ir.span
+        layouts = tuple(_kind_of(argument) for argument in submission.arguments)
+        kind = code, submission.range, layouts
+        plain = not isinstance(submission.range, NdRange)
+        of_range = len(submission.range) if plain else submission.range
+        family = code, of_range, tuple(layout and layout[1:] for layout in layouts)
+        shapes = [a.shape for a in submission.arguments if isinstance(a, ArrayArgument)]
         memory = tuple(
             (k, place.group, place.view, place.by_address)
             for k, argument in enumerate(submission.arguments)
@@ -242,7 +268,14 @@ class Questions:
             for k, a in enumerate(submission.arguments)
             if isinstance(a, ScalarArgument) and a.type.is_integer and (s, k) in self._varying
         )
-        return _Shape(kinds.setdefault(kind, len(kinds)), memory, integers, varying)
+        return _Shape(
+            kinds.setdefault(kind, len(kinds)),
+            families.setdefault(family, len(families)),
+            (*chain.from_iterable(shapes), *global_range(submission)),
+            memory,
+            integers,
+            varying,
+        )
 
     def _structure(
         self, members: Sequence[int], arguments: Sequence[Sequence[int]] | None
@@ -266,6 +299,16 @@ class Questions:
         which = tuple([equal.setdefault(value, len(equal)) for value in integers])
         varying = frozenset([equal[value] for shape in shapes for value in shape.varying])
         return (kinds, which, self._memory(shapes, arguments), varying), integers
+
+    def _but_sizes(self, structure: _Structure, members: Sequence[int]) -> Hashable:
+        """The structure of the members but for their sizes, of which it has which are equal, zero,
+        and in what order."""
+        shapes = [self._shapes[m] for m in members]
+        number: dict[int, int] = {}
+        which = [number.setdefault(size, len(number)) for shape in shapes for size in shape.sizes]
+        order = tuple([number[size] for size in sorted(number)])
+        families = tuple([shape.family for shape in shapes])
+        return families, *structure[1:], tuple(which), order, number.get(0)
 
     def _memory(
         self, shapes: Sequence[_Shape], arguments: Sequence[Sequence[int]] | None
@@ -291,12 +334,13 @@ class Questions:
         return tuple(found)
 
 
-def _kind_of(argument: Argument) -> Hashable:
-    """What a kind of submission has of an argument."""
+def _kind_of(argument: Argument) -> tuple[Hashable, ...] | None:
+    """What a kind of submission has of an argument, the extents first."""
     match argument:
         case ArrayArgument():
             return (
                 argument.shape,
+                len(argument.shape),
                 argument.strides,
                 argument.buffer_flag,
                 argument.access_flag,

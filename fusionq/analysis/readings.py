@@ -46,6 +46,9 @@ class Readings:
     """The elements of several accesses together."""
     symbols: dict[tuple[int, tuple[str, ...]], frozenset[str]] = field(default_factory=dict)
     answers: dict[Hashable, list[Answer]] = field(default_factory=dict)
+    groups_left: dict[Hashable, list[tuple[int, ...]]] = field(default_factory=dict)
+    """Work-group sizes that a relation between work-items leaves for some values of the symbols, by
+    relation and what the symbols are."""
     texts: dict[int, tuple[isl.Set, str | None, frozenset[str]]] = field(default_factory=dict)
     """Of conditions, by identity, with their symbols; None where they are too hard to write."""
     _same: dict[int, list[isl.Set | isl.Map]] = field(default_factory=dict)

@@ -106,7 +106,10 @@ class StageRelations:
         def asked(analysis: ListAnalysis) -> T:
             return answer(analysis, self._renumbered(stages))
 
-        return self.questions.ask(self.members(stages), (question, modes), asked)
+        # The extents of a stage by linear ids are products, of which the order is not known.
+        any_sizes = all(self.stages[k].mode != "linear" for k in stages)
+        members = self.members(stages)
+        return self.questions.ask(members, (question, modes), asked, other_sizes=any_sizes)
 
     def _renumbered(self, stages: Sequence[int]) -> tuple[StageItems, ...]:
         """The stages with their members' numbers among the members of all of them."""
@@ -138,9 +141,7 @@ def _covered(
     return is_implied(analysis.symbols.context, needed, near, far)
 
 
-def _in_symbols(
-    analysis: ListAnalysis, stages: Sequence[StageItems], items: isl.Map
-) -> isl.Map:
+def _in_symbols(analysis: ListAnalysis, stages: Sequence[StageItems], items: isl.Map) -> isl.Map:
     """``items``, in the symbols of some of the stages alone, in those of ``analysis``."""
     own = Symbols()
     for stage in stages:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
+from functools import partial
 from itertools import count, takewhile
 from math import lcm, prod
 
@@ -12,7 +13,7 @@ import islpy as isl
 from fusionq.analysis.item_relations import same_group, to_space
 from fusionq.analysis.item_space import ItemSpace, Mode, global_range, largest
 from fusionq.analysis.list_analysis import ListAnalysis
-from fusionq.analysis.proof import TooManyOperations, answered
+from fusionq.analysis.proof import PlanTooHard, TooManyOperations, answered
 from fusionq.analysis.submission import Submission
 from fusionq.base.frozen import dataclass
 from fusionq.base.target import Target
@@ -54,9 +55,7 @@ def candidates(
             yield local
 
 
-def _in_vectors(
-    local: tuple[int, ...], extents: Sequence[int], target: Target
-) -> tuple[int, ...]:
+def _in_vectors(local: tuple[int, ...], extents: Sequence[int], target: Target) -> tuple[int, ...]:
     """``local`` with whole vectors in the last dimension if that is as long as the range's, as the
     compiler has no vector code for what is left over; and where there are several groups, no
     longer than that takes."""
@@ -99,6 +98,7 @@ def tiles_of(
     """The tiles in which a dependence stays if its two submissions, the ``pair`` of
     ``analysis.submissions``, meet in ``mode``; None if that is not known.  ``items``: from the
     producer's to the consumer's ids."""
+
     def tiles() -> Tiles:
         inside = _in_space(analysis, items, mode, pair)
         distances = inside.deltas()
@@ -106,18 +106,14 @@ def tiles_of(
         lengths = [1] * ndim
         for dim, length in _periods(inside):
             lengths[dim] = lcm(lengths[dim], length)
-        return Tiles(
-            tuple(not _is_zero(distances, dim) for dim in range(ndim)), tuple(lengths)
-        )
+        return Tiles(tuple(not _is_zero(distances, dim) for dim in range(ndim)), tuple(lengths))
 
     with suppress(TooManyOperations):
         return answered(tiles)
     return None
 
 
-def _tiles(
-    lengths: Sequence[int], extents: Sequence[int], target: Target
-) -> list[tuple[int, ...]]:
+def _tiles(lengths: Sequence[int], extents: Sequence[int], target: Target) -> list[tuple[int, ...]]:
     """Work-groups that are tiles of ``lengths`` (0: that of the range): as many of them in the
     last dimension as the preferred work-group holds, of columns, which lie together in memory, as
     many as leave work-groups for all compute units; or one."""
@@ -165,19 +161,53 @@ def stays_inside(
     local: tuple[int, ...],
     pair: tuple[int, int] = (0, 1),
 ) -> bool:
-    """Whether a dependence (see ``tiles_of``) stays inside work-groups of ``local``."""
+    """Whether a dependence (see ``tiles_of``) stays inside work-groups of ``local``.
+
+    One that leaves work-groups leaves those that they consist of, for the same sizes.
+    """
+
     def inside() -> bool:
-        met = _in_space(analysis, items, mode, pair)
-        return analysis.proofs.is_empty(met.subtract(same_group(analysis.symbols, local)))
+        readings = analysis.readings
+        met = readings.canonical(_in_space(analysis, items, mode, pair))
+        left = readings.groups_left.setdefault((analysis.symbols.alike, id(met)), [])
+
+        def stays(size: tuple[int, ...]) -> bool:
+            find = partial(_stays, analysis, met, size, left)
+            return analysis.once(("inside", id(met), size), find)
+
+        larger = [groups for groups in left if _consist_of(groups, local)]
+        return all(map(stays, (*larger, local)))
 
     with suppress(TooManyOperations):
         return answered(inside)
     return False
 
 
-def _in_space(
-    analysis: ListAnalysis, items: isl.Map, mode: Mode, pair: tuple[int, int]
-) -> isl.Map:
+def _consist_of(groups: tuple[int, ...], others: tuple[int, ...]) -> bool:
+    """Whether each of the work-groups ``groups`` is some of ``others``."""
+    return all(large % small == 0 for large, small in zip(groups, others, strict=True))
+
+
+def _stays(
+    analysis: ListAnalysis, met: isl.Map, local: tuple[int, ...], left: list[tuple[int, ...]]
+) -> bool:
+    """Whether ``met`` relates work-items of one work-group of ``local`` only; if it certainly
+    relates others, these are added to those that it has ``left``."""
+    same, today = same_group(analysis.symbols, local), analysis.symbols.point
+    try:
+        inside = answered(lambda: analysis.proofs.decide(met.subtract(same)))
+        if not inside:
+            left.append(local)
+        return inside
+    except PlanTooHard:
+        raise
+    except TooManyOperations:  # for all sizes
+        if answered(lambda: not met.intersect_params(today).subtract(same).is_empty()):
+            left.append(local)
+        return False
+
+
+def _in_space(analysis: ListAnalysis, items: isl.Map, mode: Mode, pair: tuple[int, int]) -> isl.Map:
     """From the producer's to the consumer's work-items, where submissions meet in ``mode``."""
     producer, consumer = (analysis.submissions[s] for s in pair)
     from_producer, pins_p = to_space(producer, analysis.symbols, mode)

@@ -87,9 +87,7 @@ class _Checker:
         stage = self.body.stages[consumer]
         waits = [
             wait
-            for wait, other in zip(
-                self.body.codes[stage.code].waits, stage.producers, strict=True
-            )
+            for wait, other in zip(self.body.codes[stage.code].waits, stage.producers, strict=True)
             if other == producer
         ]
         if any(wait.bounds is None for wait in waits):
@@ -112,7 +110,9 @@ class _Checker:
         of."""
         relations = self.relations
         members = relations.members(stages)
-        symbols = relations.questions.ask(members, "sources of symbols", sources_of_symbols)
+        symbols = relations.questions.ask(
+            members, "sources of symbols", sources_of_symbols, other_sizes=True
+        )
         symbol_of = {
             self.identity(of_members(source, members)): name for name, source in symbols.items()
         }

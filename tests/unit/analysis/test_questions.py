@@ -33,6 +33,21 @@ def vectors(count, n=N):
     return [np.zeros(n, np.float32) for _ in range(count)]
 
 
+@fq.kernel
+def low(item: fq.Item, a):
+    a[item.get_id(0)] = 1
+
+
+@fq.kernel
+def from_fourth(item: fq.Item, a):
+    a[item.get_id(0) + 4] = 1
+
+
+@fq.kernel
+def in_groups(item: fq.NdItem, a):
+    a[item.get_global_id(0)] = 1
+
+
 class Counted:
     """Answers with the number of the question that was the first of its kind."""
 
@@ -134,6 +149,73 @@ def test_an_answer_found_for_other_scalars_serves_where_it_holds():
     members = [(0, 1), (1, 3), (1, 2), (0, 2)]
     assert [questions.ask(pair, "shared", found) for pair in members] == [True, True, False, True]
     assert answer.calls == 2
+
+
+def ranges(*sizes):
+    """Of each pair one that writes as many elements, and one that writes from the fourth on."""
+    a = np.zeros(N, np.float32)
+    kernels = (low, from_fourth) * len(sizes)
+    return submissions(*((kernel, n, a) for kernel, n in zip(kernels, sizes, strict=False)))
+
+
+def ask_of_ranges(*sizes, **options):
+    """For each pair of sizes whether it shares no element, the number of questions asked, and what
+    the answers rest on."""
+    answer = Counted()
+
+    def found(analysis):
+        answer(analysis)
+        return is_empty(analysis)
+
+    questions = Questions(ranges(*sizes))
+    pairs = [(s, s + 1) for s in range(0, len(sizes), 2)]
+    answers = [questions.ask(pair, "apart", found, **options) for pair in pairs]
+    return answers, answer.calls, questions.validity.result()
+
+
+def test_an_answer_found_for_other_sizes_serves_where_it_holds():
+    assert ask_of_ranges(4, 3, 3, 2)[:2] == ([True, True], 2)
+    assert ask_of_ranges(4, 3, 3, 2, other_sizes=True)[:2] == ([True, True], 1)
+    # What it rests on does not hold, or sizes are in another order, or equal.
+    assert ask_of_ranges(4, 3, 6, 5, other_sizes=True)[:2] == ([True, False], 2)
+    assert ask_of_ranges(4, 3, 2, 3, other_sizes=True)[:2] == ([True, True], 2)
+    assert ask_of_ranges(4, 3, 3, 3, other_sizes=True)[:2] == ([True, True], 2)
+    assert ask_of_ranges(4, 3, N, 3, other_sizes=True)[:2] == ([True, False], 2)
+
+
+SERVED = [((4, 1, 3, 2), (6, 1, 3, 2)), ((2, 1, 4, 3), (2, 1, 6, 3))]
+"""Sizes, and others in the same order of which one pair has elements in common."""
+
+
+@pytest.mark.parametrize(("sizes", "wrong"), SERVED)
+def test_an_answer_that_serves_other_sizes_rests_on_all_of_them(sizes, wrong):
+    _, calls, validity = ask_of_ranges(*sizes, other_sizes=True)
+    assert calls == 1
+    assert validity.holds(ranges(*sizes))
+    assert not validity.holds(ranges(*wrong))
+
+
+@pytest.mark.parametrize(("sizes", "wrong"), SERVED)
+def test_an_answer_that_serves_other_sizes_is_part_of_others(sizes, wrong):
+    questions = Questions(ranges(*sizes))
+
+    def both(_):
+        return [questions.ask(pair, "apart", is_empty, other_sizes=True) for pair in pairs]
+
+    pairs = (0, 1), (2, 3)
+    assert questions.ask(range(4), "all apart", both) == [True, True]
+    validity = questions.validity.result()
+    assert validity.holds(ranges(*sizes))
+    assert not validity.holds(ranges(*wrong))
+
+
+def test_explicit_work_groups_are_no_sizes_that_may_differ():
+    answer = Counted()
+    a = np.zeros(N, np.float32)
+    ranges_ = [fq.NdRange(12, 4), fq.NdRange(8, 4), fq.NdRange(8, 2)]
+    questions = Questions(submissions(*((in_groups, r, a) for r in ranges_)))
+    found = [questions.ask((s,), "any", answer, other_sizes=True) for s in range(3)]
+    assert found == [1, 2, 3]
 
 
 def test_an_answer_rests_on_those_that_it_was_found_by():

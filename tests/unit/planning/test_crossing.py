@@ -128,6 +128,44 @@ def test_multiples_count_in_each_dimension(monkeypatch):
     assert list(proved_sizes(None, [], space, (N, N), TWO_CORES)) == [(8, 16), (8, 8)]
 
 
+def test_what_leaves_work_groups_leaves_those_that_they_consist_of(monkeypatch):
+    asked = []
+    original = proof.Proofs.decide
+    monkeypatch.setattr(proof.Proofs, "decide", lambda *a: asked.append(1) or original(*a))
+    questions, (near, far) = exchanges()
+    asked.clear()
+    assert not keeps_inside(questions, [far], "ids", (16,))
+    assert len(asked) == 1
+    assert not any(keeps_inside(questions, [far], "ids", (size,)) for size in (8, 4, 2, 1))
+    assert len(asked) == 1
+    # Others are no parts of that, and another dependence may stay in them.
+    assert keeps_inside(questions, [far], "ids", (12,))
+    assert not keeps_inside(questions, [far], "ids", (32,))
+    assert keeps_inside(questions, [near], "ids", (8,))
+    assert len(asked) == 4
+
+
+def test_what_leaves_work_groups_today_does_so_where_it_is_too_hard_for_all_sizes(monkeypatch):
+    original = proof.Proofs.decide
+
+    def decide(self, relation):
+        asked.append(1)
+        if len(asked) == 1:
+            raise proof.TooManyOperations("too hard")
+        return original(self, relation)
+
+    asked: list[int] = []
+    questions, (near, far) = exchanges()
+    monkeypatch.setattr(proof.Proofs, "decide", decide)
+    assert not keeps_inside(questions, [far], "ids", (16,))
+    assert not keeps_inside(questions, [far], "ids", (4,))
+    assert len(asked) == 1
+    asked.clear()
+    assert not keeps_inside(questions, [near], "ids", (16,))  # which it stays in, unproved
+    assert keeps_inside(questions, [near], "ids", (4,))
+    assert len(asked) == 2
+
+
 def test_what_is_not_known_stays_inside_no_work_group():
     a, b, out = vectors(3)
     questions, found = asked((copy, N, a, b), (gather, N, np.zeros(N, np.int64), b, out))
