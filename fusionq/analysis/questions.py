@@ -248,8 +248,9 @@ class Questions:
         code = submission.fingerprint, submission.signature, submission.ir.span
         layouts = tuple(_kind_of(argument) for argument in submission.arguments)
         kind = code, submission.range, layouts
-        plain = not isinstance(submission.range, NdRange)
-        of_range = len(submission.range) if plain else submission.range
+        extents = global_range(submission)
+        in_groups = isinstance(submission.range, NdRange)
+        of_range = submission.range if in_groups else len(extents)
         family = code, of_range, tuple(layout and layout[1:] for layout in layouts)
         shapes = [a.shape for a in submission.arguments if isinstance(a, ArrayArgument)]
         memory = tuple(
@@ -271,7 +272,7 @@ class Questions:
         return _Shape(
             kinds.setdefault(kind, len(kinds)),
             families.setdefault(family, len(families)),
-            (*chain.from_iterable(shapes), *global_range(submission)),
+            (*chain.from_iterable(shapes), *extents),
             memory,
             integers,
             varying,

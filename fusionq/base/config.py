@@ -21,9 +21,18 @@ _ON = ("on", "1", "yes", "true")
 def debug_level() -> int:
     """``FUSIONQ_DEBUG``: 0 (nothing, the default), 1 (the report of each new fusion on standard
     error), 2 (also each pass's kernel before and after), 3 (also the analysis: access relations
-    and dependences as isl prints them), 4 (also the device source).  Read at each call."""
-    text = os.environ.get("FUSIONQ_DEBUG", "")
-    return int(text) if text.isdecimal() else 0
+    and dependences as isl prints them), 4 (also the device source).  Read at each call.
+
+    ArgumentError for words that are no level.
+    """
+    text = os.environ.get("FUSIONQ_DEBUG", "").strip().lower()
+    if text in ("", *_OFF):
+        return 0
+    if text in _ON:
+        return 1
+    if not text.isdecimal():
+        raise ArgumentError(f"FUSIONQ_DEBUG={text!r} is no level; write 0, 1, 2, 3 or 4")
+    return int(text)
 
 
 def always_checked() -> Check:

@@ -27,6 +27,8 @@ def run_script(script: Path, arguments: Sequence[str]) -> int:
     except SystemExit as exit_:
         return _exit_code(exit_)
     except BaseException as error:
+        if _is_no_text(error, path):
+            bad_use(f"{script} is no Python script: {error}")
         _show_traceback(error, path)
         return 130 if isinstance(error, KeyboardInterrupt) else 1
     finally:
@@ -39,6 +41,16 @@ def _exit_code(exit_: SystemExit) -> int:
         return exit_.code or 0
     print(exit_.code, file=sys.stderr)
     return 1
+
+
+def _is_no_text(error: BaseException, path: str) -> bool:
+    """Whether a script could not be read as Python's text; errors of its own code name the file."""
+    if not isinstance(error, (SyntaxError, ValueError)) or getattr(error, "filename", None) == path:
+        return False
+    frames = error.__traceback__
+    while frames is not None and frames.tb_frame.f_code.co_filename != path:
+        frames = frames.tb_next
+    return frames is None
 
 
 def _show_traceback(error: BaseException, path: str) -> None:

@@ -173,6 +173,15 @@ def test_explain_shows_the_scripts_own_traceback(tmp_path: Path) -> None:
     assert report_listeners == []
 
 
+@pytest.mark.parametrize("command", ["explain", "profile"])
+def test_a_file_that_is_no_script_is_named(command: str, tmp_path: Path) -> None:
+    picture = tmp_path / "picture.png"
+    picture.write_bytes(b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR")
+    code, out, err = run(command, str(picture))
+    assert code == 2
+    assert "picture.png is no Python script: " in (out + err).replace("\n", "")
+
+
 def test_explain_finds_modules_beside_the_script(tmp_path: Path) -> None:
     (tmp_path / "beside_the_script.py").write_text("VALUE = 41\n")
     script = tmp_path / "script.py"

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import fusionq as fq
+from fusionq.base.config import debug_level
 from fusionq.cache.plan_cache import PLANS
 
 SHOWN = {
@@ -45,3 +46,17 @@ def test_each_level_shows_more(
             assert (part in shown_text) == (wanted <= level), (part, shown_text)
     if level == 0:
         assert not shown_text
+
+
+def test_words_that_are_no_level_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FUSIONQ_DEBUG", "verbose")
+    with pytest.raises(fq.ArgumentError, match="FUSIONQ_DEBUG='verbose' is no level; write 0, 1"):
+        run()
+
+
+@pytest.mark.parametrize(("text", "level"), [("", 0), ("off", 0), ("on", 1), (" 3 ", 3), ("9", 9)])
+def test_levels_are_numbers_or_words_for_them(
+    text: str, level: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FUSIONQ_DEBUG", text)
+    assert debug_level() == level
