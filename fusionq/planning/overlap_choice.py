@@ -19,6 +19,10 @@ LEAST_SAVED = 1.5e-4
 """Seconds of each run of a list that computing halos anew has to be able to save: what it takes to
 find out how, and to build that, 0.1 to 0.3 s, is then earned back by 2,000 runs."""
 
+MOST_LONGER = 2.0
+"""How many times as long as launches without that halos computed anew may take by the model, where
+they are asked for."""
+
 
 def compared_work(
     questions: Questions,
@@ -32,6 +36,21 @@ def compared_work(
         for plans in (launches, overlapped)
     )
     return OverlapEstimate(first, second)
+
+
+def takes_longer(
+    questions: Questions,
+    launches: Sequence[StagePlan],
+    overlapped: Sequence[StagePlan],
+    target: Target,
+) -> str | None:
+    """Why ``overlapped`` launches, which were asked for, are not had: what is computed more than
+    once takes much longer than all that ``launches`` without that take.  None if it does not."""
+    compared = compared_work(questions, launches, overlapped, target)
+    if compared.overlapped <= MOST_LONGER * compared.launches:
+        return None
+    ratio = compared.overlapped / compared.launches
+    return f"what would be computed anew takes {ratio:.2g} times as long as launches without that"
 
 
 def saves_little(

@@ -195,7 +195,7 @@ def _plan_steps(
         and _crosses_work_groups(raw)
     ):
         from fusionq.planning.overlap import with_overlap
-        from fusionq.planning.overlap_choice import compared_work, saves_little
+        from fusionq.planning.overlap_choice import compared_work, saves_little, takes_longer
 
         costs = target if measured is None else measured()
         base: tuple[StagePlan, ...] = ()
@@ -224,7 +224,11 @@ def _plan_steps(
                     f"{len(overlap.plans)} launches with halos computed anew, and {len(stages)} "
                     "without"
                 )
-            if not asked:
+            if profitable:
+                base = yield from all_launches(kernels, launched)
+                longer = takes_longer(questions, base, overlap.plans, costs)
+                profitable, fallback = longer is None, longer or fallback
+            elif not asked:
                 compared = compared_work(questions, base, overlap.plans, costs)
                 profitable = compared.prefers_overlap
                 if strategy == "megakernel":
@@ -289,9 +293,7 @@ def _unjoined(plans: Sequence[StagePlan]) -> str | None:
     return next((plan.boundary for plan in plans[1:] if plan.boundary is not None), None)
 
 
-def _strategy(
-    stages: Sequence[Stage], options: FusionOptions
-) -> Became:
+def _strategy(stages: Sequence[Stage], options: FusionOptions) -> Became:
     if options.strategy == "unfused":
         return "unfused"
     if len(stages) == 1:

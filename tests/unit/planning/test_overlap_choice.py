@@ -120,6 +120,35 @@ def test_steps_of_many_work_items_stay_a_persistent_kernel_whose_inside_has_no_m
     assert plan.strategy == "megakernel"
 
 
+@fq.kernel
+def blur_columns(item: fq.Item, a, b):
+    m = a.shape[1]
+    i = item.get_linear_id() // m
+    j = item.get_linear_id() % m
+    above = a[max(i - 1, 0), j]
+    b[i, j] = above + a[i, j] + a[min(i + 1, a.shape[0] - 1), j]
+
+
+@pytest.mark.parametrize("require", [False, True])
+def test_halos_that_take_many_times_as_long_are_refused_where_they_are_asked_for(
+    require: bool,
+) -> None:
+    arrays = [np.empty((1 << 11, 1 << 11), np.float32) for _ in range(6)]
+    chained = submissions(*((blur_columns, 1 << 22, a, b) for a, b in pairwise(arrays)))
+    options = FusionOptions(strategy="overlap", require=require)
+    if require:
+        with pytest.raises(fq.FusionRefused, match="times as long as launches without"):
+            make_plan(chained, options, TWO_CORES, (), lambda: TWO_CORES)
+        return
+    plan = make_plan(chained, options, TWO_CORES, (), lambda: TWO_CORES)
+    assert plan.strategy == "unfused"
+    assert plan.fallback is not None
+    assert re.fullmatch(
+        r"what would be computed anew takes [\d.e+]+ times as long as launches without that",
+        plan.fallback,
+    )
+
+
 def test_launches_beside_persistent_kernels_count() -> None:
     replaced = [Estimate(4.0, 1.0), Estimate(2.0, 1.0)]
     assert with_persistent(replaced, OverlapEstimate(10.0, 5.0)) == 6.0
