@@ -76,17 +76,15 @@ def with_neighbours(kernel: Kernel, body: Body, nbytes: int) -> Neighbours | Non
     every = flatten_blocks(rewrite_body(guard.guard.then, there))
     interior = interior_of(replace(kernel, body=every)) or Interior((), (), (), every)
     inner = interior.body
-    arrays = _arrays(kernel, inner, last)
+    arrays = accessed_by_rows(kernel, inner, last)
     if not arrays:
         return None
     items = nbytes // max(a.dtype.nbytes for a in arrays)
-    accesses = len({e for e in expressions(inner) if isinstance(e, Load)})
-    accesses += sum(isinstance(s, Store) for s in inner)
-    while items >= FEWEST and items * accesses * 4 > MOST_BYTES:
+    while items >= FEWEST and items * kept_bytes(inner) > MOST_BYTES:
         items //= 2
     names = [*(p.name for p in kernel.params), *(name for name, _ in kernel.variables)]
     taken = any(name.startswith(("kept_", "turn_")) for name in names)
-    split = None if taken or items < FEWEST else _split(kernel, inner)
+    split = None if taken or items < FEWEST else loads_and_stores(kernel, inner)
     if split is None:
         return None
     computed, stores, kept = split
@@ -123,7 +121,13 @@ def with_neighbours(kernel: Kernel, body: Body, nbytes: int) -> Neighbours | Non
     return Neighbours(made, items, tuple(a.name for a in arrays))
 
 
-def _arrays(kernel: Kernel, body: Body, last: int) -> list[ArrayParam]:
+def kept_bytes(body: Body) -> int:
+    """Of a work-item, what it loads and stores: as registers of 4 bytes."""
+    accesses = len({e for e in expressions(body) if isinstance(e, Load)})
+    return 4 * (accesses + sum(isinstance(s, Store) for s in body))
+
+
+def accessed_by_rows(kernel: Kernel, body: Body, last: int) -> list[ArrayParam]:
     """Those of which each work-item of a row accesses its own element, or one at the same distance;
     none where an access is of another kind."""
     found: dict[str, ArrayParam] = {}
@@ -172,9 +176,12 @@ def _is_same_for_row(indices: tuple[Expr, ...], own: Expr) -> bool:
     )
 
 
-def _split(kernel: Kernel, body: Body) -> tuple[Body, Body, dict[str, ScalarType]] | None:
-    """What a work-item computes, with what it stores in private arrays, which are the third; and
-    its stores.  None where it may load what it has stored at other indices."""
+def loads_and_stores(
+    kernel: Kernel, body: Body, prefix: str = "kept_"
+) -> tuple[Body, Body, dict[str, ScalarType]] | None:
+    """What a work-item computes, with what it stores in private arrays, whose names begin with
+    ``prefix``, at ``turn_0``; its stores of what is kept at ``turn_1``; and the arrays.  None where
+    it may load what it has stored at other indices."""
     restricted = {p.name for p in kernel.params if isinstance(p, ArrayParam) and p.restrict}
     at_turn = (Var(INT64, "turn_0"),)
     computed: list[Stmt] = []
@@ -201,7 +208,7 @@ def _split(kernel: Kernel, body: Body) -> tuple[Body, Body, dict[str, ScalarType
             continue
         (own,) = rewrite_body((stmt,), taken)
         if isinstance(own, Store):
-            name = f"kept_{len(kept)}"
+            name = f"{prefix}{len(kept)}"
             kept[name] = own.value.type
             computed.append(Store(name, at_turn, own.value, own.span))
             of_store = Load(own.value.type, name, (Var(INT64, "turn_1"),))

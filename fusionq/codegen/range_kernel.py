@@ -6,15 +6,16 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from fusionq.base.target import FloatMode
-from fusionq.codegen.device_source import DeviceSource, Extent, Pointer, Stride
+from fusionq.codegen.device_source import DeviceSource
 from fusionq.codegen.dialect import Dialect
 from fusionq.codegen.helpers import Helpers
 from fusionq.codegen.id_variables import with_id_variables
 from fusionq.codegen.kernel_body import StatementLines, parameter_text, statement_lines
 from fusionq.codegen.names import Names
-from fusionq.codegen.neighbours import Neighbours, with_neighbours
+from fusionq.codegen.neighbours import with_neighbours
+from fusionq.codegen.row_vectors import alignment
 from fusionq.codegen.scoping import flatten_blocks
-from fusionq.ir.nodes import ArrayParam, Kernel
+from fusionq.ir.nodes import Kernel
 
 
 def generate_range_kernel(kernel: Kernel, fp: FloatMode, dialect: Dialect) -> DeviceSource:
@@ -35,7 +36,7 @@ def generate_range_kernel(kernel: Kernel, fp: FloatMode, dialect: Dialect) -> De
         again = statement_lines(wide.kernel, [wide.kernel.body], of_vectors, helpers)
         if (again.slots, again.typedefs) == (lines.slots, lines.typedefs):
             source = replace(source, neighbours=wide.items, types=lines.types | again.types)
-            assumed = vectors.assumed(*_assumptions(kernel, wide, again))
+            assumed = vectors.assumed(*alignment(kernel, wide.items, wide.arrays, again))
             name = source.wide_entry_point
             functions += ["", *_function(kernel, name, again, of_vectors, helpers, assumed)]
     text = [
@@ -73,27 +74,3 @@ def _function(
         *(f"    {line}" if line else line for line in inside),
         "}",
     ]
-
-
-def _assumptions(
-    kernel: Kernel, wide: Neighbours, lines: StatementLines
-) -> tuple[dict[str, tuple[str, int]], dict[str, int]]:
-    """What holds where the function of ``wide`` is launched: for each array the type of its
-    pointer and the bytes of which it is a multiple; and of which numbers strides are."""
-    pointers: dict[str, tuple[str, int]] = {}
-    multiples: dict[str, int] = {}
-    for slot in lines.slots:
-        if slot.param not in wide.arrays:
-            continue
-        array = kernel.param(slot.param)
-        assert isinstance(array, ArrayParam)
-        last = array.ndim - 1
-        match slot:
-            case Pointer():
-                name = lines.names.of(slot.param)
-                pointers[name] = lines.pointer_types[slot], wide.items * array.dtype.nbytes
-            case Extent(_, dim) if array.contiguous and dim == last > 0:
-                multiples[lines.memory.identifier(slot)] = wide.items
-            case Stride(_, dim) if dim < last:
-                multiples[lines.memory.identifier(slot)] = wide.items
-    return pointers, multiples

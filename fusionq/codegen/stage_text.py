@@ -25,6 +25,7 @@ from fusionq.codegen.private_reductions import (
 )
 from fusionq.codegen.queue_words import QueueWords
 from fusionq.codegen.row_segments import RowSegments, row_segments
+from fusionq.codegen.row_vectors import RowVectors, VectorRows, alignment, row_vectors
 from fusionq.codegen.scoping import Body
 from fusionq.codegen.tile_loop import (
     GroupItems,
@@ -40,6 +41,7 @@ from fusionq.codegen.tile_loop import (
 )
 from fusionq.codegen.unroll_and_jam import jammed
 from fusionq.ir.nodes import ArrayDecl, Expr, Kernel, LaneDimension, StageCode
+from fusionq.ir.types import INT32, INT64
 from fusionq.ir.walk import is_work_group_function, local_memories, takes_work_groups
 
 LOCAL = "fq_local"
@@ -147,16 +149,40 @@ class StageText:
         if several is not None:
             bodies.append(several.body)
             kernel = replace(kernel, arrays=(*kernel.arrays, *several.arrays))
+        vectors = self._vectors(code, body if inner is None else inner.body)
+        plain = len(bodies)
+        if vectors is not None:
+            bodies += vectors.bodies
+            kernel = replace(kernel, arrays=(*kernel.arrays, *vectors.kept))
         lines = self._statements(code, kernel, bodies, values, beside, order)
         loop = TileLoop(self.words, lanes, kernel.ndim, order)
         texts = [[*lines.arrays, *body] for body in lines.bodies[: len(bodies)]]
-        together = None if several is None else Together(several.items, texts[-1])
-        if inner is None:
-            return lines, loop.lines(texts[0], together=together)
-        edges = len(inner.lows), len(inner.lows) + len(inner.highs)
-        bounds = lines.values[: edges[0]], lines.values[edges[0] : edges[1]]
-        where = lines.values[edges[1] : len(values)]
-        return lines, loop.lines(texts[0], InnerPart(*bounds, where, texts[1]), together)
+        together = None if several is None else Together(several.items, texts[plain - 1])
+        part = None
+        if inner is not None:
+            edges = len(inner.lows), len(inner.lows) + len(inner.highs)
+            bounds = lines.values[: edges[0]], lines.values[edges[0] : edges[1]]
+            where = lines.values[edges[1] : len(values)]
+            part = InnerPart(*bounds, where, texts[1])
+        one_by_one = loop.lines(texts[0], part, together)
+        if vectors is None:
+            return lines, one_by_one
+        assert self.dialect.vectors is not None
+        needed = alignment(kernel, vectors.items, vectors.arrays, lines)
+        index = self.dialect.scalars.type_name(INT32 if kernel.small_sizes else INT64)
+        rows = VectorRows(self.words, lanes, kernel.ndim, index)
+        aligned = self.dialect.vectors.aligned(*needed)
+        wide = rows.lines(vectors, [texts[0], *texts[plain:]], part)
+        wide = self.dialect.vectors.known(*needed, wide)
+        return lines, either([rows.worth(vectors), *aligned], wide, one_by_one)
+
+    def _vectors(self, code: StageCode, inner: Body) -> RowVectors | None:
+        """How a lane does neighbours inside of a tile's rows, where it may and the language has
+        vectors."""
+        vectors = self.dialect.vectors
+        if vectors is None or code.local_range is not None:
+            return None
+        return row_vectors(code.kernel, inner, vectors.nbytes, self.target.worker_size)
 
     def _segment_lines(
         self,

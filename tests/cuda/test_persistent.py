@@ -70,6 +70,47 @@ def steps(queue: fq.FusionQueue, a: fq.Buffer, b: fq.Buffer, strategy: str) -> f
     return f
 
 
+@fq.kernel
+def three_points(item: fq.Item, a, b):
+    i = item.get_id(0)
+    if 0 < i < a.shape[0] - 1:
+        b[i] = a[i - 1] * a[i + 1] + a[i]
+    else:
+        b[i] = a[i]
+
+
+@fq.kernel
+def five_points(item: fq.Item, a, b):
+    y, x = item.get_id(0), item.get_id(1)
+    if 0 < y < a.shape[0] - 1 and 0 < x < a.shape[1] - 1:
+        b[y, x] = (a[y - 1, x] + a[y + 1, x]) * a[y, x - 1] - a[y, x + 1]
+    else:
+        b[y, x] = a[y, x]
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.int16, np.float16, np.float32, np.float64])
+@pytest.mark.parametrize("start", [0, 16, 3])
+@pytest.mark.parametrize("shape", [(100_003,), (100_000,), (70, 1536), (300, 700), (65, 2047)])
+def test_rows_in_vectors(queue: fq.FusionQueue, shape, start, dtype) -> None:
+    """Views that begin where vectors do, or elsewhere; rows that fill all lanes, or half."""
+    kernel = three_points if len(shape) == 1 else five_points
+    found = []
+    for strategy in ("unfused", "megakernel"):
+        rng = np.random.default_rng(1)
+        whole = [rng.integers(0, 9, (*shape[:-1], shape[-1] + 32)) for _ in range(2)]
+        buffers = [fq.Buffer(x.astype(dtype)) for x in whole]
+        a, b = (x[..., start : start + shape[-1]] for x in buffers)
+        with fq.fusion(queue, strategy=strategy) as f:
+            for _ in range(5):
+                queue.submit(kernel, shape, a, b)
+                a, b = b, a
+        f.replay()
+        assert strategy == "unfused" or f.report.strategy == strategy
+        found.append([x.numpy().copy() for x in buffers])
+    for one, other in zip(*found, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
 def pair(n: int) -> tuple[fq.Buffer, fq.Buffer]:
     return fq.Buffer(np.random.default_rng(n).integers(0, 1 << 62, n)), fq.Buffer(n, np.int64)
 

@@ -61,6 +61,7 @@ template <class T> struct fq_read_only {
     template <class I> __device__ __forceinline__ T operator[](I index) const {
         return __ldg(at + index);
     }
+    __device__ __forceinline__ operator const T*() const { return at; }
 };
 """
 _READ_ONLY_HALF = """\

@@ -5,7 +5,7 @@ It does not where elements are structures, as float16 is here.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from fusionq.codegen.cuda.scalars import CudaScalars
 from fusionq.codegen.dialect import Scalars
@@ -36,4 +36,35 @@ class CudaVectors:
                 for name, (type, nbytes) in pointers.items()
             ),
             *(f"__builtin_assume({name} % {n} == 0);" for name, n in multiples.items()),
+        ]
+
+    def aligned(
+        self, pointers: Mapping[str, tuple[str, int]], multiples: Mapping[str, int]
+    ) -> list[str]:
+        return [
+            *(
+                f"(unsigned long long)({type}){name} % {nbytes} == 0"
+                for name, (type, nbytes) in pointers.items()
+            ),
+            *(f"{name} % {n} == 0" for name, n in multiples.items()),
+        ]
+
+    def known(
+        self,
+        pointers: Mapping[str, tuple[str, int]],
+        multiples: Mapping[str, int],
+        lines: Sequence[str],
+    ) -> list[str]:
+        # What a condition on an address says, or an assumption, does not reach the loads.
+        return [
+            *(f"const auto fq_at_{name} = {name};" for name in pointers),
+            "{",
+            *(
+                f"    const decltype(fq_at_{name}) {name} = {{({type})__cvta_global_to_generic("
+                f"__cvta_generic_to_global(({type})fq_at_{name}) & ~{nbytes - 1}ull)}};"
+                for name, (type, nbytes) in pointers.items()
+            ),
+            *(f"    __builtin_assume({name} % {n} == 0);" for name, n in multiples.items()),
+            *(f"    {line}" if line else line for line in lines),
+            "}",
         ]

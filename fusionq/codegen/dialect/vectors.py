@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from fusionq.codegen.dialect.scalars import Scalars
@@ -23,3 +23,17 @@ class Vectors(Protocol):
     ) -> list[str]:
         """Lines after which the compiler knows that each of ``pointers``, of the type that comes
         with it, is a multiple of so many bytes, and each argument of ``multiples`` of so much."""
+
+    def aligned(
+        self, pointers: Mapping[str, tuple[str, int]], multiples: Mapping[str, int]
+    ) -> list[str]:
+        """Conditions of which all hold where that does."""
+
+    def known(
+        self,
+        pointers: Mapping[str, tuple[str, int]],
+        multiples: Mapping[str, int],
+        lines: Sequence[str],
+    ) -> list[str]:
+        """``lines``, in which the compiler knows that; a pointer may be a structure that becomes
+        one."""

@@ -18,6 +18,7 @@ from fusionq.backends.reference import run_function
 from fusionq.base.target import Target
 from fusionq.codegen import queue_layout as q
 from fusionq.codegen.device_source import DeviceSource, Extent, Pointer, Scalar, Stride
+from fusionq.codegen.dialect import Dialect
 from fusionq.codegen.kernel_source import generate
 from fusionq.ir.nodes import ArrayParam, InstructionRecords, Kernel, Persistent, ScalarParam
 from fusionq.ir.types import INT64
@@ -108,14 +109,16 @@ def run(
     assignment: Assignment,
     records: bool = False,
     target: Target = TARGET,
+    row: int = 5,
+    dialect: Dialect = HOST,
 ) -> Run:
-    """A list's persistent kernel, in tiles of few work-items."""
+    """A list's persistent kernel, in tiles of few work-items, so many in a ``row``."""
     extents = [stage.extents for stage in plan.schedule().stages]
-    tiles = tuple(tuple([*(2 for _ in e[:-1]), 5]) for e in extents)
+    tiles = tuple(tuple([*(2 for _ in e[:-1]), row]) for e in extents)
     schedule = plan.schedule(Tiling(tiles, 2, assignment), WORKERS)
     kernel = recorded(plan.stage.kernel) if records else plan.stage.kernel
     schedule.words[q.AHEAD] = target.read_ahead_bytes // WORKERS
-    source = generate(kernel, "strict", target, HOST)
+    source = generate(kernel, "strict", target, dialect)
     control = np.zeros(schedule.control_words, np.uint32)
     rows = np.zeros(len(schedule.stages) * max(s.tiles for s in schedule.stages) * WORDS_OF_ROW)
     return Run(plan, schedule, source, built(source, folder), control, rows.astype(np.int64))

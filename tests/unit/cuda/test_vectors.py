@@ -95,6 +95,22 @@ def test_stencils(nvrtc) -> None:
     assert loads >= 3 and stores == 1
 
 
+@pytest.mark.parametrize("dtype", [np.uint8, np.int16, ml_dtypes.bfloat16, np.float32])
+def test_tiles_of_persistent_kernels(nvrtc, dtype) -> None:
+    """Indices of 32 bits; what reads an array that no stage writes does so as from any other."""
+    a, b, c = (ones(8192, dtype) for _ in range(3))
+    calls = (axpy, 8192, a, np.dtype(dtype).type(1), b), (three_points, 8192, b, c)
+    with compiling_queue([]) as (queue, backend), fq.fusion(queue, strategy="megakernel") as f:
+        for call in calls * 2:
+            queue.submit(*call)
+    assert f.report.strategy == "megakernel"
+    text = intermediate_text(generated(backend.kernels[0], "strict", TARGET).text)
+    loads, stores = (
+        len(re.findall(rf"{kind}\.global\.(?:nc\.)?v4\.[bfu]32", text)) for kind in ("ld", "st")
+    )
+    assert loads >= 3 and stores >= 2
+
+
 def test_where_vectors_may_begin() -> None:
     with compiling_queue([]) as (queue, _), fq.fusion(queue) as f:
         queue.submit(plus_row, (64, 128), ones((64, 160))[:, 8:136], ones(128), ones((64, 128)))
