@@ -142,9 +142,7 @@ class _FormRun:
         results = measure(self.workload, ready, self.request.rounds, progress)
         missing = [v for v in found if isinstance(v, MissingVariant)]
         by_name = {r.name: r for r in results}
-        by_name |= {
-            v.name: VariantResult(v.name, v.group, unavailable=v.reason) for v in missing
-        }
+        by_name |= {v.name: VariantResult(v.name, v.group, unavailable=v.reason) for v in missing}
         return {
             "submissions": submissions,
             "first_calls": first_calls,
@@ -241,9 +239,7 @@ class _FormRun:
         self.workload.submit()
         return self.workload.queue
 
-    def candidate(
-        self, strategy: Strategy, seen: dict[object, str]
-    ) -> Variant | MissingVariant:
+    def candidate(self, strategy: Strategy, seen: dict[object, str]) -> Variant | MissingVariant:
         """A strategy, if it gives other launches than those ``seen`` before."""
         if strategy in self.skipped:
             return MissingVariant(strategy, "fusionq", self.skipped[strategy])
@@ -282,7 +278,7 @@ class _FormRun:
             if record.making is not None:
                 time.sleep(0.02)
         report = self.fusion("auto", adapt=True).report
-        tried, cost = record.trials.tried, record.trials.cost / usual
+        tried, cost = record.trials.tried, record.trials.costs.total / usual
         self.learning = Learning(tried, cost, report.choice or report.fallback or "")
         return self.variant(
             LEARNING, lambda: self.fused("auto", True).event, launches(report), report.strategy
@@ -293,9 +289,7 @@ class _FormRun:
         rhythm = one_at_a_time if self.request.single else back_to_back
         return self.workload.restoring(rhythm(start))
 
-    def variant(
-        self, name: str, start: Start, count: int, strategy: str | None
-    ) -> Variant:
+    def variant(self, name: str, start: Start, count: int, strategy: str | None) -> Variant:
         sampler = self.sampler(start)
         return Variant(name, "fusionq", "unfused", start, lambda: count, strategy, sampler)
 

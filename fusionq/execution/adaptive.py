@@ -337,7 +337,7 @@ class AdaptiveList:
                 name = "unfused"
             else:
                 return
-            if trials.is_spent and name not in (trials.present, "unfused"):
+            if trials.costs.is_spent and name not in (trials.present, "unfused"):
                 return  # until the list has run for longer
             record.requests[name] = record.requests.get(name, 0) + 1
             if record.requests[name] > MOST_REQUESTS:
@@ -386,8 +386,8 @@ class AdaptiveList:
                 raise
             trials.leave_out(name, next(iter(str(error).splitlines()), type(error).__name__))
             return None
-        if name != trials.best:
-            trials.prepared(perf_counter() - begun)
+        if name != trials.best and trials.chosen is None:
+            trials.costs.prepared(perf_counter() - begun)
         self._runs[name] = (*pending.entries,), run
         return run
 

@@ -104,7 +104,7 @@ def choice_text(trials: Trials, name: Candidate, is_learning: bool) -> str:
                 "have run for some tenths of a second"
             )
     known = [_text(*named) for named in trials.contenders.items()]
-    cost = f"trials took {trials.cost * 1e6:,.0f} µs more" if trials.cost else None
+    cost = f"trials took {trials.costs.total * 1e6:,.0f} µs more" if trials.costs.total else None
     return "; ".join(filter(None, [why, *known, cost]))
 
 

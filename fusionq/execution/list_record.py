@@ -127,19 +127,19 @@ class ListRecord:
     def count(self, runs: int) -> None:
         """So many runs have come by."""
         self.runs += runs
-        self.trials.taken += runs * self.run_seconds
+        self.trials.costs.taken += runs * self.run_seconds
 
     @property
     def is_worth_learning(self) -> bool:
         """Whether others are tried: the list has taken as long together as that costs."""
-        return self.trials.taken >= WORTH_LEARNING
+        return self.trials.costs.taken >= WORTH_LEARNING
 
     @property
     def until_next_look(self) -> int:
         """Launches until the record is looked at again while nothing is compared: ever more."""
         most = self.runs
         if self.run_seconds > 0:
-            left = LOOK if self.is_worth_learning else WORTH_LEARNING - self.trials.taken
+            left = LOOK if self.is_worth_learning else WORTH_LEARNING - self.trials.costs.taken
             most = min(most, int(left / self.run_seconds) + 1)
         return max(1, min(most, MOST_UNTIMED))
 
@@ -206,7 +206,7 @@ class ListRecord:
                 if name == self.trials.best:
                     self.run_seconds = what
                 if name == self.trials.first:
-                    self.trials.usual = what
+                    self.trials.costs.usual = what
                 if self.trials.chosen == name:
                     self.trials.sample(what)
                     if self.trials.chosen is None:

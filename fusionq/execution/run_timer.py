@@ -60,7 +60,10 @@ class RunTimer:
         self._record.reported.append((self._name, seconds / max(self._runs, 1), self._runs))
 
     def unknown(self, has_begun: bool = False) -> None:
-        """See ``run_times.Told``."""
+        """See ``run_times.Told``.  Nobody waited for a run that was seen to begin and not to end:
+        then nobody waits for samples either."""
+        if has_begun and not self._runs:
+            self._record.is_unseen = True
         self._record.reported.append((self._name, None, self._runs))
 
     def stalled(self, reason: str) -> None:

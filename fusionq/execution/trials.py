@@ -6,9 +6,8 @@ samples are taken in turn with the best, and the one with the shorter sample goe
 candidate that is clearly slower is dropped at once, one that is clearly faster taken at once, and
 among those that are about as fast the best stays.  A sample is one run, where somebody waits for
 each; where runs follow each other without a wait (``in_batches``), it is as many as take
-``BATCH_SECONDS`` together.  What its runs take beyond the best one's is their cost, as is the time
-to prepare them; a sample that would make it exceed what trials may cost is not taken.  Nothing
-depends on a clock here: ``add`` is told what a sample took.
+``BATCH_SECONDS`` together.  A sample that would make trials cost more than they may
+(``trial_cost``) is not taken.  Nothing depends on a clock here: ``add`` is told what a sample took.
 """
 
 from __future__ import annotations
@@ -21,11 +20,13 @@ from fusionq.execution.drift import Drift
 from fusionq.execution.samples import (
     COLD_SECONDS,
     FASTER,
+    SLOW,
     batch,
     is_cold,
     is_disturbed,
     verdict,
 )
+from fusionq.execution.trial_cost import TrialCost
 
 CANDIDATES: tuple[Candidate, ...] = (
     "auto", "megakernel", "overlap", "fused", "sequence", "unfused",
@@ -37,16 +38,13 @@ SECOND_LOOK = 1.1
 once more at the end: other work on the machine makes it wait for so long that it is no more to be
 compared."""
 
-MOST_COST, COST_SHARE = 3.0, 0.01
-"""What trials may cost together: so many runs of what ran first, or that part of the time that all
-runs of the list have taken so far, if that is more."""
-
 MOST_SLOWDOWN = 3.0
 """A candidate is not tried that takes so many times as long as the first by the cost model."""
 
 MOST_BEHIND = 1.5
-"""Nor one that takes so many times as long as the best, which has been measured, by then: by the
-model and by what was measured, since it may be wrong of what ran first."""
+"""Nor one that takes so many times as long by the model as the best, which has been measured by
+then, unless that took so much longer than by the model that this one is still ahead of it: where
+all that joins is slower or faster than by the model, the model is wrong of what ran first."""
 
 MOST_MISSES = 3
 """Runs of a candidate that could not be timed, after which it has no others."""
@@ -83,18 +81,9 @@ class Trials:
         """Those whose time was wanted."""
         self.reopened = 0
         """How often the choice was made anew."""
-        self._spent = 0.0
-        """Seconds that comparisons which are over took, and that preparing all took."""
-        self._excess = 0.0
-        """Seconds that the challenger's runs took beyond as many of the best."""
-        self._samples = 0
-        """That were taken of the two."""
-        self.taken = 0.0
-        """Seconds that all runs of the list have taken, about."""
+        self.costs = TrialCost()
         self.unplanned = 0.0
         """Seconds that a run of each submission by itself takes longer where it has no plan."""
-        self.usual = 0.0
-        """Seconds of a run of the first, as far as known."""
         self._challenger: Candidate | None = None
         """What is compared with the best."""
         self._tried: Candidate | None = None
@@ -126,7 +115,7 @@ class Trials:
         contender = self.contenders[name]
         is_rested = contender.busy >= MOST_BUSY
         if name != self.best and contender.is_persistent and not is_rested and is_busy():
-            self._rests_until = self.taken + BUSY_REST * 2**contender.busy
+            self._rests_until = self.costs.taken + BUSY_REST * 2**contender.busy
             contender.busy += 1
             return self.best, 0
         self._tried = name
@@ -183,20 +172,30 @@ class Trials:
         contender, best = self.contenders[name], self.contenders[self.best]
         is_alone = runs == 1 and (self._batch > 1 or not best.alone)
         compared = min(best.alone, default=float("inf")) if is_alone else best.shortest
-        self._samples += 1
-        if name != self.best and compared < float("inf"):
-            self._excess += (seconds - compared) * runs
+        is_compared = name != self.best and compared < float("inf")
+        self.costs.sampled((seconds - compared) * runs if is_compared else 0.0)
         contender.timed += 1
         is_first = name != self.best and is_cold(contender, seconds, runs, self._batch, compared)
         if not (is_first or is_disturbed(contender, seconds, runs)):
             contender.fastest = min(contender.fastest, seconds)
             if runs == 1:
-                contender.alone.append(seconds)
+                self._ran_alone(contender, seconds)
             if runs == self._batch:
                 contender.seconds.append(seconds)
         if name == self.first and (contender.seconds or contender.alone):
-            self.usual = min(contender.seconds or contender.alone)
+            self.costs.usual = min(contender.seconds or contender.alone)
         self._decide()
+
+    def _ran_alone(self, contender: Contender, seconds: float) -> None:
+        """A sample of one run.  Where it says that samples need more runs, since something had
+        held up the best one's first, those that are compared are taken anew."""
+        before, latest = self._batch, min(contender.alone, default=float("inf"))
+        contender.alone.append(seconds)
+        if self._batch > before and latest < float("inf") and self._challenger is not None:
+            challenger = self.contenders[self._challenger]
+            contender.seconds, challenger.seconds = [], []
+            if latest > SLOW * seconds:
+                challenger.alone = []
 
     def missed(self, name: Candidate) -> None:
         """No sample of ``name`` could be taken; there may be another."""
@@ -206,11 +205,6 @@ class Trials:
         self.tried += 1
         self.contenders[name].misses += 1
         self._decide()
-
-    def prepared(self, seconds: float) -> None:
-        """To prepare a run for a trial has taken ``seconds``."""
-        if self.chosen is None:
-            self._spent += seconds
 
     # ------------------------------------------------------------------------ candidates
     def ready(self, name: Candidate, slowdown: float | None = None) -> None:
@@ -273,9 +267,9 @@ class Trials:
         if self.chosen is not None:
             return False
         challenger = self._challenger
-        if challenger is None or self.taken < self._rests_until:
+        if challenger is None or self.costs.taken < self._rests_until:
             return True
-        return self.is_spent and not self.contenders[challenger].seconds
+        return self.costs.is_spent and not self.contenders[challenger].seconds
 
     @property
     def compares(self) -> bool:
@@ -309,25 +303,12 @@ class Trials:
         """What runs where no time is wanted."""
         return self.best
 
-    @property
-    def cost(self) -> float:
-        """Seconds that trials took beyond as many runs of the best known then, with what their
-        launches took to prepare, and what it took to wait for samples.  Those of a comparison are
-        added up: where the challenger is faster, they cost nothing."""
-        return self._spent + max(self._excess, 0.0)
-
     def _count_cost(self) -> None:
         """A comparison is over."""
-        best = self.contenders[self.best]
+        best, wait = self.contenders[self.best], 0.0
         if self._in_batches and best.alone and best.seconds:
-            self._spent += self._samples * max(min(best.alone) - best.shortest, 0.0)
-        self._spent += max(self._excess, 0.0)
-        self._excess, self._samples = 0.0, 0
-
-    @property
-    def most_cost(self) -> float:
-        """Seconds that trials may cost."""
-        return max(MOST_COST * self.usual, COST_SHARE * self.taken)
+            wait = max(min(best.alone) - best.shortest, 0.0)
+        self.costs.compared(wait)
 
     def _decide(self) -> None:
         """Compare what has been timed, and go on to the next candidate."""
@@ -345,12 +326,10 @@ class Trials:
         for name, contender in self.contenders.items():
             if contender.state == "ready" and name != self.best:
                 best = self.contenders[self.best]
-                behind = min(
-                    contender.slowdown / max(best.slowdown, 1e-9),
-                    contender.model / max(best.model, 1e-9),
-                )
-                is_measured = self.best != self.first
-                if contender.is_predicted and is_measured and behind > MOST_BEHIND:
+                behind = contender.model / max(best.model, 1e-9)
+                is_measured = contender.is_predicted and self.best != self.first
+                is_ahead = contender.slowdown <= best.slowdown
+                if is_measured and behind > MOST_BEHIND and not is_ahead:
                     contender.state = "slower"
                     contender.reason = f"{behind:.1f} times as long as {self.best} by the model"
                     continue
@@ -392,25 +371,17 @@ class Trials:
             return False
         if best.seconds and not own.seconds and best.shortest >= COLD_SECONDS:
             expected = (own.slowdown / max(best.slowdown, 1e-9) - 1) * best.shortest
-            if self._is_too_much(expected):
+            if self.costs.is_too_much(expected):
                 self.leave_out(name, "trials may not cost more")
                 return True
         is_faster = verdict(own, best, self._batch)
         if is_faster is None:
             expected = (own.shortest - best.shortest) * self._batch
-            if not (own.seconds and best.seconds and self._is_too_much(expected)):
+            if not (own.seconds and best.seconds and self.costs.is_too_much(expected)):
                 return False
             is_faster = own.shortest < FASTER * best.shortest
         self._end(name, is_faster)
         return True
-
-    @property
-    def is_spent(self) -> bool:
-        """Whether trials have cost what they may so far."""
-        return self.cost > self.most_cost
-
-    def _is_too_much(self, seconds: float) -> bool:
-        return seconds > 0 and self.cost + seconds > self.most_cost
 
     def _end(self, name: Candidate, is_faster: bool) -> None:
         """What ``name`` is from now on."""
@@ -448,8 +419,7 @@ class Trials:
         """Forget the times."""
         self._drift, self._rests_until = Drift(), 0.0
         self.chosen = self._challenger = self._tried = None
-        self._spent = self._excess = 0.0
-        self._samples = 0
+        self.costs.forget()
         for contender in self.contenders.values():
             if contender.state == "slower":
                 contender.state, contender.reason = "ready", ""

@@ -20,7 +20,7 @@ from fusionq.execution import (
     first_plan,
     list_record,
     run_timer,
-    trials,
+    trial_cost,
 )
 from fusionq.execution.candidate_plans import NOT_REQUESTED
 from fusionq.execution.candidates import superfluous
@@ -100,7 +100,7 @@ def background(monkeypatch: pytest.MonkeyPatch, disk_cache: Path) -> Iterator[Im
     monkeypatch.setattr(adaptive, "unavailable", lambda backend: None)
     monkeypatch.setattr(candidate_plans, "CandidatePlan", background)
     monkeypatch.setattr(list_record, "WORTH_LEARNING", 1e-9)
-    monkeypatch.setattr(trials, "COST_SHARE", 1e9)  # preparing takes more than made-up runs
+    monkeypatch.setattr(trial_cost, "SHARE", 1e9)  # preparing takes more than made-up runs
     monkeypatch.setattr(first_plan, "STEP", 1e9)  # nothing is planned where the user waits
     monkeypatch.setattr(adaptive, "is_busy", lambda: background.is_busy)
     list_record.RECORDS.clear()
@@ -252,12 +252,12 @@ def test_what_is_prepared_for_a_trial_stays_so(
     while record.trials.challenger is None:
         program.run()
     for _ in range(3):
-        record.trials._spent = 1e30
+        record.trials.costs._spent = 1e30
         record.trials.contenders["unfused"].forget()
         for _ in range(4):
             program.run()
             assert record.trials.waits
-        record.trials._spent = 0.0
+        record.trials.costs._spent = 0.0
         program.run()
     assert chosen_of(program) == "sequence"
     assert prepared.count("unfused") == 1 and prepared.count("fused") <= 2
@@ -282,7 +282,7 @@ def test_what_the_background_has_bound_is_not_bound_again(
     background.works = True
     assert chosen_of(program) == "megakernel" and "megakernel" in times.ran
     assert ("megakernel" in prepared) == is_changed
-    assert not record.trials.cost or is_changed, "preparing is no part of what trials cost"
+    assert not record.trials.costs.total or is_changed, "preparing is no part of what trials cost"
 
 
 def test_what_was_bound_gets_the_values_of_the_run(

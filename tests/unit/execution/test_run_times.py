@@ -9,6 +9,7 @@ import pytest
 from fusionq.base.errors import MegakernelStalled
 from fusionq.execution import run_times
 from fusionq.execution.list_record import ListRecord
+from fusionq.execution.run_timer import RunTimer
 from fusionq.execution.run_times import Sample, TimedEvent, timed_launch
 from fusionq.execution.trials import Trials
 
@@ -275,3 +276,14 @@ def test_a_record_learns_the_rhythm(clock: Clock) -> None:
     record.look()
     assert not record.trials.in_batches, "each by itself, and waited for at once"
     assert record.sample(name, 1).is_awaited
+
+
+def test_a_record_learns_the_rhythm_before_the_first_sample(clock: Clock) -> None:
+    """From a run whose end nobody saw."""
+    record = ListRecord(Trials("sequence", ["fused"]), "", (), "", 1, "")
+    for has_begun, runs in ((False, 0), (True, 1)):
+        RunTimer(record, "sequence", runs).unknown(has_begun)
+        assert not record.is_unseen, "it began behind others, or a trial tells by itself"
+    RunTimer(record, "sequence").unknown(True)
+    record.look()
+    assert record.is_unseen and record.trials.in_batches
