@@ -159,7 +159,7 @@ class AdaptiveList:
             except PlanningStopped as stopped:
                 if stopped.chooser is None or not self._is_sampled("unfused"):
                     self._end_sample()  # else the launches tell what they take
-                self._rest(0 if self._sample is not None else None)
+                self._rest(self._until_asked)
                 raise
             except BaseException:
                 self._end_sample()
@@ -170,10 +170,15 @@ class AdaptiveList:
         run.adaptive = self
         is_open = trials.chosen is None and not trials.waits
         run.is_trial = is_open or self._sample is not None
-        self._rest(0 if self._sample is not None else None)
+        self._rest(self._until_asked)
         if trials.chosen is not None:
             self._runs = {name: ((*pending.entries,), run)}
         return run
+
+    @property
+    def _until_asked(self) -> int | None:
+        """How many runs it is until the trials are asked again; None: as the record says."""
+        return 0 if self._sample is not None or self._record.trials.leads else None
 
     def _is_compared(self, pending: SubmissionList) -> bool:
         """Whether the times of the list may be compared with others of the record."""

@@ -46,6 +46,11 @@ MOST_BEHIND = 1.5
 then, unless that took so much longer than by the model that this one is still ahead of it: where
 all that joins is slower or faster than by the model, the model is wrong of what ran first."""
 
+LEAD = 2
+"""Runs of the best before the first sample of a comparison, where nobody waits for runs: what comes
+behind a pause, or behind other work, takes up to twice as long, and a pause may be why a candidate
+is ready."""
+
 MOST_MISSES = 3
 """Runs of a candidate that could not be timed, after which it has no others."""
 
@@ -90,6 +95,10 @@ class Trials:
         """Of what a sample is being taken."""
         self._awaited = 0
         """Runs of the list since then that are no part of it."""
+        self._lead = 0
+        """Runs of the best until samples are taken."""
+        self.leads = False
+        """Whether the run that is next is one of those."""
         self._in_batches = False
         self._drift = Drift()
         self._rests_until = 0.0
@@ -101,6 +110,7 @@ class Trials:
     def next(self, is_busy: Callable[[], bool] = lambda: False) -> tuple[Candidate, int]:
         """Which candidate runs next, and how many runs a sample has that begins with that; 0: no
         time is wanted.  ``is_busy``: whether others keep the machine busy."""
+        self.leads = False
         if self.chosen is not None:
             return self.chosen, 0
         self.runs += 1
@@ -111,6 +121,10 @@ class Trials:
             self.missed(self._tried)
         if self.waits or self._challenger is None:
             return self.chosen or self.best, 0
+        if self._in_batches and self._lead:
+            self._lead -= 1
+            self.leads = True
+            return self.best, 0
         name, runs = self._turn(self._challenger)
         contender = self.contenders[name]
         is_rested = contender.busy >= MOST_BUSY
@@ -333,7 +347,7 @@ class Trials:
                     contender.state = "slower"
                     contender.reason = f"{behind:.1f} times as long as {self.best} by the model"
                     continue
-                self._challenger = name
+                self._challenger, self._lead = name, LEAD
                 contender.forget()
                 best.forget(self._batch > 1)
                 return True

@@ -42,6 +42,9 @@ def batches(
     ran: list[tuple[Candidate, int]] = []
     while made.chosen is None and not made.waits:
         name, runs = made.next()
+        if made.leads:
+            assert (name, runs) == (made.best, 0)
+            continue
         assert runs
         ran.append((name, runs))
         made.add(name, seconds[name], runs)
@@ -316,6 +319,21 @@ def test_short_runs_without_a_wait_are_sampled_many_at_a_time() -> None:
     assert ran[-1] == ("fused", samples.MOST_BATCHED) and made.chosen == "fused"
 
 
+def test_runs_without_a_wait_are_sampled_behind_others() -> None:
+    """Of what comes behind a pause nothing is to be known."""
+    made = begun_in_batches("fused", "unfused")
+    leads = []
+    while made.chosen is None:
+        name, runs = made.next()
+        leads.append(made.leads)
+        made.add(name, {"sequence": 1e-4, "fused": 7e-5, "unfused": 9e-4}[name], runs)
+    lead = [True] * trials.LEAD
+    assert leads == [*lead, *[False] * 4, *lead, *[False] * 2], "of each comparison"
+    assert not made.next()[1] and not made.leads
+    made = begun("fused")
+    assert made.next() == ("sequence", 1) and not made.leads, "where the program waits for each"
+
+
 def test_long_runs_without_a_wait_are_sampled_one_by_one() -> None:
     made = begun_in_batches("fused")
     took = samples.BATCH_SECONDS
@@ -539,7 +557,7 @@ def test_to_wait_for_samples_is_a_part_of_the_cost() -> None:
     made = begun_in_batches("fused")
     while made.chosen is None:
         name, runs = made.next()
-        made.add(name, {"sequence": 1e-4, "fused": 5e-5}[name] + 3e-5 / runs, runs)
+        made.add(name, {"sequence": 1e-4, "fused": 5e-5}[name] + 3e-5 / max(runs, 1), runs)
     assert made.chosen == "fused" and made.costs.total == pytest.approx(4 * 2e-5)
 
 
