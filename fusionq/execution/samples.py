@@ -40,6 +40,17 @@ CLEARLY_SLOWER_BATCH, CLEARLY_FASTER_BATCH = (1.2, 1.1), 0.87
 """The same of samples of several runs, and so many times that of the best where one of each
 decides."""
 
+UNLIKE = 1.5e-4
+"""Seconds by which a sample may be too long, by candidate: the end is waited for, then the device's
+threads are woken, and the host's first launches are not behind others.  0.02 to 0.17 ms were seen,
+for persistent kernels and for launches.  Where two samples differ by less, longer ones decide."""
+
+LONG_SECONDS, MOST_LONG = 2e-3, 48
+"""What those take, about, and the most runs that they have."""
+
+CLEARLY_SLOWER_LONG, CLEARLY_FASTER_LONG = (1.1, 1.05), 0.93
+"""As ``CLEARLY_SLOWER_BATCH`` and ``CLEARLY_FASTER_BATCH``."""
+
 SLOW = 2.0
 """A persistent kernel's first run that takes so many times as long as one of the best was held up;
 where samples have several runs, what takes so long by itself has none."""
@@ -58,10 +69,11 @@ DISTURBED, MOST_DISTURBED = (1.5, 2.0), 2
 times as long as in an earlier sample, was disturbed: it does not count, so many times."""
 
 
-def batch(best: Contender) -> int:
+def batch(best: Contender, is_long: bool = False) -> int:
     """How many runs a sample has where nobody waits for each, by what one of the ``best`` takes."""
-    alone = min(best.alone, default=BATCH_SECONDS)
-    return max(1, min(ceil(BATCH_SECONDS / max(alone, 1e-9)), MOST_BATCHED))
+    wanted, most = (LONG_SECONDS, MOST_LONG) if is_long else (BATCH_SECONDS, MOST_BATCHED)
+    alone = min(best.alone, default=wanted)
+    return max(1, min(ceil(wanted / max(alone, 1e-9)), most))
 
 
 def is_cold(contender: Contender, seconds: float, runs: int, most: int, best: float) -> bool:
@@ -90,7 +102,15 @@ def is_disturbed(contender: Contender, seconds: float, runs: int) -> bool:
     return True
 
 
-def verdict(own: Contender, best: Contender, most: int) -> bool | None:
+def is_unsure(own: Contender, best: Contender, runs: int) -> bool:
+    """Whether samples of ``runs`` may say which of the two is faster only because of what they
+    take beside their runs."""
+    if not own.seconds or not best.seconds:
+        return False
+    return abs(own.shortest - best.shortest) * runs < UNLIKE
+
+
+def verdict(own: Contender, best: Contender, most: int, is_long: bool = False) -> bool | None:
     """Whether the challenger is faster than the best by samples of at ``most`` so many runs; None
     where others are needed."""
     is_first = most > 1 and own.alone and not own.seconds
@@ -100,10 +120,14 @@ def verdict(own: Contender, best: Contender, most: int) -> bool | None:
     if not own.seconds or not best.seconds:
         return None
     rounds, slower = len(own.seconds), own.shortest / best.shortest
-    limits = CLEARLY_SLOWER if most == 1 else CLEARLY_SLOWER_BATCH
+    limits, faster = CLEARLY_SLOWER_BATCH, CLEARLY_FASTER_BATCH
+    if is_long:
+        limits, faster = CLEARLY_SLOWER_LONG, CLEARLY_FASTER_LONG
+    elif most == 1:
+        limits, faster = CLEARLY_SLOWER, CLEARLY_FASTER
     if rounds <= len(limits) and slower > limits[rounds - 1]:
         return False
-    if slower < (CLEARLY_FASTER if most == 1 else CLEARLY_FASTER_BATCH):
+    if slower < faster:
         return True if most > 1 or len(best.seconds) >= RUNS else None
     needed = MOST_RUNS if UNSURE < slower < 1 else RUNS
     if rounds >= needed and len(best.seconds) >= needed:

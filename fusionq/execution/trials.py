@@ -24,6 +24,7 @@ from fusionq.execution.samples import (
     batch,
     is_cold,
     is_disturbed,
+    is_unsure,
     verdict,
 )
 from fusionq.execution.trial_cost import TrialCost
@@ -95,6 +96,8 @@ class Trials:
         """Of what a sample is being taken."""
         self._awaited = 0
         """Runs of the list since then that are no part of it."""
+        self._is_long = False
+        """Whether samples are long, since short ones have not decided."""
         self._lead = 0
         """Runs of the best until samples are taken."""
         self.leads = False
@@ -152,7 +155,7 @@ class Trials:
     @property
     def _batch(self) -> int:
         """Runs of a sample."""
-        return batch(self.contenders[self.best]) if self._in_batches else 1
+        return batch(self.contenders[self.best], self._is_long) if self._in_batches else 1
 
     @property
     def in_batches(self) -> bool:
@@ -347,7 +350,7 @@ class Trials:
                     contender.state = "slower"
                     contender.reason = f"{behind:.1f} times as long as {self.best} by the model"
                     continue
-                self._challenger, self._lead = name, LEAD
+                self._challenger, self._lead, self._is_long = name, LEAD, False
                 contender.forget()
                 best.forget(self._batch > 1)
                 return True
@@ -388,13 +391,27 @@ class Trials:
             if self.costs.is_too_much(expected):
                 self.leave_out(name, "trials may not cost more")
                 return True
-        is_faster = verdict(own, best, self._batch)
+        if self._becomes_long(own, best):
+            return False
+        is_faster = verdict(own, best, self._batch, self._is_long)
         if is_faster is None:
             expected = (own.shortest - best.shortest) * self._batch
             if not (own.seconds and best.seconds and self.costs.is_too_much(expected)):
                 return False
             is_faster = own.shortest < FASTER * best.shortest
         self._end(name, is_faster)
+        return True
+
+    def _becomes_long(self, own: Contender, best: Contender) -> bool:
+        """Whether longer samples are to decide, which begin then."""
+        runs = self._batch
+        if not self._in_batches or self._is_long or not is_unsure(own, best, runs):
+            return False
+        if runs == batch(best, True):
+            return False
+        self._is_long = True
+        own.seconds, best.seconds = [], []
+        own.disturbed = best.disturbed = 0
         return True
 
     def _end(self, name: Candidate, is_faster: bool) -> None:

@@ -308,15 +308,40 @@ def begun_in_batches(*awaited: Candidate) -> Trials:
 def test_short_runs_without_a_wait_are_sampled_many_at_a_time() -> None:
     """After one of each by itself; where the samples differ clearly, one of each decides."""
     made = begun_in_batches("fused")
-    ran = batches(made, {"sequence": 1e-4, "fused": 7e-5})
+    ran = batches(made, {"sequence": 1e-4, "fused": 4e-5})
     assert ran == [("sequence", 1), ("fused", 1), ("sequence", 3), ("fused", 3)]
     assert made.chosen == "fused" and made.tried == 8
     made = begun_in_batches("fused")
-    ran = batches(made, {"sequence": 1e-4, "fused": 9.5e-5})
-    assert ran.count(("fused", 3)) == samples.MOST_RUNS and made.chosen == "fused"
-    made = begun_in_batches("fused")
-    ran = batches(made, {"sequence": 1e-6, "fused": 0.5e-6})
+    ran = batches(made, {"sequence": 4e-5, "fused": 1e-5})
     assert ran[-1] == ("fused", samples.MOST_BATCHED) and made.chosen == "fused"
+
+
+@pytest.mark.parametrize(
+    ("seconds", "rounds", "chosen"),
+    [(7e-5, 1, "fused"), (9e-5, 3, "fused"), (9.8e-5, 3, "sequence"), (1.2e-4, 1, "sequence")],
+)
+def test_where_short_samples_differ_by_what_they_take_beside_their_runs_longer_ones_decide(
+    seconds: float, rounds: int, chosen: Candidate
+) -> None:
+    made = begun_in_batches("fused")
+    beside = {"sequence": 2e-5, "fused": 1e-4}
+    ran = []
+    while made.chosen is None:
+        name, runs = made.next()
+        ran.append((name, runs))
+        took = {"sequence": 1e-4, "fused": seconds}[name]
+        made.add(name, took + beside[name] / max(runs, 1), runs)
+    long = samples.batch(made.contenders["sequence"], True)
+    assert made.chosen == chosen and long * 1e-4 > samples.LONG_SECONDS / 2
+    assert 0 < ran.count(("fused", long)) <= rounds + 1
+    assert ran.count(("fused", 3)) == 1, "which decide nothing"
+
+
+def test_long_runs_are_no_longer_samples() -> None:
+    made = begun_in_batches("fused")
+    took = 2 * samples.LONG_SECONDS
+    ran = batches(made, {"sequence": took, "fused": 1.01 * took})
+    assert made.chosen == "sequence" and {runs for _, runs in ran} == {1}
 
 
 def test_runs_without_a_wait_are_sampled_behind_others() -> None:
@@ -326,7 +351,7 @@ def test_runs_without_a_wait_are_sampled_behind_others() -> None:
     while made.chosen is None:
         name, runs = made.next()
         leads.append(made.leads)
-        made.add(name, {"sequence": 1e-4, "fused": 7e-5, "unfused": 9e-4}[name], runs)
+        made.add(name, {"sequence": 1e-4, "fused": 4e-5, "unfused": 9e-4}[name], runs)
     lead = [True] * trials.LEAD
     assert leads == [*lead, *[False] * 4, *lead, *[False] * 2], "of each comparison"
     assert not made.next()[1] and not made.leads
@@ -376,10 +401,10 @@ def test_the_best_does_not_lose_its_place_to_a_first_run_that_was_held_up(
     while made.chosen is None:
         name, runs = made.next()
         ran.append((name, runs))
-        took = {"sequence": 1e-4, "fused": 1.3e-4}[name]
+        took = {"sequence": 1e-4, "fused": 1.6e-4}[name]
         made.add(name, held_up[name].pop() if held_up[name] else took, runs)
     assert made.chosen == "sequence" and ran[-1] == ("fused", 3)
-    assert made.contenders["fused"].seconds == [1.3e-4]
+    assert made.contenders["fused"].seconds == [1.6e-4]
 
 
 def test_the_best_does_not_lose_its_place_to_what_disturbs_it() -> None:
