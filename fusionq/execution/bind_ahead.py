@@ -3,12 +3,15 @@ has loaded it, while the list runs as it did.
 
 Who waits for a run waits outside of fusionq's lock, which this takes: so most of what it takes to
 allocate, write and prepare is there when the candidate is tried, and costs its trial nothing.
+No array's memory is allocated or moves for it: what is not where it was is left to the trial.
 """
 
 from __future__ import annotations
 
 import weakref
+from itertools import accumulate
 
+from fusionq.analysis.submission import ArrayArgument
 from fusionq.backends.base import Backend
 from fusionq.base.errors import FusionqError
 from fusionq.base.target import FloatMode
@@ -16,6 +19,7 @@ from fusionq.cache.plan_cache import BuiltPlan
 from fusionq.execution.binding import bind
 from fusionq.memory.fusing_queues import LOCK
 from fusionq.memory.storage import Storage
+from fusionq.planning.plan import ArgumentSource
 from fusionq.submission.pending import SubmissionList
 from fusionq.submission.run import CallArguments, PreparedRun
 
@@ -33,9 +37,11 @@ class ArgumentsAhead:
         self._submitted = pending.submitted()
         self._values = list(pending.values)
         self._memory = [
-            weakref.ref(held) if isinstance(held, Storage) else None for held in pending.memory
+            (weakref.ref(held), held.address) if isinstance(held, Storage) else None
+            for held in pending.memory
         ]
-        """None for foreign arrays, whose addresses are the submissions' own."""
+        """Each with where it was; None for foreign arrays, whose addresses are the submissions'
+        own."""
 
     def bound(self, built: BuiltPlan, fp: FloatMode) -> PreparedRun | None:
         """The launches of ``built``, for any thread; None where they have to be bound when they
@@ -43,8 +49,8 @@ class ArgumentsAhead:
         if not LOCK.acquire(timeout=MOST_WAIT):
             return None
         try:
-            memory = [None if ref is None else ref() for ref in self._memory]
-            if any(r is not None and m is None for r, m in zip(self._memory, memory, strict=True)):
+            memory = [None if known is None else known[0]() for known in self._memory]
+            if not all([self._is_in_place(k, memory[k]) for k in self._used_by(built)]):
                 return None
             call = CallArguments.of(memory, (), self._values)
             run = PreparedRun(built, self._submitted, "memory", {})
@@ -54,3 +60,25 @@ class ArgumentsAhead:
             return None
         finally:
             LOCK.release()
+
+    def _is_in_place(self, position: int, held: Storage | None) -> bool:
+        """Whether the memory of an array argument is where it was."""
+        known = self._memory[position]
+        if known is None:
+            return True
+        return held is not None and held.address is not None and held.address == known[1]
+
+    def _used_by(self, built: BuiltPlan) -> set[int]:
+        """The positions of the array arguments that the launches are bound to."""
+        operands = [entry.deferred.operands for entry in self.entries]
+        first = list(accumulate([len(o.places) for o in operands], initial=0))
+        return {
+            first[source.submission] + operands[source.submission].form.positions[source.argument]
+            for stage in built.plan.stages
+            for source in stage.sources
+            if isinstance(source, ArgumentSource)
+            and isinstance(
+                self.entries[source.submission].deferred.like.arguments[source.argument],
+                ArrayArgument,
+            )
+        }

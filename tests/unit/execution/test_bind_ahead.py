@@ -61,6 +61,20 @@ def test_no_memory_is_kept_alive_for_it() -> None:
     assert captured.bound() is None
 
 
+def test_no_memory_is_allocated_or_moves_for_it() -> None:
+    assert Captured(fq.Buffer(SIZE, np.float32)).bound() is None, "it was not there"
+    b = fq.Buffer(SIZE, np.float32, promote_private=True)
+    captured = Captured(b)
+    assert captured.built.plan.promotions
+    assert captured.bound() is not None, "nor is it needed"
+    b = fq.Buffer(np.zeros(SIZE, np.float32))
+    captured = Captured(b)
+    captured.arguments._memory = [
+        None if known is None else (known[0], 64) for known in captured.arguments._memory
+    ]
+    assert captured.bound() is None, "it has moved since"
+
+
 def test_nobody_waits_for_long(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bind_ahead, "MOST_WAIT", 0.01)
     b = fq.Buffer(np.zeros(SIZE, np.float32))
