@@ -18,12 +18,12 @@ Journal of Parallel Programming 43, 2015: parallel regions and work-item loops.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
 from math import prod
 
-from fusionq.codegen.scoping import assigned_before_read, flatten_blocks
+from fusionq.codegen.scoping import flatten_blocks
 from fusionq.ir.functions import DEVICE_FUNCTIONS
 from fusionq.ir.nodes import (
     ArrayDecl,
@@ -61,13 +61,13 @@ from fusionq.ir.walk import (
     statements,
     subexpressions,
 )
+from fusionq.passes.context_arrays import OWN, with_context_arrays
 from fusionq.passes.group_functions import linear_local_id
 from fusionq.passes.names import Names
 
 MOST_REPEATED = 12
 """Expressions of an integer that is computed anew in each region rather than kept."""
 
-_OWN = ItemQuery("local_linear_id", 0)
 _OF_WORK_ITEMS = ("global_id", "local_id", "local_linear_id")
 
 
@@ -93,7 +93,7 @@ class _Former:
         linear = linear_local_id(self.local_range)
         # Each statement an object of its own, by which it is known.
         body = self.body = rewrite_body(
-            flatten_blocks(kernel.body), lambda e: _OWN if e == linear else e, lambda s: (copy(s),)
+            flatten_blocks(kernel.body), lambda e: OWN if e == linear else e, lambda s: (copy(s),)
         )
         loops = [s.var for s in statements(body) if isinstance(s, For)]
         self.variables: dict[str, ScalarType] = dict(kernel.variables)
@@ -110,7 +110,15 @@ class _Former:
     def run(self) -> Kernel:
         body = self._formed(self.body)
         repeated = self._repeated()
-        body = _Keeper(self, body, repeated).run()
+        body, context = with_context_arrays(
+            body,
+            self._kept_variables(repeated),
+            self.kernel.arrays,
+            repeated,
+            self.names,
+            self.size,
+        )
+        self.arrays += context
         return replace(
             self.kernel,
             body=body,
@@ -118,6 +126,11 @@ class _Former:
             arrays=(*(a for a in self.kernel.arrays if a.name in self._declared(body)),
                     *self.arrays),
         )  # fmt: skip
+
+    def _kept_variables(self, repeated: Mapping[str, Assign]) -> dict[str, ScalarType]:
+        """Those of which each work-item has a value of its own, which is not computed anew."""
+        elsewhere = self.uniform | repeated.keys()
+        return {n: type for n, type in self.variables.items() if n not in elsewhere}
 
     def _declared(self, body: Sequence[Stmt]) -> set[str]:
         """The arrays that ``body`` still uses."""
@@ -127,9 +140,7 @@ class _Former:
     # ------------------------------------------------------------------ uniform values
     def _uniform_variables(self) -> set[str]:
         """The variables that have one value for all of a group."""
-        inside = {
-            id(s) for top in self._places(self.body, inside=True) for s in statements((top,))
-        }
+        inside = {id(s) for top in self._places(self.body, inside=True) for s in statements((top,))}
         every = list(statements(self.body))
         loops = {s.var for s in every if isinstance(s, For) and id(s) in self.split}
         found = {name for s in every if (name := assigned_variable(s)) is not None}
@@ -182,7 +193,7 @@ class _Former:
         else:
             kept = self.names.fresh(f"{name}_of_items")
             self.arrays.append(ArrayDecl(kept, expr.type, (self.size,), "local"))
-            self.region.append(Store(kept, (_OWN,), expr))
+            self.region.append(Store(kept, (OWN,), expr))
             self._flush()
             self.out.append(Assign(name, Load(expr.type, kept, (_int(0),))))
         self.unordered = True
@@ -269,7 +280,7 @@ class _Former:
         if stmt.result not in self.uniform:
             call = replace(call, result=self.names.fresh(stmt.result))
             self.variables[call.result] = type
-            own = Load(type, values, (_OWN,), stmt.span) if _scans(stmt) else Var(type, call.result)
+            own = Load(type, values, (OWN,), stmt.span) if _scans(stmt) else Var(type, call.result)
             self.region.append(Assign(stmt.result, own, stmt.span))
         self.out.append(call)
         self.unordered = True
@@ -297,78 +308,6 @@ class _Former:
             if plain and len(inside) <= MOST_REPEATED and not s.value.type.is_float:
                 found[s.name] = replace(s, value=value)
         return found
-
-
-@dataclass
-class _Keeper:
-    """Keeps what a work-item has from one region to another."""
-
-    former: _Former
-    body: tuple[Stmt, ...]
-    repeated: dict[str, Assign]
-
-    def run(self) -> tuple[Stmt, ...]:
-        former = self.former
-        regions: list[tuple[WorkItemLoop, bool]] = list(_regions(self.body, False))
-        used: dict[str, list[tuple[WorkItemLoop, bool]]] = {}
-        for region, again in regions:
-            for name in _mentioned(region.body):
-                used.setdefault(name, []).append((region, again))
-        self.kept: dict[str, str] = {}
-        """The arrays with a place for each work-item, by variable."""
-        for name, type in list(former.variables.items()):
-            places = used.get(name, [])
-            if name in former.uniform or name in self.repeated or not places:
-                continue
-            (region, again), *others = places
-            if others or (again and not assigned_before_read(region.body, name, False)[0]):
-                self.kept[name] = self._array(name, type, ())
-        self.moved: dict[str, str] = {}
-        """The same by private array."""
-        for array in former.kernel.arrays:
-            places = used.get(array.name, [])
-            if array.space == "private" and (len(places) > 1 or any(again for _, again in places)):
-                self.moved[array.name] = self._array(array.name, array.dtype, array.shape)
-        return rewrite_body(self.body, stmt=self._stmt)
-
-    def _array(self, name: str, type: ScalarType, shape: tuple[int, ...]) -> str:
-        kept = self.former.names.fresh(f"{name}_of_items")
-        self.former.arrays.append(ArrayDecl(kept, type, (*shape, self.former.size), "local"))
-        return kept
-
-    def _stmt(self, stmt: Stmt) -> tuple[Stmt, ...]:
-        if not isinstance(stmt, WorkItemLoop):
-            return (stmt,)
-        body = rewrite_body(stmt.body, self._moved, self._without_repeated)
-        read = {e.name for e in expressions(body) if isinstance(e, Var)}
-        assigned = {name for s in statements(body) if (name := assigned_variable(s))}
-        before: list[Stmt] = [s for name, s in self.repeated.items() if name in read]
-        after: list[Stmt] = []
-        for name, kept in self.kept.items():
-            if name not in read | assigned:
-                continue
-            type = self.former.variables[name]
-            first, always = assigned_before_read(body, name, False)
-            if not first or (name in assigned and not always):
-                before.append(Assign(name, Load(type, kept, (_OWN,))))
-            if name in assigned:
-                after.append(Store(kept, (_OWN,), Var(type, name)))
-        return (replace(stmt, body=(*before, *body, *after)),)
-
-    def _without_repeated(self, stmt: Stmt) -> tuple[Stmt, ...]:
-        match stmt:
-            case Assign() if stmt.name in self.repeated:
-                return ()
-            case Store() | Atomic() if stmt.array in self.moved:
-                indices = (*stmt.indices, _OWN)
-                return (replace(stmt, array=self.moved[stmt.array], indices=indices),)
-        return (stmt,)
-
-    def _moved(self, expr: Expr) -> Expr:
-        if isinstance(expr, Load) and expr.array in self.moved:
-            indices = (*expr.indices, _OWN)
-            return replace(expr, array=self.moved[expr.array], indices=indices)
-        return expr
 
 
 def _split_statements(body: Sequence[Stmt]) -> set[int]:
@@ -419,31 +358,6 @@ def _loop(items: int, body: tuple[Stmt, ...]) -> WorkItemLoop:
             case Compare("eq", ItemQuery("local_linear_id"), Const(_, 0)):
                 return WorkItemLoop(1, (*headings, *last.then))
     return WorkItemLoop(items, body)
-
-
-def _regions(body: Sequence[Stmt], again: bool) -> Iterator[tuple[WorkItemLoop, bool]]:
-    """The work-item loops, each with whether it may run several times."""
-    for stmt in body:
-        if isinstance(stmt, WorkItemLoop):
-            yield stmt, again
-            continue
-        for nested in nested_bodies(stmt):
-            yield from _regions(nested, again or isinstance(stmt, For | While))
-
-
-def _mentioned(body: Sequence[Stmt]) -> set[str]:
-    """The variables and arrays that ``body`` reads or sets."""
-    found: set[str] = set()
-    for stmt in statements(body):
-        name = assigned_variable(stmt)
-        found |= {name} if name is not None else set()
-        found |= {stmt.array} if isinstance(stmt, Store | Atomic) else set()
-    for e in expressions(body):
-        if isinstance(e, Var):
-            found.add(e.name)
-        elif isinstance(e, Load):
-            found.add(e.array)
-    return found
 
 
 def _loads(expr: Expr) -> bool:
