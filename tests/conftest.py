@@ -72,7 +72,10 @@ ON_DEVICE = (
 reference backend; these are on both, since one device program of theirs checks a whole table."""
 
 COMPILED_QUICKLY = (
+    "e2e/test_array_reductions.py",
     "e2e/test_docs_snippets.py",
+    "e2e/test_group_rows.py",
+    "e2e/test_interior.py",
     "e2e/test_mixed_shapes.py",
     "e2e/test_promotion_rows.py",
     "e2e/test_range_rows.py",
