@@ -5,7 +5,8 @@ numpy/_core/src/umath/loops.c.src, NumPy 2.
 
 In the bodies ``$T`` is the operands' type, ``$R`` the result's, ``$U`` the unsigned one of its
 wrapping arithmetic, ``$BITS`` its width, ``$SIGN_BIT`` its last bit, ``$ZERO`` what stands before
-the minus of a negation that may wrap, ``@name`` a math function of it.
+the minus of a negation that may wrap, ``$MIN`` and ``$MAX`` the language's functions of integers,
+``@name`` a math function of it.
 """
 
 from __future__ import annotations
@@ -49,11 +50,14 @@ _FLOATING = _COMMON | {
         return (b < 0) != (remainder < 0) ? remainder + b : remainder;""",
 }
 
+_EITHER = dict.fromkeys(("minimum", "fmin"), _COMMON["pymin"])
+_EITHER |= dict.fromkeys(("maximum", "fmax"), _COMMON["pymax"])
+
+# Equal integers are the same bits, whichever is returned.  Of conditions in their place, where
+# several loops are inside each other, Intel's compiler for CPUs makes wrong vectors (2026.1).
 _INTEGER = _COMMON | {
-    "minimum": _COMMON["pymin"],
-    "maximum": _COMMON["pymax"],
-    "fmin": _COMMON["pymin"],
-    "fmax": _COMMON["pymax"],
+    **dict.fromkeys(("pymin", "minimum", "fmin"), "return $MIN(a, b);"),
+    **dict.fromkeys(("pymax", "maximum", "fmax"), "return $MAX(a, b);"),
     "shl": "return ($U)b < $BITS ? ($T)(($U)a << b) : 0;",
     "pow": """\
         $U result = 1;
@@ -92,7 +96,7 @@ _UNSIGNED = _INTEGER | {
     "mod": "return a % (b == 0 ? 1 : b);",
 }
 
-_BODIES = {"f": _FLOATING, "i": _SIGNED, "u": _UNSIGNED, "b": _INTEGER}
+_BODIES = {"f": _FLOATING, "i": _SIGNED, "u": _UNSIGNED, "b": _INTEGER | _COMMON | _EITHER}
 _ONE_OPERAND = frozenset({"square", "sign", "abs"})
 _COMPUTED_IN_FLOAT32 = frozenset({"floordiv", "mod"})
 """NumPy's float16 does these in float32 and rounds the result."""
@@ -224,6 +228,8 @@ class Helpers(HelperFunctions):
         head = ", ".join(f"{text(type)} {p}" for p in parameters)
         inner = indent(dedent(body), "    ")
         inner = inner.replace("$R", text(result))
+        inner = inner.replace("$MIN", self._dialect.scalars.minimum)
+        inner = inner.replace("$MAX", self._dialect.scalars.maximum)
         if "$U" in inner:
             inner = inner.replace("$U", text(ring_type(type)))
         inner = inner.replace("$T", text(type)).replace("$BITS", str(type.bits))
