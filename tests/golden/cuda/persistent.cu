@@ -1,10 +1,10 @@
 
 static __device__ inline long long fq_minimum_i64(long long a, long long b) {
-    return b < a ? b : a;
+    return min(a, b);
 }
 
 static __device__ inline long long fq_maximum_i64(long long a, long long b) {
-    return b > a ? b : a;
+    return max(a, b);
 }
 
 // The first thread's value.  Nobody still reads the one before.

@@ -1,11 +1,11 @@
 #pragma OPENCL FP_CONTRACT OFF
 
 static inline long fq_minimum_i64(long a, long b) {
-    return b < a ? b : a;
+    return min(a, b);
 }
 
 static inline long fq_maximum_i64(long a, long b) {
-    return b > a ? b : a;
+    return max(a, b);
 }
 
 // What the first lane does alone is compiled as it stands: with optimisation Intel's compiler for
