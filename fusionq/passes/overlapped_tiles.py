@@ -8,7 +8,8 @@
 
 The work-items of a group stride over the items of each part.  Where they are lanes of a vector, and
 conditions on the last dimension bound part of a row, the rest has code without them
-(``codegen.interior``).
+(``codegen.interior``), and where it changes nothing to do a work-item twice, hardly any of a row is
+done under masks.
 """
 
 from __future__ import annotations
@@ -51,10 +52,14 @@ from fusionq.passes.affine_expression import affine_expression
 from fusionq.passes.fuse import FusedKernel
 from fusionq.passes.names import Names
 from fusionq.passes.relocate import relocate
+from fusionq.passes.repeatable import is_repeatable
 from fusionq.passes.share_local import share_local_arrays
 from fusionq.passes.shared_params import SharedParams
 from fusionq.passes.sources import ParamSource
 from fusionq.passes.unused_params import drop_unused_params
+
+MOST_ALONE = 4
+"""Items before or behind the inner part of a row that are done one by one."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -192,6 +197,7 @@ class _Merged:
                 [value(w) for w in interior.where],
                 put(body),
                 put(interior.body),
+                self._is_repeatable(put(body)),
             )
         for d in reversed(range(kernel.ndim - 1)):
             end = Binary(INT64, "add", last[d], _ONE)
@@ -204,9 +210,7 @@ class _Merged:
         self.body += row
 
     # -------------------------------------------------------------------------------- loops
-    def _bounds(
-        self, part: TilePart, extents: Sequence[Expr]
-    ) -> tuple[list[Var], list[Var]]:
+    def _bounds(self, part: TilePart, extents: Sequence[Expr]) -> tuple[list[Var], list[Var]]:
         """Variables with the first and the last id of a part's items in each dimension."""
         first: list[Var] = []
         last: list[Var] = []
@@ -230,7 +234,8 @@ class _Merged:
         self, item: Var, start: Expr, end: Expr, body: Sequence[Stmt], guarded: bool, ndim: int
     ) -> Stmt:
         """The loop of a group's work-items over the items from ``start`` up to ``end`` of a part
-        of ``ndim`` dimensions; unless ``guarded``, their number is a multiple of the group's."""
+        of ``ndim`` dimensions; unless ``guarded``, there are as many as the group has, or more, and
+        the last step ends with the last of them."""
         loop = Var(INT64, self.names.fresh("start"))
         size = lanes_of(ndim, self.local_range)[-1]
         lane = ItemQuery("local_id", len(self.local_range) - 1)
@@ -240,7 +245,8 @@ class _Merged:
         if guarded:
             inside = (If(Compare("lt", item, end), inside),)
         step = Const(INT64, size)
-        chosen = Assign(item.name, Binary(INT64, "add", loop, lane))
+        from_: Expr = loop if guarded else _call("minimum", loop, Binary(INT64, "sub", end, step))
+        chosen = Assign(item.name, Binary(INT64, "add", from_, lane))
         return For(loop.name, start, end, step, (chosen, *inside))
 
     def _parted_row(
@@ -252,9 +258,13 @@ class _Merged:
         where: Sequence[Expr],
         body: Sequence[Stmt],
         inner: Sequence[Stmt],
+        repeatable: bool,
     ) -> tuple[Stmt, ...]:
         """A row from the first to the last item with ``inner`` from ``low`` to ``high``, in whole
-        steps of the group, where all of ``where`` hold, and ``body`` before and behind."""
+        steps of the group, where all of ``where`` hold, and ``body`` before and behind.  Where that
+        is ``repeatable``, the last step ends with ``high`` and does some items a second time, and a
+        few items before or behind are done by all of the group, one by one, so that nothing is done
+        under masks, which takes as long as several steps."""
         first, last = row
         size, ndim = self.local_range[-1], len(self.local_range)
         behind = Binary(INT64, "add", last, _ONE)
@@ -264,9 +274,10 @@ class _Merged:
         low_, high_ = Var(INT64, from_), Var(INT64, to)
         count = Binary(INT64, "add", Binary(INT64, "sub", high_, low_), _ONE)
         whole = Binary(INT64, "and", count, Const(INT64, -size))
+        done = count if repeatable else whole
         find: Stmt = If(
             Compare("ge", count, Const(INT64, size)),
-            (Assign(start, low_), Assign(end, Binary(INT64, "add", low_, whole))),
+            (Assign(start, low_), Assign(end, Binary(INT64, "add", low_, done))),
         )
         found: tuple[Stmt, ...] = (Assign(from_, low), Assign(to, high), find)
         if where:
@@ -277,10 +288,17 @@ class _Merged:
         part = Var(INT64, self.names.fresh("part"))
         is_first = Compare("eq", part, Const(INT64, 0))
         stop, begin = self._variable("stop", INT64), self._variable("begin", INT64)
+        begin_, stop_ = Var(INT64, begin), Var(INT64, stop)
+        edge = self._strided(item, begin_, stop_, body, True, ndim)
+        if repeatable:
+            one = Var(INT64, self.names.fresh("one"))
+            alone = For(one.name, begin_, stop_, _ONE, (Assign(item.name, one), *body))
+            few = Binary(INT64, "sub", stop_, begin_)
+            edge = If(Compare("le", few, Const(INT64, MOST_ALONE)), (alone,), (edge,))
         edges = (
             Assign(begin, Select(INT64, is_first, first, inner_end)),
             Assign(stop, Select(INT64, is_first, inner_start, behind)),
-            self._strided(item, Var(INT64, begin), Var(INT64, stop), body, True, ndim),
+            edge,
             If(is_first, (self._strided(item, inner_start, inner_end, inner, False, ndim),)),
         )
         return (
@@ -289,6 +307,12 @@ class _Merged:
             *found,
             For(part.name, Const(INT64, 0), Const(INT64, 2), _ONE, edges),
         )
+
+    def _is_repeatable(self, body: Sequence[Stmt]) -> bool:
+        """Whether ``body``, of a part, may be done twice for a work-item."""
+        alone = {a.name for a in self.arrays if a.space == "local"}
+        params = (p for p in self.params.params if isinstance(p, ArrayParam))
+        return is_repeatable(body, alone | {p.name for p in params if p.restrict})
 
     def _assigned(self, wanted: str, value: Expr) -> Var:
         """A variable with ``value`` from here on."""

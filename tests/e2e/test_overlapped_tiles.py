@@ -46,6 +46,13 @@ def combined(item: fq.Item, a, u, out):
 
 
 @fq.kernel
+def summed(item: fq.Item, t, out):
+    i, j = item.get_id(0), item.get_id(1)
+    if 0 < j < t.shape[1] - 1:
+        out[i, j] += t[i, j - 1] + t[i, j + 1]
+
+
+@fq.kernel
 def line(item: fq.Item, a, t):
     i = item.get_id(0)
     if i > 0 and i < a.shape[0] - 1:
@@ -267,15 +274,31 @@ def boxes(item: fq.Item, xx, xy, yy, out):
 
 
 def test_conditions_at_edges_are_decided_inside(reference_queue):
-    """Of the two copies of a row's code, at the edges and inside, one clamps its indices."""
+    """Of the copies of a row's code, those at the edges clamp their indices: one for a vector, and
+    where it may be run twice one for single items."""
     report = compared(reference_queue, image((37, 83)))
     loads = [
         any(isinstance(e, Call) for index in load.indices for e in subexpressions(index))
         for load in expressions(report.plan.stages[0].kernel.body)
         if isinstance(load, Load) and load.array == "a"
     ]
-    assert loads.count(True) == 2
-    assert loads.count(False) == 8 - 2  # three in `rows` and one in `combined`, twice
+    assert loads.count(True) == 2 * 2
+    assert loads.count(False) == 11 - 4  # three in `rows`, thrice, and one in `combined`, twice
+
+
+@pytest.mark.parametrize("columns_", [16, 17, 31, 33, 50, 83])
+def test_what_reads_what_it_writes_is_done_once(queue, columns_):
+    """Steps of whole vectors meet at the end of a row only where nothing is added up."""
+
+    def submit(queue):
+        shape = (9, columns_)
+        a, out = (fq.Buffer(numbers(shape)) for _ in range(2))
+        t = temporary(shape)
+        queue.submit(rows, shape, a, t)
+        queue.submit(summed, shape, t, out)
+        return [a, out]
+
+    assert tiles(compared(queue, submit))
 
 
 def test_where_temporaries_lie_does_not_count_as_code(reference_queue):
@@ -292,8 +315,8 @@ def test_where_temporaries_lie_does_not_count_as_code(reference_queue):
     report = compared(reference_queue, submit)
     *_, last = report.plan.stages[0].kernel.body
     stores = [s for s in statements((last,)) if isinstance(s, Store) and s.array == "out"]
-    assert len(stores) == 2
-    assert nodes_of((last,)) > 2 * MOST_NODES
+    assert len(stores) == 3
+    assert nodes_of((last,)) > 3 * MOST_NODES
 
 
 def test_three_dimensions(queue):
