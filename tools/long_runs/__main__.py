@@ -18,6 +18,7 @@ import os
 import sys
 from pathlib import Path
 
+from fusionq.planning import overlap_choice
 from tools.long_runs.pieces import Run
 
 COMMANDS = ("lists", "mixed", "launches", "frontend", "cache")
@@ -28,6 +29,7 @@ def main() -> int:
     """Run the command line."""
     # A list that is planned too slowly runs unfused, and shows nothing.
     os.environ.setdefault("FUSIONQ_PLANNING_SECONDS", "inf")
+    overlap_choice.MOST_LONGER = float("inf")  # so does one whose halos would take too long
     parser = argparse.ArgumentParser(
         prog="python -m tools.long_runs", description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,

@@ -12,7 +12,7 @@ import pytest
 
 import fusionq as fq
 from fusionq.base.options import FusionOptions
-from fusionq.planning import overlap
+from fusionq.planning import overlap, overlap_choice
 from fusionq.planning.cost import Estimate, OverlapEstimate, with_persistent
 from fusionq.planning.plan import Plan
 from fusionq.planning.planner import make_plan
@@ -21,6 +21,7 @@ from tests.unit.lists import Flagged, submissions
 from tests.unit.targets import TWO_CORES
 
 N = 1 << 20
+MOST_LONGER = overlap_choice.MOST_LONGER
 
 
 @fq.kernel
@@ -131,8 +132,9 @@ def blur_columns(item: fq.Item, a, b):
 
 @pytest.mark.parametrize("require", [False, True])
 def test_halos_that_take_many_times_as_long_are_refused_where_they_are_asked_for(
-    require: bool,
+    require: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(overlap_choice, "MOST_LONGER", MOST_LONGER)
     arrays = [np.empty((1 << 11, 1 << 11), np.float32) for _ in range(6)]
     chained = submissions(*((blur_columns, 1 << 22, a, b) for a, b in pairwise(arrays)))
     options = FusionOptions(strategy="overlap", require=require)
