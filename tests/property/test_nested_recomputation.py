@@ -7,6 +7,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pytest
 
 import fusionq as fq
 from tests.property.running import needs_device
@@ -126,6 +127,7 @@ def _result(target: str | None, arrays: _Arrays, fused: bool) -> Any:
         return out.numpy().copy()
 
 
+@pytest.mark.slow
 @needs_device
 def test_producers_inlined_three_deep() -> None:
     """The device's result is the reference backend's, and the unfused one."""

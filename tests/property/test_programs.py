@@ -68,6 +68,7 @@ def test_checked_accesses_change_no_bit(program: Program, check: Check) -> None:
     assert_identical(contents, unfused(program, "reference"))
 
 
+@pytest.mark.slow
 @examples(30)
 @given(with_commands(programs(EXACT)), PROMOTE)
 def test_graphs_and_replays_in_lists_change_no_bit(program: Program, promote: Promote) -> None:
