@@ -14,7 +14,7 @@ import islpy as isl
 
 from fusionq.analysis.footprint import Use, item_elements, union
 from fusionq.analysis.greatest import greatest
-from fusionq.analysis.list_analysis import ListAnalysis
+from fusionq.analysis.list_analysis import ListAnalysis, bounds_box
 from fusionq.analysis.private_footprint import private_footprint
 from fusionq.analysis.proof import TooManyOperations, answered
 from fusionq.analysis.submission import ArrayArgument
@@ -154,6 +154,40 @@ def _left_out(
                 "what is left out keeps what was there before"
             )
     return None
+
+
+def reaches(analysis: ListAnalysis, written: int, read: int) -> bool:
+    """Of a producer and a consumer: whether every element that the consumer reads of the memory of
+    the arguments ``written`` and ``read`` is one that some work-item of the producer writes, or
+    leaves out under a condition."""
+    group = analysis.place[0, written].group
+    assert analysis.place[1, read].group == group
+    try:
+        return answered(lambda: _reaches(analysis, group))
+    except TooManyOperations:
+        return False
+
+
+def _reaches(analysis: ListAnalysis, group: int) -> bool:
+    items = bounds_box(analysis.shapes[0].global_range, analysis.symbols)
+    reached: isl.Set | None = None
+    for _, access in _uses(analysis, 0, group):
+        if access.kind == "read" or access.indices is None:
+            continue
+        elements: isl.Map | None = None
+        for index in access.indices:
+            one = isl.Map.from_pw_aff(index)
+            elements = one if elements is None else elements.flat_range_product(one)
+        assert elements is not None
+        ndim = analysis.accesses[0].ndim
+        loops = elements.dim(isl.dim_type.in_) - ndim
+        elements = elements.project_out(isl.dim_type.in_, ndim, loops)
+        own = elements.intersect_domain(items).range()
+        reached = own if reached is None else reached.union(own)
+    if reached is None:
+        return False
+    read = union([item_elements(analysis, use, "ids") for use in _uses(analysis, 1, group)])
+    return analysis.proofs.is_empty(read.range().subtract(reached))
 
 
 def _extent(analysis: ListAnalysis, low: isl.PwAff, high: isl.PwAff) -> int | None:

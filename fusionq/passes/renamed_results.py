@@ -7,7 +7,8 @@
                                                             c[i] = a[i] * 2
 
 The first computes the results alone; it may *complete* them, by what was there before in the
-elements that it leaves out.  The second does all else, and copies the results to where they belong.
+elements that it leaves out, also in those that are no work-item's.  The second does all else, and
+copies the results to where they belong.
 
 Feautrier: "Array expansion", 1988.
 """
@@ -17,6 +18,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
+from fusionq.base.frozen import dataclass
 from fusionq.ir.conjunctions import conjunction
 from fusionq.ir.nodes import (
     ArrayParam,
@@ -37,6 +39,12 @@ from fusionq.ir.nodes import (
 from fusionq.ir.types import INT64
 from fusionq.ir.walk import expressions, rewrite_body, statements
 from fusionq.passes.dead_stores import eliminate_dead_stores
+from fusionq.passes.extended_range import (
+    NotExtended,
+    Writing,
+    element_of_item,
+    extended_range,
+)
 from fusionq.passes.index_sums import index_sum
 from fusionq.passes.names import Names
 from fusionq.passes.propagate_indices import is_fixed, propagate_indices
@@ -46,11 +54,26 @@ class NotRenamed(Exception):
     """A kernel cannot be divided so; the text says why."""
 
 
+@dataclass(frozen=True)
+class ResultsAlone:
+    """A kernel that computes results; ``before``: for each that it completes the parameter that has
+    what was there before.  ``range_of``: where its work-items are the elements of an array, the
+    parameter whose extents are the range that it had."""
+
+    kernel: Kernel
+    before: Mapping[str, str]
+    range_of: str | None
+
+
 def results_alone(
-    kernel: Kernel, results: Collection[str], completed: Collection[str]
-) -> tuple[Kernel, Mapping[str, str]]:
+    kernel: Kernel,
+    results: Collection[str],
+    completed: Collection[str],
+    extended: Writing | None = None,
+) -> ResultsAlone:
     """``kernel`` with no stores but those to the arrays ``results``; the elements that it leaves
-    out of those ``completed`` get what new parameters have there, by result.
+    out of those ``completed`` get what new parameters have there: those that are some work-item's,
+    or, where it is ``extended``, all of that array.
 
     Raises NotRenamed where it is not known which element a work-item leaves out.
     """
@@ -61,10 +84,17 @@ def results_alone(
         return () if dropped else (s,)
 
     made = eliminate_dead_stores(replace(kernel, body=rewrite_body(kernel.body, stmt=stmt)))
+    range_of = None
+    if extended is not None:
+        try:
+            made, range_of = extended_range(made, extended)
+        except NotExtended as reason:
+            raise NotRenamed(str(reason)) from None
     before: dict[str, str] = {}
     for array in completed:
-        made, before[array] = _completed(made, array)
-    return made, before
+        everywhere = extended is not None and extended.array == array
+        made, before[array] = _completed(made, array, everywhere)
+    return ResultsAlone(made, before, range_of)
 
 
 def results_copied(
@@ -125,14 +155,14 @@ def _once(body: Sequence[Stmt], done: set[tuple[str, tuple[Expr, ...]]]) -> tupl
     return tuple(kept)
 
 
-def _completed(kernel: Kernel, array: str) -> tuple[Kernel, str]:
+def _completed(kernel: Kernel, array: str, everywhere: bool) -> tuple[Kernel, str]:
     """``kernel`` where each work-item writes its element of ``array``, if it has one, at its end:
-    what a new parameter has there unless it computes another."""
+    what a new parameter has there unless it computes another.  ``everywhere``: all have one."""
     kernel = propagate_indices(kernel)
-    stores = [s for s in statements(kernel.body) if isinstance(s, Store) and s.array == array]
-    elements = {tuple(map(index_sum, s.indices)) for s in stores}
-    if len(elements) != 1 or not all(map(is_fixed, indices := next(iter(elements)))):
+    indices = element_of_item(kernel, array)
+    if indices is None:
         raise NotRenamed("which element of it a work-item leaves out is not known")
+    stores = [s for s in statements(kernel.body) if isinstance(s, Store) and s.array == array]
     loops = [s.var for s in statements(kernel.body) if isinstance(s, For)]
     params = [p.name for p in kernel.params]
     declared = [name for name, _ in kernel.variables] + [a.name for a in kernel.arrays]
@@ -148,14 +178,18 @@ def _completed(kernel: Kernel, array: str) -> tuple[Kernel, str]:
             return (Assign(result.name, s.value, s.span),)
         return (s,)
 
-    inside, span = _inside(array, indices), stores[0].span
-    kept = If(inside, (Assign(result.name, Load(result.type, before, indices, span)),))
+    span = stores[0].span
+
+    def inside(s: Stmt) -> Stmt:
+        return s if everywhere else If(_inside(array, indices), (s,))
+
+    kept = inside(Assign(result.name, Load(result.type, before, indices, span)))
     body = _with_otherwise(rewrite_body(kernel.body, expr, stmt), result.name, kept)
     made = replace(
         kernel,
         params=(*kernel.params, _like(kernel, array, before)),
         variables=(*kernel.variables, (result.name, result.type)),
-        body=(*body, If(inside, (Store(array, indices, result, span),))),
+        body=(*body, inside(Store(array, indices, result, span))),
     )
     return made, before
 

@@ -291,7 +291,7 @@ class _Way:
                 plan = kernels.plan(stage, kernels.fused(stage, moved))
                 yield "passes"
             plans.append(plan)
-        users = UsersList(ways.questions, self.renamed.numbers, origin)
+        users = UsersList(ways.questions, self.renamed.numbers, origin, self.renamed.ranges)
         decisions = self._decisions(layout, users)
         return Overlap(
             found=users.scopes(map(tiles.explained, scopes)),

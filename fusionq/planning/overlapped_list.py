@@ -12,17 +12,15 @@ from dataclasses import replace
 
 from fusionq.analysis.item_space import global_range
 from fusionq.analysis.questions import Questions
-from fusionq.analysis.recomputation import Writer
-from fusionq.analysis.submission import Argument, ArrayArgument, ScalarArgument, Submission
+from fusionq.analysis.submission import Argument, ArrayArgument, Submission
 from fusionq.base.frozen import dataclass
 from fusionq.base.steps import Steps
-from fusionq.ir.nodes import Cast, Expr, Extent, ItemQuery, Param, ScalarParam
-from fusionq.ir.types import INT64
+from fusionq.ir.nodes import Expr, Extent, ItemQuery
 from fusionq.ir.walk import expressions, rewrite_body
-from fusionq.passes.affine_expression import affine_expression
-from fusionq.passes.inline_producer import Indices, NotInlined, Producer, index_of
+from fusionq.passes.inline_producer import NotInlined, Producer
 from fusionq.planning.inlined_kernels import InlinedKernels
 from fusionq.planning.recomputing import Temporaries, Temporary
+from fusionq.planning.writing_items import writing_items
 
 Place = tuple[int, int]
 """A submission and the position of one of its arguments."""
@@ -171,26 +169,9 @@ def _producer(
         return e
 
     own = {
-        argument.name: _items(submission, t.writer)
+        argument.name: writing_items(submission, t.writer)
         for t in written
         for k, argument in enumerate(submission.arguments)
         if k == t.argument
     }
     return kernels.producer(replace(kernel, body=rewrite_body(kernel.body, expr)), own)
-
-
-def _items(submission: Submission, writer: Writer) -> Indices:
-    """The ids of the work-item that writes an element."""
-
-    def symbol(name: str) -> Expr:
-        if name in writer.sizes:
-            k, dim = writer.sizes[name]
-            return Extent(_name(submission, k), dim)
-        argument = submission.arguments[writer.scalars[name]]
-        assert isinstance(argument, ScalarArgument)
-        param = submission.ir.param(argument.name)
-        assert isinstance(param, ScalarParam)
-        value = Param(param.type, param.name)
-        return value if param.type == INT64 else Cast(INT64, value)
-
-    return tuple(affine_expression(aff, index_of, symbol) for aff in writer.items)

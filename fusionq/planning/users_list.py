@@ -13,19 +13,19 @@ from fusionq.analysis.validity import Validity
 from fusionq.base.frozen import dataclass
 from fusionq.passes.sources import ArgumentSource, ExtentSource, ParamSource, RangeSource
 from fusionq.planning.plan import StagePlan
-
-Place = tuple[int, int]
-"""A submission and the position of one of its arguments."""
+from fusionq.planning.renamed_list import OF_RANGE, Place
 
 
 @dataclass(frozen=True)
 class UsersList:
     """The user's list, of ``questions``: ``numbers`` has that of each submission of the made list,
-    ``origins`` the place of each of its arguments there."""
+    ``origins`` the place of each of its arguments there; ``ranges``: for those whose range is the
+    extents of an argument, that."""
 
     questions: Questions
     numbers: Sequence[int]
     origins: Mapping[Place, Place]
+    ranges: Mapping[int, int]
 
     def launches(self, plans: Sequence[StagePlan]) -> tuple[StagePlan, ...]:
         """The launches; each submission is in one of them: where it is done, or, if it is absent,
@@ -57,7 +57,12 @@ class UsersList:
             case ArgumentSource(s, k):
                 return ArgumentSource(*self.origins[s, k])
             case ExtentSource(s, k, dim):
-                return ExtentSource(*self.origins[s, k], dim)
+                user, argument = self.origins[s, k]
+                if argument == OF_RANGE:
+                    return RangeSource(user, dim)
+                return ExtentSource(user, argument, dim)
+            case RangeSource(s, dim) if s in self.ranges:
+                return self._source(ExtentSource(s, self.ranges[s], dim))
             case RangeSource(s, dim):
                 return RangeSource(self.numbers[s], dim)
             case _:
@@ -81,9 +86,12 @@ class UsersList:
         """For which of the user's lists all of ``validities`` hold, of lists made of it."""
 
         def place(source: Source) -> Source:
-            if source.argument is None:
-                return replace(source, submission=self.numbers[source.submission])
-            return Source(*self.origins[source.submission, source.argument], source.dim)
+            s = source.submission
+            k = self.ranges.get(s) if source.argument is None else source.argument
+            if k is None:
+                return replace(source, submission=self.numbers[s])
+            user, argument = self.origins[s, k]
+            return Source(user, None if argument == OF_RANGE else argument, source.dim)
 
         whole = ListValidity(self.questions.submissions)
         every = range(len(self.questions.submissions))

@@ -17,7 +17,7 @@ from math import prod
 from fusionq.analysis.dependence import PairScope
 from fusionq.analysis.list_dependences import accessed
 from fusionq.analysis.questions import Questions
-from fusionq.analysis.recomputation import halo_of, replaces, writer_of
+from fusionq.analysis.recomputation import Writer, halo_of, reaches, replaces, writer_of
 from fusionq.base.frozen import dataclass
 from fusionq.base.options import FusionOptions
 from fusionq.base.steps import Steps
@@ -35,7 +35,8 @@ class Version:
     one of its own reads.
 
     ``completed``: they read elements too that the producer leaves out.  ``replaced``: the list
-    writes all of it again.  ``flagged``: the user does not look at it.
+    writes all of it again.  ``flagged``: the user does not look at it.  ``extended``: where they
+    also read elements that no work-item of the producer has, which one has an element.
     """
 
     producer: int
@@ -45,6 +46,7 @@ class Version:
     completed: bool
     replaced: bool
     flagged: bool
+    extended: Writer | None = None
 
     @property
     def key(self) -> Key:
@@ -184,7 +186,7 @@ class _Finder:
         after = bisect_left(writers, producer + 1)
         following = writers[after] if after < len(writers) else None
         reads: dict[int, tuple[int, ...]] = {}
-        completed = False
+        completed = extended = False
         readers = self._readers[group]
         for s in readers[bisect_left(readers, producer + 1) :]:
             if following is not None and s > following:
@@ -194,6 +196,7 @@ class _Finder:
             if isinstance(halo, str):
                 completed = True
                 halo = self._halo(producer, s, argument, read, partly=True)
+                extended = extended or not self._reaches(producer, s, argument, read)
             if isinstance(halo, str):
                 return halo
             reads[s] = halo
@@ -203,8 +206,9 @@ class _Finder:
             partial(replaces, written=argument, again=again),
         )
         return Version(
-            producer, group, argument, reads, completed, replaced, group in self._flagged
-        )
+            producer, group, argument, reads, completed, replaced, group in self._flagged,
+            writer if extended else None,
+        )  # fmt: skip
 
     def _halo(
         self, producer: int, s: int, written: int, read: int, partly: bool
@@ -213,6 +217,13 @@ class _Finder:
             (producer, s),
             ("halo", written, read, partly),
             partial(halo_of, written=written, read=read, partly=partly),
+        )
+
+    def _reaches(self, producer: int, s: int, written: int, read: int) -> bool:
+        return self._questions.ask(
+            (producer, s),
+            ("reaches", written, read),
+            partial(reaches, written=written, read=read),
         )
 
     def _argument(self, s: int, group: int, kind: str = "read") -> int:

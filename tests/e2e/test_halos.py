@@ -67,7 +67,8 @@ def test_distances_that_only_the_guard_makes_whole(lists):
         queue.submit(into_odd_elements, N, t, u)
         queue.submit(neighbours, N, u, b)
 
-    assert lists(submit).plan.recomputed == ()  # elements of u keep what was there
+    (computed,) = lists(submit).plan.recomputed
+    assert (computed.buffer, computed.stored) == ("u", True)  # its elements keep what was there
 
 
 def test_halos_add_up(lists):

@@ -1,7 +1,8 @@
 """Random chains of stencils over temporaries that the user looks at or not: guards, edges that are
-left out or clamped, interiors, loops over neighbours, reversed and strided elements, distances that
-scalars say, conditions on data, ranges that differ, temporaries that are written or read again,
-inputs that are overwritten, overlapping views, time steps over two buffers that take turns.
+left out or clamped, interiors by conditions and by ranges, loops over neighbours, reversed and
+strided elements, distances that scalars say, conditions on data, ranges that differ, temporaries
+that are written or read again, inputs that are overwritten, overlapping views, time steps over two
+buffers that take turns.
 
 Inside one submission no work-item touches an element that another one writes.
 """
@@ -134,8 +135,15 @@ class HaloDraw:
         shape = self._buffers[out].data.shape
         extents: list[int] = []
         axes: list[Axis] = []
+        inside = self._chance(30)
+        least = 0 if self._chance(5) else 1
         for dim, extent in enumerate(shape):
             scale, offset, reverse = (1, 0, False)
+            if inside:  # the work-items are those of the elements that are not at the edges
+                offset = min(self._of((1, 1, 2, 0)), extent - 1)
+                extents.append(max(extent - offset - self._of((1, 1, 2, 0)), least))
+                axes.append(Axis(dim, scale, offset, self._chance(10)))
+                continue
             if not self._near and (not whole or self._chance(10)):
                 scale, offset, reverse = self._of(WRITES)
             extents.append(max(extent - (0 if whole else self._of((0, 0, 0, 2, -1))), 1))
@@ -162,7 +170,9 @@ class HaloDraw:
         names = ", ".join(p.name for p in parameters)
         ids = [f"    {IDS[d]} = item.get_{self._id(range_)}({d})" for d in range(self._ndim)]
         guard = self._inside("out", [axis.text(f"out.shape[{d}]") for d, axis in enumerate(axes)])
-        text = [f"def kernel(item, {names}):", *ids, f"    if not ({guard}):", "        return"]
+        text = [f"def kernel(item, {names}):", *ids]
+        if not inside or self._chance(30):
+            text += [f"    if not ({guard}):", "        return"]
         text += [f"    {line}" for line in lines]
         source_text = "\n".join(["import fusionq as fq", "", "", *text, ""])
         return SubmissionSpec(
@@ -183,9 +193,7 @@ class HaloDraw:
         return f"out[{', '.join(indices)}]"
 
     def _inside(self, name: str, indices: Sequence[str]) -> str:
-        return " and ".join(
-            f"0 <= {index} < {name}.shape[{d}]" for d, index in enumerate(indices)
-        )
+        return " and ".join(f"0 <= {index} < {name}.shape[{d}]" for d, index in enumerate(indices))
 
     def _reads(self, read: GatherArray) -> list[str]:
         """Lines that add elements of an array to ``value``, where there are such elements."""

@@ -10,7 +10,7 @@ import fusionq as fq
 from fusionq.analysis import recomputation
 from fusionq.analysis.list_analysis import ListAnalysis, analyse
 from fusionq.analysis.proof import TooManyOperations
-from fusionq.analysis.recomputation import halo_of, replaces, writer_of
+from fusionq.analysis.recomputation import halo_of, reaches, replaces, writer_of
 from tests.unit.lists import submissions
 
 N = 12
@@ -224,6 +224,39 @@ def test_all_of_an_array_is_no_bounded_distance() -> None:
     analysis = listed((copy, N, a, out), (total, N, out, other))
     found = halo_of(analysis, 1, 0)
     assert isinstance(found, str) and "no bounded distance" in found
+
+
+@pytest.mark.parametrize(
+    ("producer", "items", "consumer", "range", "all_of_them"),
+    [
+        (copy, N, neighbours, N, True),
+        (copy, N - 1, neighbours, N, False),
+        (copy, N - 1, neighbours, N - 1, True),
+        (shifted, N - 2, reads_only, N, False),
+        (first_half, N, neighbours, N, True),  # left out under a condition
+        (positive, N, reads_only, N, True),
+        (scatter, N, reads_only, N, False),
+        (two_elements, N // 2, reads_only, N, True),
+        (backwards, N, neighbours, N, True),
+        (backwards, N - 1, neighbours, N, False),
+    ],
+)
+def test_whether_all_that_is_read_has_a_work_item(
+    producer, items, consumer, range, all_of_them: bool
+) -> None:
+    a, out, other = vectors(3)
+    found = listed((producer, items, a, out), (consumer, range, out, other))
+    assert reaches(found, written=1, read=0) is all_of_them
+
+
+def test_what_is_too_hard_to_decide_has_no_work_item(monkeypatch: pytest.MonkeyPatch) -> None:
+    def too_hard(*_, **__):
+        raise TooManyOperations
+
+    a, out, other = vectors(3)
+    found = listed((copy, N, a, out), (reads_only, N, out, other))
+    monkeypatch.setattr(recomputation, "answered", too_hard)
+    assert reaches(found, written=1, read=0) is False
 
 
 def test_who_writes_an_element() -> None:

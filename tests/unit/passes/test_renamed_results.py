@@ -147,7 +147,9 @@ def divided(ir, shape, arrays):
     that is full of NaN."""
     expected = {name: array.copy() for name, array in arrays.items()}
     run(ir, shape, expected)
-    alone, before = results_alone(ir, {"b"}, {"b"})
+    parts = results_alone(ir, {"b"}, {"b"})
+    alone, before = parts.kernel, parts.before
+    assert parts.range_of is None
     assert {s.array for s in statements(alone.body) if isinstance(s, Store)} == {"b"}
     own = np.full_like(arrays["b"], np.nan)
     found = {name: array.copy() for name, array in arrays.items()}
@@ -204,7 +206,8 @@ def test_work_items_without_an_element_of_a_plane() -> None:
 
 def test_two_results_of_which_one_is_completed() -> None:
     ir = specialised(else_only, (N,), A, BEFORE, BEFORE)
-    alone, before = results_alone(ir, {"b", "other"}, {"other"})
+    parts = results_alone(ir, {"b", "other"}, {"other"})
+    alone, before = parts.kernel, parts.before
     assert set(before) == {"other"}
     arrays = {"a": A.copy(), "b": BEFORE.copy(), "other": np.full(N, np.nan, np.float32)}
     run(alone, (N,), {**arrays, before["other"]: BEFORE.copy()})
