@@ -352,8 +352,11 @@ class _Merged:
 
 
 def lanes_of(ndim: int, local_range: tuple[int, ...]) -> tuple[int, ...]:
-    """The work-items of a group side by side in each dimension of a part: in one dimension all."""
-    return (prod(local_range),) if ndim == 1 else local_range[-ndim:]
+    """The work-items of a group side by side in each dimension of a part: in one dimension all, and
+    one in those that the group has not."""
+    if ndim == 1:
+        return (prod(local_range),)
+    return (1,) * (ndim - len(local_range)) + local_range[-ndim:]
 
 
 _ONE = Const(INT64, 1)

@@ -104,6 +104,31 @@ def early(item: fq.Item, a, t):
 
 
 @fq.kernel
+def fields_of_line(item: fq.Item, a, t):
+    k, i = item.get_id(0), item.get_id(1)
+    t[k, i] = a[max(i - k, 0)] * (k + 2)
+
+
+@fq.kernel
+def line_of_fields(item: fq.Item, t, u):
+    i = item.get_id(0)
+    n = t.shape[1]
+    u[i] = t[0, i] - t[1, max(i - 1, 0)] + t[2, min(i + 2, n - 1)]
+
+
+@fq.kernel
+def planes_of_image(item: fq.Item, a, t):
+    k, i, j = item.get_id(0), item.get_id(1), item.get_id(2)
+    t[k, i, j] = a[i, max(j - k, 0)] * 3 - a[max(i - 1, 0), j] * k
+
+
+@fq.kernel
+def image_of_planes(item: fq.Item, t, u):
+    i, j = item.get_id(0), item.get_id(1)
+    u[i, j] = t[0, i, j] + t[1, min(i + 1, t.shape[1] - 1), max(j - 1, 0)]
+
+
+@fq.kernel
 def scaled_by_row(item: fq.Item, r, a, out):
     i, j = item.get_id(0), item.get_id(1)
     out[i, j] = a[i, j] * r[i] - r[max(i - 1, 0)]
@@ -410,6 +435,36 @@ def test_what_tiles_are_not_made_for(reference_queue, reason):
 
     options = {"barriers": reason} if reason in ("none", "all") else {}
     assert not tiles(compared(reference_queue, submit, **options))
+
+
+@pytest.mark.parametrize("n", [1, 47, 2100])
+def test_producers_of_more_dimensions_than_the_work_groups(queue, n):
+    """Fields of cells, one in each row, for a range of cells alone."""
+
+    def submit(queue):
+        a, out = fq.Buffer(numbers((n,))), fq.Buffer(n, np.int64)
+        t, u = temporary((3, n)), temporary((n,))
+        queue.submit(fields_of_line, (3, n), a, t)
+        queue.submit(line_of_fields, n, t, u)
+        queue.submit(line, n, u, out)
+        return [a, out]
+
+    report = compared(queue, submit)
+    if n > 1:
+        ((first, *_),) = [tiling.parts for tiling in tiles(report)]
+        assert len(first.items) == 2
+
+
+def test_planes_for_images(queue):
+    def submit(queue):
+        a, out = fq.Buffer(numbers((19, 70))), fq.Buffer((19, 70), np.int64)
+        t = temporary((2, 19, 70))
+        queue.submit(planes_of_image, (2, 19, 70), a, t)
+        queue.submit(image_of_planes, (19, 70), t, out)
+        return [a, out]
+
+    report = compared(queue, submit)
+    assert [len(part.items) for tiling in tiles(report) for part in tiling.parts] == [3, 2]
 
 
 @pytest.mark.parametrize("extents", [(40,), (16_777_216,), (3, 5_000_000), (2, 3, 70)])
