@@ -47,7 +47,7 @@ class ControlFlow(Calls):
             return values[0]
         scalars = [v for v in values if isinstance(v, (Runtime, Constant))]
         if len(scalars) == len(values):
-            common = common_type(scalars)
+            common = common_type(scalars, self.path.bounds)
             return None if common is None else Runtime(common, self.variable(name, common))
         parts = [v for v in values if isinstance(v, ArrayValue)]
         if len(parts) == len(values) and len({part.form for part in parts}) == 1:

@@ -244,6 +244,75 @@ class _Finisher:
         return done
 
 
+class _Leaving:
+    """Eliminates ``jumps`` to the end of statements, none of which is in a loop among these."""
+
+    def __init__(self, jumps: Sequence[Jump], fresh_flag: Callable[[], str]) -> None:
+        self._jumps = {id(jump) for jump in jumps}
+        self._fresh_flag = fresh_flag
+        self.flag: Var | None = None
+
+    def _flag(self) -> Var:
+        if self.flag is None:
+            self.flag = Var(BOOL, self._fresh_flag())
+        return self.flag
+
+    def without(self, drafts: Sequence[Draft], remembered: bool) -> list[Draft]:
+        """``remembered``: statements after these depend on whether they jumped."""
+        done: list[Draft] = []
+        for position, draft in enumerate(drafts):
+            if isinstance(draft, Jump):
+                if id(draft) not in self._jumps:
+                    return [*done, draft]
+                done += draft.before
+                if remembered:
+                    done.append(Assign(self._flag().name, Const(BOOL, True), draft.span))
+                return done
+            if not (isinstance(draft, DraftIf) and self._jumps_in(bodies(draft))):
+                done.append(draft)
+                continue
+            rest, then, orelse = list(drafts[position + 1 :]), draft.then, draft.orelse
+            if _always_jumps(then):
+                orelse, rest = orelse + rest, []
+            elif _always_jumps(orelse):
+                then, rest = then + rest, []
+            inner = remembered or bool(rest)
+            then, orelse = self.without(then, inner), self.without(orelse, inner)
+            done.append(DraftIf(draft.cond, then, orelse, draft.span))
+            if rest:
+                stayed = Unary(BOOL, "not", self._flag())
+                done.append(DraftIf(stayed, self.without(rest, remembered), [], NO_SPAN))
+            return done
+        return done
+
+    def _jumps_in(self, blocks: Sequence[Sequence[Draft]]) -> bool:
+        """Whether one of the jumps is in the blocks, outside loops."""
+        drafts = [draft for block in blocks for draft in block]
+        inside = [bodies(draft) for draft in drafts if isinstance(draft, DraftIf)]
+        return any(id(d) in self._jumps for d in drafts) or any(map(self._jumps_in, inside))
+
+
+def _always_jumps(drafts: Sequence[Draft]) -> bool:
+    """Whether every path through the statements ends in a jump (loops are not looked into)."""
+    return any(
+        isinstance(d, Jump)
+        or (isinstance(d, DraftIf) and _always_jumps(d.then) and _always_jumps(d.orelse))
+        for d in drafts
+    )
+
+
+def without_leaving(
+    drafts: Sequence[Draft], jumps: Sequence[Jump], fresh_flag: Callable[[], str]
+) -> list[Draft]:
+    """The drafts, without those ``jumps`` among them, none in a loop, that go to their end;
+    ``fresh_flag`` names a bool variable if need be."""
+    leaving = _Leaving(jumps, fresh_flag)
+    body = leaving.without(drafts, remembered=False)
+    if leaving.flag is None:
+        return body
+    return [Assign(leaving.flag.name, Const(BOOL, False)), *body]
+
+
 def finish(drafts: Sequence[Draft], fresh_flag: Callable[[], str]) -> list[Stmt]:
     """The drafts of a whole function as IR; ``fresh_flag`` names a bool variable if need be."""
     finisher = _Finisher(fresh_flag)

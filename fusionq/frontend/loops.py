@@ -6,16 +6,24 @@ import ast
 from abc import abstractmethod
 from collections.abc import Sequence
 
-from fusionq.frontend.control_flow import ControlFlow, CountedLoop, LoopExit
-from fusionq.frontend.draft import DraftFor, DraftIf, DraftWhile, Jump, negated
+from fusionq.frontend.control_flow import Block, ControlFlow, CountedLoop, LoopExit, State
+from fusionq.frontend.draft import (
+    DraftFor,
+    DraftIf,
+    DraftWhile,
+    Jump,
+    negated,
+    without_leaving,
+)
 from fusionq.frontend.elements import MOST_UNROLLED
 from fusionq.frontend.path_conditions import entered
 from fusionq.frontend.source import assigned_names
-from fusionq.frontend.state import NotConstant
+from fusionq.frontend.state import LoopContext, NotConstant
 from fusionq.frontend.typing_rules import type_name
 from fusionq.frontend.values import (
     Binding,
     Constant,
+    Environment,
     ObjectValue,
     Runtime,
     TupleValue,
@@ -55,7 +63,7 @@ class Loops(ControlFlow):
         own: list[str] = []
         runs = [self.path.of(cond, True) for cond in entered(start, stop, step)]
         values = _iterations(start, stop, step)
-        if values is not None and (values[MOST_UNROLLED:] or _leaves(node.body)):
+        if values is not None and values[MOST_UNROLLED:]:
             values = None  # not unrolled
 
         def lower() -> LoopExit:
@@ -101,13 +109,11 @@ class Loops(ControlFlow):
                 "Write 'for k in range(n)', and index with k.",
             )
         copies = self.kernel.copies * len(items.items)
-        if copies > MOST_UNROLLED or _leaves(node.body):
-            why = (
-                "is left with break or continue" if _leaves(node.body)
-                else f"repeats its body {copies} times, more than {MOST_UNROLLED}"
-            )  # fmt: skip
+        if copies > MOST_UNROLLED:
             self.fail(
-                node, f"a loop over a tuple {why}", "Write 'for k in range(n)', and index with k."
+                node,
+                f"a loop over a tuple repeats its body {copies} times, more than {MOST_UNROLLED}",
+                "Write 'for k in range(n)', and index with k.",
             )
         self.unrolled(node, [self.fixed(item, node) for item in items.items])
 
@@ -143,16 +149,42 @@ class Loops(ControlFlow):
         return callee.object if isinstance(callee, ObjectValue) else None
 
     def unrolled(self, node: ast.For, values: Sequence[Value]) -> None:
-        """The loop's body once for each value of its variable."""
-        before = self.kernel.copies
+        """The loop's body once for each value of its variable; what ``continue`` and ``break``
+        leave out is under conditions."""
+        copies, known = self.kernel.copies, self.path.facts
+        versions = dict(self.path.versions)
         self.kernel.copies *= len(values)
-        for value in values:
-            if self.env is None:
-                break
-            self.env = dict(self.env)
-            self.assign(node.target, value, node)
-            self.statements(node.body)
-        self.kernel.copies = before
+        breaks: list[tuple[Jump, Environment]] = []
+        with self.nested() as block:
+            for value in values:
+                if self.env is None:
+                    break
+                self.env = dict(self.env)
+                context = LoopContext()
+                self.loops.append(context)
+                with self.nested() as body:
+                    self.assign(node.target, value, node)
+                    self.statements(node.body)
+                self.loops.pop()
+                breaks += context.breaks
+                self._meet_jumps(body, context.continues)
+                if context.continues or context.breaks:
+                    self.path.facts = known
+                    self.path.meet(versions)
+        if breaks:
+            self._meet_jumps(block, breaks)
+            self.path.meet(versions)
+        else:
+            self.block += block
+        self.kernel.copies = copies
+
+    def _meet_jumps(self, body: Block, jumps: Sequence[tuple[Jump, Environment]]) -> None:
+        """Append a body from which ``jumps`` go to its end; its end is where the paths meet."""
+        if jumps:
+            ends: list[State] = [(env, jump.before) for jump, env in jumps]
+            self.env = self.merge([*([(self.env, body)] if self.env is not None else []), *ends])
+        left = [jump for jump, _ in jumps]
+        self.block += without_leaving(body, left, lambda: self.fresh("left"))
 
     def range_bounds(self, call: ast.Call) -> tuple[Expr, Expr, Expr]:
         """Start, stop and step of ``range(…)``."""
@@ -205,14 +237,3 @@ def _iterations(start: Expr, stop: Expr, step: Expr) -> range | None:
     if isinstance(start, Const) and isinstance(stop, Const) and isinstance(step, Const):
         return range(int(start.value), int(stop.value), int(step.value))
     return None
-
-
-def _leaves(body: Sequence[ast.stmt]) -> bool:
-    """Whether a break or continue of a loop with this body is in it."""
-    for stmt in body:
-        if isinstance(stmt, (ast.Break, ast.Continue)):
-            return True
-        inner = [] if isinstance(stmt, (ast.For, ast.While)) else [getattr(stmt, "body", [])]
-        if any(_leaves(part) for part in [*inner, getattr(stmt, "orelse", [])]):
-            return True
-    return False

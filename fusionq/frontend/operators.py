@@ -14,6 +14,7 @@ from fusionq.frontend.state import FunctionState
 from fusionq.frontend.typing_rules import (
     WEAK_BOOL,
     arithmetic_type,
+    common_type,
     comparison_type,
     fits,
     floating,
@@ -27,6 +28,7 @@ from fusionq.ir.nodes import (
     Binary,
     BinaryOp,
     Call,
+    Cast,
     Compare,
     CompareOp,
     Const,
@@ -36,7 +38,7 @@ from fusionq.ir.nodes import (
     UnaryOp,
 )
 from fusionq.ir.python_text import constructor
-from fusionq.ir.types import BOOL, INT64, ScalarType
+from fusionq.ir.types import BOOL, INT64, UINT64, ScalarType
 
 BINARY_OPERATORS: dict[type[ast.operator], BinaryOp] = {
     ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "truediv",
@@ -112,7 +114,7 @@ class Operators(FunctionState):
         elif op == "truediv":
             common = floating(common)
         elif op == "pow" and common.is_integer:
-            self._require_natural_exponent(b, node)
+            b = self._natural_exponent(b, node)
         lhs = self.convert(a, common.strong, node)
         rhs = self.convert(b, common.strong, node)
         return Runtime(common, Binary(common.strong, op, lhs, rhs))
@@ -129,11 +131,16 @@ class Operators(FunctionState):
             node, f"{message}: no integer type holds both", "Convert one of them: np.int64(x)."
         )
 
-    def _require_natural_exponent(self, exponent: Scalar, node: ast.AST) -> None:
+    def _natural_exponent(self, exponent: Scalar, node: ast.AST) -> Scalar:
+        """The exponent of an integer, as one that is known not to be negative."""
         if exponent.type.kind == "u" or exponent.type.is_bool:
-            return
+            return exponent
         if isinstance(exponent, Constant) and int(exponent.value) >= 0:
-            return
+            return exponent
+        if isinstance(exponent, Runtime):
+            least = self.path.bounds.least(exponent.expr)
+            if least is not None and least >= 0:
+                return Runtime(UINT64, Cast(UINT64, exponent.expr))
         self.fail(
             node,
             "an integer to a power that may be negative",
@@ -199,7 +206,7 @@ class Operators(FunctionState):
     # ------------------------------------------------------------------- choices
     def joined(self, a: Scalar, b: Scalar, node: ast.AST, what: str) -> ScalarType:
         """The type of a choice between two numbers."""
-        common = join(a.type, b.type)
+        common = common_type([a, b], self.path.bounds)
         if common is None:
             self.fail(
                 node,
@@ -232,7 +239,7 @@ class Operators(FunctionState):
         """Python's ``min`` and ``max`` (``pymin``, ``pymax``) of two numbers."""
         if a.type.is_bool or b.type.is_bool:
             self.fail(node, "min or max of a bool", "Use 'and' and 'or', or convert: int(x).")
-        common = self.joined(a, b, node, "the result")
+        common = join(a.type, b.type) or self.joined(a, b, node, "the result")
         weak = a if a.type.weak else b
         same_form = common.is_float or a.type.strong == b.type.strong
         if same_form or isinstance(weak, Constant):

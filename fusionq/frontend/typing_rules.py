@@ -25,6 +25,7 @@ from fusionq.ir.types import (
     promote,
     scalar_type,
 )
+from fusionq.ir.value_bounds import Bounds
 from fusionq.language.casts import cast, integer_limits
 
 WEAK_BOOL = ScalarType("bool", weak=True)
@@ -73,17 +74,32 @@ def join(a: ScalarType, b: ScalarType) -> ScalarType | None:
     return common if all(t.weak or holds_all(common, t) for t in (a, b)) else None
 
 
-def common_type(scalars: Sequence[Scalar]) -> ScalarType | None:
-    """The join of the types; None if there is none, or a Python int does not fit into it."""
-    common = reduce(
-        lambda a, b: None if a is None else join(a, b.type),
-        scalars[1:],
-        scalars[0].type if scalars else None,
-    )
+def common_type(scalars: Sequence[Scalar], bounds: Bounds | None = None) -> ScalarType | None:
+    """The join of the types; None if there is none.  A Python int of which ``bounds`` do not show
+    that it fits into the integer types of the others has int64."""
+    strong = {s.type for s in scalars if s.type.is_integer and not s.type.weak}
+    types = [
+        INT64 if s.type == WEAK_INT and not all(_fits(s, t, bounds) for t in strong) else s.type
+        for s in scalars
+    ]
+    common: ScalarType | None = types[0] if types else None
+    for other in types[1:]:
+        common = None if common is None else join(common, other)
     if common is None or not common.is_integer:
         return common
     constants = [s for s in scalars if isinstance(s, Constant) and s.type.is_integer]
     return common if all(fits(c.value, common) for c in constants) else None
+
+
+def _fits(number: Scalar, target: ScalarType, bounds: Bounds | None) -> bool:
+    if isinstance(number, Constant):
+        return fits(number.value, target)
+    if bounds is None:
+        return False
+    least, greatest = bounds.least(number.expr), bounds.greatest(number.expr)
+    low, high = integer_limits(target.dtype)
+    enough = target.bits == 64 or (greatest is not None and greatest <= high)
+    return enough and (target == INT64 or (least is not None and least >= low))
 
 
 def holds_all(wider: ScalarType, narrower: ScalarType) -> bool:

@@ -124,7 +124,11 @@ class Program:
                 bounds = self.random.choice(
                     ["3", "n", "1, 4", "5, 0, -2", "n, 0, -1", "i % 3" if self.in_kernel else "2"]
                 )
-                lines.append(f"{indent}for k{self.count} in range({bounds}):")
+                items = f"range({bounds})"
+                if self.random.random() < 0.4:
+                    bounds = "3"
+                    items = self.random.choice(["(2, 0, 3)", "(1, n)", "(n - 1, q, 4)"])
+                lines.append(f"{indent}for k{self.count} in {items}:")
                 self.loops.append(f"k{self.count}")
                 lines += self.block(deeper, depth + 1, True)
                 last = self.loops.pop()

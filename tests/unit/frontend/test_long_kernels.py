@@ -100,12 +100,30 @@ def test_short_loops_are_unrolled_where_their_variable_has_to_be_known():
     np.testing.assert_array_equal(out, (i + 300) * 10 + j + 200 + 1)
 
 
+def test_short_loops_that_are_unrolled_are_left_by_jumps():
+    made = define(
+        "def k(item, a, out):\n"
+        "    total = 0\n"
+        "    for d in range(3):\n"
+        "        if d == 2:\n"
+        "            break\n"
+        "        if item.get_id(d) == 1:\n"
+        "            continue\n"
+        "        total = total * 10 + item.get_id(d) + 1\n"
+        "    out[item.get_id(0), item.get_id(1)] = total\n"
+    )
+    out = np.zeros((3, 2))
+    with fq.FusionQueue("reference") as queue:
+        queue.submit(fq.kernel(made), (3, 2), out.copy(), out)
+        queue.wait()
+    np.testing.assert_array_equal(out, [[11, 1], [1, 0], [31, 3]])
+
+
 @pytest.mark.parametrize(
     "lines",
     [
         ["    for d in range(n):", "        out[i] = item.get_id(d)"],
         ["    for d in range(65):", "        out[i] = item.get_id(d * 0)"],
-        ["    for d in range(1):", "        out[i] = item.get_id(d)", "        break"],
         ["    for d in range(1):", "        out[i] = item.get_id(n)"],
     ],
 )

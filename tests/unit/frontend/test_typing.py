@@ -25,6 +25,7 @@ from fusionq.ir.types import (
     WEAK_INT,
 )
 from fusionq.ir.walk import expressions
+from tests.unit.frontend.bodies import both, refused
 from tests.unit.frontend.running import define, run_both, specialised
 
 
@@ -333,3 +334,11 @@ def test_min_and_max_of_mixed_integers_compare_exactly():
     ir = specialised(function, 5, a, np.zeros(5, "int64"), 4)
     calls = [e for e in expressions(ir.body) if isinstance(e, Call)]
     assert [c.function for c in calls] == ["pymax"]  # the others are selects on int64
+
+
+def test_integer_powers_whose_exponents_cannot_be_negative():
+    both("for k in range(1, 5):", "    out[i, 0] += 2 ** k + 3 ** (k - 1)", "out[i, 1] = 2 ** i")
+    both("for k in range(6, 0, -2):", "    out[i, 0] += (-3) ** k * np.int32(2) ** k")
+    for exponent in ("n", "i - 1", "k - 1", "-k"):
+        lines = ["for k in range(4):", f"    out[i, 0] += 2 ** ({exponent})"]
+        assert "to a power that may be negative" in refused(*lines)

@@ -72,10 +72,39 @@ def test_different_types_that_nobody_reads_are_accepted():
     )
 
 
-def test_a_literal_that_does_not_fit_the_other_paths_type():
-    function = kernel_of("y = 1000", "if i > 0:", "    y = x[i]", "out[i, 0] = y")
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "uint32", "int32"])
+@pytest.mark.parametrize(
+    ("value", "fits"),
+    [
+        ("1000", {"uint32", "int32"}),
+        ("-1", {"int8", "int32"}),
+        ("n - 300", set()),
+        ("2**31", {"uint32"}),
+    ],
+)
+def test_a_python_int_that_may_not_fit_the_other_paths_type(dtype, value, fits):
+    """Both are int64 then, in plain Python a NumPy scalar and an int."""
+    choice = [f"out[i, 1] = x[i] if i > 1 else {value}"]
+    function = kernel_of(f"y = {value}", "if i > 1:", "    y = x[i]", "out[i, 0] = y", *choice)
+    x = np.arange(4).astype(dtype)
+    ir = specialised(function, 4, x, np.zeros((4, 4)), 1)
+    held = {t.name for name, t in ir.variables if name.startswith("y")}
+    assert ("int64" in held) == (dtype not in fits)
+    assert bool(ir.notes) == (dtype not in fits)
+    run_both(function, 4, x, np.zeros((4, 4)), 1)
+
+
+def test_a_loops_variable_that_fits_the_other_paths_type():
+    function = kernel_of("y = x[i]", "for k in range(100):", "    y = k", "out[i, 0] = y")
+    for dtype in ("int8", "uint8", "uint64"):
+        ir = specialised(function, 4, np.zeros(4, dtype), np.zeros((4, 4)), 1)
+        assert dict(ir.variables)["y"].name == dtype
+
+
+def test_a_python_int_that_may_not_fit_uint64():
+    function = kernel_of("y = -1", "if i > 0:", "    y = x[i]", "out[i, 0] = y")
     with pytest.raises(KernelLanguageError, match=r"'y' has no single type here[\s\S]*np\.int64"):
-        specialised(function, 4, np.zeros(4, "int8"), np.zeros((4, 4)), 1)
+        specialised(function, 4, np.zeros(4, "uint64"), np.zeros((4, 4)), 1)
 
 
 @pytest.mark.parametrize(
