@@ -268,7 +268,9 @@ class Storage:
     def __del__(self) -> None:
         self._tell_watchers()
         if self.last_event is not None:
-            with suppress(DeviceLost):  # which has been said
+            # A lost device has been said; at the end of the process what asks of stalls is gone.
+            gone = (ImportError,) if sys.is_finalizing() else ()
+            with suppress(DeviceLost, *gone):
                 keep_until_run(self.last_event, self._allocation, self._adopted)
 
 

@@ -275,6 +275,30 @@ def test_finalizers_of_what_was_never_finished():
     gc.collect()
 
 
+@pytest.mark.filterwarnings("error::pytest.PytestUnraisableExceptionWarning")
+def test_a_buffer_that_dies_with_the_interpreter_says_nothing(monkeypatch):
+    """What the event imports to see how the launch ended is gone by then."""
+    raised, waited = [], []
+    monkeypatch.setattr(sys, "unraisablehook", raised.append)
+
+    class LateEvent:
+        complete = False
+
+        def wait(self):
+            waited.append(self)
+            raise ImportError("sys.meta_path is None, Python is likely shutting down")
+
+    for ends in (False, True):
+        out = empty()
+        out.numpy()
+        out._ownership.storage.last_event = LateEvent()
+        with monkeypatch.context() as patch:
+            patch.setattr(sys, "is_finalizing", lambda ends=ends: ends)
+            del out
+            gc.collect()
+    assert len(waited) == 2 and [type(u.exc_value) for u in raised] == [ImportError]
+
+
 # ------------------------------------------------------------- warnings that are errors
 @pytest.mark.filterwarnings("error")
 def test_finalizers_raise_no_warning_that_is_an_error(target, capsys, monkeypatch):
@@ -332,8 +356,6 @@ def test_the_list_has_run_where_the_warning_is_an_error(queue, monkeypatch):
 @fq.kernel
 def _unlike_others(item, value, out):
     out[item.get_id(0)] = value + 1
-
-
 
 
 # -------------------------------------------------------------- errors of what ended by itself
