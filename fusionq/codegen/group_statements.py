@@ -5,6 +5,7 @@ Group functions that the dialect has no call for are made of broadcasts.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import prod
 
 from fusionq.base.frozen import dataclass
@@ -129,6 +130,21 @@ class GroupStatementPrinter:
         else:
             return self._made_of_broadcasts(stmt, target)
         return [f"{target} = {self._narrowed(call, wide, type)};"]
+
+    def most_together(self, type: ScalarType) -> int:
+        """How many values of ``type`` ``reductions`` are worth while for; 1: none."""
+        return 1 if self._lanes is not None else self._groups.most_together(type)
+
+    def reductions(self, calls: Sequence[GroupCall]) -> list[str]:
+        """Reductions by one operation, of values of one type, into variables that are declared."""
+        op, type = calls[0].op, calls[0].value.type
+        assert op is not None
+        results = [self._names.of(call.result) for call in calls]
+        lines = [
+            f"{result} = {self._typed(call.value, type)};"
+            for result, call in zip(results, calls, strict=True)
+        ]
+        return [*lines, f"{self._groups.joint_reduction(op, results, type, self._helpers.add)};"]
 
     def _ordered_call(self, stmt: GroupCall, values: str, prefix: str) -> list[str]:
         """A function of a work-group whose values lie in local memory, by sub-groups."""
@@ -280,8 +296,10 @@ class GroupStatementPrinter:
         passed_name, combined_name = map(self._expressions.type_name, (passed, combined))
         start = self._expressions.value(_identity(op, type, combined))
         other = self._narrowed(self._broadcast(own, passed, turn), passed, combined)
-        condition = {"inclusive_scan": f"if ({turn} <= {mine}) ",
-                     "exclusive_scan": f"if ({turn} < {mine}) "}.get(stmt.function, "")
+        condition = {
+            "inclusive_scan": f"if ({turn} <= {mine}) ",
+            "exclusive_scan": f"if ({turn} < {mine}) ",
+        }.get(stmt.function, "")
         combination = _combination(op, total, shared)
         if type.is_float and op in ("add", "min", "max"):
             # Zero and infinity are not neutral beside -0.0 and NaN.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from itertools import chain
 
 from fusionq.codegen.expressions import ExpressionPrinter
 from fusionq.codegen.group_statements import GroupStatementPrinter
@@ -10,6 +11,7 @@ from fusionq.codegen.helpers import Helpers
 from fusionq.codegen.intervals import Intervals, arithmetic, of_type, within
 from fusionq.codegen.loads_ahead import TURN, is_rest
 from fusionq.codegen.names import Names
+from fusionq.codegen.neighbouring_reductions import side_by_side
 from fusionq.codegen.scoping import (
     Body,
     assignments,
@@ -73,7 +75,18 @@ class StatementPrinter:
         places = declarations(body, [name for name in self._variables if name not in declared])
         declared |= {name for names in places.values() for name in names}
         lines: list[str] = []
+        together = side_by_side(body, self._groups.most_together)
+        done: set[int] = set()
         for index, stmt in enumerate(body):
+            if index in together:
+                calls = [body[place] for place in together[index]]
+                done.update(together[index])
+                for name in chain(*(places.get(place, ()) for place in together[index])):
+                    type = self._expressions.type_name(self._variables[name])
+                    lines.append(f"{type} {self._names.of(name)};")
+                lines += self._groups.reductions([c for c in calls if isinstance(c, GroupCall)])
+            if index in done:
+                continue
             prefix = ""
             for name in places.get(index, ()):
                 type = self._expressions.type_name(self._variables[name])

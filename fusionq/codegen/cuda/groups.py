@@ -9,6 +9,7 @@ Functions and Warp Shuffle Functions.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from string import Template
 
 from fusionq.codegen.cuda.atomics import SCOPES, atomic, compare_exchange, memory_order
@@ -76,6 +77,46 @@ static __device__ inline $T $NAME($T value) {
     if (id == 0) values[0] = value;
     __syncthreads();
     return values[0];
+}"""
+
+_REDUCE_TOGETHER = """\
+static __device__ inline void $NAME($PARAMETERS) {
+    const unsigned id = $ID, count = $RANGE;
+    if ($MANY * count > 1024) {
+$ALONE
+        return;
+    }
+    $T* values = ($T*)$SCRATCH();
+    $T of[$MANY] = {$ARGUMENTS};
+    unsigned apart = count > 1 ? 1u << (31 - __clz(count - 1)) : 0;
+    if (count > 32) {
+        __syncthreads();
+        for (int k = 0; k < $MANY; k++) values[k * count + id] = of[k];
+    }
+    for (; apart >= 32; apart /= 2) {
+        __syncthreads();
+        if (id < apart && id + apart < count) {
+            for (int k = 0; k < $MANY; k++) {
+                of[k] = $COMBINE(of[k], values[k * count + id + apart]);
+                values[k * count + id] = of[k];
+            }
+        }
+    }
+    for (; apart > 0; apart /= 2) {
+        for (int k = 0; k < $MANY; k++) {
+            const $T other = ($T)__shfl_down_sync(0xffffffff, of[k], apart);
+            if (id < apart && id + apart < count) of[k] = $COMBINE(of[k], other);
+        }
+    }
+    if (count <= 32) {
+        for (int k = 0; k < $MANY; k++) of[k] = ($T)__shfl_sync(0xffffffff, of[k], 0);
+    } else {
+        if (id == 0)
+            for (int k = 0; k < $MANY; k++) values[k * count] = of[k];
+        __syncthreads();
+        for (int k = 0; k < $MANY; k++) of[k] = values[k * count];
+    }
+$RESULTS
 }"""
 
 _INCLUSIVE_SCAN = """\
@@ -193,6 +234,27 @@ class CudaGroups:
             ),
         )  # fmt: skip
         return f"{name}({value})"
+
+    def most_together(self, type: ScalarType) -> int:
+        return 4
+
+    def joint_reduction(
+        self, op: GroupOp, variables: Sequence[str], type: ScalarType, define: Define
+    ) -> str:
+        alone = self.collective("reduce", op, "{}", type, define)
+        count, name = len(variables), f"fq_group_reduce_{op}_{suffix(type)}_x{len(variables)}"
+        parameters = [f"value_{k}" for k in range(count)]
+        text = _filled(
+            _REDUCE_TOGETHER, type, NAME=name, MANY=str(count),
+            PARAMETERS=", ".join(f"{TYPE_NAMES[type.name]}& {each}" for each in parameters),
+            ARGUMENTS=", ".join(parameters),
+            ALONE="\n".join(f"        {each} = {alone.format(each)};" for each in parameters),
+            RESULTS="\n".join(f"    {each} = of[{k}];" for k, each in enumerate(parameters)),
+            COMBINE=combined_name(op, type),
+            SCRATCH=f"fq_group_values_{max(type.bits, 32)}",
+        )  # fmt: skip
+        define(name, text)
+        return f"{name}({', '.join(variables)})"
 
     def broadcast_type(self, type: ScalarType) -> ScalarType:
         return type

@@ -14,7 +14,7 @@ from fusionq.ir.walk import local_memories, takes_work_groups
 
 WORKER_THREADS = 256
 """Of a block that is a worker of a persistent kernel."""
-LARGEST_STATIC = (48 - 13) << 10
+LARGEST_STATIC = (48 - 15) << 10
 """Bytes; group functions may take the rest of the 48 KiB (``codegen.cuda.groups``)."""
 ALIGNMENT = 8
 NEAR_WORDS = 1536

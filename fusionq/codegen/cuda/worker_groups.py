@@ -11,6 +11,7 @@ Source: PTX ISA 9, ``bar``: 16 barriers a block.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from string import Template
 
 from fusionq.codegen.cuda.groups import CudaGroups, combination, combined_name
@@ -26,10 +27,14 @@ WARP = 32
 TURN = "fq_turn"
 """The variable of each thread that says which half of the memory comes next."""
 
+_JOINT_BYTES = 16
+"""Of the values that a thread reduces together."""
+
 _SCRATCH = """\
-// Two values for each thread of a block, of which a work-group uses one half and the other in turn.
+// Two values for each thread of a block, of which a work-group uses one half and the other in turn;
+// or as many times more as are combined together.
 static __device__ __forceinline__ void* $NAME(unsigned turn) {
-    __shared__ $WORD words[2][$LANES];
+    __shared__ $WORD words[2][$WORDS];
     return words[turn % 2];
 }"""
 
@@ -40,6 +45,16 @@ $SHARED
     for (int apart = 16; apart > 0; apart /= 2)
         value = $COMBINE(value, ($T)__shfl_down_sync(0xffffffff, value, apart));
     return ($T)__shfl_sync(0xffffffff, value, 0);
+}"""
+
+_REDUCE_TOGETHER = """\
+static __device__ __forceinline__ void $NAME($PARAMETERS, unsigned& turn) {
+    const unsigned lane = threadIdx.x % 32;
+$SHARED
+    for (int apart = 16; apart > 0; apart /= 2) {
+$STEP
+    }
+$RESULTS
 }"""
 
 _SCAN = """\
@@ -144,6 +159,33 @@ class CudaWorkerGroups(CudaGroups):
         define(name, text)
         return f"{name}({value}, {TURN})"
 
+    def most_together(self, type: ScalarType) -> int:
+        return _JOINT_BYTES // (max(type.bits, 32) // 8)
+
+    def joint_reduction(
+        self, op: GroupOp, variables: Sequence[str], type: ScalarType, define: Define
+    ) -> str:
+        count, words = len(variables), {"COMBINE": combined_name(op, type)}
+        define(words["COMBINE"], combination(op, type))
+        words["SCRATCH"] = self._joint_scratch(define)
+        name = f"fq_worker_reduce_{op}_{suffix(type)}_{self.size}_x{count}"
+        values = [f"value_{k}" for k in range(count)]
+        shared = self._shared(type, words, values)
+        step = [
+            f"        {v} = {words['COMBINE']}({v}, ($T)__shfl_down_sync(0xffffffff, {v}, apart));"
+            for v in values
+        ]
+        results = [f"    {v} = ($T)__shfl_sync(0xffffffff, {v}, 0);" for v in values]
+        text = Template(_REDUCE_TOGETHER).safe_substitute(
+            NAME=name,
+            PARAMETERS=", ".join(f"$T& {v}" for v in values),
+            SHARED=shared,
+            STEP="\n".join(step),
+            RESULTS="\n".join(results),
+        )
+        define(name, self._filled(text, type))
+        return f"{name}({', '.join(variables)}, {TURN})"
+
     def broadcast(
         self, value: str, type: ScalarType, source: str, ndim: int, define: Define
     ) -> str:
@@ -164,25 +206,35 @@ class CudaWorkerGroups(CudaGroups):
     def _scratch(self, type: ScalarType, define: Define) -> str:
         name = f"fq_worker_values_{max(type.bits, 32)}"
         word = "unsigned" if type.bits <= 32 else "unsigned long long"
-        define(name, Template(_SCRATCH).substitute(NAME=name, WORD=word, LANES=WORKER_THREADS))
+        define(name, Template(_SCRATCH).substitute(NAME=name, WORD=word, WORDS=WORKER_THREADS))
         return name
 
-    def _shared(self, type: ScalarType, words: dict[str, str]) -> str:
-        """What leaves in each warp's ``value`` those of the group that are 32 or more apart,
+    def _joint_scratch(self, define: Define) -> str:
+        name, words = "fq_worker_values_together", _JOINT_BYTES * WORKER_THREADS // 8
+        text = Template(_SCRATCH).substitute(NAME=name, WORD="unsigned long long", WORDS=words)
+        define(name, text)
+        return name
+
+    def _shared(
+        self, type: ScalarType, words: dict[str, str], names: Sequence[str] = ("value",)
+    ) -> str:
+        """What leaves in each warp's ``names`` the values of the group that are 32 or more apart,
         combined."""
         if self.size == WARP:
             return ""
         combine = words["COMBINE"]
+        begins = [f" + {k * WORKER_THREADS}" if k else "" for k in range(len(names))]
         lines = [
             f"const unsigned id = threadIdx.x % {self.size};",
             f"$T* values = ($T*){words['SCRATCH']}(turn++) + (threadIdx.x - id);",
-            "values[id] = value;",
+            *(f"values[id{at}] = {name};" for name, at in zip(names, begins, strict=True)),
             f"{self.barrier(False, True)};",
         ]
-        parts = [f"values[lane + {WARP * k}]" for k in range(self.size // WARP)]
-        for apart in halves(len(parts)):
-            parts = [f"{combine}({parts[k]}, {parts[k + apart]})" for k in range(apart)]
-        lines.append(f"value = {parts[0]};")
+        for name, at in zip(names, begins, strict=True):
+            parts = [f"values[lane + {WARP * k}{at}]" for k in range(self.size // WARP)]
+            for apart in halves(len(parts)):
+                parts = [f"{combine}({parts[k]}, {parts[k + apart]})" for k in range(apart)]
+            lines.append(f"{name} = {parts[0]};")
         text = "\n".join(f"    {line}" for line in lines)
         return Template(text).substitute(T=TYPE_NAMES[type.name])
 

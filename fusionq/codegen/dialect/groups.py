@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Protocol, TypeAlias
 
 from fusionq.ir.nodes import (
@@ -77,6 +77,15 @@ class Groups(Protocol):
     ) -> str:
         """A reduction or scan by ``op``, or ``any`` or ``all``, over the work-group, of ``value``,
         which has ``type``."""
+
+    def most_together(self, type: ScalarType) -> int:
+        """Of how many values of ``type`` reductions take less time together; 1: of none.  More only
+        where ``collective_type`` gives the type itself."""
+
+    def joint_reduction(
+        self, op: GroupOp, variables: Sequence[str], type: ScalarType, define: Define
+    ) -> str:
+        """Reduces the value of each of the ``variables``, of ``type``, into that variable."""
 
     def broadcast_type(self, type: ScalarType) -> ScalarType:
         """The type in which ``broadcast`` passes values of ``type`` on."""

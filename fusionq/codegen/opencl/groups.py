@@ -6,6 +6,8 @@ Source: Khronos, The OpenCL C Specification 3.0, sections 6.15.8 (barriers), 6.1
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from fusionq.codegen.dialect import Define
 from fusionq.codegen.opencl.atomics import SCOPES, atomic, compare_exchange, memory_order
 from fusionq.codegen.opencl.items import LINEAR_LOCAL_ID, LINEAR_LOCAL_RANGE
@@ -86,6 +88,14 @@ class OpenCLGroups:
         if function == "reduce":
             return f"work_group_reduce_{op}({value})"
         return f"work_group_scan_{function.removesuffix('_scan')}_{op}({value})"
+
+    def most_together(self, type: ScalarType) -> int:
+        return 1
+
+    def joint_reduction(
+        self, op: GroupOp, variables: Sequence[str], type: ScalarType, define: Define
+    ) -> str:
+        raise AssertionError("the language's functions reduce a value each")
 
     def broadcast_type(self, type: ScalarType) -> ScalarType:
         """As ``collective_type``, but that Intel's compiler crashes on half."""

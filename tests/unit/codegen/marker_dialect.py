@@ -154,6 +154,9 @@ class MarkerGroups:
     ) -> str:
         raise AssertionError("there are no collectives")
 
+    def most_together(self, type: ScalarType) -> int:
+        return 1
+
     def broadcast_type(self, type: ScalarType) -> ScalarType:
         return type
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from itertools import chain
 
 import numpy as np
@@ -136,6 +137,33 @@ def test_joint_functions() -> None:
         arrays = [fq.Buffer(500, np.float64) for _ in range(3)]
         queue.submit(joint, fq.NdRange(64, 64), *arrays)
     assert all(r.spill_stores == 0 for r in backend.resources.values())
+
+
+@fq.kernel
+def four_sums(item: fq.NdItem, a, out):
+    i, group = item.get_global_id(0), item.get_group()
+    p, q, r, s = a[0, i], a[1, i], a[2, i], a[3, i]
+    first = fq.reduce_over_group(group, p, "add")
+    second = fq.reduce_over_group(group, q, "add")
+    third = fq.reduce_over_group(group, r, "add")
+    fourth = fq.reduce_over_group(group, s, "add")
+    n = a.shape[1] - 1
+    out[0, n - i], out[1, n - i], out[2, n - i], out[3, n - i] = first, second, third, fourth
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int8])
+@pytest.mark.parametrize(("strategy", "most"), [("unfused", 4), ("megakernel", None)])
+def test_reductions_side_by_side_are_one(dtype, strategy: str, most: int | None) -> None:
+    """Of 16 bytes of values in a worker; its shared memory leaves room for all kinds of them."""
+    with compiling_queue(["sm_90"]) as (queue, backend):
+        a, b, c = (fq.Buffer((4, 512), dtype) for _ in range(3))
+        with fq.fusion(queue, strategy=strategy):
+            queue.submit(four_sums, fq.NdRange(512, 64), a, b)
+            queue.submit(four_sums, fq.NdRange(512, 64), b, c)
+    text = generated(backend.kernels[0], "strict", TARGET).text
+    many = most or 16 // max(np.dtype(dtype).itemsize, 4)
+    assert len(re.findall(rf"    fq_\w+_reduce_add_\w+_x{many}\(\w+, ", text)) == 4 // many
+    assert all(r.spill_stores == 0 or strategy != "unfused" for r in backend.resources.values())
 
 
 @fq.kernel

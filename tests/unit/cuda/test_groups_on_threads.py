@@ -1,0 +1,151 @@
+"""The text of reductions in CUDA C++, run on the host with a thread for each work-item: several
+values together have the bits of each alone, and those of the documented order."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from fusionq.codegen.cuda.groups import CudaGroups
+from fusionq.codegen.cuda.worker_groups import CudaWorkerGroups
+from fusionq.codegen.dialect import Groups
+from fusionq.ir.nodes import GroupOp
+from fusionq.ir.types import FLOAT32, FLOAT64, INT8, INT64, ScalarType
+from fusionq.language.combine import over_group
+
+HOST = """\
+#include <barrier>
+#include <cstdio>
+#include <memory>
+#include <thread>
+#include <vector>
+#define __device__
+#define __forceinline__ inline
+#define __shared__ static
+struct Three { unsigned x = 1, y = 1, z = 1; };
+static thread_local Three threadIdx{0, 0, 0};
+static Three blockDim;
+static std::unique_ptr<std::barrier<>> of_block, of_group[16], of_warp[32];
+static unsigned long long exchanged[1024];
+static void __syncthreads() { of_block->arrive_and_wait(); }
+static void __barrier_sync_count(unsigned number, unsigned) {
+    of_group[number]->arrive_and_wait();
+}
+static int __clz(unsigned value) { return __builtin_clz(value); }
+template <class T> static T from(T value, unsigned lane) {
+    const unsigned id = threadIdx.x, first = id / 32 * 32;
+    *(T*)&exchanged[id] = value;
+    of_warp[id / 32]->arrive_and_wait();
+    const bool there = lane < 32 && first + lane < blockDim.x;
+    const T found = there ? *(T*)&exchanged[first + lane] : value;
+    of_warp[id / 32]->arrive_and_wait();
+    return found;
+}
+template <class T> static T __shfl_down_sync(unsigned, T value, unsigned apart) {
+    return from(value, threadIdx.x % 32 + apart);
+}
+template <class T> static T __shfl_sync(unsigned, T value, unsigned lane) {
+    return from(value, lane);
+}
+"""
+
+MAIN = """\
+int main() {
+    unsigned block, group;
+    if (std::fread(&block, 4, 1, stdin) != 1 || std::fread(&group, 4, 1, stdin) != 1) return 1;
+    std::vector<TYPE> in(MANY * block), found(2 * MANY * block);
+    if (std::fread(in.data(), sizeof(TYPE), in.size(), stdin) != in.size()) return 1;
+    blockDim.x = block;
+    of_block.reset(new std::barrier<>(block));
+    for (unsigned k = 0; k < block / group; k++) of_group[1 + k].reset(new std::barrier<>(group));
+    for (unsigned k = 0; 32 * k < block; k++)
+        of_warp[k].reset(new std::barrier<>(block - 32 * k < 32 ? block - 32 * k : 32));
+    std::vector<std::thread> threads;
+    for (unsigned id = 0; id < block; id++)
+        threads.emplace_back([&, id] {
+            threadIdx.x = id;
+            unsigned fq_turn = 0;
+            (void)fq_turn;
+            TYPE own[MANY];
+            for (int again = 0; again < 3; again++) {  // in either half of the memory
+                for (int k = 0; k < MANY; k++) own[k] = in[k * block + id];
+                TOGETHER;
+            }
+            for (int k = 0; k < MANY; k++) found[k * block + id] = own[k];
+            for (int k = 0; k < MANY; k++) own[k] = in[k * block + id];
+            ALONE
+            for (int k = 0; k < MANY; k++) found[(MANY + k) * block + id] = own[k];
+        });
+    for (auto& thread : threads) thread.join();
+    std::fwrite(found.data(), sizeof(TYPE), found.size(), stdout);
+}
+"""
+C_TYPES = {FLOAT32: "float", FLOAT64: "double", INT8: "signed char", INT64: "long long"}
+
+
+def built(folder: Path, groups: Groups, type: ScalarType, op: GroupOp, many: int) -> Path:
+    """The program that reduces ``many`` values of each work-item together, then each alone."""
+    compiler = shutil.which("g++")
+    if compiler is None:
+        pytest.skip("g++ is not installed")
+    helpers: dict[str, str] = {}
+    own = [f"own[{k}]" for k in range(many)]
+    joint = groups.joint_reduction(op, own, type, helpers.setdefault)
+    alone = [f"{v} = {groups.collective('reduce', op, v, type, helpers.setdefault)};" for v in own]
+    main = MAIN.replace("TOGETHER", joint).replace("ALONE", " ".join(alone))
+    main = main.replace("TYPE", C_TYPES[type]).replace("MANY", str(many))
+    source = folder / "groups.cpp"
+    source.write_text("\n".join([HOST, *helpers.values(), main]))
+    command = [
+        compiler,
+        "-std=c++20",
+        "-O1",
+        "-pthread",
+        "-w",
+        "-o",
+        str(folder / "groups"),
+        source,
+    ]
+    subprocess.run(command, check=True)
+    return folder / "groups"
+
+
+def check(program: Path, type: ScalarType, op: GroupOp, many: int, block: int, group: int) -> None:
+    rng = np.random.default_rng(block)
+    values = (rng.standard_normal((many, block)) * 60).astype(type.dtype)
+    given = np.array([block, group], np.uint32).tobytes() + values.tobytes()
+    done = subprocess.run([program], input=given, capture_output=True, check=True, timeout=60)
+    found = np.frombuffer(done.stdout, type.dtype).reshape(2, many, block)
+    parts = values.reshape(many, block // group, group)
+    with np.errstate(over="ignore"):
+        sums = [[over_group("reduce", op, list(part), ()) for part in of_one] for of_one in parts]
+    expected = np.array(sums, type.dtype).reshape(many, block)
+    assert found[0].tobytes() == found[1].tobytes() == expected.tobytes()
+
+
+@pytest.mark.parametrize(
+    ("type", "op"), [(FLOAT32, "add"), (FLOAT64, "mul"), (INT8, "add"), (INT64, "max")],
+    ids=lambda value: getattr(value, "name", value),
+)  # fmt: skip
+def test_launches(tmp_path: Path, type: ScalarType, op: GroupOp) -> None:
+    """Whole warps and others; as many values as the memory for it holds, and more."""
+    groups = CudaGroups()
+    many = groups.most_together(type)
+    program = built(tmp_path, groups, type, op, many)
+    for size in (1, 20, 32, 33, 64, 100, 128, 256, 257):
+        check(program, type, op, many, size, size)
+
+
+@pytest.mark.parametrize("size", [32, 128])
+@pytest.mark.parametrize(
+    ("type", "op"), [(FLOAT32, "add"), (FLOAT64, "add"), (INT8, "min")],
+    ids=lambda value: getattr(value, "name", value),
+)  # fmt: skip
+def test_work_groups_side_by_side(tmp_path: Path, type: ScalarType, op: GroupOp, size: int) -> None:
+    groups = CudaWorkerGroups(size)
+    for many in {2, groups.most_together(type)}:
+        check(built(tmp_path, groups, type, op, many), type, op, many, 256, size)
