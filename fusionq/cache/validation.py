@@ -51,6 +51,8 @@ def check_plan(plan: Plan, submissions: Sequence[Submission]) -> None:
 
 def _check_sources(stage: StagePlan, submissions: Sequence[Submission]) -> None:
     _at(submissions, stage.geometry)
+    for extent in stage.extents:
+        _source_type(extent, submissions)
     for param, source in zip(stage.kernel.params, stage.sources, strict=True):
         if isinstance(source, QueueSource):
             continue  # a part of the queue: no submission has it

@@ -15,7 +15,7 @@ def launch_shape_of(
     stage: StagePlan, submissions: Sequence[Sized], target: Target
 ) -> LaunchShape | None:
     """The work-items to launch for ``stage``, or None if there are none."""
-    extents = global_range(submissions[stage.geometry])
+    extents = stage.range_of(submissions)
     if extents.size == 0:
         return None
     space = (extents.size,) if stage.mode == "linear" else tuple(extents)

@@ -152,7 +152,7 @@ def launches_work(
             found.append(tiled)
             continue
         shapes = {(name, d): n for name, (_, a) in arrays.items() for d, n in enumerate(a.shape)}
-        range_ = tuple(global_range(questions.submissions[plan.geometry]))
+        range_ = tuple(plan.range_of(questions.submissions))
         items = prod(range_)
         known = range_ if plan.kernel.ndim == len(range_) else (items,)
         sizes = Sizes(integers, shapes, known, plan.local_range or ())
@@ -181,7 +181,7 @@ def launch_operations(submissions: Sequence[Submission], plan: StagePlan) -> flo
             extents |= {(param.name, dim): n for dim, n in enumerate(array.shape)}
         elif param.type.is_integer:
             params[param.name] = _value(submissions, source)
-    items = global_range(submissions[plan.geometry]).size
+    items = plan.range_of(submissions).size
     return items * operations(plan.kernel, Sizes(params, extents))
 
 
@@ -226,7 +226,7 @@ def _tiled_work(
     """The work of launch ``number``, by overlapped tiles."""
     groups = _tiles(questions.submissions, plan, tiling)
     work = sum((part.work * (groups * prod(part.items)) for part in tiling.parts), NOTHING)
-    items = global_range(questions.submissions[plan.geometry]).size
+    items = plan.range_of(questions.submissions).size
     assert plan.local_range is not None, "tiles are of work-groups"
     chain = sum(
         chain_of(part.work, part.operations) * _rounds(part.items, plan.local_range)
@@ -247,7 +247,7 @@ def _work_groups(items: int, local_range: Sequence[int] | None) -> int | None:
 
 
 def _tiles(submissions: Sequence[Submission], plan: StagePlan, tiling: Tiling) -> int:
-    extents = global_range(submissions[plan.geometry])
+    extents = plan.range_of(submissions)
     return prod(-(-n // t) for n, t in zip(extents, tiling.tile, strict=True))
 
 

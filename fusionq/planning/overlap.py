@@ -29,6 +29,7 @@ from fusionq.planning.plan import PromotionDecision, Recomputation, StagePlan
 from fusionq.planning.promotion import PROMOTE_NONE, Promotions, flagged
 from fusionq.planning.recomputing import Temporaries, Temporary, temporaries
 from fusionq.planning.renamed_list import NotDivided, RenamedList, renamed_list
+from fusionq.planning.rows_list import RowsList, rows_list
 from fusionq.planning.stage_kernels import StageKernels
 from fusionq.planning.stages import SplitOptions, split
 from fusionq.planning.users_list import UsersList
@@ -75,11 +76,13 @@ def with_overlap(
 ) -> Steps[Overlap | str]:
     """The list with temporaries computed anew of which that is proved, in the way that takes least
     on ``target``; or why there are none.  ``decisions``: what is promoted without that."""
+    rows = rows_list(questions, varying)
+    questions = rows.questions
     found = yield from versions(questions, dependences, options)
     found = found.needed()
     if not found.found:
         return _nothing(questions, found.refused)
-    finder = _Ways(questions, options, target, fixed, varying, barrierless, decisions)
+    finder = _Ways(questions, rows, options, target, fixed, varying, barrierless, decisions)
     grouped = barrierless is None and options.barriers == "auto"
     deepest = max(found.steps().values()) + 1
     depths = [depth for depth in DEPTHS if depth < deepest]
@@ -101,7 +104,7 @@ def with_overlap(
     if best is None:
         assert why is not None
         return why
-    questions.validity.add(best[1].validity, range(len(questions.submissions)))
+    rows.rests_on(best[1].validity)
     return best[1]
 
 
@@ -110,6 +113,7 @@ class _Ways:
     """Ways to compute versions of a list's memories anew."""
 
     questions: Questions
+    rows: RowsList
     options: FusionOptions
     target: Target
     fixed: Mapping[ScalarPlace, int]
@@ -202,8 +206,8 @@ class _Ways:
     def cost(self, overlap: Overlap) -> tuple[float, float]:
         """What launches take, and, where a launch itself takes longer than its work, how many
         operations they do."""
-        submissions = self.questions.submissions
-        work = launches_work(self.questions, overlap.plans, self.target)
+        submissions = self.rows.users.submissions
+        work = launches_work(self.rows.users, overlap.plans, self.target)
         return (
             launches_seconds(*work, self.target),
             sum(launch_operations(submissions, plan) for plan in overlap.plans),
@@ -291,7 +295,7 @@ class _Way:
                 plan = kernels.plan(stage, kernels.fused(stage, moved))
                 yield "passes"
             plans.append(plan)
-        users = UsersList(ways.questions, self.renamed.numbers, origin, self.renamed.ranges)
+        users = ways.rows.users_list(self.renamed.numbers, origin, self.renamed.ranges)
         decisions = self._decisions(layout, users)
         return Overlap(
             found=users.scopes(map(tiles.explained, scopes)),

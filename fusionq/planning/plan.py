@@ -6,13 +6,14 @@ from collections.abc import Sequence
 from dataclasses import field, replace
 from typing import Literal, TypeAlias
 
-from fusionq.analysis.item_space import Mode
+from fusionq.analysis.item_space import Mode, global_range
 from fusionq.analysis.scope import DependenceKind, Scope
-from fusionq.analysis.submission import ArrayArgument, Submission, buffer_names
+from fusionq.analysis.submission import ArrayArgument, Sized, Submission, buffer_names
 from fusionq.analysis.validity import Validity
 from fusionq.base.frozen import dataclass
 from fusionq.base.span import Span
 from fusionq.ir.nodes import Kernel
+from fusionq.language.ranges import Range
 from fusionq.passes.labels import renumbered
 from fusionq.passes.sources import (
     ArgumentSource,
@@ -145,11 +146,21 @@ class StagePlan:
     """The last of ``submissions``, which the others compute anew wherever they read them."""
     tiling: Tiling | None = None
     """Of a launch by overlapped tiles; a work-group of ``local_range`` then does a tile."""
+    extents: tuple[ExtentSource, ...] = ()
+    """Where the linear ids of ``geometry`` are done as rows: the sources of the range's extents."""
 
     @property
     def present(self) -> tuple[int, ...]:
         """The submissions whose statements the kernel has under a heading."""
         return self.submissions[: len(self.submissions) - len(self.absent)]
+
+    def range_of(self, submissions: Sequence[Sized]) -> Range:
+        """The range that the launch covers, of a list of ``submissions``."""
+        if self.extents:
+            return Range(
+                *(submissions[e.submission].number(e.argument, e.dim) for e in self.extents)
+            )
+        return global_range(submissions[self.geometry])
 
     @property
     def numbered_kernel(self) -> Kernel:

@@ -216,14 +216,14 @@ def _plan_steps(
         if isinstance(overlap, str):
             fallback = overlap if asked else fallback
         else:
-            fewer = len(overlap.plans) <= len(stages)
+            count = len(overlap.plans)
+            less = count < len(stages) or not all(r.stored for r in overlap.recomputed)
             alone = len(stages) == 1 and not options.require
-            profitable = asked and (fewer or alone)
+            profitable = asked and (alone or (less and count <= len(stages)))
             if asked and not profitable and len(stages) > 1:
-                fallback = (
-                    f"{len(overlap.plans)} launches with halos computed anew, and {len(stages)} "
-                    "without"
-                )
+                fallback = f"{count} launches with halos computed anew, and {len(stages)} without"
+                if count == len(stages):
+                    fallback += ", and as much in memory"
             if profitable:
                 base = yield from all_launches(kernels, launched)
                 longer = takes_longer(questions, base, overlap.plans, costs)

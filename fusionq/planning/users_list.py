@@ -20,12 +20,14 @@ from fusionq.planning.renamed_list import OF_RANGE, Place
 class UsersList:
     """The user's list, of ``questions``: ``numbers`` has that of each submission of the made list,
     ``origins`` the place of each of its arguments there; ``ranges``: for those whose range is the
-    extents of an argument, that."""
+    extents of an argument, that; ``shapes``: for those of the user's whose linear ids are done as
+    rows the sources of their extents."""
 
     questions: Questions
     numbers: Sequence[int]
     origins: Mapping[Place, Place]
     ranges: Mapping[int, int]
+    shapes: Mapping[int, tuple[ExtentSource, ...]]
 
     def launches(self, plans: Sequence[StagePlan]) -> tuple[StagePlan, ...]:
         """The launches; each submission is in one of them: where it is done, or, if it is absent,
@@ -48,6 +50,7 @@ class UsersList:
             submissions=(*own, *absent),
             sources=tuple(map(self._source, plan.sources)),
             geometry=self.numbers[plan.geometry],
+            extents=self.shapes.get(self.numbers[plan.geometry], ()),
             absent=absent,
             tiling=tiling,
         )
@@ -59,14 +62,19 @@ class UsersList:
             case ExtentSource(s, k, dim):
                 user, argument = self.origins[s, k]
                 if argument == OF_RANGE:
-                    return RangeSource(user, dim)
+                    return self._extent(user, dim)
                 return ExtentSource(user, argument, dim)
             case RangeSource(s, dim) if s in self.ranges:
                 return self._source(ExtentSource(s, self.ranges[s], dim))
             case RangeSource(s, dim):
-                return RangeSource(self.numbers[s], dim)
+                return self._extent(self.numbers[s], dim)
             case _:
                 return source
+
+    def _extent(self, user: int, dim: int) -> RangeSource | ExtentSource:
+        """An extent of the range of one of the user's submissions, or of its rows."""
+        shape = self.shapes.get(user)
+        return RangeSource(user, dim) if shape is None else shape[dim]
 
     def scopes(self, found: Iterable[PairScope]) -> tuple[PairScope, ...]:
         """Dependences between the submissions whose accesses cause them, wherever they are made."""
@@ -86,12 +94,15 @@ class UsersList:
         """For which of the user's lists all of ``validities`` hold, of lists made of it."""
 
         def place(source: Source) -> Source:
-            s = source.submission
+            s, dim = source.submission, source.dim
             k = self.ranges.get(s) if source.argument is None else source.argument
-            if k is None:
-                return replace(source, submission=self.numbers[s])
-            user, argument = self.origins[s, k]
-            return Source(user, None if argument == OF_RANGE else argument, source.dim)
+            user, argument = (self.numbers[s], OF_RANGE) if k is None else self.origins[s, k]
+            if argument != OF_RANGE:
+                return Source(user, argument, dim)
+            assert dim is not None
+            extent = self._extent(user, dim)
+            k = extent.argument if isinstance(extent, ExtentSource) else None
+            return Source(extent.submission, k, extent.dim)
 
         whole = ListValidity(self.questions.submissions)
         every = range(len(self.questions.submissions))

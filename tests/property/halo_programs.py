@@ -1,8 +1,8 @@
 """Random chains of stencils over temporaries that the user looks at or not: guards, edges that are
-left out or clamped, interiors by conditions and by ranges, loops over neighbours, reversed and
-strided elements, distances that scalars say, conditions on data, ranges that differ, temporaries
-that are written or read again, inputs that are overwritten, overlapping views, time steps over two
-buffers that take turns.
+left out or clamped, interiors by conditions and by ranges, linear ids that are divided, loops over
+neighbours, reversed and strided elements, distances that scalars say, conditions on data, ranges
+that differ, temporaries that are written or read again, inputs that are overwritten, overlapping
+views, time steps over two buffers that take turns.
 
 Inside one submission no work-item touches an element that another one writes.
 """
@@ -53,6 +53,17 @@ STEPS = (2, 3, 3, 4, 5, 6, 7)
 """Time steps over two buffers that take turns."""
 
 IDS = "ijk"
+
+LINEAR = (
+    ("i = item.get_linear_id()",),
+    ("i = item.get_linear_id() // out.shape[1]", "j = item.get_linear_id() % out.shape[1]"),
+    (
+        "i = item.get_linear_id() // (out.shape[1] * out.shape[2])",
+        "j = item.get_linear_id() // out.shape[2] % out.shape[1]",
+        "k = item.get_linear_id() % out.shape[2]",
+    ),
+)
+"""The same ids of a linear one, by dimensions."""
 
 
 class HaloDraw:
@@ -169,6 +180,9 @@ class HaloDraw:
         lines += self._stores(written, whole)
         names = ", ".join(p.name for p in parameters)
         ids = [f"    {IDS[d]} = item.get_{self._id(range_)}({d})" for d in range(self._ndim)]
+        if tuple(extents) == shape and isinstance(range_, Range) and self._chance(25):
+            range_ = Range(int(np.prod(shape)))
+            ids = [f"    {line}" for line in LINEAR[self._ndim - 1]]
         guard = self._inside("out", [axis.text(f"out.shape[{d}]") for d, axis in enumerate(axes)])
         text = [f"def kernel(item, {names}):", *ids]
         if not inside or self._chance(30):

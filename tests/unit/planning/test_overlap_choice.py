@@ -95,6 +95,34 @@ def test_inlining_is_tried_only_where_it_may_take_less_than_tiles(
         tried.clear()
 
 
+def test_what_saves_neither_launches_nor_memory_is_refused() -> None:
+    """A consumer of so few work-items that it is not joined, of a result that is stored."""
+
+    @fq.kernel
+    def halved(item: fq.Item, a, b):
+        i, j = item.get_id(0), item.get_id(1)
+        b[i, j] = a[2 * i, 2 * j] + a[2 * i + 1, 2 * j + 1]
+
+    @fq.kernel
+    def doubled(item: fq.Item, a, b):
+        i, j = item.get_id(0), item.get_id(1)
+        b[i, j] = a[i, j] * 2
+
+    n = 1 << 12
+    a, b = (np.empty((n, n), np.float32) for _ in range(2))
+    c = np.empty((n // 2, n // 2), np.float32)
+    for flagged in (False, True):
+        between = Flagged(b, private=True) if flagged else b
+        listed = submissions((doubled, (n, n), a, between), (halved, c.shape, between, c))
+        plan = make_plan(listed, FusionOptions(strategy="overlap"), TWO_CORES)
+        if flagged:
+            assert [r.stored for r in plan.recomputed] == [False]
+        else:
+            assert plan.recomputed == ()
+            reason = "2 launches with halos computed anew, and 2 without, and as much in memory"
+            assert plan.fallback == reason
+
+
 def test_boxes_of_halos_add_up() -> None:
     first = Version(0, 0, 1, {1: (3, 1), 2: (1, 5)}, False, False, True)
     second = Version(1, 1, 1, {2: (2, 7)}, False, False, True)
@@ -122,8 +150,8 @@ def test_steps_of_many_work_items_stay_a_persistent_kernel_whose_inside_has_no_m
 
 
 @fq.kernel
-def blur_columns(item: fq.Item, a, b):
-    m = a.shape[1]
+def blur_columns(item: fq.Item, a, b, m):
+    """By a scalar, which is no extent: the ids stay linear."""
     i = item.get_linear_id() // m
     j = item.get_linear_id() % m
     above = a[max(i - 1, 0), j]
@@ -136,7 +164,7 @@ def test_halos_that_take_many_times_as_long_are_refused_where_they_are_asked_for
 ) -> None:
     monkeypatch.setattr(overlap_choice, "MOST_LONGER", MOST_LONGER)
     arrays = [np.empty((1 << 11, 1 << 11), np.float32) for _ in range(6)]
-    chained = submissions(*((blur_columns, 1 << 22, a, b) for a, b in pairwise(arrays)))
+    chained = submissions(*((blur_columns, 1 << 22, a, b, 1 << 11) for a, b in pairwise(arrays)))
     options = FusionOptions(strategy="overlap", require=require)
     if require:
         with pytest.raises(fq.FusionRefused, match="times as long as launches without"):
