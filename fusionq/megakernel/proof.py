@@ -11,31 +11,51 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping
 from functools import partial
+from typing import Literal
 
 import islpy as isl
 
 from fusionq.analysis.list_analysis import ListAnalysis
-from fusionq.analysis.proof import TooManyOperations, answered, in_steps
+from fusionq.analysis.proof import TOO_HARD, PlanTooHard, TooManyOperations, answered, in_steps
 from fusionq.analysis.stage_relations import Relation, StageItems, tile_context
 from fusionq.analysis.stage_waits import StageRelations
+from fusionq.base.frozen import dataclass
 from fusionq.base.steps import Steps
 from fusionq.ir.nodes import Binary, Call, Const, Expr, ItemQuery, Param, Persistent, TileWait
 from fusionq.passes.fuse import FusedKernel
 from fusionq.passes.sources import ParamSource
 from fusionq.passes.symbol_sources import of_members, sources_of_symbols
 
+_TOO_LONG = "whether every tile waits for what it depends on takes too long to prove"
+
+
+@dataclass(frozen=True)
+class Undecided:
+    """A plan is right if ``waits`` are enough, each with its producer and consumer, for which that
+    is too hard to decide."""
+
+    waits: frozenset[tuple[int, int]]
+
+    @property
+    def reason(self) -> str:
+        return f"{_TOO_LONG}: {TOO_HARD}"
+
 
 def check_plan(
     relations: StageRelations,
     fused: FusedKernel,
     identity: Callable[[ParamSource], Hashable],
-) -> Steps[str | None]:
+) -> Steps[str | Undecided | None]:
     """Why the persistent kernel ``fused`` may be wrong; None if it is proved right.  Sources with
     equal ``identity`` have one value."""
+    checker = _Checker(relations, fused, identity)
     try:
-        return (yield from _Checker(relations, fused, identity).check())
+        reason = yield from checker.check()
     except TooManyOperations as error:
-        return f"whether every tile waits for what it depends on takes too long to prove: {error}"
+        return f"{_TOO_LONG}: {error}"
+    if reason is None and checker.undecided:
+        return Undecided(frozenset(checker.undecided))
+    return reason
 
 
 class _Checker:
@@ -51,6 +71,7 @@ class _Checker:
         self.body = body
         self.identities = {name: identity(source) for name, source in fused.sources.items()}
         self.identity = identity
+        self.undecided: set[tuple[int, int]] = set()
 
     def check(self) -> Steps[str | None]:
         for consumer in range(len(self.body.stages)):
@@ -96,14 +117,18 @@ class _Checker:
         if relation is None:
             return True
         names = self._names((producer, consumer))
-        return any(
+        found = [
             self.relations.ask(
                 (producer, consumer),
                 ("enough", id(relation), wait, tuple(names.items())),
                 partial(_holds, relation=relation, wait=wait, names=names),
             )
             for wait in waits
-        )
+        ]
+        if "hard" in found and "yes" not in found:
+            self.undecided.add((producer, consumer))
+            return True
+        return "yes" in found
 
     def _names(self, stages: tuple[int, int]) -> dict[str, str]:
         """The symbols of two stages' submissions that the later one's parameters have the value
@@ -131,7 +156,7 @@ def _holds(
     relation: Relation,
     wait: TileWait,
     names: Mapping[str, str],
-) -> bool:
+) -> Literal["yes", "no", "hard"]:
     """Whether a wait of the second of two stages holds all that it depends on of the first, to
     which it has the ``relation``."""
     assert wait.bounds is not None
@@ -145,7 +170,12 @@ def _holds(
             for d, pair in enumerate(bounds)
         )
 
-    return answered(inside, 4 * len(bounds))
+    try:
+        return "yes" if answered(inside, 4 * len(bounds)) else "no"
+    except PlanTooHard:
+        raise
+    except TooManyOperations:
+        return "hard"
 
 
 def _needed(relation: Relation, context: isl.Set) -> isl.Set:

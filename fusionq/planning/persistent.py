@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Container, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from math import prod
 
@@ -22,7 +22,7 @@ from fusionq.ir.types import INT64
 from fusionq.ir.verifier import verify
 from fusionq.ir.walk import combines_floats, has_barrier, statements
 from fusionq.megakernel.bounds import tile_bounds
-from fusionq.megakernel.proof import check_plan
+from fusionq.megakernel.proof import Undecided, check_plan
 from fusionq.passes.fuse import FusedKernel
 from fusionq.passes.group_functions import lower_group_functions
 from fusionq.passes.labels import label
@@ -206,8 +206,12 @@ def persistent_stage(
     identity = Identity(questions)
     made = yield from persist(parts, name, identity, identity.memory)
     reason = yield from check_plan(relations, made, identity)
+    if isinstance(reason, Undecided) and 2 * len(reason.waits) <= sum(len(p.waits) for p in parts):
+        parts = [_waiting_for_all(part, k, reason.waits) for k, part in enumerate(parts)]
+        made = yield from persist(parts, name, identity, identity.memory)
+        reason = yield from check_plan(relations, made, identity)
     if reason is not None:
-        return reason
+        return reason.reason if isinstance(reason, Undecided) else reason
     return StagePlan(
         submissions=tuple(s for stage in stages for s in stage.members),
         kernel=made.kernel,
@@ -218,6 +222,17 @@ def persistent_stage(
         inner=tuple(stage.members for stage in stages),
         inner_boundaries=tuple(stage.boundary for stage in stages),
     )
+
+
+def _waiting_for_all(
+    part: StageParts, consumer: int, undecided: Container[tuple[int, int]]
+) -> StageParts:
+    """A stage, with waits for all of a producer where the pair is ``undecided``."""
+    waits = tuple(
+        replace(wait, bounds=None, symbols={}) if (wait.producer, consumer) in undecided else wait
+        for wait in part.waits
+    )
+    return part if waits == part.waits else replace(part, waits=waits)
 
 
 def _joined(names: Sequence[str]) -> str:

@@ -105,8 +105,7 @@ def test_one_plan_serves_all_positions(tmp_path: Path, monkeypatch: pytest.Monke
 def test_tokens_and_logits(folder: Path, strategy: str) -> None:
     config = read_config(folder)
     weights = read_weights(folder, config)
-    by_rows = strategy == "unfused"
-    model = Llama(config, weights, fq.FusionQueue(), 32, group=16, by_rows=by_rows)
+    model = Llama(config, weights, fq.FusionQueue(), 32, group=16, by_rows=True)
     expected = reference.generate(config, weights, PROMPT, 17)
     assert model.generate(PROMPT, 17, strategy=strategy) == expected
     assert model.report.strategy == strategy

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import fusionq as fq
-from fusionq.analysis.proof import TooManyOperations
+from fusionq.analysis.proof import TOO_HARD, PlanTooHard, TooManyOperations, answered
 from fusionq.base.options import FusionOptions
 from fusionq.base.steps import Steps
 from fusionq.ir.nodes import Binary, Const, ItemQuery, Persistent, StageCode, TileWait
@@ -27,6 +27,7 @@ from tests.unit.megakernel.cases import (
     blur,
     reverse,
     reversed_copy,
+    shift,
     shifted,
     spread,
     stencil,
@@ -220,7 +221,7 @@ def test_the_same_wait_may_be_enough_for_one_stage_only() -> None:
 
 def test_what_takes_too_long_to_prove_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     def none_left(question: object, questions: int = 1) -> None:
-        raise TooManyOperations("no operations are left")
+        raise PlanTooHard("no operations are left")
 
     monkeypatch.setattr(proof, "answered", none_left)
     plan = plan_of(stencil(40))
@@ -229,6 +230,72 @@ def test_what_takes_too_long_to_prove_is_refused(monkeypatch: pytest.MonkeyPatch
         "whether every tile waits for what it depends on takes too long to prove: no operations "
         "are left"
     )
+
+
+@contextmanager
+def too_hard(times: int) -> Iterator[None]:
+    """As many questions of the proof as ``times`` are, then no more."""
+    left = [TooManyOperations(TOO_HARD)] * times
+
+    def some(question: Callable[[], bool], questions: int = 1) -> bool:
+        if left:
+            raise left.pop()
+        return answered(question, questions)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(proof, "answered", some)
+        yield
+
+
+def unlike(n: int = 40) -> Calls:
+    rng = np.random.default_rng(n)
+    a, b, c, d = (rng.integers(0, 1 << 40, n) for _ in range(4))
+    return [(blur, n, a, b), (reverse, n, b, c), (shift, n, c, d, 3), (blur, n, d, a)]
+
+
+def waits_of(plan: Plan) -> list[tuple[int, int, bool]]:
+    """Consumer, producer, and whether it is a wait for a part of it."""
+    (stage,) = plan.stages
+    body = stage.kernel.body[0]
+    assert isinstance(body, Persistent)
+    return [
+        (consumer, producer, wait.bounds is not None)
+        for consumer, use in enumerate(body.stages)
+        for producer, wait in zip(use.producers, body.codes[use.code].waits, strict=True)
+    ]
+
+
+def test_where_that_is_too_hard_to_decide_tiles_wait_for_all_of_a_stage() -> None:
+    usual = waits_of(plan_of(unlike()))
+    assert all(bounded for *_, bounded in usual) and len(usual) > 3
+    with too_hard(1):
+        plan = plan_of(unlike())
+    assert plan.strategy == "megakernel" and plan.fallback is None
+    assert waits_of(plan) == [(1, 0, False), *usual[1:]]
+
+
+def test_but_not_for_most_waits() -> None:
+    with too_hard(3):
+        plan = plan_of(unlike())
+    assert plan.strategy != "megakernel"
+    assert plan.fallback is not None and plan.fallback.endswith(TOO_HARD)
+
+
+def test_what_waits_for_all_gives_the_same() -> None:
+    found = []
+    for hard in (0, 1):
+        calls = unlike(1000)
+        buffers = {id(x): fq.Buffer(x) for _, _, *arrays in calls for x in arrays[:2]}
+        with (
+            fq.FusionQueue("reference") as queue,
+            too_hard(hard),
+            fq.fusion(queue, strategy="megakernel", barriers="none", require=True) as f,
+        ):
+            for kernel, range_, *arguments in calls:
+                queue.submit(kernel, range_, *(buffers.get(id(x), x) for x in arguments))
+        assert f.report.strategy == "megakernel"
+        found.append([buffer.numpy().copy() for buffer in buffers.values()])
+    np.testing.assert_array_equal(*found)
 
 
 def test_a_bound_that_is_no_closed_form_is_a_defect() -> None:
