@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import gc
+import os
 from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import cache
@@ -16,6 +17,10 @@ from hypothesis.internal.conjecture import providers
 
 if TYPE_CHECKING:
     from tests.device_programs import DevicePrograms
+
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+# NumPy is not imported yet, and workers and child processes have this too: OpenBLAS's own threads
+# wait busily when NumPy is imported, 85 ms of a processor in each process.
 
 TESTS = Path(__file__).parent
 GOLDEN = TESTS / "golden"

@@ -33,7 +33,7 @@ _FENCE = re.compile(
     re.MULTILINE | re.DOTALL,
 )
 _COMMAND = IN_A_CHILD + "runpy.run_module('fusionq', run_name='__main__', alter_sys=True)"
-_SMALLER = {"100_000_000": "100_000"}
+_SMALLER = {"100_000_000": "100_000", "200, 20_000": "20, 2_000"}
 
 
 @dataclass(frozen=True)
