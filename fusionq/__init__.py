@@ -161,8 +161,10 @@ def __getattr__(name: str) -> Any:
     if name in ("profile", "profiling"):
         module = import_module("fusionq.profiling")
         return module if name == "profiling" else module.profile
-    from difflib import get_close_matches
+    near = []
+    if not name.startswith("_"):  # which tools ask for, of every name of a module
+        from difflib import get_close_matches
 
-    near = get_close_matches(name, __all__, 1)
+        near = get_close_matches(name, __all__, 1)
     hint = f"; did you mean {near[0]!r}?" if near else ""
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}{hint}", name=name)

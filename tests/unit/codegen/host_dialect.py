@@ -334,16 +334,24 @@ class HostKernel:
         return [(places[2 * k], places[2 * k + 1]) for k in range(count)]
 
 
+_BUILT: dict[str, HostKernel] = {}
+"""By their texts: a kernel that serves other sizes and rows is compiled once."""
+
+
 def built(source: DeviceSource, folder: Path) -> HostKernel:
     """Compile, with errors as the compiler says them."""
     assert COMPILER is not None
     arguments = ", ".join(f"a[{k}]" for k in range(len(source.slots)))
     call = f"{source.entry_point}({arguments})"
     text = source.text + _LAUNCH.format(call=call, most=MOST_WORKERS)
+    if (known := _BUILT.get(text)) is not None:
+        known.asked()  # what the run before has left
+        return known
     path = folder / "kernel.c"
     path.write_text(text)
     options = [*_Unit().build_options("strict"), "-std=gnu11", "-pthread", "-shared", "-fPIC"]
     command = [COMPILER, *options, "-o", str(folder / "kernel.so"), str(path)]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    return HostKernel(ctypes.CDLL(str(folder / "kernel.so")))
+    kernel = _BUILT[text] = HostKernel(ctypes.CDLL(str(folder / "kernel.so")))
+    return kernel
