@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import gc
 import os
+import subprocess
 from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import cache
@@ -197,6 +198,15 @@ def _frozen() -> None:
     modules have left, does not, and would cost each of them a walk through it."""
     gc.collect()
     gc.freeze()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _vfork() -> Iterator[None]:
+    """dpctl, once imported, has child processes begin as forks, for debuggers: that copies the page
+    tables of all that the suite has in memory, 20 ms each, and the device's runtime gets ready."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(subprocess, "_USE_VFORK", True, raising=False)
+        yield
 
 
 @pytest.fixture(scope="session", autouse=True)
