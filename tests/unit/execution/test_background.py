@@ -137,6 +137,27 @@ def test_a_crash_is_the_end_of_one_request_only(own: Background, scripted: list[
     assert other.answer == Answer(None, 1.5)
 
 
+def test_a_worker_starts_without_a_copy_of_the_program(
+    own: Background, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever dpctl has set; and it is as it was afterwards."""
+    submissions, queue = captured()
+    starts = []
+
+    def start(command: list[str], **options: dict[str, str]) -> subprocess.Popen[bytes]:
+        starts.append((vars(subprocess)["_USE_VFORK"], options["env"]["OPENBLAS_NUM_THREADS"]))
+        raise OSError("no process today")
+
+    monkeypatch.setattr(subprocess, "Popen", start)
+    monkeypatch.setattr(background, "unavailable", lambda backend: None)
+    for before in (False, True):
+        monkeypatch.setattr(subprocess, "_USE_VFORK", before, raising=False)
+        job = one(own, submissions, queue)
+        ended(own, job, seconds=60)
+        assert starts.pop() == (True, "1") and not starts
+        assert vars(subprocess)["_USE_VFORK"] is before
+
+
 def test_after_some_crashes_there_are_no_other_workers(
     own: Background, scripted: list[str]
 ) -> None:
