@@ -37,7 +37,8 @@ class DeviceInfo:
     """Whether the lanes of a worker can be the work-items of work-groups, side by side, each with
     barriers of its own: threads, not the lanes of a vector."""
     chooses_persistent: bool = True
-    """Whether ``auto`` looks at them: where the cost model was fitted to lists."""
+    """Whether the cost model does, for ``auto``: where it was fitted to lists.  Trials try them all
+    the same."""
     float_groups: Literal["replaced", "ordered", "unordered"] = "replaced"
     """What combines floats over work-groups: loads and stores in the order of
     ``language.combine.over_group``, functions of the device in that order, or functions of the

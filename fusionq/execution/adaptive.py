@@ -93,8 +93,8 @@ def adaptive_list(
         if record is None:
             return None
         device = backend.target.device
-        if not ((device.persistent_kernels and device.chooses_persistent) or record.is_known):
-            record.trials.leave_out("megakernel", "no persistent kernel is chosen on this device")
+        if not (device.persistent_kernels or record.is_known):
+            record.trials.leave_out("megakernel", "the device runs no persistent kernels")
         if first.was_weighed and record.trials.first == "unfused":
             record.keep()  # so that the next process need not plan to find that out
         RECORDS.add(key, record)

@@ -4,6 +4,7 @@ background that builds at once and times that the tests make up."""
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -212,6 +213,28 @@ def test_the_fastest_is_chosen_by_real_runs(background: Immediate, times: Times)
     assert "auto runs a persistent kernel, by the times of real runs" in choice
     assert "unfused 3,000,000 µs" in choice and "dropped" in choice
     assert "auto is left out: it is the same launches as unfused" in choice
+
+
+@pytest.mark.parametrize("has_persistent_kernels", [True, False])
+def test_persistent_kernels_are_tried_where_the_cost_model_never_chooses_them(
+    has_persistent_kernels: bool,
+    background: Immediate,
+    times: Times,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    program = Program()
+    backend = program.queue._state.launcher.backend
+    device = replace(
+        backend.target.device,
+        chooses_persistent=False,
+        persistent_kernels=has_persistent_kernels,
+    )
+    monkeypatch.setattr(backend, "target", replace(backend.target, device=device))
+    program.run()
+    assert chosen_of(program) == ("megakernel" if has_persistent_kernels else "unfused")
+    assert ("megakernel" in background.asked) == has_persistent_kernels
+    left_out = "megakernel is left out: the device runs no persistent kernels"
+    assert (left_out in str(program.run().report.choice)) != has_persistent_kernels
 
 
 def test_what_was_chosen_costs_nothing_more(background: Immediate, times: Times) -> None:
