@@ -37,11 +37,16 @@ class Contender:
     busy: int = 0
     """Runs that were not made since the machine was busy."""
     seconds: list[float] = field(default_factory=list)
-    """A run took, of the samples when it was last compared."""
+    """A run took, of the samples when it was last compared; among others, where samples have
+    several runs."""
+    is_rough: bool = False
+    """Whether that is what one takes by itself, where samples have several runs."""
     alone: list[float] = field(default_factory=list)
     """The same of samples of one run."""
     fastest: float = float("inf")
-    """Seconds of the shortest run that is known, also from earlier comparisons."""
+    """Seconds of a run of the shortest sample of several, also from earlier comparisons."""
+    fastest_alone: float = float("inf")
+    """The same of samples of one."""
     disturbed: int = 0
     """Samples that did not count since something else had to be the reason for what they took."""
 
@@ -53,7 +58,7 @@ class Contender:
     def forget(self, keeps_alone: bool = False) -> None:
         """Forget its times; ``keeps_alone``: but those of samples of one run, where others have
         several."""
-        self.seconds = []
+        self.seconds, self.is_rough = [], False
         if not keeps_alone:
             self.alone = []
         self.misses = self.busy = self.disturbed = 0

@@ -17,10 +17,12 @@ class Drift:
         self._drifting = 0
         """Runs in a row that took another time."""
 
-    def is_another(self, known: float, seconds: float, reopened: int) -> bool:
+    def is_another(self, known: float, seconds: float, reopened: int, alone: float = 0.0) -> bool:
         """Whether a run that took ``seconds`` is the last of so many that took another time than
-        what is ``known``; ``reopened``: how often that has happened."""
-        if known == float("inf") or known / DRIFT <= seconds <= DRIFT * known + ALONE:
+        what is ``known``, and than one by itself took where that was seen (``alone``);
+        ``reopened``: how often that has happened."""
+        most = DRIFT * max(known + ALONE / DRIFT, alone)
+        if known == float("inf") or known / DRIFT <= seconds <= most:
             self._drifting = 0
             return False
         self._drifting += 1

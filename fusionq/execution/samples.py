@@ -8,10 +8,10 @@ kernel waits for those of its workers that something else keeps from running.
 
 from __future__ import annotations
 
-from math import ceil
+from collections.abc import Sequence
+from math import ceil, inf
 
 from fusionq.execution.contender import Contender
-from fusionq.execution.drift import ALONE
 
 RUNS = 2
 """Samples of a candidate, each behind one of the best; the shortest counts, since what disturbs a
@@ -32,24 +32,27 @@ which take longer than later ones."""
 CLEARLY_SLOWER = (1.4, 1.1)
 """After so many samples a candidate is dropped whose shortest is so many times that of the best."""
 
-BATCH_SECONDS, MOST_BATCHED = 3e-4, 8
-"""What a sample takes, about, where nobody waits for the runs, and the most runs that it has.  A
-run by itself takes 25 µs longer there, to wake the device's threads and to see the end."""
+BATCH_SECONDS, LEAST_BATCHED, MOST_BATCHED = 3e-4, 3, 8
+"""What a sample takes, about, where nobody waits for the runs, and the least and most runs that it
+has: one more than what a run takes by itself says."""
 
-CLEARLY_SLOWER_BATCH, CLEARLY_FASTER_BATCH = (1.2, 1.1), 0.87
-"""The same of samples of several runs, and so many times that of the best where one of each
-decides."""
+BESIDE = 1.5e-4
+"""Seconds that a sample may take beside its runs, differently by candidate: the end is waited for,
+then the device's threads are woken, and the host's first launches are not behind others.  0.01 to
+0.17 ms were seen, for persistent kernels and for launches.  It is about the same for samples of one
+run and of several, so that their difference tells what a run takes."""
 
-UNLIKE = 1.5e-4
-"""Seconds by which a sample may be too long, by candidate: the end is waited for, then the device's
-threads are woken, and the host's first launches are not behind others.  0.02 to 0.17 ms were seen,
-for persistent kernels and for launches.  Where two samples differ by less, longer ones decide."""
+CLEARLY_BATCHED = 1.25
+"""A candidate is clearly slower or faster than another by so many times, by samples of several
+runs.  A run of each by itself decides by ``CLEARLY_SLOWER`` and ``CLEARLY_FASTER`` where the two
+differ by more than what samples take beside them."""
 
-LONG_SECONDS, MOST_LONG = 2e-3, 48
-"""What those take, about, and the most runs that they have."""
+LONG_SECONDS, LONGER, MOST_LONG = 1e-3, 2, 24
+"""What longer samples take, about, where those say nothing clearly; so many more runs than those
+they have at least, and the most that they have."""
 
-CLEARLY_SLOWER_LONG, CLEARLY_FASTER_LONG = (1.1, 1.05), 0.93
-"""As ``CLEARLY_SLOWER_BATCH`` and ``CLEARLY_FASTER_BATCH``."""
+BY_ITSELF = 2e-3
+"""Seconds of a run from which on one by itself is a sample."""
 
 SLOW = 2.0
 """A persistent kernel's first run that takes so many times as long as one of the best was held up;
@@ -66,14 +69,31 @@ as long as allows their cost."""
 
 DISTURBED, MOST_DISTURBED = (1.5, 2.0), 2
 """A run among others that takes so many times what it took by itself, or any that takes so many
-times as long as in an earlier sample, was disturbed: it does not count, so many times."""
+times as long as in an earlier sample of its kind, was disturbed: it does not count, so many
+times."""
 
 
-def batch(best: Contender, is_long: bool = False) -> int:
+def batch(best: Contender) -> int:
     """How many runs a sample has where nobody waits for each, by what one of the ``best`` takes."""
-    wanted, most = (LONG_SECONDS, MOST_LONG) if is_long else (BATCH_SECONDS, MOST_BATCHED)
-    alone = min(best.alone, default=wanted)
-    return max(1, min(ceil(wanted / max(alone, 1e-9)), most))
+    alone = min(best.alone, default=BY_ITSELF)
+    if alone >= BY_ITSELF:
+        return 1
+    return max(LEAST_BATCHED, min(ceil(BATCH_SECONDS / max(alone, 1e-9)) + 1, MOST_BATCHED))
+
+
+def long_batch(own: Contender, best: Contender) -> int:
+    """How many runs a longer sample of the two has."""
+    wanted = ceil(LONG_SECONDS / max(min(own.shortest, best.shortest), 1e-9))
+    return max(batch(best) + LONGER, min(wanted, MOST_LONG))
+
+
+def among_others(seconds: float, runs: int, alone: Sequence[float]) -> float:
+    """What a run of a sample of several takes without what is beside them, where one by itself took
+    ``alone``: that may have been held up."""
+    if runs == 1 or not alone:
+        return seconds
+    least = seconds - BESIDE / runs
+    return max((runs * seconds - min(alone)) / (runs - 1), least, 1e-9)
 
 
 def is_cold(contender: Contender, seconds: float, runs: int, most: int, best: float) -> bool:
@@ -93,43 +113,65 @@ def is_disturbed(contender: Contender, seconds: float, runs: int) -> bool:
     """Whether a sample took so much longer than what is known of the candidate that something else
     has to be the reason; counts those."""
     among, again = DISTURBED
-    limit = again * contender.fastest + ALONE
-    if runs > 1:
-        limit = min(limit, among * min(contender.alone, default=float("inf")))
+    if runs == 1:
+        limit = again * contender.fastest_alone
+    else:
+        limit = min(again * contender.fastest, among * min(contender.alone, default=inf))
     if seconds <= limit or contender.disturbed >= MOST_DISTURBED:
         return False
     contender.disturbed += 1
     return True
 
 
-def is_unsure(own: Contender, best: Contender, runs: int) -> bool:
-    """Whether samples of ``runs`` may say which of the two is faster only because of what they
-    take beside their runs."""
-    if not own.seconds or not best.seconds:
-        return False
-    return abs(own.shortest - best.shortest) * runs < UNLIKE
-
-
 def verdict(own: Contender, best: Contender, most: int, is_long: bool = False) -> bool | None:
     """Whether the challenger is faster than the best by samples of at ``most`` so many runs; None
     where others are needed."""
-    is_first = most > 1 and own.alone and not own.seconds
-    if is_first and min(own.alone) > SLOW * min(best.alone):
-        own.seconds = own.alone[:]
-        return False
+    if most > 1:
+        return _verdict_of_several(own, best, most, is_long)
     if not own.seconds or not best.seconds:
         return None
     rounds, slower = len(own.seconds), own.shortest / best.shortest
-    limits, faster = CLEARLY_SLOWER_BATCH, CLEARLY_FASTER_BATCH
-    if is_long:
-        limits, faster = CLEARLY_SLOWER_LONG, CLEARLY_FASTER_LONG
-    elif most == 1:
-        limits, faster = CLEARLY_SLOWER, CLEARLY_FASTER
-    if rounds <= len(limits) and slower > limits[rounds - 1]:
+    if rounds <= len(CLEARLY_SLOWER) and slower > CLEARLY_SLOWER[rounds - 1]:
         return False
-    if slower < faster:
-        return True if most > 1 or len(best.seconds) >= RUNS else None
+    if slower < CLEARLY_FASTER:
+        return True if len(best.seconds) >= RUNS else None
     needed = MOST_RUNS if UNSURE < slower < 1 else RUNS
     if rounds >= needed and len(best.seconds) >= needed:
         return slower < FASTER
+    return None
+
+
+def is_faster_by_itself(own: Contender, best: Contender) -> bool:
+    """Whether a run of the challenger by itself is so much shorter than one of the best that others
+    are not needed where samples have several."""
+    known, alone = min(best.alone, default=0.0), min(own.alone, default=inf)
+    return alone < CLEARLY_FASTER * known and known - alone > BESIDE
+
+
+def _verdict_of_several(own: Contender, best: Contender, most: int, is_long: bool) -> bool | None:
+    """The same where nobody waits for each run."""
+    if not own.alone or not best.alone:
+        return None
+    alone, best_alone = min(own.alone), min(best.alone)
+    if not own.seconds:
+        is_faster = is_faster_by_itself(own, best)
+        if is_faster and len(best.alone) < RUNS:
+            return None
+        is_slower = alone > CLEARLY_SLOWER[0] * best_alone and alone - best_alone > BESIDE
+        if is_faster or is_slower or alone > SLOW * best_alone:
+            own.seconds, own.is_rough = own.alone[:], True
+            return is_faster
+        return None
+    if not best.seconds:
+        return None
+    if is_long:
+        return own.shortest < FASTER * best.shortest
+    # No run takes longer than one by itself, which makes those among others look short where it was
+    # held up: what both take together has to say the same.
+    slower = min(own.shortest, alone) / min(best.shortest, best_alone)
+    sample, of_best = (c.shortest * (most - 1) + min(c.alone) for c in (own, best))
+    if slower > CLEARLY_BATCHED and sample > of_best:
+        return False
+    if slower < 1 / CLEARLY_BATCHED and sample < of_best:
+        return True
     return None

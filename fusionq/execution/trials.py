@@ -18,13 +18,16 @@ from fusionq.cache.learned import Learned, LearnedCandidate
 from fusionq.execution.contender import Candidate, Contender
 from fusionq.execution.drift import Drift
 from fusionq.execution.samples import (
+    CLEARLY_BATCHED,
     COLD_SECONDS,
     FASTER,
-    SLOW,
+    RUNS,
+    among_others,
     batch,
     is_cold,
     is_disturbed,
-    is_unsure,
+    is_faster_by_itself,
+    long_batch,
     verdict,
 )
 from fusionq.execution.trial_cost import TrialCost
@@ -96,8 +99,10 @@ class Trials:
         """Of what a sample is being taken."""
         self._awaited = 0
         """Runs of the list since then that are no part of it."""
-        self._is_long = False
-        """Whether samples are long, since short ones have not decided."""
+        self._long = 0
+        """Runs of a sample where short ones have not decided."""
+        self._renews = False
+        """Whether what is known of the best is compared with another run of it first."""
         self._lead = 0
         """Runs of the best until samples are taken."""
         self.leads = False
@@ -144,18 +149,23 @@ class Trials:
         the best, until one of its times is known, then of the other, in turn.  Where samples have
         several runs, the first of each is one."""
         own, best = self.contenders[challenger], self.contenders[self.best]
-        if not (best.alone or best.misses):
+        if not (best.alone or best.misses) or self._renews:
             return self.best, 1
         runs = self._batch
         if runs > 1 and not own.alone:
             return challenger, 1
+        is_first = runs > 1 and len(best.alone) < RUNS and not own.seconds
+        if is_first and is_faster_by_itself(own, best):  # the best one's may be held up
+            return self.best, 1
         behind = len(best.seconds) + best.misses > len(own.seconds) + own.misses
         return challenger if behind else self.best, runs
 
     @property
     def _batch(self) -> int:
         """Runs of a sample."""
-        return batch(self.contenders[self.best], self._is_long) if self._in_batches else 1
+        if not self._in_batches:
+            return 1
+        return self._long or batch(self.contenders[self.best])
 
     @property
     def in_batches(self) -> bool:
@@ -187,18 +197,22 @@ class Trials:
         self._tried = None
         self.tried += runs
         contender, best = self.contenders[name], self.contenders[self.best]
+        if name == self.best and runs == 1:
+            self._renew(contender, seconds)
         is_alone = runs == 1 and (self._batch > 1 or not best.alone)
         compared = min(best.alone, default=float("inf")) if is_alone else best.shortest
+        among = among_others(seconds, runs, contender.alone)
         is_compared = name != self.best and compared < float("inf")
-        self.costs.sampled((seconds - compared) * runs if is_compared else 0.0)
+        self.costs.sampled((among - compared) * runs if is_compared else 0.0)
         contender.timed += 1
         is_first = name != self.best and is_cold(contender, seconds, runs, self._batch, compared)
         if not (is_first or is_disturbed(contender, seconds, runs)):
-            contender.fastest = min(contender.fastest, seconds)
             if runs == 1:
                 self._ran_alone(contender, seconds)
+            else:
+                contender.fastest = min(contender.fastest, seconds)
             if runs == self._batch:
-                contender.seconds.append(seconds)
+                contender.seconds.append(among)
         if name == self.first and (contender.seconds or contender.alone):
             self.costs.usual = min(contender.seconds or contender.alone)
         self._decide()
@@ -206,13 +220,22 @@ class Trials:
     def _ran_alone(self, contender: Contender, seconds: float) -> None:
         """A sample of one run.  Where it says that samples need more runs, since something had
         held up the best one's first, those that are compared are taken anew."""
-        before, latest = self._batch, min(contender.alone, default=float("inf"))
+        before = self._batch
+        contender.fastest_alone = min(contender.fastest_alone, seconds)
         contender.alone.append(seconds)
-        if self._batch > before and latest < float("inf") and self._challenger is not None:
-            challenger = self.contenders[self._challenger]
-            contender.seconds, challenger.seconds = [], []
-            if latest > SLOW * seconds:
-                challenger.alone = []
+        if self._batch > before and self._challenger is not None:
+            for name in (self.best, self._challenger):
+                self.contenders[name].seconds = []
+
+    def _renew(self, best: Contender, seconds: float) -> None:
+        """A run of the best by itself.  Where it says that one before was held up, or that the
+        machine has changed, nothing before it counts."""
+        if self._renews:
+            self._renews = False
+            known = min(best.alone)
+            if not known / CLEARLY_BATCHED < seconds < CLEARLY_BATCHED * known:
+                best.forget()
+                best.fastest = best.fastest_alone = float("inf")
 
     def missed(self, name: Candidate) -> None:
         """No sample of ``name`` could be taken; there may be another."""
@@ -350,9 +373,7 @@ class Trials:
                     contender.state = "slower"
                     contender.reason = f"{behind:.1f} times as long as {self.best} by the model"
                     continue
-                self._challenger, self._lead, self._is_long = name, LEAD, False
-                contender.forget()
-                best.forget(self._batch > 1)
+                self._begin(name)
                 return True
         if self.awaited or self.is_over:
             return False
@@ -360,6 +381,16 @@ class Trials:
             self.chosen = self.best
             return False
         return self._next_challenger()
+
+    def _begin(self, challenger: Candidate) -> None:
+        """The next comparison.  Where samples have several runs, what is known of the best is still
+        known, if another run of it by itself says so."""
+        best = self.contenders[self.best]
+        self._challenger, self._lead, self._long = challenger, LEAD, 0
+        self.contenders[challenger].forget()
+        self._renews = self._batch > 1 and bool(best.seconds) and not best.is_rough
+        if not self._renews:
+            best.forget(self._batch > 1)
 
     def _look_again(self) -> bool:
         """Whether one that was slower is compared once more."""
@@ -391,10 +422,10 @@ class Trials:
             if self.costs.is_too_much(expected):
                 self.leave_out(name, "trials may not cost more")
                 return True
-        if self._becomes_long(own, best):
-            return False
-        is_faster = verdict(own, best, self._batch, self._is_long)
+        is_faster = verdict(own, best, self._batch, self._long > 0)
         if is_faster is None:
+            if self._becomes_long(own, best):
+                return False
             expected = (own.shortest - best.shortest) * self._batch
             if not (own.seconds and best.seconds and self.costs.is_too_much(expected)):
                 return False
@@ -404,12 +435,9 @@ class Trials:
 
     def _becomes_long(self, own: Contender, best: Contender) -> bool:
         """Whether longer samples are to decide, which begin then."""
-        runs = self._batch
-        if not self._in_batches or self._is_long or not is_unsure(own, best, runs):
+        if self._batch == 1 or self._long or not own.seconds or not best.seconds:
             return False
-        if runs == batch(best, True):
-            return False
-        self._is_long = True
+        self._long = long_batch(own, best)
         own.seconds, best.seconds = [], []
         own.disturbed = best.disturbed = 0
         return True
@@ -419,7 +447,8 @@ class Trials:
         self._count_cost()
         self._challenger = None
         own, best = self.contenders[name], self.contenders[self.best]
-        compared = best.shortest if best.seconds else min(best.alone, default=float("inf"))
+        is_measured = best.seconds and not own.is_rough
+        compared = best.shortest if is_measured else min(best.alone, default=float("inf"))
         if own.seconds and compared < float("inf"):  # from now on what was measured counts
             own.slowdown = best.slowdown * own.shortest / compared
             own.is_predicted = False
@@ -434,11 +463,12 @@ class Trials:
         if self.chosen is None:
             return
         contender = self.contenders[self.chosen]
-        is_rough = contender.timed == 1 and self.chosen != self.first
+        is_rough = contender.is_rough or (contender.timed == 1 and self.chosen != self.first)
         if is_rough and seconds < contender.shortest:  # its first run decided, which takes longer
-            contender.seconds = [seconds]
+            contender.seconds, contender.is_rough = [seconds], False
             contender.timed += 1
-        if self._drift.is_another(contender.shortest, seconds, self.reopened):
+        alone = min(contender.alone, default=0.0) if self._in_batches else 0.0
+        if self._drift.is_another(contender.shortest, seconds, self.reopened, alone):
             self.reopen()
 
     def reopen(self) -> None:
@@ -458,7 +488,8 @@ class Trials:
                 contender.slowdown = 1.0  # what it was is no longer so
                 contender.is_predicted = False
             contender.forget()
-            contender.fastest, contender.is_second = float("inf"), False
+            contender.fastest = contender.fastest_alone = float("inf")
+            contender.is_second = False
         self._decide()
 
     # --------------------------------------------------------------------------- records

@@ -379,8 +379,8 @@ def test_runs_without_a_wait_between_them_are_compared_in_batches(
     assert chosen_of(program, 100) == "megakernel"
     assert record.trials.in_batches
     tried = times.ran.index("megakernel")
-    batches = ["unfused"] * 2 + ["megakernel"] * 2
-    assert times.ran[tried - 1 : tried + 5] == ["unfused", "megakernel", *batches]
+    batches = ["unfused"] * 3 + ["megakernel"] * 3
+    assert times.ran[tried - 1 : tried + 7] == ["unfused", "megakernel", *batches]
     while record.trials.chosen is not None:
         record.trials.sample(1.0)
         record.look()
