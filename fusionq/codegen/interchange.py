@@ -56,8 +56,10 @@ def interchanged(code: StageCode, order: tuple[int, ...]) -> StageCode:
 
 
 def touched_bytes(kernel: Kernel) -> Expr:
-    """The bytes of the arrays of ``kernel``."""
+    """The bytes of the arrays of ``kernel``; 0 if it has none."""
     params = [p for p in kernel.params if isinstance(p, ArrayParam)]
+    if not params:
+        return Const(INT64, 0)
     return _folded("add", [
         _folded("mul", [
             Const(INT64, p.dtype.nbytes), *(Extent(p.name, d) for d in range(p.ndim))

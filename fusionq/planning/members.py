@@ -143,6 +143,18 @@ class Members:
             for kind in self._kinds.values()
         )
 
+    def masked(self, local: Sequence[int], extents: Sequence[int]) -> int:
+        """How many work-items, of all of them, are in groups of ``local`` of which a part is beyond
+        the submission's range, in an index space of ``extents``."""
+        submissions = self._questions.submissions
+        found = 0
+        for kind in self._kinds.values():
+            range_ = global_range(submissions[kind.first])
+            if len(range_) == len(extents):
+                sides = zip(range_, local, strict=True)
+                found += kind.count * (range_.size - prod(n // size * size for n, size in sides))
+        return found
+
 
 def _uncount(table: dict[Any, _Counted], key: Hashable) -> None:
     table[key].count -= 1

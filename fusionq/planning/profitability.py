@@ -73,16 +73,26 @@ def _slow_groups(
         touched = members.memory_bytes
         if touched > target.worker_cache_bytes and members.work < target.machine_balance * touched:
             return f"read {touched:,} bytes in columns"
+    masked = members.masked(local, extents)
+    if masked > _cheaper_than_launches(members, target):
+        return (
+            f"{masked:,} work-items would be in groups that a range ends in, which run under masks"
+        )
     return _idle(members, items, target)
 
 
 def _idle(members: Members, items: int, target: Target) -> str | None:
     """What is wrong with how many of ``items`` work-items have nothing to do."""
     idle = members.idle(items)
-    units = target.device.compute_units
-    if idle > target.launch_idle_items * units * (len(members.numbers) - 1):
+    if idle > _cheaper_than_launches(members, target):
         return f"{idle:,} times a work-item would have nothing to do but wait"
     return None
+
+
+def _cheaper_than_launches(members: Members, target: Target) -> int:
+    """Idle work-items that take less than the launches that one kernel saves; those under masks
+    take about as much more than others."""
+    return target.launch_idle_items * target.device.compute_units * (len(members.numbers) - 1)
 
 
 def _extents(submission: Submission) -> set[int]:
