@@ -60,6 +60,7 @@ SLOW = (
     "unit/pictures/test_persistent_picture.py",
     "unit/profiling/test_calibration.py",
     "unit/profiling/test_persistent.py",
+    "unit/runtime/test_interrupted_waits.py",
     "unit/sycl/test_groups_of_broadcasts.py",
 )
 """What the fast loop leaves out, beside single tests that are marked where they stand: three

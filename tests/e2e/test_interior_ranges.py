@@ -341,6 +341,7 @@ def test_boxes(reference_queue):
     assert {r.producer for r in report.plan.recomputed} == {0, 1}
 
 
+@pytest.mark.slow
 @needs_device
 @pytest.mark.parametrize(
     ("kernel", "shape", "items"),

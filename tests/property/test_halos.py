@@ -45,6 +45,7 @@ def only(way: Way) -> Iterator[None]:
         yield
 
 
+@pytest.mark.slow
 @examples(60)
 @given(with_commands(halo_programs()))
 def test_on_the_reference_device(program: Program) -> None:
