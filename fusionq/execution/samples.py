@@ -68,9 +68,9 @@ else keeps from running: 8 to 40 ms where the next ones took 65 µs.  Between th
 as long as allows their cost."""
 
 DISTURBED, MOST_DISTURBED = (1.5, 2.0), 2
-"""A run among others that takes so many times what it took by itself, or any that takes so many
-times as long as in an earlier sample of its kind, was disturbed: it does not count, so many
-times."""
+"""A first sample of several runs that takes so many times what one took by itself, or any that
+takes so many times as long as an earlier sample of its kind, was disturbed: it does not count, so
+many times."""
 
 
 def batch(best: Contender) -> int:
@@ -113,10 +113,9 @@ def is_disturbed(contender: Contender, seconds: float, runs: int) -> bool:
     """Whether a sample took so much longer than what is known of the candidate that something else
     has to be the reason; counts those."""
     among, again = DISTURBED
-    if runs == 1:
-        limit = again * contender.fastest_alone
-    else:
-        limit = min(again * contender.fastest, among * min(contender.alone, default=inf))
+    limit = again * (contender.fastest_alone if runs == 1 else contender.fastest)
+    if runs > 1 and limit == inf:  # there is no earlier one
+        limit = among * min(contender.alone, default=inf)
     if seconds <= limit or contender.disturbed >= MOST_DISTURBED:
         return False
     contender.disturbed += 1

@@ -524,6 +524,22 @@ def test_short_runs_that_are_waited_for_may_be_disturbed() -> None:
     assert made.contenders["fused"].seconds == [1e-5]
 
 
+def test_what_takes_longer_among_others_is_disturbed_no_more() -> None:
+    """Such as launches without a plan, which the host makes one after the other: the samples that
+    contradict one by itself come once, and longer ones not again."""
+    made = begun_in_batches("fused")
+    ran: list[int] = []
+    while made.chosen is None:
+        name, runs = made.next()
+        if runs and name == "sequence":
+            ran.append(runs)
+        if runs:
+            took = {"sequence": 6e-5 if runs == 1 else 1e-4, "fused": 9e-5}[name]
+            made.add(name, took, runs)
+    assert made.contenders["sequence"].timed == len(ran)
+    assert ran[0] == 1 and ran[-1] > ran[1] and len(ran) == 3 + samples.MOST_DISTURBED
+
+
 def test_what_is_slow_each_time_among_others_is_dropped() -> None:
     """Though it is as fast by itself."""
     made = begun_in_batches("fused")
@@ -531,7 +547,8 @@ def test_what_is_slow_each_time_among_others_is_dropped() -> None:
         name, runs = made.next()
         made.add(name, 3e-3 if runs > 1 and name == "fused" else 1e-4, runs)
     assert made.chosen == "sequence"
-    assert made.contenders["fused"].disturbed == samples.MOST_DISTURBED
+    alone = several = longer = 1
+    assert made.contenders["fused"].timed == alone + samples.MOST_DISTURBED + several + longer
 
 
 def test_times_in_another_rhythm_are_not_compared() -> None:
