@@ -38,7 +38,8 @@ from fusionq.ir.nodes import (
     UnaryOp,
 )
 from fusionq.ir.python_text import constructor
-from fusionq.ir.types import BOOL, INT64, UINT64, ScalarType
+from fusionq.ir.types import BOOL, INT64, UINT64, WEAK_INT, ScalarType
+from fusionq.language.casts import integer_limits
 
 BINARY_OPERATORS: dict[type[ast.operator], BinaryOp] = {
     ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "truediv",
@@ -239,8 +240,10 @@ class Operators(FunctionState):
         """Python's ``min`` and ``max`` (``pymin``, ``pymax``) of two numbers."""
         if a.type.is_bool or b.type.is_bool:
             self.fail(node, "min or max of a bool", "Use 'and' and 'or', or convert: int(x).")
-        common = join(a.type, b.type) or self.joined(a, b, node, "the result")
-        weak = a if a.type.weak else b
+        weak, other = (a, b) if a.type.weak else (b, a)
+        common = join(a.type, b.type)
+        if common is None or not self._holds_chosen(function, weak, other.type):
+            common = self.joined(a, b, node, "the result")
         same_form = common.is_float or a.type.strong == b.type.strong
         if same_form or isinstance(weak, Constant):
             arguments = tuple(self.convert(s, common.strong, node) for s in (a, b))
@@ -248,6 +251,17 @@ class Operators(FunctionState):
         a, b = self.spilled(a, "first", node), self.spilled(b, "second", node)
         replaces = self.compare("lt" if function == "pymin" else "gt", b, a, node)
         return self.select(replaces, b, a, common, node)
+
+    def _holds_chosen(self, function: str, weak: Scalar, other: ScalarType) -> bool:
+        """Whether a type holds the smaller, or the greater, of its numbers and a Python int."""
+        if weak.type != WEAK_INT or not other.is_integer or isinstance(weak, Constant):
+            return True
+        low, high = integer_limits(other.dtype)
+        if function == "pymin":
+            least = self.path.bounds.least(weak.expr)
+            return least is not None and least >= low
+        greatest = self.path.bounds.greatest(weak.expr)
+        return other.bits == 64 or (greatest is not None and greatest <= high)
 
     def index(self, a: Scalar, node: ast.AST) -> Expr:
         """The number as an array index."""

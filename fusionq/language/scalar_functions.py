@@ -117,6 +117,10 @@ def _typed_choice(
                 chosen = value
         strong = [type(v) for v in values if isinstance(v, np.generic)]
         if strong:
+            if issubclass(strong[0], np.integer):
+                info = np.iinfo(strong[0])
+                if not info.min <= chosen <= info.max:
+                    return np.int64(chosen)
             return strong[0](chosen)
         return float(chosen) if any(isinstance(v, float) for v in values) else chosen
 
@@ -124,9 +128,11 @@ def _typed_choice(
 
 
 python_min = _typed_choice(lambda new, best: new < best)
-"""Built-in ``min``; a Python number takes the type of the NumPy scalars beside it."""
+"""Built-in ``min``; a Python number takes the type of the NumPy scalars beside it, or is an int64
+where that does not hold it."""
 python_max = _typed_choice(lambda new, best: new > best)
-"""Built-in ``max``; a Python number takes the type of the NumPy scalars beside it."""
+"""Built-in ``max``; a Python number takes the type of the NumPy scalars beside it, or is an int64
+where that does not hold it."""
 
 
 def where(condition: Any, then: Any, orelse: Any) -> Any:

@@ -329,11 +329,36 @@ def test_min_and_max_of_mixed_integers_compare_exactly():
         "def k(item, a, out, n):\n    i = item.get_id(0)\n"
         "    out[i] = min(a[i], n) + max(n, a[i], 3)\n"
     )
-    a = np.array([-128, -3, 0, 5, 127], "int8")
-    run_both(function, 5, a, np.zeros(5, "int64"), 4)
+    a = np.array([-128, -3, 0, 5, 100], "int8")
+    for n in (4, 1000, -1000):
+        run_both(function, 5, a, np.zeros(5, "int64"), n)
     ir = specialised(function, 5, a, np.zeros(5, "int64"), 4)
     calls = [e for e in expressions(ir.body) if isinstance(e, Call)]
     assert [c.function for c in calls] == ["pymax"]  # the others are selects on int64
+
+
+@pytest.mark.parametrize(
+    ("text", "dtype"),
+    [
+        ("min(a[i], n)", "int64"),
+        ("max(a[i], n)", "int64"),
+        ("min(a[i], k)", "uint8"),  # not greater than a[i]
+        ("max(a[i], k)", "uint8"),
+        ("max(a[i], 1000 * k)", "int64"),
+        ("min(a[i], k - 1)", "int64"),
+        ("max(a[i], 7)", "uint8"),
+    ],
+)
+def test_the_type_of_the_smaller_of_an_integer_and_a_python_int(text, dtype):
+    function = define(
+        "def k(item, a, out, n):\n    i = item.get_id(0)\n"
+        f"    for k in range(100):\n        y = {text}\n        out[i] = y\n"
+    )
+    a = np.array([0, 3, 255], "uint8")
+    for n in (-1, 40, 1000):
+        run_both(function, 3, a, np.zeros(3, "int64"), n)
+    ir = specialised(function, 3, a, np.zeros(3, "int64"), 1)
+    assert {t.name for name, t in ir.variables if name.startswith("y")} == {dtype}
 
 
 def test_integer_powers_whose_exponents_cannot_be_negative():
