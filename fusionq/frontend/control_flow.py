@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial, reduce
 from itertools import count
@@ -28,8 +28,8 @@ from fusionq.frontend.values import (
     describe,
     same,
 )
-from fusionq.ir.nodes import Assign, Expr, Stmt, Var
-from fusionq.ir.types import INT64
+from fusionq.ir.nodes import Assign, Expr, Param, Stmt, Var
+from fusionq.ir.types import INT64, WEAK_INT
 
 Block: TypeAlias = list[Draft] | list[Stmt]
 State: TypeAlias = tuple[Environment, Block | None]
@@ -47,7 +47,7 @@ class ControlFlow(Calls):
             return values[0]
         scalars = [v for v in values if isinstance(v, (Runtime, Constant))]
         if len(scalars) == len(values):
-            common = common_type(scalars, self.path.bounds)
+            common = common_type(scalars, self.holds)
             return None if common is None else Runtime(common, self.variable(name, common))
         parts = [v for v in values if isinstance(v, ArrayValue)]
         if len(parts) == len(values) and len({part.form for part in parts}) == 1:
@@ -145,31 +145,39 @@ class ControlFlow(Calls):
         ``lower`` lowers it from the environment at the body's start and appends it, or gives
         None for a loop that is never entered.  A name
         that the body assigns holds one variable throughout; its type is the join of what it
-        has before the loop and at the end of the body, found by lowering until it is stable.
+        has before the loop and at the end of the body, found by lowering until it is stable.  A
+        Python int takes the type of what it meets in the loop; where it meets a type that it
+        keeps apart from, the loop is lowered once more for what may not fit into that.
         """
         assert self.env is not None
         entry = self.env
         carried: dict[str, Binding | Unusable] = {n: b for n, b in entry.items() if n in assigned}
         restore, versions = self.snapshot(), dict(self.path.versions)
+        is_settled = False
         while True:
             header = self._loop_header(entry, carried)
             self.env = dict(header)
             context = LoopContext()
             self.loops.append(context)
-            exit = lower()
-            self.loops.pop()
-            if exit is None:
-                restore()
-                self.env = entry
-                self.path.meet(versions)
-                return
-            jumps_back: list[tuple[Environment, Block]] = []
-            jumps_back += [(env, jump.before) for jump, env in context.continues]
-            if self.env is not None:
-                jumps_back.append((self.env, exit.body))
-            breaks = [(env, jump.before) for jump, env in context.breaks]
-            if not self._widen(entry, header, carried, jumps_back, breaks, exit.can_end):
+            values = [b.value for n in carried if isinstance(b := header[n], Binding)]
+            unsettled = set() if is_settled else set(_python_ints(values))
+            with self.kernel.unsettled_in(unsettled) as taken_to_fit:
+                exit = lower()
+                self.loops.pop()
+                if exit is None:
+                    restore()
+                    self.env = entry
+                    self.path.meet(versions)
+                    return
+                jumps_back: list[tuple[Environment, Block]] = []
+                jumps_back += [(env, jump.before) for jump, env in context.continues]
+                if self.env is not None:
+                    jumps_back.append((self.env, exit.body))
+                breaks = [(env, jump.before) for jump, env in context.breaks]
+                changed = self._widen(entry, header, carried, jumps_back, breaks, exit.can_end)
+            if not (changed or unsettled & taken_to_fit):
                 break
+            is_settled |= not changed
             restore()
         for env, block in jumps_back:
             for name in carried:
@@ -348,8 +356,10 @@ class ControlFlow(Calls):
             unusable = [b for b in back if isinstance(b, Unusable)]
             bindings = [before, current, *(b for b in back if isinstance(b, Binding))]
             met = None if unusable else self.meet(name, [b.value for b in bindings[1:]])
-            if met is not None and self.meet(name, [before.value, met]) is None:
-                met = None
+            if met is not None:
+                both = self.meet(name, [before.value, met])
+                if both is None or not _is_argument(before.value):
+                    met = both
             if met is not None and can_end:
                 out = [b for env, _ in breaks if isinstance(b := env[name], Binding)]
                 met = self.meet(name, [met, *(b.value for b in out)]) or met
@@ -382,6 +392,21 @@ class LoopExit:
     body: list[Draft]
     can_end: bool
     counted: CountedLoop | None = None
+
+
+def _is_argument(value: Value) -> bool:
+    """Whether a value is a scalar argument, of which ``submit`` checks that it fits."""
+    return isinstance(value, Runtime) and isinstance(value.expr, Param)
+
+
+def _python_ints(values: Iterable[Value]) -> Iterator[str]:
+    """The variables of Python ints."""
+    for value in values:
+        match value:
+            case Runtime(type=scalar, expr=Var(name=name)) if scalar == WEAK_INT:
+                yield name
+            case TupleValue():
+                yield from _python_ints(value.items)
 
 
 def _shorten(block: Block, length: int) -> None:

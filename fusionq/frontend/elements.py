@@ -102,7 +102,8 @@ class Elements(Fields):
         whole = [n.parts if isinstance(n, ComplexValue) else (n,) for n in numbers]
         parts = [p for each in whole for p in each if isinstance(p, Constant)]
         width = len(whole[0]) if whole else 0
-        common = common_type(parts) if all(len(each) == width for each in whole) else None
+        alike = all(len(each) == width for each in whole)
+        common = common_type(parts, self.holds) if alike else None
         if common is None or not 0 < prod(shape) * width == len(parts):
             return None
         found = [constant(part.value, common.strong).value for part in parts]

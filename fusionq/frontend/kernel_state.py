@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy.typing as npt
@@ -13,6 +14,7 @@ from fusionq.frontend.record_arrays import FieldNames, name_fields
 from fusionq.frontend.signature import ArgumentType, Signature
 from fusionq.ir.nodes import ArrayDecl, Expr, Var
 from fusionq.ir.types import INT64, ScalarType
+from fusionq.ir.walk import subexpressions
 from fusionq.language.casts import integer_limits
 
 
@@ -41,6 +43,11 @@ class KernelState:
         """The variables of the loops around that can be unrolled, with their iterations."""
         self.copies = 1
         """How often the present statement is lowered, since loops around it are unrolled."""
+        self.unsettled: set[str] = set()
+        """The variables that hold Python ints before a loop around, whose types in that loop are
+        not found yet."""
+        self.taken_to_fit: set[str] = set()
+        """Those that were taken to fit into an integer type."""
         self.notes: dict[str, None] = {}
         """What the kernel's report should say of it."""
         self.apart: dict[tuple[str, str], bool] = {}
@@ -54,6 +61,25 @@ class KernelState:
         self.field_extents: dict[str, tuple[int | None, ...]] = {}
         """Of the arrays that stand for fields of parameters: extents that are known."""
         self._used = set(reserved)
+
+    @contextmanager
+    def unsettled_in(self, variables: Iterable[str]) -> Iterator[set[str]]:
+        """In the block, take Python ints made of these variables to fit into any integer type;
+        gives those of which that was of use."""
+        outside, before = self.unsettled, self.taken_to_fit
+        self.unsettled, self.taken_to_fit = outside.union(variables), set()
+        try:
+            yield self.taken_to_fit
+        finally:
+            before |= self.taken_to_fit & outside
+            self.unsettled, self.taken_to_fit = outside, before
+
+    def take_to_fit(self, expr: Expr) -> bool:
+        """Whether an integer may be taken to fit into any integer type, since it is made of
+        variables whose types in a loop around are not found yet."""
+        read = {e.name for e in subexpressions(expr) if isinstance(e, Var)} & self.unsettled
+        self.taken_to_fit |= read
+        return bool(read)
 
     def fresh(self, name: str) -> str:
         """A variable name that is not used yet."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import operator
 from collections.abc import Callable
+from functools import partial
 from typing import Any, cast
 
 import numpy as np
@@ -13,12 +14,13 @@ from fusionq.frontend.draft import negated
 from fusionq.frontend.state import FunctionState
 from fusionq.frontend.typing_rules import (
     WEAK_BOOL,
+    Holds,
     arithmetic_type,
     common_type,
     comparison_type,
     fits,
     floating,
-    join,
+    lies_in,
     number_type,
     type_name,
     with_numpy_types,
@@ -185,6 +187,8 @@ class Operators(FunctionState):
                 order = [int(constant.value), 0] if constant is a else [0, int(constant.value)]
                 return Constant(result, result.dtype.type(_FOLD[op](*order)))
         common = comparison_type(a.type, b.type)
+        if common is None and any(s.type == WEAK_INT and self.holds(UINT64, s) for s in (a, b)):
+            common = UINT64
         if common is None:
             self.fail(
                 node,
@@ -205,9 +209,18 @@ class Operators(FunctionState):
         return Runtime(WEAK_BOOL, Compare("ne", a.expr, zero))
 
     # ------------------------------------------------------------------- choices
-    def joined(self, a: Scalar, b: Scalar, node: ast.AST, what: str) -> ScalarType:
-        """The type of a choice between two numbers."""
-        common = common_type([a, b], self.path.bounds)
+    def holds(self, target: ScalarType, number: Scalar) -> bool:
+        """Whether an integer type is known to hold a Python int, or may be taken to."""
+        if lies_in(number, target, self.path.bounds):
+            return True
+        return isinstance(number, Runtime) and self.kernel.take_to_fit(number.expr)
+
+    def joined(
+        self, a: Scalar, b: Scalar, node: ast.AST, what: str, holds: Holds | None = None
+    ) -> ScalarType:
+        """The type of a choice between two numbers; ``holds``: whether an integer type holds a
+        Python int as far as that may be chosen."""
+        common = common_type([a, b], holds or self.holds)
         if common is None:
             self.fail(
                 node,
@@ -240,10 +253,8 @@ class Operators(FunctionState):
         """Python's ``min`` and ``max`` (``pymin``, ``pymax``) of two numbers."""
         if a.type.is_bool or b.type.is_bool:
             self.fail(node, "min or max of a bool", "Use 'and' and 'or', or convert: int(x).")
-        weak, other = (a, b) if a.type.weak else (b, a)
-        common = join(a.type, b.type)
-        if common is None or not self._holds_chosen(function, weak, other.type):
-            common = self.joined(a, b, node, "the result")
+        common = self.joined(a, b, node, "the result", partial(self._holds_chosen, function))
+        weak = a if a.type.weak else b
         same_form = common.is_float or a.type.strong == b.type.strong
         if same_form or isinstance(weak, Constant):
             arguments = tuple(self.convert(s, common.strong, node) for s in (a, b))
@@ -252,16 +263,18 @@ class Operators(FunctionState):
         replaces = self.compare("lt" if function == "pymin" else "gt", b, a, node)
         return self.select(replaces, b, a, common, node)
 
-    def _holds_chosen(self, function: str, weak: Scalar, other: ScalarType) -> bool:
+    def _holds_chosen(self, function: str, other: ScalarType, weak: Scalar) -> bool:
         """Whether a type holds the smaller, or the greater, of its numbers and a Python int."""
-        if weak.type != WEAK_INT or not other.is_integer or isinstance(weak, Constant):
-            return True
+        if isinstance(weak, Constant):
+            return fits(weak.value, other)
         low, high = integer_limits(other.dtype)
         if function == "pymin":
             least = self.path.bounds.least(weak.expr)
-            return least is not None and least >= low
-        greatest = self.path.bounds.greatest(weak.expr)
-        return other.bits == 64 or (greatest is not None and greatest <= high)
+            held = least is not None and least >= low
+        else:
+            greatest = self.path.bounds.greatest(weak.expr)
+            held = other.bits == 64 or (greatest is not None and greatest <= high)
+        return held or self.kernel.take_to_fit(weak.expr)
 
     def index(self, a: Scalar, node: ast.AST) -> Expr:
         """The number as an array index."""

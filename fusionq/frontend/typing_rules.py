@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import reduce
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -30,6 +30,9 @@ from fusionq.language.casts import cast, integer_limits
 
 WEAK_BOOL = ScalarType("bool", weak=True)
 """A Python bool: what ``not`` and comparisons of Python numbers give."""
+
+Holds: TypeAlias = Callable[[ScalarType, Scalar], bool]
+"""Whether an integer type is known to hold a Python int."""
 
 
 def type_name(scalar: ScalarType) -> str:
@@ -74,12 +77,12 @@ def join(a: ScalarType, b: ScalarType) -> ScalarType | None:
     return common if all(t.weak or holds_all(common, t) for t in (a, b)) else None
 
 
-def common_type(scalars: Sequence[Scalar], bounds: Bounds | None = None) -> ScalarType | None:
-    """The join of the types; None if there is none.  A Python int of which ``bounds`` do not show
-    that it fits into the integer types of the others has int64."""
+def common_type(scalars: Sequence[Scalar], holds: Holds) -> ScalarType | None:
+    """The join of the types; None if there is none.  A Python int that does not fit into the
+    integer types of the others, as ``holds`` says, has int64."""
     strong = {s.type for s in scalars if s.type.is_integer and not s.type.weak}
     types = [
-        INT64 if s.type == WEAK_INT and not all(_fits(s, t, bounds) for t in strong) else s.type
+        INT64 if s.type == WEAK_INT and not all(holds(t, s) for t in strong) else s.type
         for s in scalars
     ]
     common: ScalarType | None = types[0] if types else None
@@ -91,11 +94,10 @@ def common_type(scalars: Sequence[Scalar], bounds: Bounds | None = None) -> Scal
     return common if all(fits(c.value, common) for c in constants) else None
 
 
-def _fits(number: Scalar, target: ScalarType, bounds: Bounds | None) -> bool:
+def lies_in(number: Scalar, target: ScalarType, bounds: Bounds) -> bool:
+    """Whether a Python int is known to fit into an integer type."""
     if isinstance(number, Constant):
         return fits(number.value, target)
-    if bounds is None:
-        return False
     least, greatest = bounds.least(number.expr), bounds.greatest(number.expr)
     low, high = integer_limits(target.dtype)
     enough = target.bits == 64 or (greatest is not None and greatest <= high)

@@ -23,7 +23,7 @@ from fusionq.frontend.control_flow import State
 from fusionq.frontend.function_handlers import convert_number
 from fusionq.frontend.lowering import FunctionLowering
 from fusionq.frontend.source import FunctionSource
-from fusionq.frontend.typing_rules import named_type, type_name
+from fusionq.frontend.typing_rules import Holds, named_type, type_name
 from fusionq.frontend.values import (
     Axis,
     Binding,
@@ -237,9 +237,11 @@ class DpexLowering(FunctionLowering):
         )
 
     # -------------------------------------------------------- where paths meet
-    def joined(self, a: Scalar, b: Scalar, node: ast.AST, what: str) -> ScalarType:
+    def joined(
+        self, a: Scalar, b: Scalar, node: ast.AST, what: str, holds: Holds | None = None
+    ) -> ScalarType:
         """The type of a choice between two numbers, if numba chooses the same."""
-        common = super().joined(a, b, node, what)
+        common = super().joined(a, b, node, what, holds)
         there = self._numba.unified([a.type.strong, b.type.strong])
         if there is not None and not _agree(common.strong, there, narrow=True):
             self._differ(

@@ -94,6 +94,61 @@ def test_a_python_int_that_may_not_fit_the_other_paths_type(dtype, value, fits):
     run_both(function, 4, x, np.zeros((4, 4)), 1)
 
 
+ACCUMULATIONS = {
+    "sum": ["for k in range(9):", "    y += x[k % 4]"],
+    "under a condition": ["for k in range(9):", "    if x[k % 4] > 60:", "        y += x[k % 4]"],
+    "greatest": ["for k in range(4):", "    if x[k] > y:", "        y = x[k]"],
+    "max": ["for k in range(4):", "    y = max(y, x[k])"],
+    "choice": ["for k in range(4):", "    y = x[k] if x[k] > y else y"],
+    "nested": ["for k in range(3):", "    for m in range(4):", "        y += x[m] * x[k]"],
+    "in the inner loop": ["for k in range(3):", "    for m in range(n):", "        if m > k:",
+                          "            y = y * 3 + x[k]"],
+    "while": ["while y < 60:", "    y = y + x[0] if n < 9 else x[1]"],
+    "left": ["for k in range(9):", "    if k > 6:", "        break", "    if k == 4:",
+             "        continue", "    y += x[k % 4]"],
+    "one at a time": ["for k in range(9):", "    if x[k % 4] > 60:", "        y += 1",
+                      "    else:", "        y += x[k % 4]"],
+    "by way of another": ["z = 0", "for k in range(9):", "    z = y + x[k % 4]", "    y = z"],
+    "pair": ["t = (0, 1)", "for k in range(9):", "    t = (t[1], t[0] + x[k % 4])", "y = t[0]"],
+}  # fmt: skip
+
+
+@pytest.mark.filterwarnings("ignore:overflow encountered")
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "uint32", "int32", "int64", "uint64"])
+@pytest.mark.parametrize("lines", ACCUMULATIONS.values(), ids=ACCUMULATIONS)
+def test_what_a_loop_adds_to_a_literal_has_the_type_of_what_it_adds(dtype, lines):
+    """So that it wraps as in plain Python, where the first sum is a NumPy scalar."""
+    function = kernel_of("y = 0", *lines, "out[i, 0] = y")
+    x = np.array([50, 70, 100, 120]).astype(dtype)
+    ir = specialised(function, 4, x, np.zeros((4, 4)), 4)
+    held = {t.name for name, t in ir.variables if name[0] in "yt"}
+    assert held - {"bool"} == {dtype}
+    assert not ir.notes
+    run_both(function, 4, x, np.zeros((4, 4)), 4)
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ["c = 0", "for k in range(300):", "    c += 1", "    y = min(c + 200, x[3])",
+         "    if x[k % 4] > 60:", "        y = c", "out[i, 0] = y"],
+        ["c = n - 300", "for k in range(3):", "    if x[k] > 60:", "        c = x[k]",
+         "    out[i, k] = c"],
+        ["c = 0", "for k in range(3):", "    for m in range(99):", "        c += 1",
+         "    d = x[3] if x[k] > 100 else c", "    out[i, k] = d"],
+        ["c = 0", "while c < 290:", "    c += 7", "out[i, 0] = max(c, x[0])"],
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("dtype", ["int8", "uint8"])
+def test_a_python_int_of_a_loop_that_may_not_fit_what_it_meets(dtype, lines):
+    """Which makes it no value of that type in the loop."""
+    function = kernel_of(*lines)
+    x = np.array([50, 70, 100, 120]).astype(dtype)
+    ir = specialised(function, 4, x, np.zeros((4, 4)), 1)
+    assert ir.notes or "max" in lines[-1]
+    run_both(function, 4, x, np.zeros((4, 4)), 1)
+
+
 def test_a_loops_variable_that_fits_the_other_paths_type():
     function = kernel_of("y = x[i]", "for k in range(100):", "    y = k", "out[i, 0] = y")
     for dtype in ("int8", "uint8", "uint64"):
