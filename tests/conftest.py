@@ -107,7 +107,7 @@ COMPILED_AS_USERS_ARE = (
 """Tests of results of operations, in these directories."""
 
 COLLECTED = (20_000, 20, 50)
-"""When garbage is collected: seldom, since Hypothesis is told of each time."""
+"""When garbage is collected: rarely, since Hypothesis is told of each time."""
 
 TWICE = ("sycl", "far", None)
 """The targets for which tests run a second time; None is the default device."""

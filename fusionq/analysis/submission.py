@@ -150,7 +150,7 @@ class DeferredKernel:
         return self._ir
 
 
-class Form:
+class SubmissionForm:
     """What a submission has in common with others of other sizes and other memory: the kernel, the
     arguments' types, layouts and flags.  Equal ones are one object (``form_of``).
 
@@ -177,7 +177,7 @@ class Sized(Protocol):
     """A submission, or what says its sizes and scalars without making one."""
 
     @property
-    def form(self) -> Form | None:
+    def form(self) -> SubmissionForm | None:
         """Where it is known, what ``form_of`` gives."""
 
     @property
@@ -200,7 +200,7 @@ class Operands:
 
     def __init__(
         self,
-        form: Form,
+        form: SubmissionForm,
         range: Range | NdRange,
         places: Sequence[ArrayPlace],
         values: Sequence[ScalarValue],
@@ -240,7 +240,7 @@ class Submission:
 
     notes: tuple[str, ...] = field(default=(), compare=False)
     """What reports say of the kernel, each with its file and line."""
-    form: Form | None = field(default=None, compare=False)
+    form: SubmissionForm | None = field(default=None, compare=False)
     """Where it is known, what ``form_of`` gives."""
 
     def like(

@@ -10,7 +10,7 @@ import numpy as np
 
 from fusionq.backends.arguments import bound_by_name, check_fits, misfit, values_of
 from fusionq.backends.base import ArrayBinding, Binding
-from fusionq.codegen.device_source import Extent, Pointer, Scalar, Slot, Stride
+from fusionq.codegen.device_source import ExtentArgument, Pointer, Scalar, Slot, Stride
 from fusionq.codegen.intervals import Interval
 from fusionq.ir.nodes import Kernel, ScalarParam
 
@@ -63,7 +63,7 @@ class NativeArguments:
         if isinstance(binding, ArrayBinding):
             if isinstance(slot, Pointer):
                 return ctypes.c_uint64(binding.address)
-            if isinstance(slot, Extent):
+            if isinstance(slot, ExtentArgument):
                 return ctypes.c_int64(binding.shape[slot.dim])
             if isinstance(slot, Stride):
                 return ctypes.c_int64(binding.strides[slot.dim])

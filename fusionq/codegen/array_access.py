@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from fusionq.codegen.device_source import Extent, Pointer, Scalar, Slot, Stride
+from fusionq.codegen.device_source import ExtentArgument, Pointer, Scalar, Slot, Stride
 from fusionq.codegen.names import Names
 from fusionq.ir.nodes import ArrayDecl, ArrayParam, Kernel, ScalarParam
 from fusionq.ir.text import PRIMARY, PRODUCT, SUM, Text
@@ -48,7 +48,7 @@ class Memory:
         array = self._arrays[name]
         if isinstance(array, ArrayDecl):
             return Text(str(array.shape[dim]), PRIMARY)
-        return Text(self.identifier(Extent(name, dim)), PRIMARY)
+        return Text(self.identifier(ExtentArgument(name, dim)), PRIMARY)
 
     def scalar(self, name: str) -> str:
         """The identifier of a scalar parameter."""
@@ -91,7 +91,7 @@ class Memory:
             match slot:
                 case Pointer():
                     identifier = self._names.fresh(f"{slot.param}_address")
-                case Extent():
+                case ExtentArgument():
                     identifier = self._names.fresh(f"{slot.param}_shape{slot.dim}")
                 case Stride():
                     identifier = self._names.fresh(f"{slot.param}_stride{slot.dim}")
@@ -110,6 +110,6 @@ class Memory:
             else:
                 dims = range(param.ndim)
                 candidates.append(Pointer(param.name))
-                candidates += [Extent(param.name, dim) for dim in dims]
+                candidates += [ExtentArgument(param.name, dim) for dim in dims]
                 candidates += [Stride(param.name, dim) for dim in dims]
         return tuple(slot for slot in candidates if slot in self._identifiers)

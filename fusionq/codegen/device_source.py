@@ -16,7 +16,7 @@ class Pointer:
 
 
 @dataclass(frozen=True, slots=True)
-class Extent:
+class ExtentArgument:
     """``param.shape[dim]``, int64."""
 
     param: str
@@ -38,7 +38,7 @@ class Scalar:
     param: str
 
 
-Slot: TypeAlias = Pointer | Extent | Stride | Scalar
+Slot: TypeAlias = Pointer | ExtentArgument | Stride | Scalar
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,8 @@
-"""``fq_wait_all`` where some lanes, the pollers, look at as many counters at once: what each of the
+"""``fq_wait_all`` where some lanes, the pollers, poll as many counters at once: what each of the
 instruction's waits is about is worked out beforehand, a lane a wait, so that once the last counter
 is reached nothing is left to do but to see that.
 
-A counter that is reached is not looked at again.  After so many looks the first lane waits for each
+A counter that is reached is not polled again.  After so many polls the first lane waits for each
 counter alone, in bounded time, as where there is one poller.
 """
 
@@ -35,7 +35,7 @@ def joint_wait_function(
     names += [f"fq_{what}_{d}" for d in dims for what in ("begin", "many")]
     lines = [
         "// Waits for the counters of the first ``count`` lanes, one after the other.",
-        f"{w.seldom_function} int fq_wait_one_by_one(",
+        f"{w.cold_function} int fq_wait_one_by_one(",
         f"    {c.control} control, {i64} line, {u32} wanted,",
         f"    {i64} spin_limit, {i64} instruction, int count, int lane) {{",
         f"    int state = {WAITED};",

@@ -11,7 +11,14 @@ from dataclasses import replace
 from fusionq.base.target import FloatMode, Target
 from fusionq.codegen import queue_layout as q
 from fusionq.codegen.array_access import Memory, slot_type
-from fusionq.codegen.device_source import DeviceSource, Extent, Pointer, Scalar, Slot, Stride
+from fusionq.codegen.device_source import (
+    DeviceSource,
+    ExtentArgument,
+    Pointer,
+    Scalar,
+    Slot,
+    Stride,
+)
 from fusionq.codegen.dialect import Dialect
 from fusionq.codegen.helpers import Helpers
 from fusionq.codegen.instruction_loop import loop_head, near_tables, publication, told_memory
@@ -349,7 +356,7 @@ class _PersistentPrinter:
     def _cell(self, kernel: Kernel, slot: Slot) -> int:
         """The cell of an argument among those of its parameter."""
         match slot:
-            case Extent():
+            case ExtentArgument():
                 return 1 + slot.dim
             case Stride():
                 param = kernel.param(slot.param)

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from fusionq.base.frozen import dataclass
-from fusionq.codegen.device_source import Extent, Pointer, Stride
+from fusionq.codegen.device_source import ExtentArgument, Pointer, Stride
 from fusionq.codegen.kernel_body import StatementLines
 from fusionq.codegen.neighbours import (
     FEWEST,
@@ -122,7 +122,7 @@ def alignment(
             case Pointer():
                 name = lines.names.of(slot.param)
                 pointers[name] = lines.pointer_types[slot], items * array.dtype.nbytes
-            case Extent(_, dim) if array.contiguous and dim == last > 0:
+            case ExtentArgument(_, dim) if array.contiguous and dim == last > 0:
                 multiples[lines.memory.identifier(slot)] = items
             case Stride(_, dim) if dim < last:
                 multiples[lines.memory.identifier(slot)] = items

@@ -48,7 +48,7 @@ def operand_sets(body: Persistent) -> list[int]:
 
 
 @dataclass(frozen=True, slots=True)
-class Operands:
+class StageOperands:
     """The arguments in which stages with one body differ, and where a worker finds their values: in
     64-bit cells of a table of its own, some for each of the kernel's parameters.
 
@@ -64,7 +64,7 @@ class Operands:
 
 
 @cached_by_identity
-def operands_of(body: Persistent) -> Operands:
+def operands_of(body: Persistent) -> StageOperands:
     """Where the stages of ``body`` find their arguments."""
     numbers = code_bodies(body)
     given: list[dict[int, set[str]]] = [{} for _ in set(numbers)]
@@ -84,7 +84,7 @@ def operands_of(body: Persistent) -> Operands:
                 param = body.codes[stage.code].kernel.params[position]
                 count += 1 + 2 * param.ndim if isinstance(param, ArrayParam) else 1
         rows.append(tuple(cells[stage.arguments[p]] for p in varying[numbers[stage.code]]))
-    return Operands(varying, cells, count, tuple(rows))
+    return StageOperands(varying, cells, count, tuple(rows))
 
 
 @cached_by_identity

@@ -34,7 +34,7 @@ from fusionq.execution.compile import finished_plan, measured_plan
 from fusionq.execution.contender import Candidate
 from fusionq.execution.first_plan import FirstPlan
 from fusionq.execution.list_record import (
-    GIVEN_UP,
+    LEFT_TO_MODEL,
     MOST_REQUESTS,
     RECORDS,
     UNTIL_WORTH,
@@ -99,7 +99,7 @@ def adaptive_list(
             record.keep()  # so that the next process need not plan to find that out
         RECORDS.add(key, record)
         return AdaptiveList(backend, options, record, first.outcome)
-    if record.is_given_up or record.trials.is_over:
+    if record.is_left_to_model or record.trials.is_over:
         return None
     return AdaptiveList(backend, options, record)
 
@@ -148,9 +148,9 @@ class AdaptiveList:
         sample = self._sample
         if sample is not None and not (sample[1].left or sample[1].close()):
             record.is_unseen = True  # and from now on the last run's launch waits for it
-        record.look()
-        if record.is_given_up:
-            raise PlanningStopped(GIVEN_UP)
+        record.poll()
+        if record.is_left_to_model:
+            raise PlanningStopped(LEFT_TO_MODEL)
         compared = self._is_compared(pending)
         while True:
             name = self._next(compared, pending)
@@ -217,7 +217,7 @@ class AdaptiveList:
         if self._sample is not None:
             self._sample[1].unknown(False)
             self._sample = None
-            self._record.look()
+            self._record.poll()
 
     def _count(self, more: int = 0) -> None:
         """Tell the record of the launches since it was last told, and of ``more``."""
@@ -230,7 +230,7 @@ class AdaptiveList:
             record = self._record
             chosen = record.trials.chosen
             if chosen is None:
-                untimed = record.until_next_look
+                untimed = record.until_next_poll
             else:  # slow ones all are timed, where that does not keep them from an early launch
                 seconds = self.seconds
                 untimed = SAMPLED
@@ -252,7 +252,7 @@ class AdaptiveList:
                 self._let_device_tell(run.one)
             return self._sampled(run.launch, depends, before)
         if not run.is_trial:
-            record.look()
+            record.poll()
             trials = record.trials
             if name is None or name != trials.chosen:
                 run.is_trial = True  # so that this asks again, with what it has prepared
@@ -449,6 +449,6 @@ class AdaptiveList:
         """On what grounds ``run`` ran, and what is known of the candidates so far."""
         record = self._record
         with LOCK:
-            record.look()
+            record.poll()
         name = self._candidate(run) or record.trials.present
         return choice_text(record.trials, name, record.is_worth_learning)

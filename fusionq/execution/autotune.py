@@ -28,7 +28,7 @@ from fusionq.execution.candidates import launches_of
 from fusionq.execution.compile import built_plan, keep_measured, measured_plan
 from fusionq.execution.list_record import was_measured
 from fusionq.execution.scratch import Scratch, bytes_written
-from fusionq.planning.plan import Measurement
+from fusionq.planning.plan import StrategyTime
 from fusionq.submission.pending import SubmissionList
 from fusionq.submission.run import PreparedRun
 
@@ -111,7 +111,7 @@ def _fastest(
         seconds, more_notes = _measure(backend, pending, submissions, candidates, options.fp)
     order = sorted(seconds, key=seconds.__getitem__)
     chosen = candidates[order[0]]
-    measured = tuple(Measurement(candidates[k].plan.strategy, seconds[k]) for k in order)
+    measured = tuple(StrategyTime(candidates[k].plan.strategy, seconds[k]) for k in order)
     plan = replace(
         chosen.plan,
         validity=for_this_order(chosen.plan.validity, submissions),
@@ -121,7 +121,7 @@ def _fastest(
     return BuiltPlan(plan, chosen.programs)
 
 
-def _text(measured: Sequence[Measurement]) -> str:
+def _text(measured: Sequence[StrategyTime]) -> str:
     fastest = measured[0]
     others = [
         f"{m.seconds * 1e6:.0f} µs {_AS[m.strategy]} ({m.seconds / fastest.seconds:.2f}x)"

@@ -61,7 +61,7 @@ def _vfork() -> Iterator[None]:
         setattr(subprocess, "_USE_VFORK", before)  # noqa: B010
 
 
-class Answer(NamedTuple):
+class BuildAnswer(NamedTuple):
     """What becomes of a request: why it was not done, None where it was; how many times as long as
     what runs now the candidate takes by the cost model, where that is known; and whether the
     reason has nothing to do with the list, since no worker serves anybody."""
@@ -77,7 +77,7 @@ class BuildJob:
 
     line: str
     """What the worker is told."""
-    answer: Answer | None = None
+    answer: BuildAnswer | None = None
 
 
 class Background:
@@ -137,7 +137,7 @@ class Background:
         if process is not None:
             self._read(process)
         if self._sent and time.monotonic() - self._first_since > MOST_SECONDS:
-            self._finish(Answer(f"its build takes longer than {MOST_SECONDS:.0f} s"))
+            self._finish(BuildAnswer(f"its build takes longer than {MOST_SECONDS:.0f} s"))
             self._end()
         if self._waiting and len(self._sent) < MOST_SENT:
             self._send()
@@ -149,7 +149,7 @@ class Background:
 
     def _stop(self) -> None:
         for job in (*self._sent, *self._waiting):
-            job.answer = Answer("the worker process was ended", is_unserved=True)
+            job.answer = BuildAnswer("the worker process was ended", is_unserved=True)
         self._sent.clear()
         self._waiting.clear()
         self._end()
@@ -174,12 +174,12 @@ class Background:
         if process.returncode != 0:
             self._crashes += 1
             ended = f"the worker process that built it ended with {process.returncode}"
-            self._finish(Answer(ended))
+            self._finish(BuildAnswer(ended))
         self._end()
         if self._crashes > MOST_CRASHES:
             self._stop()
 
-    def _finish(self, answer: Answer) -> None:
+    def _finish(self, answer: BuildAnswer) -> None:
         """The first of those that were sent has an answer."""
         if self._sent:
             self._sent.popleft().answer = answer
@@ -258,13 +258,13 @@ def _path() -> list[str]:
     return found if own in found else [*found, own]
 
 
-def _answer(line: bytes) -> Answer:
+def _answer(line: bytes) -> BuildAnswer:
     """What the worker wrote, checked."""
     try:
         reason, slowdown, is_unserved = json.loads(line)
     except (TypeError, ValueError):
-        return Answer("the worker process gave no answer")
-    return Answer(
+        return BuildAnswer("the worker process gave no answer")
+    return BuildAnswer(
         None if reason is None else str(reason),
         slowdown if isinstance(slowdown, float) else None,
         is_unserved is True,

@@ -25,7 +25,7 @@ from fusionq.base.errors import FusionqError
 from fusionq.cache.build_requests import KIND, BuildRequest, domain_of, kept_request
 from fusionq.cache.disk import disk_store
 from fusionq.cache.plan_cache import PLANS
-from fusionq.execution.background import Answer
+from fusionq.execution.background import BuildAnswer
 from fusionq.execution.candidates import superfluous
 from fusionq.execution.compile import built_plan, planned
 from fusionq.execution.contender import Candidate
@@ -83,7 +83,7 @@ def _prepared() -> TextIO:
     return answers
 
 
-class Told(TypedDict):
+class BuildRequestLine(TypedDict):
     """A line of standard input."""
 
     key: str
@@ -93,7 +93,7 @@ class Told(TypedDict):
     max_bytes: int
 
 
-def answer(told: Told) -> Answer:
+def answer(told: BuildRequestLine) -> BuildAnswer:
     """Plan and build a list by a strategy; the answer's reason says why that is not possible, or
     not worth a trial."""
     if Path(told["directory"]) != disk_cache_settings().directory:
@@ -102,27 +102,27 @@ def answer(told: Told) -> Answer:
     store = disk_store()
     request = None if store is None else kept_request(store, told["key"])
     if store is None or request is None:
-        return Answer("the disk cache cannot be written", is_unserved=True)
+        return BuildAnswer("the disk cache cannot be written", is_unserved=True)
     store.remove(told["key"], KIND)
     try:
         return _build(request, told["strategy"], told["beside"])
     except FusionqError as error:
-        return Answer(next(iter(str(error).splitlines()), type(error).__name__))
+        return BuildAnswer(next(iter(str(error).splitlines()), type(error).__name__))
     except Exception as error:  # the parent goes on without this candidate
-        return Answer(f"{type(error).__name__}: {error}")
+        return BuildAnswer(f"{type(error).__name__}: {error}")
 
 
-def _build(request: BuildRequest, strategy: Candidate, beside: Sequence[Candidate]) -> Answer:
+def _build(request: BuildRequest, strategy: Candidate, beside: Sequence[Candidate]) -> BuildAnswer:
     backend = _backend(request.device)
     if domain_of(backend) != request.domain:
         reason = f"the device {request.device} is another one in a worker process"
-        return Answer(reason, is_unserved=True)
+        return BuildAnswer(reason, is_unserved=True)
     submissions = request.submissions
     options = request.options._replace(strategy=strategy)
     plan = planned(backend, submissions, options)
     if strategy in ("megakernel", "overlap") and plan.strategy != strategy:
         reason = f"it does not become what strategy={strategy!r} makes"
-        return Answer(plan.fallback or reason)
+        return BuildAnswer(plan.fallback or reason)
     others = {
         name: planned(backend, submissions, options._replace(strategy=name)) for name in beside
     }
@@ -130,14 +130,14 @@ def _build(request: BuildRequest, strategy: Candidate, beside: Sequence[Candidat
     if beside:
         same = superfluous(plan, others, beside[0])
         if same is not None:
-            return Answer(same)
+            return BuildAnswer(same)
         target = measured_target(backend)
         own, first = (predicted_seconds(submissions, p, target) for p in (plan, others[beside[0]]))
         slowdown = own / first if first > 0 else None
         if slowdown is not None and slowdown > MOST_SLOWDOWN:
-            return Answer(f"{slowdown:.1f} times as long by the cost model", slowdown)
+            return BuildAnswer(f"{slowdown:.1f} times as long by the cost model", slowdown)
     built_plan(backend, submissions, options, {}, may_fall_back=False)
-    return Answer(None, slowdown)
+    return BuildAnswer(None, slowdown)
 
 
 @lru_cache(maxsize=4)

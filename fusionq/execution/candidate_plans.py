@@ -59,7 +59,7 @@ class CandidatePlan:
         """How many times as long as the first it takes by the cost model."""
         self._start()
 
-    def look(self) -> bool:
+    def poll(self) -> bool:
         """Whether it is ready or known not to be; goes on where it may."""
         if self._works:
             return False

@@ -32,7 +32,7 @@ from fusionq.passes.check_accesses import (
     INDICES_AT,
     WORDS,
     CheckedAccess,
-    CheckedKernel,
+    CheckingKernel,
     check_accesses,
 )
 from fusionq.planning.plan import StagePlan
@@ -49,9 +49,7 @@ class CheckedRun(PreparedRun):
 
     can_be_one = False
 
-    def __init__(
-        self, backend: Backend, pending: SubmissionList, options: FusionOptions
-    ) -> None:
+    def __init__(self, backend: Backend, pending: SubmissionList, options: FusionOptions) -> None:
         from fusionq.planning.planner import make_plan
 
         submissions = pending.submissions()
@@ -73,7 +71,7 @@ class CheckedRun(PreparedRun):
         self._reports: list[Allocation] = [backend.allocate(8 * WORDS) for _ in stages]
         bind(backend, self, pending, options.fp)
 
-    def _with_checks(self, stage: StagePlan, submissions: Sequence[Submission]) -> CheckedKernel:
+    def _with_checks(self, stage: StagePlan, submissions: Sequence[Submission]) -> CheckingKernel:
         if self._marks is None:
             return check_accesses(stage.kernel)
         tracked = self._marks.parameters(stage, submissions)
@@ -127,9 +125,7 @@ def _check_local_memory(backend: Backend, submission: Submission, kernel: Kernel
         )
 
 
-def _message(
-    submission: Submission, checked: CheckedKernel, words: npt.NDArray[np.int64]
-) -> str:
+def _message(submission: Submission, checked: CheckingKernel, words: npt.NDArray[np.int64]) -> str:
     access = checked.accesses[words[1]]
     argument = next((a for a in submission.arguments if a.name == access.array), None)
     ndim = submission.range.ndim
@@ -160,7 +156,7 @@ def _message(
 
 
 def _where_written(
-    checked: CheckedKernel, access: CheckedAccess, argument: Argument | None
+    checked: CheckingKernel, access: CheckedAccess, argument: Argument | None
 ) -> str:
     """What to do about an element that nothing has written."""
     if isinstance(argument, ArrayArgument):

@@ -49,14 +49,14 @@ UNTIL_WORTH = (
     f"such lists have run for {WORTH_LEARNING:g} seconds"
 )
 
-GIVEN_UP = "no candidate could be built in the background: the cost model chooses from now on"
+LEFT_TO_MODEL = "no candidate could be built in the background: the cost model chooses from now on"
 
 UNPLANNED = 1e-5
 """Seconds of the host that a submission of a list takes longer in trials that run it by itself
 without a plan: 115 µs where the same launches of a plan took 54, for four of them."""
 
-LOOK = 0.02
-"""Seconds of runs after which the record of a list that nobody compares now is looked at again."""
+POLL_SECONDS = 0.02
+"""Seconds of runs after which the record of a list that nobody compares now is polled again."""
 
 MOST_REQUESTS = 6
 """Of one candidate: a plan may not hold for the integers of the next list."""
@@ -66,7 +66,7 @@ OTHER_SIZES = 16
 are compared."""
 
 MOST_UNTIMED = 257
-"""Launches in a row that nobody looks at."""
+"""Launches in a row without a poll."""
 
 MOST_KEPT_AT_END = 64
 """Unfinished records that are written when the program ends."""
@@ -106,7 +106,7 @@ class ListRecord:
     """How often such a list ran, about."""
     others: int = 0
     """Lists in a row that had other sizes."""
-    is_given_up: bool = False
+    is_left_to_model: bool = False
     """Whether nothing is chosen by runs: the strategies were measured on copies, which goes before,
     or what the cost model chooses cannot be built in the background."""
     _kept: object = None
@@ -135,27 +135,29 @@ class ListRecord:
         return self.trials.costs.taken >= WORTH_LEARNING
 
     @property
-    def until_next_look(self) -> int:
-        """Launches until the record is looked at again while nothing is compared: ever more."""
+    def until_next_poll(self) -> int:
+        """Launches until the record is polled again while nothing is compared: ever more."""
         most = self.runs
         if self.run_seconds > 0:
-            left = LOOK if self.is_worth_learning else WORTH_LEARNING - self.trials.costs.taken
+            left = (
+                POLL_SECONDS if self.is_worth_learning else WORTH_LEARNING - self.trials.costs.taken
+            )
             most = min(most, int(left / self.run_seconds) + 1)
         return max(1, min(most, MOST_UNTIMED))
 
     def make(self, name: Candidate, plan: CandidatePlan) -> None:
         """Candidate ``name`` is on its way."""
         self.making = name, plan
-        self._look_at_candidate()
+        self._poll_candidate()
 
-    def _look_at_candidate(self) -> None:
+    def _poll_candidate(self) -> None:
         """Take over the candidate that is on its way, if it has come."""
-        if self.making is None or not self.making[1].look():
+        if self.making is None or not self.making[1].poll():
             return
         (name, made), self.making = self.making, None
         if made.built is None:
             if made.is_unserved and sum(self.requests.values()) <= 1:
-                self.is_given_up = True
+                self.is_left_to_model = True
             elif name != self.trials.first or name != "unfused":
                 self.trials.leave_out(name, made.reason or "it was not built")
         elif (built := self.add_plan(name, made.built)) is not None:
@@ -195,11 +197,11 @@ class ListRecord:
             if reason is not None:
                 self.trials.leave_out(name, reason)
 
-    def look(self) -> None:
+    def poll(self) -> None:
         """Take over what runs took and the background has done."""
-        self._look_at_candidate()
+        self._poll_candidate()
         if self.events:
-            self.events = [event for event in self.events if not event.look()]
+            self.events = [event for event in self.events if not event.poll()]
         while self.reported:
             name, what, runs = self.reported.popleft()
             if isinstance(what, float):
@@ -373,7 +375,7 @@ def was_measured(
     with LOCK:
         record = RECORDS.find(record_key(backend, submissions, options))
         if record is not None:
-            record.is_given_up = True
+            record.is_left_to_model = True
             for name in record.plans:
                 record.tell_queues(name)
 

@@ -99,7 +99,7 @@ class TimedEvent(WrappedEvent):
             now = clock()
             self._ended_between(now, now)
 
-    def look(self) -> bool:
+    def poll(self) -> bool:
         """Whether the run has ended, as far as can be told without waiting."""
         if self._told is None:
             return True
@@ -219,7 +219,7 @@ class Sample:
         """Whether somebody has waited for the last run; else this does."""
         if self._told is None or self._last is None:
             return True
-        if not self._last.look():
+        if not self._last.poll():
             self._last.see_end()
         return False
 
@@ -283,7 +283,7 @@ class WatchedSample(Sample):
         """True: nobody has to wait."""
         return True
 
-    def look(self) -> bool:
+    def poll(self) -> bool:
         """Whether its runs have ended, or it is none, as far as can be told without waiting."""
         if self._told is None:
             return True
@@ -308,7 +308,7 @@ class WatchedRun:
     def __init__(self, watch: Stopwatch, told: Told) -> None:
         self._watch, self._told = watch, told
 
-    def look(self) -> bool:
+    def poll(self) -> bool:
         """Whether it has ended, as far as can be told without waiting."""
         seconds = _told_by(self._watch)
         if seconds is None:
@@ -345,7 +345,7 @@ def timed_launch(
     if not is_idle:
         ended = None
         if not depends and isinstance(before, TimedEvent):
-            before.look()
+            before.poll()
             ended = before.ended
         started = None if ended is None else max(begun, ended)
     event = TimedEvent(last, started, max(launched, started or launched), told)
@@ -353,7 +353,7 @@ def timed_launch(
         if is_idle:
             event.has_ended_by(launched)
         else:
-            event.look()
+            event.poll()
     return [event if e is last else e for e in events], event
 
 

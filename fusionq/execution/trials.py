@@ -37,7 +37,7 @@ CANDIDATES: tuple[Candidate, ...] = (
 )  # fmt: skip
 """In the order of their trials.  ``auto``, which the cost model chooses, is the first."""
 
-SECOND_LOOK = 1.1
+SECOND_COMPARISON = 1.1
 """A persistent kernel that was slower by more, though not by the model, is compared with the best
 once more at the end: other work on the machine makes it wait for so long that it is no more to be
 compared."""
@@ -377,7 +377,7 @@ class Trials:
                 return True
         if self.awaited or self.is_over:
             return False
-        if not self._look_again():
+        if not self._compares_again():
             self.chosen = self.best
             return False
         return self._next_challenger()
@@ -392,7 +392,7 @@ class Trials:
         if not self._renews:
             best.forget(self._batch > 1)
 
-    def _look_again(self) -> bool:
+    def _compares_again(self) -> bool:
         """Whether one that was slower is compared once more."""
         best = self.contenders[self.best]
         for name, contender in self.contenders.items():
@@ -401,7 +401,7 @@ class Trials:
                 and contender.is_persistent
                 and contender.timed
                 and not contender.is_second
-                and contender.slowdown > SECOND_LOOK * best.slowdown
+                and contender.slowdown > SECOND_COMPARISON * best.slowdown
                 and contender.model <= best.model
                 and name != self.best
             ):

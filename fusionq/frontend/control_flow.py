@@ -153,14 +153,14 @@ class ControlFlow(Calls):
         entry = self.env
         carried: dict[str, Binding | Unusable] = {n: b for n, b in entry.items() if n in assigned}
         restore, versions = self.snapshot(), dict(self.path.versions)
-        is_settled = False
+        is_stable = False
         while True:
             header = self._loop_header(entry, carried)
             self.env = dict(header)
             context = LoopContext()
             self.loops.append(context)
             values = [b.value for n in carried if isinstance(b := header[n], Binding)]
-            unsettled = set() if is_settled else set(_python_ints(values))
+            unsettled = set() if is_stable else set(_python_ints(values))
             with self.kernel.unsettled_in(unsettled) as taken_to_fit:
                 exit = lower()
                 self.loops.pop()
@@ -177,7 +177,7 @@ class ControlFlow(Calls):
                 changed = self._widen(entry, header, carried, jumps_back, breaks, exit.can_end)
             if not (changed or unsettled & taken_to_fit):
                 break
-            is_settled |= not changed
+            is_stable |= not changed
             restore()
         for env, block in jumps_back:
             for name in carried:

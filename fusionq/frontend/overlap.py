@@ -12,7 +12,7 @@ from fusionq.ir.nodes import Binary, Call, Const, Expr, Extent
 from fusionq.ir.walk import rewrite
 
 
-class Overlap(Enum):
+class ArrayOverlap(Enum):
     """What two parts of one array have in common: nothing, each element with the one at the same
     indices and no other, or perhaps more."""
 
@@ -21,18 +21,18 @@ class Overlap(Enum):
     POSSIBLE = auto()
 
 
-def overlap(target: ArrayValue, source: ArrayValue, repeated: Sequence[bool]) -> Overlap:
+def overlap(target: ArrayValue, source: ArrayValue, repeated: Sequence[bool]) -> ArrayOverlap:
     """What two parts have in common if their arrays are one and the same.
 
     ``repeated``: of the source's open dimensions, which may be repeated in the target's.
     """
     if target.type != source.type:
-        return Overlap.POSSIBLE
+        return ArrayOverlap.POSSIBLE
     source = source.mapped(lambda index: rewrite(index, partial(_of, target.name, source.name)))
     if any(map(_apart, target.axes, source.axes)):
-        return Overlap.NONE
+        return ArrayOverlap.NONE
     aligned = target.axes == source.axes and not any(repeated)
-    return Overlap.SAME_ELEMENTS if aligned else Overlap.POSSIBLE
+    return ArrayOverlap.SAME_ELEMENTS if aligned else ArrayOverlap.POSSIBLE
 
 
 def _apart(a: Expr | Axis, b: Expr | Axis) -> bool:

@@ -17,12 +17,12 @@ from fusionq.frontend.values import (
     describe,
     is_record,
 )
-from fusionq.frontend.vectors import Vectors
+from fusionq.frontend.vectors import VectorLowering
 from fusionq.ir.record_types import RecordType
 from fusionq.ir.types import WEAK_INT
 
 
-class RecordAssignments(Vectors):
+class RecordAssignments(VectorLowering):
     """Lowers assignments to records."""
 
     def assign_record(self, target: ArrayValue, value: Value, node: ast.AST) -> None:

@@ -17,7 +17,7 @@ from fusionq.frontend.complex_numbers import Element, complex_of
 from fusionq.frontend.draft import Draft, DraftFor, DraftIf
 from fusionq.frontend.elements import Elements
 from fusionq.frontend.memory import declaration
-from fusionq.frontend.overlap import Overlap, overlap
+from fusionq.frontend.overlap import ArrayOverlap, overlap
 from fusionq.frontend.signature import ArrayType
 from fusionq.frontend.typing_rules import type_name
 from fusionq.frontend.values import (
@@ -40,7 +40,7 @@ Operand = Element | ArrayValue | VectorValue
 Extents = tuple[Scalar, ...]
 
 
-class Vectors(Elements):
+class VectorLowering(Elements):
     """Lowers expressions of arrays and assignments to parts of arrays."""
 
     def operand(self, node: ast.expr) -> Operand:
@@ -268,10 +268,10 @@ class Vectors(Elements):
         for leaf in leaves_of(source):
             found = overlap(target, leaf, [is_one(e) for e in self.extents_of(leaf)])
             if leaf.name == target.name:
-                copy = copy or found is Overlap.POSSIBLE
+                copy = copy or found is ArrayOverlap.POSSIBLE
             elif leaf.name not in self.kernel.arrays and target.name not in self.kernel.arrays:
                 pair = target.name, leaf.name
-                same_view = found is not Overlap.POSSIBLE
+                same_view = found is not ArrayOverlap.POSSIBLE
                 self.kernel.apart[pair] = self.kernel.apart.get(pair, True) and same_view
         if not copy:
             return source

@@ -43,7 +43,7 @@ def awaited_arrays(loop: While) -> frozenset[str]:
     nothing but load from them, and computes the same again from the same.  Empty where it may end
     by itself."""
     inside = list(statements(loop.body))
-    if not all(_only_looks(statement) for statement in inside):
+    if not all(_only_polls(statement) for statement in inside):
         return frozenset()
     own = frozenset(name for s in inside if (name := assigned_variable(s)) is not None)
     if _reads_earlier(loop.body, own, set()):
@@ -124,9 +124,7 @@ def retries_that_wait(kernel: Kernel) -> Iterator[tuple[While, str]]:
             expected = values.get(s.expected.name, []) if isinstance(s.expected, Var) else []
             kept = {e.array for e in expected if isinstance(e, Load)}
             stored = [t.value for t in inside if isinstance(t, Store) and t.array in kept]
-            if not kept <= private or not all(
-                _is_seen(v, s.array, kept, values) for v in stored
-            ):
+            if not kept <= private or not all(_is_seen(v, s.array, kept, values) for v in stored):
                 yield loop, s.array
 
 
@@ -151,7 +149,7 @@ def _is_seen(
     )
 
 
-def _only_looks(statement: Stmt) -> bool:
+def _only_polls(statement: Stmt) -> bool:
     if isinstance(statement, Atomic):
         return not _writes(statement)
     return isinstance(statement, Assign | If | Break | Continue | Block | Fence)

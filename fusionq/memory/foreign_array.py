@@ -13,7 +13,7 @@ from fusionq.base.errors import ArgumentError
 from fusionq.base.frozen import dataclass
 from fusionq.ir.record_types import Member, members
 from fusionq.ir.types import ELEMENT_TYPES, element_type
-from fusionq.memory.region import Region
+from fusionq.memory.region import MemoryRegion
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,10 +44,10 @@ class ForeignArray:
         )
 
     @property
-    def region(self) -> Region:
+    def region(self) -> MemoryRegion:
         """The bytes from its first to its last element."""
         below, above = byte_bounds(self.shape, self.strides, self.dtype.itemsize)
-        return Region(None, self.address + below, self.address + above)
+        return MemoryRegion(None, self.address + below, self.address + above)
 
 
 def byte_bounds(shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int) -> tuple[int, int]:

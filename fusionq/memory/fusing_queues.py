@@ -17,7 +17,7 @@ from typing import Protocol
 
 from fusionq.base.call_site import is_inside, told_as_warnings
 from fusionq.base.changes import CHANGES
-from fusionq.memory.region import Region
+from fusionq.memory.region import MemoryRegion
 
 LOCK = RLock()
 
@@ -25,7 +25,7 @@ LOCK = RLock()
 class FusingQueue(Protocol):
     """What memory and events need of a queue that is in fusion mode."""
 
-    def uses(self, region: Region, stores: bool = True) -> bool:
+    def uses(self, region: MemoryRegion, stores: bool = True) -> bool:
         """Whether the list must run before a command that uses that memory (``stores``: that
         writes to it)."""
 
@@ -60,7 +60,7 @@ def run_noted() -> None:
                 NOTED.popleft()()
 
 
-def end_fusion_where_used(region: Region, cause: str) -> None:
+def end_fusion_where_used(region: MemoryRegion, cause: str) -> None:
     """Abort the fusion mode of every queue whose list touches ``region``."""
     if QUEUES:
         with LOCK:

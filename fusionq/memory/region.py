@@ -6,7 +6,7 @@ from fusionq.base.frozen import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Region:
+class MemoryRegion:
     """Memory as dependences see it: which storage (None: memory that no Buffer stands for),
     and its bytes' addresses from ``low`` up to ``high`` where it has been allocated."""
 
@@ -14,7 +14,7 @@ class Region:
     low: int
     high: int
 
-    def overlaps(self, other: Region) -> bool:
+    def overlaps(self, other: MemoryRegion) -> bool:
         """Whether the two can share memory."""
         if self.storage is not None and self.storage == other.storage:
             return True

@@ -21,7 +21,7 @@ from fusionq.base.changes import CHANGES
 from fusionq.base.errors import ArrayDetached, DeviceError, DeviceLost
 from fusionq.memory.foreign_array import ForeignArray, byte_bounds
 from fusionq.memory.fusing_queues import LOCK, QUEUES, end_fusion_where_used, note
-from fusionq.memory.region import Region
+from fusionq.memory.region import MemoryRegion
 
 _tokens = count(1)
 
@@ -129,10 +129,10 @@ class Storage:
         return None if self._allocation is None else self._allocation.gpu
 
     @property
-    def region(self) -> Region:
+    def region(self) -> MemoryRegion:
         """The memory, for dependence tests."""
         low = self.address or 0
-        return Region(self.token, low, low + self.nbytes if low else 0)
+        return MemoryRegion(self.token, low, low + self.nbytes if low else 0)
 
     def view_token(self, view: Hashable) -> int:
         """A number for one way of looking at this memory, unique in the process."""

@@ -52,7 +52,7 @@ from fusionq.ir.nodes import (
 from fusionq.ir.types import BOOL, INT64, ScalarType
 from fusionq.ir.verifier import verify
 from fusionq.ir.walk import map_operands, statements
-from fusionq.passes.names import Names
+from fusionq.passes.names import FreshNames
 from fusionq.passes.written_marks import WrittenMarks
 
 DIMS = 3
@@ -78,14 +78,14 @@ class CheckedAccess:
 
 
 @dataclass(frozen=True, slots=True)
-class CheckedKernel:
+class CheckingKernel:
     """``accesses[k]`` is what a report calls ``k``."""
 
     kernel: Kernel
     accesses: tuple[CheckedAccess, ...]
 
 
-def check_accesses(kernel: Kernel, tracked: Collection[str] | None = None) -> CheckedKernel:
+def check_accesses(kernel: Kernel, tracked: Collection[str] | None = None) -> CheckingKernel:
     """``kernel`` with bounds checks; with ``tracked`` also with checks of initialization, of its
     own arrays and of those parameters, whose marks are parameters in the same order."""
     checker = _Checker(kernel, tracked)
@@ -102,7 +102,7 @@ def check_accesses(kernel: Kernel, tracked: Collection[str] | None = None) -> Ch
         body=(*(marks.start if marks else ()), *body),
     )  # fmt: skip
     verify(checked)
-    return CheckedKernel(checked, tuple(checker.accesses))
+    return CheckingKernel(checked, tuple(checker.accesses))
 
 
 class _Checker:
@@ -112,7 +112,7 @@ class _Checker:
         self.types = {p.name: p.dtype for p in kernel.params if isinstance(p, ArrayParam)}
         self.types |= {array.name: array.dtype for array in kernel.arrays}
         loops = [s.var for s in statements(kernel.body) if isinstance(s, For)]
-        self.names = Names(
+        self.names = FreshNames(
             [p.name for p in kernel.params] + [name for name, _ in kernel.variables]
             + [array.name for array in kernel.arrays] + loops
         )  # fmt: skip

@@ -33,7 +33,7 @@ from fusionq.ir.walk import (
     rewrite_body,
     statements,
 )
-from fusionq.passes.names import Names
+from fusionq.passes.names import FreshNames
 
 OWN = ItemQuery("local_linear_id", 0)
 """The place of a work-item in its group."""
@@ -44,7 +44,7 @@ def with_context_arrays(
     variables: Mapping[str, ScalarType],
     arrays: Sequence[ArrayDecl],
     repeated: Mapping[str, Assign],
-    names: Names,
+    names: FreshNames,
     size: int,
 ) -> tuple[tuple[Stmt, ...], list[ArrayDecl]]:
     """``body``, regions for groups of ``size`` work-items, with the context arrays of those of
@@ -59,7 +59,7 @@ class _Context:
         self,
         variables: Mapping[str, ScalarType],
         repeated: Mapping[str, Assign],
-        names: Names,
+        names: FreshNames,
         size: int,
     ) -> None:
         self.arrays: list[ArrayDecl] = []

@@ -34,7 +34,7 @@ from fusionq.ir.types import INT64
 from fusionq.ir.walk import rewrite, rewrite_body, statements
 from fusionq.passes.index_sums import index_sum
 from fusionq.passes.inline_producer import Indices, index_of
-from fusionq.passes.names import Names
+from fusionq.passes.names import FreshNames
 from fusionq.passes.propagate_indices import is_fixed, propagate_indices
 
 MOST_DIMS = 3
@@ -71,7 +71,7 @@ def extended_range(kernel: Kernel, writing: Writing) -> tuple[Kernel, str]:
         raise NotExtended("which element of it a work-item leaves out is not known")
     loops = [s.var for s in statements(kernel.body) if isinstance(s, For)]
     declared = [name for name, _ in kernel.variables] + [a.name for a in kernel.arrays]
-    names = Names([*(p.name for p in kernel.params), *loops, *declared])
+    names = FreshNames([*(p.name for p in kernel.params), *loops, *declared])
     size = ArrayParam(names.fresh(f"{array.name}_range"), array.dtype, kernel.ndim)
     own: Indices = tuple(ItemQuery("global_id", d) for d in range(array.ndim))
     place = {index_of(d): e for d, e in enumerate(own)}

@@ -45,7 +45,7 @@ from fusionq.ir.types import INT64, ScalarType
 from fusionq.ir.walk import renamed_statement, rewrite_body, statements
 from fusionq.passes.guard import guarded
 from fusionq.passes.labels import label
-from fusionq.passes.names import Names
+from fusionq.passes.names import FreshNames
 from fusionq.passes.sources import ArgumentSource, ParamSource, RangeSource
 
 
@@ -79,7 +79,7 @@ class _Fuser:
     space: ItemSpace
     barriers: Mapping[int, Barrier]
     constants: Mapping[tuple[int, int], int]
-    names: Names = field(default_factory=Names)
+    names: FreshNames = field(default_factory=FreshNames)
     params: list[KernelParam] = field(default_factory=list)
     sources: dict[str, ParamSource] = field(default_factory=dict)
     views: dict[tuple[int, int], str] = field(default_factory=dict)

@@ -49,7 +49,7 @@ from fusionq.ir.nodes import (
 from fusionq.ir.types import INT64, ScalarType
 from fusionq.ir.walk import rewrite_body, statements
 from fusionq.language.combine import halves, identity
-from fusionq.passes.names import Names
+from fusionq.passes.names import FreshNames
 
 TOGETHER = 16
 """Work-items that combine what lies farther apart, without a barrier between: each has the places
@@ -116,7 +116,7 @@ class _Lowering:
         self.again = any(isinstance(s, GroupCall) for s in statements(around))
         """Whether a place may be written again, so that all have to have read it before."""
         loops = (s.var for s in statements(kernel.body) if isinstance(s, For))
-        self.names = Names([
+        self.names = FreshNames([
             *(p.name for p in kernel.params), *(a.name for a in kernel.arrays),
             *(name for name, _ in kernel.variables), *loops,
         ])  # fmt: skip
@@ -218,9 +218,7 @@ class _Lowering:
         return For(place, self.own, stop, _int(TOGETHER), (store,), call.span)
 
     # ------------------------------------------------------------------------------ scans
-    def _scan(
-        self, call: GroupCall, op: GroupOp, values: str
-    ) -> tuple[str, tuple[Stmt, ...]]:
+    def _scan(self, call: GroupCall, op: GroupOp, values: str) -> tuple[str, tuple[Stmt, ...]]:
         """Each value behind the one before, then behind those two before, four before, and so on:
         from one array to another in turn; and the last one."""
         type = call.value.type

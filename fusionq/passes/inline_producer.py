@@ -52,7 +52,7 @@ from fusionq.ir.walk import (
     subexpressions,
 )
 from fusionq.passes.index_sums import index_sum
-from fusionq.passes.names import Names
+from fusionq.passes.names import FreshNames
 from fusionq.passes.propagate_indices import propagate_indices
 
 MOST_NODES = 20_000
@@ -117,7 +117,7 @@ class _Inliner:
     def __post_init__(self) -> None:
         kernel = self.consumer
         loops = [s.var for s in statements(kernel.body) if isinstance(s, For)]
-        self.names = Names(
+        self.names = FreshNames(
             [p.name for p in kernel.params]
             + [name for name, _ in kernel.variables]
             + [a.name for a in kernel.arrays]

@@ -16,7 +16,7 @@ from fusionq.base.target import LaunchShape
 from fusionq.ir.nodes import Binary, Expr, For, ItemQuery, Kernel, Param, Query, ScalarParam
 from fusionq.ir.types import INT64
 from fusionq.ir.walk import rewrite_body, statements
-from fusionq.passes.names import Names
+from fusionq.passes.names import FreshNames
 
 _WANTED: Mapping[Query, str] = {
     "global_id": "first_item", "group_id": "first_group",
@@ -51,7 +51,7 @@ class LaunchPart:
 
 def launch_part(kernel: Kernel) -> LaunchPart:
     """``kernel``, which is not persistent, for parts of its launches."""
-    names = Names(
+    names = FreshNames(
         [
             *(p.name for p in kernel.params),
             *(name for name, _ in kernel.variables),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 
-class Names:
+class FreshNames:
     """Hands out names that are not taken: ``x``, ``x_1``, ``x_2``, …"""
 
     def __init__(self, taken: Iterable[str] = ()) -> None:

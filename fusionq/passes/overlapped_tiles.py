@@ -50,7 +50,7 @@ from fusionq.ir.verifier import verify
 from fusionq.ir.walk import renamed_statement, rewrite, rewrite_body, statements
 from fusionq.passes.affine_expression import affine_expression
 from fusionq.passes.fuse import FusedKernel
-from fusionq.passes.names import Names
+from fusionq.passes.names import FreshNames
 from fusionq.passes.relocate import relocate
 from fusionq.passes.repeatable import is_repeatable
 from fusionq.passes.share_local import share_local_arrays
@@ -93,7 +93,7 @@ def overlapped_tiles(
     equal ``identity`` have one value; ``is_alone``: whether no other view that the parts use shares
     memory with the array; ``type_of``: of a scalar; ``in_vectors``: whether the work-items of a
     group are lanes of a vector."""
-    names = Names()
+    names = FreshNames()
     params = SharedParams(identity, names)
     merged = _Merged(name, local_range, is_alone, type_of, in_vectors, names, params)
     if all(part.kernel.kernel.small_sizes for part in parts):
@@ -110,7 +110,7 @@ class _Merged:
     is_alone: Callable[[ParamSource], bool]
     type_of: Callable[[ParamSource], ScalarType]
     in_vectors: bool
-    names: Names
+    names: FreshNames
     params: SharedParams
     variables: list[tuple[str, ScalarType]] = field(default_factory=list)
     arrays: list[ArrayDecl] = field(default_factory=list)

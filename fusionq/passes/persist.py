@@ -38,7 +38,7 @@ from fusionq.ir.verifier import verify
 from fusionq.ir.walk import rewrite, rewrite_body, stored_arrays, subexpressions
 from fusionq.passes.fuse import FusedKernel
 from fusionq.passes.labels import number_in
-from fusionq.passes.names import Names
+from fusionq.passes.names import FreshNames
 from fusionq.passes.shared_params import SharedParams
 from fusionq.passes.sources import ParamSource, QueueSource
 
@@ -77,7 +77,7 @@ def persist(
 ) -> Steps[FusedKernel]:
     """One persistent kernel for ``stages``; sources with equal ``identity`` have one value, arrays
     of which ``memory`` differs share none."""
-    return _Persister(SharedParams(identity, Names()), memory).run(stages, name)
+    return _Persister(SharedParams(identity, FreshNames()), memory).run(stages, name)
 
 
 @dataclass
@@ -128,7 +128,7 @@ class _Persister:
 
     def _stage(self, stage: StageParts) -> PersistentStage:
         kernel, sources = stage.kernel.kernel, dict(stage.kernel.sources)
-        names = Names([*(p.name for p in kernel.params), *(n for n, _ in kernel.variables)])
+        names = FreshNames([*(p.name for p in kernel.params), *(n for n, _ in kernel.variables)])
         added: list[ScalarParam] = []
         found = {
             self.params.identity(sources[p.name]): p.name

@@ -16,7 +16,7 @@ from fusionq.analysis.footprint import Footprint
 from fusionq.ir.nodes import ArrayParam, Assign, Expr, ItemQuery, Load, Stmt, Store, Var
 from fusionq.ir.walk import rewrite_body
 from fusionq.passes.fuse import FusedKernel
-from fusionq.passes.relocate import Sizes, SymbolSource, relocate, without_param
+from fusionq.passes.relocate import SizeParams, SymbolSource, relocate, without_param
 
 
 def promote_private(
@@ -44,4 +44,4 @@ def promote_private(
         body=rewrite_body(kernel.body, expr, stmt),
         variables=(*kernel.variables, (array, param.dtype)),
     )
-    return without_param(fused, moved, array, Sizes(kernel))
+    return without_param(fused, moved, array, SizeParams(kernel))

@@ -27,7 +27,7 @@ from fusionq.ir.types import INT64
 from fusionq.ir.walk import expressions, rewrite_body, statements
 from fusionq.passes.affine_expression import affine_expression
 from fusionq.passes.fuse import FusedKernel
-from fusionq.passes.names import Names
+from fusionq.passes.names import FreshNames
 from fusionq.passes.sources import ArgumentSource, ExtentSource, ParamSource
 
 SymbolSource = Callable[[str], ParamSource]
@@ -44,7 +44,7 @@ def relocate(
 ) -> FusedKernel:
     """``fused`` with parameter ``array`` as an array in ``space``; ``owner`` gives the owner's
     id in each dimension."""
-    kernel, sizes = fused.kernel, Sizes(fused.kernel)
+    kernel, sizes = fused.kernel, SizeParams(fused.kernel)
     param = kernel.param(array)
     assert isinstance(param, ArrayParam)
     base = [
@@ -75,11 +75,11 @@ def relocate(
     return without_param(fused, moved, array, sizes)
 
 
-class Sizes:
+class SizeParams:
     """New integer parameters of a kernel, one for each source."""
 
     def __init__(self, kernel: Kernel) -> None:
-        self._names = Names(_names_in(kernel))
+        self._names = FreshNames(_names_in(kernel))
         self.added: dict[ParamSource, str] = {}
 
     def param(self, wanted: str, source: ParamSource) -> Param:
@@ -89,7 +89,7 @@ class Sizes:
         return Param(INT64, self.added[source])
 
 
-def without_param(fused: FusedKernel, kernel: Kernel, array: str, sizes: Sizes) -> FusedKernel:
+def without_param(fused: FusedKernel, kernel: Kernel, array: str, sizes: SizeParams) -> FusedKernel:
     """``kernel``, rewritten from ``fused``, without parameter ``array`` but with ``sizes``; the
     array's extents become parameters where they are used."""
     source = fused.sources[array]

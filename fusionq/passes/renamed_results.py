@@ -46,7 +46,7 @@ from fusionq.passes.extended_range import (
     extended_range,
 )
 from fusionq.passes.index_sums import index_sum
-from fusionq.passes.names import Names
+from fusionq.passes.names import FreshNames
 from fusionq.passes.propagate_indices import is_fixed, propagate_indices
 
 
@@ -105,7 +105,7 @@ def results_copied(
 
     Raises NotRenamed where it reads a result.
     """
-    names = Names([p.name for p in kernel.params])
+    names = FreshNames([p.name for p in kernel.params])
     copies = {result: names.fresh(f"{result}_computed") for result in results if result in kept}
     kernel = propagate_indices(kernel)
 
@@ -166,7 +166,7 @@ def _completed(kernel: Kernel, array: str, everywhere: bool) -> tuple[Kernel, st
     loops = [s.var for s in statements(kernel.body) if isinstance(s, For)]
     params = [p.name for p in kernel.params]
     declared = [name for name, _ in kernel.variables] + [a.name for a in kernel.arrays]
-    names = Names([*params, *loops, *declared])
+    names = FreshNames([*params, *loops, *declared])
     before = names.fresh(f"{array}_before")
     result = Var(stores[0].value.type, names.fresh("result"))
 

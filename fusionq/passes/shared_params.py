@@ -6,7 +6,7 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field, replace
 
 from fusionq.ir.nodes import KernelParam
-from fusionq.passes.names import Names
+from fusionq.passes.names import FreshNames
 from fusionq.passes.sources import ParamSource
 
 
@@ -16,7 +16,7 @@ class SharedParams:
     sources with equal ``identity``, are one."""
 
     identity: Callable[[ParamSource], Hashable]
-    names: Names
+    names: FreshNames
     params: list[KernelParam] = field(default_factory=list)
     sources: dict[str, ParamSource] = field(default_factory=dict)
     _known: dict[Hashable, str] = field(default_factory=dict)

@@ -8,13 +8,13 @@ from dataclasses import replace
 from fusionq.ir.nodes import ArrayParam, Atomic, Extent, Load, Param, Store
 from fusionq.ir.walk import expressions, statements
 from fusionq.passes.fuse import FusedKernel
-from fusionq.passes.relocate import Sizes, without_param
+from fusionq.passes.relocate import SizeParams, without_param
 
 
 def drop_unused_params(fused: FusedKernel) -> FusedKernel:
     """``fused`` with the parameters that its body uses, in the same order."""
     for name in _asked_for_extents(fused):
-        fused = without_param(fused, fused.kernel, name, Sizes(fused.kernel))
+        fused = without_param(fused, fused.kernel, name, SizeParams(fused.kernel))
     body = fused.kernel.body
     used = {s.array for s in statements(body) if isinstance(s, (Store, Atomic))}
     for e in expressions(body):

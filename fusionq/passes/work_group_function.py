@@ -63,7 +63,7 @@ from fusionq.ir.walk import (
 )
 from fusionq.passes.context_arrays import OWN, with_context_arrays
 from fusionq.passes.group_functions import linear_local_id
-from fusionq.passes.names import Names
+from fusionq.passes.names import FreshNames
 
 MOST_REPEATED = 12
 """Expressions of an integer that is computed anew in each region rather than kept."""
@@ -97,7 +97,7 @@ class _Former:
         )
         loops = [s.var for s in statements(body) if isinstance(s, For)]
         self.variables: dict[str, ScalarType] = dict(kernel.variables)
-        self.names = Names([
+        self.names = FreshNames([
             *(p.name for p in kernel.params), *(a.name for a in kernel.arrays),
             *self.variables, *loops,
         ])  # fmt: skip

@@ -32,7 +32,7 @@ from fusionq.ir.nodes import (
     Var,
 )
 from fusionq.ir.types import INT64, UINT8
-from fusionq.passes.names import Names
+from fusionq.passes.names import FreshNames
 
 _ONE, _ZERO = Const(UINT8, 1), Const(UINT8, 0)
 
@@ -40,7 +40,7 @@ _ONE, _ZERO = Const(UINT8, 1), Const(UINT8, 0)
 class WrittenMarks:
     """The marks of a kernel's private and local arrays and of its parameters ``tracked``."""
 
-    def __init__(self, kernel: Kernel, tracked: Collection[str], names: Names) -> None:
+    def __init__(self, kernel: Kernel, tracked: Collection[str], names: FreshNames) -> None:
         self._span = kernel.span
         self._own = {a.name: a for a in kernel.arrays if a.space in ("local", "private")}
         arrays = [p for p in kernel.params if isinstance(p, ArrayParam) and p.name in tracked]

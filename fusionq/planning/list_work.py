@@ -32,7 +32,7 @@ from fusionq.passes.sources import (
 from fusionq.planning.cost import NOTHING, ListWork, StageWork, Work, chain_of
 from fusionq.planning.item_work import item_work
 from fusionq.planning.known_values import Sizes
-from fusionq.planning.plan import StagePlan, TiledPart, Tiling
+from fusionq.planning.plan import OverlappedTiling, StagePlan, TiledPart
 from fusionq.planning.work import operations
 
 
@@ -221,7 +221,7 @@ def tiled_part(
 
 
 def _tiled_work(
-    questions: Questions, plan: StagePlan, tiling: Tiling, number: int, nbytes: int
+    questions: Questions, plan: StagePlan, tiling: OverlappedTiling, number: int, nbytes: int
 ) -> StageWork:
     """The work of launch ``number``, by overlapped tiles."""
     groups = _tiles(questions.submissions, plan, tiling)
@@ -246,7 +246,7 @@ def _work_groups(items: int, local_range: Sequence[int] | None) -> int | None:
     return None if local_range is None else -(-items // prod(local_range))
 
 
-def _tiles(submissions: Sequence[Submission], plan: StagePlan, tiling: Tiling) -> int:
+def _tiles(submissions: Sequence[Submission], plan: StagePlan, tiling: OverlappedTiling) -> int:
     extents = plan.range_of(submissions)
     return prod(-(-n // t) for n, t in zip(extents, tiling.tile, strict=True))
 

@@ -27,7 +27,7 @@ from fusionq.planning.overlapped_list import overlapped_list, unchanged_list
 from fusionq.planning.overlapped_tiles import TiledStages
 from fusionq.planning.plan import PromotionDecision, Recomputation, StagePlan
 from fusionq.planning.promotion import PROMOTE_NONE, Promotions, flagged
-from fusionq.planning.recomputing import Temporaries, Temporary, temporaries
+from fusionq.planning.recomputing import RecomputedTemporaries, Temporary, temporaries
 from fusionq.planning.renamed_list import NotDivided, RenamedList, renamed_list
 from fusionq.planning.rows_list import RowsList, rows_list
 from fusionq.planning.stage_kernels import StageKernels
@@ -230,7 +230,7 @@ class _Way:
     versions: Versions
     renamed: RenamedList
     asked: Questions
-    anew: Temporaries
+    anew: RecomputedTemporaries
 
     def overlap(self, tiled: bool) -> Steps[Overlap | _Stay | str | None]:
         """The launches; where they are ``tiled``, work-groups compute what their work-items
@@ -248,7 +248,9 @@ class _Way:
         """The launches in which the work of the producers ``tiled`` is done for a tile and its halo
         by work-groups, and that of the others by each work-item that reads it."""
         questions, ways, all_found = self.asked, self.ways, self.anew.found
-        rest = Temporaries({g: t for g, t in all_found.items() if t.producer not in tiled})
+        rest = RecomputedTemporaries(
+            {g: t for g, t in all_found.items() if t.producer not in tiled}
+        )
         apart = [t for t in all_found.values() if t.producer in tiled]
         made = yield from overlapped_list(questions, rest, ways.inlined)
         if rest.refused and tiled:

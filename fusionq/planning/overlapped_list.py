@@ -19,7 +19,7 @@ from fusionq.ir.nodes import Expr, Extent, ItemQuery
 from fusionq.ir.walk import expressions, rewrite_body
 from fusionq.passes.inline_producer import NotInlined, Producer
 from fusionq.planning.inlined_kernels import InlinedKernels
-from fusionq.planning.recomputing import Temporaries, Temporary
+from fusionq.planning.recomputing import RecomputedTemporaries, Temporary
 from fusionq.planning.writing_items import writing_items
 
 Place = tuple[int, int]
@@ -37,7 +37,7 @@ class OverlappedList:
 
 
 def overlapped_list(
-    questions: Questions, found: Temporaries, inlined: InlinedKernels
+    questions: Questions, found: RecomputedTemporaries, inlined: InlinedKernels
 ) -> Steps[OverlappedList | None]:
     """The list in which the temporaries ``found`` are computed anew; what cannot be inlined is
     refused there.  None if nothing is left.  ``inlined``: what has been inlined before."""
@@ -66,7 +66,7 @@ def _own_places(questions: Questions) -> dict[Place, Place]:
 
 
 def _made(
-    questions: Questions, found: Temporaries, kernels: InlinedKernels
+    questions: Questions, found: RecomputedTemporaries, kernels: InlinedKernels
 ) -> Steps[OverlappedList | tuple[int, str]]:
     """The list, or a producer that cannot be inlined, and why."""
     submissions = questions.submissions
@@ -128,7 +128,7 @@ def _read(
     s: int,
     origins: Mapping[Place, Place],
     arguments: list[Argument],
-    found: Temporaries,
+    found: RecomputedTemporaries,
 ) -> dict[str, Temporary]:
     """The temporaries among the arrays that submission ``s`` has ``loaded`` from, by parameter."""
     read = {}

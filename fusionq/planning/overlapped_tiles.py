@@ -33,7 +33,7 @@ from fusionq.passes.sources import ArgumentSource, ParamSource, RangeSource
 from fusionq.passes.symbol_sources import of_members, sources_of_symbols
 from fusionq.planning.cost import tile_seconds, waiting_seconds
 from fusionq.planning.list_work import Identity, tiled_part
-from fusionq.planning.plan import PromotionDecision, StagePlan, TiledPart, Tiling
+from fusionq.planning.plan import OverlappedTiling, PromotionDecision, StagePlan, TiledPart
 from fusionq.planning.promotion import Moved
 from fusionq.planning.recomputing import impure
 from fusionq.planning.stage_kernels import StageKernels, of_small_sizes
@@ -194,7 +194,7 @@ class TiledStages:
             submissions=(*members, *absent),
             local_range=group,
             absent=absent,
-            tiling=Tiling(
+            tiling=OverlappedTiling(
                 parts[-1].items,
                 tuple(
                     replace(part, submissions=tuple(members[s] for s in part.submissions))

@@ -30,7 +30,7 @@ __all__ = [
     "Became",
     "Dependence",
     "ExtentSource",
-    "Measurement",
+    "OverlappedTiling",
     "ParamSource",
     "Plan",
     "PromotionDecision",
@@ -38,8 +38,8 @@ __all__ = [
     "RangeSource",
     "Recomputation",
     "StagePlan",
+    "StrategyTime",
     "TiledPart",
-    "Tiling",
 ]
 
 
@@ -112,7 +112,7 @@ class TiledPart:
 
 
 @dataclass(frozen=True, slots=True)
-class Tiling:
+class OverlappedTiling:
     """Overlapped tiles: a work-group does the ``parts`` for a ``tile`` of the launch's work-items;
     those of the last part are the tile."""
 
@@ -144,7 +144,7 @@ class StagePlan:
     """Why each of them does not join the one before."""
     absent: tuple[int, ...] = ()
     """The last of ``submissions``, which the others compute anew wherever they read them."""
-    tiling: Tiling | None = None
+    tiling: OverlappedTiling | None = None
     """Of a launch by overlapped tiles; a work-group of ``local_range`` then does a tile."""
     extents: tuple[ExtentSource, ...] = ()
     """Where the linear ids of ``geometry`` are done as rows: the sources of the range's extents."""
@@ -170,7 +170,7 @@ class StagePlan:
 
 
 @dataclass(frozen=True, slots=True)
-class Measurement:
+class StrategyTime:
     """How long a list took by one strategy: the median, in seconds."""
 
     strategy: Became
@@ -193,7 +193,7 @@ class Plan:
     choice: str | None = None
     """On what grounds a persistent kernel was chosen or not, where one was possible; of a plan
     that was chosen by measuring, what was measured."""
-    measured: tuple[Measurement, ...] = ()
+    measured: tuple[StrategyTime, ...] = ()
     """The strategies that were measured, the fastest first, which is this plan's; empty where
     nothing was."""
     recomputed: tuple[Recomputation, ...] = ()

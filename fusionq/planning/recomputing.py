@@ -40,7 +40,7 @@ class Temporary:
 
 
 @dataclass
-class Temporaries:
+class RecomputedTemporaries:
     """Those that are computed anew, by alias group, and why the others are not."""
 
     found: dict[int, Temporary] = field(default_factory=dict)
@@ -52,7 +52,7 @@ class Temporaries:
         self.refused[group] = reason
 
 
-def temporaries(questions: Questions, groups: Collection[int]) -> Steps[Temporaries]:
+def temporaries(questions: Questions, groups: Collection[int]) -> Steps[RecomputedTemporaries]:
     """Of the memories ``groups`` (alias groups) of a list those that are computed anew."""
     finder = _Finder(questions)
     uses: dict[int, list[Place]] = {group: [] for group in groups}
@@ -79,7 +79,7 @@ def temporaries(questions: Questions, groups: Collection[int]) -> Steps[Temporar
 class _Finder:
     def __init__(self, questions: Questions) -> None:
         self.questions = questions
-        self.all = Temporaries()
+        self.all = RecomputedTemporaries()
         submissions = range(len(questions.submissions))
         self.accesses = [accessed(questions, s) for s in submissions]
         self.writers: dict[int, list[int]] = {}

@@ -57,8 +57,8 @@ class Stage:
 class SplitOptions:
     """``barrierless`` says why there are to be no work-group barriers between submissions, so that
     no dependence may cross work-items; None if there may.  Unless ``always``, submissions join
-    only where that is likely to pay.  Those ``absent`` are part of no stage, as others do what
-    they would."""
+    only where that is likely to be profitable.  Those ``absent`` are part of no stage, as others
+    do what they would."""
 
     barrierless: str | None
     always: bool

@@ -8,7 +8,7 @@ from weakref import WeakValueDictionary
 
 from fusionq.analysis.aliasing import Place, has_unit_stride, is_contiguous, places
 from fusionq.analysis.item_space import global_range, local_range
-from fusionq.analysis.submission import ArrayArgument, Form, Sized, Submission
+from fusionq.analysis.submission import ArrayArgument, Sized, Submission, SubmissionForm
 from fusionq.base.options import FusionOptions
 from fusionq.base.target import Target
 
@@ -53,15 +53,18 @@ def structure_text(
     """The same with the target, and with the forms' contents, once each, which mean the same in
     every process."""
     parts, *others = structure_key(submissions, options)
-    forms: dict[Form, str] = {}
-    named = [forms.setdefault(p, f"form {len(forms)}") if isinstance(p, Form) else p for p in parts]
+    forms: dict[SubmissionForm, str] = {}
+    named = [
+        forms.setdefault(p, f"form {len(forms)}") if isinstance(p, SubmissionForm) else p
+        for p in parts
+    ]
     return tuple([form.parts for form in forms]), tuple(named), *others, target
 
 
-_forms: WeakValueDictionary[Hashable, Form] = WeakValueDictionary()
+_forms: WeakValueDictionary[Hashable, SubmissionForm] = WeakValueDictionary()
 
 
-def form_of(submission: Submission) -> Form:
+def form_of(submission: Submission) -> SubmissionForm:
     """The form of a submission; the same object for equal ones."""
     arrays = [a for a in submission.arguments if isinstance(a, ArrayArgument)]
     flags: list[Hashable] = []
@@ -79,7 +82,7 @@ def form_of(submission: Submission) -> Form:
     if form is None:
         dtypes, contiguous = tuple([a.dtype for a in arrays]), all(map(is_contiguous, arrays))
         units = tuple([a.alignment or a.dtype.nbytes for a in arrays])
-        form = Form(parts, _positions(submission), dtypes, units, contiguous)
+        form = SubmissionForm(parts, _positions(submission), dtypes, units, contiguous)
         form = _forms.setdefault(parts, form)
     return form
 

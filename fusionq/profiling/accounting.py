@@ -156,7 +156,7 @@ _NEIGHBOURS = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Overlap:
+class StageOverlap:
     """For how long two stages of one launch were both at work, in nanoseconds; ``shorter_ns``: how
     long the shorter of them was."""
 
@@ -171,7 +171,7 @@ class Overlap:
         return self.both_ns / max(self.shorter_ns, 1)
 
 
-def overlaps(timeline: Timeline) -> tuple[Overlap, ...]:
+def overlaps(timeline: Timeline) -> tuple[StageOverlap, ...]:
     """Of all pairs of stages that begin soon after each other, each pair over the launches that
     have both; the longest first."""
     both: dict[tuple[int, int], int] = {}
@@ -191,9 +191,7 @@ def overlaps(timeline: Timeline) -> tuple[Overlap, ...]:
                 lengths = alone.get(pair, (0, 0))
                 alone[pair] = lengths[0] + _length(active[a]), lengths[1] + _length(active[b])
     names = [str(r) for r in timeline.regions]
-    found = (
-        Overlap(names[a], names[b], ns, min(alone[a, b])) for (a, b), ns in both.items()
-    )
+    found = (StageOverlap(names[a], names[b], ns, min(alone[a, b])) for (a, b), ns in both.items())
     return tuple(sorted(found, key=lambda o: -o.both_ns))
 
 

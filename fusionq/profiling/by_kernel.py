@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from fusionq.profiling.accounting import Overlap
+from fusionq.profiling.accounting import StageOverlap
 from fusionq.profiling.regions import Region
 from fusionq.profiling.timeline import Timeline
 
@@ -59,9 +59,7 @@ def _together(plain: Region, regions: Sequence[Region]) -> Region:
         return regions[0]
     submissions = tuple(sorted({s for region in regions for s in region.submissions}))
     if plain.stage and plain.sampled:  # it is shown before the name
-        return replace(
-            plain, stage=_times(len(regions), plain.stage), submissions=submissions
-        )
+        return replace(plain, stage=_times(len(regions), plain.stage), submissions=submissions)
     return replace(plain, name=_times(len(regions), plain.name), submissions=submissions)
 
 
@@ -70,8 +68,8 @@ def _times(count: int, name: str) -> str:
 
 
 def overlaps_by_kernel(
-    overlaps: Sequence[Overlap], stages: Timeline, kernels: Timeline
-) -> tuple[Overlap, ...]:
+    overlaps: Sequence[StageOverlap], stages: Timeline, kernels: Timeline
+) -> tuple[StageOverlap, ...]:
     """The ``overlaps`` of the stages of a timeline summed over those of the same two kernels;
     ``kernels`` is the timeline by kernel.  The longest first."""
     numbers, first = np.unique(stages.intervals["region"], return_index=True)
@@ -84,5 +82,5 @@ def overlaps_by_kernel(
         pair = name[o.first], name[o.second]
         both, shorter = found.get(pair, (0, 0))
         found[pair] = both + o.both_ns, shorter + o.shorter_ns
-    summed = (Overlap(*pair, both, shorter) for pair, (both, shorter) in found.items())
+    summed = (StageOverlap(*pair, both, shorter) for pair, (both, shorter) in found.items())
     return tuple(sorted(summed, key=lambda o: -o.both_ns))

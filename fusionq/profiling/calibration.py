@@ -54,7 +54,7 @@ _EXCHANGING_SECONDS = 0.2
 busy machine, more of them for so long."""
 
 _SAME_CLOCK = 32
-"""Looks at the host's clock on both sides of one at the device's."""
+"""Reads of the host's clock on both sides of one at the device's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +81,7 @@ class Calibration:
         return 2 * self.tick_ns
 
     def host_ns(self, counts: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """Looks at the clock as ``time.monotonic_ns``."""
+        """Reads of the clock as ``time.monotonic_ns``."""
         since = (counts - self.zero_count) * self.count_ns
         found: npt.NDArray[np.int64] = np.rint(since).astype(np.int64) + self.zero_ns
         return found
@@ -90,7 +90,7 @@ class Calibration:
 def calibrate(backend: Backend) -> Calibration | str:
     """Measure the clock of ``backend``; the reason where it has none.
 
-    The cycle counter is looked at in its place where it counts evenly and the same for all
+    The cycle counter is read in its place where it counts evenly and the same for all
     workers: on a CPU that takes a quarter of the time, and leaves the vector code around it alone.
     """
     if "clock" not in backend.abilities.device_functions:
@@ -218,7 +218,7 @@ def _reading_kernel(clock: Clock) -> Kernel:
 
 def _host_offset(backend: Backend) -> int:
     """0 where every read of the device's clock lies between the host's on both sides of it."""
-    kernel = _kernel("look_once", (), [Store("words", (_const(0),), _CLOCK)])
+    kernel = _kernel("read_clock_once", (), [Store("words", (_const(0),), _CLOCK)])
     program = program_of(backend, kernel, "strict", {})
     memory = backend.allocate(8)
     launch = backend.prepare(
@@ -282,7 +282,7 @@ def _line(target: Target) -> int:
 
 def _exchange_kernel(clock: Clock, target: Target) -> Kernel:
     """The first words of the first two cache lines: the turn that the first and the second
-    work-item are at; they give up where the other does not answer."""
+    work-item are at; their spins are bounded, in case the other does not answer."""
     line = _line(target)
 
     def atomic(op: AtomicOp, place: int, value: Expr | None, result: str | None) -> Stmt:
@@ -293,11 +293,11 @@ def _exchange_kernel(clock: Clock, target: Target) -> Kernel:
     seen, reads = Var(INT64, "seen"), Var(INT64, "reads")
 
     def wait(place: int) -> list[Stmt]:
-        patient = Logical(
+        bounded = Logical(
             "and", Compare("lt", seen, number), Compare("lt", reads, _const(_MOST_READS))
         )
         read = (atomic("load", place, None, "seen"), Assign("reads", _op("add", reads, _const(1))))
-        return [Assign("seen", _const(0)), While(patient, read)]
+        return [Assign("seen", _const(0)), While(bounded, read)]
 
     def note(row: int) -> Stmt:
         place = _op("add", turn, _const(2 * line + row * _ROUNDS))

@@ -9,12 +9,12 @@ from itertools import pairwise
 import numpy as np
 
 from fusionq.profiling.accounting import KINDS, account, tail_ns
-from fusionq.profiling.session import Work
+from fusionq.profiling.session import ProfiledList
 from fusionq.profiling.timeline import Launch, Timeline, Variant
 
 
 @dataclass(frozen=True, slots=True)
-class Form:
+class MeasuredForm:
     """One form of a list, fused or not: medians over its runs.
 
     ``makespan_ns``: from the first record to the last.  ``gaps_ns``: between launches, when
@@ -39,8 +39,8 @@ class Comparison:
     work: int
     headings: tuple[str, ...]
     runs: int
-    fused: Form
-    unfused: Form
+    fused: MeasuredForm
+    unfused: MeasuredForm
     exact_traffic: bool
 
     @property
@@ -49,7 +49,7 @@ class Comparison:
         return self.unfused.makespan_ns / self.fused.makespan_ns if self.fused.makespan_ns else 0.0
 
 
-def comparisons(timeline: Timeline, works: Sequence[Work]) -> tuple[Comparison, ...]:
+def comparisons(timeline: Timeline, works: Sequence[ProfiledList]) -> tuple[Comparison, ...]:
     """One for each list that was compared."""
     found = []
     for work in works:
@@ -75,7 +75,9 @@ def _runs(timeline: Timeline, work: int, variant: Variant) -> dict[int, list[int
     return runs
 
 
-def _form(timeline: Timeline, work: int, variant: Variant, traffic_bytes: int) -> Form | None:
+def _form(
+    timeline: Timeline, work: int, variant: Variant, traffic_bytes: int
+) -> MeasuredForm | None:
     runs = _runs(timeline, work, variant)
     if not runs:
         return None
@@ -92,7 +94,7 @@ def _form(timeline: Timeline, work: int, variant: Variant, traffic_bytes: int) -
     makespan, gap, barrier, tail = (
         float(np.median(values)) for values in (makespans, gaps, barriers, tails)
     )
-    return Form(len(next(iter(runs.values()))), makespan, gap, barrier, tail, traffic_bytes)
+    return MeasuredForm(len(next(iter(runs.values()))), makespan, gap, barrier, tail, traffic_bytes)
 
 
 def gaps_ns(launches: Sequence[Launch]) -> int:

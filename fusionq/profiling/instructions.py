@@ -35,7 +35,7 @@ from fusionq.ir.nodes import (
 from fusionq.ir.types import BOOL, INT64
 from fusionq.ir.verifier import verify
 from fusionq.megakernel.schedule import Schedule
-from fusionq.passes.names import Names
+from fusionq.passes.names import FreshNames
 from fusionq.profiling.decoding import Decoded, Words, counter_values, slot_intervals
 from fusionq.profiling.layout import layout_of, records_under
 from fusionq.profiling.lowering import BASE, RECORDS, RecordLowering, without_records
@@ -116,7 +116,7 @@ def lower_persistent(
         rows_at,
         row_words,
     )
-    names = Names(p.name for p in kernel.params)
+    names = FreshNames(p.name for p in kernel.params)
     buffer, base, rows = extra = names.fresh(RECORDS), names.fresh(BASE), names.fresh(_ROWS)
     codes: list[StageCode] = []
     arguments: list[tuple[str, ...]] = []

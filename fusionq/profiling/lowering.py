@@ -49,7 +49,7 @@ from fusionq.ir.range_guard import RangeGuard, range_guard
 from fusionq.ir.types import BOOL, INT64
 from fusionq.ir.verifier import verify
 from fusionq.ir.walk import rewrite_body, statements
-from fusionq.passes.names import Names
+from fusionq.passes.names import FreshNames
 from fusionq.profiling.layout import Key, key_of, layout_of
 from fusionq.profiling.regions import (
     AGGREGATE_FIELDS,
@@ -125,7 +125,7 @@ class RecordLowering:
         taken = [p.name for p in kernel.params] + [a.name for a in kernel.arrays]
         taken += [v for v, _ in kernel.variables]
         taken += [s.var for s in statements(kernel.body) if isinstance(s, For)]
-        self.names = Names(taken)
+        self.names = FreshNames(taken)
         self.records, self.base = (self.names.fresh(n) for n in (RECORDS, BASE))
         self.slots = {(s.region.stage, s.region.kind, s.region.name): s for s in self.layout.slots}
         self.happened: dict[tuple[Key, str], str] = {}

@@ -8,8 +8,8 @@ from functools import cached_property
 
 from fusionq.profiling.accounting import (
     Accounting,
-    Overlap,
     RegionStatistics,
+    StageOverlap,
     account,
     overlaps,
     statistics,
@@ -18,7 +18,7 @@ from fusionq.profiling.by_kernel import by_kernel, overlaps_by_kernel
 from fusionq.profiling.comparison import Comparison, comparisons
 from fusionq.profiling.critical_path import CriticalPath, WhatIf, critical_path, what_if
 from fusionq.profiling.findings import Finding, findings
-from fusionq.profiling.session import Work
+from fusionq.profiling.session import ProfiledList
 from fusionq.profiling.timeline import Timeline
 from fusionq.profiling.waits import Blame, blame
 
@@ -26,7 +26,7 @@ from fusionq.profiling.waits import Blame, blame
 class ProfileResults(ABC):
     """What was measured and what it means; nanoseconds.  Each result is computed once."""
 
-    works: list[Work]
+    works: list[ProfiledList]
     """The lists that ran."""
 
     @property
@@ -62,7 +62,7 @@ class ProfileResults(ABC):
         return tuple(s for s in statistics(self.timeline) if s.region in used)
 
     @cached_property
-    def overlaps(self) -> tuple[Overlap, ...]:
+    def overlaps(self) -> tuple[StageOverlap, ...]:
         """Which stages were at work at the same time."""
         return () if self.timeline.is_sampled else overlaps(self.timeline)
 
@@ -133,7 +133,7 @@ class ResultsByKernel(ProfileResults):
         return by_kernel(self._results.timeline)
 
     @cached_property
-    def overlaps(self) -> tuple[Overlap, ...]:
+    def overlaps(self) -> tuple[StageOverlap, ...]:
         """Which kernels' stages were at work at the same time; stages of one kernel, too."""
         results = self._results
         return overlaps_by_kernel(results.overlaps, results.timeline, self.timeline)

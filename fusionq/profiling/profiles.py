@@ -15,7 +15,7 @@ from fusionq.profiling.instrumented_plan import RecordOptions
 from fusionq.profiling.model import ProfileResults
 from fusionq.profiling.recorder import Recorded
 from fusionq.profiling.regions import Overflow
-from fusionq.profiling.session import QueueSession, SessionOptions, Work, timeline_of
+from fusionq.profiling.session import ProfiledList, QueueSession, SessionOptions, timeline_of
 from fusionq.profiling.stages import RecordStages
 from fusionq.profiling.timeline import Timeline
 from fusionq.runtime.launcher import Launcher, launcher_listeners
@@ -78,9 +78,7 @@ def profile(
             continue
         if type(value) is not int or value < (0 if name == "compare_bytes" else 1):
             least = "0" if name == "compare_bytes" else "1"
-            raise ArgumentError(
-                f"{user_span()}: {name}={value!r}; it is an int, at least {least}"
-            )
+            raise ArgumentError(f"{user_span()}: {name}={value!r}; it is an int, at least {least}")
     try:
         own = tuple(passes)
     except TypeError:
@@ -90,9 +88,7 @@ def profile(
             f"{user_span()}: passes takes instances of fusionq.profiling.Instrumentation"
         )
     builtin: tuple[Instrumentation, ...] = (RecordStages(),) if stages else ()
-    record = RecordOptions(
-        (*own, *builtin), overflow, occurrences, every, buffer_bytes, clock=None
-    )
+    record = RecordOptions((*own, *builtin), overflow, occurrences, every, buffer_bytes, clock=None)
     return Profile(queue, SessionOptions(record, compare, compare_bytes))
 
 
@@ -110,7 +106,7 @@ class Profile(ProfileResults):
         self._recorded = Recorded()
         self._sessions: list[QueueSession] = []
         self._everything: Timeline | None = None
-        self.works: list[Work] = []
+        self.works: list[ProfiledList] = []
 
     # -------------------------------------------------------------------------- the block
     def __enter__(self) -> Profile:

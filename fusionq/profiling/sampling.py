@@ -9,7 +9,7 @@ from fusionq.profiling.regions import Region
 from fusionq.profiling.timeline import ACCOUNTED
 
 MOST_SHARE = 0.004
-"""Looks at the clock should take no more of the measured time.  Records cost some five times as
+"""Reads of the clock should take no more of the measured time.  Records cost some five times as
 much, by what they do to the vector code around them (neighbours in work-groups of 256: 1.24 times
 the time if all record, 1.06 if one in 8 does, 1.05 if one in 64)."""
 LEAST_RECORDING = 256

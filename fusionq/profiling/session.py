@@ -31,7 +31,7 @@ ROUNDS = 5
 
 
 @dataclass
-class Work:
+class ProfiledList:
     """A list of submissions that ran in the profile.  ``compared``: None, or why it was not
     compared with its unfused form."""
 
@@ -82,7 +82,11 @@ class QueueSession:
     """The profile of one queue; it stands in the queue's launcher while it is taken."""
 
     def __init__(
-        self, launcher: Launcher, options: SessionOptions, recorded: Recorded, works: list[Work]
+        self,
+        launcher: Launcher,
+        options: SessionOptions,
+        recorded: Recorded,
+        works: list[ProfiledList],
     ) -> None:
         clock = calibrate(launcher.backend)
         self.clock = clock if isinstance(clock, Calibration) else None
@@ -92,7 +96,7 @@ class QueueSession:
         self._recorded = recorded
         self._works = works
         self._runs: dict[tuple[object, ...], PreparedRun] = {}
-        self._known: dict[tuple[object, ...], Work] = {}
+        self._known: dict[tuple[object, ...], ProfiledList] = {}
         self._every: dict[tuple[object, ...], tuple[int, ...]] = {}
         """Of the launches of each list, one in how many work-groups records."""
         self._outer, launcher.profiler = launcher.profiler, self
@@ -130,7 +134,7 @@ class QueueSession:
         if key in self._every and isinstance(run, ProfiledRun):  # a new plan may have other stages
             self._every[key] = run.every
         if work is None:
-            work = Work(number, run.built.plan, run.submissions)
+            work = ProfiledList(number, run.built.plan, run.submissions)
             self._works.append(work)
             self._known[key] = work
         old = self._runs.pop(key, None)
@@ -172,7 +176,7 @@ class QueueSession:
         self,
         pending: SubmissionList,
         options: FusionOptions,
-        work: Work,
+        work: ProfiledList,
         key: tuple[object, ...],
     ) -> str | None:
         """Run the list fused and unfused alternately, on copies of what it writes; why not."""

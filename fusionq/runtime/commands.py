@@ -24,7 +24,7 @@ from fusionq.memory.foreign import describe
 from fusionq.memory.foreign_array import ForeignArray
 from fusionq.memory.fusing_queues import LOCK, QUEUES
 from fusionq.memory.host_access import Access, StoredArray, copy_on_device, host_arrays
-from fusionq.memory.region import Region
+from fusionq.memory.region import MemoryRegion
 from fusionq.runtime.event import Event, as_dependences, pending_list_of
 from fusionq.runtime.members import Dependences, Submit, join_copy, join_fill
 from fusionq.runtime.state import QueueState
@@ -227,5 +227,5 @@ def _stored(operand: Buffer | ForeignArray) -> StoredArray:
     return operand._stored if isinstance(operand, Buffer) else stored_array(operand)
 
 
-def _region(operand: Buffer | ForeignArray) -> Region:
+def _region(operand: Buffer | ForeignArray) -> MemoryRegion:
     return operand._storage.region if isinstance(operand, Buffer) else operand.region

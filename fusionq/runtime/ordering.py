@@ -12,12 +12,12 @@ from dataclasses import dataclass, field
 from itertools import islice
 
 from fusionq.base.errors import DeviceError
-from fusionq.memory.region import Region
+from fusionq.memory.region import MemoryRegion
 from fusionq.submission.known import KnownSubmission, array_arguments, region_of
 from fusionq.submission.pending import SubmissionList
 from fusionq.submission.run import CallArguments
 
-Access = tuple[int, Region, bool]
+Access = tuple[int, MemoryRegion, bool]
 """When a submission was made, memory it uses, whether it stores to it."""
 
 
@@ -64,7 +64,7 @@ def run_unfused(lists: Mapping[SubmissionList, str]) -> None:
     steps = sorted((step for n, pending in enumerate(ordered) for step in _steps(n, pending)))
     depends = {pending: pending.depends for pending in ordered}
     events = {pending: list(pending.launched) for pending in ordered}
-    lost: list[tuple[Region, str]] = []
+    lost: list[tuple[MemoryRegion, str]] = []
     """What was not written, and by which kernel."""
     for step in steps:
         pending = ordered[step.list]
@@ -87,7 +87,7 @@ def run_unfused(lists: Mapping[SubmissionList, str]) -> None:
         pending.end_unfused(reason + failed)
 
 
-def _check_not_lost(step: _Step, lost: Sequence[tuple[Region, str]]) -> None:
+def _check_not_lost(step: _Step, lost: Sequence[tuple[MemoryRegion, str]]) -> None:
     for region, _ in step.uses() if lost else ():
         for gone, kernel in lost:
             if region.overlaps(gone):
@@ -107,7 +107,7 @@ class _Step:
     entry: KnownSubmission = field(compare=False)
     call: CallArguments = field(compare=False)
 
-    def uses(self) -> Iterator[tuple[Region, bool]]:
+    def uses(self) -> Iterator[tuple[MemoryRegion, bool]]:
         """The memory that it uses, with whether it stores to it."""
         for (argument, stores), held in zip(
             array_arguments(self.entry), self.call.memory, strict=True

@@ -25,7 +25,7 @@ from fusionq.base.target import Target
 from fusionq.execution.planning_time import PlanningStopped
 from fusionq.memory.fusing_queues import LOCK, NOTED, QUEUES, run_noted
 from fusionq.memory.gpu_arrays import marked
-from fusionq.memory.region import Region
+from fusionq.memory.region import MemoryRegion
 from fusionq.memory.temporaries import Temporaries
 from fusionq.runtime.eager_launches import end, note_unfused
 from fusionq.runtime.event import (
@@ -332,7 +332,7 @@ class QueueState:
         event._device_event = self.launcher.last_event if pending.entries else None
         return event
 
-    def uses(self, region: Region, stores: bool = True) -> bool:
+    def uses(self, region: MemoryRegion, stores: bool = True) -> bool:
         """Whether the list must run before a command that uses ``region`` (``stores``: writes
         to it)."""
         pending = self.list

@@ -12,15 +12,15 @@ from fusionq.analysis.submission import (
     ArrayArgument,
     ArrayPlace,
     DeclaredArgument,
-    Form,
     Operands,
     ScalarArgument,
     ScalarValue,
     Submission,
+    SubmissionForm,
 )
 from fusionq.base.options import FusionOptions
 from fusionq.memory.foreign_array import byte_bounds
-from fusionq.memory.region import Region
+from fusionq.memory.region import MemoryRegion
 from fusionq.memory.storage import Storage
 from fusionq.submission.run import PreparedRun
 
@@ -143,7 +143,7 @@ class KnownSubmission:
                 return True
         return False
 
-    def _rest_on(self, validity: Validity, form: Form) -> None:
+    def _rest_on(self, validity: Validity, form: SubmissionForm) -> None:
         rests_on = {form.positions[k] for k in validity.scalars}
         if not rests_on <= set(self.rests_on):
             self.rests_on = tuple(sorted(rests_on | set(self.rests_on)))
@@ -196,13 +196,13 @@ def array_arguments(entry: KnownSubmission) -> list[tuple[ArrayArgument, bool]]:
     return list(zip(arrays, entry.stores, strict=True))
 
 
-def region_of(argument: ArrayArgument, held: object) -> Region:
+def region_of(argument: ArrayArgument, held: object) -> MemoryRegion:
     """An array argument's memory, for dependence tests: of a Buffer all of it."""
     if isinstance(held, Storage):
         return held.region
     assert argument.address is not None
     below, above = byte_bounds(argument.shape, argument.strides, argument.dtype.nbytes)
-    return Region(None, argument.address + below, argument.address + above)
+    return MemoryRegion(None, argument.address + below, argument.address + above)
 
 
 def submissions_of(

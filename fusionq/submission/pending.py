@@ -16,7 +16,7 @@ from fusionq.analysis.submission import (
 from fusionq.backends.base import DeviceEvent
 from fusionq.base.options import DEFAULT, UNFUSED, FusionOptions
 from fusionq.base.target import Target
-from fusionq.memory.region import Region
+from fusionq.memory.region import MemoryRegion
 from fusionq.memory.storage import Storage
 from fusionq.submission.known import (
     KnownSubmission,
@@ -296,12 +296,12 @@ class SubmissionList:
             value += entry.scalars
             yield entry, CallArguments.of(memory, foreign, values)
 
-    def accesses(self) -> Iterator[tuple[Region, bool]]:
+    def accesses(self) -> Iterator[tuple[MemoryRegion, bool]]:
         """Each array argument: its memory, and whether it is stored to."""
         for _, region, stores in self.accesses_by_submission():
             yield region, stores
 
-    def accesses_by_submission(self) -> Iterator[tuple[int, Region, bool]]:
+    def accesses_by_submission(self) -> Iterator[tuple[int, MemoryRegion, bool]]:
         """The same, with the position of the submission."""
         memory = iter(self.memory)
         for position, entry in enumerate(self.entries):

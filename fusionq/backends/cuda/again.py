@@ -7,12 +7,12 @@ from functools import partial
 from typing import Any
 
 from fusionq.backends.cuda.events import CudaEvent
-from fusionq.backends.cuda.graph import Graph
+from fusionq.backends.cuda.graph import DriverGraph
 from fusionq.backends.cuda.runtime import load_driver
 from fusionq.backends.cuda.streams import Stream
 
 
-class LaunchedAgain:
+class GraphLaunchedAgain:
     """Launches of ``graph`` on ``stream``, which are called ``name`` in errors; ``failed`` raises
     what a status of the driver stands for.
 
@@ -22,7 +22,7 @@ class LaunchedAgain:
     __slots__ = ("_enqueue", "_failed", "_graph", "_name", "_names", "_stream", "latest")
 
     def __init__(
-        self, stream: Stream, graph: Graph, name: str, failed: Callable[[Any], None]
+        self, stream: Stream, graph: DriverGraph, name: str, failed: Callable[[Any], None]
     ) -> None:
         self._stream = stream
         self._graph = graph

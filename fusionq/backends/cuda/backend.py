@@ -7,8 +7,8 @@ from typing import Any
 
 from fusionq.backends.base import Abilities, Binding, KeptProgram, PreparedLaunch, Program
 from fusionq.backends.cuda.compiler import nvrtc_version
-from fusionq.backends.cuda.events import Stopwatch, new_event
-from fusionq.backends.cuda.graph import Graph
+from fusionq.backends.cuda.events import EventStopwatch, new_event
+from fusionq.backends.cuda.graph import DriverGraph
 from fusionq.backends.cuda.launch import CudaLaunch
 from fusionq.backends.cuda.memory import CudaAllocation, allocate
 from fusionq.backends.cuda.program import CudaProgram, build, restored
@@ -120,7 +120,7 @@ class CudaBackend:
     def repeated(self, launches: Sequence[PreparedLaunch]) -> RepeatedLaunches | None:
         """The launches as a CUDA graph; None where each has to record its times, while the
         stream is captured, and where there are very many graphs."""
-        has_room = Graph.has_room(self.device)
+        has_room = DriverGraph.has_room(self.device)
         if self._base is not None or not has_room or self._stream.is_captured:
             return None
         own = [launch for launch in launches if isinstance(launch, CudaLaunch)]
@@ -143,7 +143,7 @@ class CudaBackend:
                 driver.cuEventDestroy(event)
         return float(taken) * 1e-3
 
-    def stopwatch(self, launch: PreparedLaunch | None) -> Stopwatch | None:
+    def stopwatch(self, launch: PreparedLaunch | None) -> EventStopwatch | None:
         """Of events in the launch's graph, or on the stream; None while that is captured."""
         self._stream.device.make_current()
         if self._stream.is_captured:
@@ -151,7 +151,7 @@ class CudaBackend:
         if isinstance(launch, RepeatedLaunches):
             with self._stream.errors_named("making a graph"):
                 return launch.watched()
-        return Stopwatch(self._stream)
+        return EventStopwatch(self._stream)
 
     def wait(self) -> None:
         """Block until all that was launched has run."""

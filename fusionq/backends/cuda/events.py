@@ -83,7 +83,7 @@ class Times(_EventPair):
         return round(since[0] * 1e6), round(since[1] * 1e6)
 
 
-class Stopwatch(_EventPair):
+class EventStopwatch(_EventPair):
     """The driver's events around launches on a stream."""
 
     __slots__ = ("_stream",)
@@ -118,7 +118,7 @@ class Stopwatch(_EventPair):
         return float(taken) * 1e-3
 
 
-class GraphStopwatch(Stopwatch):
+class GraphStopwatch(EventStopwatch):
     """Events that a graph records, behind what the host's launch of it takes."""
 
     __slots__ = ("is_next",)

@@ -27,7 +27,7 @@ class NodeLaunch(Protocol):
         """Whether all its blocks have to run at once."""
 
 
-class Graph:
+class DriverGraph:
     """Launches in order, on one stream; their arguments are read now.
 
     A chain, whatever may overlap: on an H100 the driver takes less time for one, and the device for

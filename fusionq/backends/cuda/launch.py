@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from fusionq.backends.base import Binding, DeviceEvent
-from fusionq.backends.cuda.again import LaunchedAgain
+from fusionq.backends.cuda.again import GraphLaunchedAgain
 from fusionq.backends.cuda.events import CudaEvent, Times, wait_for_events
-from fusionq.backends.cuda.graph import Graph
+from fusionq.backends.cuda.graph import DriverGraph
 from fusionq.backends.cuda.grid import grid_of
 from fusionq.backends.cuda.program import CudaProgram, is_persistent
 from fusionq.backends.cuda.runtime import checked, load_driver
@@ -53,7 +53,7 @@ class CudaLaunch:
         self._changed: list[CudaLaunch] | None = None
         self._turns = 0
         """Launches since a scalar has changed."""
-        self._graph: Graph | None = None
+        self._graph: DriverGraph | None = None
         self._arguments = NativeArguments(program.kernel, program.slots, bindings)
         values = self._arguments.values
         self._addresses = (ctypes.c_void_p * max(len(values), 1))(*map(ctypes.addressof, values))
@@ -114,11 +114,11 @@ class CudaLaunch:
             self._raise(status)
         return CudaEvent(stream, stream.launched(self.name), None)
 
-    def again(self) -> LaunchedAgain | None:
+    def again(self) -> GraphLaunchedAgain | None:
         """Launches with the same arguments; None as long as this is no graph."""
         if self._graph is None or self._enqueue is self._launch_kernel or self._base is not None:
             return None
-        return LaunchedAgain(self._stream, self._graph, self.name, self._raise)
+        return GraphLaunchedAgain(self._stream, self._graph, self.name, self._raise)
 
     def _timed_launch(self) -> CudaEvent:
         stream, times = self._stream, Times(self._base)
@@ -141,11 +141,11 @@ class CudaLaunch:
     def _become_graph(self) -> None:
         """Launch as a graph from now on, until a scalar changes."""
         stream = self._stream
-        if self._graph is None and (stream.is_captured or not Graph.has_room(stream.device)):
+        if self._graph is None and (stream.is_captured or not DriverGraph.has_room(stream.device)):
             return  # none can be made in a capture
         with stream.errors_named(f"preparing {self.name}"):
             if self._graph is None:
-                self._graph = Graph(stream.device, stream.native, [self])
+                self._graph = DriverGraph(stream.device, stream.native, [self])
             else:
                 self._graph.update(0, self.node_parameters())
         self._enqueue = self._graph.launch

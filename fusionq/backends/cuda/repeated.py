@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from fusionq.backends.base import DeviceEvent
-from fusionq.backends.cuda.again import LaunchedAgain
-from fusionq.backends.cuda.events import CudaEvent, GraphStopwatch, Stopwatch, wait_for_events
-from fusionq.backends.cuda.graph import Graph
+from fusionq.backends.cuda.again import GraphLaunchedAgain
+from fusionq.backends.cuda.events import CudaEvent, EventStopwatch, GraphStopwatch, wait_for_events
+from fusionq.backends.cuda.graph import DriverGraph
 from fusionq.backends.cuda.launch import CudaLaunch
 from fusionq.backends.cuda.runtime import checked
 from fusionq.backends.cuda.streams import Stream
@@ -27,28 +27,28 @@ class RepeatedLaunches:
         self._stream = stream
         self._launches = launches
         self._names = ", ".join(launch.name for launch in launches)
-        self._graph = Graph(stream.device, stream.native, launches)
+        self._graph = DriverGraph(stream.device, stream.native, launches)
         self._changed: list[CudaLaunch] = []
         """Launches with scalars that the graph has not; they put themselves there."""
         for launch in launches:
             launch.tell(self._changed)
-        self._watched: Graph | None = None
+        self._watched: DriverGraph | None = None
         """The same with events around it."""
         self._watch: GraphStopwatch | None = None
         """Theirs."""
 
-    def watched(self) -> Stopwatch:
+    def watched(self) -> EventStopwatch:
         """The stopwatch of the next launch."""
         watch = self._watch
         if watch is not None and watch.seconds() is None:  # it is running, or there is no room
-            return Stopwatch(self._stream)
-        if watch is None and Graph.has_room(self._stream.device):
+            return EventStopwatch(self._stream)
+        if watch is None and DriverGraph.has_room(self._stream.device):
             watch = GraphStopwatch(self._stream)
             stream = self._stream
             around = watch.events
-            self._watched = Graph(stream.device, stream.native, self._launches, around)
+            self._watched = DriverGraph(stream.device, stream.native, self._launches, around)
             self._watch = watch
-        return watch or Stopwatch(self._stream)
+        return watch or EventStopwatch(self._stream)
 
     def set_scalar(self, name: str, value: bool | int | float | np.generic) -> None:
         """ArgumentError: scalars are set in the launches."""
@@ -72,11 +72,11 @@ class RepeatedLaunches:
             self._raise(status)
         return CudaEvent(stream, stream.launched(self._names), None)
 
-    def again(self) -> LaunchedAgain | None:
+    def again(self) -> GraphLaunchedAgain | None:
         """Launches with the same arguments; None where a scalar has changed since the last."""
         if self._changed:
             return None
-        return LaunchedAgain(self._stream, self._graph, self._names, self._raise)
+        return GraphLaunchedAgain(self._stream, self._graph, self._names, self._raise)
 
     def _raise(self, status: Any) -> None:
         with self._stream.errors_named(f"launching {self._names}"):

@@ -30,7 +30,7 @@ POLLS_FOR_WORKERS = 3
 """How often a worker checks whether all others have started before it takes tickets instead."""
 
 
-class Schedule(Protocol):
+class WorkerSchedule(Protocol):
     """What the workers of a launch do."""
 
     @property
@@ -131,7 +131,7 @@ def delayed(worker: int, step: int, otherwise: Choice) -> Choice:
 
 
 def launch(
-    schedule: Schedule,
+    schedule: WorkerSchedule,
     control: Control,
     epoch: int,
     workers: int,
@@ -155,7 +155,9 @@ def launch(
 
 
 class _Launch:
-    def __init__(self, schedule: Schedule, control: Control, epoch: int, workers: int) -> None:
+    def __init__(
+        self, schedule: WorkerSchedule, control: Control, epoch: int, workers: int
+    ) -> None:
         self.schedule = schedule
         self.control = control
         self.epoch = epoch
@@ -176,7 +178,7 @@ class _Launch:
                 movable += absent
             if movable:
                 worker = choose(movable, steps)
-            else:  # the one who has waited longest gives up
+            else:  # the one who has waited longest stops
                 worker = min(present, key=lambda w: self._since(waiting[w]))
             if worker in absent:
                 absent.remove(worker)
@@ -241,9 +243,7 @@ class _Launch:
     def _is_decided(self) -> bool:
         return self.control.read(q.MODE) >> 1 == self.epoch % (WORD // 2)
 
-    def _execute(
-        self, number: int, instruction: Instruction
-    ) -> Generator[Wait | None, None, bool]:
+    def _execute(self, number: int, instruction: Instruction) -> Generator[Wait | None, None, bool]:
         """False if the worker has to leave: it or another has stalled."""
         schedule, control = self.schedule, self.control
         if control.stalled:

@@ -1,4 +1,4 @@
-"""USM allocations, huge pages where they pay, and memory that others allocated."""
+"""USM allocations, huge pages where they are profitable, and memory that others allocated."""
 
 from __future__ import annotations
 

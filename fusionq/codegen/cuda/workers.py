@@ -85,7 +85,7 @@ class CudaWorkers:
     pause = "__nanosleep(20);"
     inline_function = "static __device__ __forceinline__"
     outlined_function = "static __device__"
-    seldom_function = "static __device__ __noinline__"
+    cold_function = "static __device__ __noinline__"
     functions = _FUNCTIONS
     unlikely = "#define FQ_UNLIKELY(condition) __builtin_expect((condition) ? 1 : 0, 0)"
     items_at_once = 4

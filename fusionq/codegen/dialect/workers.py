@@ -72,7 +72,7 @@ class Workers(Protocol):
     as done meanwhile.  Else all lanes hear of each step."""
 
     pollers: int
-    """How many lanes, the first ones, look at counters at once, where the first one gets the next
+    """How many lanes, the first ones, poll counters at once, where the first one gets the next
     instruction: those of a sub-group.  1: that one alone."""
 
     pause: str
@@ -87,7 +87,7 @@ class Workers(Protocol):
     vector's it is not inlined, nor optimised where the compiler can be told: an access or a loop of
     one lane alone would become as many copies under masks, all of which it has to build."""
 
-    seldom_function: str
+    cold_function: str
     """Before the return type of a function that pollers call if a wait takes long: not inlined."""
 
     functions: str

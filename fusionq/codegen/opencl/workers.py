@@ -28,7 +28,7 @@ class OpenCLWorkers:
     pause = ""
     inline_function = "__attribute__((always_inline)) static"
     outlined_function = "FQ_OUTLINED"
-    seldom_function = outlined_function
+    cold_function = outlined_function
     functions = """\
 // What the first lane does alone is compiled as it stands: with optimisation Intel's compiler for
 // CPUs makes a copy of each memory access for every lane, half of the time of building a kernel.

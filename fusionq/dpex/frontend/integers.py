@@ -29,7 +29,7 @@ from fusionq.ir.types import ScalarType
 from fusionq.ir.walk import operands, statement_expressions, statements
 
 
-class Relation(IntEnum):
+class ValueRelation(IntEnum):
     """How a value here relates to numba's, from the closest on."""
 
     SAME = 0
@@ -40,7 +40,7 @@ class Relation(IntEnum):
     """numba's type is a wider integer, and its value the same modulo ours."""
 
 
-SAME, WIDER, CONGRUENT = Relation
+SAME, WIDER, CONGRUENT = ValueRelation
 _RING = ("add", "sub", "mul", "and", "or", "xor", "shl", "pow")
 """Operations whose left operand may be congruent only; ``_RIGHT_EXACT``: not the right one."""
 _RIGHT_EXACT = ("shl", "pow")
@@ -56,7 +56,7 @@ def check_narrow_integers(kernel: Kernel) -> None:
 class _Checker:
     def __init__(self, kernel: Kernel) -> None:
         self._kernel = kernel
-        self._variables: dict[str, Relation] = {}
+        self._variables: dict[str, ValueRelation] = {}
         self._span = kernel.span
 
     def check(self) -> None:
@@ -75,7 +75,7 @@ class _Checker:
                 self._variables[stmt.name] = max(known, values[0])
         return before != self._variables
 
-    def _relation(self, expr: Expr) -> Relation:
+    def _relation(self, expr: Expr) -> ValueRelation:
         """The relation of an expression's value, after checking the expression itself."""
         relations = [self._relation(operand) for operand in operands(expr)]
         for operand, relation in zip(operands(expr), relations, strict=True):

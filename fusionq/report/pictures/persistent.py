@@ -30,7 +30,7 @@ from fusionq.report.pictures.page import (
     Page,
     numbered,
 )
-from fusionq.report.pictures.tile_rows import StageText, TileRows
+from fusionq.report.pictures.tile_rows import StageLabel, TileRows
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -206,7 +206,7 @@ def _text(
     members: Sequence[int],
     submissions: Sequence[Submission],
     promotions: Sequence[PromotionDecision],
-) -> StageText:
+) -> StageLabel:
     names = " + ".join(submissions[s].name for s in members)
     space = submissions[members[0]].range
     extents = space if isinstance(space, tuple) else space.global_range
@@ -217,6 +217,6 @@ def _text(
     items = " × ".join(f"{n:,}" for n in extents)
     items += " work-items" if len(extents) > 1 or prod(extents) != 1 else " work-item"
     kept = [p.buffer for p in promotions if p.submission in members and p.scope == "private"]
-    return StageText(
+    return StageLabel(
         names, f"{which}: {items}", f"in private memory: {', '.join(kept)}" if kept else ""
     )

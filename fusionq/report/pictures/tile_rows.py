@@ -52,7 +52,7 @@ _MARKS = (VERMILLION, BLUE, GREEN, PURPLE)
 
 
 @dataclass(frozen=True)
-class StageText:
+class StageLabel:
     """What is written beside a stage's tiles: a name and two lines under it."""
 
     name: str
@@ -71,7 +71,7 @@ class TileRows:
         self,
         schedule: Schedule,
         position: Sequence[Integers],
-        texts: Sequence[StageText],
+        texts: Sequence[StageLabel],
         alike: Sequence[Hashable],
     ) -> None:
         self._schedule = schedule

@@ -250,7 +250,7 @@ class _Workers:
     pause = "sched_yield();"
     inline_function = "static inline __attribute__((always_inline))"
     outlined_function = "static"
-    seldom_function = "static"
+    cold_function = "static"
     functions = ""
     unlikely = "#define FQ_UNLIKELY(condition) __builtin_expect((condition) ? 1 : 0, 0)"
     order_type = "int"

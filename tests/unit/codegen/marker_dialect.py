@@ -185,7 +185,7 @@ class MarkerWorkers:
     pause = "PAUSE();"
     inline_function = "INLINE"
     outlined_function = "OUTLINED"
-    seldom_function = "SELDOM"
+    cold_function = "COLD"
     functions = "FUNCTIONS\n"
     unlikely = "#define FQ_UNLIKELY(condition) UNLIKELY(condition)"
     order_type = "ORDER"

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from fusionq.codegen import Extent as ExtentSlot
-from fusionq.codegen import Pointer, Scalar, Stride
+from fusionq.codegen import ExtentArgument, Pointer, Scalar, Stride
 from fusionq.codegen.kernel_source import generate
 from fusionq.codegen.names import Names
 from fusionq.codegen.opencl import OPENCL_C
@@ -175,7 +174,7 @@ def test_only_what_is_used_is_passed():
         (IDS[0], Store("flat", (ITEM, ITEM, ITEM), Load(FLOAT32, "row", (ITEM, const(0))))),
     )  # fmt: skip
     assert generate(kernel, "strict", TWO_CORES, OPENCL_C).slots == (
-        Pointer("flat"), ExtentSlot("flat", 1), ExtentSlot("flat", 2),
+        Pointer("flat"), ExtentArgument("flat", 1), ExtentArgument("flat", 2),
         Pointer("row"), Stride("row", 0), Stride("row", 1),
     )  # fmt: skip
     used = Kernel("k", 1, kernel.params, kernel.variables,

@@ -17,7 +17,7 @@ import pytest
 from fusionq.backends.reference import run_function
 from fusionq.base.target import Target
 from fusionq.codegen import queue_layout as q
-from fusionq.codegen.device_source import DeviceSource, Extent, Pointer, Scalar, Stride
+from fusionq.codegen.device_source import DeviceSource, ExtentArgument, Pointer, Scalar, Stride
 from fusionq.codegen.dialect import Dialect
 from fusionq.codegen.kernel_source import generate
 from fusionq.ir.nodes import ArrayParam, InstructionRecords, Kernel, Persistent, ScalarParam
@@ -78,11 +78,11 @@ class Run:
         return [int(word) for word in self.control[number * size : (number + 1) * size]]
 
 
-def _passed(slot: Pointer | Extent | Stride | Scalar, value: Any) -> int:
+def _passed(slot: Pointer | ExtentArgument | Stride | Scalar, value: Any) -> int:
     match slot:
         case Pointer():
             return int(value.__array_interface__["data"][0])
-        case Extent():
+        case ExtentArgument():
             return int(value.shape[slot.dim])
         case Stride():
             return int(value.strides[slot.dim]) // int(value.itemsize)

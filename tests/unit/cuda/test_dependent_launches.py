@@ -131,7 +131,7 @@ def test_edges_of_a_graph(monkeypatch: pytest.MonkeyPatch) -> None:
         SimpleNamespace(waits_itself=waits, runs_at_once=not waits, node_parameters=lambda n=n: n)
         for n, waits in enumerate([True, True, False, True])
     ]
-    made = graph.Graph(device, "stream", launches)
+    made = graph.DriverGraph(device, "stream", launches)
     assert driver.nodes == [0, 1, 2, 3] and device.graphs == 1
     assert driver.edges == [
         ("node 0", "node 1", EARLY, 1), ("node 1", "node 2", 0, 0), ("node 2", "node 3", EARLY, 1),

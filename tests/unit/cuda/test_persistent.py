@@ -129,7 +129,7 @@ def test_tables_of_many_stages_with_groups_lie_in_memory_that_launches_give() ->
     assert pooled_bytes(many_stages(240, sums=False), most) == 0
     assert pooled_bytes(many_stages(24, sums=True), most) == 0
     free = cubin_of(kernel, generated(kernel, "strict", TARGET), "strict", "sm_90")
-    assert free.resources.spill_stores <= 64  # around the call of a function that is seldom called
+    assert free.resources.spill_stores <= 64  # around the call of a cold function
 
 
 @fq.kernel

@@ -60,7 +60,7 @@ class Made:
         self.background, self.what = background, (backend, submissions, options)
         self.beside, self.arguments = beside, arguments
 
-    def look(self) -> bool:
+    def poll(self) -> bool:
         if not self.background.works:
             return False
         strategy = self.what[2].strategy
@@ -383,7 +383,7 @@ def test_runs_without_a_wait_between_them_are_compared_in_batches(
     assert times.ran[tried - 1 : tried + 7] == ["unfused", "megakernel", *batches]
     while record.trials.chosen is not None:
         record.trials.sample(1.0)
-        record.look()
+        record.poll()
 
 
 def test_other_sizes_are_not_compared(background: Immediate, times: Times) -> None:
@@ -401,7 +401,7 @@ def test_other_sizes_are_not_compared(background: Immediate, times: Times) -> No
 def test_a_size_that_never_comes_again_gives_way(
     background: Immediate, times: Times, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(list_record, "LOOK", 0.0)
+    monkeypatch.setattr(list_record, "POLL_SECONDS", 0.0)
     Program().run()
     other = Program(N + 1)
     for _ in range(list_record.OTHER_SIZES + 2):

@@ -20,7 +20,7 @@ from fusionq.base.options import FusionOptions, Strategy
 from fusionq.cache.build_requests import keep_request, kept_request
 from fusionq.cache.disk import disk_store
 from fusionq.execution import background
-from fusionq.execution.background import Answer, Background, BuildJob
+from fusionq.execution.background import Background, BuildAnswer, BuildJob
 from fusionq.execution.background_support import unavailable
 from tests.unit.execution.programs import captured
 
@@ -134,7 +134,7 @@ def test_a_crash_is_the_end_of_one_request_only(own: Background, scripted: list[
     ended(own, crashing, other, seconds=60)
     assert crashing.answer is not None and "-11" in str(crashing.answer.reason)
     assert not crashing.answer.is_unserved, "it is a matter of the list"
-    assert other.answer == Answer(None, 1.5)
+    assert other.answer == BuildAnswer(None, 1.5)
 
 
 def test_a_worker_starts_without_a_copy_of_the_program(
@@ -180,7 +180,7 @@ def test_a_worker_that_had_nothing_to_do_is_replaced(
     scripted += ["os._exit(0)", "sys.stdin.readline(); print('[\"no\", null, true]', flush=True)"]
     job = one(own, submissions, queue)
     ended(own, job, seconds=60)
-    assert job.answer == Answer("no", is_unserved=True) and own._crashes == 0
+    assert job.answer == BuildAnswer("no", is_unserved=True) and own._crashes == 0
 
 
 @pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="needs /proc")
@@ -232,8 +232,8 @@ def test_the_worker_builds_what_this_process_then_finds(own: Background) -> None
     assert process is not None
     ended(own, sequence, fused, megakernel)
     assert os.getpriority(os.PRIO_PROCESS, process.pid) == 19
-    assert sequence.answer == Answer(None)
-    assert fused.answer == Answer("it is the same launches as sequence")
+    assert sequence.answer == BuildAnswer(None)
+    assert fused.answer == BuildAnswer("it is the same launches as sequence")
     assert megakernel.answer is not None and "not needed" in str(megakernel.answer.reason)
     found = finished_plan(backend, submissions, options, {})
     assert found is not None and found[1] == "disk"

@@ -11,7 +11,7 @@ import pytest
 from fusionq.base.errors import DeviceError
 from fusionq.base.options import FusionOptions
 from fusionq.execution import candidate_plans
-from fusionq.execution.background import Answer, BuildJob
+from fusionq.execution.background import BuildAnswer, BuildJob
 from fusionq.execution.candidate_plans import NOT_REQUESTED, CandidatePlan
 
 
@@ -67,7 +67,7 @@ def seen(plan: CandidatePlan) -> bool:
     while plan._works:
         assert time.monotonic() < end
         time.sleep(0.001)
-    return plan.look()
+    return plan.poll()
 
 
 def test_what_is_on_disk_is_loaded(world: World) -> None:
@@ -85,8 +85,8 @@ def test_what_is_not_there_is_asked_for_and_loaded_then(world: World) -> None:
     assert not seen(plan) and world.asked == [("fused", ["unfused"])]
     assert not seen(plan), "the worker is at work"
     assert world.job is not None
-    world.job.answer = Answer(None, 0.5)
-    assert not plan.look(), "it is loaded now"
+    world.job.answer = BuildAnswer(None, 0.5)
+    assert not plan.poll(), "it is loaded now"
     assert seen(plan) and plan.built is built and plan.slowdown == 0.5
     assert len(world.asked) == 1
 
@@ -94,7 +94,7 @@ def test_what_is_not_there_is_asked_for_and_loaded_then(world: World) -> None:
 def test_why_it_was_not_made(world: World) -> None:
     world.disk = [None]
     assert world.job is not None
-    world.job.answer = Answer("the compiler crashed")
+    world.job.answer = BuildAnswer("the compiler crashed")
     plan = candidate()
     assert seen(plan) and plan.built is None and plan.reason == "the compiler crashed"
     assert not plan.is_unserved
@@ -103,7 +103,7 @@ def test_why_it_was_not_made(world: World) -> None:
 def test_a_disk_that_forgets(world: World) -> None:
     world.disk = [None, None]
     assert world.job is not None
-    world.job.answer = Answer(None)
+    world.job.answer = BuildAnswer(None)
     plan = candidate()
     assert not seen(plan)
     assert seen(plan) and "not in the disk cache" in str(plan.reason)
@@ -129,7 +129,7 @@ def test_no_thread(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(candidate_plans.Thread, "start", refuse)
     plan = candidate()
-    assert plan.look() and plan.reason == "can't start new thread"
+    assert plan.poll() and plan.reason == "can't start new thread"
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")

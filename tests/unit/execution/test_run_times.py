@@ -121,7 +121,7 @@ def test_the_next_run_that_comes_along_sees_the_end(clock: Clock) -> None:
     event, told = launched(Run(clock, 1, 9))
     for _ in range(19):
         clock.now += 0.5
-        if event.look():
+        if event.poll():
             break
     assert told.heard == [pytest.approx(10, 0.1)]
 
@@ -270,10 +270,10 @@ def test_a_record_learns_the_rhythm(clock: Clock) -> None:
     sample = record.sample(name, runs)
     assert (name, runs, sample.is_awaited) == ("sequence", 1, False)
     record.is_unseen = True  # as the list says when it closes one
-    record.look()
+    record.poll()
     assert record.trials.in_batches and record.sample(name, 3).is_awaited
     record.sample(name, 3)._told.others_between()  # type: ignore[union-attr]
-    record.look()
+    record.poll()
     assert not record.trials.in_batches, "each by itself, and waited for at once"
     assert record.sample(name, 1).is_awaited
 
@@ -285,5 +285,5 @@ def test_a_record_learns_the_rhythm_before_the_first_sample(clock: Clock) -> Non
         RunTimer(record, "sequence", runs).unknown(has_begun)
         assert not record.is_unseen, "it began behind others, or a trial tells by itself"
     RunTimer(record, "sequence").unknown(True)
-    record.look()
+    record.poll()
     assert record.is_unseen and record.trials.in_batches

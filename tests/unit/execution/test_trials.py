@@ -563,7 +563,7 @@ def test_times_in_another_rhythm_are_not_compared() -> None:
     assert made.chosen == "fused" and made.contenders["fused"].seconds, "what was chosen stays so"
 
 
-def test_a_result_that_never_comes_is_given_up() -> None:
+def test_a_result_that_never_comes_is_left_out() -> None:
     made = begun("fused")
     for _ in range(20 * trials.MOST_AWAITED):
         if made.chosen is not None:

@@ -61,14 +61,14 @@ def launched(watch: Watch, event: object = "event") -> Any:
 def test_a_sample_is_timed_from_its_first_run_to_its_last() -> None:
     watch, told = Watch(), Told()
     sample = WatchedSample(3, told, watch)
-    assert not sample.look()
+    assert not sample.poll()
     for left in (2, 1, 0):
         assert sample.launch(launched(watch), (), None)[1] == "event"
         assert sample.left == left
     assert watch.calls == ["start", "launch", "launch", "launch", "stop"]
-    assert sample.close() and not sample.look() and not told.all
+    assert sample.close() and not sample.poll() and not told.all
     watch.known = 3e-5
-    assert sample.look() and sample.look()
+    assert sample.poll() and sample.poll()
     assert told.all == [3e-5]
 
 
@@ -77,7 +77,7 @@ def test_a_run_that_waits_for_others_ends_the_sample() -> None:
     sample = WatchedSample(2, told, watch)
     sample.launch(launched(watch), ("another",), None)  # type: ignore[arg-type]
     assert watch.calls == ["launch"]
-    assert sample.left == 0 and sample.look() and told.all == [None]
+    assert sample.left == 0 and sample.poll() and told.all == [None]
 
 
 @pytest.mark.parametrize("is_sample", [True, False])
@@ -89,13 +89,13 @@ def test_runs_that_failed_have_no_time(is_sample: bool) -> None:
         run: Any = sample
     else:
         run = WatchedRun(watch, told)
-    assert not run.look()
+    assert not run.poll()
     watch.fails = True
-    assert run.look() and told.all == [None]
+    assert run.poll() and told.all == [None]
 
 
 def test_a_list_of_nothing_has_no_time() -> None:
     watch, told = Watch(), Told()
     sample = WatchedSample(1, told, watch)
     assert sample.launch(launched(watch, None), (), None)[1] is None
-    assert sample.look() and told.all == [None]
+    assert sample.poll() and told.all == [None]

@@ -78,7 +78,7 @@ def test_a_counter_that_does_not_do_is_not_looked_at(
 
 
 @pytest.mark.parametrize(("apart", "function"), [(240, "cycle_counter"), (260, "clock")])
-def test_looks_that_were_early_are_no_contradiction(
+def test_reads_that_were_early_are_no_contradiction(
     backend: Backend, monkeypatch: pytest.MonkeyPatch, apart: int, function: str
 ) -> None:
     """A count is 0.4 ns: 96 ns early, or 104 apart."""
