@@ -46,7 +46,7 @@ from fusionq.execution.machine_load import is_busy
 from fusionq.execution.planning_time import PlanningStopped
 from fusionq.execution.run_timer import RunTimer
 from fusionq.execution.run_times import Launch, Sample
-from fusionq.execution.trials import CANDIDATES
+from fusionq.execution.trials import CANDIDATES, PERSISTENT_LAST
 from fusionq.memory.fusing_queues import LOCK
 from fusionq.submission.known import KnownSubmission
 from fusionq.submission.pending import SubmissionList
@@ -89,10 +89,11 @@ def adaptive_list(
         if measured_plan(backend, submissions, options, {}) is not None:
             return None
         first = FirstPlan(backend, pending, submissions, options, timings)
-        record = new_record(backend, submissions, options, first.candidate, CANDIDATES)
+        device = backend.target.device
+        order = CANDIDATES if device.chooses_persistent else PERSISTENT_LAST
+        record = new_record(backend, submissions, options, first.candidate, order)
         if record is None:
             return None
-        device = backend.target.device
         if not (device.persistent_kernels or record.is_known):
             record.trials.leave_out("megakernel", "the device runs no persistent kernels")
         if first.was_weighed and record.trials.first == "unfused":

@@ -37,6 +37,12 @@ CANDIDATES: tuple[Candidate, ...] = (
 )  # fmt: skip
 """In the order of their trials.  ``auto``, which the cost model chooses, is the first."""
 
+PERSISTENT_LAST: tuple[Candidate, ...] = (
+    "auto", "overlap", "fused", "sequence", "unfused", "megakernel",
+)  # fmt: skip
+"""The order where the cost model was not fitted to persistent kernels, which take the longest to
+build and seldom win there."""
+
 SECOND_COMPARISON = 1.1
 """A persistent kernel that was slower by more, though not by the model, is compared with the best
 once more at the end: other work on the machine makes it wait for so long that it is no more to be
@@ -74,11 +80,11 @@ MOST_AWAITED = 64
 
 class Trials:
     """The trials of lists of one structure and size class; ``first`` is what runs until another is
-    faster, ``awaited`` are the others."""
+    faster, ``awaited`` are the others, in the order of their trials."""
 
     def __init__(self, first: Candidate, awaited: Sequence[Candidate]) -> None:
         self.first: Candidate = first
-        others = [name for name in CANDIDATES if name in awaited and name != first]
+        others = [name for name in awaited if name != first]
         self.contenders = {first: Contender("ready")} | {n: Contender("awaited") for n in others}
         self.best: Candidate = first
         """The fastest known; what runs where no time is wanted."""

@@ -232,6 +232,8 @@ def test_persistent_kernels_are_tried_where_the_cost_model_never_chooses_them(
     monkeypatch.setattr(backend, "target", replace(backend.target, device=device))
     program.run()
     assert chosen_of(program) == ("megakernel" if has_persistent_kernels else "unfused")
+    assert background.asked[:4] == ["auto", "overlap", "fused", "sequence"]
+    assert (background.asked[-1] == "megakernel") == has_persistent_kernels
     assert ("megakernel" in background.asked) == has_persistent_kernels
     left_out = "megakernel is left out: the device runs no persistent kernels"
     assert (left_out in str(program.run().report.choice)) != has_persistent_kernels

@@ -61,7 +61,7 @@ def test_where_nothing_joins_that_is_not_tried_again() -> None:
 
 
 def test_the_choice_names_the_others_that_are_tried_later() -> None:
-    trials = Trials("sequence", ["unfused", "fused"])
+    trials = Trials("sequence", ["fused", "unfused"])
     assert "first; fused and unfused are tried when" in choice_text(trials, "sequence", False)
     trials.leave_out("fused", "all joins")
     assert "first; unfused is tried when" in choice_text(trials, "sequence", False)

@@ -16,9 +16,9 @@ from fusionq.cache import learned
 from fusionq.cache.serialise import encode
 from fusionq.execution import drift, samples, trials
 from fusionq.execution.contender import Candidate
-from fusionq.execution.trials import CANDIDATES, Trials
+from fusionq.execution.trials import CANDIDATES, PERSISTENT_LAST, Trials
 
-OTHERS: tuple[Candidate, ...] = ("unfused", "fused", "megakernel")
+OTHERS: tuple[Candidate, ...] = ("megakernel", "fused", "unfused")
 
 
 def begun(*awaited: Candidate) -> Trials:
@@ -55,7 +55,7 @@ def batches(
 def test_the_order_is_always_the_same() -> None:
     made = Trials("sequence", OTHERS)
     assert made.awaited == ["megakernel", "fused", "unfused"]
-    assert set(CANDIDATES) == set(get_args(Strategy))
+    assert set(CANDIDATES) == set(PERSISTENT_LAST) == set(get_args(Strategy))
 
 
 def test_each_is_tried_when_it_is_ready_and_the_best_runs_until_then() -> None:
@@ -153,7 +153,7 @@ def test_to_prepare_a_run_is_a_part_of_the_cost() -> None:
 
 def test_what_would_cost_too_much_by_the_model_is_not_tried() -> None:
     made = Trials("sequence", OTHERS)
-    for name, slowdown in zip(OTHERS, (1.9, 1.5, 9.0), strict=True):
+    for name, slowdown in zip(reversed(OTHERS), (1.9, 1.5, 9.0), strict=True):
         made.ready(name, slowdown)  # of which nothing was measured
     assert made.contenders["megakernel"].reason == "9.0 times as long by the cost model"
     made.costs.usual = 1.0
@@ -168,7 +168,7 @@ def test_what_is_behind_the_best_by_the_model_is_not_tried() -> None:
     """The best has been measured by then: the others would have to gain much more than the model
     says."""
     made = Trials("sequence", OTHERS)
-    for name, slowdown in zip(reversed(OTHERS), (0.5, 0.8, None), strict=True):
+    for name, slowdown in zip(OTHERS, (0.5, 0.8, None), strict=True):
         made.ready(name, slowdown)
     ran = run(made, {"sequence": 1.0, "megakernel": 0.3, "unfused": 1.4})
     assert made.chosen == "megakernel"
@@ -185,7 +185,7 @@ def test_what_is_behind_by_the_model_is_tried_where_the_best_disappoints(
 ) -> None:
     """That alone says nothing against it: all that joins may be slower than by the model."""
     made = Trials("sequence", OTHERS)
-    for name, slowdown in zip(reversed(OTHERS), (0.4, 0.8, 4.0), strict=True):
+    for name, slowdown in zip(OTHERS, (0.4, 0.8, 4.0), strict=True):
         made.ready(name, slowdown)
     ran = run(made, {"sequence": 1.0, "megakernel": best, "fused": 0.6})
     assert ("fused" in ran) == is_tried
@@ -194,7 +194,7 @@ def test_what_is_behind_by_the_model_is_tried_where_the_best_disappoints(
 
 def test_what_is_close_to_the_best_by_the_model_is_tried() -> None:
     made = Trials("sequence", OTHERS)
-    for name, slowdown in zip(reversed(OTHERS), (0.5, 0.7, 1.4), strict=True):
+    for name, slowdown in zip(OTHERS, (0.5, 0.7, 1.4), strict=True):
         made.ready(name, slowdown)
     ran = run(made, {"sequence": 1.0, "megakernel": 0.5, "fused": 0.4})
     assert made.chosen == "fused" and "unfused" not in ran
@@ -225,7 +225,7 @@ def test_persistent_kernels_wait_for_a_while_where_others_keep_the_machine_busy(
 
 
 def test_the_first_run_may_be_cold() -> None:
-    made = begun("fused", "megakernel")
+    made = begun("megakernel", "fused")
     cold = {
         "sequence": [1e-5] * 9, "fused": [samples.COLD_SECONDS, 5e-6, 5e-6], "megakernel": [1.0],
     }  # fmt: skip
@@ -610,7 +610,7 @@ def test_without_times_the_model_chooses(slowdown: float | None, chosen: Candida
 
 
 def test_what_is_left_out_does_not_run() -> None:
-    made = begun("fused", "megakernel")
+    made = begun("megakernel", "fused")
     made.leave_out("megakernel", "it stalled")
     assert "megakernel" not in run(made, {"sequence": 2.0, "fused": 1.0})
     made.leave_out("fused", "no memory")
