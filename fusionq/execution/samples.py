@@ -32,9 +32,8 @@ which take longer than later ones."""
 CLEARLY_SLOWER = (1.4, 1.1)
 """After so many samples a candidate is dropped whose shortest is so many times that of the best."""
 
-BATCH_SECONDS, LEAST_BATCHED, MOST_BATCHED = 3e-4, 3, 8
-"""What a sample takes, about, where nobody waits for the runs, and the least and most runs that it
-has: one more than what a run takes by itself says."""
+SEVERAL = 3
+"""Runs of a sample where nobody waits for each: two more than what a run takes by itself says."""
 
 BESIDE = 1.5e-4
 """Seconds that a sample may take beside its runs, differently by candidate: the end is waited for,
@@ -42,10 +41,11 @@ then the device's threads are woken, and the host's first launches are not behin
 0.17 ms were seen, for persistent kernels and for launches.  It is about the same for samples of one
 run and of several, so that their difference tells what a run takes."""
 
-CLEARLY_BATCHED = 1.25
+CLEARLY_BATCHED, LEAST_CLEAR = 1.25, 5e-5
 """A candidate is clearly slower or faster than another by so many times, by samples of several
-runs.  A run of each by itself decides by ``CLEARLY_SLOWER`` and ``CLEARLY_FASTER`` where the two
-differ by more than what samples take beside them."""
+runs, if those runs but one differ by so many seconds together: what is beside a sample's runs
+varies by some part of that.  A run of each by itself decides by ``CLEARLY_SLOWER`` and
+``CLEARLY_FASTER`` where the two differ by more than what samples take beside them."""
 
 LONG_SECONDS, LONGER, MOST_LONG = 1e-3, 2, 24
 """What longer samples take, about, where those say nothing clearly; so many more runs than those
@@ -75,10 +75,7 @@ many times."""
 
 def batch(best: Contender) -> int:
     """How many runs a sample has where nobody waits for each, by what one of the ``best`` takes."""
-    alone = min(best.alone, default=BY_ITSELF)
-    if alone >= BY_ITSELF:
-        return 1
-    return max(LEAST_BATCHED, min(ceil(BATCH_SECONDS / max(alone, 1e-9)) + 1, MOST_BATCHED))
+    return 1 if min(best.alone, default=BY_ITSELF) >= BY_ITSELF else SEVERAL
 
 
 def long_batch(own: Contender, best: Contender) -> int:
@@ -168,7 +165,10 @@ def _verdict_of_several(own: Contender, best: Contender, most: int, is_long: boo
     # No run takes longer than one by itself, which makes those among others look short where it was
     # held up: what both take together has to say the same.
     slower = min(own.shortest, alone) / min(best.shortest, best_alone)
-    sample, of_best = (c.shortest * (most - 1) + min(c.alone) for c in (own, best))
+    more, more_of_best = (c.shortest * (most - 1) for c in (own, best))
+    sample, of_best = more + alone, more_of_best + best_alone
+    if abs(more - more_of_best) < LEAST_CLEAR:
+        return None
     if slower > CLEARLY_BATCHED and sample > of_best:
         return False
     if slower < 1 / CLEARLY_BATCHED and sample < of_best:

@@ -5,8 +5,8 @@ ran first is the best until another one has been seen to be faster: of a candida
 samples are taken in turn with the best, and the one with the shorter sample goes on as the best; a
 candidate that is clearly slower is dropped at once, one that is clearly faster taken at once, and
 among those that are about as fast the best stays.  A sample is one run, where somebody waits for
-each; where runs follow each other without a wait (``in_batches``), it is as many as take
-``BATCH_SECONDS`` together.  A sample that would make trials cost more than they may
+each; where runs follow each other without a wait (``in_batches``), it is one and then
+``SEVERAL``.  A sample that would make trials cost more than they may
 (``trial_cost``) is not taken.  Nothing depends on a clock here: ``add`` is told what a sample took.
 """
 
@@ -41,7 +41,7 @@ PERSISTENT_LAST: tuple[Candidate, ...] = (
     "auto", "overlap", "fused", "sequence", "unfused", "megakernel",
 )  # fmt: skip
 """The order where the cost model was not fitted to persistent kernels, which take the longest to
-build and seldom win there."""
+build and rarely win there."""
 
 SECOND_COMPARISON = 1.1
 """A persistent kernel that was slower by more, though not by the model, is compared with the best
