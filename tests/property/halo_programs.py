@@ -165,6 +165,7 @@ class HaloDraw:
         touched = Touched(self._buffers, extents)
         written = ItemArray("out", self._dtype, tuple(axes), True)
         view = self._view(out)
+        own = self._buffers[out].data[view.slices].shape
         assert touched.accept(written, view)
         shift = ScalarParameter("shift", WEAK_INT)
         parameters: list[Parameter] = [written, shift]
@@ -185,13 +186,13 @@ class HaloDraw:
             ids = [f"    {line}" for line in LINEAR[self._ndim - 1]]
         guard = self._inside("out", [axis.text(f"out.shape[{d}]") for d, axis in enumerate(axes)])
         text = [f"def kernel(item, {names}):", *ids]
-        if not inside or self._chance(30):
+        guarded = not inside or self._chance(30) or not written.lies_inside(extents, own)
+        if guarded:
             text += [f"    if not ({guard}):", "        return"]
         text += [f"    {line}" for line in lines]
         source_text = "\n".join(["import fusionq as fq", "", "", *text, ""])
-        return SubmissionSpec(
-            RandomKernel(source_text, self._ndim, tuple(parameters)), range_, tuple(arguments)
-        )
+        kernel = RandomKernel(source_text, self._ndim, tuple(parameters), guarded=guarded)
+        return SubmissionSpec(kernel, range_, tuple(arguments))
 
     def _id(self, range_: Range | NdRange) -> str:
         return "id" if isinstance(range_, Range) else "global_id"

@@ -126,6 +126,15 @@ class ItemArray:
             ranges.append([i for i in own if 0 <= i < extent])
         return product(*ranges)
 
+    def lies_inside(self, extents: Sequence[int], shape: Sequence[int]) -> bool:
+        """Whether ``shape`` has the elements of all work-items of a range."""
+        last = [extent - 1 for extent in extents]
+        return 0 in extents or all(
+            axis is None or 0 <= axis.value(ids, extent) < extent
+            for axis, extent in zip(self.axes, shape, strict=True)
+            for ids in ([0] * len(last), last)
+        )
+
 
 @dataclass(frozen=True)
 class GatherArray:
@@ -149,13 +158,15 @@ Parameter = ItemArray | GatherArray | ScalarParameter
 
 @dataclass(frozen=True)
 class RandomKernel:
-    """A kernel's source text (with the functions that it calls) and what it is called with."""
+    """A kernel's source text (with the functions that it calls) and what it is called with;
+    ``guarded``: it leaves out elements beyond an array."""
 
     source: str
     ndim: int
     parameters: tuple[Any, ...]
     nd_item: bool = False
     sub_group_size: int | None = None
+    guarded: bool = True
 
     def made(self) -> KernelFunction:
         """The kernel, with its options."""

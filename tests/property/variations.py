@@ -13,7 +13,7 @@ from fusionq.language.local_memory import LocalAccessor
 from fusionq.language.ranges import NdRange, Range
 from tests.property.group_programs import accept_apart
 from tests.property.kernel_expressions import Draw
-from tests.property.kernel_parameters import ScalarParameter
+from tests.property.kernel_parameters import ItemArray, ScalarParameter
 from tests.property.launches import Scalar, Slices, random_data, random_scalar
 from tests.property.programs import (
     BufferSpec,
@@ -108,8 +108,9 @@ class VariationDraw:
 
 
 def fits(submission: SubmissionSpec, buffers: Sequence[BufferSpec]) -> bool:
-    """Whether no work-items of a submission race, and a kernel for work-groups has elements
-    everywhere."""
+    """Whether no work-items of a submission race, a kernel for work-groups has elements
+    everywhere, and one without guards writes inside its arrays.  Of linear ids that a kernel
+    divides by extents that is not known."""
     arrays = [
         (parameter, argument)
         for parameter, argument in zip(
@@ -117,14 +118,24 @@ def fits(submission: SubmissionSpec, buffers: Sequence[BufferSpec]) -> bool:
         )
         if isinstance(argument, View)
     ]
-    if isinstance(submission.range, NdRange):
+    range_ = submission.range
+    extents = range_.global_range if isinstance(range_, NdRange) else range_
+    if any(isinstance(p, ItemArray) and p.ndim > len(extents) for p, _ in arrays):
+        return False
+    if not submission.kernel.guarded and not all(
+        parameter.lies_inside(extents, buffers[view.buffer].data[view.slices].shape)
+        for parameter, view in arrays
+        if isinstance(parameter, ItemArray)
+    ):
+        return False
+    if isinstance(range_, NdRange):
         accepted: list[tuple[bool, set[int]]] = []
         return all(
             buffers[view.buffer].data[view.slices].size
             and accept_apart(buffers, accepted, parameter, view)
             for parameter, view in arrays
         )
-    touched = Touched(buffers, submission.range)
+    touched = Touched(buffers, range_)
     return all(touched.accept(parameter, view) for parameter, view in arrays)
 
 
