@@ -26,8 +26,8 @@ several strides at once can take hours.  An operation takes 0.1 µs where sets a
 microseconds where they have grown."""
 
 OPERATIONS_FOR_OTHERS = 8_000
-"""Those for finding out for which other values an answer holds that proves nothing: without that it
-is given for all."""
+"""Those for finding out for which other values an answer holds, where there is another way: one
+that proves nothing is given for all, another one for today's scalars."""
 
 FEWEST_FOR_OTHERS = 1_500
 """The same, once ``LOST_FOR_OTHERS`` operations have been taken for that in vain."""
@@ -300,14 +300,21 @@ class Proofs:
             return False
 
     def decide(self, relation: isl.Set | isl.Map) -> bool:
-        """As ``is_empty``; TooManyOperations where it takes too many."""
+        """As ``is_empty``; TooManyOperations where it takes too many.  Where it is empty, but it is
+        too hard to say for which sizes and scalars, for which sizes with today's scalars."""
         nonempty, here = answered(lambda: self._nonempty(relation))
         if nonempty is None:
             return True
         if here:
-            self._try_to_remember(nonempty)
+            # Right of all values, if it is not remembered.
+            self._try_to_remember(nonempty, inside=True)
             return False
-        answered(lambda: self._remember(nonempty, inside=False))
+        pinned = self.symbols.at_scalars(symbols_of(nonempty))
+        if pinned is None:
+            self.add(answered(lambda: self._conditions(nonempty, inside=False)))
+        elif not self._try_to_remember(nonempty, inside=False):
+            hard = nonempty.intersect(pinned)
+            self.add([*answered(lambda: self._conditions(hard, inside=False)), (pinned, True)])
         return True
 
     def rest_on(self, conditions: Iterable[tuple[isl.Set, bool]]) -> bool:
@@ -336,22 +343,27 @@ class Proofs:
         nonempty = self.symbols.for_any_free(relation.params())
         return nonempty, not nonempty.intersect(self.symbols.point).is_empty()
 
-    def _try_to_remember(self, values: isl.Set) -> None:
-        """Let what rests on the proofs, which is right of all values, serve only those that lie
-        inside ``values``, unless that takes too long."""
+    def _try_to_remember(self, values: isl.Set, inside: bool) -> bool:
+        """Let what rests on the proofs serve only those that lie inside ``values``, or outside,
+        unless that takes too long; whether it does."""
         is_short = _plan is not None and _plan.left_for_others <= 0
         most = FEWEST_FOR_OTHERS if is_short else OPERATIONS_FOR_OTHERS
         try:
             with limited_operations(most):
-                self._remember(values, inside=True)
+                conditions = self._conditions(values, inside)
         except _LimitReached:
             if _plan is not None:
                 _plan.left_for_others -= most
+            return False
+        self.add(conditions)
+        return True
 
-    def _remember(self, values: isl.Set, inside: bool) -> None:
+    def _conditions(self, values: isl.Set, inside: bool) -> list[tuple[isl.Set, bool]]:
+        """That values lie inside ``values``, or outside; right only if isl took no more operations
+        than it may."""
         # What is to be written down has no other quotients than those of symbols: isl takes several
         # times as long for the same questions before they are found, and where there are none.
         values = values.compute_divs()
         if self.symbols.context.is_subset(values):
-            return
-        self.add([(values.gist_params(self.symbols.context).coalesce(), inside)])
+            return []
+        return [(values.gist_params(self.symbols.context).coalesce(), inside)]

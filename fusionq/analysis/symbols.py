@@ -111,6 +111,16 @@ class Symbols:
         constraints = [f"{n} = {v}" for n, v in self.values.items() if n not in self.free]
         return isl.Set(f"[{parameters}] -> {{ : {' and '.join(constraints) or '1 = 1'} }}")
 
+    def at_scalars(self, used: frozenset[str]) -> isl.Set | None:
+        """The parameter values with today's scalars, of the symbols ``used``; None where there are
+        none of these, or they vary from list to list."""
+        from fusionq.analysis.isl_texts import set_of
+
+        pinned = [f"{n} = {value}" for value, n in self._scalars.items() if n in used]
+        if not pinned or not self.unsteady.isdisjoint(used):
+            return None
+        return set_of(f"[{', '.join(self.names)}] -> {{ : {' and '.join(pinned)} }}")
+
     def for_any_free(self, values: isl.Set) -> isl.Set:
         """The parameter values that differ from some of ``values`` in those that are free only."""
         import islpy as isl

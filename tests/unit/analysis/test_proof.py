@@ -249,6 +249,62 @@ def test_for_which_other_values_nothing_is_proved_takes_few_operations(monkeypat
         assert len(proofs.conditions) == known
 
 
+def test_what_is_too_hard_for_all_scalars_is_proved_for_todays(monkeypatch):
+    symbols = Symbols()
+    symbols.size(64), symbols.scalar(4)
+    relation = isl.Map("[n0, s0] -> { [i] -> [j] : 0 <= i < n0 and j = i + s0 - 4 and j > i }")
+    proofs = Proofs(symbols)
+    assert proofs.is_empty(relation)
+    other, least = Symbols(), Symbols()
+    other.size(64), other.scalar(3), least.size(64), least.scalar(5)
+    assert Proofs(other).rest_on(proofs.conditions)
+    assert not Proofs(least).rest_on(proofs.conditions)
+
+    monkeypatch.setattr(proof, "OPERATIONS_FOR_OTHERS", 1)
+    proofs = Proofs(symbols)
+    with plan_operations():
+        assert proofs.is_empty(relation)
+    assert proofs.rest_on(proofs.conditions)
+    assert not Proofs(other).rest_on(proofs.conditions)
+    larger = Symbols()
+    larger.size(1000), larger.scalar(4)
+    assert Proofs(larger).rest_on(proofs.conditions)
+
+
+@pytest.mark.parametrize("scalar", [4, None])
+def test_a_question_that_was_given_up_leaves_no_conditions(monkeypatch, scalar):
+    """Neither for today's scalars, nor where there are none."""
+    symbols = Symbols()
+    symbols.size(64)
+    symbols.scalar(scalar) if scalar else symbols.size(4)
+    nonempty = isl.Set(f"[{', '.join(symbols.names)}] -> {{ : n0 < {symbols.names[-1]} - 8 }}")
+    original = Proofs._conditions
+
+    def hard(proofs: Proofs, values: isl.Set, inside: bool) -> list[tuple[isl.Set, bool]]:
+        found = original(proofs, values, inside)
+        assert found
+        with suppress(isl.Error):
+            work(proof.OPERATIONS + 1)
+        return found
+
+    monkeypatch.setattr(Proofs, "_conditions", hard)
+    proofs = Proofs(symbols)
+    with plan_operations():
+        assert not proofs.is_empty(nonempty)
+    assert proofs.conditions == []
+
+
+def test_scalars_that_vary_are_not_those_of_today(monkeypatch):
+    symbols = Symbols(varying=frozenset([4]))
+    symbols.size(64), symbols.scalar(4)
+    assert symbols.at_scalars(frozenset({"n0", "s0"})) is None
+    assert symbols.at_scalars(frozenset({"n0"})) is None
+    steady = Symbols()
+    steady.size(64), steady.scalar(4)
+    found = steady.at_scalars(frozenset({"n0", "s0"}))
+    assert found is not None and found.is_equal(isl.Set("[n0, s0] -> { : s0 = 4 }"))
+
+
 def test_what_is_tried_in_vain_is_tried_with_less_later(monkeypatch):
     most: list[int] = []
     original = limited_operations.__init__
@@ -257,19 +313,19 @@ def test_what_is_tried_in_vain_is_tried_with_less_later(monkeypatch):
         most.append(operations)
         original(block, operations)
 
-    def vain(values: isl.Set, inside: bool) -> None:
+    def vain(values: isl.Set, inside: bool) -> list[tuple[isl.Set, bool]]:
         work(proof.OPERATIONS_FOR_OTHERS + 1)
 
     symbols = Symbols()
     symbols.size(2)
     proofs = Proofs(symbols)
     values = isl.Set("[n0] -> { : n0 >= 2 }")
-    monkeypatch.setattr(proofs, "_remember", vain)
+    monkeypatch.setattr(proofs, "_conditions", vain)
     monkeypatch.setattr(proof, "LOST_FOR_OTHERS", 3 * proof.OPERATIONS_FOR_OTHERS)
     monkeypatch.setattr(limited_operations, "__init__", limited)
     with plan_operations():
         for _ in range(5):
-            proofs._try_to_remember(values)
+            proofs._try_to_remember(values, inside=True)
     assert most == [proof.OPERATIONS_FOR_OTHERS] * 3 + [proof.FEWEST_FOR_OTHERS] * 2
     assert proofs.conditions == []
 
