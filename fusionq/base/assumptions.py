@@ -32,6 +32,7 @@ _FITTED_GPU = (
     "fitted to the launches of the corpus on an H100 (447 that differ, median error 17 %), "
     "November 2026; for CPUs "
 )
+_FITTED_CHAINS = f"{_FITTED_GPU}not asked for: chain_seconds is 0"
 _FITTED_BUILDS = "fitted to builds on an EPYC (benchmarks/build_cost.py); for GPUs a guess"
 
 ASSUMED: dict[str, Assumption] = {
@@ -126,6 +127,13 @@ ASSUMED: dict[str, Assumption] = {
     "serial_seconds": Assumption(0.72e-9, 0.30e-9, f"{_FITTED_GPU}as the others"),
     "chain_seconds": Assumption(0.0, 3.1e-9, f"{_FITTED_GPU}not counted"),
     "serial_slowdown": Assumption(2.25, 1.0, _FITTED),
+    "busy_items": Assumption(680, 680, _FITTED_CHAINS),
+    "function_operations": Assumption(45.0, 45.0, _FITTED_CHAINS),
+    "division_operations": Assumption(30.0, 30.0, _FITTED_CHAINS),
+    "used_once_slowdown": Assumption(2.5, 2.5, _FITTED_CHAINS),
+    "ordered_slowdown": Assumption(
+        1.4, 1.4, "rows of a stencil on an H100 in 224 and 164 µs; for CPUs not asked for"
+    ),
     "start_launches": Assumption(1.3, 1.3, _FITTED),
     "interior_speedup": Assumption(1.85, 1.0, _FITTED),
     "affinity_speedup": Assumption(1.55, 1.0, _FITTED),

@@ -110,6 +110,18 @@ class Costs:
     """Of a scalar operation of a work-item, which its next one waits for: what a launch takes at
     least, however few work-items it has.  0: that is not counted, as where a worker has few threads
     and runs their operations ahead of each other."""
+    busy_items: int
+    """Work-items of a compute unit that keep it busy while each waits for its own operations."""
+    function_operations: float
+    """Scalar operations in a row that take a work-item as long as a mathematical function."""
+    division_operations: float
+    """Scalar operations of a work-item that finds its ids by division."""
+    used_once_slowdown: float
+    """How much longer an access takes whose cache line no other one uses, than those that loops
+    come back to."""
+    ordered_slowdown: float
+    """How much longer loops take that load and store arrays which other submissions of the launch
+    write: their loads stay behind the stores before them."""
     start_launches: float
     """Launches that the start of a persistent kernel costs: its last worker often begins late."""
     interior_speedup: float

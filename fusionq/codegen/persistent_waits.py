@@ -21,7 +21,7 @@ from fusionq.codegen.names import Names
 from fusionq.codegen.queue_protocol import STALLED, wait_function
 from fusionq.codegen.queue_words import QueueWords
 from fusionq.codegen.stage_tables import Bounds, value_name, wait_forms
-from fusionq.codegen.tile_loop import TileItems
+from fusionq.codegen.tile_items import TileItems
 from fusionq.ir.nodes import Kernel, Param, Persistent, ScalarParam
 from fusionq.ir.types import INT64, ScalarType
 from fusionq.ir.walk import subexpressions

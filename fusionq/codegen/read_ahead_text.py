@@ -22,7 +22,7 @@ from fusionq.codegen.kernel_body import parameter_text
 from fusionq.codegen.names import Names
 from fusionq.codegen.queue_words import QueueWords
 from fusionq.codegen.stage_tables import code_bodies
-from fusionq.codegen.tile_loop import TileItems
+from fusionq.codegen.tile_items import TileItems
 from fusionq.ir.nodes import ArrayParam, Persistent, StageCode
 from fusionq.ir.text import PRIMARY, Text
 from fusionq.ir.tile_footprint import Box, read_ahead

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from fusionq.base.frozen import dataclass
+from fusionq.base.target import Target
 from fusionq.codegen.device_source import ExtentArgument, Pointer, Stride
 from fusionq.codegen.kernel_body import StatementLines
 from fusionq.codegen.neighbours import (
@@ -34,8 +35,6 @@ MOST_BYTES_AHEAD = 128
 """Of several vectors that a lane does at once, what it loads and stores."""
 PREFIX = "beside_"
 """How the names of the arrays begin in which a lane keeps what it stores."""
-LINE = 128
-"""Bytes of which a row's first vector begins at a multiple: a warp's accesses are whole lines."""
 
 
 @dataclass(frozen=True)
@@ -59,11 +58,11 @@ class RowVectors:
         return (self.one,) if self.at_once == 1 else (self.one, self.several)
 
 
-def row_vectors(kernel: Kernel, inner: Body, nbytes: int, lanes: int) -> RowVectors | None:
-    """How a worker of so many ``lanes`` does ``inner``, what ``kernel`` does inside of rows, with
+def row_vectors(kernel: Kernel, inner: Body, nbytes: int, target: Target) -> RowVectors | None:
+    """How a worker of ``target`` does ``inner``, what ``kernel`` does inside of rows, with
     vectors of up to ``nbytes``; None where that is more than load, compute and store, or elements
     are too large."""
-    last = kernel.ndim - 1
+    last, lanes = kernel.ndim - 1, target.worker_size
     # float16 is a structure here, of which the compiler makes no vectors.
     halves = any(isinstance(p, ArrayParam) and p.dtype == FLOAT16 for p in kernel.params)
     arrays = [] if kernel.arrays or halves else accessed_by_rows(kernel, inner, last)
@@ -86,7 +85,8 @@ def row_vectors(kernel: Kernel, inner: Body, nbytes: int, lanes: int) -> RowVect
         )
 
     declared = [ArrayDecl(n, type, (items * at_once,), "private") for n, type in kept.items()]
-    first = max(items, LINE // min(a.dtype.nbytes for a in arrays))
+    # A row's first vector begins at a cache line: the accesses of a warp are whole ones.
+    first = max(items, target.cache_line_bytes // min(a.dtype.nbytes for a in arrays))
     used = tuple(a.name for a in arrays)
     return RowVectors(items, at_once, loops(1), loops(at_once), tuple(declared), used, first)
 

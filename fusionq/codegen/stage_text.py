@@ -27,18 +27,9 @@ from fusionq.codegen.queue_words import QueueWords
 from fusionq.codegen.row_segments import RowSegments, row_segments
 from fusionq.codegen.row_vectors import RowVectors, VectorRows, alignment, row_vectors
 from fusionq.codegen.scoping import Body
-from fusionq.codegen.tile_loop import (
-    GroupItems,
-    InnerPart,
-    Segments,
-    ThreadGroupLoop,
-    ThreadItems,
-    TileGroupLoop,
-    TileItems,
-    TileLoop,
-    Together,
-    either,
-)
+from fusionq.codegen.tile_groups import ThreadGroupLoop, TileGroupLoop
+from fusionq.codegen.tile_items import GroupItems, ThreadItems, TileItems
+from fusionq.codegen.tile_loop import InnerPart, Segments, TileLoop, Together, either
 from fusionq.codegen.unroll_and_jam import jammed
 from fusionq.ir.nodes import ArrayDecl, Expr, Kernel, LaneDimension, StageCode
 from fusionq.ir.types import INT32, INT64
@@ -182,7 +173,7 @@ class StageText:
         vectors = self.dialect.vectors
         if vectors is None or code.local_range is not None:
             return None
-        return row_vectors(code.kernel, inner, vectors.nbytes, self.target.worker_size)
+        return row_vectors(code.kernel, inner, vectors.nbytes, self.target)
 
     def _segment_lines(
         self,

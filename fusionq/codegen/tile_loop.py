@@ -5,59 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass
-from math import prod
 
-from fusionq.codegen.dialect import WorkItems
 from fusionq.codegen.interchange import STRIP
 from fusionq.codegen.queue_words import QueueWords
-from fusionq.ir.nodes import Query, WorkItemLoop
-
-
-class TileItems:
-    """The work-items of a tile: their ids are in variables."""
-
-    def __init__(
-        self,
-        items: WorkItems,
-        local_range: tuple[int, ...] | None,
-        ndim: int,
-        lanes: int = 1,
-        order: Sequence[int] = (),
-    ) -> None:
-        self._items = items
-        self._order = tuple(order) or tuple(range(ndim))
-        self._lanes = lanes
-        self._local = local_range
-        self.local_range = local_range or ()
-        self._ndim = ndim
-
-    def query(self, query: Query, dim: int, ndim: int) -> str:
-        """See ``WorkItems``."""
-        match query:
-            case "global_id":
-                return f"fq_id_{self._order[dim]}"
-            case "tile_first" | "tile_last":
-                return f"fq_{query.removeprefix('tile_')}_{self._order[dim]}"
-            case "local_id" if self._local is None:  # among those that the lanes do together
-                return "fq_lane" if dim == self._ndim - 1 else "0"
-            case "local_range" if self._local is None:
-                return str(self._lanes) if dim == self._ndim - 1 else "1"
-        assert self._local is not None, "work-group queries need an explicit NdRange"
-        size = self._local[dim]
-        return f"(fq_id_{dim} {'%' if query == 'local_id' else '/'} {size})"
-
-    def device_function(self, function: str, *arguments: str) -> str:
-        """See ``WorkItems``; the first sub-group is the worker at the tile's first work-items."""
-        match function:
-            case "first_sub_group_here":
-                *outer, last = self._order
-                at = [f"fq_id_{d} == fq_first_{d}" for d in outer]
-                return f"({' && '.join([*at, f'fq_start == fq_first_{last}'])})"
-            case "leads_sub_group":
-                return "(fq_lane == 0)"
-            case "record_row":
-                return "fq_row"
-        return self._items.device_function(function, *arguments)
 
 
 @dataclass(frozen=True)
@@ -151,7 +101,7 @@ class TileLoop:
                 first = f"{first} + fq_lane / fq_width"
                 step = f"fq_id_{d} += {self._lanes} / fq_width"
             lines.append(f"{pad}for ({self._int64} fq_id_{d} = {first}; {on}; {step})")
-        return lines + _indented(row, len(dims) + 1)
+        return lines + indented(row, len(dims) + 1)
 
     def _in_strips(self, body: Sequence[str]) -> list[str]:
         """The loop over strips of the lanes' dimension."""
@@ -192,7 +142,7 @@ class TileLoop:
         cut = [
             f"for ({i64} {first} = {self._first_item}, fq_segment_last; {first} <= {end};",
             f"        {first} = fq_segment_last + 1) {{",
-            *_indented([
+            *indented([
                 *(f"const {i64} {name} = {value};" for name, value in segments.values),
                 f"fq_segment_last = {first} + {count} - 1;",
                 *segment._row(body, inner, None),
@@ -202,19 +152,19 @@ class TileLoop:
         if not segments.divisors:
             return self._rows(cut)
         worth = " && ".join(f"({d}) >= {self._lanes // 2}" for d in segments.divisors)
-        whole = _indented(self._plain_row(segments.whole, None))
-        return self._rows([f"if ({worth}) {{", *_indented(cut), "} else {", *whole, "}"])
+        whole = indented(self._plain_row(segments.whole, None))
+        return self._rows([f"if ({worth}) {{", *indented(cut), "} else {", *whole, "}"])
 
     def _plain_row(self, body: Sequence[str], together: Together | None) -> list[str]:
         if together is not None:
             return [
                 "{",
-                *_indented([
+                *indented([
                     f"{self._int64} fq_start = {self._first_item};",
                     *self._together(together, f"{self._last_item} + 1"),
                     *self._words.workers.rolled_loop,
                     f"for (; fq_start <= {self._last_item}; fq_start += {self._width}) {{",
-                    *_indented(
+                    *indented(
                         self._guarded(f"fq_start + {self._column} <= {self._last_item}", body)
                     ),
                     "}",
@@ -224,7 +174,7 @@ class TileLoop:
         return [
             f"for ({self._int64} fq_start = {self._first_item}; fq_start <= {self._last_item}; "
             f"fq_start += {self._width}) {{",
-            *_indented(self._guarded(f"fq_start + {self._column} <= {self._last_item}", body)),
+            *indented(self._guarded(f"fq_start + {self._column} <= {self._last_item}", body)),
             "}",
         ]
 
@@ -236,7 +186,7 @@ class TileLoop:
             *self._words.workers.rolled_loop,
             f"for (; fq_start + {step} <= {stop}; fq_start += {step}) {{",
             f"    {self._item()}",
-            *_indented(together.body),
+            *indented(together.body),
             "}",
         ]
 
@@ -256,22 +206,22 @@ class TileLoop:
             "}",
         ]
         if inner.where:
-            find = [f"if ({' && '.join(f'({w})' for w in inner.where)}) {{", *_indented(find), "}"]
+            find = [f"if ({' && '.join(f'({w})' for w in inner.where)}) {{", *indented(find), "}"]
         else:
-            find = ["{", *_indented(find), "}"]
+            find = ["{", *indented(find), "}"]
         return [
             "{",
-            *_indented([
+            *indented([
                 f"{i64} fq_inner = {self._last_item} + 1, fq_outer = fq_inner;",
                 *find,
                 f"{i64} fq_start = {self._first_item};",
                 "for (int fq_part = 0; fq_part < 2; fq_part++) {",
                 f"    const {i64} fq_stop = fq_part == 0 ? fq_inner : {self._last_item} + 1;",
-                *_indented(self._words.workers.rolled_loop),
+                *indented(self._words.workers.rolled_loop),
                 f"    for (; fq_start < fq_stop; fq_start += {self._width}) {{",
-                *_indented(self._guarded(f"fq_start + {self._column} < fq_stop", body), 2),
+                *indented(self._guarded(f"fq_start + {self._column} < fq_stop", body), 2),
                 "    }",
-                *_indented(self._inner(inner, together)),
+                *indented(self._inner(inner, together)),
                 "}",
             ]),
             "}",
@@ -284,23 +234,23 @@ class TileLoop:
                 "if (fq_part == 0)",
                 f"    for (fq_start = fq_inner; fq_start < fq_outer; fq_start += {self._lanes}) {{",
                 f"        {self._item()}",
-                *_indented(inner.body, 2),
+                *indented(inner.body, 2),
                 "    }",
             ]
         return [
             "if (fq_part == 0) {",
             "    fq_start = fq_inner;",
-            *_indented(self._together(together, "fq_outer")),
-            *_indented(self._words.workers.rolled_loop),
+            *indented(self._together(together, "fq_outer")),
+            *indented(self._words.workers.rolled_loop),
             f"    for (; fq_start < fq_outer; fq_start += {self._lanes}) {{",
             f"        {self._item()}",
-            *_indented(inner.body, 2),
+            *indented(inner.body, 2),
             "    }",
             "}",
         ]
 
     def _guarded(self, cond: str, body: Sequence[str]) -> list[str]:
-        return [self._item(), f"if ({cond}) {{", *_indented(body), "}"]
+        return [self._item(), f"if ({cond}) {{", *indented(body), "}"]
 
     def _item(self) -> str:
         return f"const {self._int64} fq_id_{self._last} = fq_start + {self._column};"
@@ -315,133 +265,10 @@ class TileLoop:
 def either(conditions: Sequence[str], lines: Sequence[str], otherwise: Sequence[str]) -> list[str]:
     """``lines`` where all ``conditions`` hold, one after the other, else ``otherwise``."""
     where = " && ".join(f"({c})" for c in conditions)
-    inside, outside = _indented(lines), _indented(otherwise)
+    inside, outside = indented(lines), indented(otherwise)
     return [f"    if ({where}) {{", *inside, "    } else {", *outside, "    }"]
 
 
-class GroupItems(TileItems):
-    """The work-items of a tile's work-groups, in a work-group function."""
-
-    def query(self, query: Query, dim: int, ndim: int) -> str:
-        """See ``WorkItems``."""
-        match query:
-            case "group_id" | "local_id":
-                return f"fq_{query.removesuffix('_id')}_{dim}"
-            case "local_linear_id":
-                return "fq_item"
-        return super().query(query, dim, ndim)
-
-    def device_function(self, function: str, *arguments: str) -> str:
-        """See ``WorkItems``."""
-        if function == "first_sub_group_here":
-            first = [f"fq_group_{d} == fq_first_{d} / {n}" for d, n in enumerate(self.local_range)]
-            return f"({' && '.join([*first, 'fq_start == 0'])})"
-        return super().device_function(function, *arguments)
-
-
-class ThreadItems(GroupItems):
-    """The work-items of a tile's work-groups, each of which is a thread of the worker."""
-
-    def device_function(self, function: str, *arguments: str) -> str:
-        """See ``WorkItems``."""
-        if function == "first_sub_group_here":
-            first = [f"fq_group_{d} == fq_first_{d} / {n}" for d, n in enumerate(self.local_range)]
-            return f"({' && '.join(first)})"
-        return super().device_function(function, *arguments)
-
-
-class ThreadGroupLoop:
-    """The loop over the work-groups of a tile, of which a worker does ``at_once`` side by side,
-    each of its lanes a work-item of ``local_range``."""
-
-    def __init__(self, words: QueueWords, local_range: tuple[int, ...], at_once: int) -> None:
-        self._int64 = words.int64
-        self._local_range = local_range
-        self._at_once = at_once
-
-    def lines(self, body: Sequence[str]) -> list[str]:
-        """The loop that does ``body`` for each group of the tile."""
-        i64, size = self._int64, prod(self._local_range)
-        dims = range(len(self._local_range))
-        lines = ["unsigned fq_turn = 0;", f"const int fq_item = fq_lane % {size};"]
-        places = TileGroupLoop.places("fq_item", self._local_range)
-        for d, (own, extent) in enumerate(zip(places, self._local_range, strict=True)):
-            lines += [
-                f"const {i64} fq_begin_{d} = fq_first_{d} / {extent};",
-                f"const {i64} fq_many_{d} = fq_last_{d} / {extent} - fq_begin_{d} + 1;",
-                f"const int fq_local_{d} = {own};",
-            ]
-        many = " * ".join(f"fq_many_{d}" for d in dims)
-        inside: list[str] = []
-        rest = "fq_group"
-        for d in reversed(dims):
-            at = rest if d == 0 else f"{rest} % fq_many_{d}"
-            inside.insert(0, f"const {i64} fq_group_{d} = fq_begin_{d} + {at};")
-            rest = f"({rest} / fq_many_{d})"
-        for d, extent in enumerate(self._local_range):
-            inside.append(f"const {i64} fq_id_{d} = fq_group_{d} * {extent} + fq_local_{d};")
-        head = f"for ({i64} fq_group = fq_lane / {size}; fq_group < {many}; "
-        return [*lines, f"{head}fq_group += {self._at_once}) {{", *_indented([*inside, *body]), "}"]
-
-
-class TileGroupLoop:
-    """Loops over the work-groups of a tile, and of a worker's lanes over the work-items of a
-    group: neighbouring lanes have neighbouring work-items of the last dimension.  ``lanes``: how
-    many there are, a power of two."""
-
-    def __init__(self, words: QueueWords, lanes: int, local_range: tuple[int, ...]) -> None:
-        self._words = words
-        self._int64 = words.int64
-        self._lanes = lanes
-        self._local_range = local_range
-
-    def lines(self, body: Sequence[str]) -> list[str]:
-        """The loop that does ``body`` for each group of the tile."""
-        lines = []
-        for d, size in enumerate(self._local_range):
-            start = f"{self._int64} fq_group_{d} = fq_first_{d} / {size}"
-            lines.append(f"for ({start}; fq_group_{d} <= fq_last_{d} / {size}; fq_group_{d}++)")
-        return [*lines, "{", *_indented(body), f"    {self._words.workers.group_barrier};", "}"]
-
-    def work_items(self, loop: WorkItemLoop, body: Sequence[str]) -> list[str]:
-        """The loop of the lanes, which meet at its end."""
-        items, lanes, i64 = loop.items, self._lanes, self._int64
-        inside = [*self._ids(), *body]
-        if items % lanes:
-            inside = [f"if (fq_start + fq_lane < {items}) {{", *_indented(inside), "}"]
-        if items > lanes:
-            head = f"for ({i64} fq_start = 0; fq_start < {items}; fq_start += {lanes}) {{"
-            lines = [head, *_indented(inside), "}"]
-        else:
-            lines = ["{", *_indented([f"const {i64} fq_start = 0;", *inside]), "}"]
-        return [*lines, f"{self._words.workers.group_barrier};"]
-
-    def _ids(self) -> list[str]:
-        """The ids of the lane's work-item.  What is the same for all lanes does not depend on the
-        lane's number, so that the compiler sees neighbours in memory."""
-        lines = [f"const {self._int64} fq_item = fq_start + fq_lane;"]
-        *outer, last = self._local_range
-        if all(size == 1 for size in outer):
-            ids = [*("0" for _ in outer), "fq_item"]
-        elif last % self._lanes == 0:
-            ids = [*self.places(f"fq_start / {last}", outer), f"fq_start % {last} + fq_lane"]
-        else:
-            ids = self.places("fq_item", self._local_range)
-        for d, (own, size) in enumerate(zip(ids, self._local_range, strict=True)):
-            lines.append(f"const {self._int64} fq_local_{d} = {own};")
-            at = f"fq_group_{d} * {size} + fq_local_{d}"
-            lines.append(f"const {self._int64} fq_id_{d} = {at};")
-        return lines
-
-    @staticmethod
-    def places(linear: str, extents: Sequence[int]) -> list[str]:
-        """The place in each dimension of what has the place ``linear`` in all."""
-        places: list[str] = []
-        for d in reversed(range(len(extents))):
-            places.insert(0, linear if d == 0 else f"{linear} % {extents[d]}")
-            linear = f"{linear} / {extents[d]}"
-        return places
-
-
-def _indented(lines: Sequence[str], depth: int = 1) -> list[str]:
+def indented(lines: Sequence[str], depth: int = 1) -> list[str]:
+    """Lines of a block, ``depth`` deep."""
     return [f"{'    ' * depth}{line}" if line else line for line in lines]

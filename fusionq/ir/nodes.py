@@ -3,37 +3,108 @@
 Semantics are NumPy's scalar semantics on concrete types: integers wrap, ``floordiv``
 and ``mod`` are Python's (0 for an integer divisor of 0), a shift by the width or more
 gives 0 (or -1), floating to integer casts truncate, saturate, and give 0 for NaN.
-Evaluation order is left to right; ``Logical`` and ``Select`` evaluate lazily.
+
+Statements and kernels; their expressions stand in ``ir/expressions.py``, what a persistent kernel's
+stages have beside their kernels in ``ir/persistent_nodes.py``: all of it is imported from here.
 """
 
 from __future__ import annotations
 
 from dataclasses import field
-from math import prod
 from typing import Literal, TypeAlias
-
-import numpy as np
-import numpy.typing as npt
 
 from fusionq.base.frozen import dataclass
 from fusionq.base.span import NO_SPAN, Span
-from fusionq.ir.types import BOOL, INT64, ScalarType
+from fusionq.ir.expressions import (
+    Binary,
+    BinaryOp,
+    Call,
+    Cast,
+    Compare,
+    CompareOp,
+    Const,
+    Expr,
+    Extent,
+    ItemQuery,
+    Load,
+    Logical,
+    LogicalOp,
+    Param,
+    Query,
+    Select,
+    Space,
+    Unary,
+    UnaryOp,
+    Var,
+)
+from fusionq.ir.parameters import SMALL, ArrayDecl, ArrayParam, KernelParam, ScalarParam
+from fusionq.ir.persistent_nodes import (
+    Clock,
+    InstructionRecords,
+    LaneDimension,
+    PersistentStage,
+    TileWait,
+)
+from fusionq.ir.types import ScalarType
 
-Clock: TypeAlias = Literal["clock", "cycle_counter"]
-"""The device functions that say the time."""
+__all__ = [
+    "SMALL",
+    "ArrayDecl",
+    "ArrayParam",
+    "Assign",
+    "Atomic",
+    "AtomicOp",
+    "Barrier",
+    "Binary",
+    "BinaryOp",
+    "Block",
+    "Break",
+    "Call",
+    "Cast",
+    "Clock",
+    "Compare",
+    "CompareOp",
+    "Const",
+    "Continue",
+    "Expr",
+    "Extent",
+    "Fence",
+    "For",
+    "GroupCall",
+    "GroupFunction",
+    "GroupOp",
+    "If",
+    "InstructionRecords",
+    "ItemQuery",
+    "Kernel",
+    "KernelParam",
+    "LaneDimension",
+    "Load",
+    "Logical",
+    "LogicalOp",
+    "MemoryOrderName",
+    "MemoryScopeName",
+    "Param",
+    "Persistent",
+    "PersistentStage",
+    "Query",
+    "Record",
+    "RecordKind",
+    "RecordPhase",
+    "ScalarParam",
+    "Select",
+    "Space",
+    "StageCode",
+    "Stmt",
+    "Store",
+    "TileWait",
+    "Unary",
+    "UnaryOp",
+    "Var",
+    "While",
+    "WorkItemLoop",
+]  # fmt: skip
 
-Query: TypeAlias = Literal[
-    "global_id", "global_range", "local_id", "local_range", "group_id", "group_range",
-    "local_linear_id", "tile_first", "tile_last",
-]  # fmt: skip
-UnaryOp: TypeAlias = Literal["neg", "pos", "not", "invert"]
-BinaryOp: TypeAlias = Literal[
-    "add", "sub", "mul", "truediv", "floordiv", "mod", "pow",
-    "and", "or", "xor", "shl", "shr",
-]  # fmt: skip
-CompareOp: TypeAlias = Literal["lt", "le", "gt", "ge", "eq", "ne"]
-LogicalOp: TypeAlias = Literal["and", "or"]
-Space: TypeAlias = Literal["global", "local", "private", "constant"]
 AtomicOp: TypeAlias = Literal[
     "add", "sub", "min", "max", "and", "or", "xor", "exchange", "load", "store",
     "compare_exchange",
@@ -51,153 +122,6 @@ RecordKind: TypeAlias = Literal[
 RecordPhase: TypeAlias = Literal["start", "end", "instant"]
 
 
-# ------------------------------------------------------------------ expressions
-@dataclass(frozen=True, slots=True)
-class Const:
-    """A literal of a concrete type; ``value`` is a Python bool, int or float.
-
-    Equal ones are the same literal: 0.0 and -0.0 are not, and a NaN is what it is.
-    """
-
-    type: ScalarType
-    value: bool | int | float
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Const):
-            return NotImplemented
-        return self.type == other.type and self._number == other._number
-
-    def __hash__(self) -> int:
-        return hash((self.type, self._number))
-
-    @property
-    def _number(self) -> bool | int | float | str:
-        value = self.value
-        return value if value and value == value else repr(float(value))
-
-
-@dataclass(frozen=True, slots=True)
-class Var:
-    """A local variable, declared in ``Kernel.variables``, or a ``For`` loop's variable."""
-
-    type: ScalarType
-    name: str
-
-
-@dataclass(frozen=True, slots=True)
-class Param:
-    """The value of a scalar parameter."""
-
-    type: ScalarType
-    name: str
-
-
-@dataclass(frozen=True, slots=True)
-class Extent:
-    """``array.shape[dim]`` of an array parameter."""
-
-    array: str
-    dim: int
-    type: ScalarType = INT64
-
-
-@dataclass(frozen=True, slots=True)
-class ItemQuery:
-    """A work-item's id or range in one dimension (SYCL order: the last is fastest).
-
-    ``local_linear_id``, of no dimension: the place in the work-group.  ``tile_first`` and
-    ``tile_last``, in a ``TileWait`` only: the ids of the waiting tile's first and last work-item.
-    """
-
-    query: Query
-    dim: int
-    type: ScalarType = INT64
-
-
-@dataclass(frozen=True, slots=True)
-class Load:
-    """``array[indices]``; one int64 index for each dimension, never negative."""
-
-    type: ScalarType
-    array: str
-    indices: tuple[Expr, ...]
-    span: Span = field(default=NO_SPAN, compare=False)
-
-
-@dataclass(frozen=True, slots=True)
-class Unary:
-    """The operand has ``type``; of ``not`` both are bool."""
-
-    type: ScalarType
-    op: UnaryOp
-    operand: Expr
-
-
-@dataclass(frozen=True, slots=True)
-class Binary:
-    """Both operands have ``type`` (``truediv`` and ``pow``: floating, or ``pow`` of integers
-    with a non-negative constant or unsigned exponent)."""
-
-    type: ScalarType
-    op: BinaryOp
-    lhs: Expr
-    rhs: Expr
-
-
-@dataclass(frozen=True, slots=True)
-class Compare:
-    """Both operands have one and the same type; the result is bool."""
-
-    op: CompareOp
-    lhs: Expr
-    rhs: Expr
-    type: ScalarType = BOOL
-
-
-@dataclass(frozen=True, slots=True)
-class Logical:
-    """Short-circuit ``and`` / ``or`` of bools."""
-
-    op: LogicalOp
-    lhs: Expr
-    rhs: Expr
-    type: ScalarType = BOOL
-
-
-@dataclass(frozen=True, slots=True)
-class Select:
-    """``then if cond else orelse``; only the chosen side is evaluated."""
-
-    type: ScalarType
-    cond: Expr
-    then: Expr
-    orelse: Expr
-
-
-@dataclass(frozen=True, slots=True)
-class Cast:
-    """The operand's value as ``type``."""
-
-    type: ScalarType
-    operand: Expr
-
-
-@dataclass(frozen=True, slots=True)
-class Call:
-    """A scalar function by its canonical NumPy name, see ``ir.functions``."""
-
-    type: ScalarType
-    function: str
-    args: tuple[Expr, ...]
-
-
-Expr: TypeAlias = (
-    Const | Var | Param | Extent | ItemQuery | Load | Unary | Binary | Compare | Logical
-    | Select | Cast | Call
-)  # fmt: skip
-
-
-# ------------------------------------------------------------------- statements
 @dataclass(frozen=True, slots=True)
 class Assign:
     """``name = value``; the variable has the value's type."""
@@ -372,24 +296,6 @@ class WorkItemLoop:
 
 
 @dataclass(frozen=True, slots=True)
-class TileWait:
-    """What a tile waits for: the tiles of an earlier stage that hold its work-items from the
-    first to the second of ``bounds`` (int64, inclusive, cut to the stage's range; nothing if the
-    first exceeds the second) in each dimension; all of the stage if ``bounds`` is None."""
-
-    bounds: tuple[tuple[Expr, Expr], ...] | None
-
-
-@dataclass(frozen=True, slots=True)
-class LaneDimension:
-    """The dimension ``dim`` that neighbouring lanes have work-items of where that is faster than
-    the last one: a vector of the last takes ``benefit`` sixteenths of what one of ``dim`` does."""
-
-    dim: int
-    benefit: int
-
-
-@dataclass(frozen=True, slots=True)
 class StageCode:
     """What a persistent kernel does for a tile of a stage: wait, then ``kernel`` for each of the
     tile's work-items or, if that is a work-group function, for each of its work-groups.
@@ -409,38 +315,6 @@ class StageCode:
     reduced: tuple[str, ...] = ()
     lanes: LaneDimension | None = None
     apart: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class PersistentStage:
-    """A stage of a persistent kernel: ``code`` is the position of its code, ``arguments`` the
-    persistent kernel's parameter for each of the code's, ``producers`` the earlier stage that
-    each of its waits is about."""
-
-    label: str
-    code: int
-    arguments: tuple[str, ...]
-    producers: tuple[int, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class InstructionRecords:
-    """Where a persistent kernel writes down what its workers do: ``buffer`` (int64), ``base`` (the
-    launch's first word) and ``rows`` (how many tiles of each stage have a row) are parameters.
-
-    The row of a stage's tile lies ``rows_at + row_words * (stage * rows + tile)`` words after
-    ``base``.  It starts with the worker's number, from 1, and five times: when the worker began to
-    look for an instruction, when it had one, when its waits were over (the same if none took a
-    while), when its work was done, and when that was published.  ``clock``: the device function
-    that says the time.
-    """
-
-    clock: Clock
-    buffer: str
-    base: str
-    rows: str
-    rows_at: int
-    row_words: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -473,76 +347,6 @@ Stmt: TypeAlias = (
 
 
 # ---------------------------------------------------------------------- kernels
-SMALL = (1 << 31) - (1 << 16)
-"""A size up to which 32 bits hold an index, and what a kernel adds to one."""
-
-
-@dataclass(frozen=True, slots=True)
-class ArrayParam:
-    """An array in global memory.
-
-    ``contiguous``: C-contiguous, so that strides follow from the extents.
-    ``unit_stride``: neighbours in the last dimension are neighbours in memory.
-    ``restrict``: no other array of the kernel shares memory with it.
-    ``alignment``: bytes of which all elements lie at multiples, where that is less than their size,
-    as of packed records; strides are then multiples of that many bytes, and the array is not
-    ``contiguous`` nor has it ``unit_stride``.
-    """
-
-    name: str
-    dtype: ScalarType
-    ndim: int
-    contiguous: bool = True
-    restrict: bool = False
-    unit_stride: bool = False
-    alignment: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class ScalarParam:
-    """A scalar passed by value; ``type`` is concrete.
-
-    ``bounds``: the inclusive range of its values, where that is known: for a Python ``int``
-    argument that the kernel converts to a narrower integer, those for which that is exact.
-    """
-
-    name: str
-    type: ScalarType
-    bounds: tuple[int, int] | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class ArrayDecl:
-    """A fixed-size array in private or local memory, contents undefined at first; or in constant
-    memory, which is only read.
-
-    Local arrays of one ``memory`` are never in use at the same time, so that they may lie in the
-    same place.  ``contents``: a constant array's elements in C order, each in little-endian bytes,
-    as hexadecimal digits.
-    """
-
-    name: str
-    dtype: ScalarType
-    shape: tuple[int, ...]
-    space: Space
-    memory: str | None = None
-    contents: str = ""
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes that it takes by itself."""
-        return prod(self.shape) * self.dtype.nbytes
-
-    @property
-    def elements(self) -> npt.NDArray[np.generic]:
-        """A constant array's contents, in its shape."""
-        stored = np.frombuffer(bytes.fromhex(self.contents), self.dtype.dtype.newbyteorder("<"))
-        return stored.astype(self.dtype.dtype).reshape(self.shape)
-
-
-KernelParam: TypeAlias = ArrayParam | ScalarParam
-
-
 @dataclass(frozen=True, slots=True)
 class Kernel:
     """One kernel over an ``ndim``-dimensional range; there is no ``return``: the front end

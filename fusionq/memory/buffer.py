@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from math import prod
-from operator import index
 from typing import Any, NoReturn, SupportsIndex
 
 import numpy as np
@@ -16,10 +15,15 @@ from fusionq.base.call_site import argument_error, user_span
 from fusionq.base.dtypes import as_dtype, is_bfloat16
 from fusionq.base.errors import ArgumentError, DeviceError, PromotionConflict
 from fusionq.base.options import check_flags, check_names
-from fusionq.base.units import shown
 from fusionq.ir.record_types import Member
-from fusionq.memory.foreign import check_host_access, check_not_masked
-from fusionq.memory.foreign_array import ForeignArray, byte_bounds, check_dtype, contiguous_strides
+from fusionq.memory.buffer_sources import (
+    check_same_dtype,
+    checked_extents,
+    converted_dtype,
+    host_contents,
+    shared_array,
+)
+from fusionq.memory.foreign_array import check_dtype, contiguous_strides
 from fusionq.memory.fusing_queues import NOTED, end_fusion_where_used, run_noted
 from fusionq.memory.host_access import StoredArray, host_array, overwrite
 from fusionq.memory.storage import Ownership, Storage
@@ -108,62 +112,27 @@ class Buffer:
             raise argument_error(str(error)) from None
 
     def _init_empty(self, shape: Any, dtype: np.dtype[Any] | None) -> None:
-        given = shape if isinstance(shape, tuple) else (shape,)
-        if any(isinstance(e, (bool, np.bool_)) or not hasattr(e, "__index__") for e in given):
-            raise ArgumentError(
-                f"a Buffer's shape is an integer or a tuple of integers, not {shape!r}"
-            )
-        extents = tuple(map(index, given))
-        if dtype is None:
-            raise ArgumentError("a Buffer made from a shape needs a dtype: Buffer(n, np.float32)")
-        if not extents:
-            raise ArgumentError("a Buffer has at least one dimension; use the shape (1,)")
-        if min(extents) < 0:
-            raise ArgumentError(f"a Buffer's extents cannot be negative: {extents}")
-        if prod(max(e, 1) for e in extents) * dtype.itemsize >= 1 << 63:
-            raise ArgumentError(
-                f"a Buffer of the extents {shown(extents)} and dtype {dtype} has 2**63 bytes or "
-                "more, which no address reaches; give smaller extents"
-            )
+        extents = checked_extents(shape, dtype)
+        assert dtype is not None
         strides = contiguous_strides(extents, dtype.itemsize)
         storage = Storage(prod(extents) * dtype.itemsize)
         self._set_view(Ownership(storage), extents, strides, 0, dtype)
 
     def _init_copy(self, array: Any, dtype: np.dtype[Any] | None) -> None:
-        source = _host_array(array)
-        target = check_dtype(source.dtype) if dtype is None else dtype
-        if not np.can_cast(source.dtype, target, "same_kind"):
-            raise ArgumentError(
-                f"an array of dtype {source.dtype} does not convert to {target}; convert it "
-                "yourself with .astype()"
-            )
+        source = array.numpy() if isinstance(array, Buffer) else host_contents(array)
+        target = converted_dtype(source.dtype, dtype)
         self._init_empty(source.shape, target)
         self._allocate(zeros=False)
         overwrite(self._stored, source, "same_kind")
 
     def _init_adopted(self, array: Any, dtype: np.dtype[Any] | None) -> None:
         if isinstance(array, Buffer):
-            _check_same_dtype(array.dtype, dtype)
+            check_same_dtype(array.dtype, dtype)
             self._set_view(
                 array._ownership, array._shape, array._strides, array._offset, array._dtype
             )
             return
-        from fusionq.memory.dlpack_arrays import described
-
-        foreign = described(array)
-        if foreign is None:
-            raise ArgumentError(
-                f"copy=False needs a NumPy array, a Buffer or an object with "
-                "__sycl_usm_array_interface__, __cuda_array_interface__, __dlpack__ or the "
-                "buffer protocol, not "
-                f"{type(array).__name__}"
-            )
-        _check_same_dtype(foreign.dtype, dtype)
-        stored = stored_array(foreign)
-        if foreign.work is not None:  # whose stream may end before this buffer
-            from fusionq.memory.gpu_arrays import marked
-
-            (stored.storage.last_event,) = marked([foreign.work])
+        stored = shared_array(array, dtype)
         self._set_view(
             Ownership(stored.storage), stored.shape, stored.strides, stored.offset, stored.dtype
         )
@@ -481,42 +450,3 @@ class RecordBuffer(Buffer):
 
 def _made_again(contents: npt.NDArray[Any], flags: dict[str, Any]) -> Buffer:
     return Buffer(contents, **flags)
-
-
-def _host_array(array: Any) -> npt.NDArray[Any]:
-    """The contents of ``array`` as a NumPy array, shared where possible."""
-    if isinstance(array, np.ndarray):
-        check_not_masked(array)
-        return array
-    if isinstance(array, Buffer):
-        return array.numpy()
-    from fusionq.memory.dlpack_arrays import described
-
-    foreign = described(array)
-    if foreign is not None:
-        stored = stored_array(foreign)
-        stored.storage.wait()
-        return host_array(stored)
-    if hasattr(array, "__array__") or hasattr(array, "__array_interface__"):
-        return np.asarray(array)
-    raise ArgumentError(
-        f"a Buffer is made from an int or tuple (its shape) or from an array, not from "
-        f"{type(array).__name__}; for contents use np.array(...)"
-    )
-
-
-def stored_array(array: ForeignArray) -> StoredArray:
-    """A foreign array as one in a storage.  DeviceError for USM that the host does not see, which
-    is no GPU's as CUDA has them."""
-    if array.home is None:
-        check_host_access(array)
-    below, _ = byte_bounds(array.shape, array.strides, array.dtype.itemsize)
-    return StoredArray(Storage.adopted(array), array.shape, array.strides, -below, array.dtype)
-
-
-def _check_same_dtype(found: np.dtype[Any], wanted: np.dtype[Any] | None) -> None:
-    if wanted is not None and wanted != found:
-        raise ArgumentError(
-            f"copy=False shares the array's memory and cannot convert {found} to {wanted}; "
-            "convert it first, or leave out copy=False"
-        )

@@ -36,17 +36,6 @@ MARGIN = 1.25
 least from 1.25 to 1.5 (benchmarks/cost_model.py)."""
 
 
-WAITING = 680
-"""Work-items of a compute unit that keep it busy while each waits for its own operations (H100: 3.1
-ns an operation, of which it does 128 in a cycle)."""
-
-FUNCTION_OPERATIONS = 45
-"""Scalar operations in a row that take a thread as long as a mathematical function (H100)."""
-
-ONCE_USED = 2.5
-"""How much longer an access takes whose cache line no other one uses, than those that loops come
-back to (H100)."""
-
 ACCESSED = 4.0
 """Bytes of an access, about."""
 
@@ -200,18 +189,22 @@ def tile_seconds(work: Work, operations: float, target: Target) -> float:
     unit take turns."""
     busy = _busy(work, 1, target)
     if target.costs.chain_seconds:
-        busy = max(busy, chain_of(work, operations) * target.costs.chain_seconds / WAITING)
+        busy = max(busy, _chain_seconds(work, operations, target) / target.costs.busy_items)
     return busy
 
 
 def waiting_seconds(work: Work, operations: float, target: Target) -> float:
     """Seconds that a work-item takes, however few there are, which does ``work``."""
-    return chain_of(work, operations) * target.costs.chain_seconds
+    return _chain_seconds(work, operations, target)
 
 
-def chain_of(work: Work, operations: float) -> float:
+def chain_of(work: Work, operations: float, target: Target) -> float:
     """The scalar operations that a work-item waits for, which does ``work``."""
-    return operations + work.functions * FUNCTION_OPERATIONS
+    return operations + work.functions * target.costs.function_operations
+
+
+def _chain_seconds(work: Work, operations: float, target: Target) -> float:
+    return chain_of(work, operations, target) * target.costs.chain_seconds
 
 
 def grouped_seconds(
@@ -226,9 +219,9 @@ def grouped_seconds(
     busy = _busy(work * items, groups, target)
     if row < target.sub_group_size:
         lines = (work.accessed / ACCESSED + work.serial) * items / row
-        busy = max(busy, lines * costs.serial_seconds * ONCE_USED / parts)
-    turns = max(items / WAITING / parts, 1.0)
-    return busy + chain_of(work, operations) * costs.chain_seconds * turns
+        busy = max(busy, lines * costs.serial_seconds * costs.used_once_slowdown / parts)
+    turns = max(items / costs.busy_items / parts, 1.0)
+    return busy + _chain_seconds(work, operations, target) * turns
 
 
 def _busy(work: Work, parts: int, target: Target) -> float:

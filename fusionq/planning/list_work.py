@@ -148,7 +148,7 @@ def launches_work(
         own = {view: prod(a.shape) * a.dtype.nbytes for view, a in arrays.values()}
         memory |= own
         if plan.tiling is not None:
-            tiled = _tiled_work(questions, plan, plan.tiling, number, sum(own.values()))
+            tiled = _tiled_work(questions, plan, plan.tiling, number, sum(own.values()), target)
             found.append(tiled)
             continue
         shapes = {(name, d): n for name, (_, a) in arrays.items() for d, n in enumerate(a.shape)}
@@ -159,7 +159,7 @@ def launches_work(
         each = item_work(plan.kernel, sizes)
         chain = 0.0
         if target.costs.chain_seconds:
-            chain = chain_of(each, operations(plan.kernel, sizes))
+            chain = chain_of(each, operations(plan.kernel, sizes), target)
         groups = _work_groups(items, plan.local_range)
         touched = sum(own.values())
         found.append(StageWork(number, items, touched, each * items, None, 0, groups, chain))
@@ -221,7 +221,12 @@ def tiled_part(
 
 
 def _tiled_work(
-    questions: Questions, plan: StagePlan, tiling: OverlappedTiling, number: int, nbytes: int
+    questions: Questions,
+    plan: StagePlan,
+    tiling: OverlappedTiling,
+    number: int,
+    nbytes: int,
+    target: Target,
 ) -> StageWork:
     """The work of launch ``number``, by overlapped tiles."""
     groups = _tiles(questions.submissions, plan, tiling)
@@ -229,7 +234,7 @@ def _tiled_work(
     items = plan.range_of(questions.submissions).size
     assert plan.local_range is not None, "tiles are of work-groups"
     chain = sum(
-        chain_of(part.work, part.operations) * _rounds(part.items, plan.local_range)
+        chain_of(part.work, part.operations, target) * _rounds(part.items, plan.local_range)
         for part in tiling.parts
     )
     return StageWork(number, items, nbytes, work, None, 0, groups, chain)

@@ -22,13 +22,6 @@ from fusionq.ir.walk import expressions, statements
 from fusionq.planning.cost import NOTHING, grouped_seconds
 from fusionq.planning.members import Kind, Members
 
-ORDERED = 1.4
-"""How much longer loops take that load and store arrays which other members write: their loads stay
-behind the stores before them (H100: rows of a stencil in 164 and 224 µs)."""
-
-DIVISION_OPERATIONS = 30
-"""Scalar operations of a work-item that finds its ids by division."""
-
 
 def slower_joined(
     members: Members, space: ItemSpace, before: ItemSpace, target: Target
@@ -65,7 +58,7 @@ def _text(space: ItemSpace) -> str:
 
 def _seconds(kind: Kind, space: ItemSpace, members: list[Submission], target: Target) -> float:
     """What a submission of a ``kind`` takes in a launch of ``members`` over ``space``."""
-    submission = kind.submission
+    submission, costs = kind.submission, target.costs
     extents = largest_extents(members, space)
     local = space.local_range
     if local is None:
@@ -78,9 +71,11 @@ def _seconds(kind: Kind, space: ItemSpace, members: list[Submission], target: Ta
     row = max(min(local[-1], own[-1]), 1)
     seconds = grouped_seconds(kind.work, kind.operations, range_.size, groups, row, target)
     if space.mode == "linear" and len(range_) > 1:
-        seconds += grouped_seconds(NOTHING, DIVISION_OPERATIONS, range_.size, groups, row, target)
+        seconds += grouped_seconds(
+            NOTHING, costs.division_operations, range_.size, groups, row, target
+        )
     if space.local_range is not None and local_range(submission) is None:
-        seconds *= ORDERED if _stores_in_loops(submission.ir) else 1.0
+        seconds *= costs.ordered_slowdown if _stores_in_loops(submission.ir) else 1.0
     return seconds
 
 

@@ -19,7 +19,8 @@ from fusionq.base.dtypes import is_bfloat16, is_floating
 from fusionq.base.errors import ArgumentError, DeviceError, FusionStateError
 from fusionq.base.units import shown
 from fusionq.ir.types import type_of_scalar
-from fusionq.memory.buffer import Buffer, stored_array
+from fusionq.memory.buffer import Buffer
+from fusionq.memory.buffer_sources import stored_array
 from fusionq.memory.foreign import describe
 from fusionq.memory.foreign_array import ForeignArray
 from fusionq.memory.fusing_queues import LOCK, QUEUES

@@ -17,9 +17,11 @@ from tests.unit.codegen.host_dialect import COMPILER, HOST
 from tests.unit.codegen.test_host_workers import assert_memory, memory, results, run
 from tests.unit.megakernel.cases import blur, cross, reverse, transpose
 from tests.unit.megakernel.plans import PersistentPlan, persistent
+from tests.unit.targets import TWO_CORES
 
 NBYTES = 32  # four of int64
 LANES = 4
+TARGET = replace(TWO_CORES, worker_size=LANES, cache_line_bytes=128)
 
 
 class HostVectors:
@@ -85,7 +87,7 @@ def vectors_of(*calls: Any, number: int = 0) -> RowVectors | None:
     plan = persistent(*calls)
     code = plan.body.codes[number]
     body, inner = parted(code)
-    return row_vectors(code.kernel, body if inner is None else inner.body, NBYTES, LANES)
+    return row_vectors(code.kernel, body if inner is None else inner.body, NBYTES, TARGET)
 
 
 def test_which_stages() -> None:

@@ -122,7 +122,7 @@ def test_narrow_work_groups_take_longer(row: int) -> None:
 def test_few_work_items_take_as_long_as_one_waits() -> None:
     work = Work(accessed=4.0, functions=2.0)
     one, hundred = (grouped_seconds(work, 500, n, 1, 32, GPU) for n in (1, 100))
-    assert one == pytest.approx(chain_of(work, 500) * GPU.costs.chain_seconds, rel=0.05)
+    assert one == pytest.approx(chain_of(work, 500, GPU) * GPU.costs.chain_seconds, rel=0.05)
     assert hundred < 1.2 * one
 
 

@@ -1,0 +1,103 @@
+"""The loop of a worker over the work-groups of a tile."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+
+from fusionq.codegen.queue_words import QueueWords
+from fusionq.codegen.tile_loop import indented
+from fusionq.ir.nodes import WorkItemLoop
+
+
+class ThreadGroupLoop:
+    """The loop over the work-groups of a tile, of which a worker does ``at_once`` side by side,
+    each of its lanes a work-item of ``local_range``."""
+
+    def __init__(self, words: QueueWords, local_range: tuple[int, ...], at_once: int) -> None:
+        self._int64 = words.int64
+        self._local_range = local_range
+        self._at_once = at_once
+
+    def lines(self, body: Sequence[str]) -> list[str]:
+        """The loop that does ``body`` for each group of the tile."""
+        i64, size = self._int64, prod(self._local_range)
+        dims = range(len(self._local_range))
+        lines = ["unsigned fq_turn = 0;", f"const int fq_item = fq_lane % {size};"]
+        places = TileGroupLoop.places("fq_item", self._local_range)
+        for d, (own, extent) in enumerate(zip(places, self._local_range, strict=True)):
+            lines += [
+                f"const {i64} fq_begin_{d} = fq_first_{d} / {extent};",
+                f"const {i64} fq_many_{d} = fq_last_{d} / {extent} - fq_begin_{d} + 1;",
+                f"const int fq_local_{d} = {own};",
+            ]
+        many = " * ".join(f"fq_many_{d}" for d in dims)
+        inside: list[str] = []
+        rest = "fq_group"
+        for d in reversed(dims):
+            at = rest if d == 0 else f"{rest} % fq_many_{d}"
+            inside.insert(0, f"const {i64} fq_group_{d} = fq_begin_{d} + {at};")
+            rest = f"({rest} / fq_many_{d})"
+        for d, extent in enumerate(self._local_range):
+            inside.append(f"const {i64} fq_id_{d} = fq_group_{d} * {extent} + fq_local_{d};")
+        head = f"for ({i64} fq_group = fq_lane / {size}; fq_group < {many}; "
+        return [*lines, f"{head}fq_group += {self._at_once}) {{", *indented([*inside, *body]), "}"]
+
+
+class TileGroupLoop:
+    """Loops over the work-groups of a tile, and of a worker's lanes over the work-items of a
+    group: neighbouring lanes have neighbouring work-items of the last dimension.  ``lanes``: how
+    many there are, a power of two."""
+
+    def __init__(self, words: QueueWords, lanes: int, local_range: tuple[int, ...]) -> None:
+        self._words = words
+        self._int64 = words.int64
+        self._lanes = lanes
+        self._local_range = local_range
+
+    def lines(self, body: Sequence[str]) -> list[str]:
+        """The loop that does ``body`` for each group of the tile."""
+        lines = []
+        for d, size in enumerate(self._local_range):
+            start = f"{self._int64} fq_group_{d} = fq_first_{d} / {size}"
+            lines.append(f"for ({start}; fq_group_{d} <= fq_last_{d} / {size}; fq_group_{d}++)")
+        return [*lines, "{", *indented(body), f"    {self._words.workers.group_barrier};", "}"]
+
+    def work_items(self, loop: WorkItemLoop, body: Sequence[str]) -> list[str]:
+        """The loop of the lanes, which meet at its end."""
+        items, lanes, i64 = loop.items, self._lanes, self._int64
+        inside = [*self._ids(), *body]
+        if items % lanes:
+            inside = [f"if (fq_start + fq_lane < {items}) {{", *indented(inside), "}"]
+        if items > lanes:
+            head = f"for ({i64} fq_start = 0; fq_start < {items}; fq_start += {lanes}) {{"
+            lines = [head, *indented(inside), "}"]
+        else:
+            lines = ["{", *indented([f"const {i64} fq_start = 0;", *inside]), "}"]
+        return [*lines, f"{self._words.workers.group_barrier};"]
+
+    def _ids(self) -> list[str]:
+        """The ids of the lane's work-item.  What is the same for all lanes does not depend on the
+        lane's number, so that the compiler sees neighbours in memory."""
+        lines = [f"const {self._int64} fq_item = fq_start + fq_lane;"]
+        *outer, last = self._local_range
+        if all(size == 1 for size in outer):
+            ids = [*("0" for _ in outer), "fq_item"]
+        elif last % self._lanes == 0:
+            ids = [*self.places(f"fq_start / {last}", outer), f"fq_start % {last} + fq_lane"]
+        else:
+            ids = self.places("fq_item", self._local_range)
+        for d, (own, size) in enumerate(zip(ids, self._local_range, strict=True)):
+            lines.append(f"const {self._int64} fq_local_{d} = {own};")
+            at = f"fq_group_{d} * {size} + fq_local_{d}"
+            lines.append(f"const {self._int64} fq_id_{d} = {at};")
+        return lines
+
+    @staticmethod
+    def places(linear: str, extents: Sequence[int]) -> list[str]:
+        """The place in each dimension of what has the place ``linear`` in all."""
+        places: list[str] = []
+        for d in reversed(range(len(extents))):
+            places.insert(0, linear if d == 0 else f"{linear} % {extents[d]}")
+            linear = f"{linear} / {extents[d]}"
+        return places
