@@ -58,8 +58,8 @@ def joint_wait_function(
         "    int state = 0;",
         f"    for (int fq_from = 0; fq_from < fq_waits && state < {STALLED}; "
         f"fq_from += {w.pollers}) {{",
-        "        // A lane a wait: which counters it is about, and how many.  The latest stages come",
-        "        // last: once their counters are reached, all others have been seen.",
+        "        // A lane a wait: which counters it is about, and how many.  The latest stages",
+        "        // come last: once their counters are reached, all others have been seen.",
         "        const int fq_turn = fq_waits - 1 - fq_from - lane;",
         f"        int {', '.join(f'{name} = 0' for name in names)};",
         "        if (fq_turn >= 0) {",
