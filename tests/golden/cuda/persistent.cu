@@ -198,8 +198,8 @@ static __device__ int fq_wait_all(
     const int fq_waits = (int)fq_record[16];
     int state = 0;
     for (int fq_from = 0; fq_from < fq_waits && state < 2; fq_from += 32) {
-        // A lane a wait: which counters it is about, and how many.  The latest stages come
-        // last: once their counters are reached, all others have been seen.
+        // A lane a wait: which counters it is about, and how many.  The latest stages
+        // come last: once their counters are reached, all others have been seen.
         const int fq_turn = fq_waits - 1 - fq_from - lane;
         int fq_number = 0, fq_source = 0, fq_is_box = 0, fq_begin_0 = 0, fq_many_0 = 0;
         if (fq_turn >= 0) {
