@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -152,6 +152,14 @@ class PreparedLaunch(Protocol):
 
     def launch(self, depends: Sequence[DeviceEvent] = ()) -> DeviceEvent:
         """Enqueue; returns at once.  The caller keeps the memory alive until the event."""
+
+
+@runtime_checkable
+class RepeatableLaunch(Protocol):
+    """A ``PreparedLaunch`` of a device that can repeat launches as they are."""
+
+    def again(self) -> LaunchedAgain | None:
+        """Launches with the arguments that it has now; None while it cannot be repeated."""
 
 
 class LaunchedAgain(Protocol):

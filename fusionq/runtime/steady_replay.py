@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from fusionq.backends.base import DeviceEvent, LaunchedAgain
+from fusionq.backends.base import DeviceEvent, LaunchedAgain, RepeatableLaunch
 from fusionq.base.changes import CHANGES
 from fusionq.memory.fusing_queues import LOCK, NOTED, QUEUES
 from fusionq.memory.storage import Storage
@@ -53,7 +53,7 @@ class SteadyReplay:
         self._chooser = run.adaptive
         """Has some of the launches timed."""
         self._prepare_again: Callable[[], LaunchedAgain | None] | None
-        self._prepare_again = getattr(one, "again", None)
+        self._prepare_again = one.again if isinstance(one, RepeatableLaunch) else None
         self._again: LaunchedAgain | None = None
         """Launches as long as nothing changes."""
         self._enqueue: Callable[[], int] | None = None
