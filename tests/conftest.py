@@ -47,6 +47,8 @@ SLOW = (
     "e2e/test_several_offsets.py",
     "e2e/test_tuned_again.py",
     "e2e/test_tuning.py",
+    "property/test_strategies.py",
+    "property/test_variations.py",
     "protocol",
     "unit/benchmarks/test_bench.py",
     "unit/benchmarks/test_corpus.py",

@@ -28,7 +28,7 @@ def turned(item: fq.Item, x: Any, sum: Any) -> None:
     sum += np.float64(x[x.shape[0] - 1 - item.get_id(0)])
 
 
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("dtype", [np.float64, pytest.param(np.float32, marks=pytest.mark.slow)])
 def test_functions_of_one_angle_in_one_kernel(dtype: Any) -> None:
     queue = fq.FusionQueue()
     x = fq.Buffer(np.random.default_rng(5).uniform(0.01, 6, N).astype(dtype))
@@ -42,6 +42,6 @@ def test_functions_of_one_angle_in_one_kernel(dtype: Any) -> None:
             for kernel, out in zip(kernels, outs, strict=True):
                 queue.submit(kernel, N, x, out)
             queue.submit(turned, N, outs[0], fq.Reduction(sum, "add"))
-        assert fusion.report.stages[0].submissions[:len(kernels)] == tuple(range(len(kernels)))
+        assert fusion.report.stages[0].submissions[: len(kernels)] == tuple(range(len(kernels)))
         for function, out, alone in zip(FUNCTIONS, outs, expected, strict=True):
             assert out.numpy().tobytes() == alone.numpy().tobytes(), (strategy, function)

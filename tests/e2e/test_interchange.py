@@ -108,6 +108,7 @@ def reference() -> fq.FusionQueue:
     return fq.FusionQueue("reference")
 
 
+@pytest.mark.slow
 def test_every_work_item_is_done_once_and_alike(
     sycl_queue: fq.FusionQueue, reference: fq.FusionQueue
 ) -> None:

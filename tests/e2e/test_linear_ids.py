@@ -81,7 +81,9 @@ def chain(*kernels, items=None):
 SHAPES = [(7, 9), (9, 7), (8, 8), (1, 12), (12, 1), (33, 40)]
 
 
-@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize(
+    "shape", [SHAPES[0], *(pytest.param(s, marks=pytest.mark.slow) for s in SHAPES[1:])]
+)
 @pytest.mark.parametrize("kernels", [(across, down, across), (inside, down), (down, plane)])
 def test_planes(reference_queue, kernels, shape):
     report = compared(reference_queue, chain(*kernels), *[shape] * (len(kernels) + 1))

@@ -101,7 +101,9 @@ def test_one_plan_serves_all_positions(tmp_path: Path, monkeypatch: pytest.Monke
 
 
 @pytest.mark.skipif(not has_sycl(), reason="no SYCL device")
-@pytest.mark.parametrize("strategy", ["megakernel", "unfused"])
+@pytest.mark.parametrize(
+    "strategy", [pytest.param("megakernel", marks=pytest.mark.slow), "unfused"]
+)
 def test_tokens_and_logits(folder: Path, strategy: str) -> None:
     config = read_config(folder)
     weights = read_weights(folder, config)

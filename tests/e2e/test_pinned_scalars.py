@@ -55,7 +55,9 @@ def test_a_sort_is_one_launch(queue):
     np.testing.assert_array_equal(np.diff(runs[1::2]) <= 0, True)
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize(
+    "seed", [0, *(pytest.param(n, marks=pytest.mark.slow) for n in range(1, 6))]
+)
 def test_other_scalars_have_plans_of_their_own(queue, seed):
     """Also those whose work-items exchange elements between work-groups."""
     random = np.random.default_rng(seed)
