@@ -30,6 +30,9 @@ class Contender:
     """Whether it has a persistent kernel."""
     timed: int = 0
     """Samples whose times were known, whether they count or not."""
+    lost_to: tuple[Candidate, float, bool] | None = None
+    """What was found to be faster, the seconds that a run of it took then, and whether that was
+    among others."""
     is_second: bool = False
     """Whether it has been compared once more."""
     misses: int = 0

@@ -41,6 +41,10 @@ then the device's threads are woken, and the host's first launches are not behin
 0.17 ms were seen, for persistent kernels and for launches.  It is about the same for samples of one
 run and of several, so that their difference tells what a run takes."""
 
+LEAST_SHARE = 0.25
+"""Of what a sample of several takes, that its runs take: also of short ones more was not seen to be
+beside them, where one that was held up by itself would say that they take nothing."""
+
 CLEARLY_BATCHED, LEAST_CLEAR = 1.25, 5e-5
 """A candidate is clearly slower or faster than another by so many times, by samples of several
 runs, if those runs but one differ by so many seconds together: what is beside a sample's runs
@@ -90,7 +94,7 @@ def among_others(seconds: float, runs: int, alone: Sequence[float]) -> float:
     if runs == 1 or not alone:
         return seconds
     least = seconds - BESIDE / runs
-    return max((runs * seconds - min(alone)) / (runs - 1), least, 1e-9)
+    return max((runs * seconds - min(alone)) / (runs - 1), least, LEAST_SHARE * seconds)
 
 
 def is_cold(contender: Contender, seconds: float, runs: int, most: int, best: float) -> bool:

@@ -21,6 +21,7 @@ from fusionq.execution.samples import (
     CLEARLY_BATCHED,
     COLD_SECONDS,
     FASTER,
+    LEAST_CLEAR,
     RUNS,
     among_others,
     batch,
@@ -47,6 +48,10 @@ SECOND_COMPARISON = 1.1
 """A persistent kernel that was slower by more, though not by the model, is compared with the best
 once more at the end: other work on the machine makes it wait for so long that it is no more to be
 compared."""
+
+CLOSE = 1.25
+"""So is one that took less than so many times as long as the best now does, where something else
+held up both when they were compared."""
 
 MOST_SLOWDOWN = 3.0
 """A candidate is not tried that takes so many times as long as the first by the cost model."""
@@ -235,11 +240,12 @@ class Trials:
 
     def _renew(self, best: Contender, seconds: float) -> None:
         """A run of the best by itself.  Where it says that one before was held up, or that the
-        machine has changed, nothing before it counts."""
+        machine has changed, nothing before it counts: by more than varies beside a run."""
         if self._renews:
             self._renews = False
             known = min(best.alone)
-            if not known / CLEARLY_BATCHED < seconds < CLEARLY_BATCHED * known:
+            is_near = known / CLEARLY_BATCHED < seconds < CLEARLY_BATCHED * known
+            if not is_near and abs(seconds - known) > LEAST_CLEAR:
                 best.forget()
                 best.fastest = best.fastest_alone = float("inf")
 
@@ -402,18 +408,29 @@ class Trials:
         """Whether one that was slower is compared once more."""
         best = self.contenders[self.best]
         for name, contender in self.contenders.items():
-            if (
-                contender.state == "slower"
-                and contender.is_persistent
-                and contender.timed
-                and not contender.is_second
-                and contender.slowdown > SECOND_COMPARISON * best.slowdown
-                and contender.model <= best.model
-                and name != self.best
+            if contender.state != "slower" or contender.is_second or not contender.timed:
+                continue
+            behind = contender.slowdown / max(best.slowdown, 1e-9)
+            is_other = contender.is_persistent and behind > SECOND_COMPARISON
+            if name != self.best and (
+                (is_other and contender.model <= best.model)
+                or (behind < CLOSE and self._was_held_up(contender))
             ):
                 contender.state, contender.is_second = "ready", True
                 return True
         return False
+
+    def _was_held_up(self, contender: Contender) -> bool:
+        """Whether what was faster than ``contender`` took so much longer then than it did at other
+        times that something else has to have held up both."""
+        if contender.lost_to is None:
+            return False
+        name, seconds, is_among = contender.lost_to
+        winner = self.contenders[name]
+        fastest = winner.fastest_alone  # among others it takes no longer than by itself
+        if is_among:
+            fastest = min(fastest, winner.fastest)
+        return fastest * CLEARLY_BATCHED < seconds
 
     def _compare(self, name: Candidate) -> bool:
         """Whether the comparison of ``name`` with the best has come to its end."""
@@ -458,6 +475,8 @@ class Trials:
         if own.seconds and compared < float("inf"):  # from now on what was measured counts
             own.slowdown = best.slowdown * own.shortest / compared
             own.is_predicted = False
+        if not is_faster and compared < float("inf"):
+            own.lost_to = self.best, compared, bool(is_measured) and self._batch > 1
         loser = self.best if is_faster else name
         self.contenders[loser].state = "slower"
         if is_faster:
@@ -495,7 +514,7 @@ class Trials:
                 contender.is_predicted = False
             contender.forget()
             contender.fastest = contender.fastest_alone = float("inf")
-            contender.is_second = False
+            contender.is_second, contender.lost_to = False, None
         self._decide()
 
     # --------------------------------------------------------------------------- records
