@@ -33,6 +33,8 @@ class Contender:
     lost_to: tuple[Candidate, float, bool] | None = None
     """What was found to be faster, the seconds that a run of it took then, and whether that was
     among others."""
+    is_doubtful: bool = False
+    """Whether it was slower by runs that took much longer among others than by itself."""
     is_second: bool = False
     """Whether it has been compared once more."""
     misses: int = 0

@@ -123,6 +123,12 @@ def is_disturbed(contender: Contender, seconds: float, runs: int) -> bool:
     return True
 
 
+def contradicts(contender: Contender) -> bool:
+    """Whether its runs among others took so much longer than one by itself that something else has
+    to be the reason; but not where the host launches each submission by itself."""
+    return contender.shortest > DISTURBED[0] * min(contender.alone, default=inf)
+
+
 def verdict(own: Contender, best: Contender, most: int, is_long: bool = False) -> bool | None:
     """Whether the challenger is faster than the best by samples of at ``most`` so many runs; None
     where others are needed."""

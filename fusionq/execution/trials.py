@@ -25,6 +25,7 @@ from fusionq.execution.samples import (
     RUNS,
     among_others,
     batch,
+    contradicts,
     is_cold,
     is_disturbed,
     is_faster_by_itself,
@@ -415,6 +416,7 @@ class Trials:
             if name != self.best and (
                 (is_other and contender.model <= best.model)
                 or (behind < CLOSE and self._was_held_up(contender))
+                or contender.is_doubtful
             ):
                 contender.state, contender.is_second = "ready", True
                 return True
@@ -477,6 +479,7 @@ class Trials:
             own.is_predicted = False
         if not is_faster and compared < float("inf"):
             own.lost_to = self.best, compared, bool(is_measured) and self._batch > 1
+            own.is_doubtful = name != "unfused" and contradicts(own)
         loser = self.best if is_faster else name
         self.contenders[loser].state = "slower"
         if is_faster:
@@ -514,7 +517,8 @@ class Trials:
                 contender.is_predicted = False
             contender.forget()
             contender.fastest = contender.fastest_alone = float("inf")
-            contender.is_second, contender.lost_to = False, None
+            contender.is_second = contender.is_doubtful = False
+            contender.lost_to = None
         self._decide()
 
     # --------------------------------------------------------------------------- records

@@ -474,6 +474,22 @@ def test_what_lost_while_both_were_held_up_is_compared_once_more(
     assert challengers == ["fused", "unfused", *again]
 
 
+@pytest.mark.parametrize("name", ["fused", "unfused"])
+def test_what_lost_by_runs_that_contradict_one_by_itself_is_compared_once_more(
+    name: Candidate,
+) -> None:
+    """But not each submission by itself, whose launches the host makes one after the other."""
+    made = begun_in_batches(name)
+    long: list[int] = []
+    while made.chosen is None:
+        ran, runs = made.next()
+        held_up = ran == name and runs > 1 and not made.contenders[name].is_second
+        made.add(ran, 3e-4 if held_up else {"sequence": 1e-4, name: 5e-5}[ran], runs)
+        long += [runs] if held_up else []
+    assert max(long) > samples.SEVERAL, "all short ones may be disturbed"
+    assert made.chosen == ("fused" if name == "fused" else "sequence")
+
+
 def test_what_is_twice_as_slow_by_itself_has_no_sample_of_several_runs() -> None:
     made = begun_in_batches("fused", "unfused")
     made.contenders["fused"].is_persistent = True
@@ -570,14 +586,15 @@ def test_what_takes_longer_among_others_is_disturbed_no_more() -> None:
 
 
 def test_what_is_slow_each_time_among_others_is_dropped() -> None:
-    """Though it is as fast by itself."""
+    """Though it is as fast by itself, so that it is compared once more."""
     made = begun_in_batches("fused")
     while made.chosen is None:
         name, runs = made.next()
         made.add(name, 3e-3 if runs > 1 and name == "fused" else 1e-4, runs)
     assert made.chosen == "sequence"
     alone = several = longer = 1
-    assert made.contenders["fused"].timed == alone + samples.MOST_DISTURBED + several + longer
+    once = alone + several + longer
+    assert made.contenders["fused"].timed == once + samples.MOST_DISTURBED + once
 
 
 def test_times_in_another_rhythm_are_not_compared() -> None:
