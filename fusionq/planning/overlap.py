@@ -19,10 +19,14 @@ from fusionq.base.frozen import dataclass
 from fusionq.base.options import FusionOptions
 from fusionq.base.steps import Steps
 from fusionq.base.target import Target
-from fusionq.planning.cost import launches_seconds
 from fusionq.planning.inlined_kernels import InlinedKernels
 from fusionq.planning.layout import promoted
-from fusionq.planning.list_work import launch_operations, launches_work
+from fusionq.planning.overlap_choice import (
+    INLINED_TAKES_LONGER,
+    Taken,
+    inlined_takes_longer,
+    taken,
+)
 from fusionq.planning.overlapped_list import overlapped_list, unchanged_list
 from fusionq.planning.overlapped_tiles import TiledStages
 from fusionq.planning.plan import PromotionDecision, Recomputation, StagePlan
@@ -34,7 +38,6 @@ from fusionq.planning.stage_kernels import StageKernels
 from fusionq.planning.stages import SplitOptions, split
 from fusionq.planning.users_list import UsersList
 from fusionq.planning.versions import Key, Versions, versions
-from fusionq.planning.work import work_of
 
 WAYS: tuple[Literal["inlined", "tiled"], ...] = ("tiled", "inlined")
 """How temporaries are computed anew where there are several ways: by each work-item that reads
@@ -73,9 +76,11 @@ def with_overlap(
     varying: Collection[ScalarPlace],
     barrierless: str | None,
     decisions: Sequence[PromotionDecision],
+    most: Taken,
 ) -> Steps[Overlap | str]:
     """The list with temporaries computed anew of which that is proved, in the way that takes least
-    on ``target``; or why there are none.  ``decisions``: what is promoted without that."""
+    on ``target``; or why there are none.  ``decisions``: what is promoted without that.  Ways that
+    certainly take longer than ``most`` are not looked at."""
     rows = rows_list(questions, varying)
     questions = rows.questions
     found = yield from versions(questions, dependences, options)
@@ -89,12 +94,13 @@ def with_overlap(
     if deepest <= DEPTHS[-1]:
         depths.append(deepest)
     depths.sort(key=lambda depth: depth == deepest - 1)
-    best: tuple[tuple[float, float], Overlap] | None = None
+    best: tuple[Taken, Overlap] | None = None
     why: str | None = None
     for depth in depths:
         if best is not None and depth == deepest - 1 and len(best[1].plans) == 1:
             break
-        made = yield from finder.best(found.of_depth(depth), grouped)
+        bounds = [most] if best is None else [most, best[0]]
+        made = yield from finder.best(found.of_depth(depth), grouped, bounds)
         if isinstance(made, str):
             why = why or made
             continue
@@ -125,16 +131,20 @@ class _Ways:
     inlined: InlinedKernels = field(default_factory=InlinedKernels)
 
     def best(
-        self, found: Versions, grouped: bool
-    ) -> Steps[tuple[tuple[float, float], Overlap] | str]:
+        self, found: Versions, grouped: bool, bounds: Sequence[Taken]
+    ) -> Steps[tuple[Taken, Overlap] | str]:
         """The list with the versions ``found`` computed anew, in the way that takes least, with
-        what it takes; or why there is none.  ``grouped``: work-groups may do it together."""
-        made: list[tuple[tuple[float, float], Overlap]] = []
+        what it takes; or why there is none.  ``grouped``: work-groups may do it together;
+        ``bounds``: who certainly takes longer than one is not looked at."""
+        made: list[tuple[Taken, Overlap]] = []
         why: str | None = None
         for way in WAYS:
-            if (way == "tiled" and not grouped) or (
-                made and self._takes_longer_inlined(found, made[0][0])
+            if way == "tiled" and not grouped:
+                continue
+            if way == "inlined" and inlined_takes_longer(
+                self.questions, found, [*bounds, *(each[0] for each in made)], self.target
             ):
+                why = INLINED_TAKES_LONGER
                 continue
             one = yield from self._way(found, way == "tiled")
             if isinstance(one, str):
@@ -152,9 +162,7 @@ class _Ways:
             return why
         return min(made, key=lambda each: each[0])
 
-    def _way(
-        self, found: Versions, tiled: bool
-    ) -> Steps[tuple[tuple[float, float], Overlap] | str | None]:
+    def _way(self, found: Versions, tiled: bool) -> Steps[tuple[Taken, Overlap] | str | None]:
         """One way, with what it takes, with as many of the versions as can be computed so; or why
         there is none.  None where work-groups have nothing to do."""
         while (found := found.needed()).found:
@@ -191,27 +199,9 @@ class _Ways:
             return _Stay({group_of[g]: reason for g, reason in anew.refused.items()})
         return _Way(self, found, renamed, asked, anew)
 
-    def _takes_longer_inlined(self, found: Versions, tiled: tuple[float, float]) -> bool:
-        """Whether what work-items that compute the versions ``found`` by themselves compute beyond
-        what is computed by tiles certainly takes longer than all that the launches ``tiled`` take,
-        or, where these take no longer than a launch itself, whether it is more."""
-        target = self.target
-        items = found.items_by_producer()
-        each = enumerate(self.questions.submissions)
-        work = sum(items.get(s, 1) * work_of(submission) for s, submission in each)
-        rate = target.machine_balance * target.costs.memory_bandwidth
-        beyond = max(work - tiled[1], 0.0) / rate
-        return (max(beyond, target.costs.launch_seconds), work) >= tiled
-
-    def cost(self, overlap: Overlap) -> tuple[float, float]:
-        """What launches take, and, where a launch itself takes longer than its work, how many
-        operations they do."""
-        submissions = self.rows.users.submissions
-        work = launches_work(self.rows.users, overlap.plans, self.target)
-        return (
-            launches_seconds(*work, self.target),
-            sum(launch_operations(submissions, plan) for plan in overlap.plans),
-        )
+    def cost(self, overlap: Overlap) -> Taken:
+        """What launches take."""
+        return taken(self.rows.users, overlap.plans, self.target)
 
 
 @dataclass(frozen=True)

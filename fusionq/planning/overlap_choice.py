@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 
+from fusionq.analysis.item_space import global_range
 from fusionq.analysis.questions import Questions
 from fusionq.base.target import Target
 from fusionq.planning.cost import (
@@ -12,8 +14,10 @@ from fusionq.planning.cost import (
     launches_seconds,
     with_persistent,
 )
-from fusionq.planning.list_work import launches_work
+from fusionq.planning.list_work import launch_operations, launches_work
 from fusionq.planning.plan import StagePlan
+from fusionq.planning.versions import Versions
+from fusionq.planning.work import work_of
 
 LEAST_SAVED = 1.5e-4
 """Seconds of each run of a list that computing halos anew has to be able to save: what it takes to
@@ -22,6 +26,52 @@ find out how, and to build that, 0.1 to 0.3 s, is then earned back by 2,000 runs
 MOST_LONGER = 2.0
 """How many times as long as launches without that halos computed anew may take by the model, where
 they are asked for."""
+
+INLINED_TAKES_LONGER = (
+    f"what would be computed anew takes more than {MOST_LONGER:g} times as long as launches "
+    "without that"
+)
+
+Taken = tuple[float, float]
+"""The seconds that launches take by the model, and their operations, by which launches are compared
+that take no longer than a launch itself."""
+
+
+def taken(questions: Questions, launches: Sequence[StagePlan], target: Target) -> Taken:
+    """What launches of a list take on ``target``."""
+    operations = sum(launch_operations(questions.submissions, plan) for plan in launches)
+    return launches_seconds(*launches_work(questions, launches, target), target), operations
+
+
+def most_taken(
+    questions: Questions, launches: Sequence[StagePlan], asked: bool, target: Target
+) -> Taken:
+    """What halos computed anew may take at most, beside ``launches`` without that; more where they
+    are ``asked`` for."""
+    seconds, operations = taken(questions, launches, target)
+    return (MOST_LONGER if asked else 1.0) * seconds, operations
+
+
+def inlined_takes_longer(
+    questions: Questions, found: Versions, bounds: Sequence[Taken], target: Target
+) -> bool:
+    """Whether what work-items that compute the versions ``found`` by themselves compute beyond the
+    operations of one of ``bounds`` certainly takes longer than all of that, or, where that takes
+    no longer than a launch itself, whether it is more."""
+    items, readers = found.items_by_producer(), found.last_readers()
+    sizes = [max(prod(global_range(s)), 1) for s in questions.submissions]
+    work = 0.0
+    for s, submission in enumerate(questions.submissions):
+        times = 1.0
+        if s in items:  # those of a smaller range read a part of what the producer writes
+            times = items[s] * min(1.0, max(sizes[r] for r in readers[s]) / sizes[s])
+        work += times * work_of(submission)
+    rate = target.machine_balance * target.costs.memory_bandwidth
+    return any(
+        (max((work - operations) / rate, target.costs.launch_seconds), work)
+        >= (seconds, operations)
+        for seconds, operations in bounds
+    )
 
 
 def compared_work(

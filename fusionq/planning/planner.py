@@ -195,13 +195,17 @@ def _plan_steps(
         and _crosses_work_groups(raw)
     ):
         from fusionq.planning.overlap import with_overlap
-        from fusionq.planning.overlap_choice import compared_work, saves_little, takes_longer
+        from fusionq.planning.overlap_choice import (
+            compared_work,
+            most_taken,
+            saves_little,
+            takes_longer,
+        )  # fmt: skip
 
         costs = target if measured is None else measured()
-        base: tuple[StagePlan, ...] = ()
+        base = yield from all_launches(kernels, launched)
         little: str | None = None
         if not asked:
-            base = yield from all_launches(kernels, launched)
             persistent = estimates if strategy == "megakernel" else []
             little = saves_little(questions, base, not launched.decisions, persistent, costs)
             extent = largest_extent(submissions)
@@ -211,8 +215,9 @@ def _plan_steps(
             overlap, choice = little, "; ".join(filter(None, (choice, little)))
         else:
             overlap = yield from with_overlap(
-                questions, raw, options, costs, fixed, varying, barrierless, launched.decisions
-            )
+                questions, raw, options, costs, fixed, varying, barrierless, launched.decisions,
+                most_taken(questions, base, asked, costs),
+            )  # fmt: skip
         if isinstance(overlap, str):
             fallback = overlap if asked else fallback
         else:
@@ -225,7 +230,6 @@ def _plan_steps(
                 if count == len(stages):
                     fallback += ", and as much in memory"
             if profitable:
-                base = yield from all_launches(kernels, launched)
                 longer = takes_longer(questions, base, overlap.plans, costs)
                 profitable, fallback = longer is None, longer or fallback
             elif not asked:

@@ -95,6 +95,15 @@ class Versions:
                 boxes[producer] = tuple(map(max, so_far, halo))
         return {producer: prod(box) for producer, box in boxes.items()}
 
+    def last_readers(self) -> dict[int, frozenset[int]]:
+        """For each producer the submissions that read what it computes, and compute nothing that
+        others compute anew: those whose work-items do its work."""
+        found: dict[int, frozenset[int]] = {}
+        for (producer, _), version in sorted(self.found.items(), reverse=True):
+            last = [found.get(s, frozenset([s])) for s in version.reads]
+            found[producer] = found.get(producer, frozenset()).union(*last)
+        return found
+
     def steps(self) -> dict[Key, int]:
         """For each version how many submissions in a row its computation is."""
         found: dict[Key, int] = {}

@@ -11,12 +11,14 @@ import numpy as np
 import pytest
 
 import fusionq as fq
+from fusionq.analysis.questions import Questions
 from fusionq.base.options import FusionOptions
 from fusionq.planning import overlap, overlap_choice
 from fusionq.planning.cost import Estimate, OverlapEstimate, with_persistent
 from fusionq.planning.plan import Plan
 from fusionq.planning.planner import make_plan
 from fusionq.planning.versions import Version, Versions
+from fusionq.planning.work import work_of
 from tests.unit.lists import Flagged, submissions
 from tests.unit.targets import TWO_CORES
 
@@ -130,6 +132,56 @@ def test_boxes_of_halos_add_up() -> None:
     assert found.items_by_producer() == {1: 2 * 7, 0: 4 * 7}
 
 
+def test_whose_work_items_do_the_work_of_versions_that_are_made_of_others() -> None:
+    first = Version(0, 0, 1, {1: (3,), 2: (1,)}, False, False, True)
+    second = Version(1, 1, 1, {2: (2,), 3: (1,)}, False, False, True)
+    found = Versions({first.key: first, second.key: second})
+    assert found.last_readers() == {1: frozenset({2, 3}), 0: frozenset({2, 3})}
+
+
+@fq.kernel
+def quartered(item: fq.Item, a, b):
+    i = item.get_id(0)
+    b[i] = a[4 * i] + a[4 * i + 5 if 4 * i + 5 < a.shape[0] else 0]
+
+
+def test_work_items_that_compute_much_more_than_once_are_known_before_they_are_looked_at() -> None:
+    """By how many elements each needs, and how many work-items need some."""
+    n = 1 << 16
+    a, b, c = (np.empty(size, np.float32) for size in (n, n, n // 4))
+    for reader, last, items in ((blur, np.empty(n, np.float32), 1.0), (quartered, c, 1 / 4)):
+        listed = submissions((blur, n, a, b), (reader, last.size, b, last))
+        questions = Questions(listed)
+        version = Version(0, 1, 1, {1: (40,)}, False, False, True)
+        found = Versions({version.key: version})
+        work = [work_of(one) for one in listed]
+        most = items * 40 * work[0] + work[1]
+        rate = TWO_CORES.machine_balance * TWO_CORES.costs.memory_bandwidth
+        for operations, seconds in ((0.0, most / rate), (sum(work), (most - sum(work)) / rate)):
+            for factor, longer in ((1 - 1e-9, True), (1 + 1e-9, False)):
+                bound = (seconds * factor, operations)
+                taken = overlap_choice.inlined_takes_longer
+                assert taken(questions, found, [bound], TWO_CORES) is longer
+                assert taken(questions, found, [(np.inf, 0.0), bound], TWO_CORES) is longer
+        assert not overlap_choice.inlined_takes_longer(questions, found, [], TWO_CORES)
+
+
+def test_a_way_that_takes_too_long_is_refused_before_it_is_looked_at(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(overlap_choice, "MOST_LONGER", MOST_LONGER)
+    monkeypatch.setattr(overlap, "WAYS", ("inlined",))
+    each = lambda found: dict.fromkeys(found.last_readers(), 10**6)  # noqa: E731
+    monkeypatch.setattr(Versions, "items_by_producer", each)
+    monkeypatch.setattr(overlap._Ways, "_way", lambda *_: pytest.fail("it was looked at"))
+    arrays = [np.empty(N, np.float32) for _ in range(5)]
+    listed = submissions(*((blur, N, a, b) for a, b in pairwise(arrays)))
+    options = FusionOptions(strategy="overlap")
+    plan = make_plan(listed, options, TWO_CORES, (), lambda: TWO_CORES)
+    assert plan.strategy == "unfused"
+    assert plan.fallback == overlap_choice.INLINED_TAKES_LONGER
+
+
 def test_a_persistent_kernel_is_taken_where_it_takes_less() -> None:
     turns = [np.empty(1 << 10, np.float32) for _ in range(2)] * 17
     listed = submissions(*((blur, 1 << 10, a, b) for a, b in pairwise(turns)))
@@ -174,7 +226,8 @@ def test_halos_that_take_many_times_as_long_are_refused_where_they_are_asked_for
     assert plan.strategy == "unfused"
     assert plan.fallback is not None
     assert re.fullmatch(
-        r"what would be computed anew takes [\d.e+]+ times as long as launches without that",
+        r"what would be computed anew takes (more than )?[\d.e+]+ times as long as launches "
+        "without that",
         plan.fallback,
     )
 
