@@ -32,6 +32,9 @@ class _Absent:
 
 MISSING = _Absent()
 """It is not defined."""
+LIKE_NUMPY = frozenset({"dpnp"})
+"""Modules whose functions on numbers are NumPy's by the same names; their own are for arrays."""
+
 UNSEEN = _Absent()
 """An attribute of an object that changes, and that the fingerprint does not have."""
 
@@ -71,14 +74,18 @@ class Captures:
         return callee_of(obj)
 
     def attribute(self, owner: object, name: str) -> object:
-        """An attribute of a module or another compile-time object; MISSING, or UNSEEN where
-        another process could see another value under the same fingerprint."""
+        """An attribute of a module, NumPy's where that is like it, or another compile-time object;
+        MISSING, or UNSEEN where another process could see another value under the same
+        fingerprint."""
         key = (id(owner), name)
         if key not in self._attributes:
             if self._complete and not isinstance(owner, _LASTING):
                 return UNSEEN
             self._keep.append(owner)
-            self._attributes[key] = getattr(owner, name, MISSING)
+            found = getattr(owner, name, MISSING)
+            if isinstance(owner, ModuleType) and owner.__name__ in LIKE_NUMPY:
+                found = getattr(np, name, found)
+            self._attributes[key] = found
         return self._attributes[key]
 
     def frozen(self, obj: object) -> object:

@@ -6,16 +6,14 @@ import hashlib
 from dataclasses import replace
 from functools import cached_property
 from importlib import import_module
-from types import FunctionType, ModuleType
+from types import FunctionType
 from typing import Any
-
-import numpy as np
 
 from fusionq.base.frozen import dataclass
 from fusionq.dpex.frontend.typing import DpexTyping
 from fusionq.dpex.kernel_api import is_dpex_function, translated
 from fusionq.frontend.callees import Callee
-from fusionq.frontend.captures import MISSING, Captures
+from fusionq.frontend.captures import Captures
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -87,8 +85,5 @@ class DpexCaptures(Captures):
         return translated(super().name(function, name))
 
     def attribute(self, owner: object, name: str) -> object:
-        """An attribute of a module or another compile-time object, or MISSING; dpnp's functions
-        are NumPy's."""
-        if isinstance(owner, ModuleType) and owner.__name__ == "dpnp":
-            return getattr(np, name, MISSING)
+        """An attribute of a module or another compile-time object, or MISSING."""
         return translated(super().attribute(owner, name))

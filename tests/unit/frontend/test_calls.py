@@ -1,6 +1,7 @@
 """Functions that kernels call: math, NumPy, built-in ones; names, types and values."""
 
 import math
+from types import ModuleType
 
 import numpy as np
 import pytest
@@ -35,6 +36,17 @@ UNARY = {
     "tanh": "tanh", "asinh": "arcsinh", "acosh": "arccosh", "atanh": "arctanh",
     "erf": "erf", "erfc": "erfc", "gamma": "gamma", "lgamma": "lgamma",
 }  # fmt: skip
+
+
+def test_functions_of_dpnp_are_numpys():
+    """Those of its own are for arrays."""
+    dpnp = ModuleType("dpnp")
+    dpnp.sqrt = dpnp.asnumpy = lambda *arrays: arrays
+    dpnp.float32, dpnp.pi = np.float32, math.pi
+    call = call_of("dpnp.sqrt(x + dpnp.float32(dpnp.pi))", dpnp=dpnp)
+    assert (call.function, call.type) == ("sqrt", FLOAT32)
+    with pytest.raises(KernelLanguageError, match=r"asnumpy|takes \* or"):
+        call_of("dpnp.asnumpy(x)", dpnp=dpnp)
 
 
 @pytest.mark.parametrize(("name", "canonical"), UNARY.items())
