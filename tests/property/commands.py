@@ -17,10 +17,11 @@ from tests.property.reductions import ReductionSpec, random_reduction
 
 @st.composite
 def with_commands(
-    draw: Any, programs: st.SearchStrategy[Program], often: bool = False
+    draw: Any, programs: st.SearchStrategy[Program], often: bool = False, whole: bool = False
 ) -> Program:
     """Half of ``programs`` with copies, fills and a few reductions before, between and after their
-    submissions; ``often``: nine of ten, and as many reductions as others."""
+    submissions; ``often``: nine of ten, and more reductions than others; ``whole``: most copies and
+    fills are of whole buffers."""
     program: Program = draw(programs)
     usable = [n for n, buffer in enumerate(program.buffers) if buffer.holder != "array"]
     if not usable or draw(st.integers(0, 9)) > (8 if often else 4):
@@ -29,7 +30,7 @@ def with_commands(
     for _ in range(draw(st.sampled_from((1, 2, 3)))):
         target = draw(st.sampled_from(usable))
         before = draw(st.integers(0, len(program.submissions)))
-        if draw(st.integers(0, 3)) < (2 if often else 1):
+        if draw(st.integers(0, 3)) < (3 if often else 1):
             contents = [buffer.data for buffer in program.buffers]
             for _ in range(4 if often else 1):
                 reduction = random_reduction(draw, contents, before, usable)
@@ -38,7 +39,8 @@ def with_commands(
                     break
             continue
         if draw(st.integers(0, 2)) == 0:
-            commands.append(_fill(draw, program.buffers, before, target))
+            entire = whole and draw(st.integers(0, 3)) < 3
+            commands.append(_fill(draw, program.buffers, before, target, entire))
             continue
         spec = program.buffers[target]
         alike = [
@@ -47,16 +49,24 @@ def with_commands(
             if program.buffers[n].dtype == spec.dtype
             and program.buffers[n].data.ndim == spec.data.ndim
         ]
-        commands.append(_copy(draw, program.buffers, before, target, draw(st.sampled_from(alike))))
+        source = draw(st.sampled_from(alike))
+        same_shape = program.buffers[source].data.shape == spec.data.shape and source != target
+        if whole and same_shape and draw(st.integers(0, 3)) < 3:
+            all_of = (slice(None),) * spec.data.ndim
+            commands.append(CommandSpec(before, View(target, all_of), View(source, all_of)))
+            continue
+        commands.append(_copy(draw, program.buffers, before, target, source))
     return replace(program, commands=tuple(sorted(commands, key=lambda c: c.before)))
 
 
 def _fill(
-    draw: Draw, buffers: tuple[BufferSpec, ...], before: int, target: int
+    draw: Draw, buffers: tuple[BufferSpec, ...], before: int, target: int, entire: bool
 ) -> CommandSpec:
     spec = buffers[target]
     value: np.generic = random_data((1,), spec.dtype, draw(st.integers(0, 50)))[0]
-    return CommandSpec(before, View(target, random_slices(draw, spec.data.shape)), value)
+    shape = spec.data.shape
+    part = (slice(None),) * len(shape) if entire else random_slices(draw, shape)
+    return CommandSpec(before, View(target, part), value)
 
 
 def _copy(

@@ -52,11 +52,13 @@ class GroupKernelWriter(KernelWriter):
         features: Features,
         parameters: Sequence[GroupParameter],
         local: Sequence[int],
+        uniform: int = 30,
     ) -> None:
         plain = [p for p in parameters if isinstance(p, (GatherArray, ScalarParameter))]
         super().__init__(draw, features, plain)
         self._all = parameters
         self._local = tuple(local)
+        self._often_uniform = uniform
         self._arrays = [p for p in parameters if isinstance(p, TileArray)]
         self._tiles = [p for p in parameters if isinstance(p, LocalTile)]
         self._shared = [p for p in parameters if isinstance(p, SharedArray)]
@@ -137,7 +139,7 @@ class GroupKernelWriter(KernelWriter):
         for _ in range(most):
             if self.chance(20):
                 self._declaration(scope)
-            if depth == 0 or self.chance(70):
+            if depth == 0 or not self.chance(self._often_uniform):
                 self._phase(scope)
                 continue
             inner = replace(scope.inner(), in_loop=False)
@@ -352,9 +354,7 @@ class GroupKernelWriter(KernelWriter):
         self.line(f"{name} = {call}")
         scope.variables.append((name, dtype))
 
-    def _compare_exchange(
-        self, element: str, dtype: ScalarType, value: str, scope: Scope
-    ) -> None:
+    def _compare_exchange(self, element: str, dtype: ScalarType, value: str, scope: Scope) -> None:
         """One try, with what is there or something else; whether it stored, and what was there."""
         seen, name, swapped = self._fresh("p"), self._fresh("v"), self._fresh("v")
         self.line(f"{seen} = fq.PrivateArray(1, {typed(dtype)})")

@@ -62,9 +62,10 @@ class GroupProgramDraw(ProgramDraw):
     lengths = (2, 3, 2, 4, 1)
     kinds = ("read", "read", "read", "written", "scalar", "gather")
 
-    def __init__(self, draw: Draw, features: Features, plain: bool) -> None:
+    def __init__(self, draw: Draw, features: Features, plain: bool, uniform: int) -> None:
         super().__init__(draw, features)
         self._plain = plain
+        self._uniform = uniform
         self._latest: int | None = None
         """The buffer that the last submission was made to write."""
         self._local: tuple[int, ...] = draw(st.sampled_from(LOCALS[self._ndim - 1]))
@@ -147,7 +148,7 @@ class GroupProgramDraw(ProgramDraw):
                 parameters.append(parameter)
                 arguments.append(view)
         writer = GroupKernelWriter(
-            self._draw, self._features, parameters, tuple(range_.local_range)
+            self._draw, self._features, parameters, tuple(range_.local_range), self._uniform
         )
         text = writer.text()
         size = writer.sub_group if writer.uses_sub_groups else None
@@ -216,6 +217,9 @@ def _times(groups: Sequence[int], local: Sequence[int]) -> tuple[int, ...]:
 
 
 @st.composite
-def group_programs(draw: Any, features: Features, plain: bool = False) -> Program:
-    """A random list of submissions; the first has work-groups, with ``plain`` none of them."""
-    return GroupProgramDraw(draw, features, plain).program()
+def group_programs(
+    draw: Any, features: Features, plain: bool = False, uniform: int = 30
+) -> Program:
+    """A random list of submissions; the first has work-groups, with ``plain`` none of them.
+    ``uniform``: how many per cent of the phases are inside what is uniform over a group."""
+    return GroupProgramDraw(draw, features, plain, uniform).program()

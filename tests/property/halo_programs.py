@@ -1,8 +1,8 @@
 """Random chains of stencils over temporaries that the user looks at or not: guards, edges that are
 left out or clamped, interiors by conditions and by ranges, linear ids that are divided, loops over
 neighbours, reversed and strided elements, distances that scalars say, conditions on data, ranges
-that differ, temporaries that are written or read again, inputs that are overwritten, overlapping
-views, time steps over two buffers that take turns.
+that differ, buffers of several types, temporaries that are written or read again, inputs that are
+overwritten, overlapping views, time steps over two buffers that take turns.
 
 Inside one submission no work-item touches an element that another one writes.
 """
@@ -16,9 +16,17 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from fusionq.ir.types import FLOAT32, INT32, INT64, WEAK_INT, ScalarType
+from fusionq.ir.types import (
+    FLOAT32,
+    FLOAT64,
+    INT32,
+    INT64,
+    UINT8,
+    WEAK_INT,
+    ScalarType,
+)
 from fusionq.language.ranges import NdRange, Range
-from tests.property.kernel_expressions import Draw
+from tests.property.kernel_expressions import Draw, typed
 from tests.property.kernel_parameters import (
     Axis,
     GatherArray,
@@ -44,10 +52,24 @@ variable."""
 NEAR = NEIGHBOURS[:-3]
 """Those at a bounded distance."""
 
+OTHERS = tuple(element for element in NEAR if element != "{i}")
+"""Those of them that are not one's own."""
+
 WRITES = ((1, 0, False), (1, 0, False), (1, 0, False), (1, 0, True), (2, 1, False), (1, 1, False))
 """Scale and offset of the element that a work-item writes, and whether from the end."""
 
 TEMPORARY: tuple[Flag, ...] = ("private", "local", "internal", "internal", "none", "none", "none")
+
+TYPES: tuple[tuple[ScalarType, ...], ...] = (
+    (INT64,), (FLOAT32,), (INT32,), (INT32, INT64, UINT8), (FLOAT32, FLOAT64),
+)  # fmt: skip
+"""Of the buffers of a program."""
+
+OFTEN_SEVERAL = (*TYPES[3:], *TYPES[3:], TYPES[1])
+"""Such that most programs have several."""
+
+UNSEEN: tuple[Flag, ...] = ("private", "local", "internal", "internal", "internal", "none")
+"""Of those that nobody looks at, but for a few, so that halos save their memory."""
 
 STEPS = (2, 3, 3, 4, 5, 6, 7)
 """Time steps over two buffers that take turns."""
@@ -69,11 +91,13 @@ LINEAR = (
 class HaloDraw:
     """Draws the parts of a program one after the other."""
 
-    def __init__(self, draw: Draw, near: bool) -> None:
+    def __init__(self, draw: Draw, near: bool, ndims: Sequence[int]) -> None:
         self._draw = draw
         self._near = near
-        self._dtype: ScalarType = draw(st.sampled_from((INT64, FLOAT32, INT32)))
-        self._ndim: int = draw(st.sampled_from((1, 1, 2, 3)))
+        self._dtypes: tuple[ScalarType, ...] = draw(
+            st.sampled_from(OFTEN_SEVERAL if near else TYPES)
+        )
+        self._ndim: int = draw(st.sampled_from(ndims))
         self._buffers: list[BufferSpec] = []
 
     def _of(self, values: Sequence[Any]) -> Any:
@@ -87,11 +111,14 @@ class HaloDraw:
         inputs = [self._buffer("none") for _ in range(self._of((1, 1, 2)))]
         made = list(inputs)
         submissions: list[SubmissionSpec] = []
-        if self._chance(30):
+        if self._chance(15 if self._near else 30):
             submissions += self._turns(inputs)
-        for _ in range(self._of((1, 2, 1, 3) if not submissions else (0, 1))):
-            target = self._buffer("none" if self._chance(5) else self._of(TEMPORARY))
-            submissions.append(self._submission(target, made[-2:], self._chance(60)))
+        few = (2, 1, 2, 3) if self._near else (1, 2, 1, 3)
+        for _ in range(self._of(few if not submissions else (0, 1))):
+            target = self._buffer(self._flag())
+            submissions.append(
+                self._submission(target, made[-2:], self._chance(85 if self._near else 60))
+            )
             made.append(target)
             if self._chance(8):  # written again
                 submissions.append(self._submission(target, made[-2:], True))
@@ -109,18 +136,21 @@ class HaloDraw:
         if self._chance(15):
             shape = tuple(max(n + self._of((0, 1, -1)), 1) for n in shape)
         data = np.random.default_rng(len(self._buffers)).integers(-9, 10, shape)
-        self._buffers.append(BufferSpec(data.astype(self._dtype.dtype), flag))
+        dtype = self._of(self._dtypes)
+        self._buffers.append(BufferSpec(data.astype(dtype.dtype), flag))
         return len(self._buffers) - 1
+
+    def _flag(self) -> Flag:
+        flag: Flag = "none" if self._chance(5) else self._of(UNSEEN if self._near else TEMPORARY)
+        return flag
 
     def _turns(self, inputs: Sequence[int]) -> list[SubmissionSpec]:
         """Time steps from an input to another buffer and back, by one kernel or two."""
         first, second = inputs[0], self._buffer("none" if self._chance(80) else "internal")
-        shape = self._buffers[first].data.shape
         self._buffers[second] = replace(
-            self._buffers[second], data=self._buffers[second].data.flat[:1].repeat(
-                int(np.prod(shape))
-            ).reshape(shape),
-        )  # fmt: skip
+            self._buffers[second],
+            data=np.full_like(self._buffers[first].data, self._buffers[second].data.flat[0]),
+        )
         others = [*inputs[1:]] if self._chance(30) else []
         codes = [
             self._submission(second, [first, *others], self._chance(50))
@@ -163,6 +193,7 @@ class HaloDraw:
         if self._chance(8):
             range_ = NdRange(tuple(extents), (1,) * (len(extents) - 1) + (extents[-1],))
         touched = Touched(self._buffers, extents)
+        self._dtype = self._buffers[out].dtype
         written = ItemArray("out", self._dtype, tuple(axes), True)
         view = self._view(out)
         own = self._buffers[out].data[view.slices].shape
@@ -170,9 +201,12 @@ class HaloDraw:
         shift = ScalarParameter("shift", WEAK_INT)
         parameters: list[Parameter] = [written, shift]
         arguments: list[View | int] = [view, self._of((1, 0, 2, -1))]
-        lines = ["value = 1"] if not self._chance(3) else [f"value = {self._element(written)} + 1"]
+        one = "1" if len(self._dtypes) == 1 else f"{typed(self._dtype)}(1)"
+        lines = (
+            [f"value = {one}"] if not self._chance(3) else [f"value = {self._element(written)} + 1"]
+        )
         for source in dict.fromkeys(sources):
-            read = GatherArray(f"a{source}", self._dtype, self._ndim)
+            read = GatherArray(f"a{source}", self._buffers[source].dtype, self._ndim)
             view = self._view(source)
             if touched.accept(read, view):
                 parameters.append(read)
@@ -190,7 +224,7 @@ class HaloDraw:
         if guarded:
             text += [f"    if not ({guard}):", "        return"]
         text += [f"    {line}" for line in lines]
-        source_text = "\n".join(["import fusionq as fq", "", "", *text, ""])
+        source_text = "\n".join(["import fusionq as fq", "import numpy as np", "", "", *text, ""])
         kernel = RandomKernel(source_text, self._ndim, tuple(parameters), guarded=guarded)
         return SubmissionSpec(kernel, range_, tuple(arguments))
 
@@ -214,18 +248,17 @@ class HaloDraw:
         """Lines that add elements of an array to ``value``, where there are such elements."""
         lines = []
         for _ in range(self._of((1, 2, 3))):
-            elements = NEAR if self._near else NEIGHBOURS
             moved = self._of(range(self._ndim)) if self._near else None
             indices = [
-                self._of(elements if d == moved or self._chance(60) else ("{i}",)).format(
-                    i=IDS[d], n=f"{read.name}.shape[{d}]"
-                )
+                self._of(self._elements(d == moved)).format(i=IDS[d], n=f"{read.name}.shape[{d}]")
                 for d in range(self._ndim)
             ]
             if self._ndim == 3:
                 indices = [index.replace("- k", "- m").replace("+ k", "+ m") for index in indices]
             loop = "m" if self._ndim == 3 else "k"
             element = f"{read.name}[{', '.join(indices)}]"
+            if read.dtype != self._dtype:
+                element = f"{typed(self._dtype)}({element})"
             inside = self._inside(read.name, indices)
             kind = self._of(("if", "chosen", "both", "loop"))
             if kind == "chosen":
@@ -240,6 +273,13 @@ class HaloDraw:
                 lines.append(f"    {line}")
         return lines
 
+    def _elements(self, moved: bool) -> Sequence[str]:
+        """Which elements of one dimension may be read; another than one's own if ``moved``."""
+        if moved:
+            return OTHERS
+        elements = NEAR if self._near else NEIGHBOURS
+        return elements if self._chance(60) else ("{i}",)
+
     def _stores(self, written: ItemArray, whole: bool) -> list[str]:
         element = self._element(written)
         if whole or self._chance(60):
@@ -252,7 +292,8 @@ class HaloDraw:
 
 
 @st.composite
-def halo_programs(draw: Any, near: bool = False) -> Program:
-    """A random chain of stencils; ``near``: of whole buffers, and reads only at bounded distances,
-    so that most have halos that can be computed anew."""
-    return HaloDraw(draw, near).program()
+def halo_programs(draw: Any, near: bool = False, ndims: tuple[int, ...] = (1, 1, 2, 3)) -> Program:
+    """A random chain of stencils in one of ``ndims`` dimensions; ``near``: of whole buffers, and
+    reads only at bounded distances, so that many halos are computed anew where that is asked
+    for."""
+    return HaloDraw(draw, near, ndims).program()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any, get_args
@@ -17,7 +18,7 @@ from tests.property.group_programs import group_programs
 from tests.property.halo_programs import halo_programs
 from tests.property.kernel_expressions import Features
 from tests.property.list_runs import check_fused, unfused
-from tests.property.programs import CommandSpec, Program, programs
+from tests.property.programs import CommandSpec, Program, SubmissionSpec, programs
 from tests.property.reductions import ReductionSpec
 from tests.property.running import assert_identical
 from tests.property.stage_programs import stage_programs
@@ -34,10 +35,6 @@ GENERATORS: dict[str, st.SearchStrategy[Program]] = {
     "halos": with_commands(halo_programs()),
 }
 """The generators of random lists, by name."""
-
-MIXED = "mixed"
-"""Lists most of which have halos, or work-groups or lanes along other dimensions in persistent
-kernels, with commands, reductions and as graphs."""
 
 
 @dataclass(frozen=True)
@@ -65,29 +62,44 @@ class ListCase:
 
 def list_cases(generator: str) -> st.SearchStrategy[ListCase]:
     """Lists of one generator, by any strategy; a third as persistent kernels where they can be."""
-    if generator == MIXED:
-        halos = with_commands(halo_programs(near=True))  # commands keep some from being computed
-        groups = with_commands(group_programs(EXACT), often=True)
-        recorded = st.sampled_from((True, True, False))
-        of_halos = _cases(halos, ("overlap",), recorded)
-        of_groups = _cases(groups, ("megakernel",), recorded)
-        of_stages = _cases(with_commands(stage_programs()), ("megakernel",), recorded)
-        kinds = (of_halos, of_halos, of_halos, of_groups, of_groups, of_stages)
-        return st.sampled_from(kinds).flatmap(lambda kind: kind)
     return _cases(GENERATORS[generator], (*get_args(Strategy), "megakernel"), st.booleans())
+
+
+def mixed_cases() -> list[st.SearchStrategy[ListCase]]:
+    """Kinds of lists, to be looked at in turn, most of which have halos, or work-groups or lanes
+    along other dimensions in persistent kernels, with commands, reductions and as graphs."""
+    recorded = st.sampled_from((True, True, False))
+    saved: tuple[Promote, ...] = ("flagged", "flagged", "internal")
+    plain, often = (
+        [
+            _cases(
+                with_commands(halo_programs(near=True, ndims=(ndim,)), is_often, whole=True),
+                ("overlap",), recorded, saved,
+            )
+            for ndim in (1, 2, 3)
+        ]
+        for is_often in (False, True)  # commands keep some from being computed anew
+    )  # fmt: skip
+    groups = with_commands(group_programs(EXACT, uniform=70), often=True)
+    of_groups = _cases(groups, ("megakernel",), recorded)
+    of_stages = _cases(with_commands(stage_programs()), ("megakernel",), recorded)
+    first, second, third = plain
+    rest = [first, second, of_groups, third, first, of_groups, second, third, of_groups]
+    return [*often, of_groups, of_stages, of_groups, *rest, often[2], of_groups]
 
 
 def _cases(
     programs: st.SearchStrategy[Program],
     strategies: tuple[Strategy, ...],
     recorded: st.SearchStrategy[bool],
+    promote: tuple[Promote, ...] = get_args(Promote),
 ) -> st.SearchStrategy[ListCase]:
     return st.builds(
         ListCase,
         programs,
         st.sampled_from(strategies),
         st.sampled_from(get_args(Barriers)),
-        st.sampled_from(get_args(Promote)),
+        st.sampled_from(promote),
         st.integers(0, 1 << 30),
         recorded,
     )
@@ -106,20 +118,43 @@ def check_list(case: ListCase, target: str | None) -> fq.Report:
 
 def ways(case: ListCase, report: fq.Report) -> list[str]:
     """Which of the ways to make more of a list one kernel, or one launch, it has been through."""
+    anew = {r.producer: r for r in report.recomputed}
+    codes = [
+        code
+        for launch in report.plan.stages
+        for s in launch.kernel.body
+        if isinstance(s, Persistent)
+        for code in s.codes
+    ]
+    of_groups = any(is_work_group_function(code.kernel) for code in codes)
+    submissions, commands = case.program.submissions, case.program.commands
     found = {
-        "halos": bool(report.plan.recomputed),
-        "work-groups in a persistent kernel": any(
-            isinstance(s, Persistent) and any(is_work_group_function(c.kernel) for c in s.codes)
-            for launch in report.plan.stages
-            for s in launch.kernel.body
-        ),
-        "lanes along another dimension": any(
-            isinstance(s, Persistent) and any(c.lanes is not None for c in s.codes)
-            for launch in report.plan.stages
-            for s in launch.kernel.body
-        ),
-        "commands": any(isinstance(c, CommandSpec) for c in case.program.commands),
-        "reductions": any(isinstance(c, ReductionSpec) for c in case.program.commands),
+        "halos": bool(anew),
+        "chains of halos": any(anew.keys() & set(r.consumers) for r in anew.values()),
+        "halos of several types": bool(anew) and len({b.dtype for b in case.program.buffers}) > 1,
+        "halos of guarded kernels": bool(anew) and any(_is_guarded(s) for s in submissions),
+        "work-groups in a persistent kernel": of_groups,
+        "groups meet in uniform control flow": of_groups and any(map(_meets_inside, submissions)),
+        "lanes along another dimension": any(code.lanes is not None for code in codes),
+        "commands": any(isinstance(c, CommandSpec) for c in commands),
+        "reductions": any(isinstance(c, ReductionSpec) for c in commands),
         "graphs": case.graph,
     }
+    dims = {len(halo) for r in anew.values() for halo in r.halo}
+    found |= {f"halos in {ndim}-D": ndim in dims for ndim in (1, 2, 3)}
     return [way for way, is_there in found.items() if is_there]
+
+
+def _is_guarded(submission: SubmissionSpec) -> bool:
+    return any(isinstance(s, ast.If) for s in ast.walk(ast.parse(submission.kernel.source)))
+
+
+def _meets_inside(submission: SubmissionSpec) -> bool:
+    """Whether the work-items of a group meet inside a condition or a loop."""
+    around = [
+        s
+        for s in ast.walk(ast.parse(submission.kernel.source))
+        if isinstance(s, (ast.If, ast.For, ast.While))
+    ]
+    called = {ast.unparse(c.func) for s in around for c in ast.walk(s) if isinstance(c, ast.Call)}
+    return any(name.startswith("fq.") and "group" in name for name in called)

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 import fusionq as fq
 from tests.property.running import examples, needs_device
-from tests.property.strategy_checks import GENERATORS, MIXED, ListCase, check_list, list_cases
+from tests.property.strategy_checks import GENERATORS, ListCase, check_list, list_cases, mixed_cases
 
-CASES = st.one_of(*map(list_cases, (*GENERATORS, MIXED)))
+CASES = st.one_of(*map(list_cases, GENERATORS), *mixed_cases())
 
 
 @examples(30)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 
 import numpy as np
+from hypothesis import strategies as st
 
 import fusionq as fq
 from tests.property.strategy_checks import GENERATORS, ListCase, check_list, list_cases, ways
@@ -18,12 +19,15 @@ def run(piece: Piece, busy: int) -> None:
     """Lists of one generator on one device; every third piece's is the SYCL device."""
     number = piece.result.piece
     generators = tuple(GENERATORS)
-    run_lists(piece, generators[number // 3 % len(generators)], number % 3 == 0)
+    generator = generators[number // 3 % len(generators)]
+    run_lists(piece, generator, list_cases(generator), number % 3 == 0)
 
 
-def run_lists(piece: Piece, generator: str, on_device: bool) -> None:
-    """Lists of ``generator`` on the SYCL device or the reference backend, with what they become and
-    which ways they have been through."""
+def run_lists(
+    piece: Piece, generator: str, cases: st.SearchStrategy[ListCase], on_device: bool
+) -> None:
+    """Lists of a generator, drawn from ``cases``, on the SYCL device or the reference backend, with
+    what they become and which ways they have been through."""
     target, device = (None, "sycl") if on_device else ("reference", "reference")
     counts = piece.result.counts
 
@@ -37,4 +41,4 @@ def run_lists(piece: Piece, generator: str, on_device: bool) -> None:
 
     warnings.simplefilter("error", fq.FusionAborted)
     with np.errstate(all="ignore"):
-        piece.draw(list_cases(generator), LISTS, check)
+        piece.draw(cases, LISTS, check)

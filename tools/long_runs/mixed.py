@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from tests.property.strategy_checks import MIXED
+from tests.property.strategy_checks import mixed_cases
 from tools.long_runs.lists import run_lists
 from tools.long_runs.piece import Piece
 
 
 def run(piece: Piece, busy: int) -> None:
-    """Lists on one device; every third piece's is the reference backend, which takes longer."""
-    run_lists(piece, MIXED, piece.result.piece % 3 != 2)
+    """Lists of one kind on one device; every third piece's is the reference backend, which takes
+    longer."""
+    number, kinds = piece.result.piece, mixed_cases()
+    run_lists(piece, "mixed", kinds[number % len(kinds)], number % 3 != 2)
