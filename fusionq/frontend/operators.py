@@ -113,7 +113,7 @@ class Operators(FunctionState):
             return self.fold(_FOLD[op], [a.value, b.value], node)
         common = arithmetic_type(a.type, b.type)
         if bitwise or op in ("shl", "shr"):
-            self._require_integers(op, common, a, b, node)
+            common = self._of_integers(op, common, a, b, node)
         elif op == "truediv":
             common = floating(common)
         elif op == "pow" and common.is_integer:
@@ -122,14 +122,18 @@ class Operators(FunctionState):
         rhs = self.convert(b, common.strong, node)
         return Runtime(common, Binary(common.strong, op, lhs, rhs))
 
-    def _require_integers(
+    def _of_integers(
         self, op: BinaryOp, common: ScalarType, a: Scalar, b: Scalar, node: ast.AST
-    ) -> None:
+    ) -> ScalarType:
+        """The type of an operation on bits; uint64 with what is known not to be negative, too, for
+        which NumPy has none."""
         if not common.is_float:
-            return
+            return common
         message = f"{_SYMBOLS[op]} of {type_name(a.type)} and {type_name(b.type)}"
         if a.type.is_float or b.type.is_float:
             self.fail(node, message, "It needs integers: convert first, e.g. np.int64(x).")
+        if all(s.type.kind == "u" or lies_in(s, UINT64, self.path.bounds) for s in (a, b)):
+            return UINT64
         self.fail(
             node, f"{message}: no integer type holds both", "Convert one of them: np.int64(x)."
         )

@@ -26,7 +26,7 @@ from fusionq.ir.types import (
 )
 from fusionq.ir.walk import expressions
 from tests.unit.frontend.bodies import both, refused
-from tests.unit.frontend.running import define, run_both, specialised
+from tests.unit.frontend.running import define, run_both, run_ir, specialised
 
 
 def expression(text, *arrays, n=None, **names):
@@ -304,6 +304,35 @@ def test_bits_of_mixed_integers():
     assert expression("(a > 1) & (b > 1)", *of("int8", "uint8")).type == BOOL
     with pytest.raises(KernelLanguageError, match="no integer type holds both"):
         expression("a ^ b", *of("int64", "uint64"))
+
+
+def test_bits_of_uint64_and_what_is_not_negative():
+    """NumPy has no type for both; such as a shift by a constant of type int32."""
+    for text in ("a >> bit", "bit << a", "a & bit", "bit | a", "a ^ np.int64(item.get_id(0))"):
+        assert expression(text, *of("uint64"), bit=np.int32(63)).type == UINT64
+    for text in ("a >> bit", "bit | a", "a ^ np.int64(n)", "a & (np.int64(item.get_id(0)) - 1)"):
+        with pytest.raises(KernelLanguageError, match="no integer type holds both"):
+            expression(text, *of("uint64"), bit=np.int32(-1))
+    a = np.array([1 << 63, 3, 2**64 - 1], "uint64")
+    out = np.zeros((3, 3), "uint64")
+    function = define(
+        "def k(item, a, out):\n"
+        "    i = item.get_id(0)\n"
+        "    out[0, i] = -(a[i] >> bit) | np.uint64(7)\n"
+        "    out[1, i] = (a[i] >> np.int64(i)) & np.int8(6)\n"
+        "    out[2, i] = np.int16(3) << (a[i] & np.int8(6))\n",
+        bit=np.int32(63),
+    )
+    run_ir(function, 3, a, out)
+    u = np.uint64
+    np.testing.assert_array_equal(
+        out,
+        [
+            -(a >> u(63)) | u(7),
+            (a >> np.arange(3, dtype="uint64")) & u(6),
+            u(3) << (a & u(6)),
+        ],
+    )
 
 
 def test_not_of_numbers_and_bools():
