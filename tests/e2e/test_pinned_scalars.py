@@ -13,7 +13,7 @@ from tests.e2e.tuned_lists import forget
 N = 128
 
 
-@pytest.fixture(params=["ordinary", "all"], autouse=True)
+@pytest.fixture(params=["all", pytest.param("ordinary", marks=pytest.mark.slow)], autouse=True)
 def hard(request, monkeypatch):
     """For which scalars a proof holds is too hard to say of those that take long, or of all."""
     if request.param == "all":
@@ -55,9 +55,8 @@ def test_a_sort_is_one_launch(queue):
     np.testing.assert_array_equal(np.diff(runs[1::2]) <= 0, True)
 
 
-@pytest.mark.parametrize(
-    "seed", [0, *(pytest.param(n, marks=pytest.mark.slow) for n in range(1, 6))]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(6))
 def test_other_scalars_have_plans_of_their_own(queue, seed):
     """Also those whose work-items exchange elements between work-groups."""
     random = np.random.default_rng(seed)

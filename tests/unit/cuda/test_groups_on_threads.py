@@ -114,6 +114,11 @@ def built(folder: Path, groups: Groups, type: ScalarType, op: GroupOp, many: int
     return folder / "groups"
 
 
+def slow(*cases: tuple[object, ...]) -> list[object]:
+    """Those of further types, whose programs each take seconds to compile."""
+    return [pytest.param(*case, marks=pytest.mark.slow) for case in cases]
+
+
 def check(program: Path, type: ScalarType, op: GroupOp, many: int, block: int, group: int) -> None:
     rng = np.random.default_rng(block)
     values = (rng.standard_normal((many, block)) * 60).astype(type.dtype)
@@ -128,9 +133,10 @@ def check(program: Path, type: ScalarType, op: GroupOp, many: int, block: int, g
 
 
 @pytest.mark.parametrize(
-    ("type", "op"), [(FLOAT32, "add"), (FLOAT64, "mul"), (INT8, "add"), (INT64, "max")],
+    ("type", "op"),
+    [(FLOAT32, "add"), *slow((FLOAT64, "mul"), (INT8, "add"), (INT64, "max"))],
     ids=lambda value: getattr(value, "name", value),
-)  # fmt: skip
+)
 def test_launches(tmp_path: Path, type: ScalarType, op: GroupOp) -> None:
     """Whole warps and others; as many values as the memory for it holds, and more."""
     groups = CudaGroups()
@@ -142,9 +148,10 @@ def test_launches(tmp_path: Path, type: ScalarType, op: GroupOp) -> None:
 
 @pytest.mark.parametrize("size", [32, 128])
 @pytest.mark.parametrize(
-    ("type", "op"), [(FLOAT32, "add"), (FLOAT64, "add"), (INT8, "min")],
+    ("type", "op"),
+    [(INT8, "min"), *slow((FLOAT32, "add"), (FLOAT64, "add"))],
     ids=lambda value: getattr(value, "name", value),
-)  # fmt: skip
+)
 def test_work_groups_side_by_side(tmp_path: Path, type: ScalarType, op: GroupOp, size: int) -> None:
     groups = CudaWorkerGroups(size)
     for many in {2, groups.most_together(type)}:
