@@ -2,11 +2,35 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from math import inf, prod
+from operator import add, floordiv, mul, sub
 
-from fusionq.ir.nodes import Binary, Const, Expr, Extent, For, Kernel, Persistent, Stmt, While
-from fusionq.ir.walk import nested_bodies, statement_expressions, subexpressions
+from fusionq.ir.nodes import (
+    Assign,
+    Binary,
+    Call,
+    Cast,
+    Const,
+    Expr,
+    Extent,
+    For,
+    ItemQuery,
+    Kernel,
+    Persistent,
+    Stmt,
+    Var,
+    While,
+)
+from fusionq.ir.types import INT64
+from fusionq.ir.walk import (
+    assigned_variable,
+    nested_bodies,
+    statement_expressions,
+    statements,
+    subexpressions,
+)
 
 Shapes = Mapping[str, Sequence[int]]
 """The extents of each array parameter."""
@@ -15,70 +39,112 @@ Shapes = Mapping[str, Sequence[int]]
 class WorkBound:
     """How many operations a kernel takes at most.  What no extent changes is counted once."""
 
-    __slots__ = ("_body", "_each", "_is_persistent", "_latest")
+    __slots__ = ("_each", "_kernel", "_latest", "is_persistent")
 
     def __init__(self, kernel: Kernel) -> None:
-        self._body = kernel.body
-        self._is_persistent = False
-        self._latest: tuple[Shapes, float] = {}, 0.0
-        """What a work-item does by the shapes of the latest launch."""
+        self._kernel = kernel
+        self.is_persistent = False
+        self._latest: tuple[Shapes, int, float] = {}, 0, 0.0
+        """What a work-item does by the shapes and the work-items of the latest launch."""
         if kernel.body and isinstance(persistent := kernel.body[0], Persistent):
-            self._is_persistent = True
-            codes = [_operations(code.kernel.body, {}) for code in persistent.codes]
+            self.is_persistent = True
+            codes = [_operations(code.kernel, {}, None) for code in persistent.codes]
             self._each = sum(codes[stage.code] for stage in persistent.stages)
         else:
-            self._each = _operations(kernel.body, {})
+            self._each = _operations(kernel, {}, None)
 
     @property
     def depends_on_shapes(self) -> bool:
         """Whether ``operations`` needs the shapes."""
-        return self._is_persistent or self._each == inf
+        return self.is_persistent or self._each == inf
 
     def operations(self, items: int, shapes: Shapes) -> float:
         """Operations of ``items`` work-items, about, or more; infinite where a loop's end depends
-        on more than constants and extents.  Of a persistent kernel: every stage over all elements
-        of its arrays."""
-        if self._is_persistent:
+        on more than constants, extents and ids.  Of a persistent kernel: every stage over all
+        elements of its arrays."""
+        if self.is_persistent:
             return self._each * sum(prod(shape) for shape in shapes.values())
         each = self._each
         if each == inf:
-            known, each = self._latest
-            if known != shapes or not known:
-                each = _operations(self._body, shapes)
-                self._latest = shapes, each
+            *known, each = self._latest
+            if known != [shapes, items]:
+                each = _operations(self._kernel, shapes, items)
+                self._latest = shapes, items, each
         return items * each
 
 
-def _operations(body: Sequence[Stmt], shapes: Shapes) -> float:
-    total = 0.0
-    for statement in body:
-        total += sum(1 for e in statement_expressions(statement) for _ in subexpressions(e))
-        # One at least: infinitely many times nothing is no number.
-        inner = 1 + sum(_operations(nested, shapes) for nested in nested_bodies(statement))
-        if isinstance(statement, While):
+def _operations(kernel: Kernel, shapes: Shapes, items: int | None) -> float:
+    return _Count(kernel.body, shapes, items).operations(kernel.body)
+
+
+class _Count:
+    """Counts the operations of one work-item of a launch of ``items`` work-items."""
+
+    def __init__(self, body: Sequence[Stmt], shapes: Shapes, items: int | None) -> None:
+        self._shapes, self._items = shapes, items
+        assigned = Counter(filter(None, map(assigned_variable, statements(body))))
+        self._once = {name for name, times in assigned.items() if times == 1}
+        self._variables: dict[str, tuple[int, int]] = {}
+        """Between what integers lie that are assigned once."""
+
+    def operations(self, body: Sequence[Stmt]) -> float:
+        total = 0.0
+        for statement in body:
+            total += sum(1 for e in statement_expressions(statement) for _ in subexpressions(e))
+            trips = self._trips(statement) if isinstance(statement, For) else 1
+            # One at least: infinitely many times nothing is no number.
+            inner = 1 + sum(map(self.operations, nested_bodies(statement)))
+            if isinstance(statement, While):
+                return inf
+            total += inner * trips
+            if isinstance(statement, Assign) and statement.name in self._once:
+                self._keep(statement.name, self._between(statement.value))
+        return total
+
+    def _keep(self, variable: str, between: tuple[int, int] | None) -> None:
+        if between is not None:
+            self._variables[variable] = between
+
+    def _trips(self, loop: For) -> float:
+        start, stop, step = (self._between(e) for e in (loop.start, loop.stop, loop.step))
+        if start is None or stop is None or step is None:
             return inf
-        total += inner * (_trips(statement, shapes) if isinstance(statement, For) else 1)
-    return total
+        most: float = inf
+        if step[0] > 0:
+            most = len(range(start[0], stop[1], step[0]))
+        elif step[1] < 0:
+            most = len(range(start[1], stop[0], step[1]))
+        elif step == (0, 0):
+            most = 0
+        self._variables[loop.var] = min(start[0], stop[0]), max(start[1], stop[1])
+        return max(most, 1)  # no times infinite is no number
+
+    def _between(self, expr: Expr) -> tuple[int, int] | None:
+        """What an integer is at least, and at most."""
+        match expr:
+            case Const():
+                return int(expr.value), int(expr.value)
+            case Var():
+                return self._variables.get(expr.name)
+            case Extent() if expr.array in self._shapes:
+                return (self._shapes[expr.array][expr.dim],) * 2
+            case ItemQuery() if self._items is not None:
+                return int(expr.query.endswith("range")), self._items
+            case Cast() if expr.operand.type.is_integer and expr.type == INT64:
+                return self._between(expr.operand)
+            case Binary(_, "add" | "sub" | "mul" | "floordiv" as op, lhs, rhs):
+                a, b = self._between(lhs), self._between(rhs)
+                if a is None or b is None or (op == "floordiv" and b[0] <= 0):
+                    return None
+                found = [_RESULT[op](x, y) for x in a for y in b]
+                return min(found), max(found)
+            case Call(function="pymin" | "pymax" as function, args=(lhs, rhs)):
+                a, b = self._between(lhs), self._between(rhs)
+                if a is None or b is None:
+                    return None
+                chosen = min if function == "pymin" else max
+                return chosen(a[0], b[0]), chosen(a[1], b[1])
+        return None
 
 
-def _trips(loop: For, shapes: Shapes) -> float:
-    bounds = [_value(e, shapes) for e in (loop.start, loop.stop, loop.step)]
-    start, stop, step = bounds
-    if start is None or stop is None or step is None:
-        return inf
-    # One at least: no times infinite is no number.
-    return max(len(range(start, stop, step)) if step else 0, 1)
-
-
-def _value(expr: Expr, shapes: Shapes) -> int | None:
-    match expr:
-        case Const():
-            return int(expr.value)
-        case Extent() if expr.array in shapes:
-            return shapes[expr.array][expr.dim]
-        case Binary(_, "add" | "sub" | "mul" as op, lhs, rhs):
-            a, b = _value(lhs, shapes), _value(rhs, shapes)
-            if a is None or b is None:
-                return None
-            return {"add": a + b, "sub": a - b, "mul": a * b}[op]
-    return None
+_RESULT = {"add": add, "sub": sub, "mul": mul, "floordiv": floordiv}

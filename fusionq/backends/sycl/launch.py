@@ -18,9 +18,12 @@ from fusionq.backends.sycl.runtime import load_dpctl
 from fusionq.base.errors import DeviceError
 from fusionq.base.target import LaunchShape
 
-DIRECT_OPERATIONS = 1e7
-"""What takes some milliseconds at most: the main thread waits for that itself, which saves 10 µs,
-and Ctrl-C can wait as well."""
+DIRECT_OPERATIONS = 2e8
+"""What takes some tenths of a second at most, and a millisecond where it is vectorised: the main
+thread waits for that itself, which saves 8 to 15 µs, and Ctrl-C can wait as well."""
+PERSISTENT_WEIGHT = 20.0
+"""How often operations of persistent kernels count: their workers wait for each other, and only a
+thread of fusionq's own leaves the processors of others alone."""
 LATEST = 16
 """How many launches of a queue can be named as running."""
 
@@ -127,7 +130,8 @@ class SyclLaunch:
         if program.work.depends_on_shapes:
             arrays = zip(program.kernel.params, bindings, strict=False)
             shapes = {p.name: b.shape for p, b in arrays if isinstance(b, ArrayBinding)}
-        self._operations = program.work.operations(prod(shape.global_range), shapes)
+        weight = PERSISTENT_WEIGHT if program.work.is_persistent else 1.0
+        self._operations = weight * program.work.operations(prod(shape.global_range), shapes)
         self._global = list(shape.global_range)
         self._local = list(shape.local_range)
         self._prepared = NativeArguments(program.kernel, program.slots, bindings)

@@ -42,6 +42,28 @@ def endless(item: fq.Item, a, n):
         a[i] = a[i] - 1
 
 
+@fq.kernel
+def from_its_id(item: fq.Item, a, n):
+    i = item.get_id(0)
+    for k in range(i // 2, a.shape[0] - 1 + 1, 2):
+        a[k] = a[k] + 1
+
+
+@fq.kernel
+def up_to_its_id(item: fq.Item, a, n):
+    i = item.get_id(0)
+    for _ in range(i, -1, -1):
+        a[i] = a[i] + 1
+
+
+@fq.kernel
+def in_tiles(item: fq.Item, a, n):
+    i = item.get_id(0)
+    for first in range(0, a.shape[0], 16):
+        for k in range(min(16, a.shape[0] - first)):
+            a[i] = a[i] + a[first + k]
+
+
 def bound(kernel: fq.KernelFunction, items: int, size: int) -> float:
     ir = specialised(kernel, items, np.zeros(size, np.float32), 3)
     return WorkBound(ir).operations(items, {"a": (size,)})
@@ -50,6 +72,14 @@ def bound(kernel: fq.KernelFunction, items: int, size: int) -> float:
 def test_work_grows_with_items_and_with_known_loops() -> None:
     assert 0 < bound(once, 10, 10) * 10 == bound(once, 100, 10)
     assert bound(rows, 10, 200) > 1.9 * bound(rows, 10, 100) > 100 * bound(once, 10, 100)
+
+
+@pytest.mark.parametrize("kernel", [from_its_id, up_to_its_id, in_tiles])
+def test_loops_from_ids_and_to_ids(kernel: fq.KernelFunction) -> None:
+    """As long as the longest one: over all of the array, or all of the work-items."""
+    of_all = bound(once, 64, 64) * 64
+    assert of_all / 4 < bound(kernel, 64, 64) < 2 * of_all
+    assert bound(kernel, 64, 64) < bound(kernel, 128, 128) / 3
 
 
 @pytest.mark.parametrize("kernel", [scalar, endless])
