@@ -120,7 +120,9 @@ class _Count:
         return max(most, 1)  # no times infinite is no number
 
     def _between(self, expr: Expr) -> tuple[int, int] | None:
-        """What an integer is at least, and at most."""
+        """What an integer is at least, and at most; None for what is no integer, too."""
+        if not expr.type.is_integer:
+            return None
         match expr:
             case Const():
                 return int(expr.value), int(expr.value)

@@ -64,6 +64,15 @@ def in_tiles(item: fq.Item, a, n):
             a[i] = a[i] + a[first + k]
 
 
+@fq.kernel
+def with_constants(item: fq.Item, a, n):
+    i = item.get_id(0)
+    sum = a[i] + np.float32(np.inf)
+    for k in range(3):
+        product = a[i] * np.float32(np.nan)
+        a[i] = product if sum > k else np.float32(0.3)
+
+
 def bound(kernel: fq.KernelFunction, items: int, size: int) -> float:
     ir = specialised(kernel, items, np.zeros(size, np.float32), 3)
     return WorkBound(ir).operations(items, {"a": (size,)})
@@ -80,6 +89,10 @@ def test_loops_from_ids_and_to_ids(kernel: fq.KernelFunction) -> None:
     of_all = bound(once, 64, 64) * 64
     assert of_all / 4 < bound(kernel, 64, 64) < 2 * of_all
     assert bound(kernel, 64, 64) < bound(kernel, 128, 128) / 3
+
+
+def test_constants_that_are_no_integers() -> None:
+    assert bound(once, 1, 1) < bound(with_constants, 1, 1) < 1000
 
 
 @pytest.mark.parametrize("kernel", [scalar, endless])
