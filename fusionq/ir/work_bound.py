@@ -111,9 +111,9 @@ class _Count:
             return inf
         most: float = inf
         if step[0] > 0:
-            most = len(range(start[0], stop[1], step[0]))
+            most = -((start[0] - stop[1]) // step[0])
         elif step[1] < 0:
-            most = len(range(start[1], stop[0], step[1]))
+            most = -((start[1] - stop[0]) // step[1])
         elif step == (0, 0):
             most = 0
         self._variables[loop.var] = min(start[0], stop[0]), max(start[1], stop[1])

@@ -57,6 +57,13 @@ def up_to_its_id(item: fq.Item, a, n):
 
 
 @fq.kernel
+def very_many(item: fq.Item, a, n):
+    i = item.get_id(0)
+    for k in range(i * 2**40 * 2**40, -1, -3):
+        a[i] = a[i] + k
+
+
+@fq.kernel
 def in_tiles(item: fq.Item, a, n):
     i = item.get_id(0)
     for first in range(0, a.shape[0], 16):
@@ -93,6 +100,10 @@ def test_loops_from_ids_and_to_ids(kernel: fq.KernelFunction) -> None:
 
 def test_constants_that_are_no_integers() -> None:
     assert bound(once, 1, 1) < bound(with_constants, 1, 1) < 1000
+
+
+def test_bounds_are_no_int64() -> None:
+    assert bound(very_many, 9, 1) > 9 * 9 * 2.0**80 / 3
 
 
 @pytest.mark.parametrize("kernel", [scalar, endless])
