@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from fusionq.codegen.array_access import Memory
 from fusionq.codegen.dialect import Dialect
-from fusionq.codegen.helpers import Helpers, ring_type
+from fusionq.codegen.helpers import EXTREMA, Helpers, ring_type
 from fusionq.codegen.index_text import IndexText
 from fusionq.codegen.intervals import WITHIN_DOUBLE, Intervals, of_type, within
 from fusionq.codegen.names import Names
@@ -46,6 +46,7 @@ from fusionq.ir.nodes import (
 from fusionq.ir.range_guard import is_same_for_all
 from fusionq.ir.text import Text
 from fusionq.ir.types import BFLOAT16, FLOAT16, FLOAT32, INT32, UINT32, ScalarType
+from fusionq.ir.uniformity import is_uniform
 
 _POWERS_OF_2 = frozenset(1 << n for n in range(64))
 _OPERATORS = {
@@ -82,9 +83,12 @@ class ExpressionPrinter:
         intervals: Intervals,
         given: frozenset[str] | None = None,
         beside_barriers: bool = False,
+        uniform: frozenset[str] = frozenset(),
     ) -> None:
         """``given``: where 32 bits hold the number of any element, the variables whose values come
-        from memory.  ``beside_barriers``: in a kernel over a range that has barriers."""
+        from memory.  ``beside_barriers``: in a kernel over a range that has barriers.
+        ``uniform``: see ``ir.uniformity``."""
+        self._uniform = uniform
         self._beside_barriers = beside_barriers
         self._dialect = dialect
         self._names = names
@@ -410,6 +414,8 @@ class ExpressionPrinter:
             return self._function("fabs", type, expr.args)
         if name == "abs" and type.kind != "i":
             return self._text(expr.args[0])
+        if name in EXTREMA and type.is_integer and is_uniform(expr, self._uniform):
+            return self._helper(f"uniform_{EXTREMA[name]}", type, *expr.args)
         return self._helper(name, type, *expr.args)
 
     def _function(self, name: str, type: ScalarType, args: tuple[Expr, ...]) -> Text:

@@ -53,11 +53,19 @@ _FLOATING = _COMMON | {
 _EITHER = dict.fromkeys(("minimum", "fmin"), _COMMON["pymin"])
 _EITHER |= dict.fromkeys(("maximum", "fmax"), _COMMON["pymax"])
 
+EXTREMA = {
+    **dict.fromkeys(("pymin", "minimum", "fmin"), "min"),
+    **dict.fromkeys(("pymax", "maximum", "fmax"), "max"),
+}
+
 # Equal integers are the same bits, whichever is returned.  Of conditions in their place, where
-# several loops are inside each other, Intel's compiler for CPUs makes wrong vectors (2026.1).
+# several loops are inside each other, Intel's compiler for CPUs makes wrong vectors (2026.1); its
+# functions it takes to differ between work-items, also of uniform operands, and runs loops up to
+# them under masks.
 _INTEGER = _COMMON | {
-    **dict.fromkeys(("pymin", "minimum", "fmin"), "return $MIN(a, b);"),
-    **dict.fromkeys(("pymax", "maximum", "fmax"), "return $MAX(a, b);"),
+    **{name: f"return ${extremum.upper()}(a, b);" for name, extremum in EXTREMA.items()},
+    "uniform_min": "return b < a ? b : a;",
+    "uniform_max": "return b > a ? b : a;",
     "shl": "return ($U)b < $BITS ? ($T)(($U)a << b) : 0;",
     "pow": """\
         $U result = 1;

@@ -32,6 +32,7 @@ from fusionq.ir.nodes import (
     WorkItemLoop,
 )
 from fusionq.ir.types import ELEMENT_TYPES, UINT64, ScalarType
+from fusionq.ir.uniformity import uniform_variables
 from fusionq.ir.walk import expressions, has_barrier, local_memories, statements
 
 
@@ -88,8 +89,9 @@ def statement_lines(
     intervals = Intervals(kernel)
     given = given_variables(bodies) if kernel.small_sizes else None
     expressions = ExpressionPrinter(
-        dialect, names, memory, helpers, intervals, given, has_barrier(kernel.body)
-    )
+        dialect, names, memory, helpers, intervals, given, has_barrier(kernel.body),
+        uniform_variables(s for body in bodies for s in body),
+    )  # fmt: skip
     groups = GroupStatementPrinter(
         dialect, expressions, names, helpers, memory, kernel,
         None if group_loop is None else group_loop.lanes,

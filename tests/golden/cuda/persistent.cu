@@ -1,10 +1,18 @@
 
-static __device__ inline long long fq_minimum_i64(long long a, long long b) {
-    return min(a, b);
+static __device__ inline long long fq_uniform_min_i64(long long a, long long b) {
+    return b < a ? b : a;
+}
+
+static __device__ inline long long fq_uniform_max_i64(long long a, long long b) {
+    return b > a ? b : a;
 }
 
 static __device__ inline long long fq_maximum_i64(long long a, long long b) {
     return max(a, b);
+}
+
+static __device__ inline long long fq_minimum_i64(long long a, long long b) {
+    return min(a, b);
 }
 
 // The first thread's value.  Nobody still reads the one before.
@@ -281,7 +289,7 @@ static __device__ __forceinline__ void fq_stage_0(
     {
         long long fq_inner = fq_last_0 + 1, fq_outer = fq_inner;
         {
-            const long long fq_from = (max(fq_first_0, (long long)(1)) + 255) & -256ll, fq_to = min(fq_last_0, (long long)(fq_minimum_i64(fq_maximum_i64(a_shape0 - 1, -4611686018427387904ll), 4611686018427387904ll) + -1));
+            const long long fq_from = (max(fq_first_0, (long long)(1)) + 255) & -256ll, fq_to = min(fq_last_0, (long long)(fq_uniform_min_i64(fq_uniform_max_i64(a_shape0 - 1, -4611686018427387904ll), 4611686018427387904ll) + -1));
             if (fq_from + 255 <= fq_to) {
                 fq_inner = fq_from;
                 fq_outer = fq_from + ((fq_to + 1 - fq_from) & -256ll);

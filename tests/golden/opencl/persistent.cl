@@ -1,11 +1,19 @@
 #pragma OPENCL FP_CONTRACT OFF
 
-static inline long fq_minimum_i64(long a, long b) {
-    return min(a, b);
+static inline long fq_uniform_min_i64(long a, long b) {
+    return b < a ? b : a;
+}
+
+static inline long fq_uniform_max_i64(long a, long b) {
+    return b > a ? b : a;
 }
 
 static inline long fq_maximum_i64(long a, long b) {
     return max(a, b);
+}
+
+static inline long fq_minimum_i64(long a, long b) {
+    return min(a, b);
 }
 
 // What the first lane does alone is compiled as it stands: with optimisation Intel's compiler for
@@ -206,7 +214,7 @@ __attribute__((always_inline)) static void fq_stage_0(
     {
         long fq_inner = fq_last_0 + 1, fq_outer = fq_inner;
         {
-            const long fq_from = (max(fq_first_0, (long)(1)) + 15) & -16L, fq_to = min(fq_last_0, (long)(fq_minimum_i64(fq_maximum_i64(a_shape0 - 1, -4611686018427387904L), 4611686018427387904L) + -1));
+            const long fq_from = (max(fq_first_0, (long)(1)) + 15) & -16L, fq_to = min(fq_last_0, (long)(fq_uniform_min_i64(fq_uniform_max_i64(a_shape0 - 1, -4611686018427387904L), 4611686018427387904L) + -1));
             if (fq_from + 15 <= fq_to) {
                 fq_inner = fq_from;
                 fq_outer = fq_from + ((fq_to + 1 - fq_from) & -16L);

@@ -12,6 +12,7 @@ from fusionq.codegen.opencl import OPENCL_C
 from fusionq.ir.nodes import (
     ArrayParam,
     Binary,
+    Call,
     Cast,
     Compare,
     Const,
@@ -55,6 +56,8 @@ def params(type, *names):
 
 A, B, C = params(INT64, "a", "b", "c")
 LONGS = {"a": INT64, "b": INT64, "c": INT64}
+LONGS_AS_PARAMS = tuple(ScalarParam(name, type) for name, type in LONGS.items())
+(A32, B32), (AF, BF) = params(INT32, "a", "b"), params(FLOAT32, "a", "b")
 
 
 @pytest.mark.parametrize(
@@ -199,3 +202,24 @@ def test_helpers_come_only_when_used_and_once():
     assert text.count("static inline") == 1
     kernel = elementwise("k", {}, INT64, Var(INT64, "i"))
     assert "static inline" not in generate(kernel, "fast", TWO_CORES, OPENCL_C).text
+
+
+def test_extrema_of_uniform_integers_are_conditions():
+    """Intel's compiler for CPUs takes its ``min`` to differ between work-items, also of equal
+    operands, and a loop up to there runs under masks; a condition between values that do differ is
+    what it makes wrong vectors of (``tests/property/test_nested_recomputation.py``)."""
+
+    def least(*args):
+        return Call(INT64, "pymin", args)
+
+    assert printed(least(A, const(4)), a=INT64) == "fq_uniform_min_i64(a, 4)"
+    assert printed(Call(INT32, "maximum", (A32, B32)), a=INT32, b=INT32) == (
+        "fq_uniform_max_i32(a, b)"
+    )
+    assert printed(least(A, ITEM), **LONGS) == "fq_pymin_i64(a, i)"
+    assert printed(Call(FLOAT32, "minimum", (AF, BF)), a=FLOAT32, b=FLOAT32).startswith(
+        "fq_minimum_f32("
+    )
+    kernel = elementwise("k", {}, INT64, least(A, B), LONGS_AS_PARAMS)
+    text = generate(kernel, "strict", TWO_CORES, OPENCL_C).text
+    assert "long fq_uniform_min_i64(long a, long b) {\n    return b < a ? b : a;\n}" in text

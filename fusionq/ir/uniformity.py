@@ -1,0 +1,67 @@
+"""Which variables have one value for all work-items of a work-group (LLVM's uniformity analysis),
+by the form of the text alone: what is not seen to be uniform may be all the same."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from fusionq.ir.functions import DEVICE_FUNCTIONS
+from fusionq.ir.nodes import Assign, Call, Expr, For, If, ItemQuery, Load, Stmt, Var, While
+from fusionq.ir.walk import assigned_variable, nested_bodies, subexpressions
+
+_UNIFORM_QUERIES = frozenset({"group_id", "group_range", "local_range", "global_range"})
+
+
+def uniform_variables(body: Iterable[Stmt]) -> frozenset[str]:
+    """The variables that only uniform values are assigned to, and only where conditions and loops
+    around are uniform, and the variables of loops with uniform bounds."""
+    body = tuple(body)
+    found = frozenset(name for name, _ in _definitions(body, frozenset(), False))
+    while True:
+        divergent = {name for name, uniform in _definitions(body, found, False) if not uniform}
+        if found.isdisjoint(divergent):
+            return found
+        found -= divergent
+
+
+def is_uniform(expr: Expr, variables: frozenset[str]) -> bool:
+    """Whether ``expr`` is made of arguments, constants, the work-group's ids, and ``variables``."""
+    return all(_is_uniform_part(e, variables) for e in subexpressions(expr))
+
+
+def _is_uniform_part(expr: Expr, variables: frozenset[str]) -> bool:
+    match expr:
+        case Var(name=name):
+            return name in variables
+        case ItemQuery(query=query):
+            return query in _UNIFORM_QUERIES
+        case Load():
+            return False
+        case Call(function=function):
+            return function not in DEVICE_FUNCTIONS
+        case _:
+            return True
+
+
+def _definitions(
+    body: Iterable[Stmt], variables: frozenset[str], diverged: bool
+) -> Iterator[tuple[str, bool]]:
+    """Each variable that is set, and whether to one value for the work-group if ``variables`` are
+    uniform; ``diverged``: where not all of its work-items may be."""
+    for stmt in body:
+        inside = diverged
+        match stmt:
+            case For(var, start, stop, step):
+                uniform = all(is_uniform(e, variables) for e in (start, stop, step))
+                yield var, uniform
+                inside = diverged or not uniform
+            case If(cond) | While(cond):
+                inside = diverged or not is_uniform(cond, variables)
+            case Assign(name, value):
+                yield name, not diverged and is_uniform(value, variables)
+            case _:
+                name_set = assigned_variable(stmt)
+                if name_set is not None:
+                    yield name_set, False
+        for nested in nested_bodies(stmt):
+            yield from _definitions(nested, variables, inside)
