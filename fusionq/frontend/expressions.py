@@ -16,7 +16,7 @@ from fusionq.frontend.constants import MOST_TABLE_BYTES, is_table
 from fusionq.frontend.item_queries import ITEM_MEMBERS, item_property, sub_group_query
 from fusionq.frontend.operators import BINARY_OPERATORS, UNARY_OPERATORS, as_number
 from fusionq.frontend.record_assignments import RecordAssignments
-from fusionq.frontend.refused import COMBINING, REFUSED_SYNTAX, similar
+from fusionq.frontend.refused import COMBINING, REFUSED_SYNTAX, attribute_meant
 from fusionq.frontend.typing_rules import number_type
 from fusionq.frontend.values import (
     ArrayValue,
@@ -220,7 +220,7 @@ class Expressions(RecordAssignments):
                 self.fail(
                     node,
                     f"{ast.unparse(node.value)} has no {node.attr!r}",
-                    similar(node.attr, dir(obj)),
+                    attribute_meant(node.attr, obj),
                 )
         self.fail(
             node,

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import ast
+import math
 from collections.abc import Iterable
 from difflib import get_close_matches
+from types import BuiltinFunctionType, ModuleType
+
+import numpy as np
 
 REFUSED_SYNTAX: dict[type[ast.AST], tuple[str, str]] = {
     ast.Assert: ("assert is not supported", "Check on the host, before the submission."),
@@ -82,6 +86,9 @@ _MAKING = frozenset(
 )  # fmt: skip
 
 
+_FUNCTIONS = (BuiltinFunctionType, np.ufunc)
+
+
 def instead_of(function: object, name: str) -> str:
     """What to write in place of a function, called as ``name``, that kernels cannot call."""
     if name in REFUSED_BUILTINS:
@@ -93,6 +100,16 @@ def instead_of(function: object, name: str) -> str:
     if module.startswith("numpy"):
         return _OWN_MEMORY if last in _MAKING else COMBINING.get(last, _GENERAL)
     return _GENERAL
+
+
+def attribute_meant(name: str, owner: object) -> str:
+    """What an attribute that ``owner`` does not have may have been meant to be, for hints."""
+    for module in (np, math):
+        found = getattr(module, name, None)
+        is_type = isinstance(found, type) and issubclass(found, np.generic)
+        if isinstance(owner, ModuleType) and (is_type or isinstance(found, _FUNCTIONS)):
+            return f"Did you mean {module.__name__}.{name}?"
+    return similar(name, dir(owner))
 
 
 def similar(name: str, known: Iterable[str]) -> str:

@@ -6,6 +6,7 @@ import types
 import numpy as np
 import pytest
 
+import fusionq
 from fusionq.base.errors import KernelLanguageError
 from fusionq.frontend import kernel
 from fusionq.ir.nodes import Assign, Const, If, Store
@@ -260,6 +261,9 @@ no_source = eval("lambda v: v")
         ("missing + 1", "the name 'missing' is not defined", "import"),
         ("math.missing", "math has no 'missing'", "Did you mean isinf"),
         ("math.sqr(x)", "math has no 'sqr'", "Did you mean sqrt"),
+        ("fq.uint32(x)", "fq has no 'uint32'", "Did you mean numpy.uint32?"),
+        ("fq.sqrt(x)", "fq has no 'sqrt'", "Did you mean numpy.sqrt?"),
+        ("np.erf(x)", "np has no 'erf'", "Did you mean math.erf?"),
         ("TABLE[i]", "a tuple's index must be an integer constant", "literal"),
         ("TABLE[3]", "the tuple has 3 elements", "Index within"),
         ("half(math)", "a module cannot be an argument", "own name"),
@@ -272,7 +276,7 @@ no_source = eval("lambda v: v")
 def test_what_cannot_be_called_or_read(text, message, hint):
     function = define(
         f"def k(item, x, out):\n    i = item.get_id(0)\n    out[i] = {text}\n",
-        **globals(), NAME="a", DICT={},
+        **globals(), fq=fusionq, NAME="a", DICT={},
     )  # fmt: skip
     with pytest.raises(KernelLanguageError, match=message) as error:
         specialised(function, 1, X, np.zeros(1))
