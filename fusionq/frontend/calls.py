@@ -47,6 +47,11 @@ from fusionq.ir.nodes import ItemQuery
 from fusionq.ir.types import INT64, WEAK_INT, ScalarType
 
 
+def _is_elementwise(obj: object) -> bool:
+    """Whether a function of NumPy goes over the elements of arrays."""
+    return isinstance(obj, np.ufunc) or obj is np.where or obj is np.clip
+
+
 class Calls(GroupOperations):
     """Lowers calls."""
 
@@ -127,7 +132,7 @@ class Calls(GroupOperations):
         """A call of a type, of a function of the table, or an error."""
         name = ast.unparse(node.func)
         scalar = named_type(obj)
-        if any(map(is_array, arguments)) and isinstance(obj, type(np.add)):
+        if any(map(is_array, arguments)) and _is_elementwise(obj):
             return self.elementwise(partial(self.function_of, obj, node=node), arguments, node)
         if obj is complex or complex_type(obj) is not None:
             if len(arguments) == 1 and is_array(arguments[0]) and obj is not complex:

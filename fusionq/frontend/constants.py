@@ -32,12 +32,20 @@ def is_table(obj: object) -> bool:
 def frozen(obj: object) -> object:
     """``obj`` as it is now: lists become tuples, small arrays are copied."""
     if isinstance(obj, (tuple, list)):
-        return tuple(map(frozen, obj))
+        items = tuple(map(frozen, obj))
+        make = getattr(type(obj), "_make", None)
+        return make(items) if make and field_names(obj) else items
     if isinstance(obj, np.ndarray) and is_table(obj):
         copy = np.array(obj, obj.dtype.newbyteorder("="), order="C", subok=False)
         copy.flags.writeable = False
         return copy
     return obj
+
+
+def field_names(obj: object) -> tuple[str, ...]:
+    """The names of a named tuple's fields; none of another object."""
+    names = getattr(type(obj), "_fields", ()) if isinstance(obj, tuple) else ()
+    return names if hasattr(type(obj), "_make") else ()
 
 
 def tuple_type(value: tuple[object, ...] | list[object]) -> TupleType | None:
@@ -60,7 +68,9 @@ def _is_of_numbers(items: tuple[object, ...]) -> bool:
 def identity(obj: object) -> str:
     """Text that differs for constants that differ; objects go by their name."""
     if isinstance(obj, tuple):
-        return f"({', '.join(map(identity, obj))})"
+        names = field_names(obj)
+        of = f"{type(obj).__name__}[{', '.join(names)}]" if names else ""
+        return f"{of}({', '.join(map(identity, obj))})"
     if isinstance(obj, np.ndarray) and is_table(obj):
         contents = hashlib.sha256(obj.tobytes()).hexdigest()
         return f"array {obj.dtype.str} {obj.shape} {contents}"

@@ -5,16 +5,17 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial, reduce
+from functools import partial
 from itertools import count
 from typing import TypeAlias
 
 from fusionq.frontend.calls import Calls
 from fusionq.frontend.draft import Draft, DraftFor
-from fusionq.frontend.operators import example_cast
+from fusionq.frontend.flags import PathEnd, flag_of, known_after
 from fusionq.frontend.path_conditions import Fact
 from fusionq.frontend.state import LoopContext, reads_memory
-from fusionq.frontend.typing_rules import arithmetic_type, common_type, fits, type_name
+from fusionq.frontend.typing_rules import common_type
+from fusionq.frontend.unusable import conflict, perhaps_unassigned, where_bound
 from fusionq.frontend.values import (
     ArrayValue,
     Binding,
@@ -25,7 +26,6 @@ from fusionq.frontend.values import (
     TupleValue,
     Unusable,
     Value,
-    describe,
     same,
 )
 from fusionq.ir.nodes import Assign, Expr, Param, Stmt, Var
@@ -72,7 +72,8 @@ class ControlFlow(Calls):
             fields = zip(*(t.items for t in tuples), strict=True)
             items = [self.meet(f"{name}.{i}", field) for i, field in enumerate(fields)]
             found = tuple(item for item in items if item is not None)
-            return TupleValue(found) if len(found) == len(items) else None
+            names = tuples[0].names if len({t.names for t in tuples}) == 1 else ()
+            return TupleValue(found, names) if len(found) == len(items) else None
         return None
 
     def copy(self, target: Value, value: Value, block: Block, at: Binding) -> None:
@@ -113,7 +114,7 @@ class ControlFlow(Calls):
             if isinstance(found, Unusable) and any(b is not found for b in bound):
                 found = replace(found, after_loop=None)
             if isinstance(found, Unusable) and paths:
-                found = _where(found, bound, paths)
+                found = where_bound(found, bound, paths)
             merged[name] = found
         return merged
 
@@ -138,6 +139,34 @@ class ControlFlow(Calls):
                 self.copy(target, bound.value, block, bound)
         return Binding(target, bindings[0].span)
 
+    def bind_by_flags(self, states: Sequence[State], ends: Sequence[PathEnd]) -> None:
+        """Let names that some of the paths, which have met, leave unbound be read where a flag is
+        true that is false on these."""
+        assert self.env is not None
+        for name, found in list(self.env.items()):
+            if not isinstance(found, Unusable) or found.where:
+                continue
+            paths = [(e.binding(name), block) for e, (_, block) in zip(ends, states, strict=True)]
+            bindings = [b for b, _ in paths if b is not None]
+            if not any(isinstance(env.get(name), Binding) for env, _ in states):
+                continue
+            flag = flag_of(name, ends, self.env)
+            target = None if flag is None else self.meet(name, [b.value for b in bindings])
+            if flag is None or target is None:
+                continue
+            copies = [
+                (b, block, isinstance(env.get(name), Binding) or isinstance(b.value, Constant))
+                for (b, block), (env, _) in zip(paths, states, strict=True)
+                if b is not None and not same(target, b.value)
+            ]
+            if not all(block is not None and certain for _, block, certain in copies):
+                continue
+            for b, block, _ in copies:
+                assert block is not None
+                self.copy(target, b.value, block, b)
+            where = self.path.of(flag, True)
+            self.env[name] = replace(found, binding=Binding(target, bindings[0].span), where=where)
+
     # ---------------------------------------------------------------------- loops
     def loop(self, assigned: set[str], lower: Callable[[], LoopExit | None]) -> None:
         """Lower a loop whose body assigns the given names.
@@ -156,7 +185,7 @@ class ControlFlow(Calls):
         is_stable = False
         while True:
             header = self._loop_header(entry, carried)
-            self.env = dict(header)
+            self.env, at_start = dict(header), dict(self.path.versions)
             context = LoopContext()
             self.loops.append(context)
             values = [b.value for n in carried if isinstance(b := header[n], Binding)]
@@ -164,6 +193,7 @@ class ControlFlow(Calls):
             with self.kernel.unsettled_in(unsettled) as taken_to_fit:
                 exit = lower()
                 self.loops.pop()
+                at_end = dict(self.path.versions)
                 if exit is None:
                     restore()
                     self.env = entry
@@ -191,7 +221,8 @@ class ControlFlow(Calls):
             self._leave(counted, env, block, header)
         can_end = exit.can_end and bool(jumps_back or not iterations)
         after = self._after(header, jumps_back, counted) if can_end and counted else header
-        self.env = self.merge([*([(after, None)] if can_end else []), *breaks])
+        out: list[State] = [*([(after, None)] if can_end else []), *breaks]
+        self.env = self.merge(out)
         if self.env is not None and exit.can_end:
             for env, _ in jumps_back:
                 for name, bound in env.items():
@@ -202,6 +233,10 @@ class ControlFlow(Calls):
                     )
                     self.env.setdefault(name, found)
         self.path.meet(versions)
+        if breaks and self.env is not None:
+            known = known_after(after, entry, at_start, at_end)
+            itself = [PathEnd(known, {})] if can_end else []
+            self.bind_by_flags(out, [*itself, *(PathEnd(env, {}) for env, _ in breaks)])
         if counted is not None and ends:
             self._names_after(counted, header, ends)
 
@@ -331,9 +366,8 @@ class ControlFlow(Calls):
                     *[Runtime(p.type, self.variable(f"{name}.{n}", p.type)) for n, p in parts]
                 )
             case TupleValue():
-                return TupleValue(
-                    tuple(self._variable_for(f"{name}.{i}", v) for i, v in enumerate(value.items))
-                )
+                items = [self._variable_for(f"{name}.{i}", v) for i, v in enumerate(value.items)]
+                return replace(value, items=tuple(items))
             case _:
                 return value
 
@@ -411,50 +445,3 @@ def _python_ints(values: Iterable[Value]) -> Iterator[str]:
 
 def _shorten(block: Block, length: int) -> None:
     del block[length:]
-
-
-def perhaps_unassigned(name: str, bound: Binding) -> Unusable:
-    """A name that some paths do not assign."""
-    return Unusable(
-        f"{name!r} may not be assigned here: only some paths assign it (line {bound.span.line})",
-        f"Assign {name} on every path, or before the branch or loop; or read it where the same "
-        "condition holds.",
-    )
-
-
-def _where(
-    unusable: Unusable,
-    bound: Sequence[Binding | Unusable | None],
-    paths: Sequence[tuple[Fact, ...]],
-) -> Unusable:
-    """A name that one path only binds can be read where that path's conditions hold."""
-    binding = [(b, path) for b, path in zip(bound, paths, strict=True) if isinstance(b, Binding)]
-    if len(binding) != 1:
-        same_one = all(b is bound[0] for b in bound)
-        return unusable if same_one else replace(unusable, where=())
-    return replace(unusable, binding=binding[0][0], where=binding[0][1])
-
-
-def conflict(name: str, bindings: Sequence[Binding]) -> Unusable:
-    """A name that has values of different types on different paths."""
-    kinds: dict[str, int] = {}
-    for bound in bindings:
-        value = bound.value
-        kind = describe(value)
-        if isinstance(value, (Runtime, Constant)):
-            kind = type_name(value.type)
-        kinds.setdefault(kind, bound.span.line)
-    found = " or ".join(f"{kind} (line {line})" for kind, line in kinds.items())
-    types = [b.value.type for b in bindings if isinstance(b.value, (Runtime, Constant))]
-    cast = ""
-    if len(types) == len(bindings) and not all(t.weak for t in types):
-        wider = reduce(arithmetic_type, types)
-        if wider.is_integer and not all(
-            fits(b.value.value, wider) for b in bindings if isinstance(b.value, Constant)
-        ):
-            wider = INT64
-        cast = f", e.g. {example_cast(wider)}"
-    return Unusable(
-        f"{name!r} has no single type here: it is {found}",
-        f"Convert the values to one type where they are assigned{cast}, or use another name.",
-    )

@@ -244,7 +244,7 @@ class Elements(Fields):
             start = self._bound(node.lower, extent)
         stop = extent
         if node.upper is not None:
-            stop = self._smaller(self._bound(node.upper, extent), extent, node.upper)
+            stop = self.shorter(self._bound(node.upper, extent), extent, node.upper)
         span = self.binary("sub", stop, start, node)
         if start != Constant(WEAK_INT, 0):
             span = self._larger(span, Constant(WEAK_INT, 0), node)
@@ -265,7 +265,8 @@ class Elements(Fields):
         bound = as_constant(found)
         return bound if found is index else self._larger(bound, Constant(WEAK_INT, 0), node)
 
-    def _smaller(self, a: Scalar, b: Scalar, node: ast.AST) -> Scalar:
+    def shorter(self, a: Scalar, b: Scalar, node: ast.AST) -> Scalar:
+        """The smaller one of two extents."""
         if isinstance(a, Constant) and isinstance(b, Constant):
             return a if int(a.value) <= int(b.value) else b
         return self.smaller("pymin", a, b, node)

@@ -12,7 +12,7 @@ import numpy as np
 from fusionq.frontend.captures import MISSING, UNSEEN, static_object
 from fusionq.frontend.complex_numbers import Element, complex_constant
 from fusionq.frontend.conditions import MOST_CHAINED
-from fusionq.frontend.constants import MOST_TABLE_BYTES, is_table
+from fusionq.frontend.constants import MOST_TABLE_BYTES, field_names, is_table
 from fusionq.frontend.item_queries import ITEM_MEMBERS, item_property, sub_group_query
 from fusionq.frontend.operators import BINARY_OPERATORS, UNARY_OPERATORS, as_number
 from fusionq.frontend.record_assignments import RecordAssignments
@@ -138,7 +138,8 @@ class Expressions(RecordAssignments):
         if isinstance(obj, (complex, np.complex64)):
             return complex_constant(obj)
         if isinstance(obj, tuple):
-            return TupleValue(tuple(self.captured(item, name, node) for item in obj))
+            items = tuple(self.captured(item, name, node) for item in obj)
+            return TupleValue(items, field_names(obj))
         if isinstance(obj, np.ndarray):
             dtype = element_type(obj.dtype) if is_table(obj) else None
             if dtype is not None:
@@ -203,6 +204,8 @@ class Expressions(RecordAssignments):
                 return self.item_attribute(owner, node)
             case AtomicValue():
                 return self.atomic_method(owner, node)
+            case TupleValue() if (item := owner.field(node.attr)) is not None:
+                return item
             case ReductionValue():
                 if node.attr != "combine":
                     self.fail(node, f"a reduction has no {node.attr!r}", "It has combine(x).")

@@ -219,18 +219,13 @@ class KernelFunction:
 
     def _check_parameters(self, source: FunctionSource) -> None:
         spec = source.tree.args
-        extra = [a for a in (spec.vararg, spec.kwarg, *spec.kwonlyargs) if a is not None]
+        unbound = [a for a in spec.kwonlyargs if a.arg not in self.callee.bound]
+        extra = [a for a in (spec.vararg, spec.kwarg, *unbound) if a is not None]
         if extra:
             raise source.error(
                 extra[0],
                 "a kernel takes positional parameters only",
                 "Write one named parameter for each argument.",
-            )
-        if spec.defaults:
-            raise source.error(
-                spec.defaults[0],
-                "a kernel's parameters have no defaults",
-                "Pass every argument to submit, or use a global constant.",
             )
 
     def check_arguments(self, signature: Signature) -> None:

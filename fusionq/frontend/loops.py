@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import ast
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 
+from fusionq.base.frozen import dataclass
 from fusionq.frontend.control_flow import Block, ControlFlow, CountedLoop, LoopExit, State
 from fusionq.frontend.draft import (
     DraftFor,
@@ -21,17 +23,29 @@ from fusionq.frontend.source import assigned_names
 from fusionq.frontend.state import LoopContext, NotConstant
 from fusionq.frontend.typing_rules import type_name
 from fusionq.frontend.values import (
+    ArrayValue,
     Binding,
     Constant,
     Environment,
     ObjectValue,
     Runtime,
+    Scalar,
     TupleValue,
     Value,
     describe,
+    same,
 )
 from fusionq.ir.nodes import Const, Expr, Var
 from fusionq.ir.types import BOOL, INT64, WEAK_INT
+
+
+@dataclass(frozen=True, slots=True)
+class Items:
+    """What a loop goes over in turn: ``count`` values, of which ``item`` gives the one of a number
+    from 0 on."""
+
+    count: Scalar
+    item: Callable[[Scalar], Value]
 
 
 class Loops(ControlFlow):
@@ -49,17 +63,43 @@ class Loops(ControlFlow):
     def fixed(self, value: Value, node: ast.AST) -> Value:
         """The value, independent of variables and memory that change later."""
 
+    @abstractmethod
+    def fixed_element(self, array: ArrayValue, node: ast.AST) -> ArrayValue:
+        """The element, or the part of the array, that the indices denote now."""
+
     def for_loop(self, node: ast.For) -> None:
         if node.orelse:
             self.fail(node.orelse[0], "for … else is not supported", "Set a flag before break.")
-        if not isinstance(node.iter, ast.Call) or self._called(node.iter) is not range:
-            self.over_tuple(node)
+        if isinstance(node.iter, ast.Call) and self._called(node.iter) is range:
+            if not isinstance(node.target, ast.Name):
+                self.fail(node.target, "range gives one variable", "Write 'for k in range(…)'.")
+            name = node.target.id
+            self._over_range(node, name, self.range_bounds(node.iter), _itself)
             return
-        if not isinstance(node.target, ast.Name):
-            self.fail(node.target, "range gives one variable", "Write 'for k in range(…)'.")
-        start, stop, step = self.range_bounds(node.iter)
-        name = node.target.id
+        items = self._iterated(node.iter)
+        if isinstance(items, Items):
+            bounds = Const(INT64, 0), self.convert(items.count, INT64, node), Const(INT64, 1)
+            self._over_range(node, "position", bounds, items.item)
+        elif isinstance(items, TupleValue):
+            self.over_tuple(node, items)
+        else:
+            self.fail(
+                node,
+                f"a for loop goes over range(…), a tuple or an array, not over {describe(items)}",
+                "Write 'for k in range(n)', and index with k.",
+            )
 
+    def _over_range(
+        self,
+        node: ast.For,
+        name: str,
+        bounds: tuple[Expr, Expr, Expr],
+        item: Callable[[Scalar], Value],
+    ) -> None:
+        """A loop over ``range(*bounds)`` with a variable of this name; the target is ``item`` of
+        it."""
+        start, stop, step = bounds
+        counts = item is _itself
         own: list[str] = []
         runs = [self.path.of(cond, True) for cond in entered(start, stop, step)]
         values = _iterations(start, stop, step)
@@ -73,8 +113,13 @@ class Loops(ControlFlow):
             self.path.iterates(variable.name, start, stop, step)
             if values is not None:
                 self.kernel.unrollable[variable.name] = len(values)
-            self.env[name] = Binding(Runtime(WEAK_INT, variable), self.span(node))
+            number = Runtime(WEAK_INT, variable)
             with self.nested() as body:
+                found = item(number)
+                if counts and isinstance(node.target, ast.Name):
+                    self.env[node.target.id] = Binding(number, self.span(node))
+                else:
+                    self.assign(node.target, self.fixed(found, node), node)
                 self.statements(node.body)
             loop = DraftFor(variable.name, start, stop, step, body, self.span(node))
             self.block.append(loop)
@@ -89,25 +134,18 @@ class Loops(ControlFlow):
         try:
             self.loop(assigned_names([*node.body, node.target]), lower)
         except NotConstant as error:
-            if not error.variables & set(own):
+            if counts and not error.variables & set(own):
                 raise
             restore()
             self.env, self.path.facts = before, known
             del self.loops[depth:], self.open_regions[regions:]
-            self.unrolled(node, [Constant(WEAK_INT, value) for value in values])
+            self.unrolled(node, [partial(item, Constant(WEAK_INT, value)) for value in values])
         else:
             for variable in own:
                 self.kernel.unrollable.pop(variable, None)
 
-    def over_tuple(self, node: ast.For) -> None:
+    def over_tuple(self, node: ast.For, items: TupleValue) -> None:
         """A loop over a tuple's items: the body once for each."""
-        items = self._iterated(node.iter)
-        if not isinstance(items, TupleValue):
-            self.fail(
-                node,
-                f"a for loop goes over range(…) or a tuple, not over {describe(items)}",
-                "Write 'for k in range(n)', and index with k.",
-            )
         copies = self.kernel.copies * len(items.items)
         if copies > MOST_UNROLLED:
             self.fail(
@@ -115,26 +153,52 @@ class Loops(ControlFlow):
                 f"a loop over a tuple repeats its body {copies} times, more than {MOST_UNROLLED}",
                 "Write 'for k in range(n)', and index with k.",
             )
-        self.unrolled(node, [self.fixed(item, node) for item in items.items])
+        fixed = [self.fixed(item, node) for item in items.items]
+        self.unrolled(node, [partial(_itself, item) for item in fixed])
 
-    def _iterated(self, node: ast.expr) -> Value:
-        """What a loop goes over; ``enumerate``, ``zip`` and ``reversed`` of tuples are tuples."""
+    # ----------------------------------------------------------------- what is gone over
+    def _iterated(self, node: ast.expr) -> TupleValue | Items | Value:
+        """What a loop goes over: a tuple, the elements or parts of an array, or what is neither.
+        ``enumerate``, ``zip`` and ``reversed`` of tuples are tuples, of arrays they have items."""
+        values = iter(self.in_order(list(self._gone_over(node)), self.value))
+        return self._combined(node, values)
+
+    def _gone_over(self, node: ast.expr) -> Iterator[ast.expr]:
+        """The expressions in ``enumerate``, ``zip`` and ``reversed``, these nested or not."""
+        if isinstance(node, ast.Call) and self._called(node) in (enumerate, zip, reversed):
+            if node.keywords or not node.args or (node.args[1:] and self._called(node) is not zip):
+                name = ast.unparse(node.func)
+                self.fail(
+                    node,
+                    f"{name} takes tuples and arrays only in a kernel",
+                    "Leave other arguments out.",
+                )
+            for argument in node.args:
+                yield from self._gone_over(argument)
+        else:
+            yield node
+
+    def _combined(self, node: ast.expr, values: Iterator[Value]) -> TupleValue | Items | Value:
         function = self._called(node) if isinstance(node, ast.Call) else None
         if function not in (enumerate, zip, reversed):
-            return self.value(node)
+            value = next(values)
+            if isinstance(value, ArrayValue) and value.ndim:
+                return self._elements_in_turn(value, node)
+            return value
         assert isinstance(node, ast.Call)
-        name = ast.unparse(node.func)
-        values = [] if node.keywords else self.in_order(node.args, self._iterated)
-        tuples = [value.items for value in values if isinstance(value, TupleValue)]
-        if len(tuples) < len(values):
-            other = next(value for value in values if not isinstance(value, TupleValue))
+        parts = [self._combined(argument, values) for argument in node.args]
+        arrays = [part for part in parts if isinstance(part, Items)]
+        tuples = [part.items for part in parts if isinstance(part, TupleValue)]
+        if max(len(arrays), len(tuples)) < len(parts):
+            found = [p for p in parts if not isinstance(p, (Items, TupleValue))]
+            over = f"over {describe(found[0])}" if found else "over both together"
             self.fail(
                 node,
-                f"{name} goes over tuples in a kernel, not over {describe(other)}",
+                f"{ast.unparse(node.func)} goes over tuples or arrays in a kernel, not {over}",
                 "Write 'for k in range(n)', and index with k.",
             )
-        if not tuples or (function is not zip and tuples[1:]):
-            self.fail(node, f"{name} takes tuples only in a kernel", "Leave other arguments out.")
+        if arrays:
+            return self._arrays_combined(function, arrays, node)
         if function is zip:
             return TupleValue(tuple(TupleValue(row) for row in zip(*tuples, strict=False)))
         if function is reversed:
@@ -143,13 +207,36 @@ class Loops(ControlFlow):
         pairs = zip(numbers, tuples[0], strict=True)
         return TupleValue(tuple(TupleValue(pair) for pair in pairs))
 
+    def _elements_in_turn(self, array: ArrayValue, node: ast.expr) -> Items:
+        """An array's elements or, of more dimensions, its parts ``a[0]``, ``a[1]``, …"""
+        part = self.fixed_element(array, node)
+
+        def item(number: Scalar) -> Value:
+            return self.part_or_number(self.indexed(part, [number], [node], node), node)
+
+        return Items(self.extents(part)[0], item)
+
+    def _arrays_combined(self, function: object, arrays: Sequence[Items], node: ast.expr) -> Items:
+        """``enumerate``, ``zip`` or ``reversed`` of arrays."""
+        first = arrays[0]
+        if function is zip:
+            count = first.count
+            for other in arrays[1:]:
+                if not same(count, other.count):
+                    count = self.shorter(count, other.count, node)
+            return Items(count, lambda k: TupleValue(tuple(a.item(k) for a in arrays)))
+        if function is enumerate:
+            return Items(first.count, lambda k: TupleValue((k, first.item(k))))
+        last = self.binary("sub", first.count, Constant(WEAK_INT, 1), node)
+        return Items(first.count, lambda k: first.item(self.binary("sub", last, k, node)))
+
     def _called(self, call: ast.Call) -> object:
         """The object that a call calls; None where it is none that is known."""
         callee = self.value(call.func)
         return callee.object if isinstance(callee, ObjectValue) else None
 
-    def unrolled(self, node: ast.For, values: Sequence[Value]) -> None:
-        """The loop's body once for each value of its variable; what ``continue`` and ``break``
+    def unrolled(self, node: ast.For, values: Sequence[Callable[[], Value]]) -> None:
+        """The loop's body once for each value that its target gets; what ``continue`` and ``break``
         leave out is under conditions."""
         copies, known = self.kernel.copies, self.path.facts
         versions = dict(self.path.versions)
@@ -163,7 +250,7 @@ class Loops(ControlFlow):
                 context = LoopContext()
                 self.loops.append(context)
                 with self.nested() as body:
-                    self.assign(node.target, value, node)
+                    self.assign(node.target, value(), node)
                     self.statements(node.body)
                 self.loops.pop()
                 breaks += context.breaks
@@ -237,3 +324,7 @@ def _iterations(start: Expr, stop: Expr, step: Expr) -> range | None:
     if isinstance(start, Const) and isinstance(stop, Const) and isinstance(step, Const):
         return range(int(start.value), int(stop.value), int(step.value))
     return None
+
+
+def _itself(value: Value) -> Value:
+    return value

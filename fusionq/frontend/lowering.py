@@ -11,7 +11,6 @@ from fusionq.base.errors import KernelLanguageError
 from fusionq.frontend.bfloat16 import legalised
 from fusionq.frontend.callees import Callee
 from fusionq.frontend.captures import Captures
-from fusionq.frontend.control_flow import conflict
 from fusionq.frontend.draft import finish
 from fusionq.frontend.kernel_state import KernelState
 from fusionq.frontend.memory import declarations
@@ -27,6 +26,7 @@ from fusionq.frontend.signature import (
 from fusionq.frontend.source import FunctionSource
 from fusionq.frontend.state import FunctionState
 from fusionq.frontend.statements import Statements
+from fusionq.frontend.unusable import conflict
 from fusionq.frontend.values import (
     ArrayValue,
     AtomicValue,
@@ -170,9 +170,8 @@ class FunctionLowering(Statements):
             case Runtime():
                 return self.spilled(value, name, self.source.tree)
             case TupleValue():
-                return TupleValue(
-                    tuple(self.parameter(f"{name}_{i}", v) for i, v in enumerate(value.items))
-                )
+                items = [self.parameter(f"{name}_{i}", v) for i, v in enumerate(value.items)]
+                return replace(value, items=tuple(items))
             case ComplexValue():
                 return self.once(value, name, self.source.tree)
             case ArrayValue() if value.axes:

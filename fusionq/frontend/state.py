@@ -256,7 +256,8 @@ class FunctionState:
             case Runtime() if reads_memory(value.expr):
                 return self.spilled(value, "value", node)
             case TupleValue():
-                return TupleValue(tuple(self._detached(v, node) for v in value.items))
+                items = tuple(self._detached(v, node) for v in value.items)
+                return replace(value, items=items)
             case ComplexValue() if any(reads_memory(e) for e in expressions_of(value)):
                 return ComplexValue(*[self.spilled(p, "value", node) for p in value.parts])
             case ArrayValue():

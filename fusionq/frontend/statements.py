@@ -10,6 +10,7 @@ from types import ModuleType
 
 from fusionq.frontend.control_flow import State
 from fusionq.frontend.draft import Draft, DraftIf, Jump
+from fusionq.frontend.flags import PathEnd
 from fusionq.frontend.loops import Loops
 from fusionq.frontend.operators import BINARY_OPERATORS
 from fusionq.frontend.refused import REFUSED_SYNTAX
@@ -123,14 +124,13 @@ class Statements(Loops):
             case TupleValue():
                 names = [f"{name}.{i}" for i in range(len(value.items))]
                 items = self.independent(names, value.items, False, node)
-                return TupleValue(
-                    tuple(self.held(n, v, node) for n, v in zip(names, items, strict=True))
-                )
+                held = [self.held(n, v, node) for n, v in zip(names, items, strict=True)]
+                return replace(value, items=tuple(held))
             case ComplexValue():
                 names = [f"{name}.real", f"{name}.imag"]
                 parts = self.independent(names, value.parts, False, node)
-                held = [self.held(n, p, node) for n, p in zip(names, parts, strict=True)]
-                return ComplexValue(*[self.scalar(part, node) for part in held])
+                numbers = [self.held(n, p, node) for n, p in zip(names, parts, strict=True)]
+                return ComplexValue(*[self.scalar(number, node) for number in numbers])
             case NewPrivateArray():
                 return self.declared(name, value, node)
             case VectorValue():
@@ -154,7 +154,7 @@ class Statements(Loops):
                 self.block.append(Assign(variable.name, value.expr, self.span(node)))
                 return Runtime(value.type, variable)
             case TupleValue():
-                return TupleValue(tuple(self.fixed(v, node) for v in value.items))
+                return replace(value, items=tuple(self.fixed(v, node) for v in value.items))
             case ComplexValue():
                 parts = [self.fixed(part, node) for part in value.parts]
                 return ComplexValue(*[self.scalar(part, node) for part in parts])
@@ -240,9 +240,7 @@ class Statements(Loops):
                 "Pass an array as an argument, or copy it to a PrivateArray.",
             )
 
-    def store(
-        self, target: ast.Subscript | ast.Attribute, value: Value, node: ast.stmt
-    ) -> None:
+    def store(self, target: ast.Subscript | ast.Attribute, value: Value, node: ast.stmt) -> None:
         """``array[…] = value``; the value is evaluated already, before the indices."""
         position = len(self.block)
         array = self.changeable(target)
@@ -308,6 +306,7 @@ class Statements(Loops):
         paths = [self.path.of(cond.expr, holds) for holds in (True, False)]
         implied = [self.path.implied(cond.expr, holds) for holds in (True, False)]
         reached: list[int] = []
+        assigned: list[dict[str, int]] = []
         for number, body in enumerate((node.body, node.orelse)):
             self.env = dict(before)
             self.path.facts = known + implied[number]
@@ -317,8 +316,13 @@ class Statements(Loops):
             if self.env is not None:
                 ends.append((self.env, block))
                 reached.append(number)
+                assigned.append(dict(self.path.versions))
         self.env = self.merge(ends, [paths[number] for number in reached])
         self.path.meet(versions)
+        if self.env is not None:
+            self.bind_by_flags(
+                ends, [PathEnd(env, v) for (env, _), v in zip(ends, assigned, strict=True)]
+            )
         self.path.facts = known + (implied[reached[0]] if len(reached) == 1 else ())
         self.block.append(DraftIf(cond.expr, blocks[0], blocks[1], self.span(node)))
 

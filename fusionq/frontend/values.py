@@ -187,9 +187,14 @@ class MethodValue:
 
 @dataclass(frozen=True, slots=True)
 class TupleValue:
-    """A tuple of fixed length."""
+    """A tuple of fixed length; ``names``: its fields' names, if it is a named one."""
 
     items: tuple[Value, ...]
+    names: tuple[str, ...] = ()
+
+    def field(self, name: str) -> Value | None:
+        """The item of this name; None if there is none."""
+        return self.items[self.names.index(name)] if name in self.names else None
 
 
 @dataclass(frozen=True, slots=True, eq=False)

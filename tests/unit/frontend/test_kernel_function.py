@@ -170,7 +170,7 @@ def test_arguments_of_wrong_types(argument, message):
         ("item, *a", "positional parameters only"),
         ("item, a, *, b", "positional parameters only"),
         ("item, a, **b", "positional parameters only"),
-        ("item, a, b=1", "no defaults"),
+        ("item, a, *, b=1", "positional parameters only"),
     ],
 )
 def test_parameters_that_kernels_do_not_have(parameters, message):

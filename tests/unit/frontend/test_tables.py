@@ -1,5 +1,7 @@
 """Constant arrays, tuples and lists with an index that is not known when the kernel is compiled."""
 
+from collections import namedtuple
+
 import numpy as np
 import pytest
 
@@ -30,6 +32,28 @@ A = np.array([0, 1, 2, 3, 1, 0], np.float32)
 def function(*lines):
     body = "".join(f"    {line}\n" for line in ("i = item.get_id(0)", "j = int(a[i])", *lines))
     return define(f"def k(item, a, out, n):\n{body}", **NAMES)
+
+
+def test_fields_of_named_tuples():
+    """Captured, passed and in tuples; of other names it is another kernel."""
+    Point, Turned = namedtuple("Point", "x y"), namedtuple("Point", "y x")
+    made = define(
+        "def area(p):\n    return p.x * p.y\n"
+        "def k(item, p, q, out):\n    i = item.get_id(0)\n    r = p\n"
+        "    for k in range(2):\n        r = p if True else CAPTURED\n"
+        "    out[i] = p.x + area(q[1]) * 10 + r.y * 100 + CAPTURED.x * 1000 + p[0] * 10000\n",
+        CAPTURED=Point(5, 6),
+    )
+    with fq.FusionQueue("reference") as queue:
+        found = []
+        for kind in (Point, Turned):
+            out = np.zeros(2)
+            queue.submit(fq.kernel(made), 2, kind(1, 2), (0, Point(3, 4)), out).wait()
+            found.append(out[0])
+        assert found == [15321, 15222]
+        wrong = define("def k(item, p, out):\n    out[0] = p.z\n")
+        with pytest.raises(KernelLanguageError, match="no attribute 'z'"):
+            queue.submit(fq.kernel(wrong), 2, Point(1, 2), np.zeros(2))
 
 
 @pytest.mark.parametrize(
