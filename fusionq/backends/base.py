@@ -162,15 +162,42 @@ class RepeatableLaunch(Protocol):
         """Launches with the arguments that it has now; None while it cannot be repeated."""
 
 
+class NumberedEvent(DeviceEvent, Protocol):
+    """The completion of a queue's launches up to one of them."""
+
+    number: int
+    """That one's."""
+
+
+class CountedLaunches(Protocol):
+    """What counts a queue's launches."""
+
+    submitted: int
+    """So far."""
+
+
 class LaunchedAgain(Protocol):
-    """A launch that is repeated as it is."""
+    """A launch that is repeated as it is.
+
+    Who repeats it calls ``enqueue``, which gives a status of the device's runtime, and, where that
+    is not 0, ``enqueue_after``; counts the launch in ``stream``, which gives its number; and lets
+    ``latest`` have that.
+    """
 
     @property
-    def latest(self) -> DeviceEvent:
-        """The completion of all that the queue has launched, up to the last of these launches."""
+    def enqueue(self) -> Callable[[], int]:
+        """Enqueues, behind what the queue has launched."""
 
-    def launch(self) -> int:
-        """Enqueue, behind what the queue has launched; the launch's number."""
+    def enqueue_after(self, status: int) -> None:
+        """Enqueue in spite of ``status``, or raise what it stands for."""
+
+    @property
+    def stream(self) -> CountedLaunches:
+        """Where it is enqueued."""
+
+    @property
+    def latest(self) -> NumberedEvent:
+        """The completion of all that the queue has launched, up to the last of these launches."""
 
     def include_others(self) -> None:
         """Let ``latest`` stand for what has been launched by others since, too."""

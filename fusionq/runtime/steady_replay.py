@@ -3,7 +3,8 @@
 Of all that a replay has to look at, nothing has changed in most of them: this asks for that alone,
 and leaves the others to ``QueueState.replay``.  Where launches can be told to run again as they
 are, as CUDA graphs can, two comparisons ask for all of it: the latest change
-(``base.changes``), and whether the queue's latest launch was one of these.
+(``base.changes``), and whether the queue's latest launch was one of these.  That path is one
+function without another call of Python's, since each takes as long as half of the lock.
 """
 
 from __future__ import annotations
@@ -11,18 +12,25 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from fusionq.backends.base import DeviceEvent, LaunchedAgain, RepeatableLaunch
+from fusionq.backends.base import (
+    CountedLaunches,
+    DeviceEvent,
+    LaunchedAgain,
+    NumberedEvent,
+    RepeatableLaunch,
+)
 from fusionq.base.changes import CHANGES
 from fusionq.memory.fusing_queues import LOCK, NOTED, QUEUES
 from fusionq.memory.storage import Storage
 from fusionq.runtime.event import Event, NewEvent
 from fusionq.submission.pending import SubmissionList
-from fusionq.submission.run import CallArguments, PreparedRun
+from fusionq.submission.run import CallArguments, PreparedRun, RunChooser
 
 if TYPE_CHECKING:
+    from fusionq.runtime.launcher import Launcher
     from fusionq.runtime.state import QueueState
 
-_acquire, _release = LOCK.acquire, LOCK.release
+_acquire, _release = LOCK.__enter__, LOCK.release
 _is_owned: Callable[[], bool] = LOCK._is_owned  # type: ignore[attr-defined]  # as Condition asks
 
 
@@ -30,8 +38,8 @@ class SteadyReplay:
     """Replays of ``ended`` by ``run``, which is one launch, with the scalars that it has now."""
 
     __slots__ = (
-        "_again", "_chooser", "_ended", "_enqueue", "_events", "_latest", "_launch", "_launcher",
-        "_prepare_again", "_rebinds", "_run", "_seen", "_state", "_storages",
+        "_again", "_as_seen", "_ended", "_events", "_launch", "_launcher", "_prepare_again",
+        "_rebinds", "_run", "_state", "_storages",
     )  # fmt: skip
 
     def __init__(
@@ -50,19 +58,13 @@ class SteadyReplay:
         self._rebinds = run.rebinds
         self._launch = one.launch
         self._storages = storages
-        self._chooser = run.adaptive
-        """Has some of the launches timed."""
         self._prepare_again: Callable[[], LaunchedAgain | None] | None
         self._prepare_again = one.again if isinstance(one, RepeatableLaunch) else None
         self._again: LaunchedAgain | None = None
         """Launches as long as nothing changes."""
-        self._enqueue: Callable[[], int] | None = None
-        """Its ``launch``."""
-        self._latest: DeviceEvent | None = None
-        """Its ``latest``."""
+        self._as_seen: _AsSeen | None = None
+        """All that such a launch takes, of which an attribute each would cost more."""
         self._events = EventsOfReplays()
-        self._seen: object = None
-        """The latest change when all was as it is for ``_again``."""
 
     @classmethod
     def of(
@@ -81,43 +83,51 @@ class SteadyReplay:
     def event(self) -> Event | None:
         """The event of one more replay; None, and nothing is launched, where something is no
         longer as it was."""
-        enqueue = self._enqueue
-        if enqueue is None:
+        as_seen = self._as_seen
+        if as_seen is None:
             return self._looked_into()
+        seen, chooser, launcher, latest, stream, enqueue, events = as_seen
         number = step = 0
-        try:  # `with LOCK` takes twice as long
-            if _acquire(False):
-                step = 1
-                if CHANGES.latest is self._seen:
-                    chooser = self._chooser
-                    if chooser is None or chooser.untimed:
-                        if self._launcher.last_event is not self._latest:
-                            self._is_latest()
-                        number = enqueue()
-                        if chooser is not None:
-                            chooser.untimed -= 1
-                step = 2
-                _release()
+        try:  # `with LOCK` takes longer, and so does any argument of the call
+            _acquire()
+            step = 1
+            if CHANGES.latest is seen and (chooser is None or chooser.untimed):
+                if launcher.last_event is not latest:
+                    self._is_latest()
+                status = enqueue()
+                if status:
+                    self._enqueued_late(status)
+                latest.number = stream.submitted = number = stream.submitted + 1
+                if chooser is not None:
+                    chooser.untimed -= 1
+            step = 2
+            _release()
         except BaseException as error:
             # Ctrl-C may come as soon as the lock is taken, or behind its release.
             if step == 1 or (step == 0 and _is_owned()):
                 try:
-                    self._launcher.failed(error)
+                    launcher.failed(error)
                 finally:
                     _release()
             raise
         if not number:
             return self._looked_into()
         event = NewEvent()
-        event._list, event._index = self._events, number
+        event._list = events
+        event._index = number
         return event
+
+    def _enqueued_late(self, status: int) -> None:
+        """The launch, which has only given ``status`` so far."""
+        assert self._again is not None, "who launches again"
+        self._again.enqueue_after(status)
 
     def _is_latest(self) -> None:
         """All that waits for the queue, or for the memory, waits for these launches."""
-        again, latest = self._again, self._latest
+        again = self._again
         assert again is not None, "who launches again"
         again.include_others()
-        self._launcher.last_event = latest
+        self._launcher.last_event = latest = again.latest
         for storage in self._storages:
             storage.last_event = latest
 
@@ -159,11 +169,22 @@ class SteadyReplay:
             if self._prepare_again is not None:
                 again = self._again or self._prepare_again()
                 if again is not None:
-                    self._again, self._seen, self._events.launches = again, seen, again
-                    self._enqueue, self._latest = again.launch, again.latest
+                    self._again = self._events.launches = again
+                    self._as_seen = (
+                        seen, chooser, launcher, again.latest, again.stream, again.enqueue,
+                        self._events,
+                    )  # fmt: skip
         event = NewEvent()
         event._device_event, event._list, event._waits_for = last, None, ()
         return event
+
+
+_AsSeen = tuple[
+    object, RunChooser | None, "Launcher", NumberedEvent, CountedLaunches, Callable[[], int],
+    "EventsOfReplays",
+]  # fmt: skip
+"""The latest change when all was as it is for launches again, who has some of them timed, who gives
+the queue's latest event, that of these launches, what counts them, and what enqueues one."""
 
 
 class EventsOfReplays:

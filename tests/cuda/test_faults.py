@@ -93,6 +93,25 @@ def test_a_list_s_fused_kernel_is_named(run: Callable[[str], None]) -> None:
     """)
 
 
+def test_replays_behind_a_wait_are_named(run: Callable[[str], None]) -> None:
+    """They count themselves, and nothing else."""
+    run("""
+        with fq.fusion(queue) as f:
+            queue.submit(double, 10, elsewhere)
+        for _ in range(40):
+            f.replay()
+        queue.wait()
+        stream = queue._state.launcher.backend._stream
+        assert stream.in_flight() == []
+        for _ in range(3):
+            f.replay()
+        assert "double" in str(stream.in_flight()), stream.in_flight()
+        queue.submit(scatter, 1000, where, out)
+        error = error_of(queue.wait)
+        assert "scatter" in str(error) and "double" in str(error), str(error)
+    """)
+
+
 def test_checked_runs_find_the_access_and_lose_nothing(run: Callable[[str], None]) -> None:
     run("""
         def checked():

@@ -19,50 +19,38 @@ class GraphLaunchedAgain:
     ``latest`` is the event of all launches on the stream up to the last one of these.
     """
 
-    __slots__ = ("_enqueue", "_failed", "_graph", "_name", "_names", "_stream", "latest")
+    __slots__ = ("_failed", "_graph", "_name", "enqueue", "latest", "stream")
 
     def __init__(
         self, stream: Stream, graph: DriverGraph, name: str, failed: Callable[[Any], None]
     ) -> None:
-        self._stream = stream
+        self.stream = stream
         self._graph = graph
         # A launch on a stream is one of the stream's context, whichever is the thread's; where
         # there are several GPUs it is made the thread's all the same, as for other launches.
-        self._enqueue = graph.enqueuing()
+        self.enqueue = graph.enqueue
         if stream.device.has_neighbours:
-            self._enqueue = partial(_current, stream, self._enqueue)
+            self.enqueue = partial(_current, stream, self.enqueue)
         self._name = name
-        self._names = stream.names
         self._failed = failed
         self.latest = CudaEvent(stream, stream.submitted, None)
 
-    def launch(self) -> int:
-        """Enqueue; the launch's number."""
-        status = self._enqueue()
-        if status:
-            self._enqueued_late(status)
-        if not self._names:  # all before has run
-            self._names.append(self._name)
-        stream = self._stream
-        self.latest.number = stream.submitted = number = stream.submitted + 1
-        return number
-
-    def _enqueued_late(self, status: int) -> None:
+    def enqueue_after(self, status: int) -> None:
         """Enqueue with the stream's context as the thread's, if ``status`` asks for that."""
         driver = load_driver()
         if status == driver.CUresult.CUDA_ERROR_INVALID_CONTEXT:
-            status = _current(self._stream, self._enqueue)
+            status = _current(self.stream, self.enqueue)
         if status:
             self._failed(driver.CUresult(status))
 
     def include_others(self) -> None:
         """Let ``latest`` stand for what has been launched by others since, too."""
-        self.latest.number = self._stream.submitted
-        self._names.append(self._name)
+        self.latest.number = self.stream.submitted
+        self.stream.repeats(self._name)
 
     def event_of(self, number: int) -> CudaEvent:
         """The event of one launch."""
-        return CudaEvent(self._stream, number, None)
+        return CudaEvent(self.stream, number, None)
 
 
 def _current(stream: Stream, enqueue: Callable[[], int]) -> int:

@@ -38,7 +38,7 @@ class DriverGraph:
     MOST = 1024
     """On one GPU; each takes some 115 KB of its memory."""
 
-    __slots__ = ("_device", "_driver", "_executable", "_graph", "_nodes", "_stream", "launch")
+    __slots__ = ("_device", "_driver", "_executable", "_graph", "_nodes", "enqueue")
 
     def __init__(
         self,
@@ -50,7 +50,6 @@ class DriverGraph:
         """``around``: events that are recorded before and behind the launches."""
         self._driver = driver = load_driver()
         self._device = device
-        self._stream = native_stream
         device.graphs += 1
         self._executable: Any = None
         device.make_current()
@@ -74,13 +73,9 @@ class DriverGraph:
         self._executable = checked("a graph", driver.cuGraphInstantiate(self._graph, 0))
         if around is not None:  # the first launch is timed; without this it takes 10 µs more
             checked("a graph", driver.cuGraphUpload(self._executable, native_stream))
-        self.launch = partial(driver.cuGraphLaunch, self._executable, native_stream)
-        """Enqueues; gives the driver's status in a tuple."""
-
-    def enqueuing(self) -> Callable[[], int]:
-        """``launch`` in less time, with the status as a number."""
-        given = (ctypes.c_void_p.from_param(int(it)) for it in (self._executable, self._stream))
-        return partial(_driver_launch(), *given)
+        given = (ctypes.c_void_p.from_param(int(it)) for it in (self._executable, native_stream))
+        self.enqueue: Callable[[], int] = partial(_driver_launch(), *given)
+        """Launches it; gives the driver's status as a number."""
 
     def _recording(self, event: Any, after: Sequence[Any]) -> Any:
         """A node that records ``event``."""

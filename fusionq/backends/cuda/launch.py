@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -11,6 +11,7 @@ import numpy as np
 
 from fusionq.backends.base import Binding, DeviceEvent
 from fusionq.backends.cuda.again import GraphLaunchedAgain
+from fusionq.backends.cuda.devices import current
 from fusionq.backends.cuda.events import CudaEvent, Times, wait_for_events
 from fusionq.backends.cuda.graph import DriverGraph
 from fusionq.backends.cuda.grid import grid_of
@@ -34,7 +35,7 @@ class CudaLaunch:
     """
 
     __slots__ = (
-        "_addresses", "_arguments", "_base", "_changed", "_config", "_driver", "_enqueue",
+        "_addresses", "_arguments", "_base", "_changed", "_config", "_driver", "_enqueue_graph",
         "_function", "_graph", "_grid", "_launch_kernel", "_parameters", "_shared_bytes", "_stream",
         "_turns", "name", "runs_at_once", "waits_itself",
     )  # fmt: skip
@@ -80,7 +81,8 @@ class CudaLaunch:
         self._launch_kernel = partial(
             self._driver.cuLaunchKernelEx, self._config, self._function, self._parameters, 0
         )
-        self._enqueue = self._launch_kernel
+        self._enqueue_graph: Callable[[], int] | None = None
+        """Of ``_graph``, while it has the present arguments."""
 
     def set_scalar(self, name: str, value: bool | int | float | np.generic) -> None:
         """Give scalar parameter ``name`` another value for the launches that follow.
@@ -91,7 +93,7 @@ class CudaLaunch:
             return
         if self._changed is not None:
             self._changed.append(self)
-        self._enqueue, self._turns = self._launch_kernel, 0
+        self._enqueue_graph, self._turns = None, 0
 
     def tell(self, changed: list[CudaLaunch]) -> None:
         """Append this to ``changed`` whenever a scalar is set."""
@@ -100,8 +102,9 @@ class CudaLaunch:
     def launch(self, depends: Sequence[DeviceEvent] = ()) -> CudaEvent:
         """Enqueue; returns at once.  Events of other kinds of devices are waited for."""
         stream = self._stream
-        if stream.device.is_current_elsewhere:
-            stream.device.make_current()
+        device = stream.device
+        if current.device is not device or device.has_neighbours:
+            device.make_current()
         if depends:
             wait_for_events(stream, depends)
         if self._base is not None:
@@ -109,14 +112,18 @@ class CudaLaunch:
         self._turns = turn = self._turns + 1
         if turn == REPEATED:
             self._become_graph()
-        (status,) = self._enqueue()
-        if status or stream.device.lost is not None:
-            self._raise(status)
+        enqueue = self._enqueue_graph
+        if enqueue is None:
+            (status,) = self._launch_kernel()
+        else:
+            status = enqueue()
+        if status or device.lost is not None:
+            self._raise(self._driver.CUresult(int(status)))
         return CudaEvent(stream, stream.launched(self.name), None)
 
     def again(self) -> GraphLaunchedAgain | None:
         """Launches with the same arguments; None as long as this is no graph."""
-        if self._graph is None or self._enqueue is self._launch_kernel or self._base is not None:
+        if self._graph is None or self._enqueue_graph is None or self._base is not None:
             return None
         return GraphLaunchedAgain(self._stream, self._graph, self.name, self._raise)
 
@@ -148,7 +155,7 @@ class CudaLaunch:
                 self._graph = DriverGraph(stream.device, stream.native, [self])
             else:
                 self._graph.update(0, self.node_parameters())
-        self._enqueue = self._graph.launch
+        self._enqueue_graph = self._graph.enqueue
 
     def node_parameters(self) -> Any:
         """The driver's ``CUDA_KERNEL_NODE_PARAMS``, with the arguments' present values."""

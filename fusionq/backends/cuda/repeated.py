@@ -12,7 +12,7 @@ from fusionq.backends.cuda.again import GraphLaunchedAgain
 from fusionq.backends.cuda.events import CudaEvent, EventStopwatch, GraphStopwatch, wait_for_events
 from fusionq.backends.cuda.graph import DriverGraph
 from fusionq.backends.cuda.launch import CudaLaunch
-from fusionq.backends.cuda.runtime import checked
+from fusionq.backends.cuda.runtime import checked, load_driver
 from fusionq.backends.cuda.streams import Stream
 from fusionq.base.errors import ArgumentError
 
@@ -67,9 +67,9 @@ class RepeatedLaunches:
         if self._watch is not None and self._watch.is_next:
             assert self._watched is not None
             graph = self._watched
-        (status,) = graph.launch()
+        status = graph.enqueue()
         if status or stream.device.lost is not None:
-            self._raise(status)
+            self._raise(load_driver().CUresult(status))
         return CudaEvent(stream, stream.launched(self._names), None)
 
     def again(self) -> GraphLaunchedAgain | None:

@@ -41,6 +41,8 @@ class Stream:
         """Of these, those that have run for certain."""
         self.names: deque[str] = deque(maxlen=_REMEMBERED)
         """Of the kernels that may still be running."""
+        self._repeated = ""
+        """Of those that are launched again, which do not take note of it each time."""
         driver = load_driver()
         device.make_current()
         if handle is None:
@@ -55,9 +57,21 @@ class Stream:
 
     def launched(self, kernel: str) -> int:
         """Take note of a launch; its number."""
+        if not self.names:
+            self._name_repeated()
         self.names.append(kernel)
         self.submitted += 1
         return self.submitted
+
+    def repeats(self, kernel: str) -> None:
+        """Launches of ``kernel`` follow that are counted in ``submitted``, and nothing else."""
+        self._name_repeated()
+        self.names.append(kernel)
+        self._repeated = kernel
+
+    def _name_repeated(self) -> None:
+        if not self.names and self.completed < self.submitted:
+            self.names.append(self._repeated)
 
     def wait(self) -> None:
         """Block until all that was launched has run; DeviceError, which names the kernels, if one
@@ -128,6 +142,7 @@ class Stream:
 
     def in_flight(self) -> list[str]:
         """The kernels that may still be running."""
+        self._name_repeated()
         return list(self.names)
 
     def errors_named(self, doing: str) -> AbstractContextManager[None]:

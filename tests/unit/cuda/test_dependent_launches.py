@@ -113,10 +113,7 @@ class Driver:
         return (self.ok,)
 
     def cuGraphInstantiate(self, graph: object, flags: int) -> tuple[Any, ...]:
-        return self.ok, "executable"
-
-    def cuGraphLaunch(self, executable: object, stream: object) -> tuple[Any, ...]:
-        return (self.ok,)
+        return self.ok, 7
 
     def cuGraphExecDestroy(self, executable: object) -> None: ...
 
@@ -126,16 +123,19 @@ class Driver:
 def test_edges_of_a_graph(monkeypatch: pytest.MonkeyPatch) -> None:
     driver = Driver()
     monkeypatch.setattr(graph, "load_driver", lambda: driver)
+    enqueued: list[tuple[object, ...]] = []
+    monkeypatch.setattr(graph, "_driver_launch", lambda: lambda *given: enqueued.append(given) or 0)
     device: Any = SimpleNamespace(graphs=0, make_current=lambda: None)
     launches: list[Any] = [
         SimpleNamespace(waits_itself=waits, runs_at_once=not waits, node_parameters=lambda n=n: n)
         for n, waits in enumerate([True, True, False, True])
     ]
-    made = graph.DriverGraph(device, "stream", launches)
+    made = graph.DriverGraph(device, 9, launches)
     assert driver.nodes == [0, 1, 2, 3] and device.graphs == 1
     assert driver.edges == [
         ("node 0", "node 1", EARLY, 1), ("node 1", "node 2", 0, 0), ("node 2", "node 3", EARLY, 1),
     ]  # fmt: skip
     assert driver.cooperative == {"node 2": 1}
+    assert made.enqueue() == 0 and len(enqueued[0]) == 2
     del made
     assert device.graphs == 0

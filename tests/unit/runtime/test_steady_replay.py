@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import threading
+import weakref
 from collections.abc import Callable
 
 import numpy as np
@@ -23,6 +25,7 @@ class Latest:
 
     native = None
     event: DeviceEvent
+    number = 0
 
     def wait(self) -> None:
         self.event.wait()
@@ -36,18 +39,29 @@ class Latest:
 
 
 class LaunchedAgain:
-    """Lets a launch be repeated as CUDA graphs are."""
+    """Lets a launch be repeated as CUDA graphs are, and is what counts its launches."""
 
     def __init__(self, launch: Callable[[], DeviceEvent]) -> None:
         self._launch = launch
         self.latest = Latest()
         self.events: list[DeviceEvent] = [self._launch]  # numbers begin with 1
         self.others = 0
+        self.late: list[int] = []
+        self.status = 0
+        self.submitted = 0
+        self.stream = self
 
-    def launch(self) -> int:
+    def enqueue(self) -> int:
+        if self.status:
+            return self.status
         self.latest.event = self._launch()
         self.events.append(self.latest.event)
-        return len(self.events) - 1
+        return 0
+
+    def enqueue_after(self, status: int) -> None:
+        self.late.append(status)
+        self.status = 0
+        self.enqueue()
 
     def include_others(self) -> None:
         self.others += 1
@@ -221,6 +235,43 @@ def test_what_has_not_changed_is_not_looked_into(queue, again, looked_into):
         assert event.is_complete and event.get_wait_list() == []
         assert repr(event) == "<Event complete>"
     assert first(out) == 2 * first(a) == 14 + 2
+
+
+def test_launches_are_counted(queue, again):
+    fusion, *_ = scaled(queue, np.float32(2))
+    for _ in range(5):
+        fusion.replay()
+    if again:
+        assert again[0].submitted == again[0].latest.number == 4
+
+
+def test_a_launch_that_gives_a_status(queue, again):
+    fusion, a, _ = scaled(queue, np.float32(2))
+    for _ in range(3):
+        fusion.replay()
+    if not again:
+        return
+    again[0].status = 201
+    event = fusion.replay()
+    fusion.replay()
+    assert again[0].late == [201] and again[0].submitted == 4
+    event.wait()
+    assert first(a) == 1 + 2 + 5
+
+
+def test_a_fusion_that_is_dropped_keeps_no_memory(queue, again):
+    fusion, a, out = scaled(queue, np.float32(2))
+    for _ in range(3):
+        fusion.replay()
+    queue.wait()
+    storage = weakref.ref(out._storage)
+    gc.disable()
+    try:
+        del fusion, a, out
+        again.clear()
+        assert storage() is None
+    finally:
+        gc.enable()
 
 
 def test_each_change_is_looked_into(queue, target, again, looked_into):
