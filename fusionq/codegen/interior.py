@@ -86,8 +86,8 @@ def parted(code: StageCode) -> tuple[Body, Interior | None]:
 def parted_items(
     kernel: Kernel, extents: Sequence[Expr], nodes: int | None = None
 ) -> tuple[Body, Interior | None]:
-    """The same where ``kernel`` is run for work-items below ``extents`` only, whatever memory they
-    share.  ``nodes``: its expressions, without those that say where temporaries lie."""
+    """The same where ``kernel`` is run below ``extents`` only, whatever memory is shared.  ``nodes``:
+    its expressions, without those that say where temporaries lie."""
     body = _within_extents(flatten_blocks(kernel.body), extents)
     return body, interior_of(replace(kernel, body=body), nodes=nodes)
 
@@ -106,10 +106,14 @@ def interior_of(
         return None
     found = _Decider(kernel, frozenset(row), frozenset(asked))
     inner = found.body(kernel.body)
-    if not (found.lows or found.highs):
-        return None
     lows, highs, where = (tuple(dict.fromkeys(x)) for x in (found.lows, found.highs, found.where))
-    return Interior(lows, highs, where, inner)
+    return Interior(lows, highs, where, inner) if lows or highs else None
+
+
+def whole_rows(body: Body, interior: Interior | None) -> Interior | None:
+    """``interior``, or where no condition bounds it, all of a row."""
+    small = nodes_of(body) <= MOST_NODES
+    return Interior((), (), (), body) if interior is None and small else interior
 
 
 def nodes_of(body: Sequence[Stmt]) -> int:

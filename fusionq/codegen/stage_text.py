@@ -13,7 +13,7 @@ from fusionq.codegen.group_conditions import skipped_outside
 from fusionq.codegen.group_statements import GroupLanes
 from fusionq.codegen.helpers import Helpers
 from fusionq.codegen.interchange import interchanged, is_faster, order_of, touched_bytes
-from fusionq.codegen.interior import parted
+from fusionq.codegen.interior import parted, whole_rows
 from fusionq.codegen.kernel_body import GroupLoop, StatementLines, statement_lines
 from fusionq.codegen.loads_ahead import LoadsAhead
 from fusionq.codegen.local_places import groups_at_once, local_places
@@ -32,6 +32,7 @@ from fusionq.codegen.tile_items import GroupItems, ThreadItems, TileItems
 from fusionq.codegen.tile_loop import InnerPart, Segments, TileLoop, Together, either
 from fusionq.codegen.unroll_and_jam import jammed
 from fusionq.ir.nodes import ArrayDecl, Expr, Kernel, LaneDimension, StageCode
+from fusionq.ir.repeatable import is_repeatable
 from fusionq.ir.types import INT32, INT64
 from fusionq.ir.walk import is_work_group_function, local_memories, takes_work_groups
 
@@ -130,6 +131,8 @@ class StageText:
         segments = None if self.words.workers.first_lane_takes else row_segments(kernel, body)
         if segments is not None:
             return self._segment_lines(code, body, segments, beside, order)
+        if not self.words.workers.first_lane_takes:
+            inner = whole_rows(body, inner)
         bodies = [_one_by_one(code, body)]
         values: tuple[Expr, ...] = ()
         if inner is not None:
@@ -154,7 +157,7 @@ class StageText:
             edges = len(inner.lows), len(inner.lows) + len(inner.highs)
             bounds = lines.values[: edges[0]], lines.values[edges[0] : edges[1]]
             where = lines.values[edges[1] : len(values)]
-            part = InnerPart(*bounds, where, texts[1])
+            part = InnerPart(*bounds, where, texts[1], is_repeatable(body, code.apart))
         one_by_one = loop.lines(texts[0], part, together)
         if vectors is None:
             return lines, one_by_one
@@ -184,7 +187,7 @@ class StageText:
         order: tuple[int, ...],
     ) -> tuple[StatementLines, list[str]]:
         """A stage code's statements, and its loop over a tile whose rows are cut into segments."""
-        inner = segments.interior
+        inner = whole_rows(segments.body, segments.interior)
         bodies = [segments.body, *([whole] if segments.divisors else [])]
         bodies = [_one_by_one(code, body) for body in bodies]
         bodies += [] if inner is None else [inner.body]
@@ -205,7 +208,8 @@ class StageText:
         )
         part = None
         if inner is not None:
-            part = InnerPart(edges[0], edges[1], edges[2], texts[-1])
+            again = is_repeatable(segments.body, code.apart)
+            part = InnerPart(edges[0], edges[1], edges[2], texts[-1], again)
         loop = TileLoop(self.words, self.target.worker_size, code.kernel.ndim, order)
         return lines, loop.lines(texts[0], part, segments=cut)
 

@@ -13,12 +13,14 @@ from fusionq.codegen.queue_words import QueueWords
 @dataclass(frozen=True)
 class InnerPart:
     """The part of a tile's rows that has code of its own: from the greatest of ``lows`` to the
-    least of ``highs``, where all of ``where`` hold."""
+    least of ``highs``, where all of ``where`` hold.  ``repeatable``: whether it changes nothing to
+    do a work-item twice."""
 
     lows: list[str]
     highs: list[str]
     where: list[str]
     body: list[str]
+    repeatable: bool = False
 
 
 @dataclass(frozen=True)
@@ -194,15 +196,23 @@ class TileLoop:
         self, body: Sequence[str], inner: InnerPart, together: Together | None
     ) -> list[str]:
         """The row's inner part as whole vectors without a condition, what is before and behind as
-        ever."""
+        ever.  Vectors begin at multiples of their length; where the part is repeatable, what is
+        left of it at both ends is a vector too, some of whose work-items are done again: under
+        masks a vector takes as long as several."""
         low = self._folded(self._words.maximum, [self._first_item, *inner.lows])
         high = self._folded(self._words.minimum, [self._last_item, *inner.highs])
         i64, lanes, mask = self._int64, self._lanes, f"-{self._words.literal(self._lanes)}"
+        repeated = inner.repeatable and together is None
+        begin = f"({low} + {lanes - 1}) & {mask}"
+        if repeated or not (inner.lows or inner.highs):
+            begin = low
+        found = [f"fq_outer = fq_from + ((fq_to + 1 - fq_from) & {mask});"]
+        if repeated:
+            found = [f"fq_whole = (fq_from + {lanes - 1}) & {mask};", "fq_outer = fq_to + 1;"]
         find = [
-            f"const {i64} fq_from = ({low} + {lanes - 1}) & {mask}, fq_to = {high};",
+            f"const {i64} fq_from = {begin}, fq_to = {high};",
             f"if (fq_from + {lanes - 1} <= fq_to) {{",
-            "    fq_inner = fq_from;",
-            f"    fq_outer = fq_from + ((fq_to + 1 - fq_from) & {mask});",
+            *indented(["fq_inner = fq_from;", *found]),
             "}",
         ]
         if inner.where:
@@ -213,6 +223,7 @@ class TileLoop:
             "{",
             *indented([
                 f"{i64} fq_inner = {self._last_item} + 1, fq_outer = fq_inner;",
+                *([f"{i64} fq_whole = fq_inner;"] if repeated else []),
                 *find,
                 f"{i64} fq_start = {self._first_item};",
                 "for (int fq_part = 0; fq_part < 2; fq_part++) {",
@@ -221,7 +232,7 @@ class TileLoop:
                 f"    for (; fq_start < fq_stop; fq_start += {self._width}) {{",
                 *indented(self._guarded(f"fq_start + {self._column} < fq_stop", body), 2),
                 "    }",
-                *indented(self._inner(inner, together)),
+                *indented(self._repeated(inner) if repeated else self._inner(inner, together)),
                 "}",
             ]),
             "}",
@@ -246,6 +257,28 @@ class TileLoop:
             f"        {self._item()}",
             *indented(inner.body, 2),
             "    }",
+            "}",
+        ]
+
+    def _repeated(self, inner: InnerPart) -> list[str]:
+        """The loops over the inner part, in its turn: the vector at its first work-item if that is
+        no multiple, those from multiples on, and the one that ends with its last work-item if none
+        has.  Which they are is chosen around the loop: inside, a compiler may take what it chooses
+        between to differ between lanes."""
+        i64, lanes = self._int64, self._lanes
+        begin = f"fq_turn == 0 ? fq_inner : fq_turn == 1 ? fq_whole : fq_outer - {lanes}"
+        stop = f"fq_turn == 0 ? fq_whole : fq_turn == 1 ? fq_outer - {lanes - 1} : fq_outer"
+        return [
+            "if (fq_part == 0 && fq_inner < fq_outer) {",
+            "    for (int fq_turn = 0; fq_turn < 3; fq_turn++) {",
+            f"        if (fq_turn == 2 && ((fq_outer - fq_whole) & {lanes - 1}) == 0) break;",
+            f"        const {i64} fq_end = {stop};",
+            f"        for (fq_start = {begin}; fq_start < fq_end; fq_start += {lanes}) {{",
+            f"            {self._item()}",
+            *indented(inner.body, 3),
+            "        }",
+            "    }",
+            "    fq_start = fq_outer;",
             "}",
         ]
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import reduce
+from operator import itemgetter
 
 import islpy as isl
 
@@ -21,7 +22,9 @@ Bounds = tuple[tuple[Expr, Expr], ...]
 """First and last work-item, inclusive, in each dimension."""
 
 MOST_TERMS = 4
-"""Bounds with more terms than that cost more than the exactness is worth."""
+"""Bounds with more terms than that cost more than the exactness is worth.  Those of fewest
+parameters are kept: where a range's extent is another symbol than the array's, what follows from
+both bounds an item by the tile in the other dimensions, too, as ``2 * size - first_1 - 3``."""
 
 
 def tile_bounds(
@@ -76,37 +79,44 @@ def _interval(
     items: isl.Set, symbol: Callable[[str], Expr]
 ) -> tuple[Expr | None, Expr | None, bool]:
     """Bounds of a one-dimensional set, and whether they depend on the tile."""
-    lower: list[Expr] = []
-    upper: list[Expr] = []
-    varies = False
+    lower: list[_Found] = []
+    upper: list[_Found] = []
     hull = items.remove_divs().coalesce().simple_hull()
     for constraint in hull.get_constraints():
         aff = constraint.get_aff()
         factor = int(aff.get_coefficient_val(isl.dim_type.in_, 0).to_python())
         if factor == 0:
             continue
-        of_tile = _involves_tile(aff)
+        parameters = _parameters(aff)
+        of_tile = any(name.startswith(("first_", "last_")) for name in parameters)
         for sign in (1, -1) if constraint.is_equality() else (1,):
             bound = _bound(aff, sign, factor * sign, symbol)
             side = lower if factor * sign > 0 else upper
-            if bound not in side:
-                side.insert(0 if of_tile else len(side), bound)
-        varies = varies or of_tile
+            side.append((len(parameters), not of_tile, bound))
+    varies = any(not of_sizes for _, of_sizes, _ in (*lower, *upper))
     return _combined("maximum", lower), _combined("minimum", upper), varies
 
 
-def _combined(function: str, bounds: list[Expr]) -> Expr | None:
+_Found = tuple[int, bool, Expr]
+"""A bound, before it the number of its parameters, and whether none is of the tile."""
+
+
+def _combined(function: str, found: list[_Found]) -> Expr | None:
+    """The bounds that are kept, those of the tile first."""
+    kept = sorted(found, key=itemgetter(0))[:MOST_TERMS]
+    bounds = dict.fromkeys(bound for _, _, bound in sorted(kept, key=itemgetter(1)))
     if not bounds:
         return None
-    return reduce(lambda a, b: Call(INT64, function, (a, b)), bounds[:MOST_TERMS])
+    return reduce(lambda a, b: Call(INT64, function, (a, b)), bounds)
 
 
-def _involves_tile(aff: isl.Aff) -> bool:
-    return any(
-        not aff.get_coefficient_val(isl.dim_type.param, p).is_zero()
-        and (aff.get_dim_name(isl.dim_type.param, p) or "").startswith(("first_", "last_"))
+def _parameters(aff: isl.Aff) -> list[str]:
+    """The parameters of which ``aff`` is made."""
+    return [
+        aff.get_dim_name(isl.dim_type.param, p) or ""
         for p in range(aff.dim(isl.dim_type.param))
-    )
+        if not aff.get_coefficient_val(isl.dim_type.param, p).is_zero()
+    ]
 
 
 def _bound(aff: isl.Aff, sign: int, step: int, symbol: Callable[[str], Expr]) -> Expr:

@@ -45,6 +45,7 @@ from fusionq.ir.nodes import (
     Stmt,
     Var,
 )
+from fusionq.ir.repeatable import is_repeatable
 from fusionq.ir.types import INT64, ScalarType
 from fusionq.ir.verifier import verify
 from fusionq.ir.walk import renamed_statement, rewrite, rewrite_body, statements
@@ -52,7 +53,6 @@ from fusionq.passes.affine_expression import affine_expression
 from fusionq.passes.fuse import FusedKernel
 from fusionq.passes.names import FreshNames
 from fusionq.passes.relocate import relocate
-from fusionq.passes.repeatable import is_repeatable
 from fusionq.passes.share_local import share_local_arrays
 from fusionq.passes.shared_params import SharedParams
 from fusionq.passes.sources import ParamSource

@@ -16,7 +16,7 @@ from math import comb
 from fusionq.base.frozen import dataclass
 from fusionq.base.target import BuildCosts
 from fusionq.codegen.interchange import interchanged, order_of
-from fusionq.codegen.interior import parted
+from fusionq.codegen.interior import parted, whole_rows
 from fusionq.codegen.private_reductions import private_reductions, with_reductions
 from fusionq.codegen.row_segments import row_segments
 from fusionq.codegen.scoping import Body
@@ -106,8 +106,10 @@ def _printed(code: StageCode) -> Body:
     whole, inner = parted(code)
     segments = None if takes_work_groups(code.kernel) else row_segments(code.kernel, whole)
     if segments is not None:
-        inner = segments.interior
+        inner = whole_rows(segments.body, segments.interior)
         whole = (*segments.body, *(whole if segments.divisors else ()))
+    elif not takes_work_groups(code.kernel):
+        inner = whole_rows(whole, inner)
     return (*whole, *(() if inner is None else inner.body), *beside)
 
 

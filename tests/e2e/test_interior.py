@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -181,7 +182,8 @@ def test_bounds_do_not_wrap(
 def test_the_inner_part_has_no_conditions(sycl_queue: fq.FusionQueue, kernel: Any) -> None:
     _, source = run(sycl_queue, kernel, 100, 5, "megakernel")
     stages = source.split("static void fq_stage_")[1:]
-    inner = next(s for s in stages if "fq_outer" in s).split("fq_start < fq_outer")[1]
+    stage = next(s for s in stages if f"// {kernel.name}" in s)
+    inner = re.split("fq_start < fq_(?:outer|end)", stage)[1]
     text = inner[: inner.index("\n}")]
     assert text.count("if (") == (1 if kernel is named else 0), text
     assert " ? " not in text

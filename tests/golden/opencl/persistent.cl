@@ -213,11 +213,13 @@ __attribute__((always_inline)) static void fq_stage_0(
     __global long* b = (__global long*)b_address;
     {
         long fq_inner = fq_last_0 + 1, fq_outer = fq_inner;
+        long fq_whole = fq_inner;
         {
-            const long fq_from = (max(fq_first_0, (long)(1)) + 15) & -16L, fq_to = min(fq_last_0, (long)(fq_uniform_min_i64(fq_uniform_max_i64(a_shape0 - 1, -4611686018427387904L), 4611686018427387904L) + -1));
+            const long fq_from = max(fq_first_0, (long)(1)), fq_to = min(fq_last_0, (long)(fq_uniform_min_i64(fq_uniform_max_i64(a_shape0 - 1, -4611686018427387904L), 4611686018427387904L) + -1));
             if (fq_from + 15 <= fq_to) {
                 fq_inner = fq_from;
-                fq_outer = fq_from + ((fq_to + 1 - fq_from) & -16L);
+                fq_whole = (fq_from + 15) & -16L;
+                fq_outer = fq_to + 1;
             }
         }
         long fq_start = fq_first_0;
@@ -234,12 +236,18 @@ __attribute__((always_inline)) static void fq_stage_0(
                     }
                 }
             }
-            if (fq_part == 0)
-                for (fq_start = fq_inner; fq_start < fq_outer; fq_start += 16) {
-                    const long fq_id_0 = fq_start + fq_lane;
-                    // blur
-                    b[(long)fq_id_0] = (long)((ulong)a[(long)fq_id_0 - 1] + a[(long)fq_id_0] + a[(long)fq_id_0 + 1]);
+            if (fq_part == 0 && fq_inner < fq_outer) {
+                for (int fq_turn = 0; fq_turn < 3; fq_turn++) {
+                    if (fq_turn == 2 && ((fq_outer - fq_whole) & 15) == 0) break;
+                    const long fq_end = fq_turn == 0 ? fq_whole : fq_turn == 1 ? fq_outer - 15 : fq_outer;
+                    for (fq_start = fq_turn == 0 ? fq_inner : fq_turn == 1 ? fq_whole : fq_outer - 16; fq_start < fq_end; fq_start += 16) {
+                        const long fq_id_0 = fq_start + fq_lane;
+                        // blur
+                        b[(long)fq_id_0] = (long)((ulong)a[(long)fq_id_0 - 1] + a[(long)fq_id_0] + a[(long)fq_id_0 + 1]);
+                    }
                 }
+                fq_start = fq_outer;
+            }
         }
     }
 }
@@ -252,13 +260,35 @@ __attribute__((always_inline)) static void fq_stage_1(
     const ulong b_address) {
     __global const long* a = (__global const long*)a_address;
     __global long* b = (__global long*)b_address;
-    for (long fq_start = fq_first_0; fq_start <= fq_last_0; fq_start += 16) {
-        const long fq_id_0 = fq_start + fq_lane;
-        if (fq_start + fq_lane <= fq_last_0) {
-            // total
-            for (long k = 0; k < a_shape0; k++) {
-                b[(long)fq_id_0] = (long)((ulong)b[(long)fq_id_0] + a[k]);
+    {
+        long fq_inner = fq_last_0 + 1, fq_outer = fq_inner;
+        {
+            const long fq_from = fq_first_0, fq_to = fq_last_0;
+            if (fq_from + 15 <= fq_to) {
+                fq_inner = fq_from;
+                fq_outer = fq_from + ((fq_to + 1 - fq_from) & -16L);
             }
+        }
+        long fq_start = fq_first_0;
+        for (int fq_part = 0; fq_part < 2; fq_part++) {
+            const long fq_stop = fq_part == 0 ? fq_inner : fq_last_0 + 1;
+            for (; fq_start < fq_stop; fq_start += 16) {
+                const long fq_id_0 = fq_start + fq_lane;
+                if (fq_start + fq_lane < fq_stop) {
+                    // total
+                    for (long k = 0; k < a_shape0; k++) {
+                        b[(long)fq_id_0] = (long)((ulong)b[(long)fq_id_0] + a[k]);
+                    }
+                }
+            }
+            if (fq_part == 0)
+                for (fq_start = fq_inner; fq_start < fq_outer; fq_start += 16) {
+                    const long fq_id_0 = fq_start + fq_lane;
+                    // total
+                    for (long k = 0; k < a_shape0; k++) {
+                        b[(long)fq_id_0] = (long)((ulong)b[(long)fq_id_0] + a[k]);
+                    }
+                }
         }
     }
 }
@@ -270,11 +300,31 @@ __attribute__((always_inline)) static void fq_stage_2(
     const ulong b_address) {
     __global long* a = (__global long*)a_address;
     __global const long* b = (__global const long*)b_address;
-    for (long fq_start = fq_first_0; fq_start <= fq_last_0; fq_start += 16) {
-        const long fq_id_0 = fq_start + fq_lane;
-        if (fq_start + fq_lane <= fq_last_0) {
-            // scale
-            a[(long)fq_id_0] = (long)((ulong)a[(long)fq_id_0] * b[0]);
+    {
+        long fq_inner = fq_last_0 + 1, fq_outer = fq_inner;
+        {
+            const long fq_from = fq_first_0, fq_to = fq_last_0;
+            if (fq_from + 15 <= fq_to) {
+                fq_inner = fq_from;
+                fq_outer = fq_from + ((fq_to + 1 - fq_from) & -16L);
+            }
+        }
+        long fq_start = fq_first_0;
+        for (int fq_part = 0; fq_part < 2; fq_part++) {
+            const long fq_stop = fq_part == 0 ? fq_inner : fq_last_0 + 1;
+            for (; fq_start < fq_stop; fq_start += 16) {
+                const long fq_id_0 = fq_start + fq_lane;
+                if (fq_start + fq_lane < fq_stop) {
+                    // scale
+                    a[(long)fq_id_0] = (long)((ulong)a[(long)fq_id_0] * b[0]);
+                }
+            }
+            if (fq_part == 0)
+                for (fq_start = fq_inner; fq_start < fq_outer; fq_start += 16) {
+                    const long fq_id_0 = fq_start + fq_lane;
+                    // scale
+                    a[(long)fq_id_0] = (long)((ulong)a[(long)fq_id_0] * b[0]);
+                }
         }
     }
 }
@@ -287,11 +337,39 @@ __attribute__((always_inline)) static void fq_stage_3(
     const ulong b_address) {
     __global const long* a = (__global const long*)a_address;
     __global long* b = (__global long*)b_address;
-    for (long fq_start = fq_first_0; fq_start <= fq_last_0; fq_start += 16) {
-        const long fq_id_0 = fq_start + fq_lane;
-        if (fq_start + fq_lane <= fq_last_0) {
-            // reverse
-            b[(long)fq_id_0] = a[a_shape0 - 1 - (long)fq_id_0];
+    {
+        long fq_inner = fq_last_0 + 1, fq_outer = fq_inner;
+        long fq_whole = fq_inner;
+        {
+            const long fq_from = fq_first_0, fq_to = fq_last_0;
+            if (fq_from + 15 <= fq_to) {
+                fq_inner = fq_from;
+                fq_whole = (fq_from + 15) & -16L;
+                fq_outer = fq_to + 1;
+            }
+        }
+        long fq_start = fq_first_0;
+        for (int fq_part = 0; fq_part < 2; fq_part++) {
+            const long fq_stop = fq_part == 0 ? fq_inner : fq_last_0 + 1;
+            for (; fq_start < fq_stop; fq_start += 16) {
+                const long fq_id_0 = fq_start + fq_lane;
+                if (fq_start + fq_lane < fq_stop) {
+                    // reverse
+                    b[(long)fq_id_0] = a[a_shape0 - 1 - (long)fq_id_0];
+                }
+            }
+            if (fq_part == 0 && fq_inner < fq_outer) {
+                for (int fq_turn = 0; fq_turn < 3; fq_turn++) {
+                    if (fq_turn == 2 && ((fq_outer - fq_whole) & 15) == 0) break;
+                    const long fq_end = fq_turn == 0 ? fq_whole : fq_turn == 1 ? fq_outer - 15 : fq_outer;
+                    for (fq_start = fq_turn == 0 ? fq_inner : fq_turn == 1 ? fq_whole : fq_outer - 16; fq_start < fq_end; fq_start += 16) {
+                        const long fq_id_0 = fq_start + fq_lane;
+                        // reverse
+                        b[(long)fq_id_0] = a[a_shape0 - 1 - (long)fq_id_0];
+                    }
+                }
+                fq_start = fq_outer;
+            }
         }
     }
 }

@@ -44,6 +44,15 @@ def cube(item: fq.Item, a, b):  # type: ignore[no-untyped-def]  # kernel languag
 
 
 @fq.kernel
+def inside(item: fq.Item, a, b):  # type: ignore[no-untyped-def]  # kernel language
+    i = item.get_id(0) + 1
+    j = item.get_id(1) + 1
+    k = item.get_id(2) + 1
+    b[i, j, k] = a[i - 1, j, k] + a[i + 1, j, k] + a[i, j - 1, k] + a[i, j + 1, k]
+    b[i, j, k] += a[i, j, k - 1] + a[i, j, k + 1]
+
+
+@fq.kernel
 def reverse(item: fq.Item, a, b):  # type: ignore[no-untyped-def]  # kernel language
     i = item.get_id(0)
     b[i] = a[a.shape[0] - 1 - i]
@@ -142,6 +151,12 @@ def stencil_3d(n: int) -> Calls:
     return _pairs(cube, (min(n, 3), 3, 4), 3)
 
 
+def inside_3d(n: int) -> Calls:
+    """Ranges that differ from the arrays' extents, for all that is known."""
+    a, b = _array(n + 2, 4, 5), _array(n + 2, 4, 5)
+    return [(inside, (n, 2, 3), a, b), (inside, (n, 2, 3), b, a), (inside, (n, 2, 3), a, b)]
+
+
 def reversed_copy(n: int) -> Calls:
     return _pairs(reverse, (n,), 3)
 
@@ -192,7 +207,7 @@ def eliminations(n: int, steps: int = 4) -> Calls:
 CASES: dict[str, Callable[[int], Calls]] = {
     f.__name__: f
     for f in (
-        stencil, stencil_2d, stencil_3d, reversed_copy, shifted, strided, transposes,
+        stencil, stencil_2d, stencil_3d, inside_3d, reversed_copy, shifted, strided, transposes,
         sum_then_scale, rows, views, eliminations,
     )
 }  # fmt: skip

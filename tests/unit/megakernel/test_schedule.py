@@ -12,7 +12,14 @@ import pytest
 from fusionq.codegen import queue_layout as q
 from fusionq.megakernel.schedule import Schedule, make_schedule
 from fusionq.megakernel.tiling import Tiling
-from tests.unit.megakernel.cases import CASES, reversed_copy, stencil, stencil_2d, transposes
+from tests.unit.megakernel.cases import (
+    CASES,
+    inside_3d,
+    reversed_copy,
+    stencil,
+    stencil_2d,
+    transposes,
+)
 from tests.unit.megakernel.plans import (
     PersistentPlan,
     Tile,
@@ -73,8 +80,8 @@ def test_whatever_a_tile_depends_on_is_done_before_it(case: str, size: int) -> N
 
 
 @pytest.mark.parametrize(
-    "calls", [stencil(9), stencil_2d(4), reversed_copy(8), transposes(5)],
-    ids=["stencil", "stencil_2d", "reversed_copy", "transposes"],
+    "calls", [stencil(9), stencil_2d(4), inside_3d(7), reversed_copy(8), transposes(5)],
+    ids=["stencil", "stencil_2d", "inside_3d", "reversed_copy", "transposes"],
 )  # fmt: skip
 def test_boxes_are_no_larger_than_needed(calls: list[tuple[object, ...]]) -> None:
     """The box around all that a tile needs of the stage before, and at most the neighbours of

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import fusionq as fq
-from fusionq.passes.repeatable import is_repeatable
+from fusionq.ir.repeatable import is_repeatable
 from tests.unit.lists import submission
 
 N = 16
