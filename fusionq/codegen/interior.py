@@ -86,7 +86,7 @@ def parted(code: StageCode) -> tuple[Body, Interior | None]:
 def parted_items(
     kernel: Kernel, extents: Sequence[Expr], nodes: int | None = None
 ) -> tuple[Body, Interior | None]:
-    """The same where ``kernel`` is run below ``extents`` only, whatever memory is shared.  ``nodes``:
+    """The same where ``kernel`` runs below ``extents`` only, whatever memory is shared.  ``nodes``:
     its expressions, without those that say where temporaries lie."""
     body = _within_extents(flatten_blocks(kernel.body), extents)
     return body, interior_of(replace(kernel, body=body), nodes=nodes)

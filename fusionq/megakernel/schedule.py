@@ -73,8 +73,8 @@ def make_schedule(
     extents = extents_of(body, params)
     assert all(prod(e) for e in extents)
     if tiling is None:
-        pipelined = memory > target.held_bytes and is_pipelined(body, extents, params)
-        tiling = _chosen_tiling(body, extents, memory, pipelined, target)
+        whole = pipelined(body, extents, params) if memory > target.held_bytes else None
+        tiling = _chosen_tiling(body, extents, memory, whole, target)
     tiling, stages = _bounded(body, tiling, extents, target)
     waits = boxes(body, stages, params)
     order = _order_of(body, stages, waits, tiling, workers, target.control_line)
@@ -92,12 +92,12 @@ def tiling_of(
     body: Persistent,
     extents: Sequence[tuple[int, ...]],
     memory: int,
-    pipelined: bool,
+    whole: frozenset[int] | None,
     target: Target,
 ) -> Tiling:
-    """The tiling of the stages of ``body`` over ``extents``, of ``memory`` bytes in all;
-    ``pipelined``: see ``choose_tiling``."""
-    tiling = _chosen_tiling(body, extents, memory, pipelined, target)
+    """The tiling of the stages of ``body`` over ``extents``, of ``memory`` bytes in all; ``whole``:
+    what ``pipelined`` says of them."""
+    tiling = _chosen_tiling(body, extents, memory, whole, target)
     return _bounded(body, tiling, extents, target)[0]
 
 
@@ -105,12 +105,12 @@ def _chosen_tiling(
     body: Persistent,
     extents: Sequence[tuple[int, ...]],
     memory: int,
-    pipelined: bool,
+    whole: frozenset[int] | None,
     target: Target,
 ) -> Tiling:
     of_codes = _item_bytes(body)
     item_bytes = [of_codes[use.code] for use in body.stages]
-    return choose_tiling(extents, item_bytes, memory, pipelined, target)
+    return choose_tiling(extents, item_bytes, memory, whole is not None, target, whole or ())
 
 
 @cached_by_identity
@@ -142,20 +142,46 @@ def _work_groups(body: Persistent) -> list[tuple[int, ...] | None]:
     return [of_codes[stage.code] for stage in body.stages]
 
 
-def is_pipelined(
+_PARTS = 64
+"""Into how many parts stages are cut to see whether they are a pipeline."""
+
+
+def pipelined(
     body: Persistent, extents: Sequence[tuple[int, ...]], params: Sequence[Mapping[str, int]]
-) -> bool:
-    """Whether a small part of a stage waits for a small part of those before it only."""
-    parts = 64
-    probe = [tiled(e, (max(-(-e[0] // parts), 1), *e[1:])) for e in extents]
+) -> frozenset[int] | None:
+    """Whether a small part of a stage waits for a small part of those before it only, None if not:
+    the stages of no more work-items than such a part of the largest for all of which others wait.
+    A row that a whole plane waits for is one, if it waits for a few rows of planes itself."""
+    wide = _wide(body, extents, params, frozenset())
+    if wide:
+        part = max(map(prod, extents)) // _PARTS
+        if any(prod(extents[k]) > part for k in wide) or _wide(body, extents, params, wide):
+            return None
+    return wide
+
+
+def _wide(
+    body: Persistent,
+    extents: Sequence[tuple[int, ...]],
+    params: Sequence[Mapping[str, int]],
+    whole: frozenset[int],
+) -> frozenset[int]:
+    """The stages of which a part of another waits for many parts; those of ``whole`` are one."""
+    probe = [
+        tiled(e, e if k in whole else (max(-(-e[0] // _PARTS), 1), *e[1:]))
+        for k, e in enumerate(extents)
+    ]
+    found = set()
     for of_stage in boxes(body, probe, params):
         for box in of_stage:
+            most = max(probe[box.producer].count[0] // 8, 3)
             if box.low is None or box.high is None:
-                return False
-            width = int((box.high[0] - box.low[0]).max(initial=-1)) + 1
-            if width > max(probe[box.producer].count[0] // 8, 3):
-                return False
-    return True
+                width = probe[box.producer].count[0]
+            else:
+                width = int((box.high[0] - box.low[0]).max(initial=-1)) + 1
+            if width > most:
+                found.add(box.producer)
+    return frozenset(found)
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from math import gcd, prod
@@ -39,24 +39,29 @@ def choose_tiling(
     memory: int,
     pipelined: bool,
     target: Target,
+    whole: Collection[int] = (),
 ) -> Tiling:
     """The tiling of stages over ``extents``, whose work-items touch ``item_bytes`` each, of
     ``memory`` bytes in all.
 
     ``pipelined``: a tile waits for few tiles of each earlier stage, so that one part of the
-    memory can go through many stages before the next does.
+    memory can go through many stages before the next does.  ``whole``: small stages of which
+    others wait for all; they are one tile each.
     """
     items = max([prod(e) for e in set(extents)])
     workers, line = target.resident_workers, target.worker_size
     if pipelined and memory > target.held_bytes:
-        tiles = _slabs(extents, target)
+        cut = [e for k, e in enumerate(extents) if k not in whole]
+        slabs = _slabs(cut, target)
+        left = iter(slabs)
+        tiles = tuple(e if k in whole else next(left) for k, e in enumerate(extents))
         size = max(prod(t) * n for t, n in zip(tiles, item_bytes, strict=True))
         cache = target.worker_cache_bytes // _SHARE_OF_WORKER_CACHE
         block = workers * max(cache // size, 1)
         block = max(block, min(target.shortest_block, target.kept_bytes // (3 * size)), 1)
         block = -(-len(extents) // -(-len(extents) // block))
-        rows = _rows(extents, tiles)
-        alike = max(map(prod, tiles)) < 2 * min(map(prod, tiles))
+        rows = _rows(cut, slabs)
+        alike = max(map(prod, slabs)) < 2 * min(map(prod, slabs))
         if alike and workers <= block <= min(rows) // 8:
             return Tiling(tiles, block, "stages")
         together = target.kept_bytes // (block * size) if block < workers else 1

@@ -18,7 +18,7 @@ from fusionq.ir.nodes import ArrayParam, Const, Kernel, Param, Persistent, Stage
 from fusionq.ir.types import INT64
 from fusionq.ir.walk import is_work_group_function
 from fusionq.megakernel.evaluate import evaluate
-from fusionq.megakernel.schedule import is_pipelined, tiling_of
+from fusionq.megakernel.schedule import pipelined, tiling_of
 from fusionq.megakernel.tiles import extents_of, tiled
 from fusionq.passes.fuse import FusedKernel
 from fusionq.passes.overlapped_tiles import lanes_of
@@ -77,9 +77,9 @@ def list_work(
             known[key] = sum(own_memory.values()), whole, inside
         found.append(known[key])
     extents = extents_of(body, params)
-    pipelined = is_pipelined(body, extents, params)
+    pipeline = pipelined(body, extents, params)
     whole = sum(memory.values())
-    tiling = tiling_of(body, extents, whole, pipelined, target)
+    tiling = tiling_of(body, extents, whole, pipeline, target)
     launch_of = {s: k for k, launch in enumerate(launches) for s in launch}
     stages = tuple(
         StageWork(
@@ -93,7 +93,7 @@ def list_work(
             plan.inner, extents, tiling.tiles, found, body.stages, strict=True
         )
     )
-    return ListWork(stages, whole, pipelined, tiling.block, tiling.assignment == "turns")
+    return ListWork(stages, whole, pipeline is not None, tiling.block, tiling.assignment == "turns")
 
 
 def _inside(code: StageCode, target: Target) -> Kernel | None:

@@ -14,6 +14,7 @@ from fusionq.analysis.item_space import global_range
 from fusionq.analysis.submission import ArrayArgument, ScalarArgument, Submission
 from fusionq.backends.reference.compile import compile_kernel
 from fusionq.base.options import FusionOptions
+from fusionq.base.target import Target
 from fusionq.ir.nodes import Persistent, ScalarParam
 from fusionq.megakernel.schedule import Schedule, make_schedule
 from fusionq.megakernel.tiling import Tiling
@@ -158,11 +159,11 @@ class PersistentPlan:
         return found
 
 
-def persistent(*calls: tuple[Any, ...]) -> PersistentPlan:
+def persistent(*calls: tuple[Any, ...], target: Target = REFERENCE) -> PersistentPlan:
     """The persistent kernel of a list of submissions, each given as (kernel, range, *args)."""
     listed = submissions(*calls)
     options = FusionOptions(strategy="megakernel", barriers="none")
-    plan = make_plan(listed, options, REFERENCE)
+    plan = make_plan(listed, options, target)
     assert plan.strategy == "megakernel", plan.fallback
     assert len(plan.stages) == 1
     return PersistentPlan(plan.stages[0], listed, calls)

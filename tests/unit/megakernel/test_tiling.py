@@ -4,10 +4,16 @@ from __future__ import annotations
 
 from dataclasses import replace
 from math import prod
+from typing import Any
 
+import numpy as np
 import pytest
 
+import fusionq as fq
+from fusionq.megakernel.schedule import pipelined
+from fusionq.megakernel.tiles import extents_of
 from fusionq.megakernel.tiling import Tiling, choose_tiling
+from tests.unit.megakernel.plans import persistent
 from tests.unit.targets import TWO_CORES
 
 Extents = tuple[tuple[int, ...], ...]
@@ -50,6 +56,61 @@ def test_a_pipeline_of_equal_stages(smaller: int) -> None:
     tiling = tiling_of(tuple((n - smaller * (k % 2),) for k in range(32)))
     assert tiling.assignment == "stages"
     assert all(abs(prod(tile) - TWO_CORES.pipelined_tile) <= 16 for tile in tiling.tiles)
+
+
+@fq.kernel
+def source(item: fq.Item, a, e):  # type: ignore[no-untyped-def]  # kernel language
+    e[0, item.get_id(0)] = a[0, 0]
+
+
+@fq.kernel
+def below(item: fq.Item, h, e):  # type: ignore[no-untyped-def]  # kernel language
+    i, j = item.get_id(0) + 1, item.get_id(1)
+    e[i, j] -= h[i, j] - h[i - 1, j]
+
+
+@fq.kernel
+def beside(item: fq.Item, h, g):  # type: ignore[no-untyped-def]  # kernel language
+    i, j = item.get_id(0), item.get_id(1) + 1
+    g[i, j] -= h[i, j] - h[i, j - 1]
+
+
+@fq.kernel
+def curl(item: fq.Item, g, e, h):  # type: ignore[no-untyped-def]  # kernel language
+    i, j = item.get_id(0), item.get_id(1)
+    h[i, j] -= g[i, j + 1] - g[i, j] + e[i + 1, j] - e[i, j]
+
+
+@fq.kernel
+def last_row(item: fq.Item, h, e):  # type: ignore[no-untyped-def]  # kernel language
+    j = item.get_id(0)
+    e[0, j] = h[h.shape[0] - 2, j]
+
+
+@pytest.mark.parametrize(("first", "whole"), [(source, {0, 4, 8}), (last_row, None)])
+def test_a_row_that_a_plane_waits_for_is_one_tile(first: Any, whole: set[int] | None) -> None:
+    """fdtd_2d: the source is a row of which every row of the field depends on all, since ranges
+    of one and two dimensions meet as columns; it was cut in rows of the plane, and done last.  One
+    that waits for the plane's other end makes it no pipeline."""
+    n, m = 200, 220
+    a, e, g, h = np.zeros((1, 1)), np.zeros((n, m)), np.zeros((n, m)), np.zeros((n, m))
+    calls: list[tuple[Any, ...]] = []
+    for _ in range(3):
+        calls += [(first, m, a if first is source else h, e), (below, (n - 1, m), h, e)]
+        calls += [(beside, (n, m - 1), h, g), (curl, (n - 1, m - 1), g, e, h)]
+    made = persistent(*calls, target=TWO_CORES)
+    extents = extents_of(made.body, made.params())
+    assert pipelined(made.body, extents, made.params()) == whole
+
+
+def test_stages_that_are_one_tile_leave_the_others_alike() -> None:
+    extents: Extents = ((3000,), (2047, 3000), (2048, 2999)) * 8
+    target = replace(TWO_CORES, resident_workers=2)
+    tiling = choose_tiling(
+        extents, [8] * 24, target.kept_bytes + 1, True, target, frozenset(range(0, 24, 3))
+    )
+    assert tiling.tiles[:3] == ((3000,), (1, 3000), (1, 2999))
+    assert tiling.assignment == "stages"
 
 
 def test_few_rows_are_taken_by_ticket() -> None:
