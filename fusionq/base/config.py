@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from functools import lru_cache
 from operator import index
 from pathlib import Path
 
@@ -179,9 +180,15 @@ def disk_cache_settings() -> DiskCacheSettings:
 
 
 def _default_directory() -> Path:
-    given = os.environ.get("FUSIONQ_CACHE_DIR", "").strip()
-    if given:
-        return Path(given).expanduser()
+    names = ("FUSIONQ_CACHE_DIR", "XDG_CACHE_HOME", "HOME")
+    return _directory(*[os.environ.get(name, "") for name in names])
+
+
+@lru_cache(maxsize=16)
+def _directory(given: str, *where: str) -> Path:
+    """The directory that is ``given``, or the user's; ``where`` else the environment has a say."""
+    if given.strip():
+        return Path(given.strip()).expanduser()
     from platformdirs import user_cache_path
 
     return user_cache_path("fusionq", appauthor=False)

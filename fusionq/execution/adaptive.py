@@ -141,9 +141,14 @@ class AdaptiveList:
         contender = None if trials.chosen is None else trials.contenders[trials.chosen]
         return min(contender.seconds, default=0.0) if contender else 0.0
 
-    def next_run(self, pending: SubmissionList, timings: dict[str, float]) -> PreparedRun:
+    def next_run(
+        self,
+        pending: SubmissionList,
+        timings: dict[str, float],
+        submissions: tuple[Submission, ...] | None = None,
+    ) -> PreparedRun:
         """The run of the list that is next; PlanningStopped where no candidate can run yet, and
-        what preparing one raises."""
+        what preparing one raises.  ``submissions``: those of the list, where they are known."""
         record, trials = self._record, self._record.trials
         self._count()
         sample = self._sample
@@ -152,11 +157,11 @@ class AdaptiveList:
         record.poll()
         if record.is_left_to_model:
             raise PlanningStopped(LEFT_TO_MODEL)
-        compared = self._is_compared(pending)
+        compared = self._is_compared(pending, submissions)
         while True:
             name = self._next(compared, pending)
             try:
-                run = self._run(name, pending, timings)
+                run = self._run(name, pending, timings, submissions)
             except PlanningStopped as stopped:
                 if stopped.chooser is None or not self._is_sampled("unfused"):
                     self._end_sample()  # else the launches tell what they take
@@ -181,13 +186,15 @@ class AdaptiveList:
         """How many runs it is until the trials are asked again; None: as the record says."""
         return 0 if self._sample is not None or self._record.trials.leads else None
 
-    def _is_compared(self, pending: SubmissionList) -> bool:
+    def _is_compared(
+        self, pending: SubmissionList, submissions: tuple[Submission, ...] | None
+    ) -> bool:
         """Whether the times of the list may be compared with others of the record."""
         record, entries = self._record, (*pending.entries,)
         if self._compared == (entries, record.sizes):
             record.others = 0
             return True
-        is_compared = record.is_compared(pending.submissions())
+        is_compared = record.is_compared(submissions or pending.submissions())
         self._compared = (entries, record.sizes) if is_compared else ((), None)
         return is_compared
 
@@ -359,7 +366,11 @@ class AdaptiveList:
                 record.make(name, plan)
 
     def _run(
-        self, name: Candidate, pending: SubmissionList, timings: dict[str, float]
+        self,
+        name: Candidate,
+        pending: SubmissionList,
+        timings: dict[str, float],
+        submissions: tuple[Submission, ...] | None,
     ) -> PreparedRun | None:
         """A run of candidate ``name`` with the list's values; None where it cannot run, which its
         record then knows."""
@@ -377,12 +388,12 @@ class AdaptiveList:
         ahead = self._bound_ahead(name, pending, timings)
         if ahead is not None:
             return ahead
-        trials, submissions = self._record.trials, pending.submissions()
-        found = self._built(name, submissions, timings)
+        trials, listed = self._record.trials, submissions or pending.submissions()
+        found = self._built(name, listed, timings)
         if found is None:
             return None
         built, outcome = found
-        run = PreparedRun(built, lambda: submissions, outcome, timings)
+        run = PreparedRun(built, lambda: listed, outcome, timings)
         begun = perf_counter()
         try:
             with timed(timings, "prepare"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from functools import lru_cache
 from pathlib import Path
 
 from fusionq.backends.base import Backend
@@ -21,6 +22,11 @@ def unavailable(backend: Backend) -> str | None:
         return "the disk cache cannot be written"
     if os.name != "posix" or getattr(sys, "frozen", False):
         return "no worker process can be started here"
-    if not Path(sys.executable or "").name.startswith(("python", "pypy")):
+    if not _is_python(sys.executable or ""):
         return "the interpreter is part of another program"
     return None
+
+
+@lru_cache(maxsize=4)
+def _is_python(executable: str) -> bool:
+    return Path(executable).name.startswith(("python", "pypy"))

@@ -75,7 +75,7 @@ def _planned(
 
         adaptive = adaptive_list(backend, pending, submissions, options, timings)
         if adaptive is not None:
-            return _shown(adaptive.next_run(pending, timings))
+            return _shown(adaptive.next_run(pending, timings, submissions))
     if options.tune:
         from fusionq.execution.autotune import tuned_plan
 
