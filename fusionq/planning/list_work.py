@@ -11,7 +11,7 @@ from fusionq.analysis.questions import Questions
 from fusionq.analysis.submission import ArrayArgument, ScalarArgument, Submission
 from fusionq.base.frozen import dataclass
 from fusionq.base.target import Target
-from fusionq.codegen.interior import parted, parted_items, whole_rows
+from fusionq.codegen.interior import parted, parted_items
 from fusionq.codegen.private_reductions import private_reductions, with_reductions
 from fusionq.codegen.row_segments import row_segments
 from fusionq.ir.nodes import ArrayParam, Const, Kernel, Param, Persistent, StageCode
@@ -103,7 +103,6 @@ def _inside(code: StageCode, target: Target) -> Kernel | None:
         segments = row_segments(code.kernel, body)
         if segments is not None:
             return replace(code.kernel, body=segments.counted(code.kernel))
-        interior = whole_rows(body, interior)
     return None if interior is None else replace(code.kernel, body=interior.body)
 
 
