@@ -79,8 +79,8 @@ def _interval(
     items: isl.Set, symbol: Callable[[str], Expr]
 ) -> tuple[Expr | None, Expr | None, bool]:
     """Bounds of a one-dimensional set, and whether they depend on the tile."""
-    lower: list[_Found] = []
-    upper: list[_Found] = []
+    lower: list[_Candidate] = []
+    upper: list[_Candidate] = []
     hull = items.remove_divs().coalesce().simple_hull()
     for constraint in hull.get_constraints():
         aff = constraint.get_aff()
@@ -97,13 +97,13 @@ def _interval(
     return _combined("maximum", lower), _combined("minimum", upper), varies
 
 
-_Found = tuple[int, bool, Expr]
+_Candidate = tuple[int, bool, Expr]
 """A bound, before it the number of its parameters, and whether none is of the tile."""
 
 
-def _combined(function: str, found: list[_Found]) -> Expr | None:
+def _combined(function: str, found: list[_Candidate]) -> Expr | None:
     """The bounds that are kept, those of the tile first."""
-    kept = sorted(found, key=itemgetter(0))[:MOST_TERMS]
+    kept = sorted(dict.fromkeys(found), key=itemgetter(0))[:MOST_TERMS]
     bounds = dict.fromkeys(bound for _, _, bound in sorted(kept, key=itemgetter(1)))
     if not bounds:
         return None

@@ -373,7 +373,7 @@ def test_runs_without_a_wait_between_them_are_compared_in_batches(
     background: Immediate, times: Times
 ) -> None:
     """The last of a sample is waited for at its launch; nobody else has to."""
-    times.update({name: seconds * 5e-5 for name, seconds in times.items()})
+    times.update({name: seconds * 3e-5 for name, seconds in times.items()})
     program = Program()
     program.run()
     (record,) = list_record.RECORDS._records.values()
