@@ -199,11 +199,13 @@ class Statements(Loops):
             if isinstance(starred, ast.Starred):
                 self.fail(starred, *REFUSED_SYNTAX[ast.Starred])
         count = len(target.elts)
+        if isinstance(value, ArrayValue) and value.ndim:
+            value = TupleValue(tuple(self.unpacked(value, count, node)))
         if not isinstance(value, TupleValue) or len(value.items) != count:
             self.fail(
                 node,
                 f"{describe(value)} cannot be unpacked into {count} names",
-                "Unpack tuples of the same length; index arrays.",
+                "Unpack tuples and arrays of the same length.",
             )
         names = [t.id if isinstance(t, ast.Name) else "" for t in target.elts]
         values = self.independent(names, value.items, not all(names), node)
@@ -244,7 +246,8 @@ class Statements(Loops):
         """``array[…] = value``; the value is evaluated already, before the indices."""
         position = len(self.block)
         array = self.changeable(target)
-        if not has_fields(array) and (not is_array(value) or is_record(value)):
+        several = isinstance(value, TupleValue) and bool(array.ndim) and not has_fields(array)
+        if not has_fields(array) and not several and (not is_array(value) or is_record(value)):
             self.number_value(value, getattr(node, "value", node))
         value = self.evaluated_before(position, value, node)
         if has_fields(array):
@@ -253,10 +256,23 @@ class Statements(Loops):
                 value = TupleValue(tuple(self.independent(names, value.items, True, node)))
             self.assign_record(array, value, node)
             return
+        if several and isinstance(value, TupleValue):
+            self.assign_tuple(array, self._read_first(value, node), node)
+            return
         if array.ndim:
             self.assign_elements(array, value, node)
             return
         self.stored(array, value, node)
+
+    def _read_first(self, value: TupleValue, node: ast.AST) -> TupleValue:
+        """The items with all that is read of memory read, as NumPy does before it writes."""
+        items = [
+            self._read_first(item, node)
+            if isinstance(item, TupleValue)
+            else self.fixed(self.computed(item, node), node)
+            for item in value.items
+        ]
+        return TupleValue(tuple(items))
 
     def augmented_assignment(self, node: ast.AugAssign) -> None:
         if type(node.op) not in BINARY_OPERATORS:

@@ -27,6 +27,7 @@ from fusionq.frontend.values import (
     Constant,
     Runtime,
     Scalar,
+    TupleValue,
     Value,
     VectorValue,
     describe,
@@ -164,6 +165,49 @@ class VectorLowering(Elements):
 
         self.assign_elements(target, self.elementwise(checked, [target, value], node), node)
 
+    def unpacked(self, array: ArrayValue, count: int, node: ast.AST) -> list[Value]:
+        """The ``count`` elements of an array, or its parts ``a[0]``, ``a[1]``, …, each read where
+        it is used; that there are no more and no fewer is checked as lengths are."""
+        part = self.detached_part(array, node)
+        counted = Constant(WEAK_INT, count), *self.extents_of(part)[1:]
+        self._check_lengths(part, counted, node)
+        return [
+            self.part_or_number(self.indexed(part, [Constant(WEAK_INT, k)], [node], node), node)
+            for k in range(count)
+        ]
+
+    def computed(self, value: Value, node: ast.AST) -> Value:
+        """The value; a part of an array as an expression of its elements."""
+        if not (isinstance(value, ArrayValue) and value.ndim):
+            return value
+        return VectorValue(
+            self.extents_of(value),
+            (value,),
+            lambda indices: self.element_at(value, indices, node),
+        )
+
+    def assign_tuple(self, target: ArrayValue, value: TupleValue, node: ast.AST) -> None:
+        """``target[…] = x, y, z``: an element, or a part, for each item, whose values do not
+        depend on what is written here."""
+        if len(value.items) == 1:
+            self.assign_item(target, value.items[0], node)
+            return
+        target = self.detached_part(target, node)
+        counted = Constant(WEAK_INT, len(value.items)), *self.extents_of(target)[1:]
+        self._check_lengths(target, counted, node)
+        for k, item in enumerate(value.items):
+            place = self.indexed(target, [Constant(WEAK_INT, k)], [node], node)
+            self.assign_item(place, item, node)
+
+    def assign_item(self, target: ArrayValue, value: Value, node: ast.AST) -> None:
+        """``target[…] = value`` for an element or a part."""
+        if not target.ndim:
+            self.stored(target, value, node)
+        elif isinstance(value, TupleValue):
+            self.assign_tuple(target, value, node)
+        else:
+            self.assign_elements(target, value, node)
+
     def materialised(self, name: str, value: VectorValue, node: ast.AST) -> ArrayValue:
         """The expression's elements in a private array of their own."""
         shape = tuple(int(e.value) for e in value.extents if isinstance(e, Constant))
@@ -172,8 +216,8 @@ class VectorLowering(Elements):
                 node,
                 "this array's length is not known when the kernel is compiled, so it cannot be "
                 "kept, only assigned",
-                "Assign it to a part of an array, e.g. out[i, :] = …; or compute with "
-                "PrivateArrays, whose lengths are known.",
+                "Assign it to a part of an array, e.g. out[i, :] = …; or unpack it: x, y = a[i]; "
+                "or compute with PrivateArrays or arrays in records, whose lengths are known.",
             )
         self._check_lengths(value, value.extents, node)
         name = self.fresh(name.replace(".", "_"))
@@ -275,14 +319,9 @@ class VectorLowering(Elements):
                 self.kernel.apart[pair] = self.kernel.apart.get(pair, True) and same_view
         if not copy:
             return source
-        if isinstance(source, ArrayValue):
-            part = source
-            source = VectorValue(
-                self.extents_of(part),
-                (part,),
-                lambda indices: self.element_at(part, indices, node),
-            )
-        assert isinstance(source, VectorValue)
+        elements = self.computed(source, node)
+        assert isinstance(elements, VectorValue)
+        source = elements
         if not all(isinstance(extent, Constant) for extent in source.extents):
             self.fail(
                 node,
