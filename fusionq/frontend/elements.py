@@ -23,6 +23,7 @@ from fusionq.frontend.values import (
     Axis,
     ComplexValue,
     Constant,
+    ItemValue,
     ObjectValue,
     Runtime,
     Scalar,
@@ -139,6 +140,8 @@ class Elements(Fields):
             hint = "Index arrays and tuples."
             if isinstance(owner, ObjectValue) and hasattr(owner.object, "shape"):
                 hint = "Pass it to submit: arrays and Buffers are arguments of the kernel."
+            elif isinstance(owner, ItemValue):
+                hint = "A kernel's first parameter is its work-item; what submit is given follows."
             self.fail(node, f"{describe(owner)} cannot be indexed", hint)
         nodes = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
         if any(isinstance(n, ast.Slice) for n in nodes):
