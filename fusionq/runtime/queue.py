@@ -25,7 +25,16 @@ from fusionq.base.options import (
 from fusionq.base.target import DeviceInfo
 from fusionq.language.ranges import NdRange, Range
 from fusionq.memory.buffer import Buffer
-from fusionq.memory.fusing_queues import LOCK, NOTED, QUEUES, note, run_noted
+from fusionq.memory.fusing_queues import (
+    LOCK,
+    NOTED,
+    QUEUES,
+    acquire,
+    is_owned,
+    note,
+    release,
+    run_noted,
+)
 from fusionq.memory.gpu_arrays import marked
 from fusionq.memory.reduction import Reduction
 from fusionq.runtime.eager_launches import begin, go_on
@@ -172,7 +181,10 @@ class FusionQueue(NotCopied):
                 key.append(sort_argument(arg, call, memory, values))
         if NOTED:
             run_noted()
-        with LOCK:
+        held = False
+        try:  # as `with LOCK`
+            acquire()
+            held = True
             try:
                 entry = self._known[tuple(key)]
             except (KeyError, TypeError):  # new; or something unhashable, for the checks
@@ -185,27 +197,31 @@ class FusionQueue(NotCopied):
                 call.depends = [*call.depends, *state.dependences(depends_on)]
             number = entry.last_use = next(use_numbers)
             pending = state.list
+            event = NewEvent()
             if pending is None:
                 if call is None:
                     call = CallArguments()
                 call.memory, call.values = memory, values
                 if QUEUES:
                     state.end_lists_before(SubmissionList.of([entry], call))
-                event = NewEvent()
                 event._list = None
                 event._waits_for = call.depends
                 event._device_event = state.launcher.run_single(entry, call)
-                return event
-            if call is not None and call.depends:
-                call.depends = marked(call.depends)
-            event = NewEvent()
-            event._list = pending
-            event._index = place = pending.add(entry, memory, values, call, number)
-            if place == pending.next_launch:
-                go_on(state.launcher, pending)
-            elif not place and entry.begins is not None:
-                begin(state.launcher, pending, entry)
-            return event
+            else:
+                if call is not None and call.depends:
+                    call.depends = marked(call.depends)
+                event._list = pending
+                event._index = place = pending.add(entry, memory, values, call, number)
+                if place == pending.next_launch:
+                    go_on(state.launcher, pending)
+                elif not place and entry.begins is not None:
+                    begin(state.launcher, pending, entry)
+        except BaseException:  # Ctrl-C may come as soon as the lock is taken
+            if held or is_owned():
+                release()
+            raise
+        release()
+        return event
 
     # ----------------------------------------------------------------------------- fusion
     def start_fusion(self) -> None:

@@ -20,7 +20,7 @@ from fusionq.backends.base import (
     RepeatableLaunch,
 )
 from fusionq.base.changes import CHANGES
-from fusionq.memory.fusing_queues import LOCK, NOTED, QUEUES
+from fusionq.memory.fusing_queues import LOCK, NOTED, QUEUES, acquire, is_owned, release
 from fusionq.memory.storage import Storage
 from fusionq.runtime.event import Event, NewEvent
 from fusionq.submission.pending import SubmissionList
@@ -29,9 +29,6 @@ from fusionq.submission.run import CallArguments, PreparedRun, RunChooser
 if TYPE_CHECKING:
     from fusionq.runtime.launcher import Launcher
     from fusionq.runtime.state import QueueState
-
-_acquire, _release = LOCK.__enter__, LOCK.release
-_is_owned: Callable[[], bool] = LOCK._is_owned  # type: ignore[attr-defined]  # as Condition asks
 
 
 class SteadyReplay:
@@ -88,8 +85,8 @@ class SteadyReplay:
             return self._looked_into()
         seen, chooser, launcher, latest, stream, enqueue, events = as_seen
         number = step = 0
-        try:  # `with LOCK` takes longer, and so does any argument of the call
-            _acquire()
+        try:  # as `with LOCK`
+            acquire()
             step = 1
             if CHANGES.latest is seen and (chooser is None or chooser.untimed):
                 if launcher.last_event is not latest:
@@ -101,14 +98,14 @@ class SteadyReplay:
                 if chooser is not None:
                     chooser.untimed -= 1
             step = 2
-            _release()
+            release()
         except BaseException as error:
             # Ctrl-C may come as soon as the lock is taken, or behind its release.
-            if step == 1 or (step == 0 and _is_owned()):
+            if step == 1 or (step == 0 and is_owned()):
                 try:
                     launcher.failed(error)
                 finally:
-                    _release()
+                    release()
             raise
         if not number:
             return self._looked_into()

@@ -1,14 +1,16 @@
 from __future__ import annotations
 
 import functools
+import threading
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import pytest
 
 import fusionq as fq
 from fusionq.cache.plan_cache import PLANS
+from fusionq.memory import fusing_queues
 from fusionq.memory.fusing_queues import QUEUES
 from fusionq.planning import planner
 
@@ -83,3 +85,28 @@ def floats(n: int = 8, start: float = 1.0) -> fq.Buffer:
 def empty(n: int = 8, **flags: bool) -> fq.Buffer:
     """A buffer of float32 without memory."""
     return fq.Buffer(n, np.float32, **flags)
+
+
+def interrupted_behind(function: Callable[..., object]) -> Callable[..., None]:
+    """``function``, behind which Ctrl-C comes."""
+
+    def call(*args: object) -> None:
+        function(*args)
+        raise KeyboardInterrupt
+
+    return call
+
+
+def lock_is_free() -> bool:
+    """Whether another thread gets the lock of all queues."""
+    free: list[bool] = []
+
+    def ask() -> None:
+        free.append(fusing_queues.LOCK.acquire(timeout=5))
+        if free[0]:
+            fusing_queues.LOCK.release()
+
+    asking = threading.Thread(target=ask)
+    asking.start()
+    asking.join()
+    return free[0]

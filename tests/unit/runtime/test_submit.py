@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import enum
 import linecache
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
 
 import fusionq as fq
-from tests.unit.runtime.conftest import empty, floats
+from fusionq.memory.fusing_queues import LOCK
+from fusionq.runtime import queue as queue_module
+from tests.unit.runtime.conftest import empty, floats, interrupted_behind, lock_is_free
 from tests.unit.runtime.kernels import (
     add,
     add2d,
@@ -359,3 +362,27 @@ def test_code_without_source_is_called_after_the_parameters(queue):
         exec("queue.submit(copy, 8, p, q)", names)
     assert labels(f) == [["a", "out"]]
     assert f.report.submissions[0].span.file == "<string>"
+
+
+@pytest.mark.parametrize("nested", [False, True])
+@pytest.mark.parametrize("name", ["acquire", "release"])
+def test_ctrl_c_leaves_the_lock_free(queue, monkeypatch, name, nested):
+    a, out = floats(), empty()
+    queue.submit(copy, 8, a, out)
+    interrupted = interrupted_behind(getattr(queue_module, name))
+    with monkeypatch.context() as patch, LOCK if nested else nullcontext():
+        patch.setattr(queue_module, name, interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            queue.submit(copy, 8, a, out)
+    assert lock_is_free()
+    with fq.fusion(queue) as f:
+        queue.submit(copy, 8, a, out)
+    assert len(f.report.submissions) == 1
+
+
+def test_an_error_leaves_the_lock_free(queue):
+    a, out = floats(), empty()
+    for arguments in ([a], [a, 2.5], [[a], out]):
+        with pytest.raises((fq.ArgumentError, fq.KernelLanguageError)):
+            queue.submit(copy, 8, *arguments)
+        assert lock_is_free()
