@@ -171,7 +171,19 @@ def disk_cache_settings() -> DiskCacheSettings:
     ArgumentError where ``FUSIONQ_CACHE_SIZE`` is no number of bytes, or ``FUSIONQ_CACHE`` neither
     on nor off.
     """
-    directory, max_bytes = _chosen.directory, _chosen.max_bytes
+    return _settings(_chosen, *[os.environ.get(name) for name in _OF_DISK_CACHE])
+
+
+_OF_DISK_CACHE = (
+    "FUSIONQ_CACHE", "FUSIONQ_CACHE_DIR", "FUSIONQ_CACHE_SIZE", "XDG_CACHE_HOME", "HOME",
+)  # fmt: skip
+"""The variables that settings depend on; every new list asks for these."""
+
+
+@lru_cache(maxsize=16)
+def _settings(chosen: _Chosen, *environment: str | None) -> DiskCacheSettings:
+    """The settings where the program has ``chosen`` so, by the present ``environment``."""
+    directory, max_bytes = chosen.directory, chosen.max_bytes
     return DiskCacheSettings(
         _default_directory() if directory is None else directory,
         disk_cache_enabled(),
@@ -180,15 +192,9 @@ def disk_cache_settings() -> DiskCacheSettings:
 
 
 def _default_directory() -> Path:
-    names = ("FUSIONQ_CACHE_DIR", "XDG_CACHE_HOME", "HOME")
-    return _directory(*[os.environ.get(name, "") for name in names])
-
-
-@lru_cache(maxsize=16)
-def _directory(given: str, *where: str) -> Path:
-    """The directory that is ``given``, or the user's; ``where`` else the environment has a say."""
-    if given.strip():
-        return Path(given.strip()).expanduser()
+    given = os.environ.get("FUSIONQ_CACHE_DIR", "").strip()
+    if given:
+        return Path(given).expanduser()
     from platformdirs import user_cache_path
 
     return user_cache_path("fusionq", appauthor=False)

@@ -255,8 +255,12 @@ def _store(settings: DiskCacheSettings) -> DiskStore:
 def disk_store() -> DiskStore | None:
     """The store by the settings in force; None where it is switched off."""
     try:
-        return _store(disk_cache_settings()) if disk_cache_enabled() else None
+        settings = disk_cache_settings()
+        return _store(settings) if settings.enabled else None
     except ArgumentError as error:
+        with contextlib.suppress(ArgumentError):
+            if not disk_cache_enabled():  # and nobody asks how large it may be
+                return None
         _warn(f"{error}; until then, what this process compiles is not kept")
         return None
 
