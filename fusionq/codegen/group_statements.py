@@ -99,6 +99,10 @@ class GroupStatementPrinter:
             case GroupCall():
                 return self._group_call(stmt, prefix)
 
+    def read_ahead(self, element: str) -> str | None:
+        """The statement that gets ``element`` into the caches, where the language has one."""
+        return self._groups.read_ahead(element, self._helpers.add)
+
     # ------------------------------------------------------------------------- atomics
     def _atomic(self, stmt: Atomic) -> str:
         array = self._memory.array(stmt.array)

@@ -34,6 +34,7 @@ from fusionq.ir.nodes import (
     ItemQuery,
     Load,
     Persistent,
+    Prefetch,
     Record,
     Stmt,
     Store,
@@ -132,6 +133,10 @@ class StatementPrinter:
                 return self._work_item_loop(stmt, self.body(stmt.body, declared, 0))
             case Persistent():
                 raise AssertionError("a persistent kernel has its own printer")
+            case Prefetch():
+                element = self._expressions.subscript(stmt.array, stmt.indices)
+                hint = self._groups.read_ahead(element)
+                return [] if hint is None else [f"{hint};"]
             case Record():
                 return []
 

@@ -87,6 +87,7 @@ __all__ = [
     "Param",
     "Persistent",
     "PersistentStage",
+    "Prefetch",
     "Query",
     "Record",
     "RecordKind",
@@ -229,6 +230,16 @@ class Fence:
 
 
 @dataclass(frozen=True, slots=True)
+class Prefetch:
+    """``array[indices]``, which need not be an element, may come into the caches: it is read or
+    written soon.  Without effect on anything else."""
+
+    array: str
+    indices: tuple[Expr, ...]
+    span: Span = field(default=NO_SPAN, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
 class GroupCall:
     """``result = function(value)`` over the work-group; every work-item of the group reaches it,
     or none.  ``op`` for ``reduce`` and the scans, whose order is the linear local id; ``source``
@@ -342,7 +353,7 @@ class Persistent:
 
 Stmt: TypeAlias = (
     Assign | Store | If | For | While | Break | Continue | Block
-    | Barrier | Atomic | Fence | GroupCall | Persistent | Record | WorkItemLoop
+    | Barrier | Atomic | Fence | GroupCall | Persistent | Prefetch | Record | WorkItemLoop
 )  # fmt: skip
 
 

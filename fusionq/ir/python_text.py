@@ -34,6 +34,7 @@ from fusionq.ir.nodes import (
     Logical,
     Param,
     Persistent,
+    Prefetch,
     Query,
     Record,
     Select,
@@ -210,6 +211,8 @@ class PythonPrinter(ABC):
                 value = ", ".join(map(self.stored, operands))
                 target = "" if stmt.result is None else f"{self.name(stmt.result)} = "
                 return [f"{target}{self.reference(stmt)}.{method}({value})"]
+            case Prefetch():
+                return [f"# read ahead: {self.element(stmt.array, stmt.indices)}"]
             case GroupCall():
                 return [self.group_call(stmt)]
             case Record():

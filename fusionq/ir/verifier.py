@@ -28,6 +28,7 @@ from fusionq.ir.nodes import (
     If,
     Kernel,
     Persistent,
+    Prefetch,
     Record,
     ScalarParam,
     StageCode,
@@ -152,6 +153,8 @@ class _Verifier(ExpressionVerifier):
                 self._fail("work-items of a loop do not wait for each other")
             case Barrier() | Fence():
                 pass
+            case Prefetch():
+                self._access(stmt.array, stmt.indices)
             case WorkItemLoop():
                 self._work_item_loop(stmt)
             case Atomic():

@@ -24,6 +24,7 @@ from fusionq.ir.nodes import (
     Kernel,
     Load,
     Logical,
+    Prefetch,
     Record,
     Select,
     Stmt,
@@ -91,6 +92,8 @@ def statement_expressions(stmt: Stmt) -> tuple[Expr, ...]:
             return (*stmt.indices, *(e for e in (stmt.expected, stmt.value) if e is not None))
         case GroupCall():
             return (stmt.value, *((stmt.source,) if stmt.source is not None else ()))
+        case Prefetch():
+            return stmt.indices
         case Record():
             return () if stmt.payload is None else (stmt.payload,)
         case _:
@@ -209,6 +212,8 @@ def rewrite_body(
                     value=rewrite(s.value, expr),
                     source=None if s.source is None else rewrite(s.source, expr),
                 )
+            case Prefetch():
+                s = replace(s, indices=tuple(rewrite(i, expr) for i in s.indices))
             case Record(payload=payload) if payload is not None:
                 s = replace(s, payload=rewrite(payload, expr))
             case Block() | WorkItemLoop():
@@ -227,7 +232,7 @@ def renamed_statement(stmt: Stmt, variables: Mapping[str, str], arrays: Mapping[
     match stmt:
         case Assign():
             return replace(stmt, name=variables[stmt.name])
-        case Store():
+        case Store() | Prefetch():
             return replace(stmt, array=arrays[stmt.array])
         case For():
             return replace(stmt, var=variables[stmt.var])

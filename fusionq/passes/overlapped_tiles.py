@@ -52,6 +52,7 @@ from fusionq.ir.walk import renamed_statement, rewrite, rewrite_body, statements
 from fusionq.passes.affine_expression import affine_expression
 from fusionq.passes.fuse import FusedKernel
 from fusionq.passes.names import FreshNames
+from fusionq.passes.read_ahead import arrays_of, rows_ahead
 from fusionq.passes.relocate import relocate
 from fusionq.passes.share_local import share_local_arrays
 from fusionq.passes.shared_params import SharedParams
@@ -88,14 +89,15 @@ def overlapped_tiles(
     is_alone: Callable[[ParamSource], bool],
     type_of: Callable[[ParamSource], ScalarType],
     in_vectors: bool = True,
+    line_bytes: int | None = None,
 ) -> FusedKernel:
     """One kernel that does ``parts`` tile by tile in work-groups of ``local_range``.  Sources with
     equal ``identity`` have one value; ``is_alone``: whether no other view that the parts use shares
     memory with the array; ``type_of``: of a scalar; ``in_vectors``: whether the work-items of a
-    group are lanes of a vector."""
+    group are lanes of a vector; ``line_bytes``: of cache lines, where rows are read ahead."""
     names = FreshNames()
     params = SharedParams(identity, names)
-    merged = _Merged(name, local_range, is_alone, type_of, in_vectors, names, params)
+    merged = _Merged(name, local_range, is_alone, type_of, in_vectors, line_bytes, names, params)
     if all(part.kernel.kernel.small_sizes for part in parts):
         merged.know_tile(parts[-1])
     for part in parts:
@@ -110,6 +112,7 @@ class _Merged:
     is_alone: Callable[[ParamSource], bool]
     type_of: Callable[[ParamSource], ScalarType]
     in_vectors: bool
+    line_bytes: int | None
     names: FreshNames
     params: SharedParams
     variables: list[tuple[str, ScalarType]] = field(default_factory=list)
@@ -184,6 +187,13 @@ class _Merged:
         def value(e: Expr) -> Expr:
             return rewrite(e, lambda each: _renamed_expr(each, renamed, scalars, ids, self._tile))
 
+        ahead, edge = None, None
+        own_names = renamed, scalars, ids
+        if interior is not None or nodes <= MOST_NODES:
+            inner = body if interior is None else interior.body
+            ahead = self._read_ahead(kernel, inner, part, extents, own_names)
+        if interior is not None:
+            edge = self._read_ahead(kernel, body, part, extents, own_names, interior.body)
         first, last = self._bounds(part, extents)
         if not self.in_vectors or (interior is None and nodes > MOST_NODES):
             row = self._row(ids[-1], first[-1], last[-1], put(body), kernel.ndim)
@@ -198,7 +208,10 @@ class _Merged:
                 put(body),
                 put(interior.body),
                 self._is_repeatable(put(body)),
+                ahead,
             )
+            if edge is not None:
+                row = (*edge(first[-1]), *edge(last[-1]), *row)
         for d in reversed(range(kernel.ndim - 1)):
             end = Binary(INT64, "add", last[d], _ONE)
             start: Expr = first[d]
@@ -208,6 +221,38 @@ class _Merged:
                 start = Binary(INT64, "add", start, own_id)
             row = (For(ids[d].name, start, end, Const(INT64, lanes), tuple(row)),)
         self.body += row
+
+    def _read_ahead(
+        self,
+        kernel: Kernel,
+        body: Sequence[Stmt],
+        part: TilePart,
+        extents: Sequence[Expr],
+        own: tuple[Mapping[str, str], Mapping[str, Expr], Sequence[Expr]],
+        inner: Sequence[Stmt] | None = None,
+    ) -> Callable[[Expr], tuple[Stmt, ...]] | None:
+        """What of memory is read ahead in ``body``, for the first item of a step in a row; where
+        that is done at the edges of an ``inner`` part, arrays that this does not touch, for an
+        item."""
+        line, lanes = self.line_bytes, 1 if inner is not None else self.local_range[-1]
+        without = set() if inner is None else arrays_of(inner)
+        found = None if line is None else rows_ahead(kernel, body, part.items.extents, without)
+        if found is None or line is None:
+            return None
+        names, scalars, (*ids, _) = own
+        beyond = Binary(INT64, "add", ids[found.dim], Const(INT64, found.steps))
+        end = Binary(INT64, "sub", extents[found.dim], _ONE)
+        ids[found.dim] = _call("minimum", beyond, end)
+
+        def ahead(first: Expr) -> tuple[Stmt, ...]:
+            made: list[Stmt] = []
+            for row, nbytes in found.rows:
+                for n in range(0, lanes, max(line // nbytes, 1)):
+                    item = Binary(INT64, "add", first, Const(INT64, n)) if n else first
+                    made += _renamed((row,), names, scalars, [*ids, item], self._tile)
+            return tuple(made)
+
+        return ahead
 
     # -------------------------------------------------------------------------------- loops
     def _bounds(self, part: TilePart, extents: Sequence[Expr]) -> tuple[list[Var], list[Var]]:
@@ -231,11 +276,18 @@ class _Merged:
         return (self._strided(item, first, end, body, True, ndim),)
 
     def _strided(
-        self, item: Var, start: Expr, end: Expr, body: Sequence[Stmt], guarded: bool, ndim: int
+        self,
+        item: Var,
+        start: Expr,
+        end: Expr,
+        body: Sequence[Stmt],
+        guarded: bool,
+        ndim: int,
+        ahead: Callable[[Expr], tuple[Stmt, ...]] | None = None,
     ) -> Stmt:
         """The loop of a group's work-items over the items from ``start`` up to ``end`` of a part
         of ``ndim`` dimensions; unless ``guarded``, there are as many as the group has, or more, and
-        the last step ends with the last of them."""
+        the last step ends with the last of them.  ``ahead`` is for the first item of a step."""
         loop = Var(INT64, self.names.fresh("start"))
         size = lanes_of(ndim, self.local_range)[-1]
         lane = ItemQuery("local_id", len(self.local_range) - 1)
@@ -247,7 +299,8 @@ class _Merged:
         step = Const(INT64, size)
         from_: Expr = loop if guarded else _call("minimum", loop, Binary(INT64, "sub", end, step))
         chosen = Assign(item.name, Binary(INT64, "add", from_, lane))
-        return For(loop.name, start, end, step, (chosen, *inside))
+        before = () if ahead is None else ahead(loop)
+        return For(loop.name, start, end, step, (*before, chosen, *inside))
 
     def _parted_row(
         self,
@@ -259,6 +312,7 @@ class _Merged:
         body: Sequence[Stmt],
         inner: Sequence[Stmt],
         repeatable: bool,
+        ahead: Callable[[Expr], tuple[Stmt, ...]] | None,
     ) -> tuple[Stmt, ...]:
         """A row from the first to the last item with ``inner`` from ``low`` to ``high``, in whole
         steps of the group, where all of ``where`` hold, and ``body`` before and behind.  Where that
@@ -299,7 +353,7 @@ class _Merged:
             Assign(begin, Select(INT64, is_first, first, inner_end)),
             Assign(stop, Select(INT64, is_first, inner_start, behind)),
             edge,
-            If(is_first, (self._strided(item, inner_start, inner_end, inner, False, ndim),)),
+            If(is_first, (self._strided(item, inner_start, inner_end, inner, False, ndim, ahead),)),
         )
         return (
             Assign(start, behind),
@@ -381,7 +435,7 @@ def _renamed_expr(
     e: Expr,
     names: Mapping[str, str],
     scalars: Mapping[str, Expr],
-    ids: Sequence[Var],
+    ids: Sequence[Expr],
     tile: Callable[[int], Expr],
 ) -> Expr:
     match e:
@@ -403,7 +457,7 @@ def _renamed(
     body: Sequence[Stmt],
     names: Mapping[str, str],
     scalars: Mapping[str, Expr],
-    ids: Sequence[Var],
+    ids: Sequence[Expr],
     tile: Callable[[int], Expr],
 ) -> tuple[Stmt, ...]:
     """``body`` with ``names`` for its own, ``ids`` for those of its work-item and the numbers of

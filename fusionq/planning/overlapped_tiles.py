@@ -370,6 +370,7 @@ class TiledStages:
             is_alone,
             type_of,
             _in_vectors(self._target),
+            self._target.cache_line_bytes,
         )
 
     def _headings(self, members: Sequence[int]) -> tuple[int, ...]:

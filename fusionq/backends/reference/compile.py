@@ -53,6 +53,7 @@ from fusionq.ir.nodes import (
     Load,
     Logical,
     Param,
+    Prefetch,
     Select,
     StageCode,
     Stmt,
@@ -257,7 +258,7 @@ class _Compiler:
                     f"{pad}{target}atomic({_name(stmt.array)}, {self._object(stmt.span)}, "
                     f"{stmt.op!r}, {value}{indices})"
                 )
-            case Fence():
+            case Fence() | Prefetch():
                 pass
 
     # --------------------------------------------------------------- closed forms

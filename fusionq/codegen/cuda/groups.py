@@ -180,6 +180,10 @@ class CudaGroups:
     def fence(self, order: MemoryOrderName, scope: MemoryScopeName) -> str:
         return f"__nv_atomic_thread_fence({memory_order(order)}, {SCOPES[scope]})"
 
+    def read_ahead(self, element: str, define: Define) -> str | None:
+        """None: threads hide latencies by their number."""
+        return None
+
     def atomic(
         self,
         op: AtomicOp,

@@ -44,6 +44,10 @@ class Groups(Protocol):
     def fence(self, order: MemoryOrderName, scope: MemoryScopeName) -> str:
         """``atomic_fence``, over global and local memory."""
 
+    def read_ahead(self, element: str, define: Define) -> str | None:
+        """A hint that ``element``, of global memory, is read or written soon, and need not be
+        there; None where it is none that a work-item should give."""
+
     def atomic(
         self,
         op: AtomicOp,

@@ -25,6 +25,16 @@ _COLLECTIVE_OPS = ("add", "min", "max")
 """The operations for which OpenCL C 3.0 has collective functions."""
 
 
+_READ_AHEAD = """\
+static inline void fq_read_ahead(__global const void* element) {
+#if defined(__has_builtin) && defined(__opencl_c_generic_address_space)
+#if __has_builtin(__builtin_prefetch)
+    __builtin_prefetch((const void*)element);
+#endif
+#endif
+}"""
+
+
 class OpenCLGroups:
     """See ``Groups``."""
 
@@ -46,6 +56,12 @@ class OpenCLGroups:
     def fence(self, order: MemoryOrderName, scope: MemoryScopeName) -> str:
         memories = "CLK_GLOBAL_MEM_FENCE | CLK_LOCAL_MEM_FENCE"
         return f"atomic_work_item_fence({memories}, {memory_order(order)}, {SCOPES[scope]})"
+
+    def read_ahead(self, element: str, define: Define) -> str | None:
+        """By Clang's function, which is nothing where there is none: OpenCL's own makes compilers
+        for CPUs (Intel's, 2026.1) go through the elements one by one."""
+        define("fq_read_ahead", _READ_AHEAD)
+        return f"fq_read_ahead(&{element})"
 
     def atomic(
         self,

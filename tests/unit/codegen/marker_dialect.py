@@ -127,6 +127,9 @@ class MarkerGroups:
     def fence(self, order: str, scope: str) -> str:
         return f"FENCE({order.upper()}, {scope.upper()})"
 
+    def read_ahead(self, element: str, define: Define) -> str:
+        return f"READ_AHEAD({element})"
+
     def atomic(
         self,
         op: str,

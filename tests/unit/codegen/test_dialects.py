@@ -36,6 +36,7 @@ from fusionq.ir.nodes import (
     Load,
     Param,
     Persistent,
+    Prefetch,
     ScalarParam,
     Stmt,
     Store,
@@ -123,6 +124,7 @@ def _statements() -> Iterator[Stmt]:
         yield Store(f"a_{type.name}", (ID,), Load(type, f"t_{type.name}", (ID,)))
     yield Barrier()
     yield Fence("acq_rel", "device")
+    yield Prefetch("a_float32", (ID,))
     for op in ("add", "sub", "min", "max", "exchange", "store", "load"):
         value = None if op == "load" else one(FLOAT32)
         yield Atomic(op, "a_float32", (ID,), value, None, "relaxed", "device")
