@@ -25,6 +25,8 @@ from fusionq.analysis.list_analysis import ListAnalysis
 from fusionq.analysis.proof import TooManyOperations, answered
 from fusionq.ir.nodes import Atomic
 
+UNCOVERED = "is not certain to be preceded by a write of the same element in the same work-item"
+
 
 def private_footprint(
     analysis: ListAnalysis, uses: Sequence[Use], mode: Mode, private_bytes: int
@@ -52,10 +54,7 @@ def _footprint(
         return "an element is touched by more than one work-item"
     uncovered = uncovered_read(analysis, uses, mode)
     if uncovered is not None:
-        return (
-            f"the read at {uncovered.span} is not certain to be preceded by a write of the same "
-            "element in the same work-item"
-        )
+        return f"the read at {uncovered.span} {UNCOVERED}"
     box = bounding_box(analysis, everything)
     if isinstance(box, str):
         return box

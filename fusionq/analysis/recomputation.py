@@ -15,7 +15,7 @@ import islpy as isl
 from fusionq.analysis.footprint import Use, item_elements, union
 from fusionq.analysis.greatest import greatest
 from fusionq.analysis.list_analysis import ListAnalysis, bounds_box
-from fusionq.analysis.private_footprint import private_footprint
+from fusionq.analysis.private_footprint import UNCOVERED, private_footprint
 from fusionq.analysis.proof import TooManyOperations, answered
 from fusionq.analysis.submission import ArrayArgument
 from fusionq.base.frozen import dataclass
@@ -44,6 +44,11 @@ def writer_of(analysis: ListAnalysis, argument: int) -> Writer | str:
     group = analysis.place[0, argument].group
     uses = _uses(analysis, 0, group)
     owned = private_footprint(analysis, uses, "ids", MOST_BYTES)
+    if isinstance(owned, str) and UNCOVERED in owned:
+        return (
+            f"{owned}: it is updated in place, and would need a second memory, since other "
+            "work-groups may still read what was there before"
+        )
     if isinstance(owned, str):
         return owned
     if not owned.is_scalar:

@@ -83,6 +83,12 @@ def same_element(item: fq.Item, a, t):
 
 
 @fq.kernel
+def in_place(item: fq.Item, a, t):
+    i = item.get_id(0)
+    t[i] = t[i] + a[i]
+
+
+@fq.kernel
 def shifted(item: fq.Item, t, b, by):
     i = item.get_id(0)
     if i + by >= 0 and i + by < t.shape[0]:
