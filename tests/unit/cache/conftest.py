@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import fusionq as fq
-from fusionq.cache import disk, keys
+from fusionq.cache import disk
 from fusionq.cache.disk import DiskStore
 from fusionq.cache.plan_cache import PLANS
 from fusionq.submission import admission
@@ -28,12 +28,11 @@ def directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]
 
 
 def forget() -> None:
-    """Forget all but what is on disk, as a new process."""
+    """Forget all but what is on disk, as a new process of the same code."""
     PLANS.clear()
     admission._checked.clear()
     disk._store.cache_clear()
     disk._warn.cache_clear()
-    keys.code_version.cache_clear()
 
 
 @pytest.fixture(params=["reference", "sycl"])

@@ -11,6 +11,7 @@ import pytest
 import fusionq as fq
 from fusionq.base.target import DeviceInfo
 from fusionq.cache.disk import disk_store
+from fusionq.cache.keys import code_version
 from tests.unit.cache.conftest import forget
 from tests.unit.cache.programs import (
     BASE,
@@ -205,9 +206,10 @@ def test_another_device_or_driver(what: str) -> None:
 def test_another_version_of_fusionq(queue: fq.FusionQueue, monkeypatch) -> None:
     run(BASE, queue)
     monkeypatch.setattr("fusionq.base.version.__version__", "99.0")
-    forget()
+    forget(), code_version.cache_clear()
     assert run(BASE, queue).cache == "miss"
     monkeypatch.undo()
+    code_version.cache_clear()
 
 
 # ----------------------------------------------------------------------- sizes and scalars

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from itertools import pairwise
 from typing import Any
 
@@ -102,14 +103,20 @@ def long_names() -> fq.Report:
 def shown(figure: Any, kind: str) -> list[tuple[str, ...]]:
     """What is drawn of a kind: the rest of its artists' gids, such as ``("0", "3")`` for the
     artist ``tile 0 3``; sorted."""
-    gids = [artist.get_gid() or "" for artist in figure.findobj()]
-    return sorted(tuple(gid.split()[1:]) for gid in gids if gid.split()[:1] == [kind])
+    gids = [gid.split() for gid, _ in named(figure)]
+    return sorted(tuple(rest) for first, *rest in gids if first == kind)
 
 
 def text_of(figure: Any, gid: str) -> str:
     """The text of the one artist with this gid."""
-    [found] = [artist for artist in figure.findobj() if artist.get_gid() == gid]
+    [found] = [artist for own, artist in named(figure) if own == gid]
     return str(found.get_text())
+
+
+@lru_cache(maxsize=1)
+def named(figure: Any) -> list[tuple[str, Any]]:
+    """The artists of a page that is drawn, each with its gid."""
+    return [(artist.get_gid(), artist) for artist in figure.findobj() if artist.get_gid()]
 
 
 def texts(figure: Any) -> Sequence[str]:
