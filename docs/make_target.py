@@ -12,7 +12,7 @@ from dataclasses import fields
 from pathlib import Path
 
 from fusionq.base.assumptions import ASSUMED
-from fusionq.base.target import BuildCosts, Costs, Target
+from fusionq.base.target import BuildCosts, CodeLimits, Costs, Target, Weights
 
 PAGE = Path(__file__).with_name("target.md")
 START = "<!-- The table is made by docs/make_target.py. -->\n"
@@ -31,7 +31,8 @@ def table() -> str:
 
 def rows() -> Iterator[str]:
     """A line for each field of which something is assumed."""
-    names = [field.name for kind in (Target, Costs, BuildCosts) for field in fields(kind)]
+    kinds = (Target, Costs, Weights, CodeLimits, BuildCosts)
+    names = [field.name for kind in kinds for field in fields(kind)]
     for name in names:
         if name in ASSUMED:
             a = ASSUMED[name]

@@ -33,6 +33,10 @@ _FITTED_GPU = (
     "November 2026; for CPUs "
 )
 _FITTED_CHAINS = f"{_FITTED_GPU}not asked for: chain_seconds is 0"
+_LANES = (
+    "measured on an EPYC (Zen 5), AVX-512, against loads of four bytes side by side; not asked for "
+    "on GPUs"
+)
 _FITTED_BUILDS = "fitted to builds on an EPYC (benchmarks/build_cost.py); for GPUs a guess"
 
 ASSUMED: dict[str, Assumption] = {
@@ -89,6 +93,14 @@ ASSUMED: dict[str, Assumption] = {
     "small_stage": Assumption(1 << 16, 1 << 16, _BY_HAND),
     "tiles_per_worker": Assumption(4, 4, "as groups_per_compute_unit"),
     "shortest_block": Assumption(8, 8, _BY_HAND),
+    "worker_cache_share": Assumption(
+        4, 4, "what is in the cache beside: arrays that no stage writes"
+    ),
+    "rounds_of_tiles": Assumption(8, 8, f"{_BY_HAND}: an eighth of a stage's time"),
+    # Overlapped tiles
+    "largest_overlapped_tile": Assumption(1 << 15, 1 << 15, _BY_HAND),
+    "tile_rows": Assumption(64, 64, _BY_HAND),
+    "row_parts": Assumption(64, 64, _BY_HAND),
     # Waiting
     "read_ahead_bytes": Assumption(
         0, 32 << 10, "a GPU only; on an H100 more delays what stages wait for: 32, 64 and 160 KB "
@@ -99,6 +111,9 @@ ASSUMED: dict[str, Assumption] = {
         "or never: with 20,000 such launches took 170 µs more"
     ),
     "polls_between_checks": Assumption(1024, 1024, "tens of microseconds on a CPU"),
+    "idle_checks": Assumption(
+        128, 128, f"{_BY_HAND}: a stall, of which others know nothing, is told in seconds"
+    ),
     "polls_between_yields": Assumption(64, 64, "half a microsecond on a CPU, several yields"),
     "spin_limit": Assumption(
         1 << 27, 1 << 22, "four seconds: 32 ns a poll on a CPU, a microsecond on a GPU"
@@ -137,6 +152,52 @@ ASSUMED: dict[str, Assumption] = {
     "start_launches": Assumption(1.3, 1.3, _FITTED),
     "interior_speedup": Assumption(1.85, 1.0, _FITTED),
     "affinity_speedup": Assumption(1.55, 1.0, _FITTED),
+    # What the cost model counts in: one operation's time in terms of another's
+    "float_division": Assumption(0.3, 0.3, f"{_FITTED}; against a mathematical function"),
+    "group_function": Assumption(0.6, 0.6, f"{_FITTED}; against a mathematical function"),
+    "integer_division": Assumption(8.0, 8.0, f"{_FITTED}; against an element that is gathered"),
+    "atomic_operation": Assumption(25.0, 25.0, f"{_FITTED}; against an element that is gathered"),
+    "gathered_bytes": Assumption(16.0, 16.0, f"{_FITTED}; in loops"),
+    "accessed_bytes": Assumption(4.0, 4.0, "most elements of the corpus are float32 or int32"),
+    "lane_gathered": Assumption(10.0, 10.0, f"{_LANES}; sixteen elements in 4 to 5 ns"),
+    "lane_scattered": Assumption(20.0, 20.0, f"{_LANES}; sixteen elements in 8 ns"),
+    "lane_operation": Assumption(
+        0.5, 0.5, f"{_LANES}; a loop's turn with two loads and an addition takes 1.4 ns"
+    ),
+    "lane_function": Assumption(10.0, 10.0, _LANES),
+    "lane_division": Assumption(10.0, 10.0, f"{_LANES}; of floats, a square root too"),
+    "lane_integer_division": Assumption(100.0, 100.0, f"{_LANES}; lane by lane"),
+    "tile_row": Assumption(
+        0.15, 0.15, "7-point means in tiles of 16 x 16 x 64, 16 x 8 x 128 and 8 x 8 x 256 "
+        "work-items on two cores of an EPYC: 1, 0.79 and 0.68 of the time; not asked for on GPUs"
+    ),
+    # Generated code
+    "vector_kept_bytes": Assumption(256, 256, "64 registers of 32 bits on an H100; only there"),
+    "shortest_vector": Assumption(4, 4, "two elements of 8 bytes were loaded as fast one by one"),
+    "ahead_kept_bytes": Assumption(128, 128, "32 registers of 32 bits on an H100; only there"),
+    "loads_at_once": Assumption(12, 12, "of 16 or 32 vector registers; only where lanes are one"),
+    "strip_items": Assumption(256, 256, "columns of a few dozen bytes in an L1 of 32 KiB"),
+    "shortest_segment": Assumption(16, 16, "a vector of float32 in AVX-512"),
+    "private_copies_bytes": Assumption(2048, 2048, f"{_BY_HAND}: a part of an L1 of 32 KiB"),
+    "items_per_copy": Assumption(
+        16, 16, "to combine an element takes as long as some atomic operations"
+    ),
+    "local_alignment": Assumption(64, 64, "a cache line of x86-64 and arm64"),
+    "streamed_expressions": Assumption(64, 64, _BY_HAND),
+    "iterations_ahead": Assumption(16, 16, "an H100, where it is for"),
+    "fewest_ahead": Assumption(4, 4, "an H100, where it is for"),
+    "loads_ahead": Assumption(
+        16, 16, "a decode step on an H100: none 1.93 ms, 16 1.81, 48 1.88, 80 1.90; only there"
+    ),
+    "near_words": Assumption(
+        1536, 1536, "12 KiB, some 70 stages: eight workers of a multiprocessor of an H100 leave "
+        "half of its memory to the level 1 cache"
+    ),
+    "most_near_words": Assumption(
+        10 << 10, 10 << 10, "80 KiB: two workers of a multiprocessor of an H100 leave a quarter"
+    ),
+    "combined_together": Assumption(16, 16, "a vector of float32 in AVX-512; half a warp"),
+    "combined_alone": Assumption(64, 64, f"{_BY_HAND}: a barrier takes longer"),
     # What the device's compiler takes, in seconds
     "build_program": Assumption(0.0291, 0.12, "fitted, as the others; NVRTC 13.5"),
     "build_operation": Assumption(4.95e-5, 4.95e-5, _FITTED_BUILDS),

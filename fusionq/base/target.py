@@ -133,6 +133,88 @@ class Costs:
 
 
 @dataclass(frozen=True, slots=True)
+class Weights:
+    """What the operations of a work-item take in terms of each other."""
+
+    float_division: float
+    """Mathematical functions in the time of a division of floats or a square root."""
+    group_function: float
+    """Mathematical functions in the time of a work-item's part of a work-group function."""
+    integer_division: float
+    """Elements that are gathered in the time of a division of integers, which is no shift and not
+    the same for neighbours."""
+    atomic_operation: float
+    """Elements that are gathered in the time of an atomic operation."""
+    gathered_bytes: float
+    """Bytes at consecutive addresses that are accessed in the time of an element that is gathered
+    in a loop."""
+    accessed_bytes: float
+    """Bytes of an access, where it is not known."""
+
+    lane_gathered: float
+    """Loads of four bytes for a vector's lanes, side by side, in the time of a load at an address
+    of its own for each, at whatever stride."""
+    lane_scattered: float
+    """The same of a store."""
+    lane_operation: float
+    """The same of an operation of four bytes."""
+    lane_function: float
+    """The same of a mathematical function."""
+    lane_division: float
+    """The same of a division of floats or a square root."""
+    lane_integer_division: float
+    """The same of a division of integers."""
+
+    tile_row: float
+    """Instructions of a persistent kernel in the time of a row of a tile beside its work-items: its
+    bounds, and its edges under masks."""
+
+
+@dataclass(frozen=True, slots=True)
+class CodeLimits:
+    """How much generated code does at once, keeps and copies: the same for all targets so far."""
+
+    vector_kept_bytes: int
+    """Of what a thread loads and stores with vectors of neighbours, which lives in registers."""
+    shortest_vector: int
+    """Work-items that are worth one."""
+    ahead_kept_bytes: int
+    """Of what a lane loads and stores with several vectors at once."""
+    loads_at_once: int
+    """Of the work-items that a lane does at once: their values live in registers together."""
+    strip_items: int
+    """Work-items of a strip of columns, which stay in the nearest cache."""
+    shortest_segment: int
+    """Work-items of a segment below which no constant divisor cuts rows."""
+    private_copies_bytes: int
+    """Of a lane's copies of reduced arrays together."""
+    items_per_copy: int
+    """Work-items of a tile for each element of such copies, from which on they are worth it."""
+    local_alignment: int
+    """Bytes that local memories of a work-group function are multiples of."""
+    streamed_expressions: int
+    """In the body of a loop that is short."""
+    iterations_ahead: int
+    """Iterations whose loads are made at once, at most."""
+    fewest_ahead: int
+    """The same, at least."""
+    loads_ahead: int
+    """Values that a work-item of a block loads before it uses them, where it has 128 registers."""
+    near_words: int
+    """Words of 8 bytes of a block's shared memory for the tables of a persistent kernel."""
+    most_near_words: int
+    """The same where work-groups are threads, which look up more."""
+    combined_together: int
+    """Work-items that combine what lies farther apart, without a barrier between: each has the
+    places that leave its own number when they are divided by that."""
+    combined_alone: int
+    """Work-items of a group for which the first combines all."""
+
+
+CODE_LIMITS = CodeLimits(**assumed(CodeLimits, "cpu"))
+
+
+@dataclass(frozen=True, slots=True)
 class BuildCosts:
     """What the device's compiler takes for what a kernel's text has: processor seconds each."""
 
@@ -229,6 +311,20 @@ class Target:
     shortest_block: int
     """Stages that memory goes through at once even where they leave a worker's cache."""
 
+    worker_cache_share: int
+    """One part in so many of a worker's cache is for the tiles that it keeps from stage to stage,
+    or for the elements of an overlapped tile."""
+    rounds_of_tiles: int
+    """Tiles of a stage for each worker from which on it does not matter that the last ones have no
+    whole round of the workers: the others begin with the next stage."""
+
+    largest_overlapped_tile: int
+    """Work-items of an overlapped tile, at most."""
+    tile_rows: int
+    """Work-items of such a tile in a dimension that is not the last, at most."""
+    row_parts: int
+    """Into how many parts a row is cut, at most, while they are longer than a work-group."""
+
     read_ahead_bytes: int
     """Of arrays that no stage of a persistent kernel writes, how many the workers of a compute unit
     ask for before what they have to wait for is there; 0: they ask for none."""
@@ -237,6 +333,9 @@ class Target:
     """Polls after which a worker no longer waits for the others to start, and takes tickets."""
     polls_between_checks: int
     """Polls of a counter after which a waiting worker checks whether another has stalled."""
+    idle_checks: int
+    """Checks in a row that have found nobody at work, after which a worker keeps its processor
+    while it waits."""
     polls_between_yields: int
     """Polls after which a worker that has polled for that long lets other threads run, where it
     can."""
@@ -250,6 +349,7 @@ class Target:
     """How much earlier than the statements before it a cycle counter may be read."""
 
     costs: Costs = field(compare=False)
+    weights: Weights = field(compare=False)
     build: BuildCosts = field(compare=False)
     asked: frozenset[str] = field(default=frozenset(), compare=False)
     """The fields beside ``device`` that the device itself gave."""
@@ -288,5 +388,6 @@ def target_of(device: DeviceInfo, **asked: Any) -> Target:
         **{**assumed(Target, column), "resident_workers": device.compute_units, **given},
         asked=frozenset({"resident_workers", *given}),
         costs=Costs(**assumed(Costs, column)),
+        weights=Weights(**assumed(Weights, column)),
         build=BuildCosts(**assumed(BuildCosts, column)),
     )

@@ -30,9 +30,6 @@ from fusionq.ir.nodes import (
 from fusionq.ir.types import INT64
 from fusionq.ir.walk import rewrite_body
 
-STRIP = 256
-"""Work-items of a strip: columns of up to a few dozen bytes stay in the nearest cache."""
-
 LEAST = 20
 """Sixteenths of the time of vectors along another dimension that those of the last one take at
 least where lanes have the other: both are estimates."""

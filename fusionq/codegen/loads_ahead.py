@@ -17,6 +17,7 @@ from collections.abc import Set
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
+from fusionq.base.target import CODE_LIMITS
 from fusionq.codegen.scoping import Body
 from fusionq.ir.nodes import (
     ArrayDecl,
@@ -51,9 +52,6 @@ TURN = "ahead_turn_"
 """How the variables of the loops over the iterations that are done at once begin."""
 _FULL = "ahead_full_"
 """How the variables begin that say where loops of whole turns end."""
-_MOST = 16
-"""Iterations at once."""
-_LEAST = 4
 
 
 @dataclass
@@ -82,10 +80,10 @@ class LoadsAhead:
         if not isinstance(stmt, For) or not self._is_plain(stmt):
             return (stmt,)
         loads = self._loads(stmt)
-        turns = _MOST
-        while turns >= _LEAST and turns * len(loads) > self.most:
+        turns, least = CODE_LIMITS.iterations_ahead, CODE_LIMITS.fewest_ahead
+        while turns >= least and turns * len(loads) > self.most:
             turns //= 2
-        if not loads or turns < _LEAST:
+        if not loads or turns < least:
             return (stmt,)
         return self._split(stmt, loads, turns)
 

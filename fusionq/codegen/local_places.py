@@ -4,20 +4,18 @@ from __future__ import annotations
 
 from math import prod
 
+from fusionq.base.target import CODE_LIMITS
 from fusionq.ir.nodes import Kernel, Persistent, StageCode
 from fusionq.ir.walk import is_work_group_function, local_memories, takes_work_groups
-
-ALIGNMENT = 64
-"""Bytes that local memories of a work-group function are multiples of: those of a cache line."""
 
 
 def local_places(kernel: Kernel) -> tuple[dict[str, int], int]:
     """The first byte of each local memory of ``kernel`` in one memory of all, and its size."""
     places: dict[str, int] = {}
-    size = 0
+    size, line = 0, CODE_LIMITS.local_alignment
     for name, arrays in local_memories(kernel).items():
         places[name] = size
-        size += -(-max(array.nbytes for array in arrays) // ALIGNMENT) * ALIGNMENT
+        size += -(-max(array.nbytes for array in arrays) // line) * line
     return places, size
 
 

@@ -20,6 +20,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from fusionq.base.frozen import dataclass
+from fusionq.base.target import CODE_LIMITS
 from fusionq.codegen.interior import Interior, interior_of
 from fusionq.codegen.scoping import Body, flatten_blocks
 from fusionq.ir.conjunctions import conjunction
@@ -44,11 +45,6 @@ from fusionq.ir.nodes import (
 from fusionq.ir.range_guard import is_global_id, range_guard
 from fusionq.ir.types import INT64, ScalarType
 from fusionq.ir.walk import expressions, rewrite_body, subexpressions
-
-MOST_BYTES = 256
-"""Of the work-items that a thread does, what it loads and stores: it lives in registers."""
-FEWEST = 4
-"""Work-items that are worth it: two elements of 8 bytes are loaded as fast one by one."""
 
 
 @dataclass(frozen=True)
@@ -80,11 +76,12 @@ def with_neighbours(kernel: Kernel, body: Body, nbytes: int) -> Neighbours | Non
     if not arrays:
         return None
     items = nbytes // max(a.dtype.nbytes for a in arrays)
-    while items >= FEWEST and items * kept_bytes(inner) > MOST_BYTES:
+    least, most = CODE_LIMITS.shortest_vector, CODE_LIMITS.vector_kept_bytes
+    while items >= least and items * kept_bytes(inner) > most:
         items //= 2
     names = [*(p.name for p in kernel.params), *(name for name, _ in kernel.variables)]
     taken = any(name.startswith(("kept_", "turn_")) for name in names)
-    split = None if taken or items < FEWEST else loads_and_stores(kernel, inner)
+    split = None if taken or items < least else loads_and_stores(kernel, inner)
     if split is None:
         return None
     computed, stores, kept = split

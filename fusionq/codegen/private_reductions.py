@@ -18,6 +18,7 @@ from dataclasses import replace
 from functools import reduce
 
 from fusionq.base.frozen import dataclass
+from fusionq.base.target import CODE_LIMITS
 from fusionq.codegen.scoping import Body
 from fusionq.ir.array_reductions import ReductionOp, array_reductions
 from fusionq.ir.nodes import (
@@ -45,13 +46,6 @@ from fusionq.ir.nodes import (
 from fusionq.ir.types import INT64, ScalarType
 from fusionq.ir.walk import rewrite_body
 from fusionq.language.combine import identity
-
-MOST_BYTES = 2048
-"""Of a lane's copies together."""
-
-ITEMS = 16
-"""Work-items of a tile for each element of the copies, from which on they are worth it: to combine
-an element takes as long as some atomic operations."""
 
 LANE = Var(INT64, "reduction lane")
 """The lane's number; no name of a kernel has a space."""
@@ -85,7 +79,7 @@ def private_reductions(
     if not ops:
         return None
     params = [p for p in kernel.params if isinstance(p, ArrayParam) and p.name in ops]
-    most = MOST_BYTES // sum(p.dtype.nbytes for p in params)
+    most = CODE_LIMITS.private_copies_bytes // sum(p.dtype.nbytes for p in params)
     arrays: dict[str, ArrayDecl] = {}
     variables: list[tuple[str, ScalarType]] = []
     small: list[Expr] = []

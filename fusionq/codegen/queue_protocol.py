@@ -21,10 +21,6 @@ from fusionq.ir.types import UINT32
 WAITED, STALLED = 1, 2
 """What a wait says: it took a while, or too long."""
 
-MOST_IDLE_CHECKS = 128
-"""Checks in a row that have found nobody at work, after which a worker keeps its processor while it
-waits: a stall, of which others on the processor know nothing, is to be told in seconds."""
-
 
 def protocol(c: QueueWords, target: Target) -> str:
     """The functions that every persistent kernel for ``target`` has."""
@@ -36,7 +32,7 @@ def protocol(c: QueueWords, target: Target) -> str:
     give_way = w.give_way(target)
     if give_way:
         when = f"!at_work && polls % {target.polls_between_yields} == 0"
-        most = MOST_IDLE_CHECKS * checks
+        most = target.idle_checks * checks
         give_way = f"if ({when} && idle < {most})\n            {give_way}\n        "
     store = indent(
         w.store_relaxed(f"fq_word(control, {q.STALL}, {q.STALL_STAGE} + k)", "found[k]"), " " * 8

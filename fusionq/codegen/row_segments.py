@@ -17,6 +17,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from fusionq.base.frozen import dataclass
+from fusionq.base.target import CODE_LIMITS
 from fusionq.codegen.interior import MOST_NODES, Interior, interior_of
 from fusionq.codegen.scoping import Body
 from fusionq.ir.conjunctions import conjuncts
@@ -41,9 +42,6 @@ from fusionq.ir.nodes import (
 from fusionq.ir.range_guard import is_same_for_all, limited_id
 from fusionq.ir.types import INT64
 from fusionq.ir.walk import expressions, rewrite, rewrite_body, subexpressions
-
-FEWEST = 16
-"""Work-items of a segment, below which no constant divisor cuts rows."""
 
 MOST_DIVISIONS = 4
 """Pairs of a dividend and a divisor, each of which is divided at the start of a segment."""
@@ -138,7 +136,8 @@ def _divided(body: Body, last: Expr) -> list[tuple[Expr, Expr]]:
     for e in expressions(body):
         match e:
             case Binary(type, "floordiv", dividend, divisor) if type == INT64:
-                few = isinstance(divisor, Const) and int(divisor.value) < FEWEST
+                least = CODE_LIMITS.shortest_segment
+                few = isinstance(divisor, Const) and int(divisor.value) < least
                 if _is_sum(dividend, last) and is_same_for_all(divisor) and not few:
                     found[dividend, divisor] = None
     return list(found)

@@ -14,12 +14,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from fusionq.base.frozen import dataclass
-from fusionq.base.target import Target
+from fusionq.base.target import CODE_LIMITS, Target
 from fusionq.codegen.device_source import ExtentArgument, Pointer, Stride
 from fusionq.codegen.kernel_body import StatementLines
 from fusionq.codegen.neighbours import (
-    FEWEST,
-    MOST_BYTES,
     accessed_by_rows,
     kept_bytes,
     loads_and_stores,
@@ -31,8 +29,6 @@ from fusionq.ir.nodes import ArrayDecl, ArrayParam, Binary, Const, Expr, For, It
 from fusionq.ir.types import FLOAT16, INT64
 from fusionq.ir.walk import rewrite_body
 
-MOST_BYTES_AHEAD = 128
-"""Of several vectors that a lane does at once, what it loads and stores."""
 PREFIX = "beside_"
 """How the names of the arrays begin in which a lane keeps what it stores."""
 
@@ -70,13 +66,14 @@ def row_vectors(kernel: Kernel, inner: Body, nbytes: int, target: Target) -> Row
     if not arrays or any(name.startswith(("turn_", PREFIX)) for name in names):
         return None
     items, of_item = nbytes // max(a.dtype.nbytes for a in arrays), kept_bytes(inner)
-    while items >= FEWEST and items * of_item > MOST_BYTES:
+    least, most = CODE_LIMITS.shortest_vector, CODE_LIMITS.vector_kept_bytes
+    while items >= least and items * of_item > most:
         items //= 2
-    split = None if items < FEWEST else loads_and_stores(kernel, inner, PREFIX)
+    split = None if items < least else loads_and_stores(kernel, inner, PREFIX)
     if split is None:
         return None
     computed, stores, kept = split
-    at_once = 2 if 2 * items * of_item <= MOST_BYTES_AHEAD else 1
+    at_once = 2 if 2 * items * of_item <= CODE_LIMITS.ahead_kept_bytes else 1
 
     def loops(count: int) -> Body:
         return tuple(

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import chain, islice
 from math import prod
 
-from fusionq.base.target import Target
+from fusionq.base.target import CODE_LIMITS, Target
 from fusionq.codegen.dialect import Dialect
 from fusionq.codegen.group_conditions import skipped_outside
 from fusionq.codegen.group_statements import GroupLanes
@@ -18,7 +18,6 @@ from fusionq.codegen.kernel_body import GroupLoop, StatementLines, statement_lin
 from fusionq.codegen.loads_ahead import LoadsAhead
 from fusionq.codegen.local_places import groups_at_once, local_places
 from fusionq.codegen.private_reductions import (
-    ITEMS,
     LANE,
     private_reductions,
     with_reductions,
@@ -95,7 +94,7 @@ class StageText:
         before, after, plain = lines.bodies[-3:]
         *small, elements = lines.values[-len(beside.values) :]
         rows = TileLoop(self.words, lanes, kernel.ndim)
-        worth = [*small, f"{rows.items} >= {ITEMS} * ({elements})"]
+        worth = [*small, f"{rows.items} >= {CODE_LIMITS.items_per_copy} * ({elements})"]
         lane = f"const {self.words.int64} {lines.names.of(LANE.name)} = fq_lane;"
         before = [f"    {line}" for line in (lane, *lines.kept, *before)]
         after = [f"    {line}" for line in after]

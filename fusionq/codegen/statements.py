@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from itertools import chain
 
+from fusionq.base.target import CODE_LIMITS
 from fusionq.codegen.expressions import ExpressionPrinter
 from fusionq.codegen.group_statements import GroupStatementPrinter
 from fusionq.codegen.helpers import Helpers
@@ -44,9 +45,6 @@ from fusionq.ir.nodes import (
 )
 from fusionq.ir.types import INT64, UINT64, ScalarType
 from fusionq.ir.walk import assigned_variable, expressions, statements, subexpressions
-
-MOST_STREAMED = 64
-"""Expressions in the body of a loop that is short."""
 
 
 class StatementPrinter:
@@ -193,7 +191,7 @@ class StatementPrinter:
         inside = list(expressions(loop.body))
         return (
             all(isinstance(s, Assign | Store) for s in loop.body)
-            and len(inside) <= MOST_STREAMED
+            and len(inside) <= CODE_LIMITS.streamed_expressions
             and any(isinstance(e, Load) and self._expressions.is_global(e.array) for e in inside)
         )
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass
 
-from fusionq.codegen.interchange import STRIP
+from fusionq.base.target import CODE_LIMITS
 from fusionq.codegen.queue_words import QueueWords
 
 
@@ -108,9 +108,10 @@ class TileLoop:
     def _in_strips(self, body: Sequence[str]) -> list[str]:
         """The loop over strips of the lanes' dimension."""
         i64, first, last = self._int64, f"fq_first_{self._last}", f"fq_last_{self._last}"
-        end = self._words.minimum(f"fq_strip + {STRIP - 1}", last)
+        strip = CODE_LIMITS.strip_items
+        end = self._words.minimum(f"fq_strip + {strip - 1}", last)
         return [
-            f"for ({i64} fq_strip = {first}; fq_strip <= {last}; fq_strip += {STRIP}) {{",
+            f"for ({i64} fq_strip = {first}; fq_strip <= {last}; fq_strip += {strip}) {{",
             f"    const {i64} fq_strip_last = {end};",
             *body,
             "}",

@@ -13,6 +13,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from fusionq.base.frozen import dataclass
+from fusionq.base.target import CODE_LIMITS
 from fusionq.codegen.scoping import Body
 from fusionq.ir.nodes import (
     ArrayDecl,
@@ -31,9 +32,6 @@ from fusionq.ir.nodes import (
 )
 from fusionq.ir.types import INT64
 from fusionq.ir.walk import expressions, rewrite_body, subexpressions
-
-MOST_LOADS = 12
-"""Loads of the work-items that are done at once: their values live in registers together."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +70,7 @@ def jammed(kernel: Kernel, body: Body, most: int, lanes: int) -> Jammed | None:
         computed.append(Store(kept, turns[:1], stmt.value, stmt.span))
     count = sum(isinstance(e, Load) for e in expressions(body))
     items = most
-    while items > 1 and items * count > MOST_LOADS:
+    while items > 1 and items * count > CODE_LIMITS.loads_at_once:
         items //= 2
     if not stored or items == 1:
         return None

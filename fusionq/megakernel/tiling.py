@@ -28,11 +28,6 @@ class Tiling:
     rows: int = 1
 
 
-_SHARE_OF_WORKER_CACHE = 4
-"""The tiles between a worker's first and last stage of a block take one part in so many of its
-cache at most: they are written, read again and joined by arrays that no stage writes."""
-
-
 def choose_tiling(
     extents: Sequence[tuple[int, ...]],
     item_bytes: Sequence[int],
@@ -56,7 +51,7 @@ def choose_tiling(
         left = iter(slabs)
         tiles = tuple(e if k in whole else next(left) for k, e in enumerate(extents))
         size = max(prod(t) * n for t, n in zip(tiles, item_bytes, strict=True))
-        cache = target.worker_cache_bytes // _SHARE_OF_WORKER_CACHE
+        cache = target.worker_cache_bytes // target.worker_cache_share
         block = workers * max(cache // size, 1)
         block = max(block, min(target.shortest_block, target.kept_bytes // (3 * size)), 1)
         block = -(-len(extents) // -(-len(extents) // block))
@@ -75,7 +70,7 @@ def choose_tiling(
     shares = {e: max(-(-prod(e) // workers), line) for e in set(extents)}
     shapes = {e: _shape(e, min(size, share), line) for e, share in shares.items()}
     if not pipelined:
-        shapes = {e: _in_rounds(e, shape, workers, line) for e, shape in shapes.items()}
+        shapes = {e: _in_rounds(e, shape, workers, target) for e, shape in shapes.items()}
     if target.device.groups_in_workers and not pipelined:
         # Taking turns costs nothing, and each worker knows what comes next.
         shapes = {e: _whole_workers(shape, line) for e, shape in shapes.items()}
@@ -92,25 +87,20 @@ def _whole_workers(shape: tuple[int, ...], line: int) -> tuple[int, ...]:
     return (-(-shape[0] // together) * together, *shape[1:])
 
 
-MOST_ROUNDS = 8
-"""Tiles of a stage for each worker from which on it does not matter that the last ones have no
-whole round of the workers: the others begin with the next stage."""
-
-
 def _in_rounds(
-    extents: tuple[int, ...], shape: tuple[int, ...], workers: int, line: int
+    extents: tuple[int, ...], shape: tuple[int, ...], workers: int, target: Target
 ) -> tuple[int, ...]:
     """``shape``, or larger tiles, of which a few less make whole rounds of the workers: all wait
     while a few of them do the last tiles."""
     counts = [-(-e // t) for e, t in zip(extents, shape, strict=True)]
     rounds = prod(counts) // workers
-    if not 0 < rounds < MOST_ROUNDS or prod(counts) == rounds * workers:
+    if not 0 < rounds < target.rounds_of_tiles or prod(counts) == rounds * workers:
         return shape
     d = max(range(len(counts)), key=counts.__getitem__)
     count = rounds * workers * counts[d] // prod(counts)
     size = -(-extents[d] // max(count, 1))
     if d + 1 == len(extents):
-        size = -(-size // line) * line
+        size = -(-size // target.worker_size) * target.worker_size
     return (*shape[:d], size, *shape[d + 1 :])
 
 

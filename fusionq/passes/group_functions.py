@@ -24,6 +24,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from math import prod
 
+from fusionq.base.target import CODE_LIMITS
 from fusionq.ir.nodes import (
     ArrayDecl,
     Assign,
@@ -50,13 +51,6 @@ from fusionq.ir.types import INT64, ScalarType
 from fusionq.ir.walk import rewrite_body, statements
 from fusionq.language.combine import halves, identity
 from fusionq.passes.names import FreshNames
-
-TOGETHER = 16
-"""Work-items that combine what lies farther apart, without a barrier between: each has the places
-that leave its own number when they are divided by that."""
-
-ALONE = 64
-"""Work-items of a group for which the first combines all: a barrier takes longer."""
 
 MOST_PARTS = 64
 """Values that each work-item of a sub-group combines at most before shuffles."""
@@ -88,7 +82,7 @@ def sub_group_of(kernel: Kernel, sizes: Sequence[int]) -> int | None:
     has those of ``sizes``."""
     if kernel.sub_group_size is not None:
         return kernel.sub_group_size
-    fitting = [size for size in sizes if 1 < size <= TOGETHER]
+    fitting = [size for size in sizes if 1 < size <= CODE_LIMITS.combined_together]
     return max(fitting, default=max(sizes, default=1)) if sizes else None
 
 
@@ -178,10 +172,11 @@ class _Lowering:
         and what comes out."""
         type, span = call.value.type, call.span
         steps: list[Stmt] = []
-        together = self.size if self.size <= ALONE else TOGETHER
+        is_small = self.size <= CODE_LIMITS.combined_alone
+        together = self.size if is_small else CODE_LIMITS.combined_together
         apart = [d for d in halves(self.size) if d >= together]
         if apart:
-            some = Compare("lt", self.own, _int(TOGETHER))
+            some = Compare("lt", self.own, _int(CODE_LIMITS.combined_together))
             loops = tuple(self._combined(call, op, values, d) for d in apart)
             steps += [If(some, loops, span=span), _BARRIER]
         if self.size > 1:
@@ -215,7 +210,7 @@ class _Lowering:
         both = Load(type, values, (here,), call.span), Load(type, values, (there,), call.span)
         store = Store(values, (here,), combination(type, op, *both), call.span)
         stop = _int(min(distance, self.size - distance))
-        return For(place, self.own, stop, _int(TOGETHER), (store,), call.span)
+        return For(place, self.own, stop, _int(CODE_LIMITS.combined_together), (store,), call.span)
 
     # ------------------------------------------------------------------------------ scans
     def _scan(self, call: GroupCall, op: GroupOp, values: str) -> tuple[str, tuple[Stmt, ...]]:

@@ -36,10 +36,6 @@ MARGIN = 1.25
 least from 1.25 to 1.5 (benchmarks/cost_model.py)."""
 
 
-ACCESSED = 4.0
-"""Bytes of an access, about."""
-
-
 @dataclass(frozen=True, slots=True)
 class StageWork:
     """A stage as the model sees it.
@@ -218,7 +214,7 @@ def grouped_seconds(
     parts = max(min(groups, target.throughput_parts), 1)
     busy = _busy(work * items, groups, target)
     if row < target.sub_group_size:
-        lines = (work.accessed / ACCESSED + work.serial) * items / row
+        lines = (work.accessed / target.weights.accessed_bytes + work.serial) * items / row
         busy = max(busy, lines * costs.serial_seconds * costs.used_once_slowdown / parts)
     turns = max(items / costs.busy_items / parts, 1.0)
     return busy + _chain_seconds(work, operations, target) * turns

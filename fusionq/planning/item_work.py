@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from fusionq.base.target import Target, Weights
 from fusionq.ir.functions import FLOAT_FUNCTIONS
 from fusionq.ir.nodes import (
     ArrayParam,
@@ -29,33 +30,21 @@ from fusionq.planning.known_values import KnownValues, Sizes
 from fusionq.planning.strides import Strides
 from fusionq.planning.work import evaluated
 
-DIVISION = 0.3
-"""Of what a mathematical function takes, a division of floats or a square root."""
-
-GROUP_FUNCTION = 0.6
-"""Mathematical functions that take as long as a work-item's part of a work-group function."""
-
-INTEGER_DIVISION, ATOMIC = 8.0, 25.0
-"""Elements that are gathered in the time of a division of integers, which is no shift and not the
-same for neighbours, and of an atomic operation."""
-
-GATHERED = 16.0
-"""Bytes at consecutive addresses that are accessed in the time of an element that is gathered in a
-loop."""
-
 CHEAP = frozenset({"floor", "ceil", "trunc", "rint", "copysign"})
 """Of ``FLOAT_FUNCTIONS``, those that are single instructions."""
 
 
-def item_work(kernel: Kernel, sizes: Sizes) -> Work:
-    """What a work-item of ``kernel`` does, the one in the middle of the range: what is in loops as
-    often as they run, and a load that is repeated once, since the compiler keeps the first: but for
-    those under a condition, of which it knows no more behind it, or under another one."""
-    return _Counting(kernel, sizes).body(kernel.body)
+def item_work(kernel: Kernel, sizes: Sizes, target: Target) -> Work:
+    """What a work-item of ``kernel`` does, the one in the middle of the range, by the weights of
+    ``target``: what is in loops as often as they run, and a load that is repeated once, since the
+    compiler keeps the first: but for those under a condition, of which it knows no more behind it,
+    or under another one."""
+    return _Counting(kernel, sizes, target.weights).body(kernel.body)
 
 
 class _Counting:
-    def __init__(self, kernel: Kernel, sizes: Sizes) -> None:
+    def __init__(self, kernel: Kernel, sizes: Sizes, weights: Weights) -> None:
+        self._weights = weights
         self._values = KnownValues(kernel, sizes)
         self._strides = Strides(kernel, self._values)
         params = [p for p in kernel.params if isinstance(p, ArrayParam)]
@@ -83,9 +72,9 @@ class _Counting:
             case Store():
                 work += self._access(stmt.array, stmt.indices)
             case Atomic():
-                work += Work(serial=ATOMIC)
+                work += Work(serial=self._weights.atomic_operation)
             case GroupCall():
-                work += Work(functions=GROUP_FUNCTION)
+                work += Work(functions=self._weights.group_function)
         self._loops += (loop := isinstance(stmt, (For, While)))
         inside = sum(map(self.body, nested_bodies(stmt)), NOTHING)
         self._loops -= loop
@@ -111,9 +100,9 @@ class _Counting:
             case Binary(op="floordiv" | "mod") if expr.type.is_integer:
                 once = self._strides.of(expr.lhs) == self._strides.of(expr.rhs) == 0
                 shift = is_power_of_two(expr.rhs)
-                return NOTHING if once or shift else Work(serial=INTEGER_DIVISION)
+                return NOTHING if once or shift else Work(serial=self._weights.integer_division)
             case Binary(op="truediv" | "floordiv" | "mod") | Call(function="sqrt"):
-                return Work(functions=DIVISION)
+                return Work(functions=self._weights.float_division)
             case Binary(op="pow"):
                 return Work(functions=1.0)
             case Call(function=function) if function in FLOAT_FUNCTIONS and function not in CHEAP:
@@ -123,7 +112,8 @@ class _Counting:
     def _access(self, array: str, indices: Sequence[Expr]) -> Work:
         if array in self._private or self._strides.are_consecutive(indices):
             return Work(accessed=self._nbytes[array])
-        return Work(accessed=GATHERED) if self._loops else Work(serial=1.0)
+        gathered = self._weights.gathered_bytes
+        return Work(accessed=gathered) if self._loops else Work(serial=1.0)
 
 
 def is_power_of_two(expr: Expr) -> bool:

@@ -13,9 +13,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import prod
 
-from fusionq.base.target import Target
+from fusionq.base.target import CODE_LIMITS, Target, Weights
 from fusionq.codegen.interchange import LEAST
-from fusionq.codegen.row_segments import FEWEST
 from fusionq.ir.functions import FLOAT_FUNCTIONS
 from fusionq.ir.nodes import (
     ArrayParam,
@@ -46,15 +45,8 @@ from fusionq.planning.item_work import CHEAP, is_power_of_two
 from fusionq.planning.known_values import KnownValues, Sizes
 from fusionq.planning.strides import CONSECUTIVE, Strides
 
-UNIFORM, GATHERED, SCATTERED = 1.0, 10.0, 20.0
-"""Loads of four bytes for a vector's lanes, side by side, in the time of one element for all of
-them, of one of their own for each, at whatever stride, and of such stores.  On an EPYC (Zen 5),
-AVX-512, sixteen elements are gathered in 4 to 5 ns and scattered in 8; a loop's turn with two loads
-and an addition takes 1.4."""
-
-OPERATION, FUNCTION, DIVISION, INTEGER_DIVISION = 0.5, 10.0, 10.0, 100.0
-"""As many for an operation of four bytes, a mathematical function, a division of floats or a square
-root, and a division of integers, which is done one by one."""
+UNIFORM = 1.0
+"""One element for all lanes, as loads of four bytes side by side for each."""
 
 
 def lane_dimension(kernel: Kernel, sizes: Sizes, target: Target) -> LaneDimension | None:
@@ -68,7 +60,7 @@ def lane_dimension(kernel: Kernel, sizes: Sizes, target: Target) -> LaneDimensio
     memory = sum(p.dtype.nbytes * prod(shape) for p, shape in zip(params, shapes, strict=True))
     if memory > target.kept_bytes:
         return None
-    costs = [vector_cost(kernel, sizes, d) for d in range(kernel.ndim)]
+    costs = [vector_cost(kernel, sizes, d, target.weights) for d in range(kernel.ndim)]
     *others, last = (
         prod(items) / max(n, 1) * -(-n // lanes) * cost
         for n, cost in zip(items, costs, strict=True)
@@ -90,14 +82,15 @@ def is_free(kernel: Kernel) -> bool:
     return all(query in ("global_id", "global_range") for query in queries)
 
 
-def vector_cost(kernel: Kernel, sizes: Sizes, dim: int) -> float:
+def vector_cost(kernel: Kernel, sizes: Sizes, dim: int, weights: Weights) -> float:
     """What work-items of ``kernel`` take that are neighbours in ``dim`` and as many as a vector has
     lanes, in loads of four bytes side by side."""
-    return _Counting(kernel, sizes, dim).body(kernel.body)
+    return _Counting(kernel, sizes, dim, weights).body(kernel.body)
 
 
 class _Counting:
-    def __init__(self, kernel: Kernel, sizes: Sizes, dim: int) -> None:
+    def __init__(self, kernel: Kernel, sizes: Sizes, dim: int, weights: Weights) -> None:
+        self._weights = weights
         self._values = KnownValues(kernel, sizes)
         self._strides = Strides(kernel, self._values, dim)
         params = [p for p in kernel.params if isinstance(p, ArrayParam)]
@@ -110,7 +103,8 @@ class _Counting:
 
     def _stmt(self, stmt: Stmt) -> float:
         if isinstance(stmt, Store):
-            return self._access(stmt.array, stmt.indices, SCATTERED) + self._expr(stmt.value)
+            scattered = self._weights.lane_scattered
+            return self._access(stmt.array, stmt.indices, scattered) + self._expr(stmt.value)
         cost = sum(map(self._expr, statement_expressions(stmt)))
         if isinstance(stmt, If):
             share = self._share(stmt.cond)
@@ -130,28 +124,30 @@ class _Counting:
             if expr in self._loaded:
                 return 0.0
             self._loaded.add(expr)
-            return self._access(expr.array, expr.indices, GATHERED)
+            return self._access(expr.array, expr.indices, self._weights.lane_gathered)
         inside = sum(map(self._expr, operands(expr)))
         if not operands(expr) or self._strides.of(expr) == 0:  # once for all lanes
             return inside
+        weights = self._weights
         width = 1.0 if expr.type == BOOL else max(expr.type.nbytes / 4, 1.0)
         match expr:
             case Binary(op="floordiv" | "mod") if expr.type.is_integer:
                 even = is_power_of_two(expr.rhs) or self._cuts_rows(expr)
-                return inside + (OPERATION * width if even else INTEGER_DIVISION)
+                one = weights.lane_operation * width
+                return inside + (one if even else weights.lane_integer_division)
             case Binary(op="truediv" | "floordiv" | "mod") | Call(function="sqrt"):
-                return inside + DIVISION * width
+                return inside + weights.lane_division * width
             case Binary(op="pow"):
-                return inside + FUNCTION * width
+                return inside + weights.lane_function * width
             case Call(function=function) if function in FLOAT_FUNCTIONS and function not in CHEAP:
-                return inside + FUNCTION * width
-        return inside + OPERATION * width
+                return inside + weights.lane_function * width
+        return inside + weights.lane_operation * width
 
     def _cuts_rows(self, division: Binary) -> bool:
         """Whether ``division`` is done once for a segment of a row, see ``row_segments``."""
         divisor = self._values.value(division.rhs)
         even = self._strides.of(division.lhs) == 1 and self._strides.of(division.rhs) == 0
-        return even and (divisor is None or divisor >= FEWEST)
+        return even and (divisor is None or divisor >= CODE_LIMITS.shortest_segment)
 
     def _access(self, array: str, indices: Sequence[Expr], apart: float) -> float:
         strides = [self._strides.of(index) for index in indices]

@@ -72,8 +72,8 @@ def list_work(
             sizes = Sizes(values, shapes, range_, code.local_range or ())
             inside = None
             if done is not None:
-                inside = item_work(done, sizes) * prod(range_)
-            whole = item_work(kernel, sizes) * prod(range_)
+                inside = item_work(done, sizes, target) * prod(range_)
+            whole = item_work(kernel, sizes, target) * prod(range_)
             known[key] = sum(own_memory.values()), whole, inside
         found.append(known[key])
     extents = extents_of(body, params)
@@ -156,7 +156,7 @@ def launches_work(
         items = prod(range_)
         known = range_ if plan.kernel.ndim == len(range_) else (items,)
         sizes = Sizes(integers, shapes, known, plan.local_range or ())
-        each = item_work(plan.kernel, sizes)
+        each = item_work(plan.kernel, sizes, target)
         chain = 0.0
         if target.costs.chain_seconds:
             chain = chain_of(each, operations(plan.kernel, sizes), target)
@@ -198,10 +198,12 @@ def tiled_part(
     fused: FusedKernel,
     members: tuple[int, ...],
     items: tuple[int, ...],
+    target: Target,
     speedup: float | None,
 ) -> TiledPart:
-    """The part of a launch by overlapped tiles that ``fused`` is; ``speedup``: of accesses where
-    most work-items have code without the conditions that hold inside; None where they have not."""
+    """The part of a launch by overlapped tiles on ``target`` that ``fused`` is; ``speedup``: of
+    accesses where most work-items have code without the conditions that hold inside; None where
+    they have not."""
     kernel = fused.kernel
     sizes = stage_sizes(questions, fused, largest(questions.submissions, members))
     range_ = sizes.items
@@ -213,9 +215,10 @@ def tiled_part(
     extents = tuple(named.get(n, Const(INT64, n)) for n in range_)
     interior = None if speedup is None else parted_items(kernel, extents)[1]
     if speedup is None or interior is None:
-        return TiledPart(members, items, item_work(kernel, sizes), operations(kernel, sizes))
+        work = item_work(kernel, sizes, target)
+        return TiledPart(members, items, work, operations(kernel, sizes))
     inside = replace(kernel, body=interior.body)
-    work = item_work(inside, sizes)
+    work = item_work(inside, sizes, target)
     work = replace(work, accessed=work.accessed / speedup)
     return TiledPart(members, items, work, operations(inside, sizes))
 

@@ -10,7 +10,7 @@ from fusionq.analysis.item_space import global_range, local_range
 from fusionq.analysis.questions import Questions
 from fusionq.analysis.submission import ArrayArgument, Submission
 from fusionq.base.frozen import dataclass
-from fusionq.base.target import DeviceInfo
+from fusionq.base.target import Target
 from fusionq.ir.walk import private_bytes
 from fusionq.passes.local_memory import launched_bytes
 from fusionq.planning.cost import Work
@@ -43,10 +43,10 @@ class Members:
     that it costs no more where a stage has many."""
 
     def __init__(
-        self, questions: Questions, device: DeviceInfo, submissions: Sequence[int] = ()
+        self, questions: Questions, target: Target, submissions: Sequence[int] = ()
     ) -> None:
         self._questions = questions
-        self._device = device
+        self._target = target
         self._done: dict[int, tuple[Work, float]] = {}
         """What a work-item does by kind."""
         self._taken: dict[int, tuple[int, int]] = {}
@@ -101,7 +101,7 @@ class Members:
         if kind not in self._taken:
             submission = self._questions.submissions[s]
             ir, local = submission.ir, local_range(submission)
-            self._taken[kind] = launched_bytes(ir, local, self._device), private_bytes(ir)
+            self._taken[kind] = launched_bytes(ir, local, self._target.device), private_bytes(ir)
         return self._taken[kind]
 
     @property
@@ -119,7 +119,7 @@ class Members:
             submission = submissions[kind.first]
             if number not in self._done:
                 sizes = sizes_of(submission)
-                work = item_work(submission.ir, sizes)
+                work = item_work(submission.ir, sizes, self._target)
                 self._done[number] = work, operations(submission.ir, sizes)
             found.append(Kind(submission, kind.count, *self._done[number]))
         return found

@@ -215,7 +215,7 @@ class TiledStages:
         extents = tuple(global_range(submissions[largest(submissions, stage.members)]))
         speedup = target.costs.interior_speedup if _in_vectors(target) else None
         parts = [
-            tiled_part(questions, each, own, extents, speedup)
+            tiled_part(questions, each, own, extents, target, speedup)
             for each, own in zip(fused, members, strict=True)
         ]
         found = self._tile(stage, producers, parts, extents)

@@ -215,7 +215,7 @@ class _Promoter:
         self, number: int, places: Sequence[Place]
     ) -> tuple[Literal["local", "global"], str]:
         questions, stage = self.questions, self.stages[number]
-        members = Members(questions, self.target.device, stage.members)
+        members = Members(questions, self.target, stage.members)
         crossing = different(questions, stage.crossing)
         mode = stage.space.mode
         extents = largest_extents(members.different, stage.space)

@@ -130,7 +130,7 @@ class _GrowingStage:
         self._questions = questions
         self._options = options
         self._boundary = boundary
-        self._members = Members(questions, options.target.device, (first,))
+        self._members = Members(questions, options.target, (first,))
         self._space = space_of(self._members.different)
         self._crossing: list[PairScope] = []
         self._different: dict[object, PairScope] = {}

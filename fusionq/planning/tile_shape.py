@@ -10,20 +10,6 @@ from fusionq.base.frozen import dataclass
 from fusionq.base.target import Target
 from fusionq.passes.overlapped_tiles import lanes_of
 
-MOST_ROWS = 64
-"""Work-items of a tile in a dimension that is not the last, at most."""
-
-MOST_PARTS = 64
-"""Into how many parts a row is cut, at most, while they are longer than a work-group."""
-
-ROW = 0.15
-"""What a row of a tile takes beside its work-items, of what an instruction of a persistent kernel
-takes: its bounds, and its edges under masks (7-point means in tiles of 16 x 16 x 64, 16 x 8 x 128
-and 8 x 8 x 256 work-items: 1, 0.79 and 0.68 of the time)."""
-
-MOST_ITEMS = 1 << 15
-"""Work-items of a tile, at most."""
-
 Box = tuple[int, ...]
 
 
@@ -63,7 +49,8 @@ def best_tile(
 ) -> tuple[Box, Box] | None:
     """The extents of the tile, and the work-groups, of ``groups``, with which a range of
     ``extents`` takes least; None if no tile's elements fit into local memory."""
-    most = min(target.device.local_memory_bytes, target.worker_cache_bytes // 4)
+    cached = target.worker_cache_bytes // target.worker_cache_share
+    most = min(target.device.local_memory_bytes, cached)
     best: tuple[float, Box, Box] | None = None
     for group in groups:
         for tile in _candidates(extents, costs, group, target):
@@ -88,7 +75,7 @@ def _seconds(tiles: int, tile: Box, costs: TileCosts, group: Box, target: Target
         if costs.waits:
             waiting += costs.waits[k] * rounds
         else:
-            busy += ROW * once * prod(box[:-1])
+            busy += target.weights.tile_row * once * prod(box[:-1])
     resident = max(target.resident_workers * target.worker_size // prod(group), 1)
     if not costs.waits:
         return ceil(tiles / resident) * (busy + once)
@@ -99,7 +86,7 @@ def _seconds(tiles: int, tile: Box, costs: TileCosts, group: Box, target: Target
 def _candidates(extents: Box, costs: TileCosts, group: Box, target: Target) -> Iterator[Box]:
     """Tiles worth a try; where work-items are threads, also those with whose halos work-groups come
     out even."""
-    for tile in _in_whole_groups(extents, group[-1]):
+    for tile in _in_whole_groups(extents, group[-1], target):
         yield tile
         if target.worker_size > target.sub_group_size:
             boxes = [growth.at(tile) for growth, _ in costs.items if growth is not None]
@@ -110,17 +97,18 @@ def _candidates(extents: Box, costs: TileCosts, group: Box, target: Target) -> I
             yield tuple(less)
 
 
-def _in_whole_groups(extents: Box, lanes: int) -> Iterator[Box]:
+def _in_whole_groups(extents: Box, lanes: int, target: Target) -> Iterator[Box]:
     """Tiles of rows in few parts of whole work-groups, or of powers of two of those,
     times powers of two of rows."""
     *outer, last = extents
+    most = target.largest_overlapped_tile
     vectors = ceil(last / lanes)
-    rows = [ceil(vectors / k) * lanes for k in range(1, min(vectors, MOST_PARTS) + 1)]
-    rows += [lanes * n for n in _powers(MOST_ITEMS // lanes) if n < vectors]
-    slower = [_powers(min(n, MOST_ROWS)) for n in outer]
+    rows = [ceil(vectors / k) * lanes for k in range(1, min(vectors, target.row_parts) + 1)]
+    rows += [lanes * n for n in _powers(most // lanes) if n < vectors]
+    slower = [_powers(min(n, target.tile_rows)) for n in outer]
     for *sides, row in product(*slower, dict.fromkeys(rows)):
         tile = (*sides, row)
-        if prod(tile) <= MOST_ITEMS:
+        if prod(tile) <= most:
             yield tile
 
 

@@ -18,7 +18,15 @@ from fusionq.backends.registry import backend_for
 from fusionq.backends.sycl.caches import cache_sizes, last_level_bytes
 from fusionq.base import version
 from fusionq.base.assumptions import ASSUMED
-from fusionq.base.target import BuildCosts, Costs, LaunchShape, Target, target_of
+from fusionq.base.target import (
+    BuildCosts,
+    CodeLimits,
+    Costs,
+    LaunchShape,
+    Target,
+    Weights,
+    target_of,
+)
 from fusionq.cache.disk import disk_store
 from fusionq.cache.keys import code_version
 from fusionq.execution import cost_measurement, device_costs
@@ -33,10 +41,12 @@ MEASURED = {
 
 
 def test_every_field_is_asked_or_has_a_source() -> None:
-    names = {f.name for kind in (Target, Costs, BuildCosts) for f in fields(kind)}
-    given = {"device", "resident_workers", "costs", "build", "asked", "measured"}
+    kinds = (Target, Costs, Weights, CodeLimits, BuildCosts)
+    names = {f.name for kind in kinds for f in fields(kind)}
+    given = {"device", "resident_workers", "costs", "weights", "build", "asked", "measured"}
     assert names == given | ASSUMED.keys()
     assert all(a.source and a.cpu >= 0 and a.gpu > 0 for a in ASSUMED.values())
+    assert all(ASSUMED[f.name].cpu == ASSUMED[f.name].gpu for f in fields(CodeLimits))
     assert {name for name, a in ASSUMED.items() if a.known == "measured"} == MEASURED
 
 

@@ -7,6 +7,7 @@ static shared memory.
 
 from __future__ import annotations
 
+from fusionq.base.target import CODE_LIMITS
 from fusionq.codegen.local_places import worker_bytes
 from fusionq.codegen.stage_tables import operands_of, table_words
 from fusionq.ir.nodes import Kernel, Persistent
@@ -17,11 +18,6 @@ WORKER_THREADS = 256
 LARGEST_STATIC = (48 - 15) << 10
 """Bytes; group functions may take the rest of the 48 KiB (``codegen.cuda.groups``)."""
 ALIGNMENT = 8
-NEAR_WORDS = 1536
-"""12 KiB: the tables of some 70 stages.  Eight workers of a multiprocessor leave half of its memory
-to the level 1 cache."""
-MOST_NEAR_WORDS = 10 << 10
-"""80 KiB: two workers of a multiprocessor, with a quarter of its memory left."""
 
 
 def offsets(kernel: Kernel) -> dict[str, int]:
@@ -53,12 +49,13 @@ def near_words(body: Persistent, most: int) -> int:
     needed = operands_of(body).count + table_words(body)
     local = worker_bytes(body, WORKER_THREADS)
     by_groups = any(takes_work_groups(code.kernel) for code in body.codes)
-    if NEAR_WORDS < needed <= MOST_NEAR_WORDS and by_groups and local <= LARGEST_STATIC:
+    near, most_near = CODE_LIMITS.near_words, CODE_LIMITS.most_near_words
+    if near < needed <= most_near and by_groups and local <= LARGEST_STATIC:
         if local + 8 * needed > LARGEST_STATIC:
             needed = max(needed, LARGEST_STATIC // 8 + 1)  # which launches give
         if local + 8 * needed <= most:
             return needed
-    needed = min(needed, NEAR_WORDS)
+    needed = min(needed, near)
     fits = local + 8 * needed <= LARGEST_STATIC
     return needed if fits and needed > operands_of(body).count else 0
 

@@ -10,7 +10,7 @@ Functions and Launch Bounds; PTX ISA 9, section Memory Consistency Model.
 
 from __future__ import annotations
 
-from fusionq.base.target import Target
+from fusionq.base.target import CODE_LIMITS, Target
 from fusionq.codegen.cuda.atomics import SCOPES
 from fusionq.codegen.cuda.shared_memory import LARGEST_STATIC, near_words
 from fusionq.codegen.cuda.unit import KERNEL_QUALIFIER
@@ -55,11 +55,6 @@ static __device__ __forceinline__ void fq_fetch(unsigned long long address, long
 #endif
 
 """
-
-
-_LOADS = 16
-"""Values that a work-item loads before it uses them where it has 128 registers.  H100, a decode
-step: none 1.93 ms, 16 1.81, 48 1.88, 80 1.90; with more the compiler runs out of registers."""
 
 
 def part_resident(part: int) -> str:
@@ -115,7 +110,7 @@ class CudaWorkers:
     def loads_at_once(self, body: Persistent, target: Target) -> int:
         # Two workers of a multiprocessor leave a thread 128 registers.
         words = self.near_words(body, target)
-        return _LOADS if 8 * words > LARGEST_STATIC else 0
+        return CODE_LIMITS.loads_ahead if 8 * words > LARGEST_STATIC else 0
 
     def broadcast(self, value: str) -> str:
         return f"fq_broadcast({value})"

@@ -15,7 +15,6 @@ import fusionq.codegen
 from fusionq.codegen.kernel_source import generate
 from fusionq.codegen.opencl import OPENCL_C
 from fusionq.codegen.opencl.reserved import RESERVED
-from fusionq.codegen.queue_protocol import MOST_IDLE_CHECKS
 from fusionq.ir.functions import DEVICE_FUNCTIONS, FLOAT_FUNCTIONS, INTEGER_FUNCTIONS, PREDICATES
 from fusionq.ir.nodes import (
     ArrayDecl,
@@ -262,7 +261,7 @@ def test_a_worker_that_waits_for_long_gives_way_where_it_can() -> None:
     here = replace(TWO_CORES, device=replace(TWO_CORES.device, gives_way=True))
     wait = functions(generate(recorded(), "strict", here, MARKERS).text)["fq_wait"]
     (when,) = re.findall(r"if \((.*)\)\s+GIVE_WAY\(\);", wait)
-    most = MOST_IDLE_CHECKS * here.polls_between_checks
+    most = here.idle_checks * here.polls_between_checks
     assert when == f"!at_work && polls % {here.polls_between_yields} == 0 && idle < {most}"
     assert "GIVE_WAY" not in generate(recorded(), "strict", TWO_CORES, MARKERS).text
 

@@ -13,7 +13,8 @@ from hypothesis import given
 
 import fusionq as fq
 from fusionq.backends.cuda.program import cubin_of, generated
-from fusionq.codegen.cuda.shared_memory import LARGEST_STATIC, MOST_NEAR_WORDS, pooled_bytes
+from fusionq.base.target import CODE_LIMITS
+from fusionq.codegen.cuda.shared_memory import LARGEST_STATIC, pooled_bytes
 from fusionq.codegen.cuda.workers import LARGE_TABLES
 from fusionq.ir.nodes import Kernel, Persistent
 from tests.e2e.test_work_group_stages import LISTS, buffers, functions, sums_of_fractions
@@ -120,7 +121,7 @@ def test_tables_of_many_stages_with_groups_lie_in_memory_that_launches_give() ->
     """As long as it is there; single work-items need more workers than that leaves room for."""
     kernel = many_stages(240, sums=True)
     most = H100.local_memory_bytes
-    assert LARGEST_STATIC < pooled_bytes(kernel, most) <= 8 * MOST_NEAR_WORDS
+    assert LARGEST_STATIC < pooled_bytes(kernel, most) <= 8 * CODE_LIMITS.most_near_words
     assert pooled_bytes(kernel, 32 << 10) == 0
     text = generated(kernel, "strict", TARGET).text
     assert LARGE_TABLES in text

@@ -16,12 +16,14 @@ from fusionq.base.target import Target
 from fusionq.ir.nodes import ArrayParam, Persistent
 from fusionq.megakernel.schedule import make_schedule
 from fusionq.planning.cost import Estimate, ListWork, StageWork, Work, estimate
-from fusionq.planning.item_work import ATOMIC, DIVISION, GATHERED, INTEGER_DIVISION, item_work
+from fusionq.planning.item_work import item_work
 from fusionq.planning.known_values import sizes_of
 from fusionq.planning.list_work import list_work
 from fusionq.planning.planner import make_plan
 from tests.unit.lists import submission, submissions
 from tests.unit.targets import TWO_CORES
+
+WEIGHTS = TWO_CORES.weights
 
 
 @fq.kernel
@@ -108,9 +110,10 @@ def test_nothing_is_divided_where_rows_are_cut() -> None:
 
 def test_loops_count_as_often_as_they_run() -> None:
     one = submission(row_sums, 3, np.zeros((3, 50), np.float32), np.zeros(3, np.float32))
-    found = item_work(one.ir, sizes_of(one))
-    assert found.accessed == 50 * GATHERED + 4  # a row each: neighbours are a row apart
-    assert found.functions == pytest.approx(50 * (1 + DIVISION) + DIVISION)
+    found, division = item_work(one.ir, sizes_of(one), TWO_CORES), WEIGHTS.float_division
+    gathered = 50 * WEIGHTS.gathered_bytes
+    assert found.accessed == gathered + 4  # a row each: neighbours are a row apart
+    assert found.functions == pytest.approx(50 * (1 + division) + division)
     assert found.serial == 0
 
 
@@ -122,7 +125,7 @@ def accesses(item: fq.NdItem, a: Any, table: Any, counts: Any, out: Any) -> None
     out[i, j] = a[i, j + 1] + a[0, k] + a[k, a.shape[1] - j - 1]  # consecutive or the same: 4 * 4
     out[i, 2 * j] = a[i, min(j, 5)]  # every other element, and a clamped index: 2
     out[table[j], j] = a[j, 0]  # rows that are loaded, the transposed: 2, and 8 consecutive bytes
-    out[i, j // 3] = np.float32(j % 8)  # a division and its element, a shift: 1 + INTEGER_DIVISION
+    out[i, j // 3] = np.float32(j % 8)  # a division and its element, a shift
     out[(i + 1) % out.shape[0], j] = np.float32(0)  # one division for all neighbours: 4
     if item.get_local_id(1) == 0:
         fq.AtomicRef(counts, i).fetch_add(1)
@@ -136,9 +139,9 @@ def test_what_is_accessed_by_which_neighbours() -> None:
     a, out = np.zeros((2, 256), np.float32), np.zeros((2, 256), np.float32)
     table, counts = np.zeros(64, np.int64), np.zeros(2, np.int32)
     one = submission(accesses, fq.NdRange((2, 64), (1, 16)), a, table, counts, out)
-    found = item_work(one.ir, sizes_of(one))
-    assert found.accessed == 4 * 4 + 8 + 4 + (4 + 4) * 4 / 64 + 24 * (4 + GATHERED)
-    assert found.serial == 2 + 2 + 1 + INTEGER_DIVISION + ATOMIC / 16
+    found = item_work(one.ir, sizes_of(one), TWO_CORES)
+    assert found.accessed == 4 * 4 + 8 + 4 + (4 + 4) * 4 / 64 + 24 * (4 + WEIGHTS.gathered_bytes)
+    assert found.serial == 2 + 2 + 1 + WEIGHTS.integer_division + WEIGHTS.atomic_operation / 16
     assert found.functions == 4 / 64
 
 
@@ -158,7 +161,7 @@ def repeated(item: fq.Item, a: Any, out: Any) -> None:
 
 def test_loads_that_are_repeated() -> None:
     one = submission(repeated, 64, np.zeros(64, np.float32), np.zeros(64, np.float32))
-    assert item_work(one.ir, sizes_of(one)).accessed == 20
+    assert item_work(one.ir, sizes_of(one), TWO_CORES).accessed == 20
 
 
 WORK = Work(1 << 20, 0.0)

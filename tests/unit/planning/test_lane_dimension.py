@@ -15,18 +15,17 @@ from fusionq.base.target import Target
 from fusionq.ir.nodes import LaneDimension
 from fusionq.planning.known_values import sizes_of
 from fusionq.planning.lane_dimension import (
-    DIVISION,
-    FUNCTION,
-    GATHERED,
-    INTEGER_DIVISION,
-    OPERATION,
-    SCATTERED,
     UNIFORM,
     lane_dimension,
     vector_cost,
 )
 from tests.unit.lists import submission
 from tests.unit.targets import TWO_CORES
+
+WEIGHTS = TWO_CORES.weights
+GATHERED, SCATTERED = WEIGHTS.lane_gathered, WEIGHTS.lane_scattered
+OPERATION, FUNCTION = WEIGHTS.lane_operation, WEIGHTS.lane_function
+DIVISION, INTEGER_DIVISION = WEIGHTS.lane_division, WEIGHTS.lane_integer_division
 
 
 def zeros(*shape: int, dtype: Any = np.float32) -> np.ndarray:
@@ -56,7 +55,7 @@ def chosen(listed: Submission, target: Target = TWO_CORES) -> LaneDimension | No
 
 def costs(kernel: Any, range_: Sequence[int], *arrays: Any) -> list[float]:
     listed = submission(kernel, tuple(range_), *arrays)
-    return [vector_cost(listed.ir, sizes_of(listed), d) for d in range(listed.ir.ndim)]
+    return [vector_cost(listed.ir, sizes_of(listed), d, WEIGHTS) for d in range(listed.ir.ndim)]
 
 
 def test_vectors_of_points_where_codes_are_few() -> None:

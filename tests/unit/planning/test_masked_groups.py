@@ -49,7 +49,7 @@ def test_who_is_in_a_group_that_a_range_ends_in() -> None:
     listed = submissions(
         (across, (10, 40), a, b), (across, (10, 33), b, a), (across, (9, 33), b, a)
     )
-    members = Members(Questions(listed), TWO_CORES.device, range(3))
+    members = Members(Questions(listed), TWO_CORES, range(3))
     assert members.masked((1, 16), (10, 40)) == 10 * 8 + 10 * 1 + 9 * 1
     assert members.masked((1, 40), (10, 40)) == 10 * 33 + 9 * 33
     assert members.masked((5, 40), (10, 40)) == 10 * 33 + 9 * 33

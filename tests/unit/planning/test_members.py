@@ -55,7 +55,7 @@ def told(found):
 
 def test_what_is_known_of_all_is_the_sum_of_what_is_known_of_each():
     made = listed()
-    found = Members(Questions(made), REFERENCE.device, range(len(made)))
+    found = Members(Questions(made), REFERENCE, range(len(made)))
     assert found.numbers == list(range(len(made)))
     assert found.different == [made[k] for k in (0, 2, 3, 5)]
     assert found.work == sum(work_of(s) for s in made)
@@ -69,10 +69,10 @@ def test_what_is_known_of_all_is_the_sum_of_what_is_known_of_each():
 def test_what_joined_last_leaves_nothing_behind(count):
     made = listed()
     questions = Questions(made)
-    found = Members(questions, REFERENCE.device, range(len(made)))
+    found = Members(questions, REFERENCE, range(len(made)))
     for _ in range(len(made) - count):
         found.remove_last()
-    assert told(found) == told(Members(questions, REFERENCE.device, range(count)))
+    assert told(found) == told(Members(questions, REFERENCE, range(count)))
     for s in range(count, len(made)):
         found.add(s)
-    assert told(found) == told(Members(questions, REFERENCE.device, range(len(made))))
+    assert told(found) == told(Members(questions, REFERENCE, range(len(made))))
