@@ -8,7 +8,7 @@ inexact (it may happen, so it counts as happening) or unknown (it may touch any 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import field
 from functools import partial
 from typing import Literal, TypeVar
@@ -16,10 +16,19 @@ from typing import Literal, TypeVar
 import islpy as isl
 
 from fusionq.analysis.affine import Affine, AffineReader, Truth, Value, is_short, isl_val
+from fusionq.analysis.kernel_accesses import (
+    Access,
+    BindingLoop,
+    KernelAccesses,
+    KernelShape,
+    Meeting,
+    item_dims,
+)
 from fusionq.analysis.proof import OuterTooHard, TooManyOperations, answered
 from fusionq.analysis.symbols import Symbols
 from fusionq.base.frozen import dataclass
 from fusionq.base.span import Span
+from fusionq.ir.loop_exits import can_break, leaves_iteration
 from fusionq.ir.nodes import (
     Assign,
     Atomic,
@@ -45,78 +54,6 @@ from fusionq.ir.nodes import (
 from fusionq.ir.walk import assigned_variable, operands, statement_expressions, statements
 
 T = TypeVar("T")
-
-
-@dataclass(frozen=True, eq=False)
-class Access:
-    """One load or store.
-
-    ``instances``: where it happens; every one of them does if ``happens``, and what a store leaves
-    is known if it is ``exact`` as well: not an atomic operation's.
-    ``indices``: the element, one affine function of the instance for each dimension, or
-    None if unknown.  ``moment``: its place in program order, positions and loop dimensions
-    alternating (a loop that counts down has its dimension negated).
-    """
-
-    array: str
-    kind: Literal["read", "write"]
-    instances: isl.Set
-    happens: bool
-    exact: bool
-    indices: tuple[isl.PwAff, ...] | None
-    moment: tuple[int | str, ...]
-    span: Span
-    node: Load | Store | Atomic
-
-
-@dataclass(frozen=True, eq=False)
-class Meeting:
-    """A barrier or group function, and the instances that certainly or possibly reach it;
-    ``sub_group``: the work-items of a sub-group, where only those meet."""
-
-    instances: isl.Set
-    exact: bool
-    span: Span
-    sub_group: int | None = None
-
-
-@dataclass(frozen=True, eq=False)
-class BindingLoop:
-    """A loop that has to run, since the ``name`` that its body binds is read after it, and the
-    instances that reach it, perhaps, and find nothing to do; None where they are unknown."""
-
-    name: str
-    idle: isl.Set | None
-    span: Span
-
-
-@dataclass(frozen=True)
-class KernelShape:
-    """A kernel's index space in symbols: the name of each extent of its global range, and the
-    explicit work-group size, if any; the symbols of its arrays' extents and integer scalars."""
-
-    global_range: tuple[str, ...]
-    local_range: tuple[int, ...] | None
-    extents: Mapping[tuple[str, int], str]
-    params: Mapping[str, str]
-
-
-@dataclass(frozen=True, eq=False)
-class KernelAccesses:
-    """The accesses of a kernel in program order, the places where the
-    work-items of a group meet, the loops that have to run, and the symbols whose values they rest
-    on."""
-
-    ndim: int
-    accesses: tuple[Access, ...]
-    meetings: tuple[Meeting, ...]
-    binding_loops: tuple[BindingLoop, ...]
-    pinned: frozenset[str]
-
-
-def item_dims(ndim: int) -> list[str]:
-    """Names of the id dimensions."""
-    return [f"i{d}" for d in range(ndim)]
 
 
 def read_accesses(
@@ -369,7 +306,7 @@ class _Walker:
             a = env_yes[name] if name in env_yes else self.env[name]
             b = self.env.get(name, a)
             self.env[name] = a if a is b else self._joined(cond, a, b)
-        if not _leaves(stmt.then) and not _leaves(stmt.orelse):
+        if not leaves_iteration(stmt.then) and not leaves_iteration(stmt.orelse):
             return live
         return self._live(
             lambda: after_yes.instances.union(after_no.instances).coalesce(),
@@ -440,7 +377,7 @@ class _Walker:
         backwards: bool = False,
     ) -> None:
         assigned = {name for s in statements(body) if (name := assigned_variable(s)) is not None}
-        if _can_break(body):
+        if can_break(body):
             live = _Live(live.instances, False)
         prefix = self.prefix
         if position is not None:
@@ -463,28 +400,3 @@ def _in_time(read: Callable[[], T], unknown: T) -> T:
         raise
     except TooManyOperations:
         return unknown
-
-
-def _can_break(body: Iterable[Stmt]) -> bool:
-    """Whether a ``break`` in ``body`` leaves the loop around it."""
-    for stmt in body:
-        match stmt:
-            case Break():
-                return True
-            case If(_, then, orelse):
-                if _can_break(then) or _can_break(orelse):
-                    return True
-            case Block(_, inner):
-                if _can_break(inner):
-                    return True
-    return False
-
-
-def _leaves(body: Iterable[Stmt]) -> bool:
-    """Whether ``body`` may end its iteration by ``break`` or ``continue``."""
-    return any(
-        isinstance(s, (Break, Continue))
-        or (isinstance(s, If) and (_leaves(s.then) or _leaves(s.orelse)))
-        or (isinstance(s, Block) and _leaves(s.body))
-        for s in body
-    )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import islpy as isl
 
-from fusionq.analysis.access import BindingLoop
+from fusionq.analysis.kernel_accesses import BindingLoop
 from fusionq.analysis.list_analysis import ListAnalysis
 from fusionq.analysis.proof import TooManyOperations
 from fusionq.base.errors import ArgumentError

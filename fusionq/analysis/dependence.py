@@ -14,9 +14,9 @@ from typing import Literal
 
 import islpy as isl
 
-from fusionq.analysis.access import Access
 from fusionq.analysis.item_relations import same_group, to_space
 from fusionq.analysis.item_space import ItemSpace, common_space
+from fusionq.analysis.kernel_accesses import Access
 from fusionq.analysis.list_analysis import ListAnalysis
 from fusionq.analysis.proof import TooManyOperations, answered
 from fusionq.analysis.scope import DependenceKind, Scope

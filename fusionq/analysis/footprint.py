@@ -7,10 +7,10 @@ from math import prod
 
 import islpy as isl
 
-from fusionq.analysis.access import Access, item_dims
 from fusionq.analysis.greatest import greatest
 from fusionq.analysis.item_relations import to_space
 from fusionq.analysis.item_space import Mode
+from fusionq.analysis.kernel_accesses import Access, item_dims
 from fusionq.analysis.list_analysis import ListAnalysis
 from fusionq.analysis.submission import ArrayArgument
 from fusionq.base.frozen import dataclass

@@ -6,9 +6,9 @@ from math import prod
 
 import islpy as isl
 
-from fusionq.analysis.access import item_dims
 from fusionq.analysis.isl_texts import map_of
 from fusionq.analysis.item_space import Mode, global_range
+from fusionq.analysis.kernel_accesses import item_dims
 from fusionq.analysis.submission import Submission
 from fusionq.analysis.symbols import Symbols
 

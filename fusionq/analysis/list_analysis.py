@@ -8,10 +8,11 @@ from typing import TypeVar, cast
 
 import islpy as isl
 
-from fusionq.analysis.access import Access, KernelAccesses, KernelShape, read_accesses
+from fusionq.analysis.access import read_accesses
 from fusionq.analysis.aliasing import Place, ViewPlace, places
 from fusionq.analysis.isl_texts import map_of, set_of
 from fusionq.analysis.item_space import global_range, local_range
+from fusionq.analysis.kernel_accesses import Access, KernelAccesses, KernelShape
 from fusionq.analysis.proof import Proofs
 from fusionq.analysis.readings import Answer, Readings
 from fusionq.analysis.submission import ArrayArgument, ScalarArgument, Submission

@@ -11,7 +11,6 @@ from collections.abc import Sequence
 
 import islpy as isl
 
-from fusionq.analysis.access import item_dims
 from fusionq.analysis.footprint import (
     Footprint,
     Use,
@@ -23,6 +22,7 @@ from fusionq.analysis.footprint import (
     union,
 )
 from fusionq.analysis.item_space import Mode
+from fusionq.analysis.kernel_accesses import item_dims
 from fusionq.analysis.list_analysis import ListAnalysis
 from fusionq.analysis.proof import TooManyOperations, answered
 

@@ -13,7 +13,7 @@ from typing import TypeVar
 
 import islpy as isl
 
-from fusionq.analysis.access import KernelAccesses
+from fusionq.analysis.kernel_accesses import KernelAccesses
 from fusionq.base.frozen import dataclass
 from fusionq.ir.nodes import Kernel
 

@@ -6,9 +6,9 @@ from collections.abc import Collection, Hashable, Sequence
 
 import islpy as isl
 
-from fusionq.analysis.access import Access, item_dims
 from fusionq.analysis.item_relations import same_group, to_space
 from fusionq.analysis.item_space import Mode, global_range, largest
+from fusionq.analysis.kernel_accesses import Access, item_dims
 from fusionq.analysis.list_analysis import ListAnalysis
 from fusionq.analysis.proof import TooManyOperations, answered
 from fusionq.analysis.submission import Submission

@@ -11,7 +11,7 @@ from collections.abc import Collection, Sequence
 
 import islpy as isl
 
-from fusionq.analysis.access import Access
+from fusionq.analysis.kernel_accesses import Access
 from fusionq.analysis.list_analysis import ListAnalysis, bounds_box
 from fusionq.analysis.submission import ArrayArgument
 from fusionq.base.frozen import dataclass

@@ -10,7 +10,7 @@ from fusionq.base.errors import ArgumentError, FusionqError
 from fusionq.cli.console import bad_use, errors, failed, output, show_lines
 from fusionq.cli.scripts import run_script
 from fusionq.report.report import Report
-from fusionq.runtime.state import report_listeners
+from fusionq.runtime.ended_lists import report_listeners
 
 MOST_PICTURES = 20
 

@@ -5,20 +5,15 @@ from __future__ import annotations
 import atexit
 import os
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
-from types import MappingProxyType
-from typing import TYPE_CHECKING
 from weakref import WeakSet
 
 from fusionq.backends.base import DeviceEvent
 from fusionq.backends.interruptible import wait_for_the_rest
 from fusionq.base.call_site import told_as_warnings, user_span, warn_aborted
 from fusionq.base.changes import CHANGES
-from fusionq.base.errors import (
-    DeviceError,
-    FusionStateError,
-)
+from fusionq.base.errors import DeviceError, FusionStateError
 from fusionq.base.options import ErrorModel, FusionOptions
 from fusionq.base.phases import timed
 from fusionq.base.target import Target
@@ -28,6 +23,13 @@ from fusionq.memory.gpu_arrays import marked
 from fusionq.memory.region import MemoryRegion
 from fusionq.memory.temporaries import Temporaries
 from fusionq.runtime.eager_launches import end, note_unfused
+from fusionq.runtime.ended_lists import (
+    end_together,
+    not_run,
+    report_listeners,
+    tell_listeners,
+    warn_ended,
+)
 from fusionq.runtime.event import (
     AllOf,
     Event,
@@ -42,13 +44,9 @@ from fusionq.submission.known import KnownSubmission
 from fusionq.submission.pending import ListOwner, SubmissionList
 from fusionq.submission.run import CallArguments
 
-if TYPE_CHECKING:
-    from fusionq.report.report import Report
-
 _states: WeakSet[QueueState] = WeakSet()
 
-report_listeners: list[Callable[[Report], object]] = []
-"""Called with the report of every list that has run; for tools."""
+CIRCULAR = "two fusing queues need each other's kernels in turn"
 
 
 class QueueState:
@@ -144,11 +142,11 @@ class QueueState:
                         raise refused
                 except BaseException as error:
                     if not pending.ended:
-                        pending.fail(error if isinstance(error, Exception) else _not_run(error))
+                        pending.fail(error if isinstance(error, Exception) else not_run(error))
                     raise
                 finally:
                     if report_listeners:
-                        _tell_listeners(pending)
+                        tell_listeners(pending)
                 if not pending.entries:
                     warn_aborted("nothing was submitted between start_fusion and its end")
             return self._event_of_all(pending)
@@ -163,7 +161,7 @@ class QueueState:
             if not pending.ended:
                 self.leave_fusion_mode(pending)
                 self._run_unfused(pending, reason)
-                _tell_listeners(pending)
+                tell_listeners(pending)
             return Event() if quiet and pending.error else self._event_of_all(pending)
 
     def replay(self, ended: SubmissionList, call: CallArguments) -> Event:
@@ -199,8 +197,8 @@ class QueueState:
                 return
             self.leave_fusion_mode(pending, by_itself=True)
             self._run_unfused(pending, f"fusion mode ended: {cause}")
-            _tell_listeners(pending)
-            _warn_ended(pending, cause)
+            tell_listeners(pending)
+            warn_ended(pending, cause)
 
     def admit(
         self, key: tuple[object, ...], kernel: object, range: object, args: Sequence[object]
@@ -308,10 +306,10 @@ class QueueState:
         before = lists_before(pending, _waiting_lists())
         if any(precedes(pending, other) for other in before):
             self._run_unfused(pending, CIRCULAR)
-            _warn_ended(pending, CIRCULAR)
+            warn_ended(pending, CIRCULAR)
             return True
         if before:
-            _end_together(before)
+            end_together(before)
         return False
 
     def _run_unfused(self, pending: SubmissionList, reason: str) -> None:
@@ -322,7 +320,7 @@ class QueueState:
             from fusionq.runtime.ordering import lists_before
 
             before = lists_before(pending, _waiting_lists())
-        _end_together(before, {pending: reason})
+        end_together(before, {pending: reason})
 
     def _event_of_all(self, pending: SubmissionList) -> Event:
         if pending.error is not None:
@@ -382,55 +380,9 @@ class QueueState:
         self.launcher.backend.trim()
 
 
-def _not_run(interrupt: BaseException) -> FusionStateError:
-    """What the events of a list say whose fusion was interrupted, by Ctrl-C for example."""
-    return FusionStateError(
-        f"{user_span()}: {type(interrupt).__name__} interrupted the end of the fusion, so the list "
-        "was not run; submit it again"
-    )
-
-
-CIRCULAR = "two fusing queues need each other's kernels in turn"
-
-
 def _waiting_lists() -> list[SubmissionList]:
     """The lists of all queues in fusion mode."""
     return [queue.list for queue in _states if queue.list is not None]
-
-
-def _end_together(
-    others: Sequence[SubmissionList], reasons: Mapping[SubmissionList, str] = MappingProxyType({})
-) -> None:
-    """Run lists unfused in the order of submission: ``others``, whose fusion mode ends because
-    what follows needs them, and those with ``reasons``, which have left it."""
-    from fusionq.runtime.ordering import run_unfused
-
-    cause = "another queue's kernels, which run now, depend on it"
-    for other in others:
-        assert other.owner is not None
-        other.owner.leave_fusion_mode(other, by_itself=True)
-    run_unfused({**dict.fromkeys(others, f"fusion mode ended: {cause}"), **reasons})
-    for other in others:
-        _tell_listeners(other)
-        _warn_ended(other, cause)
-
-
-def _warn_ended(ended: SubmissionList, cause: str) -> None:
-    if ended.entries:
-        failed = "" if ended.error is None else f". Not all of it could be run: {ended.error}"
-        warn_aborted(
-            f"fusion mode ended, and its list of {len(ended.entries)} runs unfused: "
-            f"{cause}; do that after the end of the fusion{failed}",
-            ended.entries[-1].submission.span,
-        )
-
-
-def _tell_listeners(ended: SubmissionList) -> None:
-    if report_listeners:
-        from fusionq.execution.reporting import report_for
-
-        for listener in report_listeners:
-            listener(report_for(ended))
 
 
 def all_queues() -> list[QueueState]:

@@ -18,7 +18,7 @@ from fusionq.benchmarks import planning
 from fusionq.benchmarks.planning_lists import FAMILIES
 from fusionq.cli import devices
 from fusionq.cli.main import app, parse_size
-from fusionq.runtime.state import report_listeners
+from fusionq.runtime.ended_lists import report_listeners
 
 SCRIPT = """
 import sys
