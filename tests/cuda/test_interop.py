@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import fusionq as fq
+from fusionq.backends.cuda.allocation import pool
 from fusionq.backends.cuda.devices import device
-from fusionq.backends.cuda.memory import pool
 
 N = 1 << 20
 

@@ -6,11 +6,11 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any
 
 from fusionq.backends.base import Abilities, Binding, KeptProgram, PreparedLaunch, Program
+from fusionq.backends.cuda.allocation import CudaAllocation, allocate
 from fusionq.backends.cuda.compiler import nvrtc_version
 from fusionq.backends.cuda.events import EventStopwatch, new_event
 from fusionq.backends.cuda.graph import DriverGraph
 from fusionq.backends.cuda.launch import CudaLaunch
-from fusionq.backends.cuda.memory import CudaAllocation, allocate
 from fusionq.backends.cuda.program import CudaProgram, build, restored
 from fusionq.backends.cuda.repeated import RepeatedLaunches
 from fusionq.backends.cuda.runtime import checked, load_driver

@@ -6,10 +6,10 @@ A handle is CUDA's number of a stream, 1 for the default one.
 from __future__ import annotations
 
 from fusionq.backends.base import DeviceEvent, MemoryHome
+from fusionq.backends.cuda.allocation import CudaAllocation, pool
 from fusionq.backends.cuda.devices import Device, device
 from fusionq.backends.cuda.events import CudaEvent
 from fusionq.backends.cuda.faults import faults_named
-from fusionq.backends.cuda.memory import CudaAllocation, pool
 from fusionq.backends.cuda.runtime import checked, load_driver
 from fusionq.backends.cuda.streams import StreamWork
 
