@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
 from fusionq.base.frozen import dataclass
-from fusionq.frontend.control_flow import Block, ControlFlow, CountedLoop, LoopExit, State
+from fusionq.frontend.control_flow import ControlFlow, CountedLoop, LoopExit
 from fusionq.frontend.draft import (
     DraftFor,
     DraftIf,
@@ -18,6 +18,7 @@ from fusionq.frontend.draft import (
     without_leaving,
 )
 from fusionq.frontend.elements import MOST_UNROLLED
+from fusionq.frontend.joined_paths import Block, State
 from fusionq.frontend.path_conditions import entered
 from fusionq.frontend.source import assigned_names
 from fusionq.frontend.state import LoopContext, NotConstant

@@ -8,9 +8,9 @@ from dataclasses import replace
 from functools import partial
 from types import ModuleType
 
-from fusionq.frontend.control_flow import State
 from fusionq.frontend.draft import Draft, DraftIf, Jump
 from fusionq.frontend.flags import PathEnd
+from fusionq.frontend.joined_paths import State
 from fusionq.frontend.loops import Loops
 from fusionq.frontend.operators import BINARY_OPERATORS
 from fusionq.frontend.refused import REFUSED_SYNTAX

@@ -48,9 +48,9 @@ def run(queue, strategy, chosen):
 
 def test_a_sort_is_one_launch(queue):
     """Its work-items exchange elements inside of a work-group, for the steps that it has."""
-    report, x = run(queue, "fused", steps(6))
+    report, x = run(queue, "fused", steps(5))
     assert len(report.plan.stages) == 1
-    runs = x.reshape(-1, 64)
+    runs = x.reshape(-1, 32)
     np.testing.assert_array_equal(np.diff(runs[::2]) >= 0, True)
     np.testing.assert_array_equal(np.diff(runs[1::2]) <= 0, True)
 
@@ -62,7 +62,7 @@ def test_other_scalars_have_plans_of_their_own(queue, seed):
     random = np.random.default_rng(seed)
     asked = steps(7)
     for turn in range(5):
-        chosen = asked[3:9] if turn == 0 else [asked[k] for k in random.integers(0, len(asked), 6)]
+        chosen = asked[3:7] if turn == 0 else [asked[k] for k in random.integers(0, len(asked), 4)]
         _, expected = run(queue, "unfused", chosen)
         for strategy in ("fused", "auto"):
             np.testing.assert_array_equal(run(queue, strategy, chosen)[1], expected)
@@ -88,10 +88,10 @@ def test_plans_of_a_disk_cache(queue, nothing_is_planned):
     """Are for the scalars that they were made for, whoever finds them."""
     asked = steps(5)
     for chosen, kept in (
-        (asked[3:9], None),
-        (asked[3:9], "disk"),
-        ([(64, 1), (64, 32), (128, 64), (128, 1), (4, 2), (4, 1)], None),
-        (asked[3:9], "disk"),
+        (asked[3:7], None),
+        (asked[3:7], "disk"),
+        ([(64, 1), (64, 32), (128, 64), (4, 1)], None),
+        (asked[3:7], "disk"),
     ):
         forget()
         _, expected = run(queue, "unfused", chosen)

@@ -19,8 +19,8 @@ import numpy as np
 from fusionq.dpex.frontend.captures import DeviceFunction, DpexCaptures
 from fusionq.dpex.frontend.signatures import conversions
 from fusionq.frontend.callees import Callee
-from fusionq.frontend.control_flow import State
 from fusionq.frontend.function_handlers import convert_number
+from fusionq.frontend.joined_paths import State
 from fusionq.frontend.lowering import FunctionLowering
 from fusionq.frontend.source import FunctionSource
 from fusionq.frontend.typing_rules import Holds, named_type, type_name
