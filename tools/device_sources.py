@@ -18,6 +18,7 @@ import argparse
 import copyreg
 import difflib
 import json
+import os
 import pickle
 import sys
 import warnings
@@ -285,6 +286,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print("\n\n".join([*found, f"{len(found)} of {len(before)} differ"]))
         return 1 if found else 0
     warnings.simplefilter("ignore", fq.FusionAborted)
+    os.environ["FUSIONQ_PLANNING_SECONDS"] = "inf"  # the same lists are fused on a busy machine
     fq.set_disk_cache(enabled=False)
     dump = Dump()
     with np.errstate(all="ignore"), dump.listening():
