@@ -41,6 +41,10 @@ class FusingQueue(Protocol):
 QUEUES: list[FusingQueue] = []
 """The queues in fusion mode."""
 
+ENDING: list[FusingQueue] = []
+"""Those whose lists are being run, by whichever thread ended their fusion mode: they are no longer
+in ``QUEUES``, and not all of the lists has been launched."""
+
 
 NOTED: deque[Callable[[], object]] = deque()
 """What finalizers have noted."""
@@ -66,8 +70,9 @@ def run_noted() -> None:
 
 
 def end_fusion_where_used(region: MemoryRegion, cause: str) -> None:
-    """Abort the fusion mode of every queue whose list touches ``region``."""
-    if QUEUES:
+    """Abort the fusion mode of every queue whose list touches ``region``; behind it lists that
+    another thread has ended have been launched."""
+    if QUEUES or ENDING:
         with LOCK:
             for queue in tuple(QUEUES):
                 if queue in QUEUES and queue.uses(region):

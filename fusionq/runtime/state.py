@@ -18,7 +18,7 @@ from fusionq.base.options import ErrorModel, FusionOptions
 from fusionq.base.phases import timed
 from fusionq.base.target import Target
 from fusionq.execution.planning_time import PlanningStopped
-from fusionq.memory.fusing_queues import LOCK, NOTED, QUEUES, run_noted
+from fusionq.memory.fusing_queues import ENDING, LOCK, NOTED, QUEUES, run_noted
 from fusionq.memory.gpu_arrays import marked
 from fusionq.memory.region import MemoryRegion
 from fusionq.memory.temporaries import Temporaries
@@ -123,9 +123,10 @@ class QueueState:
                 run_noted()
             self.ended = None
             if not pending.ended:
-                self.list, self.last_list = None, pending
-                QUEUES.remove(self)
+                ENDING.append(self)
                 try:
+                    self.list, self.last_list = None, pending
+                    QUEUES.remove(self)
                     refused = None
                     try:
                         if QUEUES and self._runs_with_others(pending):
@@ -145,6 +146,7 @@ class QueueState:
                         pending.fail(error if isinstance(error, Exception) else not_run(error))
                     raise
                 finally:
+                    ENDING.remove(self)
                     if report_listeners:
                         tell_listeners(pending)
                 if not pending.entries:
@@ -159,8 +161,7 @@ class QueueState:
                 run_noted()
             self.ended = None
             if not pending.ended:
-                self.leave_fusion_mode(pending)
-                self._run_unfused(pending, reason)
+                self._leave_and_run(pending, reason, by_itself=False)
                 tell_listeners(pending)
             return Event() if quiet and pending.error else self._event_of_all(pending)
 
@@ -195,8 +196,7 @@ class QueueState:
         with LOCK:
             if pending.ended:
                 return
-            self.leave_fusion_mode(pending, by_itself=True)
-            self._run_unfused(pending, f"fusion mode ended: {cause}")
+            self._leave_and_run(pending, f"fusion mode ended: {cause}", by_itself=True)
             tell_listeners(pending)
             warn_ended(pending, cause)
 
@@ -277,6 +277,14 @@ class QueueState:
         if by_itself:
             self.ended = pending
         QUEUES.remove(self)
+
+    def _leave_and_run(self, pending: SubmissionList, reason: str, *, by_itself: bool) -> None:
+        ENDING.append(self)
+        try:
+            self.leave_fusion_mode(pending, by_itself=by_itself)
+            self._run_unfused(pending, reason)
+        finally:
+            ENDING.remove(self)
 
     def run_single(self, entry: KnownSubmission, call: CallArguments) -> DeviceEvent | None:
         """Run one submission of a list by itself; its event, None if there was nothing to run."""
