@@ -143,6 +143,11 @@ def answered(question: Callable[[], T], questions: int = 1) -> T:
         raise TooManyOperations(TOO_HARD) from error
 
 
+_ISL_IS_WRONG = "tableau does not correspond to original basic map"
+"""What isl (0.27) says where it finds an error of its own, in ``isl_coalesce.c``, rarely: the
+question has no answer then."""
+
+
 class _LimitReached(TooManyOperations):
     """A block has reached its own limit."""
 
@@ -182,6 +187,8 @@ class limited_operations:
             elif isinstance(error, Exception) and not isinstance(error, TooManyOperations):
                 # isl says where it could not go on by an error, or by None for a text.
                 _check_limit(context, self._limit, self._most, error)
+                if isinstance(error, isl.Error) and _ISL_IS_WRONG in str(error):
+                    raise _LimitReached(TOO_HARD) from error
         finally:
             if self._plan is not None:
                 self._plan.left -= _operations(context)

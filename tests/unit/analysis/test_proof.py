@@ -76,6 +76,19 @@ def test_other_errors_of_isl_pass_through():
         answered(lambda: isl.Map("{ [i -> }"))
 
 
+def test_where_isl_finds_itself_wrong_there_is_no_answer():
+    """Found by random lists: ``isl_map_coalesce`` of the elements that a group kernel stores to."""
+
+    def question():
+        raise isl.Error(
+            "call to isl_map_coalesce failed: original tableau does not correspond to original "
+            "basic map in isl_coalesce.c:3157"
+        )
+
+    with pytest.raises(TooManyOperations, match="too hard to decide"):
+        answered(question)
+
+
 def test_what_isl_returns_beyond_its_limit_is_not_believed():
     """It returns no text then, and raises no error."""
     values = isl.Set("[n] -> { : n >= 3 }")
