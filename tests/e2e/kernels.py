@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 import fusionq as fq
+from fusionq.kernels.library import Array
 
 N = 64
 
@@ -88,3 +89,10 @@ def reverse_in_group(item: fq.NdItem, a, out):
 def gather(item: fq.Item, a, places, out):
     i = item.get_id(0)
     out[i] = a[places[i]]
+
+
+@fq.kernel
+def flipped(item: fq.Item, a: Array, b: Array) -> None:
+    """Makes the next stage wait."""
+    i = item.get_id(0)
+    b[i] = a[a.shape[0] - 1 - i] + 1

@@ -10,6 +10,7 @@ import pytest
 
 import fusionq as fq
 from fusionq.kernels.library import Array
+from tests.e2e.kernels import flipped
 
 EXTREMES = (0, 1, -1, 7, 16, 17, 40, 1 << 40, -(1 << 40), (1 << 63) - 1, -(1 << 63))
 
@@ -17,13 +18,6 @@ EXTREMES = (0, 1, -1, 7, 16, 17, 40, 1 << 40, -(1 << 40), (1 << 63) - 1, -(1 << 
 @pytest.fixture
 def reference_queue() -> fq.FusionQueue:
     return fq.FusionQueue("reference")
-
-
-@fq.kernel
-def flipped(item: fq.Item, a: Array, b: Array) -> None:
-    """Makes the next stage wait."""
-    i = item.get_id(0)
-    b[i] = a[a.shape[0] - 1 - i] + 1
 
 
 @fq.kernel

@@ -11,16 +11,10 @@ import pytest
 
 import fusionq as fq
 from fusionq.kernels.library import Array
+from tests.e2e.kernels import flipped
 
 DIVISORS = (0, 1, -1, 7, 8, -8, 9, 16, 17, 40, 64, 1 << 40, (1 << 63) - 1, -(1 << 63))
 ADDED = (0, -5, 3, 1 << 61, -(1 << 61), (1 << 63) - 20, -(1 << 63))
-
-
-@fq.kernel
-def flipped(item: fq.Item, a: Array, b: Array) -> None:
-    """Makes the next stage wait."""
-    i = item.get_id(0)
-    b[i] = a[a.shape[0] - 1 - i] + 1
 
 
 @fq.kernel

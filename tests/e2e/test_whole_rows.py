@@ -9,6 +9,7 @@ import pytest
 
 import fusionq as fq
 from fusionq.kernels.library import Array
+from tests.e2e.kernels import flipped
 
 LENGTHS = (1, 7, 15, 16, 17, 31, 32, 33, 47, 200)
 
@@ -16,13 +17,6 @@ LENGTHS = (1, 7, 15, 16, 17, 31, 32, 33, 47, 200)
 @pytest.fixture
 def reference_queue() -> fq.FusionQueue:
     return fq.FusionQueue("reference")
-
-
-@fq.kernel
-def flipped(item: fq.Item, a: Array, b: Array) -> None:
-    """Makes the next stage wait."""
-    i = item.get_id(0)
-    b[i] = a[a.shape[0] - 1 - i] + 1
 
 
 @fq.kernel
