@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from fusionq.backends.base import Binding
 from fusionq.base.errors import ArgumentError
-from fusionq.codegen.intervals import Interval, of_type
+from fusionq.ir.interval_arithmetic import Interval, of_type
 from fusionq.ir.nodes import ArrayParam, Kernel, KernelParam, ScalarParam
 
 

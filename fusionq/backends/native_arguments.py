@@ -11,7 +11,7 @@ import numpy as np
 from fusionq.backends.arguments import bound_by_name, check_fits, misfit, values_of
 from fusionq.backends.base import ArrayBinding, Binding
 from fusionq.codegen.device_source import ExtentArgument, Pointer, Scalar, Slot, Stride
-from fusionq.codegen.intervals import Interval
+from fusionq.ir.interval_arithmetic import Interval
 from fusionq.ir.nodes import Kernel, ScalarParam
 
 _C_TYPES: dict[str, Any] = {

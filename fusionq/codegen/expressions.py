@@ -8,7 +8,7 @@ from fusionq.codegen.array_access import Memory
 from fusionq.codegen.dialect import Dialect
 from fusionq.codegen.helpers import EXTREMA, Helpers, ring_type
 from fusionq.codegen.index_text import IndexText
-from fusionq.codegen.intervals import WITHIN_DOUBLE, Intervals, of_type, within
+from fusionq.codegen.intervals import WITHIN_DOUBLE, Intervals
 from fusionq.codegen.names import Names
 from fusionq.codegen.precedence import (
     AND,
@@ -26,6 +26,7 @@ from fusionq.codegen.precedence import (
     UNARY,
 )
 from fusionq.ir.functions import DEVICE_FUNCTIONS, FLOAT_FUNCTIONS, PREDICATES
+from fusionq.ir.interval_arithmetic import of_type, within
 from fusionq.ir.nodes import (
     ArrayParam,
     Binary,

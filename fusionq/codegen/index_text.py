@@ -14,9 +14,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from fusionq.codegen.dialect import Scalars
-from fusionq.codegen.intervals import Interval, Intervals, arithmetic, of_type, within
+from fusionq.codegen.intervals import Intervals
 from fusionq.codegen.precedence import PRIMARY, PRODUCT, SUM, UNARY
 from fusionq.codegen.scoping import Body
+from fusionq.ir.interval_arithmetic import Interval, arithmetic, of_type, within
 from fusionq.ir.nodes import (
     SMALL,
     Assign,

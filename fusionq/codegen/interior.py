@@ -18,9 +18,9 @@ from dataclasses import field, replace
 from typing import NamedTuple
 
 from fusionq.base.frozen import dataclass
-from fusionq.codegen.intervals import Interval, arithmetic, within
 from fusionq.codegen.scoping import Body, flatten_blocks
 from fusionq.ir.comparisons import MIRRORED, NEGATED
+from fusionq.ir.interval_arithmetic import Interval, arithmetic, within
 from fusionq.ir.nodes import (
     Assign,
     Binary,

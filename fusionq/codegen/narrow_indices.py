@@ -12,8 +12,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from fusionq.codegen.intervals import Interval, Intervals, arithmetic, of_type, within
+from fusionq.codegen.helpers import EXTREMA
+from fusionq.codegen.intervals import Intervals
 from fusionq.codegen.scoping import Body
+from fusionq.ir.interval_arithmetic import Interval, arithmetic, of_type, within
 from fusionq.ir.nodes import (
     Assign,
     Binary,
@@ -37,7 +39,6 @@ from fusionq.ir.walk import assigned_variable, rewrite, rewrite_body, statements
 
 _NARROW = of_type(INT32)
 _OPERATIONS = frozenset({"add", "sub", "mul", "floordiv", "mod", "and"})
-_FUNCTIONS = frozenset({"minimum", "pymin", "fmin", "maximum", "pymax", "fmax"})
 
 
 def narrowed(
@@ -141,7 +142,7 @@ class _Narrowing:
             case Select(_, cond, then, orelse):
                 both = self._all((then, orelse))
                 return None if both is None else Select(INT32, cond, *both)
-            case Call(_, function, args) if function in _FUNCTIONS:
+            case Call(_, function, args) if function in EXTREMA:
                 every = self._all(args)
                 return None if every is None else Call(INT32, function, every)
         return None

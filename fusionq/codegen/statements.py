@@ -9,7 +9,7 @@ from fusionq.base.target import CODE_LIMITS
 from fusionq.codegen.expressions import ExpressionPrinter
 from fusionq.codegen.group_statements import GroupStatementPrinter
 from fusionq.codegen.helpers import Helpers
-from fusionq.codegen.intervals import Intervals, arithmetic, of_type, within
+from fusionq.codegen.intervals import Intervals
 from fusionq.codegen.loads_ahead import TURN, is_rest
 from fusionq.codegen.names import Names
 from fusionq.codegen.neighbouring_reductions import side_by_side
@@ -19,6 +19,7 @@ from fusionq.codegen.scoping import (
     declarations,
     is_declaring_assignment,
 )
+from fusionq.ir.interval_arithmetic import arithmetic, of_type, within
 from fusionq.ir.nodes import (
     Assign,
     Atomic,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from math import inf, prod
-from operator import add, floordiv, mul, sub
 
+from fusionq.ir.interval_arithmetic import Interval, arithmetic
 from fusionq.ir.nodes import (
     Assign,
     Binary,
@@ -84,7 +84,7 @@ class _Count:
         self._shapes, self._items = shapes, items
         assigned = Counter(filter(None, map(assigned_variable, statements(body))))
         self._once = {name for name, times in assigned.items() if times == 1}
-        self._variables: dict[str, tuple[int, int]] = {}
+        self._variables: dict[str, Interval] = {}
         """Between what integers lie that are assigned once."""
 
     def operations(self, body: Sequence[Stmt]) -> float:
@@ -101,7 +101,7 @@ class _Count:
                 self._keep(statement.name, self._between(statement.value))
         return total
 
-    def _keep(self, variable: str, between: tuple[int, int] | None) -> None:
+    def _keep(self, variable: str, between: Interval | None) -> None:
         if between is not None:
             self._variables[variable] = between
 
@@ -119,7 +119,7 @@ class _Count:
         self._variables[loop.var] = min(start[0], stop[0]), max(start[1], stop[1])
         return max(most, 1)  # no times infinite is no number
 
-    def _between(self, expr: Expr) -> tuple[int, int] | None:
+    def _between(self, expr: Expr) -> Interval | None:
         """What an integer is at least, and at most; None for what is no integer, too."""
         if not expr.type.is_integer:
             return None
@@ -138,8 +138,7 @@ class _Count:
                 a, b = self._between(lhs), self._between(rhs)
                 if a is None or b is None or (op == "floordiv" and b[0] <= 0):
                     return None
-                found = [_RESULT[op](x, y) for x in a for y in b]
-                return min(found), max(found)
+                return arithmetic(op, a, b)
             case Call(function="pymin" | "pymax" as function, args=(lhs, rhs)):
                 a, b = self._between(lhs), self._between(rhs)
                 if a is None or b is None:
@@ -147,6 +146,3 @@ class _Count:
                 chosen = min if function == "pymin" else max
                 return chosen(a[0], b[0]), chosen(a[1], b[1])
         return None
-
-
-_RESULT = {"add": add, "sub": sub, "mul": mul, "floordiv": floordiv}
