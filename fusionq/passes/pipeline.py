@@ -69,7 +69,9 @@ def _checked(name: str, before: FusedKernel, after: FusedKernel) -> FusedKernel:
 
 
 def _check(name: str, before: Kernel | None, after: Kernel) -> None:
-    """Verify; at debug level 2 and up show the kernel, where the pass changed it."""
+    """Verify what the pass changed; at debug level 2 and up show it."""
+    if after == before:
+        return
     verify(after)
-    if debug_level() >= 2 and after != before:
+    if debug_level() >= 2:
         print(f"--- after {name}\n{print_kernel(after)}", file=sys.stderr)

@@ -7,7 +7,6 @@ where the group meets and is sent its result when everybody is there.
 from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from math import prod
 from typing import Any, NoReturn, TypeAlias
 
@@ -54,15 +53,18 @@ def run_group(kernel: str, items: Sequence[tuple[int, Steps]]) -> None:
     """Run the work-items of one group, given with their linear local ids, in the order given,
     from meeting to meeting.  DeviceError if some miss a meeting that others wait at."""
     steps = dict(items)
+    order = {number: k for k, number in enumerate(steps)}
     going: dict[int, Any] = dict.fromkeys(steps)
     arrived: dict[int, Meeting] = {}
     while going:
         for number, result in going.items():
-            with suppress(StopIteration):
+            try:
                 arrived[number] = steps[number].send(result)
+            except StopIteration:
+                continue
         going = {}
         for company in list(_companies(arrived, len(steps))):
-            together = {n: arrived.pop(n) for n in steps if n in company}
+            together = {n: arrived.pop(n) for n in sorted(company, key=order.__getitem__)}
             going |= _results(together)
         if arrived and not going:
             _raise_missing(kernel, arrived, len(steps))

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import replace
+from functools import cached_property
 from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
@@ -108,8 +109,9 @@ class ReferenceLaunch:
 
     def run_items(self, boxes: Sequence[Box], order: ItemOrder = "shuffled", seed: int = 0) -> None:
         """Run only the work-items of ``boxes``; see ``item_steps``."""
-        for _ in self.item_steps(boxes, order, seed):
-            pass
+        with np.errstate(all="ignore"):
+            for _ in self.item_steps(boxes, order, seed):
+                pass
 
     def item_steps(
         self, boxes: Sequence[Box], order: ItemOrder = "shuffled", seed: int = 0
@@ -120,18 +122,12 @@ class ReferenceLaunch:
         ``order``: a named one (``seed`` determines the shuffled), or a function from the ids, box
         by box, to those to run.  Local and group ids are as in a whole launch.  DeviceError, at
         once, if the kernel's work-items meet or share local memory, or a box exceeds the range.
+        What NumPy does about overflow is the caller's.
         """
-        meetings = [
-            str(statement.span)
-            for statement in statements(self._kernel.body)
-            if isinstance(statement, Barrier | GroupCall)
-        ]
-        shared = [a.name for a in self._kernel.arrays if a.space == "local"]
-        if meetings or shared:
-            why = f"they meet at {meetings[0]}" if meetings else f"they share '{shared[0]}'"
+        if self._needs_groups is not None:
             raise DeviceError(
                 f"some work-items of kernel '{self._kernel.name}' cannot run without the others "
-                f"of their work-group: {why}; launch the whole kernel"
+                f"of their work-group: {self._needs_groups}; launch the whole kernel"
             )
         try:
             items = box_items(boxes, self._global_range, order, seed)
@@ -139,15 +135,32 @@ class ReferenceLaunch:
             raise DeviceError(f"kernel '{self._kernel.name}': {error}") from None
         return self._run_one_by_one(items)
 
+    @cached_property
+    def _needs_groups(self) -> str | None:
+        """Why its work-items run by whole work-groups, if they do."""
+        meetings = [
+            str(statement.span)
+            for statement in statements(self._kernel.body)
+            if isinstance(statement, Barrier | GroupCall)
+        ]
+        shared = [a.name for a in self._kernel.arrays if a.space == "local"]
+        if meetings or shared:
+            return f"they meet at {meetings[0]}" if meetings else f"they share '{shared[0]}'"
+        return None
+
     def _run_one_by_one(self, items: Sequence[Index]) -> Iterator[Index]:
         work_item = self._bind(*self._arguments.values())()
         part = self._local_range
         ranges, groups = self._ranges, self._counts
+        alone, first = all(n == 1 for n in part), _int64((0,) * len(part))
         for item in items:
-            local = _int64(tuple(i % n for i, n in zip(item, part, strict=True)))
-            group = _int64(tuple(i // n for i, n in zip(item, part, strict=True)))
-            with self._executing():
-                work_item(_int64(item), ranges[0], local, ranges[1], group, groups)
+            ids = _int64(item)
+            local = first if alone else _int64([i % n for i, n in zip(item, part, strict=True)])
+            group = ids if alone else _int64([i // n for i, n in zip(item, part, strict=True)])
+            try:
+                work_item(ids, ranges[0], local, ranges[1], group, groups)
+            except NameError as error:
+                raise self._unassigned(error) from error
             yield item
 
     def group_steps(self, box: Box, seed: int) -> Iterator[None]:
@@ -193,10 +206,13 @@ class ReferenceLaunch:
             with np.errstate(all="ignore"):
                 yield
         except NameError as error:
-            raise DeviceError(
-                f"kernel '{self._kernel.name}' ({self._kernel.span}) reads a variable that the "
-                f"work-item has not assigned: {error}; assign it on every path"
-            ) from error
+            raise self._unassigned(error) from error
+
+    def _unassigned(self, error: NameError) -> DeviceError:
+        return DeviceError(
+            f"kernel '{self._kernel.name}' ({self._kernel.span}) reads a variable that the "
+            f"work-item has not assigned: {error}; assign it on every path"
+        )
 
     def _run(self) -> None:
         work_group = self._bind(*self._arguments.values())
@@ -214,7 +230,7 @@ class ReferenceLaunch:
         base = [g * n for g, n in zip(group, part, strict=True)]
         meeting: list[tuple[int, Steps]] = []
         for local in members:
-            global_id = _int64(tuple(b + i for b, i in zip(base, local, strict=True)))
+            global_id = _int64([b + i for b, i in zip(base, local, strict=True)])
             steps = work_item(global_id, global_range, _int64(local), local_range, group_id, counts)
             if steps is not None:
                 meeting.append((int(np.ravel_multi_index(local, part)), steps))
@@ -256,5 +272,6 @@ _SMALL = tuple(map(np.int64, range(4096)))
 """Ids that need not be made anew."""
 
 
-def _int64(index: tuple[int, ...]) -> Ids:
-    return tuple([_SMALL[i] if 0 <= i < len(_SMALL) else np.int64(i) for i in index])
+def _int64(index: Sequence[int]) -> Ids:
+    """Ids, which are 0 or more."""
+    return tuple([_SMALL[i] if i < len(_SMALL) else np.int64(i) for i in index])

@@ -134,14 +134,15 @@ class PersistentReferenceLaunch:
         makes the next step; ``seed`` determines a shuffled order of a tile's work-items."""
         body = self._program.body
         work = _Instructions(self._words, self._stages(), self._order, seed)
-        return launch(
-            work,
-            Control(self._array(body.control), self._line),
-            self._scalar(body.epoch),
-            self._workers,
-            resident,
-            choose,
-        )
+        with np.errstate(all="ignore"):
+            return launch(
+                work,
+                Control(self._array(body.control), self._line),
+                self._scalar(body.epoch),
+                self._workers,
+                resident,
+                choose,
+            )
 
     def _scalar(self, name: str) -> int:
         value = self._bindings[name]
@@ -216,8 +217,7 @@ class _Instructions:
         """See ``workers.Schedule``; as ``fq_wait_tiles`` of the device."""
         stage = self._stages[instruction[0]]
         first, last = self._items(instruction)
-        with np.errstate(all="ignore"):
-            boxes = stage.boxes(_int64(first), _int64(last))
+        boxes = stage.boxes(_int64(first), _int64(last))
         for producer, box in zip(stage.producers, boxes, strict=True):
             record = self._records[producer]
             if box is None:

@@ -115,8 +115,8 @@ class Launched:
 
 def random_choice(seed: int) -> Choice:
     """Any of the workers that can move, with equal chance."""
-    generator = random.Random(seed)
-    return lambda movable, _: generator.choice(movable)
+    chance = random.Random(seed).random
+    return lambda movable, _: movable[int(chance() * len(movable))]
 
 
 def delayed(worker: int, step: int, otherwise: Choice) -> Choice:
@@ -173,7 +173,9 @@ class _Launch:
         waiting: list[Wait | None] = [None] * self.workers
         absent, present = list(range(self.workers)), list[int]()
         while absent or present:
-            movable = [w for w in present if not self._is_held(waiting[w])]
+            movable = [
+                w for w in present if (wait := waiting[w]) is None or not self._is_held(wait)
+            ]
             if len(present) < resident:
                 movable += absent
             if movable:
@@ -198,12 +200,8 @@ class _Launch:
     def _since(wait: Wait | None) -> int:
         return 0 if wait is None else wait.since
 
-    def _is_held(self, wait: Wait | None) -> bool:
-        return (
-            wait is not None
-            and not self.control.stalled
-            and self.control.is_behind(wait.line, wait.target)
-        )
+    def _is_held(self, wait: Wait) -> bool:
+        return not self.control.stalled and self.control.is_behind(wait.line, wait.target)
 
     def _worker(self, number: int) -> Generator[Wait | None, None, None]:
         """Yields after each step; a Wait where the next one has to be waited for."""

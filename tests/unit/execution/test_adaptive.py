@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import fusionq as fq
+from fusionq.base.assumptions import ASSUMED
 from fusionq.cache.disk import disk_store
 from fusionq.cache.learned import all_learned
 from fusionq.cache.plan_cache import PLANS
@@ -30,7 +31,9 @@ from fusionq.execution.run_times import Sample, Told
 from fusionq.submission.run import PreparedRun
 from tests.unit.execution.programs import neighbours, scale
 
-N = 1100
+LARGEST_GROUP = 128
+"""In place of 1,024: small lists, which the interpreter runs sooner, then need several."""
+N = 140
 """More than a work-group: what depends on neighbours does not join."""
 STEPS = 3
 
@@ -104,6 +107,8 @@ def background(monkeypatch: pytest.MonkeyPatch, disk_cache: Path) -> Iterator[Im
     monkeypatch.setattr(trial_cost, "SHARE", 1e9)  # preparing takes more than made-up runs
     monkeypatch.setattr(first_plan, "STEP", 1e9)  # nothing is planned where the user waits
     monkeypatch.setattr(adaptive, "is_busy", lambda: background.is_busy)
+    group = replace(ASSUMED["largest_barrier_group"], cpu=LARGEST_GROUP)
+    monkeypatch.setitem(ASSUMED, "largest_barrier_group", group)
     list_record.RECORDS.clear()
     PLANS.clear()
     yield background
