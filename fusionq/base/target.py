@@ -182,6 +182,8 @@ class CodeLimits:
     """Of what a lane loads and stores with several vectors at once."""
     loads_at_once: int
     """Of the work-items that a lane does at once: their values live in registers together."""
+    jammed_bytes: int
+    """Of the variables of a lane's work-items that share the turns of a loop."""
     strip_items: int
     """Work-items of a strip of columns, which stay in the nearest cache."""
     shortest_segment: int

@@ -14,6 +14,7 @@ from fusionq.codegen.group_statements import GroupLanes
 from fusionq.codegen.helpers import Helpers
 from fusionq.codegen.interchange import interchanged, is_faster, order_of, touched_bytes
 from fusionq.codegen.interior import parted, whole_rows
+from fusionq.codegen.jammed_loops import JammedLoops, jammed_loops
 from fusionq.codegen.kernel_body import GroupLoop, StatementLines, statement_lines
 from fusionq.codegen.loads_ahead import LoadsAhead
 from fusionq.codegen.local_places import groups_at_once, local_places
@@ -29,7 +30,7 @@ from fusionq.codegen.scoping import Body
 from fusionq.codegen.tile_groups import ThreadGroupLoop, TileGroupLoop
 from fusionq.codegen.tile_items import GroupItems, ThreadItems, TileItems
 from fusionq.codegen.tile_loop import InnerPart, Segments, TileLoop, Together, either
-from fusionq.codegen.unroll_and_jam import jammed
+from fusionq.codegen.unroll_and_jam import Jammed, jammed
 from fusionq.ir.nodes import ArrayDecl, Expr, Kernel, LaneDimension, StageCode
 from fusionq.ir.repeatable import is_repeatable
 from fusionq.ir.types import INT32, INT64
@@ -137,11 +138,11 @@ class StageText:
         if inner is not None:
             bodies.append(inner.body)
             values = (*inner.lows, *inner.highs, *inner.where)
-        lanes, most = self.target.worker_size, self.words.workers.items_at_once
-        several = jammed(kernel, bodies[-1], most, lanes)
+        lanes = self.target.worker_size
+        several = self._jammed(kernel, bodies[-1], beside)
         if several is not None:
             bodies.append(several.body)
-            kernel = replace(kernel, arrays=(*kernel.arrays, *several.arrays))
+            kernel = several.added_to(kernel)
         vectors = self._vectors(code, body if inner is None else inner.body)
         plain = len(bodies)
         if vectors is not None:
@@ -168,6 +169,13 @@ class StageText:
         wide = rows.lines(vectors, [texts[0], *texts[plain:]], part)
         wide = self.dialect.vectors.known(*needed, wide)
         return lines, either([rows.worth(vectors), *aligned], wide, one_by_one)
+
+    def _jammed(self, kernel: Kernel, body: Body, beside: _Beside) -> Jammed | JammedLoops | None:
+        """How a lane does several work-items at once inside of a tile's rows."""
+        lanes, workers = self.target.worker_size, self.words.workers
+        if workers.first_lane_takes or beside.arrays:
+            return jammed(kernel, body, workers.items_at_once, lanes)
+        return jammed_loops(kernel, body, lanes)
 
     def _vectors(self, code: StageCode, inner: Body) -> RowVectors | None:
         """How a lane does neighbours inside of a tile's rows, where it may and the language has

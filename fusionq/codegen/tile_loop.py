@@ -61,6 +61,7 @@ class TileLoop:
         self._int64 = words.int64
         self._lanes = lanes
         *self._outer, self._last = order
+        self._by_threads = words.workers.first_lane_takes
         self._by_rows = words.workers.first_lane_takes and ndim > 1
         self._width = "fq_width" if self._by_rows else str(lanes)
         self._column = "fq_column" if self._by_rows else "fq_lane"
@@ -203,7 +204,7 @@ class TileLoop:
         low = self._folded(self._words.maximum, [self._first_item, *inner.lows])
         high = self._folded(self._words.minimum, [self._last_item, *inner.highs])
         i64, lanes, mask = self._int64, self._lanes, f"-{self._words.literal(self._lanes)}"
-        repeated = inner.repeatable and together is None
+        repeated = inner.repeatable and (together is None or not self._by_threads)
         begin = f"({low} + {lanes - 1}) & {mask}"
         if repeated or not (inner.lows or inner.highs):
             begin = low
@@ -233,7 +234,7 @@ class TileLoop:
                 f"    for (; fq_start < fq_stop; fq_start += {self._width}) {{",
                 *indented(self._guarded(f"fq_start + {self._column} < fq_stop", body), 2),
                 "    }",
-                *indented(self._repeated(inner) if repeated else self._inner(inner, together)),
+                *indented((self._repeated if repeated else self._inner)(inner, together)),
                 "}",
             ]),
             "}",
@@ -261,20 +262,25 @@ class TileLoop:
             "}",
         ]
 
-    def _repeated(self, inner: InnerPart) -> list[str]:
+    def _repeated(self, inner: InnerPart, together: Together | None) -> list[str]:
         """The loops over the inner part, in its turn: the vector at its first work-item if that is
-        no multiple, those from multiples on, and the one that ends with its last work-item if none
-        has.  Which they are is chosen around the loop: inside, a compiler may take what it chooses
-        between to differ between lanes."""
+        no multiple, those from multiples on, several ``together`` as long as there are as many, and
+        the one that ends with its last work-item if none has.  Which they are is chosen around the
+        loop: inside, a compiler may take what it chooses between to differ between lanes."""
         i64, lanes = self._int64, self._lanes
         begin = f"fq_turn == 0 ? fq_inner : fq_turn == 1 ? fq_whole : fq_outer - {lanes}"
         stop = f"fq_turn == 0 ? fq_whole : fq_turn == 1 ? fq_outer - {lanes - 1} : fq_outer"
+        start, several = f"fq_start = {begin}", []
+        if together is not None:
+            at_once = indented(self._together(together, "fq_outer"))
+            several, start = [f"{start};", "if (fq_turn == 1) {", *at_once, "}"], ""
         return [
             "if (fq_part == 0 && fq_inner < fq_outer) {",
             "    for (int fq_turn = 0; fq_turn < 3; fq_turn++) {",
             f"        if (fq_turn == 2 && ((fq_outer - fq_whole) & {lanes - 1}) == 0) break;",
             f"        const {i64} fq_end = {stop};",
-            f"        for (fq_start = {begin}; fq_start < fq_end; fq_start += {lanes}) {{",
+            *indented(several, 2),
+            f"        for ({start}; fq_start < fq_end; fq_start += {lanes}) {{",
             f"            {self._item()}",
             *indented(inner.body, 3),
             "        }",

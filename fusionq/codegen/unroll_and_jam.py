@@ -42,6 +42,10 @@ class Jammed:
     body: Body
     arrays: tuple[ArrayDecl, ...]
 
+    def added_to(self, kernel: Kernel) -> Kernel:
+        """``kernel`` with what the body has beside."""
+        return replace(kernel, arrays=(*kernel.arrays, *self.arrays))
+
 
 def jammed(kernel: Kernel, body: Body, most: int, lanes: int) -> Jammed | None:
     """``body`` for up to ``most`` work-items, a power of two, at once; None where a work-item may

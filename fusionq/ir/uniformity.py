@@ -1,5 +1,7 @@
-"""Which variables have one value for all work-items of a work-group (LLVM's uniformity analysis),
-by the form of the text alone: what is not seen to be uniform may be all the same."""
+"""Which variables have one value for all work-items of a work-group, or of a row (LLVM's uniformity
+analysis), by the form of the text alone: what is not seen to be uniform may be all the same.
+
+A row is the work-items that differ in one id only, that of dimension ``row``."""
 
 from __future__ import annotations
 
@@ -9,32 +11,37 @@ from fusionq.ir.functions import DEVICE_FUNCTIONS
 from fusionq.ir.nodes import Assign, Call, Expr, For, If, ItemQuery, Load, Stmt, Var, While
 from fusionq.ir.walk import assigned_variable, nested_bodies, subexpressions
 
-_UNIFORM_QUERIES = frozenset({"group_id", "group_range", "local_range", "global_range"})
+_RANGES = frozenset({"group_range", "local_range", "global_range"})
+_IDS = frozenset({"global_id", "group_id", "local_id"})
 
 
-def uniform_variables(body: Iterable[Stmt]) -> frozenset[str]:
+def uniform_variables(body: Iterable[Stmt], row: int | None = None) -> frozenset[str]:
     """The variables that only uniform values are assigned to, and only where conditions and loops
     around are uniform, and the variables of loops with uniform bounds."""
     body = tuple(body)
-    found = frozenset(name for name, _ in _definitions(body, frozenset(), False))
+    found = frozenset(name for name, _ in _definitions(body, frozenset(), False, row))
     while True:
-        divergent = {name for name, uniform in _definitions(body, found, False) if not uniform}
+        definitions = _definitions(body, found, False, row)
+        divergent = {name for name, uniform in definitions if not uniform}
         if found.isdisjoint(divergent):
             return found
         found -= divergent
 
 
-def is_uniform(expr: Expr, variables: frozenset[str]) -> bool:
-    """Whether ``expr`` is made of arguments, constants, the work-group's ids, and ``variables``."""
-    return all(_is_uniform_part(e, variables) for e in subexpressions(expr))
+def is_uniform(expr: Expr, variables: frozenset[str], row: int | None = None) -> bool:
+    """Whether ``expr`` is made of arguments, constants, the ids of the work-group or the row, and
+    ``variables``."""
+    return all(_is_uniform_part(e, variables, row) for e in subexpressions(expr))
 
 
-def _is_uniform_part(expr: Expr, variables: frozenset[str]) -> bool:
+def _is_uniform_part(expr: Expr, variables: frozenset[str], row: int | None) -> bool:
     match expr:
         case Var(name=name):
             return name in variables
-        case ItemQuery(query=query):
-            return query in _UNIFORM_QUERIES
+        case ItemQuery(query, dim):
+            if row is None:
+                return query in _RANGES or query == "group_id"
+            return query in _RANGES or (query in _IDS and dim != row)
         case Load():
             return False
         case Call(function=function):
@@ -44,7 +51,7 @@ def _is_uniform_part(expr: Expr, variables: frozenset[str]) -> bool:
 
 
 def _definitions(
-    body: Iterable[Stmt], variables: frozenset[str], diverged: bool
+    body: Iterable[Stmt], variables: frozenset[str], diverged: bool, row: int | None
 ) -> Iterator[tuple[str, bool]]:
     """Each variable that is set, and whether to one value for the work-group if ``variables`` are
     uniform; ``diverged``: where not all of its work-items may be."""
@@ -52,16 +59,16 @@ def _definitions(
         inside = diverged
         match stmt:
             case For(var, start, stop, step):
-                uniform = all(is_uniform(e, variables) for e in (start, stop, step))
+                uniform = all(is_uniform(e, variables, row) for e in (start, stop, step))
                 yield var, uniform
                 inside = diverged or not uniform
             case If(cond) | While(cond):
-                inside = diverged or not is_uniform(cond, variables)
+                inside = diverged or not is_uniform(cond, variables, row)
             case Assign(name, value):
-                yield name, not diverged and is_uniform(value, variables)
+                yield name, not diverged and is_uniform(value, variables, row)
             case _:
                 name_set = assigned_variable(stmt)
                 if name_set is not None:
                     yield name_set, False
         for nested in nested_bodies(stmt):
-            yield from _definitions(nested, variables, inside)
+            yield from _definitions(nested, variables, inside, row)

@@ -81,3 +81,14 @@ def test_expressions() -> None:
     assert not is_uniform(Call(INT64, "pymin", (var("k"), EXTENT)), frozenset())
     for expr in (ID, LOCAL, ELEMENT, add(N, LOCAL), Call(INT64, "clock", ())):
         assert not is_uniform(expr, frozenset())
+
+
+def test_in_a_row() -> None:
+    """What differs in another id only is one value there."""
+    other = ItemQuery("global_id", 1)
+    body = [loop("k", add(ID, N), Assign("x", var("k"))), loop("m", other), Assign("y", LOCAL)]
+    assert uniform_variables(body, 1) == {"k", "x", "y"}
+    assert uniform_variables(body, 0) == {"m"}
+    assert is_uniform(add(GROUP, ItemQuery("global_range", 1)), frozenset(), 1)
+    for expr in (other, ItemQuery("local_id", 1), ItemQuery("local_linear_id", 0), ELEMENT):
+        assert not is_uniform(expr, frozenset(), 1)

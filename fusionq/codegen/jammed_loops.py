@@ -1,0 +1,219 @@
+"""Unroll and jam across the vectors of a row: several of them share the turns of a loop.
+
+    for v in the row's vectors:            for v in the row's vectors, two at a time:
+        total = 0                              total, total 1 = 0, 0
+        for k in range(n):            →        for k in range(n):
+            total += x[k] * a[k, v]                total += x[k] * a[k, v]
+        out[v] = total                             total 1 += x[k] * a[k, v + 1]
+                                               out[v], out[v + 1] = total, total 1
+
+A turn of such a loop reads a vector of a row of ``a``, the next turn one of another row: memory
+that could be read from end to end is read in pieces of a vector, and each turn waits for the sum of
+the last.  Several vectors read pieces several times as long, and have as many sums.
+
+Legal as vectors are: each statement is done for all work-items of several vectors before the next,
+each of which has variables of its own.  Bounds of loops and conditions have to be the same for all
+of a row.
+
+Callahan, Carr, Kennedy: "Improving register allocation for subscripted variables", 1990.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+
+from fusionq.base.frozen import dataclass
+from fusionq.base.target import CODE_LIMITS
+from fusionq.codegen.interior import MOST_NODES, nodes_of
+from fusionq.codegen.scoping import Body, mentioned
+from fusionq.ir.functions import DEVICE_FUNCTIONS
+from fusionq.ir.nodes import (
+    ArrayParam,
+    Assign,
+    Binary,
+    Block,
+    Call,
+    Const,
+    Expr,
+    For,
+    If,
+    ItemQuery,
+    Kernel,
+    Load,
+    Stmt,
+    Store,
+    Var,
+)
+from fusionq.ir.types import INT64, ScalarType
+from fusionq.ir.uniformity import is_uniform, uniform_variables
+from fusionq.ir.walk import (
+    assigned_variable,
+    expressions,
+    rewrite,
+    statements,
+)
+
+
+@dataclass(frozen=True)
+class JammedLoops:
+    """``body`` does ``items`` work-items of a lane, one at every so many lanes; it has
+    ``variables`` more than the kernel."""
+
+    items: int
+    body: Body
+    variables: tuple[tuple[str, ScalarType], ...]
+
+    def added_to(self, kernel: Kernel) -> Kernel:
+        """``kernel`` with what the body has beside."""
+        return replace(kernel, variables=(*kernel.variables, *self.variables))
+
+
+def jammed_loops(kernel: Kernel, body: Body, lanes: int) -> JammedLoops | None:
+    """``body``, what ``kernel`` does inside of rows, for several work-items of each of the
+    ``lanes`` of a vector; None where it is not to be done so, or there is no loop that reads rows
+    of memory."""
+    last = kernel.ndim - 1
+    uniform = uniform_variables(body, last)
+    if not _is_jammable(kernel, body, uniform, last):
+        return None
+    steps = _Steps(body, uniform, last)
+    loops = [s for s in statements(body) if isinstance(s, For) and steps.reads_rows(kernel, s)]
+    types = dict(kernel.variables)
+    own = {name for s in statements(body) if (name := assigned_variable(s))} - uniform
+    held = own - steps.known.keys()
+    kept = max((sum(types[v].nbytes for v in mentioned(s) & held) for s in loops), default=0)
+    items = 1
+    while (
+        kept
+        and 2 * items * kept <= CODE_LIMITS.jammed_bytes
+        and 2 * items * nodes_of(body) <= MOST_NODES
+    ):
+        items *= 2
+    if items == 1:
+        return None
+    jam = _Jam(items, lanes, last, frozenset(own))
+    variables = tuple((jam.name(v, k), types[v]) for v in sorted(own) for k in range(1, items))
+    return JammedLoops(items, tuple(jam.body(body)), variables)
+
+
+def _is_jammable(kernel: Kernel, body: Body, uniform: frozenset[str], last: int) -> bool:
+    """Whether ``body`` does nothing but compute, load and store elements of memory, where what it
+    does next is the same for all of a row."""
+    memory = {p.name for p in kernel.params if isinstance(p, ArrayParam)}
+    own = ItemQuery("global_id", last)
+    known = {s.var for s in statements(body) if isinstance(s, For)}
+    known |= {name for s in statements(body) if (name := assigned_variable(s)) is not None}
+    for s in statements(body):
+        match s:
+            case For(_, start, stop, step):
+                control: Sequence[Expr] = (start, stop, step)
+            case If(cond):
+                control = (cond,)
+            case Block(body=()) | Assign():
+                control = ()
+            case Store(array) if array in memory:
+                control = ()
+            case _:
+                return False
+        if not all(is_uniform(e, uniform, last) for e in control):
+            return False
+    for e in expressions(body):
+        match e:
+            case Load(array=array) if array not in memory:
+                return False
+            case Var(name=name) if name not in known:
+                return False
+            case ItemQuery() if e != own and not is_uniform(e, uniform, last):
+                return False
+            case Call(function=function) if function in DEVICE_FUNCTIONS:
+                return False
+    return True
+
+
+class _Steps:
+    """By how much values grow from a work-item to its neighbour."""
+
+    def __init__(self, body: Body, uniform: frozenset[str], last: int) -> None:
+        self._uniform = uniform
+        self._last = last
+        times = Counter(assigned_variable(s) for s in statements(body))
+        self.known: dict[str, int] = {}
+        """For variables with one value."""
+        for s in statements(body):
+            if isinstance(s, Assign) and times[s.name] == 1 and s.name not in uniform:
+                step = self.of(s.value)
+                if step is not None:
+                    self.known[s.name] = step
+
+    def of(self, expr: Expr) -> int | None:
+        """None where that is not seen."""
+        if is_uniform(expr, self._uniform, self._last):
+            return 0
+        match expr:
+            case ItemQuery("global_id"):
+                return 1
+            case Var(name=name):
+                return self.known.get(name)
+            case Binary(_, "add" | "sub" as op, lhs, rhs):
+                one, other = self.of(lhs), self.of(rhs)
+                if one is None or other is None:
+                    return None
+                return one + other if op == "add" else one - other
+        return None
+
+    def reads_rows(self, kernel: Kernel, loop: For) -> bool:
+        """Whether neighbours load neighbours in memory in turns of ``loop``."""
+        params = {p.name: p for p in kernel.params if isinstance(p, ArrayParam)}
+        for e in expressions(loop.body):
+            if isinstance(e, Load) and e.indices:
+                near = params[e.array].contiguous or params[e.array].unit_stride
+                if near and [self.of(i) for i in e.indices] == [0] * (len(e.indices) - 1) + [1]:
+                    return True
+        return False
+
+
+@dataclass(frozen=True)
+class _Jam:
+    items: int
+    lanes: int
+    last: int
+    own: frozenset[str]
+    """The variables of which each work-item has one."""
+
+    def name(self, variable: str, k: int) -> str:
+        """That of the ``k``-th work-item; no name of a kernel has a space."""
+        return f"{variable} {k}" if k else variable
+
+    def body(self, body: Iterable[Stmt]) -> Iterator[Stmt]:
+        """``body`` for all work-items, statement by statement."""
+        for s in body:
+            match s:
+                case For():
+                    yield replace(s, body=tuple(self.body(s.body)))
+                case If():
+                    then, orelse = tuple(self.body(s.then)), tuple(self.body(s.orelse))
+                    yield replace(s, then=then, orelse=orelse)
+                case Assign() if s.name in self.own:
+                    for k in range(self.items):
+                        value = self._expr(s.value, k)
+                        yield replace(s, name=self.name(s.name, k), value=value)
+                case Store():
+                    for k in range(self.items):
+                        indices = tuple(self._expr(e, k) for e in s.indices)
+                        yield replace(s, indices=indices, value=self._expr(s.value, k))
+                case _:
+                    yield s
+
+    def _expr(self, expr: Expr, k: int) -> Expr:
+        """``expr`` for the ``k``-th work-item."""
+        id = ItemQuery("global_id", self.last)
+        other = Binary(INT64, "add", id, Const(INT64, k * self.lanes)) if k else id
+
+        def there(e: Expr) -> Expr:
+            if isinstance(e, Var) and e.name in self.own:
+                return replace(e, name=self.name(e.name, k))
+            return other if e == id else e
+
+        return rewrite(expr, there)
