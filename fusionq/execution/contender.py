@@ -12,6 +12,8 @@ Candidate: TypeAlias = Strategy
 
 State: TypeAlias = Literal["awaited", "ready", "slower", "left out"]
 
+Win: TypeAlias = Literal["none", "unproven", "repeated"]
+
 
 @dataclass(slots=True)
 class Contender:
@@ -37,6 +39,8 @@ class Contender:
     """Whether it was slower by runs that took much longer among others than by itself."""
     is_second: bool = False
     """Whether it has been compared once more."""
+    win: Win = "none"
+    """Whether it has won while something else held up what it was compared with."""
     misses: int = 0
     """Samples that could not be taken."""
     busy: int = 0
@@ -52,6 +56,11 @@ class Contender:
     """Seconds of a run of the shortest sample of several, also from earlier comparisons."""
     fastest_alone: float = float("inf")
     """The same of samples of one."""
+    known: float = float("inf")
+    """Seconds of a run among others by the shortest sample since the trials began, whatever the
+    machine does now."""
+    known_alone: float = float("inf")
+    """The same of samples of one."""
     disturbed: int = 0
     """Samples that did not count since something else had to be the reason for what they took."""
 
@@ -59,6 +68,19 @@ class Contender:
     def shortest(self) -> float:
         """Seconds of a run of the shortest sample; infinite where there is none."""
         return min(self.seconds, default=float("inf"))
+
+    def begin_anew(self) -> None:
+        """Forget all that was measured: the trials begin anew."""
+        if self.state == "slower":
+            self.state, self.reason = "ready", ""
+        if self.seconds:
+            self.slowdown = 1.0  # what it was is no longer so
+            self.is_predicted = False
+        self.forget()
+        self.fastest = self.fastest_alone = self.known = self.known_alone = float("inf")
+        self.is_second = self.is_doubtful = False
+        self.win = "none"
+        self.lost_to = None
 
     def forget(self, keeps_alone: bool = False) -> None:
         """Forget its times; ``keeps_alone``: but those of samples of one run, where others have

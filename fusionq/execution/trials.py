@@ -4,7 +4,8 @@ Every candidate gives the same bits, so any of them may run when the user asks f
 ran first is the best until another one has been seen to be faster: of a candidate that is ready
 samples are taken in turn with the best, and the one with the shorter sample goes on as the best; a
 candidate that is clearly slower is dropped at once, one that is clearly faster taken at once, and
-among those that are about as fast the best stays.  A sample is one run, where somebody waits for
+among those that are about as fast the best stays.  What was found while something else held up both
+is compared once more (``repeated_comparisons``).  A sample is one run, where somebody waits for
 each; where runs follow each other without a wait (``in_batches``), it is one and then
 ``SEVERAL``.  A sample that would make trials cost more than they may
 (``trial_cost``) is not taken.  Nothing depends on a clock here: ``add`` is told what a sample took.
@@ -17,6 +18,7 @@ from collections.abc import Callable, Sequence
 from fusionq.cache.learned import Learned, LearnedCandidate
 from fusionq.execution.contender import Candidate, Contender
 from fusionq.execution.drift import Drift
+from fusionq.execution.repeated_comparisons import REST, compared_again, is_unproven
 from fusionq.execution.samples import (
     CLEARLY_BATCHED,
     COLD_SECONDS,
@@ -44,15 +46,6 @@ PERSISTENT_LAST: tuple[Candidate, ...] = (
 )  # fmt: skip
 """The order where the cost model was not fitted to persistent kernels, which take the longest to
 build and rarely win there."""
-
-SECOND_COMPARISON = 1.1
-"""A persistent kernel that was slower by more, though not by the model, is compared with the best
-once more at the end: other work on the machine makes it wait for so long that it is no more to be
-compared."""
-
-CLOSE = 1.25
-"""So is one that took less than so many times as long as the best now does, where something else
-held up both when they were compared."""
 
 MOST_SLOWDOWN = 3.0
 """A candidate is not tried that takes so many times as long as the first by the cost model."""
@@ -188,6 +181,8 @@ class Trials:
     def in_batches(self, value: bool) -> None:
         if value != self._in_batches:
             self._in_batches = value
+            for contender in self.contenders.values():
+                contender.known = contender.known_alone = float("inf")
             for name in (self.best, self._challenger):
                 if name is not None and self.chosen is None:
                     self.contenders[name].forget()  # other times are not compared with these
@@ -225,6 +220,7 @@ class Trials:
                 contender.fastest = min(contender.fastest, seconds)
             if runs == self._batch:
                 contender.seconds.append(among)
+                contender.known = min(contender.known, among)
         if name == self.first and (contender.seconds or contender.alone):
             self.costs.usual = min(contender.seconds or contender.alone)
         self._decide()
@@ -234,6 +230,7 @@ class Trials:
         held up the best one's first, those that are compared are taken anew."""
         before = self._batch
         contender.fastest_alone = min(contender.fastest_alone, seconds)
+        contender.known_alone = min(contender.known_alone, seconds)
         contender.alone.append(seconds)
         if self._batch > before and self._challenger is not None:
             for name in (self.best, self._challenger):
@@ -390,9 +387,12 @@ class Trials:
                 return True
         if self.awaited or self.is_over:
             return False
-        if not self._compares_again():
+        again = compared_again(self.contenders, self.best)
+        if again is None:
             self.chosen = self.best
             return False
+        if self.contenders[again].win == "repeated":
+            self._rests_until = self.costs.taken + REST
         return self._next_challenger()
 
     def _begin(self, challenger: Candidate) -> None:
@@ -404,35 +404,6 @@ class Trials:
         self._renews = self._batch > 1 and bool(best.seconds) and not best.is_rough
         if not self._renews:
             best.forget(self._batch > 1)
-
-    def _compares_again(self) -> bool:
-        """Whether one that was slower is compared once more."""
-        best = self.contenders[self.best]
-        for name, contender in self.contenders.items():
-            if contender.state != "slower" or contender.is_second or not contender.timed:
-                continue
-            behind = contender.slowdown / max(best.slowdown, 1e-9)
-            is_other = contender.is_persistent and behind > SECOND_COMPARISON
-            if name != self.best and (
-                (is_other and contender.model <= best.model)
-                or (behind < CLOSE and self._was_held_up(contender))
-                or contender.is_doubtful
-            ):
-                contender.state, contender.is_second = "ready", True
-                return True
-        return False
-
-    def _was_held_up(self, contender: Contender) -> bool:
-        """Whether what was faster than ``contender`` took so much longer then than it did at other
-        times that something else has to have held up both."""
-        if contender.lost_to is None:
-            return False
-        name, seconds, is_among = contender.lost_to
-        winner = self.contenders[name]
-        fastest = winner.fastest_alone  # among others it takes no longer than by itself
-        if is_among:
-            fastest = min(fastest, winner.fastest)
-        return fastest * CLEARLY_BATCHED < seconds
 
     def _compare(self, name: Candidate) -> bool:
         """Whether the comparison of ``name`` with the best has come to its end."""
@@ -477,8 +448,14 @@ class Trials:
         if own.seconds and compared < float("inf"):  # from now on what was measured counts
             own.slowdown = best.slowdown * own.shortest / compared
             own.is_predicted = False
-        if not is_faster and compared < float("inf"):
-            own.lost_to = self.best, compared, bool(is_measured) and self._batch > 1
+        is_among = bool(is_measured) and self._batch > 1
+        is_unfused = self.best == "unfused"
+        if is_faster and is_unproven(own, best, compared, is_among, is_unfused):
+            own.win, is_faster = "unproven", False
+        if is_faster and own.seconds:
+            best.lost_to = name, own.shortest, is_among
+        elif not is_faster and compared < float("inf"):
+            own.lost_to = self.best, compared, is_among
             own.is_doubtful = name != "unfused" and contradicts(own)
         loser = self.best if is_faster else name
         self.contenders[loser].state = "slower"
@@ -510,15 +487,7 @@ class Trials:
         self.chosen = self._challenger = self._tried = None
         self.costs.forget()
         for contender in self.contenders.values():
-            if contender.state == "slower":
-                contender.state, contender.reason = "ready", ""
-            if contender.seconds:
-                contender.slowdown = 1.0  # what it was is no longer so
-                contender.is_predicted = False
-            contender.forget()
-            contender.fastest = contender.fastest_alone = float("inf")
-            contender.is_second = contender.is_doubtful = False
-            contender.lost_to = None
+            contender.begin_anew()
         self._decide()
 
     # --------------------------------------------------------------------------- records

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from fusionq.base.options import Strategy
 from fusionq.cache import learned
 from fusionq.cache.serialise import encode
-from fusionq.execution import drift, samples, trials
+from fusionq.execution import drift, repeated_comparisons, samples, trials
 from fusionq.execution.contender import Candidate
 from fusionq.execution.trials import CANDIDATES, PERSISTENT_LAST, Trials
 
@@ -339,7 +339,7 @@ def test_what_samples_take_beside_their_runs_does_not_count(
     seconds: float, is_long: bool, chosen: Candidate
 ) -> None:
     """Where several runs less one take clearly different times, one sample of each decides, else
-    a longer one of each."""
+    pairs of longer ones."""
     made = begun_in_batches("fused")
     runs_of: dict[Candidate, list[int]] = {"sequence": [], "fused": []}
     while made.chosen is None:
@@ -352,7 +352,7 @@ def test_what_samples_take_beside_their_runs_does_not_count(
     assert made.contenders["fused"].shortest == pytest.approx(seconds)
     assert runs_of["sequence"] == runs_of["fused"]
     first, second, *longer = runs_of["fused"]
-    assert (first, second) == (1, samples.SEVERAL) and len(longer) == is_long
+    assert (first, second) == (1, samples.SEVERAL) and len(longer) == is_long * samples.PAIRS
     for long in longer:
         assert second + samples.LONGER <= long <= samples.MOST_LONG
         assert long * seconds > samples.LONG_SECONDS / 2
@@ -500,6 +500,69 @@ def test_what_lost_by_runs_that_contradict_one_by_itself_is_compared_once_more(
     assert made.chosen == ("fused" if name == "fused" else "sequence")
 
 
+@pytest.mark.parametrize("in_batches", [True, False])
+@pytest.mark.parametrize(("then", "later", "chosen", "compared"), [
+    (1.1e-3, 1.1e-3, "sequence", 2),
+    (1.1e-3, 8e-4, "unfused", 2),
+    (9.2e-4, 9.2e-4, "unfused", 1),
+])  # fmt: skip
+def test_a_win_while_something_holds_up_the_best_is_repeated(
+    in_batches: bool, then: float, later: float, chosen: Candidate, compared: int
+) -> None:
+    """But where the winner takes less than the best ever did."""
+    assert _chosen(in_batches, 1.6e-3, then, 1e-3, later) == (chosen, compared)
+
+
+@pytest.mark.parametrize("in_batches", [True, False])
+@pytest.mark.parametrize(("later", "chosen"), [(1.2e-3, "unfused"), (1.7e-3, "sequence")])
+def test_what_is_faster_beside_others_each_time_is_chosen(
+    in_batches: bool, later: float, chosen: Candidate
+) -> None:
+    """The machine may be as it is now for long."""
+    assert _chosen(in_batches, 1.6e-3, 1.1e-3, 1.6e-3, later) == (chosen, 2)
+
+
+def _chosen(
+    in_batches: bool, best_then: float, then: float, best_later: float, later: float
+) -> tuple[Candidate | None, int]:
+    """What is chosen between a best that was seen to take 1 ms, and a challenger; and how often
+    they are compared: the first time, and later, they take so long."""
+    made = begun("fused", "unfused")
+    made.costs.taken, made.in_batches = 200.0, in_batches
+    rested = 0
+    while made.chosen is None:
+        name, runs = made.next()
+        made.costs.taken += 0.01
+        rested += made.waits and not made.expects
+        took = {"sequence": 1e-3, "fused": 1.6e-3, "unfused": later}
+        if made.challenger == "unfused":
+            took["sequence"] = best_later
+            if made.contenders["unfused"].win == "none":
+                took |= {"sequence": best_then, "unfused": then}
+        if runs:
+            made.add(name, took[name], runs)
+    is_repeated = made.contenders["unfused"].win == "repeated"
+    assert is_repeated == (rested >= 100 * repeated_comparisons.REST - 1)
+    return made.chosen, 1 + is_repeated
+
+
+def test_what_lost_its_place_while_both_were_held_up_is_compared_once_more() -> None:
+    """As what won takes far less by itself than it did then."""
+    made = begun("fused", "unfused")
+    made.costs.taken = 200.0
+    pairs: list[tuple[Candidate, Candidate | None]] = []
+    while made.chosen is None:
+        if not pairs or pairs[-1] != (made.best, made.challenger):
+            pairs.append((made.best, made.challenger))
+        name, runs = made.next()
+        took = {"sequence": 9e-4, "fused": 1e-3, "unfused": 1.5e-3}[name]
+        if len(pairs) == 1:
+            took = {"sequence": 2e-3, "fused": 1.8e-3}[name]
+        made.add(name, took, runs)
+    assert pairs == [("sequence", "fused"), ("fused", "unfused"), ("fused", "sequence")]
+    assert made.chosen == "sequence"
+
+
 def test_what_is_twice_as_slow_by_itself_has_no_sample_of_several_runs() -> None:
     made = begun_in_batches("fused", "unfused")
     made.contenders["fused"].is_persistent = True
@@ -582,17 +645,19 @@ def test_short_runs_that_are_waited_for_may_be_disturbed() -> None:
 def test_what_takes_longer_among_others_is_disturbed_no_more() -> None:
     """Such as launches without a plan, which the host makes one after the other: the samples that
     contradict one by itself come once, and longer ones not again."""
-    made = begun_in_batches("fused")
+    made = Trials("unfused", ("fused",))
+    made.ready("fused")
+    made.costs.taken, made.in_batches = 200.0, True
     ran: list[int] = []
     while made.chosen is None:
         name, runs = made.next()
-        if runs and name == "sequence":
+        if runs and name == "unfused":
             ran.append(runs)
         if runs:
-            took = {"sequence": 6e-5 if runs == 1 else 1e-4, "fused": 9e-5}[name]
+            took = {"unfused": 6e-5 if runs == 1 else 1e-4, "fused": 9e-5}[name]
             made.add(name, took, runs)
-    assert made.contenders["sequence"].timed == len(ran)
-    assert ran[0] == 1 and ran[-1] > ran[1] and len(ran) == 3 + samples.MOST_DISTURBED
+    assert made.contenders["unfused"].timed == len(ran)
+    assert ran[0] == 1 and ran[-1] > ran[1] and len(ran) == 4 + samples.MOST_DISTURBED
 
 
 def test_what_is_slow_each_time_among_others_is_dropped() -> None:
@@ -882,6 +947,8 @@ def test_whatever_happens_something_runs_and_a_choice_is_made(data: st.DataObjec
     for name in outstanding:
         made.add(name, 1.0)
     made.costs.taken = 1e9
-    run(made, dict.fromkeys(CANDIDATES, 1.0))
+    for _ in range(len(CANDIDATES)):
+        run(made, dict.fromkeys(CANDIDATES, 1.0))
+        made.costs.taken += repeated_comparisons.REST
     chosen = made.chosen
     assert chosen is not None and made.contenders[chosen].state == "ready"
