@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import pytest
+from hypothesis import settings
 
 import fusionq as fq
 from fusionq.backends import base, registry
@@ -16,10 +17,15 @@ from fusionq.backends.cuda.program import cubin_of, generated
 from fusionq.backends.reference.backend import ReferenceBackend
 from fusionq.backends.reference.launch import ReferenceProgram
 from fusionq.base.target import DeviceInfo, FloatMode, LaunchShape, target_of
+from fusionq.codegen.device_source import DeviceSource
 from fusionq.ir.nodes import Kernel
 from tests.property.programs import Program, View
 
 ARCHITECTURES = ("sm_80", "sm_90", "sm_100")
+
+IN_TURN = settings.get_current_profile_name() != "nightly"
+"""Whether a test of many kernels compiles each for one architecture, the next kernel for the next
+one: the three differ in a few lines of text.  In the profile ``nightly`` each is for all."""
 
 H100 = DeviceInfo(
     name="NVIDIA H100 80GB HBM3", vendor="NVIDIA", driver="CUDA 13.0", filter_string="cuda:0",
@@ -54,24 +60,35 @@ class NoLaunch:
 
 
 class CompilingBackend(ReferenceBackend):
-    """Compiles for each of ``architectures`` and keeps what the compiler says of resources."""
+    """Compiles for each of ``architectures``, or each kernel for the next of them, and keeps what
+    the compiler says of resources."""
 
-    def __init__(self, architectures: Sequence[str] = ARCHITECTURES) -> None:
+    def __init__(self, architectures: Sequence[str] = ARCHITECTURES, in_turn: bool = False) -> None:
         super().__init__()
         self.target = TARGET
         self.architectures = architectures
+        self.in_turn = in_turn
         self.resources: dict[tuple[str, str], Resources] = {}
         """By kernel and architecture."""
         self.kernels: list[Kernel] = []
 
     def build(self, kernel: Kernel, fp: FloatMode) -> Any:
+        architectures = self.architectures
+        if self.in_turn:
+            turn = len(self.kernels) % len(architectures)
+            architectures = architectures[turn : turn + 1]
         source = generated(kernel, fp, self.target)
         self.kernels.append(kernel)
-        for architecture in self.architectures:
-            cubin = cubin_of(kernel, source, fp, architecture)
-            assert cubin.code.startswith(b"\x7fELF")
-            self.resources[kernel.name, architecture] = cubin.resources
+        for architecture in architectures:
+            self.compile(kernel, source, fp, architecture)
         return ReferenceProgram(kernel, None, source.text, 0.0)  # type: ignore[arg-type]  # never run
+
+    def compile(
+        self, kernel: Kernel, source: DeviceSource, fp: FloatMode, architecture: str
+    ) -> None:
+        cubin = cubin_of(kernel, source, fp, architecture)
+        assert cubin.code.startswith(b"\x7fELF")
+        self.resources[kernel.name, architecture] = cubin.resources
 
     def prepare(  # type: ignore[override]  # another class
         self, program: base.Program, arguments: Sequence[Binding], shape: LaunchShape
@@ -80,9 +97,11 @@ class CompilingBackend(ReferenceBackend):
 
 
 @contextmanager
-def compiling_queue(architectures: Sequence[str] = ARCHITECTURES) -> Iterator[Any]:
+def compiling_queue(
+    architectures: Sequence[str] = ARCHITECTURES, in_turn: bool = False
+) -> Iterator[Any]:
     """A queue on a new CompilingBackend, and the backend."""
-    backend = CompilingBackend(architectures)
+    backend = CompilingBackend(architectures, in_turn)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(registry, "backend_for", lambda target, profiling=False: backend)
         queue = fq.FusionQueue()
@@ -91,8 +110,10 @@ def compiling_queue(architectures: Sequence[str] = ARCHITECTURES) -> Iterator[An
 
 
 def compile_program(program: Program, **options: Any) -> None:
-    """Compile a random list for one architecture."""
-    with compiling_queue(["sm_90"]) as (queue, backend):
+    """Compile a random list for one architecture, or in the profile ``nightly`` for all."""
+    turn = (len(program.submissions) + len(program.buffers)) % len(ARCHITECTURES)
+    chosen = ARCHITECTURES[turn : turn + 1] if IN_TURN else ARCHITECTURES
+    with compiling_queue(chosen) as (queue, backend):
         kernels = {id(s.kernel): s.kernel.made() for s in program.submissions}
         with fq.fusion(queue, **options):
             buffers = [

@@ -87,30 +87,33 @@ int main() {
 C_TYPES = {FLOAT32: "float", FLOAT64: "double", INT8: "signed char", INT64: "long long"}
 
 
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where programs are built, with HOST compiled for all of them."""
+    if shutil.which("g++") is None:
+        pytest.skip("g++ is not installed")
+    folder = tmp_path_factory.mktemp("groups")
+    (folder / "host.hpp").write_text(HOST)
+    compile_("-x", "c++-header", "host.hpp", folder=folder)
+    return folder
+
+
+def compile_(*arguments: str, folder: Path) -> None:
+    command = ["g++", "-std=c++20", "-O1", "-pthread", "-w", *arguments]
+    subprocess.run(command, check=True, cwd=folder)
+
+
 def built(folder: Path, groups: Groups, type: ScalarType, op: GroupOp, many: int) -> Path:
     """The program that reduces ``many`` values of each work-item together, then each alone."""
-    compiler = shutil.which("g++")
-    if compiler is None:
-        pytest.skip("g++ is not installed")
     helpers: dict[str, str] = {}
     own = [f"own[{k}]" for k in range(many)]
     joint = groups.joint_reduction(op, own, type, helpers.setdefault)
     alone = [f"{v} = {groups.collective('reduce', op, v, type, helpers.setdefault)};" for v in own]
     main = MAIN.replace("TOGETHER", joint).replace("ALONE", " ".join(alone))
     main = main.replace("TYPE", C_TYPES[type]).replace("MANY", str(many))
-    source = folder / "groups.cpp"
-    source.write_text("\n".join([HOST, *helpers.values(), main]))
-    command = [
-        compiler,
-        "-std=c++20",
-        "-O1",
-        "-pthread",
-        "-w",
-        "-o",
-        str(folder / "groups"),
-        source,
-    ]
-    subprocess.run(command, check=True)
+    source = "\n".join(['#include "host.hpp"', *helpers.values(), main])
+    (folder / "groups.cpp").write_text(source)
+    compile_("-o", "groups", "groups.cpp", folder=folder)
     return folder / "groups"
 
 
@@ -137,11 +140,11 @@ def check(program: Path, type: ScalarType, op: GroupOp, many: int, block: int, g
     [(FLOAT32, "add"), *slow((FLOAT64, "mul"), (INT8, "add"), (INT64, "max"))],
     ids=lambda value: getattr(value, "name", value),
 )
-def test_launches(tmp_path: Path, type: ScalarType, op: GroupOp) -> None:
+def test_launches(folder: Path, type: ScalarType, op: GroupOp) -> None:
     """Whole warps and others; as many values as the memory for it holds, and more."""
     groups = CudaGroups()
     many = groups.most_together(type)
-    program = built(tmp_path, groups, type, op, many)
+    program = built(folder, groups, type, op, many)
     for size in (1, 20, 32, 33, 64, 100, 128, 256, 257):
         check(program, type, op, many, size, size)
 
@@ -152,7 +155,7 @@ def test_launches(tmp_path: Path, type: ScalarType, op: GroupOp) -> None:
     [(INT8, "min"), *slow((FLOAT32, "add"), (FLOAT64, "add"))],
     ids=lambda value: getattr(value, "name", value),
 )
-def test_work_groups_side_by_side(tmp_path: Path, type: ScalarType, op: GroupOp, size: int) -> None:
+def test_work_groups_side_by_side(folder: Path, type: ScalarType, op: GroupOp, size: int) -> None:
     groups = CudaWorkerGroups(size)
     for many in {2, groups.most_together(type)}:
-        check(built(tmp_path, groups, type, op, many), type, op, many, 256, size)
+        check(built(folder, groups, type, op, many), type, op, many, 256, size)
