@@ -85,6 +85,7 @@ COMPILED_QUICKLY = (
     "e2e/test_docs_snippets.py",
     "e2e/test_group_rows.py",
     "e2e/test_halos.py",
+    "e2e/test_interchange.py",
     "e2e/test_interior.py",
     "e2e/test_interior_ranges.py",
     "e2e/test_linear_ids.py",

@@ -121,6 +121,9 @@ ASSUMED: dict[str, Assumption] = {
     # Profiles
     "counter_copies": Assumption(16, 16, _BY_HAND),
     "early_clock_ns": Assumption(100, 100, "out-of-order execution: up to 55 ns were seen"),
+    "time_slice_ns": Assumption(
+        1_000_000, 1_000_000, "Linux takes a core away for a millisecond or more (sched(7))"
+    ),
     # Costs, until they are measured
     "launch_seconds": Assumption(
         20e-6, 9.3e-7, "order of magnitude of a small CPU; a kernel of a CUDA graph on an H100",

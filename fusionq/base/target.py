@@ -349,6 +349,8 @@ class Target:
     """Places over which work-groups spread a counter of a profile."""
     early_clock_ns: int
     """How much earlier than the statements before it a cycle counter may be read."""
+    time_slice_ns: int
+    """For how long, at least, an operating system gives a core to another thread."""
 
     costs: Costs = field(compare=False)
     weights: Weights = field(compare=False)

@@ -13,9 +13,6 @@ from fusionq.profiling.text import count, duration, joined, percent
 from fusionq.profiling.timeline import Timeline
 from fusionq.profiling.waits import Blame
 
-_TIME_SLICE_NS = 1_000_000
-"""An operating system takes a core away for no less."""
-
 _SLOWER = 0.05
 """Less than that is within what measurements differ by."""
 
@@ -39,8 +36,10 @@ def findings(
     statistics: Sequence[RegionStatistics],
     blames: Sequence[Blame],
     compared: Sequence[Comparison],
+    time_slice_ns: int,
 ) -> tuple[Finding, ...]:
-    """All that is worth saying about the program's own launches, the most expensive first."""
+    """All that is worth saying about the program's own launches, the most expensive first; what
+    took longer than ``time_slice_ns`` may have lost its core."""
     launches = [launch for launch in timeline.launches if launch.source == "device"]
     if not launches:
         return ()
@@ -48,8 +47,8 @@ def findings(
     whole = accounting.window_ns + gaps
     found = [
         _gaps(gaps, whole, len(launches)),
-        _tail(timeline, whole, statistics),
-        *_kind(timeline, accounting, whole, blames),
+        _tail(timeline, whole, statistics, time_slice_ns),
+        *_kind(timeline, accounting, whole, blames, time_slice_ns),
         *_slower(compared),
     ]
     kept = [f for f in found if f is not None and f.cost >= _WORTH_SAYING]
@@ -66,7 +65,9 @@ def _gaps(gaps: int, whole: int, launches: int) -> Finding | None:
     )
 
 
-def _tail(timeline: Timeline, whole: int, statistics: Sequence[RegionStatistics]) -> Finding | None:
+def _tail(
+    timeline: Timeline, whole: int, statistics: Sequence[RegionStatistics], time_slice_ns: int
+) -> Finding | None:
     tail = tail_ns(timeline)
     if not whole or not tail:
         return None
@@ -77,7 +78,7 @@ def _tail(timeline: Timeline, whole: int, statistics: Sequence[RegionStatistics]
     )
     what = f"workers ran out of work before the launch ended, {duration(tail)} in all"
     advice = "give the launch more and smaller work-groups"
-    if uneven is not None and uneven.count > 1 and _interrupted(timeline, uneven):
+    if uneven is not None and uneven.count > 1 and _interrupted(timeline, uneven, time_slice_ns):
         what += (
             f"; a work-group of {uneven.name!r} took {duration(uneven.max_ns)}, half of them at "
             f"most {duration(uneven.p50_ns)}: its core probably did something else meanwhile"
@@ -94,12 +95,12 @@ def _tail(timeline: Timeline, whole: int, statistics: Sequence[RegionStatistics]
     return Finding(tail / whole, what, advice)
 
 
-def _interrupted(timeline: Timeline, region: RegionStatistics) -> bool:
+def _interrupted(timeline: Timeline, region: RegionStatistics, time_slice_ns: int) -> bool:
     """Whether a few work-groups took much longer than all others: they have lost their core."""
     mine = timeline.intervals[timeline.intervals["region"] == region.region]
     durations = mine["end"] - mine["start"]
     outliers = int((durations > 10 * region.p50_ns).sum())
-    return region.max_ns > _TIME_SLICE_NS and 0 < outliers <= max(1, len(durations) // 30)
+    return region.max_ns > time_slice_ns and 0 < outliers <= max(1, len(durations) // 30)
 
 
 _ADVICE = {
@@ -113,7 +114,11 @@ _ADVICE = {
 
 
 def _kind(
-    timeline: Timeline, accounting: Accounting, whole: int, blames: Sequence[Blame]
+    timeline: Timeline,
+    accounting: Accounting,
+    whole: int,
+    blames: Sequence[Blame],
+    time_slice_ns: int,
 ) -> list[Finding]:
     if not whole:
         return []
@@ -135,11 +140,11 @@ def _kind(
         advice = f"make {worst.producer!r} faster or more even, or let it begin earlier"
         waits = timeline.of_kinds("wait")
         durations = waits["end"] - waits["start"]
-        long = durations[durations > _TIME_SLICE_NS]
+        long = durations[durations > time_slice_ns]
         if len(long) * 20 < len(durations) and long.sum() * 2 > durations.sum():
             what += (
                 f"; most of it in {count(len(long), 'wait')} of more than "
-                f"{duration(_TIME_SLICE_NS)}, half of all took at most "
+                f"{duration(time_slice_ns)}, half of all took at most "
                 f"{duration(float(np.median(durations)))}: the cores probably did something else"
             )
             advice = "measure again while the machine does nothing else"

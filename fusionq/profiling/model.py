@@ -39,6 +39,11 @@ class ProfileResults(ABC):
     def _compute_units(self) -> int:
         """The most that one of the profiled devices has."""
 
+    @property
+    @abstractmethod
+    def _time_slice_ns(self) -> int:
+        """For how long a core is taken away, at least."""
+
     @cached_property
     def timeline(self) -> Timeline:
         """What the program's own launches recorded."""
@@ -106,7 +111,12 @@ class ProfileResults(ABC):
         """What costs time, the worst first; of equal stages as of one."""
         summed = self.by_kernel
         return findings(
-            summed.timeline, self.accounting, summed.statistics, summed.waits, self.comparisons
+            summed.timeline,
+            self.accounting,
+            summed.statistics,
+            summed.waits,
+            self.comparisons,
+            self._time_slice_ns,
         )
 
 
@@ -126,6 +136,10 @@ class ResultsByKernel(ProfileResults):
     @property
     def _compute_units(self) -> int:
         return self._results._compute_units
+
+    @property
+    def _time_slice_ns(self) -> int:
+        return self._results._time_slice_ns
 
     @cached_property
     def timeline(self) -> Timeline:

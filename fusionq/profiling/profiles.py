@@ -141,6 +141,10 @@ class Profile(ProfileResults):
     def _compute_units(self) -> int:
         return max((s.backend.info.compute_units for s in self._sessions), default=1)
 
+    @property
+    def _time_slice_ns(self) -> int:
+        return min((s.backend.target.time_slice_ns for s in self._sessions), default=0)
+
     # ------------------------------------------------------------------------- the results
     @property
     def everything(self) -> Timeline:

@@ -52,7 +52,7 @@ def test_a_choice_is_made_and_every_run_gives_the_same_bits(
         if record.trials.chosen is not None:
             break
         assert time.monotonic() < end, fusion.report.choice
-        time.sleep(0.02 if record.making else 0)
+        time.sleep(0.1 if record.making else 0)
     first.write(start)
     second.write(start)
     fusion, found = run(adapt=True)

@@ -15,6 +15,9 @@ from fusionq.profiling.timeline import assign_workers
 from fusionq.profiling.waits import blame, last_arrivers
 from tests.unit.profiling.timelines import STAGES, WAITING, launch, timeline
 
+SLICE = 1_000_000
+"""Nanoseconds for which a core is taken away."""
+
 
 def test_each_workers_time_adds_up() -> None:
     accounting = account(WAITING)
@@ -143,7 +146,7 @@ def test_tail_and_gaps() -> None:
 
 def test_the_worst_comes_first() -> None:
     def told(one):
-        return findings(one, account(one), statistics(one), blame(one), ())
+        return findings(one, account(one), statistics(one), blame(one), (), SLICE)
 
     waits = told(WAITING)
     assert waits[0].cost >= waits[-1].cost
@@ -159,7 +162,7 @@ def test_the_worst_comes_first() -> None:
 def test_an_interruption_is_told_apart() -> None:
     rows = [(0, 0, 0, 5_000_000, 0), *((1, 0, 100 * i, 100 * i + 100, i) for i in range(1, 99))]
     one = timeline([("a", "stage")], rows)
-    worst, *_ = findings(one, account(one), statistics(one), (), ())
+    worst, *_ = findings(one, account(one), statistics(one), (), (), SLICE)
     assert "did something else" in worst.what
 
 
