@@ -55,6 +55,10 @@ from fusionq.submission.run import PreparedRun
 if TYPE_CHECKING:
     from fusionq.report.model import CacheOutcome
 
+LISTENED = 2
+"""Runs before a list's first sample, the second of which finds the first one running where the
+program does not wait for each."""
+
 SAMPLED = 257
 """One run in so many is timed of a list whose strategy was chosen by such times."""
 
@@ -127,6 +131,8 @@ class AdaptiveList:
         """The list last compared with others, and the record's sizes then."""
         self._sample: tuple[Candidate, Sample] | None = None
         """Of which candidate a sample is being taken of this list's runs."""
+        self._listens = False
+        """Whether the run that is next shows in what rhythm the program runs the list."""
         self._set = 0
         """What ``untimed`` was when it was last set."""
         self.untimed = 0
@@ -184,7 +190,8 @@ class AdaptiveList:
     @property
     def _until_asked(self) -> int | None:
         """How many runs it is until the trials are asked again; None: as the record says."""
-        return 0 if self._sample is not None or self._record.trials.leads else None
+        is_asked = self._sample is not None or self._listens or self._record.trials.leads
+        return 0 if is_asked else None
 
     def _is_compared(
         self, pending: SubmissionList, submissions: tuple[Submission, ...] | None
@@ -208,12 +215,23 @@ class AdaptiveList:
         self._sample = None
         if record.is_worth_learning:
             self._make_next(pending)
-        if not is_compared:
+        self._listens = is_compared and self._is_to_listen
+        if self._listens or not is_compared:
             return record.trials.present
         name, runs = record.trials.next(is_busy)
         if runs:
             self._sample = name, record.sample(name, runs)
         return name
+
+    @property
+    def _is_to_listen(self) -> bool:
+        """Whether the next run shows first whether the program waits for each: a sample that is
+        begun without that is of no use where it does not."""
+        record = self._record
+        if record.trials.tried or record.is_unseen or not record.trials.compares:
+            return False
+        record.listened += 1
+        return record.listened <= LISTENED
 
     def _is_sampled(self, name: Candidate | None) -> bool:
         """Whether the next run of candidate ``name`` is one of the sample's."""

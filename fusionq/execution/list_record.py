@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from fusionq.analysis.item_space import global_range
 from fusionq.analysis.submission import Submission
 from fusionq.analysis.validity import largest_extent
-from fusionq.backends.base import Backend, Stopwatch
+from fusionq.backends.base import Backend, DeviceEvent, Stopwatch
 from fusionq.base.options import FusionOptions
 from fusionq.cache.learned import keep_learned, kept_learned, learned_key
 from fusionq.cache.plan_cache import PLANS, BuiltPlan
@@ -100,6 +100,10 @@ class ListRecord:
     """Whether nobody waited for a run whose time was wanted."""
     is_among_others: bool = False
     """Whether the device has other work between the runs of the list."""
+    latest: DeviceEvent | None = None
+    """Of the last run, if that was timed and part of no sample, until samples are taken."""
+    listened: int = 0
+    """Runs before the first sample that told in what rhythm the program runs the list."""
     run_seconds: float = 0.0
     """What a run takes, as far as known."""
     runs: int = 0
@@ -227,6 +231,7 @@ class ListRecord:
 
     def sample(self, name: Candidate, runs: int) -> Sample:
         """So many runs of ``name``, whose time together is wanted."""
+        self.latest = None
         return Sample(runs, RunTimer(self, name, runs), self.is_unseen)
 
     def watched(self, name: Candidate, runs: int, watch: Stopwatch) -> Sample:

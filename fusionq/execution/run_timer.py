@@ -24,6 +24,7 @@ class Reports(Protocol):
     events: list[TimedEvent | WatchedRun | WatchedSample]
     is_unseen: bool
     is_among_others: bool
+    latest: DeviceEvent | None
 
 
 class RunTimer:
@@ -39,8 +40,13 @@ class RunTimer:
         self, launch: Launch, depends: Sequence[DeviceEvent], before: DeviceEvent | None
     ) -> tuple[Sequence[DeviceEvent | None], DeviceEvent | None]:
         """As ``launch``, of a run that is part of no sample; ``before`` is the event of what the
-        queue launched before."""
+        queue launched before.  If that is the list's last run, and has not ended, nobody waited
+        for it."""
+        record = self._record
+        if before is not None and before is record.latest and not (depends or before.complete):
+            record.is_unseen = True
         events, last = timed_launch(launch, depends, before, self)
+        record.latest = last
         if isinstance(last, TimedEvent):
             self._record.events.append(last)
         return events, last

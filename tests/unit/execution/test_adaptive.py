@@ -393,6 +393,24 @@ def test_runs_without_a_wait_between_them_are_compared_in_batches(
         record.poll()
 
 
+def test_two_runs_show_the_rhythm_before_the_first_sample(
+    background: Immediate, times: Times, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of all lists of the record together, which may have other arguments each time."""
+    told: list[int] = []
+    took = run_timer.RunTimer.took
+
+    def counted(self, seconds: float) -> None:  # type: ignore[no-untyped-def]
+        if self._record.listened:
+            told.append(self._runs)
+        took(self, seconds)
+
+    monkeypatch.setattr(run_timer.RunTimer, "took", counted)
+    while not any(told):
+        Program().run()
+    assert told == [0] * adaptive.LISTENED + [1]
+
+
 def test_other_sizes_are_not_compared(background: Immediate, times: Times) -> None:
     program = Program()
     program.run(), program.run()

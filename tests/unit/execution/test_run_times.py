@@ -287,3 +287,29 @@ def test_a_record_learns_the_rhythm_before_the_first_sample(clock: Clock) -> Non
     RunTimer(record, "sequence").unknown(True)
     record.poll()
     assert record.is_unseen and record.trials.in_batches
+
+
+@pytest.mark.parametrize("is_awaited", [False, True])
+def test_a_run_that_finds_the_one_before_running_tells_the_rhythm(
+    clock: Clock, is_awaited: bool
+) -> None:
+    """Also behind other work, when nobody knows when it began."""
+    record = ListRecord(Trials("sequence", ["fused"]), "", (), "", 1, "")
+    other = Run(clock, 0.0, 0.3).launch(())[1]
+    before: object = other
+    for _ in range(2):
+        assert not record.is_unseen
+        run = Run(clock, 0.01, 1.0)
+        before = RunTimer(record, "sequence").launch(run.launch, (), before)[1]  # type: ignore[arg-type]
+        if is_awaited:
+            before.wait()  # type: ignore[attr-defined]
+    assert record.is_unseen != is_awaited
+    assert record.sample("sequence", 1).is_awaited != is_awaited and record.latest is None
+
+
+def test_what_others_launched_in_between_tells_no_rhythm(clock: Clock) -> None:
+    record = ListRecord(Trials("sequence", ["fused"]), "", (), "", 1, "")
+    for _ in range(3):
+        other = Run(clock, 0.0, 0.3).launch(())[1]
+        RunTimer(record, "sequence").launch(Run(clock, 0.01, 1.0).launch, (), other)
+    assert not record.is_unseen
