@@ -70,12 +70,14 @@ class JammedLoops:
         return replace(kernel, variables=(*kernel.variables, *self.variables))
 
 
-def jammed_loops(kernel: Kernel, body: Body, lanes: int) -> JammedLoops | None:
+def jammed_loops(
+    kernel: Kernel, body: Body, lanes: int, of_row: Iterable[str] = ()
+) -> JammedLoops | None:
     """``body``, what ``kernel`` does inside of rows, for several work-items of each of the
     ``lanes`` of a vector; None where it is not to be done so, or there is no loop that reads rows
-    of memory."""
+    of memory.  ``of_row``: variables that have their values before a row."""
     last = kernel.ndim - 1
-    uniform = uniform_variables(body, last)
+    uniform = uniform_variables(body, last, of_row)
     if not _is_jammable(kernel, body, uniform, last):
         return None
     steps = _Steps(body, uniform, last)
@@ -103,7 +105,7 @@ def _is_jammable(kernel: Kernel, body: Body, uniform: frozenset[str], last: int)
     does next is the same for all of a row."""
     memory = {p.name for p in kernel.params if isinstance(p, ArrayParam)}
     own = ItemQuery("global_id", last)
-    known = {s.var for s in statements(body) if isinstance(s, For)}
+    known = uniform | {s.var for s in statements(body) if isinstance(s, For)}
     known |= {name for s in statements(body) if (name := assigned_variable(s)) is not None}
     for s in statements(body):
         match s:

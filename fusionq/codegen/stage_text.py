@@ -197,11 +197,19 @@ class StageText:
         inner = whole_rows(segments.body, segments.interior)
         bodies = [segments.body, *([whole] if segments.divisors else [])]
         bodies = [_one_by_one(code, body) for body in bodies]
-        bodies += [] if inner is None else [inner.body]
+        several = None
+        kernel, lanes = code.kernel, self.target.worker_size
+        if inner is not None:
+            bodies.append(inner.body)
+            of_row = [segments.first, *(name for name, _ in segments.values)]
+            several = None if beside.arrays else jammed_loops(kernel, inner.body, lanes, of_row)
+        if several is not None:
+            bodies.append(several.body)
+            kernel = several.added_to(kernel)
         bounds = [] if inner is None else [inner.lows, inner.highs, inner.where]
         own = [tuple(value for _, value in segments.values), segments.lengths, segments.divisors]
         values = list(chain(*own, *bounds))
-        lines = self._statements(code, code.kernel, bodies, values, beside, order)
+        lines = self._statements(code, kernel, bodies, values, beside, order)
         given = iter(lines.values)
         of_segment, lengths, divisors, *edges = (list(islice(given, len(p))) for p in own + bounds)
         names = [lines.names.of(name) for name, _ in segments.values]
@@ -216,9 +224,11 @@ class StageText:
         part = None
         if inner is not None:
             again = is_repeatable(segments.body, code.apart)
-            part = InnerPart(edges[0], edges[1], edges[2], texts[-1], again)
-        loop = TileLoop(self.words, self.target.worker_size, code.kernel.ndim, order)
-        return lines, loop.lines(texts[0], part, segments=cut)
+            inside = texts[-1] if several is None else texts[-2]
+            part = InnerPart(edges[0], edges[1], edges[2], inside, again)
+        together = None if several is None else Together(several.items, texts[-1])
+        loop = TileLoop(self.words, lanes, kernel.ndim, order)
+        return lines, loop.lines(texts[0], part, together, cut)
 
     def _group_lines(self, code: StageCode) -> tuple[StatementLines, list[str]]:
         """A work-group function's statements, and its loop over the groups of a tile."""

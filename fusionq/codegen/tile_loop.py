@@ -82,7 +82,7 @@ class TileLoop:
         """The loop that does ``body`` for each work-item, or ``inner`` where that is known, several
         ``together`` as long as there are as many, in ``segments`` of rows if there are such."""
         if segments is not None:
-            return self._in_segments(body, inner, segments)
+            return self._in_segments(body, inner, together, segments)
         return self._rows(self._row(body, inner, together))
 
     def _rows(self, row: Sequence[str]) -> list[str]:
@@ -136,7 +136,11 @@ class TileLoop:
         return self._parted_row(body, inner, together)
 
     def _in_segments(
-        self, body: Sequence[str], inner: InnerPart | None, segments: Segments
+        self,
+        body: Sequence[str],
+        inner: InnerPart | None,
+        together: Together | None,
+        segments: Segments,
     ) -> list[str]:
         """The loops over rows, and over the segments of each."""
         i64, first, end = self._int64, segments.first, self._last_item
@@ -149,7 +153,7 @@ class TileLoop:
             *indented([
                 *(f"const {i64} {name} = {value};" for name, value in segments.values),
                 f"fq_segment_last = {first} + {count} - 1;",
-                *segment._row(body, inner, None),
+                *segment._row(body, inner, together),
             ]),
             "}",
         ]  # fmt: skip

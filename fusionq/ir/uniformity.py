@@ -15,11 +15,15 @@ _RANGES = frozenset({"group_range", "local_range", "global_range"})
 _IDS = frozenset({"global_id", "group_id", "local_id"})
 
 
-def uniform_variables(body: Iterable[Stmt], row: int | None = None) -> frozenset[str]:
+def uniform_variables(
+    body: Iterable[Stmt], row: int | None = None, given: Iterable[str] = ()
+) -> frozenset[str]:
     """The variables that only uniform values are assigned to, and only where conditions and loops
-    around are uniform, and the variables of loops with uniform bounds."""
+    around are uniform, the variables of loops with uniform bounds, and those ``given``, which have
+    uniform values before ``body``."""
     body = tuple(body)
     found = frozenset(name for name, _ in _definitions(body, frozenset(), False, row))
+    found |= frozenset(given)
     while True:
         definitions = _definitions(body, found, False, row)
         divergent = {name for name, uniform in definitions if not uniform}

@@ -36,6 +36,16 @@ def product(item: fq.Item, x: Array, a: Array, out: Array) -> None:
 
 
 @fq.kernel
+def linear(item: fq.Item, x: Array, a: Array, out: Array) -> None:
+    i, j = item.get_linear_id() // a.shape[1], item.get_linear_id() % a.shape[1]
+    total = out[i, j]
+    if j > 0:
+        for k in range(i, min(i + 3, a.shape[0])):
+            total += x[k] * a[k, j] + a[k, j - 1]
+    out[i, j] = total
+
+
+@fq.kernel
 def inside_in_place(item: fq.Item, x: Array, a: Array, out: Array) -> None:
     i, j = item.get_id(0), item.get_id(1) + 1
     if j < a.shape[1] - 1:
@@ -96,7 +106,7 @@ def run(queue: fq.FusionQueue, kernel: Any, n: int, dtype: Any, strategy: Any) -
     x = fq.Buffer((np.arange(ROWS) * 3 + 1).astype(dtype))
     with fq.fusion(queue, strategy=strategy, barriers="none") as fused:
         queue.submit(turned, (ROWS, n), a, b)
-        queue.submit(kernel, (ROWS, n), x, b, out)
+        queue.submit(kernel, ROWS * n if kernel is linear else (ROWS, n), x, b, out)
         queue.submit(turned, (ROWS, n), out, a)
     assert strategy == "unfused" or fused.report.strategy == "megakernel"
     return [v.numpy().copy() for v in (a, out)], fused.report.device_source
@@ -106,6 +116,7 @@ def run(queue: fq.FusionQueue, kernel: Any, n: int, dtype: Any, strategy: Any) -
     ("kernel", "dtype", "jams"),
     [
         *((product, dtype, True) for dtype in (np.float32, np.float64, np.int16)),
+        *((linear, dtype, True) for dtype in (np.float32, np.float64)),
         *((inside_in_place, dtype, True) for dtype in (np.float32, np.float64)),
         *((stored_in_turns, dtype, True) for dtype in (np.float64, np.int16)),
         (of_a_row, np.float32, True),

@@ -12,6 +12,7 @@ import fusionq as fq
 from fusionq.base.target import CODE_LIMITS
 from fusionq.codegen.interior import parted
 from fusionq.codegen.jammed_loops import JammedLoops, jammed_loops
+from fusionq.codegen.row_segments import row_segments
 from fusionq.ir.nodes import ArrayDecl, ArrayParam, Assign, Break, For, If, Kernel, Store, While
 from fusionq.ir.types import FLOAT32
 from fusionq.ir.walk import statements
@@ -215,6 +216,25 @@ def test_what_the_others_are_refused_for_is_in_them() -> None:
     for kernel, kind in ((until_found, Break), (while_there, While), (where_positive, If)):
         ir = lowered(kernel)
         assert any(isinstance(s, kind) for s in statements(ir.body))
+
+
+def test_in_a_segment_of_a_row_its_values_are_the_same_for_all() -> None:
+    @fq.kernel
+    def linear(item: fq.Item, x, a, out):  # type: ignore[no-untyped-def]  # kernel language
+        i, j = item.get_linear_id() // a.shape[1], item.get_linear_id() % a.shape[1]
+        total = a.dtype.type(0)
+        for k in range(i + 1):
+            total += a[k, j]
+        out[i, j] = total
+
+    ir = propagate_ids(specialised(linear, (ROWS * COLUMNS,), *arrays()))
+    assert jammed_loops(ir, ir.body, 16) is None
+    segments = row_segments(ir, ir.body)
+    assert segments is not None
+    own = [segments.first, *(name for name, _ in segments.values)]
+    jam = jammed_loops(ir, segments.body, 16, own)
+    assert jam is not None and jam.items == 8
+    assert jammed_loops(ir, segments.body, 16, own[1:2]) is None
 
 
 def test_rows_that_are_not_neighbours_in_memory() -> None:

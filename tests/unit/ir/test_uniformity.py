@@ -89,6 +89,9 @@ def test_in_a_row() -> None:
     body = [loop("k", add(ID, N), Assign("x", var("k"))), loop("m", other), Assign("y", LOCAL)]
     assert uniform_variables(body, 1) == {"k", "x", "y"}
     assert uniform_variables(body, 0) == {"m"}
+    assert uniform_variables([Assign("x", add(var("q"), ONE))], 0, ["q"]) == {"q", "x"}
+    assert uniform_variables([Assign("x", add(var("q"), ONE))], 0) == set()
+    assert uniform_variables([Assign("q", ID)], 0, ["q"]) == set()
     assert is_uniform(add(GROUP, ItemQuery("global_range", 1)), frozenset(), 1)
     for expr in (other, ItemQuery("local_id", 1), ItemQuery("local_linear_id", 0), ELEMENT):
         assert not is_uniform(expr, frozenset(), 1)
