@@ -13,7 +13,8 @@ the last.  Several vectors read pieces several times as long, and have as many s
 
 Legal as vectors are: each statement is done for all work-items of several vectors before the next,
 each of which has variables of its own.  Bounds of loops and conditions have to be the same for all
-of a row.
+of a row.  Loops are left alone in which neighbours read elements that are no neighbours in memory:
+each of their lanes reads a cache line of its own.
 
 Callahan, Carr, Kennedy: "Improving register allocation for subscripted variables", 1990.
 """
@@ -53,6 +54,7 @@ from fusionq.ir.walk import (
     expressions,
     rewrite,
     statements,
+    subexpressions,
 )
 
 
@@ -81,7 +83,11 @@ def jammed_loops(
     if not _is_jammable(kernel, body, uniform, last):
         return None
     steps = _Steps(body, uniform, last)
-    loops = [s for s in statements(body) if isinstance(s, For) and steps.reads_rows(kernel, s)]
+    loops = [s for s in statements(body) if isinstance(s, For)]
+    read = [steps.reads_rows(kernel, s) for s in loops]
+    if None in read:
+        return None
+    loops = [s for s, rows in zip(loops, read, strict=True) if rows]
     types = dict(kernel.variables)
     own = {name for s in statements(body) if (name := assigned_variable(s))} - uniform
     held = own - steps.known.keys()
@@ -165,15 +171,23 @@ class _Steps:
                 return one + other if op == "add" else one - other
         return None
 
-    def reads_rows(self, kernel: Kernel, loop: For) -> bool:
-        """Whether neighbours load neighbours in memory in turns of ``loop``."""
+    def reads_rows(self, kernel: Kernel, loop: For) -> bool | None:
+        """Whether turns of ``loop`` read rows of memory, one after the other; None if in a turn
+        neighbours read elements that are no neighbours, of which several vectors would have as many
+        more in the caches."""
         params = {p.name: p for p in kernel.params if isinstance(p, ArrayParam)}
+        changing = {loop.var, *(assigned_variable(s) for s in statements(loop.body))}
+        found = False
         for e in expressions(loop.body):
             if isinstance(e, Load) and e.indices:
-                near = params[e.array].contiguous or params[e.array].unit_stride
-                if near and [self.of(i) for i in e.indices] == [0] * (len(e.indices) - 1) + [1]:
-                    return True
-        return False
+                param, steps = params[e.array], [self.of(i) for i in e.indices]
+                if any(steps[:-1]) or steps[-1] not in (0, 1) or None in steps:
+                    return None
+                if steps[-1] == 1 and not (param.contiguous or param.unit_stride):
+                    return None
+                used = {v.name for v in subexpressions(e) if isinstance(v, Var)}
+                found |= steps[-1] == 1 and not used.isdisjoint(changing)
+        return found
 
 
 @dataclass(frozen=True)

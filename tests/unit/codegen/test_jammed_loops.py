@@ -132,6 +132,35 @@ def across(item: fq.Item, x, a, out):  # type: ignore[no-untyped-def]  # kernel 
 
 
 @fq.kernel
+def one_row_each(item: fq.Item, x, a, out):  # type: ignore[no-untyped-def]  # kernel language
+    i, j = item.get_id(0), item.get_id(1)
+    total = a.dtype.type(0)
+    for k in range(a.shape[1]):
+        total += a[j % 6, k] - a[i, j]
+    out[i, j] = total
+
+
+@fq.kernel
+def beside_rows(item: fq.Item, x, a, out):  # type: ignore[no-untyped-def]  # kernel language
+    i, j = item.get_id(0), item.get_id(1)
+    total = a.dtype.type(0)
+    for k in range(a.shape[0]):
+        total += a[k, j]
+    for k in range(a.shape[1]):
+        total += a[j, k]
+    out[i, j] = total
+
+
+@fq.kernel
+def the_same_row(item: fq.Item, x, a, out):  # type: ignore[no-untyped-def]  # kernel language
+    i, j = item.get_id(0), item.get_id(1)
+    total = a.dtype.type(0)
+    for k in range(a.shape[0]):
+        total += a[i, j] * x[k]
+    out[i, j] = total
+
+
+@fq.kernel
 def at_found_places(item: fq.Item, x, a, out):  # type: ignore[no-untyped-def]  # kernel language
     i, j = item.get_id(0), item.get_id(1)
     place = int(a[i, j])
@@ -204,7 +233,8 @@ def test_each_statement_is_done_for_all_before_the_next() -> None:
     "kernel",
     [
         up_to_the_id, up_to_an_element, up_to_a_found_value, where_positive, until_found,
-        while_there, across, at_found_places, counted, no_loop,
+        while_there, across, one_row_each, beside_rows, the_same_row, at_found_places, counted,
+        no_loop,
     ],
 )  # fmt: skip
 def test_what_is_not_the_same_for_a_row_or_reads_no_rows(kernel: Any) -> None:
