@@ -57,8 +57,9 @@ class Contender:
     fastest_alone: float = float("inf")
     """The same of samples of one."""
     known: float = float("inf")
-    """Seconds of a run among others by the shortest sample since the trials began, whatever the
-    machine does now."""
+    """Seconds of a run of the shortest sample of several since the trials began, whatever the
+    machine does now: with what is beside its runs, since without that it looks short where one by
+    itself was held up."""
     known_alone: float = float("inf")
     """The same of samples of one."""
     disturbed: int = 0

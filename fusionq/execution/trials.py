@@ -220,7 +220,7 @@ class Trials:
                 contender.fastest = min(contender.fastest, seconds)
             if runs == self._batch:
                 contender.seconds.append(among)
-                contender.known = min(contender.known, among)
+                contender.known = min(contender.known, seconds)
         if name == self.first and (contender.seconds or contender.alone):
             self.costs.usual = min(contender.seconds or contender.alone)
         self._decide()

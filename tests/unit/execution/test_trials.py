@@ -556,6 +556,18 @@ def _chosen(
     return made.chosen, 1 + is_repeated
 
 
+def test_a_run_by_itself_that_was_held_up_makes_no_win_unproven() -> None:
+    """What samples of several take less than that says that the best took little."""
+    made = begun_in_batches("fused")
+    while made.chosen is None:
+        name, runs = made.next()
+        made.costs.taken += 0.01
+        if runs:
+            alone = {"sequence": 1.9e-4, "fused": 1.2e-4}[name]
+            made.add(name, alone if runs == 1 else {"sequence": 1e-4, "fused": 8.2e-5}[name], runs)
+    assert made.chosen == "fused" and made.contenders["fused"].win == "none"
+
+
 def test_what_lost_its_place_while_both_were_held_up_is_compared_once_more() -> None:
     """As what won takes far less by itself than it did then."""
     made = begun("fused", "unfused")
