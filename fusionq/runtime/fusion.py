@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, NoReturn
 
 from fusionq.analysis.submission import ScalarValue
 from fusionq.base.call_site import user_span
 from fusionq.base.errors import ArgumentError, FusionStateError
-from fusionq.base.not_copied import NotCopied
 from fusionq.base.options import (
     Barriers,
     Check,
@@ -26,7 +26,7 @@ from fusionq.memory.gpu_arrays import work_before_all
 from fusionq.runtime.changes import changed_values
 from fusionq.runtime.event import Event
 from fusionq.runtime.queue import FusionQueue
-from fusionq.runtime.steady_replay import SteadyReplay
+from fusionq.runtime.steady_replay import Replayable, SteadyReplay
 from fusionq.submission.pending import SubmissionList
 from fusionq.submission.run import CallArguments
 
@@ -98,12 +98,12 @@ def fusion(
     return Fusion(queue, options, error_model)
 
 
-class Fusion(NotCopied):
+class Fusion(Replayable):
     """One fusion.  After the block: ``event`` (of all of it), ``report``, ``replay()``."""
 
     __slots__ = (
         "_call", "_error_model", "_event", "_foreign", "_handle", "_list", "_memory", "_options",
-        "_queue", "_steady",
+        "_queue",
     )  # fmt: skip
 
     def __init__(
@@ -115,8 +115,7 @@ class Fusion(NotCopied):
         self._options = options
         self._error_model = error_model
         self._list: SubmissionList | None = None
-        self._steady: SteadyReplay | None = None
-        """Launches the list again where nothing has changed."""
+        self._steady = None
 
     def __enter__(self) -> Fusion:
         self._list = self._queue.begin_list()
@@ -176,24 +175,7 @@ class Fusion(NotCopied):
 
         return report_for(ended)
 
-    def replay(self, **changed: ScalarValue) -> Event:
-        """Run the same launches again, with the same memory; the cheapest way to repeat a list.
-        While the queue is in fusion mode, as in another ``with fusion(queue)`` block, the
-        submissions join that list, and the options are that one's.
-
-        ``changed``: other values for scalar arguments, in this run only, named as in the
-        ``submit`` calls or by the kernels' parameters.
-
-        The fusion keeps the memory that this needs, also of Buffers that were deleted.
-
-        FusionStateError inside the block and on a closed queue; ArgumentError for a name or value
-        that does not fit.
-        """
-        steady = self._steady
-        if steady is not None and not changed:
-            event = steady.event()
-            if event is not None:
-                return event
+    def _replayed(self, changed: Mapping[str, ScalarValue]) -> Event:
         ended = self._list
         if ended is None or not ended.ended or self._event is None:
             raise FusionStateError(

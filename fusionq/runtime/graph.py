@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
@@ -21,13 +21,29 @@ from fusionq.runtime.changes import changed_arrays, changed_values
 from fusionq.runtime.event import AllOf, Event, as_dependences, device_event_of, raise_failure
 from fusionq.runtime.fusion import Fusion, fusion
 from fusionq.runtime.queue import FusionQueue
-from fusionq.runtime.steady_replay import SteadyReplay
+from fusionq.runtime.steady_replay import Replayable, SteadyReplay
 from fusionq.submission.known import KnownSubmission
 from fusionq.submission.pending import SubmissionList
 from fusionq.submission.run import CallArguments
 
 if TYPE_CHECKING:
     from fusionq.report.report import Report
+
+
+_NOT_AS_BEFORE = Event()
+"""Of a launch that did not happen."""
+
+
+class _AsBefore(Replayable):
+    """A graph's launches where nothing has changed; ``_NOT_AS_BEFORE`` where something has."""
+
+    __slots__ = ()
+
+    def __init__(self) -> None:
+        self._steady = None
+
+    def _replayed(self, changed: Mapping[str, ScalarValue]) -> Event:
+        return _NOT_AS_BEFORE
 
 
 class Graph(NotCopied):
@@ -45,8 +61,7 @@ class Graph(NotCopied):
     def __init__(self) -> None:
         self._parts: list[_Part] = []
         self._recording: Recording | None = None
-        self._steady: SteadyReplay | None = None
-        """Launches the graph again where nothing has changed."""
+        self._again = _AsBefore()
 
     def __repr__(self) -> str:
         count = sum(len(part.list.entries) for part in self._parts)
@@ -82,7 +97,7 @@ class Graph(NotCopied):
         """
         with LOCK:
             self._check_not_recording("update")
-            self._steady = None
+            self._again._steady = None
             if graph is not None:
                 self._take_over(graph)
             if changed:
@@ -137,17 +152,16 @@ class Graph(NotCopied):
         end of a fusion does; FusionStateError while the graph records, on a closed queue, and for
         several parts of which a queue is in fusion mode.
         """
-        steady = self._steady
-        if steady is not None and depends_on == ():
-            repeated = steady.event()
-            if repeated is not None:
+        if type(depends_on) is tuple and not depends_on:
+            repeated = self._again.replay()
+            if repeated is not _NOT_AS_BEFORE:
                 return repeated
         with LOCK:
             self._check_not_recording("launch")
             if len(self._parts) == 1:
                 part = self._parts[0]
                 launched = part.launch(_events(depends_on))
-                self._steady = part.steady()
+                self._again._steady = part.steady()
                 return launched
             for part in self._parts:
                 if part.queue.is_in_fusion_mode():
@@ -194,7 +208,7 @@ class Recording(NotCopied):
         with LOCK:
             self._graph._check_not_recording("another recording")
             self._list = self._queue._state.begin_list(self)
-            self._graph._recording, self._graph._steady = self, None
+            self._graph._recording, self._graph._again._steady = self, None
             self._error_model = self._queue._state.exchange_error_model(self._error_model)
         return self
 

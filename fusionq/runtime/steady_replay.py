@@ -4,14 +4,16 @@ Of all that a replay has to look at, nothing has changed in most of them: this a
 and leaves the others to ``QueueState.replay``.  Where launches can be told to run again as they
 are, as CUDA graphs can, two comparisons ask for all of it: the latest change
 (``base.changes``), and whether the queue's latest launch was one of these.  That path is one
-function without another call of Python's, since each takes as long as half of the lock.
+function without another call of Python's, ``Replayable.replay`` itself, since each takes as long as
+half of the lock.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
+from fusionq.analysis.submission import ScalarValue
 from fusionq.backends.base import (
     CountedLaunches,
     DeviceEvent,
@@ -20,6 +22,7 @@ from fusionq.backends.base import (
     RepeatableLaunch,
 )
 from fusionq.base.changes import CHANGES
+from fusionq.base.not_copied import NotCopied
 from fusionq.memory.fusing_queues import LOCK, NOTED, QUEUES, acquire, is_owned, release
 from fusionq.memory.storage import Storage
 from fusionq.runtime.event import Event, NewEvent
@@ -29,6 +32,69 @@ from fusionq.submission.run import CallArguments, PreparedRun, RunChooser
 if TYPE_CHECKING:
     from fusionq.runtime.launcher import Launcher
     from fusionq.runtime.state import QueueState
+
+
+class Replayable(NotCopied):
+    """What has launches that are repeated: a list, or a graph's."""
+
+    __slots__ = ("_steady",)
+
+    if TYPE_CHECKING:
+        _steady: SteadyReplay | None
+        """Launches them again where nothing has changed."""
+
+    def replay(self, **changed: ScalarValue) -> Event:
+        """Run the same launches again, with the same memory; the cheapest way to repeat a list.
+        While the queue is in fusion mode, as in another ``with fusion(queue)`` block, the
+        submissions join that list, and the options are that one's.
+
+        ``changed``: other values for scalar arguments, in this run only, named as in the
+        ``submit`` calls or by the kernels' parameters.
+
+        The fusion keeps the memory that this needs, also of Buffers that were deleted.
+
+        FusionStateError inside the block and on a closed queue; ArgumentError for a name or value
+        that does not fit.
+        """
+        steady = self._steady
+        if steady is None or changed:
+            return self._replayed(changed)
+        as_seen = steady._as_seen
+        number = step = 0
+        if as_seen is not None:
+            seen, chooser, launcher, latest, stream, enqueue, events = as_seen
+            try:  # as `with LOCK`
+                acquire()
+                step = 1
+                if CHANGES.latest is seen and (chooser is None or chooser.untimed):
+                    if launcher.last_event is not latest:
+                        steady._is_latest()
+                    status = enqueue()
+                    if status:
+                        steady._enqueued_late(status)
+                    latest.number = stream.submitted = number = stream.submitted + 1
+                    if chooser is not None:
+                        chooser.untimed -= 1
+                step = 2
+                release()
+            except BaseException as error:
+                # Ctrl-C may come as soon as the lock is taken, or behind its release.
+                if step == 1 or (step == 0 and is_owned()):
+                    try:
+                        launcher.failed(error)
+                    finally:
+                        release()
+                raise
+            if number:
+                event = NewEvent()
+                event._list = events
+                event._index = number
+                return event
+        return steady._looked_into() or self._replayed(changed)
+
+    def _replayed(self, changed: Mapping[str, ScalarValue]) -> Event:
+        """The same, by all that there is to know of it."""
+        raise NotImplementedError
 
 
 class SteadyReplay:
@@ -77,43 +143,6 @@ class SteadyReplay:
                 return None
             return cls(state, ended, run, tuple(run.used(call.memory)))
 
-    def event(self) -> Event | None:
-        """The event of one more replay; None, and nothing is launched, where something is no
-        longer as it was."""
-        as_seen = self._as_seen
-        if as_seen is None:
-            return self._looked_into()
-        seen, chooser, launcher, latest, stream, enqueue, events = as_seen
-        number = step = 0
-        try:  # as `with LOCK`
-            acquire()
-            step = 1
-            if CHANGES.latest is seen and (chooser is None or chooser.untimed):
-                if launcher.last_event is not latest:
-                    self._is_latest()
-                status = enqueue()
-                if status:
-                    self._enqueued_late(status)
-                latest.number = stream.submitted = number = stream.submitted + 1
-                if chooser is not None:
-                    chooser.untimed -= 1
-            step = 2
-            release()
-        except BaseException as error:
-            # Ctrl-C may come as soon as the lock is taken, or behind its release.
-            if step == 1 or (step == 0 and is_owned()):
-                try:
-                    launcher.failed(error)
-                finally:
-                    release()
-            raise
-        if not number:
-            return self._looked_into()
-        event = NewEvent()
-        event._list = events
-        event._index = number
-        return event
-
     def _enqueued_late(self, status: int) -> None:
         """The launch, which has only given ``status`` so far."""
         assert self._again is not None, "who launches again"
@@ -129,7 +158,8 @@ class SteadyReplay:
             storage.last_event = latest
 
     def _looked_into(self) -> Event | None:
-        """As ``event``, by all that may have changed."""
+        """The event of one more replay, by all that may have changed; None, and nothing is
+        launched, where something is no longer as it was."""
         with LOCK:
             state, launcher, run = self._state, self._launcher, self._run
             seen = CHANGES.latest
