@@ -202,6 +202,10 @@ class CodeLimits:
     """The same, at least."""
     loads_ahead: int
     """Values that a work-item of a block loads before it uses them, where it has 128 registers."""
+    early_values: int
+    """Values that a work-item loads before the launch before has ended, at most."""
+    early_step: int
+    """Work-items that load a row together, from which on that is done."""
     near_words: int
     """Words of 8 bytes of a block's shared memory for the tables of a persistent kernel."""
     most_near_words: int

@@ -100,30 +100,16 @@ class LoadsAhead:
         return 0 <= first < int(step) and all(isinstance(s, Assign | Store) for s in loop.body)
 
     def _loads(self, loop: For) -> list[Expr]:
-        """The loads of each iteration that may be done before all that the loop does; of bfloat16
-        those that become float32, in which they are kept."""
-        arrays = {p.name: p for p in self.kernel.params if isinstance(p, ArrayParam)}
-        assigned = {assigned_variable(s) for s in statements(loop.body)}
-        stores = stored_arrays(loop.body) & arrays.keys()
-        found: list[Expr] = []
-        for stmt in loop.body:
-            for whole in statement_expressions(stmt):
-                for unit in always_evaluated(whole):
-                    match unit:
-                        case Cast(type, Load() as e) if (type, e.type) == (FLOAT32, BFLOAT16):
-                            pass
-                        case Load() as e if e.type != BFLOAT16:
-                            pass
-                        case _:
-                            continue
-                    if e.array not in arrays or unit in found:
-                        continue
-                    inside = [x for index in e.indices for x in subexpressions(index)]
-                    varies = any(isinstance(x, Var) and x.name in assigned for x in inside)
-                    nested = any(isinstance(x, Load) for x in inside)
-                    if not varies and not nested and self._stays(e.array, stores):
-                        found.append(unit)
-        return found
+        """The loads of each iteration that may be done before all that the loop does."""
+        arrays = {p.name for p in self.kernel.params if isinstance(p, ArrayParam)}
+        stores = stored_arrays(loop.body) & arrays
+        return [
+            unit
+            for unit in loads_in_each_turn(self.kernel, loop)
+            if all(
+                self._stays(e.array, stores) for e in subexpressions(unit) if isinstance(e, Load)
+            )
+        ]
 
     def _stays(self, array: str, stores: Set[str]) -> bool:
         """Whether stores to the parameters ``stores`` leave ``array`` as it is."""
@@ -177,6 +163,31 @@ class LoadsAhead:
             replace(loop, stop=Var(INT64, full), step=whole, body=inside),
             replace(loop, start=Var(INT64, full)),
         )
+
+
+def loads_in_each_turn(kernel: Kernel, loop: For) -> list[Expr]:
+    """The loads from array parameters that each iteration of ``loop`` does, at elements that depend
+    on nothing that the loop sets; of bfloat16 those that become float32, in which they are kept."""
+    arrays = {p.name for p in kernel.params if isinstance(p, ArrayParam)}
+    assigned = {assigned_variable(s) for s in statements(loop.body)}
+    found: list[Expr] = []
+    for stmt in loop.body:
+        for whole in statement_expressions(stmt):
+            for unit in always_evaluated(whole):
+                match unit:
+                    case Cast(type, Load() as e) if (type, e.type) == (FLOAT32, BFLOAT16):
+                        pass
+                    case Load() as e if e.type != BFLOAT16:
+                        pass
+                    case _:
+                        continue
+                if e.array not in arrays or unit in found:
+                    continue
+                inside = [x for index in e.indices for x in subexpressions(index)]
+                varies = any(isinstance(x, Var) and x.name in assigned for x in inside)
+                if not varies and not any(isinstance(x, Load) for x in inside):
+                    found.append(unit)
+    return found
 
 
 def is_rest(loop: For) -> bool:

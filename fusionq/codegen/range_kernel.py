@@ -8,6 +8,7 @@ from dataclasses import replace
 from fusionq.base.target import FloatMode
 from fusionq.codegen.device_source import DeviceSource
 from fusionq.codegen.dialect import Dialect
+from fusionq.codegen.early_loads import with_early_loads
 from fusionq.codegen.helpers import Helpers
 from fusionq.codegen.id_variables import with_id_variables
 from fusionq.codegen.kernel_body import StatementLines, parameter_text, statement_lines
@@ -25,12 +26,20 @@ def generate_range_kernel(kernel: Kernel, fp: FloatMode, dialect: Dialect) -> De
     if dialect.unit.asks_for_ids_once:
         kernel = with_id_variables(kernel, body)
         body = kernel.body
-    lines = statement_lines(kernel, [body], dialect, helpers)
+    early = with_early_loads(kernel, body) if dialect.unit.loads_early else None
+    bodies = [body]
+    if early is not None:
+        kernel, bodies = early.kernel, [early.body, early.early]
+    lines = statement_lines(kernel, bodies, dialect, helpers)
     entry_point = Names(dialect.unit.is_reserved).fresh(kernel.name)
     source = DeviceSource("", entry_point, lines.slots, lines.types)
     functions = _function(kernel, entry_point, lines, dialect, helpers)
     vectors = dialect.vectors
-    wide = None if vectors is None else with_neighbours(kernel, body, vectors.nbytes)
+    wide = (
+        None
+        if vectors is None or early is not None
+        else with_neighbours(kernel, body, vectors.nbytes)
+    )
     if wide is not None and vectors is not None:
         of_vectors = replace(dialect, scalars=vectors.scalars)
         again = statement_lines(wide.kernel, [wide.kernel.body], of_vectors, helpers)
@@ -68,7 +77,11 @@ def _function(
     head = f"{sub_groups}{dialect.unit.kernel_qualifier} {name}("
     first = dialect.unit.first_lines(helpers.add)
     declared = [*([] if arrays else lines.pointers), *assumed, *lines.arrays]
-    inside = [*declared, *([""] if declared else []), *first, *lines.bodies[0]]
+    body, *early = lines.bodies
+    if early:
+        before = [dialect.unit.loads_early, "{", *(f"    {line}" for line in early[0]), "}"]
+        first = [*before, *first]
+    inside = [*declared, *([""] if declared else []), *first, *body]
     return [
         *([head, ",\n".join(parameters), ") {"] if parameters else [f"{head}) {{"]),
         *(f"    {line}" if line else line for line in inside),

@@ -23,6 +23,8 @@ class ArrayParam:
     ``contiguous``: C-contiguous, so that strides follow from the extents.
     ``unit_stride``: neighbours in the last dimension are neighbours in memory.
     ``restrict``: no other array of the kernel shares memory with it.
+    ``unwritten``: no launch of the list writes memory that it shares; known only where code
+    generation asks.
     ``alignment``: bytes of which all elements lie at multiples, where that is less than their size,
     as of packed records; strides are then multiples of that many bytes, and the array is not
     ``contiguous`` nor has it ``unit_stride``.
@@ -35,6 +37,7 @@ class ArrayParam:
     restrict: bool = False
     unit_stride: bool = False
     alignment: int | None = None
+    unwritten: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from types import MappingProxyType
@@ -10,12 +10,15 @@ from types import MappingProxyType
 from fusionq.analysis.item_space import largest
 from fusionq.analysis.list_analysis import ListAnalysis
 from fusionq.analysis.questions import Questions
+from fusionq.analysis.submission import ArrayArgument
 from fusionq.base.options import FusionOptions
 from fusionq.base.target import DeviceInfo
-from fusionq.ir.nodes import SMALL, Barrier, ScalarParam
+from fusionq.codegen.early_loads import arrays_loaded_early, has_rows_of_groups
+from fusionq.ir.nodes import SMALL, ArrayParam, Barrier, KernelParam, ScalarParam
+from fusionq.ir.walk import stored_arrays
 from fusionq.passes.fuse import FusedKernel
 from fusionq.passes.pipeline import fused_kernel
-from fusionq.passes.sources import ExtentSource, ParamSource, RangeSource
+from fusionq.passes.sources import ArgumentSource, ExtentSource, ParamSource, RangeSource
 from fusionq.passes.symbol_sources import of_members
 from fusionq.planning.plan import StagePlan
 from fusionq.planning.promotion import Moved
@@ -42,6 +45,8 @@ class StageKernels:
         self._questions = questions
         self._device = device
         self._absent = absent
+        self._written: set[int] | None = None
+        """The groups of memory that the list writes."""
         self._every_barrier = options.barriers == "all"
         self._fixed: dict[int, dict[int, int]] = {}
         for (s, k), value in fixed.items():
@@ -63,8 +68,10 @@ class StageKernels:
             ((position[m.place[0]], m.place[1]), m, tuple(position[s] for s in m.users))
             for m in moved
         )
+        unwritten = self._unwritten(members)
         question = (
             "kernel",
+            unwritten,
             stage.space,
             barriers,
             tuple(constants.items()),
@@ -86,11 +93,35 @@ class StageKernels:
                 constants,
                 self._device,
             )
+            made = with_unwritten(made, unwritten)
             return of_small_sizes(made) if self._small else made
 
         fused = self._questions.ask(members, question, answer)
         sources = {name: of_members(source, members) for name, source in fused.sources.items()}
         return FusedKernel(fused.kernel, sources, fused.views)
+
+    def _unwritten(self, members: Sequence[int]) -> frozenset[tuple[int, int]]:
+        """The arrays that no submission writes, where code generation may ask for them: the place
+        among the members, and the argument's."""
+        questions = self._questions
+        kernels = [questions.submissions[s].ir for s in members]
+        if self._device.kind != "gpu" or not any(map(has_rows_of_groups, kernels)):
+            return frozenset()
+        if self._written is None:
+            self._written = {
+                questions.place[s, k].group
+                for s, submission in enumerate(questions.submissions)
+                for k, argument in enumerate(submission.arguments)
+                if argument.name in stored_arrays(submission.ir.body)
+                and isinstance(argument, ArrayArgument)
+            }
+        return frozenset(
+            (number, k)
+            for number, s in enumerate(members)
+            for k, argument in enumerate(questions.submissions[s].arguments)
+            if isinstance(argument, ArrayArgument)
+            and questions.place[s, k].group not in self._written
+        )
 
     def absent_of(self, members: Sequence[int]) -> tuple[int, ...]:
         """The submissions whose work ``members`` are the first to do."""
@@ -113,6 +144,23 @@ class StageKernels:
 
 def _source(symbols: Mapping[str, ParamSource], users: Sequence[int], symbol: str) -> ParamSource:
     return of_members(symbols[symbol], users)
+
+
+def with_unwritten(fused: FusedKernel, places: Collection[tuple[int, int]]) -> FusedKernel:
+    """``fused``, of whose list no submission writes the arguments at ``places``."""
+    early = arrays_loaded_early(fused.kernel) if places else ()
+    if not early:
+        return fused
+
+    def marked(param: KernelParam) -> KernelParam:
+        source = fused.sources[param.name]
+        if not isinstance(source, ArgumentSource) or param.name not in early:
+            return param
+        assert isinstance(param, ArrayParam)
+        return replace(param, unwritten=(source.submission, source.argument) in places)
+
+    kernel = replace(fused.kernel, params=tuple(map(marked, fused.kernel.params)))
+    return FusedKernel(kernel, fused.sources, fused.views)
 
 
 def of_small_sizes(fused: FusedKernel) -> FusedKernel:

@@ -172,3 +172,36 @@ def test_a_kernel_s_first_blocks_see_what_the_last_ones_before_left(queue, n):
         f.replay()
     assert isinstance(graph_of(f), RepeatedLaunches)
     np.testing.assert_array_equal(a.numpy(), np.arange(n, dtype=np.float32) + 200)
+
+
+@fq.kernel
+def row_product(item: fq.NdItem, a, x, out):
+    row = item.get_group().get_group_id(0)
+    own = np.float32(0)
+    for k in range(item.get_local_id(1), a.shape[1], item.get_local_range(1)):
+        own += np.float32(a[row, k]) * x[k]
+    total = fq.reduce_over_group(item.get_group(), own, "add")
+    if item.get_local_id(1) == 0:
+        out[row] = total
+
+
+def test_rows_that_are_loaded_early_are_those_of_the_last_launch_before_the_list(queue):
+    rows, columns = 512, 2048
+    space = fq.NdRange((rows, 128), (1, 128))
+    a, x = fq.Buffer(np.ones((rows, columns), np.float32)), fq.Buffer(np.ones(columns, np.float32))
+    out, more = fq.Buffer(rows, np.float32), fq.Buffer(np.zeros(rows, np.float32))
+    with fq.fusion(queue, strategy="sequence") as f:
+        queue.submit(row_product, space, a, x, out)
+        queue.submit(spin, rows, more, 200)
+        queue.submit(row_product, space, a, x, out)
+    for turn in range(1, 40):
+        queue.submit(fill_rows, (rows, columns), a, np.float32(turn))
+        f.replay()
+        if turn % 7 == 0:
+            np.testing.assert_array_equal(out.numpy(), np.float32(turn * columns))
+    np.testing.assert_array_equal(out.numpy(), np.float32(39 * columns))
+
+
+@fq.kernel
+def fill_rows(item: fq.Item, a, value):
+    a[item.get_id(0), item.get_id(1)] = value

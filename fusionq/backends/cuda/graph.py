@@ -23,6 +23,10 @@ class NodeLaunch(Protocol):
         """The driver's ``CUDA_KERNEL_NODE_PARAMS``."""
 
     @property
+    def loads_early(self) -> bool:
+        """Whether it loads before that what no launch of the graph writes."""
+
+    @property
     def runs_at_once(self) -> bool:
         """Whether all its blocks have to run at once."""
 
@@ -32,7 +36,8 @@ class DriverGraph:
 
     A chain, whatever may overlap: on an H100 the driver takes less time for one, and the device for
     small kernels too.  A kernel that waits itself for the one before it may begin while that one's
-    last blocks run.
+    last blocks run; one that loads ahead of its wait as soon as all blocks of that one have begun.
+    The first of them begins when all that was launched before the graph has ended.
     """
 
     MOST = 1024
@@ -64,7 +69,9 @@ class DriverGraph:
             if launch.runs_at_once:
                 checked("a node of a graph", _run_at_once(driver, node))
             for before in self._nodes[-1:]:
-                edge = _early(driver) if launch.waits_itself else driver.CUgraphEdgeData()
+                edge = driver.CUgraphEdgeData()
+                if launch.waits_itself:
+                    edge = _early(driver, launch.loads_early)
                 added = driver.cuGraphAddDependencies(self._graph, [before], [node], [edge], 1)
                 checked("an edge of a graph", added)
             self._nodes.append(node)
@@ -123,9 +130,16 @@ def _run_at_once(driver: Any, node: Any) -> Any:
     return driver.cuGraphKernelNodeSetAttribute(node, attribute, value)
 
 
-def _early(driver: Any) -> Any:
-    """The edge to a node that begins once all blocks of the other let it."""
+def _early(driver: Any, at_once: bool) -> Any:
+    """The edge to a node that waits itself for the end of the other, and begins once all blocks of
+    that have ended; ``at_once``: once all have begun, so that its blocks may take places from the
+    other's.  For nodes without loads ahead of their wait that took lists of the corpus 1.04 of the
+    time in the mean, up to 1.35 (H100)."""
     edge = driver.CUgraphEdgeData()
-    edge.from_port = driver.CU_GRAPH_KERNEL_NODE_PORT_PROGRAMMATIC
+    edge.from_port = (
+        driver.CU_GRAPH_KERNEL_NODE_PORT_LAUNCH_ORDER
+        if at_once
+        else driver.CU_GRAPH_KERNEL_NODE_PORT_PROGRAMMATIC
+    )
     edge.type = driver.CUgraphDependencyType.CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC.value
     return edge

@@ -37,7 +37,7 @@ class CudaLaunch:
     __slots__ = (
         "_addresses", "_arguments", "_base", "_changed", "_config", "_driver", "_enqueue_graph",
         "_function", "_graph", "_grid", "_launch_kernel", "_parameters", "_shared_bytes", "_stream",
-        "_turns", "name", "runs_at_once", "waits_itself",
+        "_turns", "loads_early", "name", "runs_at_once", "waits_itself",
     )  # fmt: skip
 
     def __init__(
@@ -71,10 +71,12 @@ class CudaLaunch:
         self._config.hStream = stream.native
         self.runs_at_once = is_persistent(program.kernel)
         self.waits_itself = program.waits_itself
+        self.loads_early = program.loads_early
         attributes = []
         if self.runs_at_once:
             attributes.append(self._all_at_once())
-        elif self.waits_itself and base is None and stream.is_own:
+        elif self.waits_itself and base is None and stream.is_own and not self.loads_early:
+            # One that loads early may not begin before the end of what another list has launched.
             attributes.append(self._early())
         self._config.attrs = attributes
         self._config.numAttrs = len(attributes)

@@ -17,7 +17,7 @@ from fusionq.base.errors import DeviceError
 from fusionq.base.frozen import dataclass
 from fusionq.base.target import FloatMode, LaunchShape, Target
 from fusionq.codegen.cuda.shared_memory import pooled_bytes
-from fusionq.codegen.cuda.unit import IN_TURN
+from fusionq.codegen.cuda.unit import IN_TURN, LOADS_EARLY
 from fusionq.codegen.device_source import DeviceSource, Slot
 from fusionq.ir.nodes import ArrayParam, Kernel, Persistent
 
@@ -26,6 +26,9 @@ _REGISTERS = 65536
 _LARGEST_BLOCK = 1024
 """Threads of a block, at most, on every GPU so far (CUDA C++ Programming Guide 13, Compute
 Capabilities)."""
+_LARGEST_EARLY = 512
+"""The same of a kernel that keeps what it loads before the launch before has ended, unless it is
+compiled again."""
 _SPILLED_BY_ALL, _SPILLED_BY_HALF = 64, 512
 """Bytes that each thread of a persistent kernel may store for want of registers so that all workers
 run at once, or half of them.  H100: of a stencil of three points 64 took nothing, of one of five
@@ -83,6 +86,11 @@ class CudaProgram:
         """Whether it waits for the launch before it, so that its blocks may be there while that
         one's last blocks run (programmatic dependent launch)."""
         return self.device.has_dependent_launches and IN_TURN in self.generated.text
+
+    @property
+    def loads_early(self) -> bool:
+        """Whether it loads before that what no launch of its list writes."""
+        return LOADS_EARLY in self.generated.text
 
     @property
     def source(self) -> str:
@@ -161,11 +169,12 @@ def cubin_of(
     leaves room for, but if it spills.
     """
     from fusionq.codegen.cuda import CUDA_CPP
-    from fusionq.codegen.cuda.unit import STREAMING_LOOP
+    from fusionq.codegen.cuda.unit import LOADS_EARLY, STREAMING_LOOP
 
     options = CUDA_CPP.unit.build_options(fp)
     streams = STREAMING_LOOP in source.text
-    most = _REGISTERS // (block or _LARGEST_BLOCK) // 8 * 8
+    largest = _LARGEST_EARLY if LOADS_EARLY in source.text else _LARGEST_BLOCK
+    most = _REGISTERS // (block or largest) // 8 * 8
     limit = (f"--maxrregcount={most}",) if block or streams else ()
     try:
         if is_persistent(kernel):

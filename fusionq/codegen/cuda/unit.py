@@ -27,6 +27,10 @@ before it: its blocks are there when that one's last blocks end.  It lets the ne
 earlier (``griddepcontrol.launch_dependents``): on an H100 that takes a block 70 ns, which the
 blocks of a multiprocessor pay one after the other, and the next launch's blocks take places from
 this one's."""
+LOADS_EARLY = (
+    "// While the launch before may still run: of arrays that no launch of the list writes."
+)
+"""Before loads ahead of the wait."""
 _NEVER_AFTER_WAIT = """\
 // Waits for the launch before this one; false, which the compiler cannot tell, so that accesses
 // stay behind.  Were it volatile, no array would count as one that is only read.
@@ -62,6 +66,8 @@ class CudaUnit:
     def first_lines(self, define: Define) -> list[str]:
         define("fq_never_after_wait", _NEVER_AFTER_WAIT)
         return [IN_TURN]
+
+    loads_early = LOADS_EARLY
 
     def build_options(self, fp: FloatMode) -> tuple[str, ...]:
         """``strict``: every operation rounds once, division and square root correctly; no

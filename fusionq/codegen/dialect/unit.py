@@ -40,6 +40,10 @@ class TranslationUnit(Protocol):
         """The lines with which a kernel over a range begins; ``define`` takes the functions that
         they call."""
 
+    loads_early: str
+    """The line before loads from arrays that nobody writes, ahead of ``first_lines``, where a
+    kernel over a range may begin while the launch before it runs; "" where none may."""
+
     def build_options(self, fp: FloatMode) -> tuple[str, ...]:
         """The compiler options that go with the text."""
 

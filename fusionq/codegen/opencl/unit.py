@@ -38,6 +38,8 @@ class OpenCLUnit:
         lines.append(f"#pragma OPENCL FP_CONTRACT {'OFF' if fp == 'strict' else 'ON'}")
         return lines
 
+    loads_early = ""
+
     def first_lines(self, define: Define) -> list[str]:
         return []
 

@@ -144,6 +144,8 @@ class _Unit:
     ) -> list[str]:
         return _RUNTIME.splitlines()
 
+    loads_early = ""
+
     def first_lines(self, define: Define) -> list[str]:
         return []
 

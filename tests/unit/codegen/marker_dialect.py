@@ -31,6 +31,8 @@ class MarkerUnit:
     ) -> list[str]:
         return ["#PROLOGUE"]
 
+    loads_early = ""
+
     def first_lines(self, define: Define) -> list[str]:
         return []
 

@@ -86,6 +86,7 @@ class Driver:
     CUkernelNodeAttrID = bindings.CUkernelNodeAttrID
     CUkernelNodeAttrValue = bindings.CUkernelNodeAttrValue
     CUgraphDependencyType = bindings.CUgraphDependencyType
+    CU_GRAPH_KERNEL_NODE_PORT_LAUNCH_ORDER = bindings.CU_GRAPH_KERNEL_NODE_PORT_LAUNCH_ORDER
     CU_GRAPH_KERNEL_NODE_PORT_PROGRAMMATIC = bindings.CU_GRAPH_KERNEL_NODE_PORT_PROGRAMMATIC
     ok = SimpleNamespace(value=0)
 
@@ -127,13 +128,19 @@ def test_edges_of_a_graph(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(graph, "_driver_launch", lambda: lambda *given: enqueued.append(given) or 0)
     device: Any = SimpleNamespace(graphs=0, make_current=lambda: None)
     launches: list[Any] = [
-        SimpleNamespace(waits_itself=waits, runs_at_once=not waits, node_parameters=lambda n=n: n)
-        for n, waits in enumerate([True, True, False, True])
-    ]
+        SimpleNamespace(
+            waits_itself=waits, loads_early=early, runs_at_once=not waits,
+            node_parameters=lambda n=n: n,
+        )
+        for n, (waits, early) in enumerate(
+            [(True, True), (True, False), (False, False), (True, False), (True, True)]
+        )
+    ]  # fmt: skip
     made = graph.DriverGraph(device, 9, launches)
-    assert driver.nodes == [0, 1, 2, 3] and device.graphs == 1
+    assert driver.nodes == [0, 1, 2, 3, 4] and device.graphs == 1
     assert driver.edges == [
         ("node 0", "node 1", EARLY, 1), ("node 1", "node 2", 0, 0), ("node 2", "node 3", EARLY, 1),
+        ("node 3", "node 4", EARLY, 2),  # once all blocks of node 3 have begun
     ]  # fmt: skip
     assert driver.cooperative == {"node 2": 1}
     assert made.enqueue() == 0 and len(enqueued[0]) == 2
