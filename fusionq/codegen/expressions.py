@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
+from math import frexp
 
 from fusionq.codegen.array_access import Memory
 from fusionq.codegen.dialect import Dialect
@@ -45,8 +47,9 @@ from fusionq.ir.nodes import (
     Var,
 )
 from fusionq.ir.range_guard import is_same_for_all
+from fusionq.ir.sums import may_be_sum
 from fusionq.ir.text import Text
-from fusionq.ir.types import BFLOAT16, FLOAT16, FLOAT32, INT32, UINT32, ScalarType
+from fusionq.ir.types import BFLOAT16, FLOAT16, FLOAT32, FLOAT64, INT32, UINT32, ScalarType
 from fusionq.ir.uniformity import is_uniform
 
 _POWERS_OF_2 = frozenset(1 << n for n in range(64))
@@ -65,6 +68,8 @@ _COMPARISONS = frozenset({ORDER, EQUALITY})
 """A comparison of comparisons is parenthesised: compilers refuse ``a < b < c``."""
 
 _RING_OPERATIONS = frozenset({"add", "sub", "mul"})
+_SMALL_EXPONENT = 100
+"""Of a power of two whose reciprocal is a normal number, too."""
 
 
 class ExpressionPrinter:
@@ -85,11 +90,15 @@ class ExpressionPrinter:
         given: frozenset[str] | None = None,
         beside_barriers: bool = False,
         uniform: frozenset[str] = frozenset(),
+        sums: frozenset[str] = frozenset(),
     ) -> None:
         """``given``: where 32 bits hold the number of any element, the variables whose values come
         from memory.  ``beside_barriers``: in a kernel over a range that has barriers.
-        ``uniform``: see ``ir.uniformity``."""
+        ``uniform``: see ``ir.uniformity``.  ``sums``: see ``ir.sums.places_of_sums``."""
         self._uniform = uniform
+        self._sums = sums
+        self.hides = False
+        """Whether values were printed that need ``Scalars.unknown_zero``."""
         self._beside_barriers = beside_barriers
         self._dialect = dialect
         self._names = names
@@ -266,9 +275,26 @@ class ExpressionPrinter:
         return self._plain(expr)
 
     def _plain(self, expr: Binary) -> Text:
+        if expr.type in (FLOAT32, FLOAT64) and self._dialect.scalars.unknown_zero is not None:
+            factors = _factors(expr)
+            sums = [may_be_sum(factor, self._sums) for factor in factors]
+            if any(sums) and not any(isinstance(factor, Param) for factor in factors):
+                return self._product_of_sum(factors, sums)
         if self._beside_barriers and expr.type.is_float and expr.op in ("mul", "truediv"):
             return self._infix(expr.op, *map(self._no_minus_one, (expr.lhs, expr.rhs)))
         return self._infix(expr.op, expr.lhs, expr.rhs)
+
+    def _product_of_sum(self, factors: Sequence[Expr], sums: Sequence[bool]) -> Text:
+        """See ``Scalars.unknown_zero``: it is not multiplied by a constant, nor are others sums."""
+        constant = any(isinstance(factor, Const) for factor in factors)
+        texts = []
+        for factor, is_sum in zip(factors, sums, strict=True):
+            text = self._text(factor)
+            if isinstance(factor, Const) if constant else is_sum:
+                text = Text(self._dialect.scalars.hidden(text.text, factor.type), PRIMARY)
+            texts.append(text)
+        self.hides = True
+        return Text(f"{texts[0].at(PRODUCT)} * {texts[1].at(PRODUCT + 1)}", PRODUCT)
 
     def _no_minus_one(self, expr: Expr) -> Expr:
         """``expr``, a factor or a divisor, or what its value -1 is the negation of."""
@@ -454,3 +480,15 @@ class ExpressionPrinter:
     def _helper(self, operation: str, type: ScalarType, *args: Expr) -> Text:
         name = self._helpers.operation(operation, type)
         return Text(f"{name}({', '.join(self.value(argument) for argument in args)})", PRIMARY)
+
+
+def _factors(expr: Binary) -> tuple[Expr, ...]:
+    """Those of a product, as which compilers take quotients by powers of two, too.  None of a
+    square: no other product has its sum for a factor as it stands."""
+    if expr.op == "mul" and expr.lhs != expr.rhs:
+        return expr.lhs, expr.rhs
+    if expr.op == "truediv" and isinstance(expr.rhs, Const):
+        fraction, exponent = frexp(expr.rhs.value)
+        if abs(fraction) == 0.5 and abs(exponent) < _SMALL_EXPONENT:
+            return expr.lhs, replace(expr.rhs, value=1.0 / expr.rhs.value)
+    return ()

@@ -31,6 +31,7 @@ from fusionq.ir.nodes import (
     Store,
     WorkItemLoop,
 )
+from fusionq.ir.sums import places_of_sums
 from fusionq.ir.types import ELEMENT_TYPES, UINT64, ScalarType
 from fusionq.ir.uniformity import uniform_variables
 from fusionq.ir.walk import expressions, has_barrier, local_memories, statements
@@ -91,6 +92,7 @@ def statement_lines(
     expressions = ExpressionPrinter(
         dialect, names, memory, helpers, intervals, given, has_barrier(kernel.body),
         uniform_variables(s for body in bodies for s in body),
+        places_of_sums(s for body in bodies for s in body),
     )  # fmt: skip
     groups = GroupStatementPrinter(
         dialect, expressions, names, helpers, memory, kernel,
@@ -123,12 +125,16 @@ def statement_lines(
         )
     )
     pointers = _pointers(kernel, slots, names, dialect.scalars, bool(aliased))
+    zero = dialect.scalars.unknown_zero if expressions.hides else None
     return StatementLines(
         {slot: declaration for slot, (_, declaration) in pointers.items()},
         {slot: type for slot, (type, _) in pointers.items()},
         [
-            f"{declaration} = ({type}){memory.identifier(slot)};"
-            for slot, (type, declaration) in pointers.items()
+            *([] if zero is None else [zero]),
+            *(
+                f"{declaration} = ({type}){memory.identifier(slot)};"
+                for slot, (type, declaration) in pointers.items()
+            ),
         ],
         _array_declarations(inside, names, dialect.scalars, helpers, pool),
         _array_declarations(around, names, dialect.scalars, helpers, None),

@@ -39,6 +39,11 @@ class Scalars(Protocol):
     """Functions that the compiler would compute together with another one of the same argument, to
     other results than alone: theirs are differences from ``zero``."""
 
+    unknown_zero: str | None
+    """Where the compiler multiplies the terms of sums that several products share,
+    ``x * c + y * c`` in place of ``(x + y) * c``, which rounds to other results: the declaration of
+    ``fq_zero``, an unsigned 0 that it does not know.  None elsewhere."""
+
     minimum: str
     """The function of two integers of one type that gives the smaller."""
 
@@ -109,6 +114,10 @@ class Scalars(Protocol):
     def bits(self, function: str, type: ScalarType, value: str) -> str:
         """``popcount`` or ``clz`` of ``value``, an identifier of an integer type."""
 
+    def hidden(self, value: str, type: ScalarType) -> str:
+        """``value``, of a floating type, whose bits ``fq_zero`` was added to: of what operation it
+        is the result, or which constant, the compiler does not see."""
+
     def argument(self, value: str, source: ScalarType, target: ScalarType) -> str:
         """``value``, an identifier of type ``source``, as an argument for a parameter of type
         ``target``: itself, where the language converts it."""
@@ -136,8 +145,13 @@ class Scalars(Protocol):
 
 
 class OwnOperators:
-    """The part of ``Scalars`` of a language whose own divisions, negations and conversions of
-    integers to floats nothing betters, and whose memory has its numbers."""
+    """The part of ``Scalars`` of a language whose own divisions, negations, products and
+    conversions of integers to floats nothing betters, and whose memory has its numbers."""
+
+    unknown_zero: str | None = None
+
+    def hidden(self, value: str, type: ScalarType) -> str:
+        return value
 
     half_bits: tuple[str, str] | None = None
 

@@ -8,6 +8,7 @@ __kernel void mul_sub_mul_sub(
     ulong out_address,
     long n
 ) {
+    const uint fq_zero = (get_work_dim() >> 2);
     __global const float* restrict a = (__global const float*)a_address;
     __global const float* restrict b = (__global const float*)b_address;
     __global const float* restrict c = (__global const float*)c_address;
@@ -21,7 +22,7 @@ __kernel void mul_sub_mul_sub(
         // submission 1: sub
         const float t2 = a[i] - c[i];
         // submission 2: mul
-        const float t3 = t2 * d[i];
+        const float t3 = as_float(as_uint(t2) + fq_zero) * d[i];
         // submission 3: sub
         out[i] = t1 - t3;
     }

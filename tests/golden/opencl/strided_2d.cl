@@ -8,6 +8,7 @@ __kernel void window_sum(
     long out_shape0,
     long out_shape1
 ) {
+    const uint fq_zero = (get_work_dim() >> 2);
     __global const float* image = (__global const float*)image_address;
     __global float* restrict out = (__global float*)out_address;
 
@@ -22,6 +23,6 @@ __kernel void window_sum(
                 total = total + image[(i + 2 - r) * image_stride0 + (j + c) * image_stride1];
             }
         }
-        out[i * out_shape1 + j] = total * 0.11111111f;
+        out[i * out_shape1 + j] = total * as_float(as_uint(0.11111111f) + fq_zero);
     }
 }

@@ -109,7 +109,7 @@ def test_parentheses_follow_c():
     assert printed(sub(sub(a, b), c), **types) == "a - b - c"
     assert printed(sub(a, sub(b, c)), **types) == "a - (b - c)"
     assert printed(add(a, add(b, c)), **types) == "a + (b + c)"
-    assert printed(mul(add(a, b), Unary(FLOAT32, "neg", c)), **types) == "(a + b) * -c"
+    assert printed(mul(add(a, b), c), **types) == "(a + b) * c"
     negated = Unary(FLOAT32, "neg", Unary(FLOAT32, "neg", a))
     assert printed(negated, **types) == "-(-a)"
     either = Logical("or", Compare("lt", a, b), Compare("lt", b, c))
@@ -117,6 +117,25 @@ def test_parentheses_follow_c():
     assert printed(both, **types) == "(a < b || b < c) && a < c"
     nested = Select(FLOAT32, both, Select(FLOAT32, either, a, b), c)
     assert printed(nested, **types) == ("(a < b || b < c) && a < c ? (a < b || b < c ? a : b) : c")
+
+
+def test_products_of_sums_are_not_distributed():
+    """But of arguments and of squares, of which Intel's compiler has nothing to share."""
+    a, b = params(FLOAT32, "a", "b")
+    types = {"a": FLOAT32, "b": FLOAT32}
+    total, seven = add(a, b), const(0.5, FLOAT32)
+    hidden = "as_float(as_uint(a + b) + fq_zero)"
+    constant = "as_float(as_uint(0.5f) + fq_zero)"
+    assert printed(mul(total, seven), **types) == f"(a + b) * {constant}"
+    assert printed(mul(seven, total), **types) == f"{constant} * (a + b)"
+    assert printed(binary("truediv", total, const(2, FLOAT32)), **types) == f"(a + b) * {constant}"
+    assert printed(binary("truediv", total, const(3, FLOAT32)), **types) == "(a + b) / 3.0f"
+    assert printed(mul(total, Call(FLOAT32, "exp", (a,))), **types) == f"{hidden} * exp(a)"
+    both = mul(total, sub(a, b))
+    assert printed(both, **types) == f"{hidden} * as_float(as_uint(a - b) + fq_zero)"
+    assert printed(mul(total, total), **types) == "(a + b) * (a + b)"
+    assert printed(mul(total, b), **types) == "(a + b) * b"
+    assert printed(mul(mul(a, b), seven), **types) == "a * b * 0.5f"
 
 
 def test_casts():
