@@ -161,7 +161,7 @@ class Expressions:
         else:
             nodes = [self._arithmetic, self._mixed_arithmetic, self._sign, self._extremum]
             if type_.is_float:
-                nodes += [self._division, self._float_function]
+                nodes += [self._division, self._float_function, self._shared_terms]
             else:
                 nodes += [self._integer_division, self._bitwise, self._shift, self._power]
         nodes += [self._conditional, self._cast]
@@ -189,6 +189,13 @@ class Expressions:
         if self.chance(20):
             operands.reverse()
         return f"({operands[0]} {self.choose('+-*')} {operands[1]})"
+
+    def _shared_terms(self, type_: ScalarType, scope: Scope, depth: int) -> str:
+        """Products of sums that share a term and the factor: a compiler that multiplies the terms
+        rounds them otherwise."""
+        x, y, z, factor = (self.expression(type_, scope, 0) for _ in range(4))
+        products = [f"({x} {self.choose('+-')} {other}) * {factor}" for other in (y, z)]
+        return f"({products[0]} {self.choose('+-*')} {products[1]})"
 
     def _mixed_arithmetic(self, type_: ScalarType, scope: Scope, depth: int) -> str:
         pairs = [
