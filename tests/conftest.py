@@ -88,6 +88,7 @@ COMPILED_QUICKLY = (
     "e2e/test_interchange.py",
     "e2e/test_interior.py",
     "e2e/test_interior_ranges.py",
+    "e2e/test_jammed_loops.py",
     "e2e/test_linear_ids.py",
     "e2e/test_mixed_shapes.py",
     "e2e/test_overlapped_tiles.py",
