@@ -215,7 +215,7 @@ class AdaptiveList:
         self._sample = None
         if record.is_worth_learning:
             self._make_next(pending)
-        self._listens = is_compared and self._is_to_listen
+        self._listens = is_compared and self._listens_first()
         if self._listens or not is_compared:
             return record.trials.present
         name, runs = record.trials.next(is_busy)
@@ -223,10 +223,9 @@ class AdaptiveList:
             self._sample = name, record.sample(name, runs)
         return name
 
-    @property
-    def _is_to_listen(self) -> bool:
-        """Whether the next run shows first whether the program waits for each: a sample that is
-        begun without that is of no use where it does not."""
+    def _listens_first(self) -> bool:
+        """Count a run before the first sample; whether the next run shows whether the program waits
+        for each: a sample that is begun without that is of no use where it does not."""
         record = self._record
         if record.trials.tried or record.is_unseen or not record.trials.compares:
             return False

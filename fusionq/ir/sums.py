@@ -1,11 +1,11 @@
 """Which values may be sums, by the form of the text: of a sum, or of what one was assigned or
-stored to.  What is not seen to be another operation's result may be one."""
+stored to; what a variable gets from atomic operations and group functions may be one, too."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from fusionq.ir.nodes import Assign, Binary, Expr, For, Load, Select, Stmt, Store, Unary, Var
+from fusionq.ir.nodes import Assign, Binary, Expr, Load, Select, Stmt, Store, Unary, Var
 from fusionq.ir.walk import assigned_variable, statements
 
 
@@ -42,8 +42,6 @@ def _values(body: Iterable[Stmt]) -> Iterator[tuple[str, Expr | None]]:
         match stmt:
             case Assign(name, value) | Store(array=name, value=value):
                 yield name, value
-            case For():
-                pass
             case _:
                 name_set = assigned_variable(stmt)
                 if name_set is not None:

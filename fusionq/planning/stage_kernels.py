@@ -111,9 +111,9 @@ class StageKernels:
             self._written = {
                 questions.place[s, k].group
                 for s, submission in enumerate(questions.submissions)
+                for stored in (stored_arrays(submission.ir.body),)
                 for k, argument in enumerate(submission.arguments)
-                if argument.name in stored_arrays(submission.ir.body)
-                and isinstance(argument, ArrayArgument)
+                if isinstance(argument, ArrayArgument) and argument.name in stored
             }
         return frozenset(
             (number, k)

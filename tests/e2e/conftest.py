@@ -5,12 +5,19 @@ from pathlib import Path
 
 import pytest
 
+import fusionq as fq
 from fusionq.execution import autotune
 from tests.e2e.halo_lists import lists, reference_queue, way
 from tests.e2e.tuned_lists import Measured, forget
 from tests.unit.runtime.conftest import queue, sycl_queue, target
 
 __all__ = ["lists", "queue", "reference_queue", "sycl_queue", "target", "way"]
+
+
+@pytest.fixture
+def reference() -> fq.FusionQueue:
+    """A queue on the reference backend."""
+    return fq.FusionQueue("reference")
 
 
 @pytest.fixture

@@ -103,11 +103,6 @@ def run(
     return [x.numpy().copy() for x in (codes, squares, partial, turned)], source
 
 
-@pytest.fixture(scope="module")
-def reference() -> fq.FusionQueue:
-    return fq.FusionQueue("reference")
-
-
 @pytest.mark.slow
 def test_every_work_item_is_done_once_and_alike(
     sycl_queue: fq.FusionQueue, reference: fq.FusionQueue

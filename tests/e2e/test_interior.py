@@ -15,11 +15,6 @@ from tests.e2e.kernels import flipped
 EXTREMES = (0, 1, -1, 7, 16, 17, 40, 1 << 40, -(1 << 40), (1 << 63) - 1, -(1 << 63))
 
 
-@pytest.fixture
-def reference_queue() -> fq.FusionQueue:
-    return fq.FusionQueue("reference")
-
-
 @fq.kernel
 def edges_first(item: fq.Item, a: Array, b: Array, s: np.int64) -> None:
     i = item.get_id(0)
@@ -153,22 +148,22 @@ def run(queue: fq.FusionQueue, kernel: Any, n: int, s: int, strategy: Any) -> tu
 
 @pytest.mark.parametrize("kernel", KERNELS, ids=lambda k: k.__name__)
 def test_rows_in_parts_are_right(
-    sycl_queue: fq.FusionQueue, reference_queue: fq.FusionQueue, kernel: Any
+    sycl_queue: fq.FusionQueue, reference: fq.FusionQueue, kernel: Any
 ) -> None:
     for n in (1, 5, 16, 33, 200):
         found, _ = run(sycl_queue, kernel, n, 5, "megakernel")
-        expected, _ = run(reference_queue, kernel, n, 5, "unfused")
+        expected, _ = run(reference, kernel, n, 5, "unfused")
         np.testing.assert_array_equal(found, expected)
 
 
 @pytest.mark.parametrize("kernel", (chosen, by_scalar), ids=lambda k: k.__name__)
 def test_bounds_do_not_wrap(
-    sycl_queue: fq.FusionQueue, reference_queue: fq.FusionQueue, kernel: Any
+    sycl_queue: fq.FusionQueue, reference: fq.FusionQueue, kernel: Any
 ) -> None:
     n = 40
     for s in EXTREMES:
         found, _ = run(sycl_queue, kernel, n, s, "megakernel")
-        expected, _ = run(reference_queue, kernel, n, s, "unfused")
+        expected, _ = run(reference, kernel, n, s, "unfused")
         np.testing.assert_array_equal(found, expected)
 
 
@@ -195,18 +190,16 @@ def plane(item: fq.Item, a: Array, b: Array) -> None:
         b[i, j] = a[i - 1, j] + a[i + 1, j + 1] + a[i, j - 1]
 
 
-def test_rows_at_the_edge_of_a_plane(
-    sycl_queue: fq.FusionQueue, reference_queue: fq.FusionQueue
-) -> None:
+def test_rows_at_the_edge_of_a_plane(sycl_queue: fq.FusionQueue, reference: fq.FusionQueue) -> None:
     for shape in ((1, 1), (1, 40), (40, 1), (2, 17), (33, 47), (70, 16), (5, 200)):
-        compare_planes(sycl_queue, reference_queue, shape)
+        compare_planes(sycl_queue, reference, shape)
 
 
 def compare_planes(
-    sycl_queue: fq.FusionQueue, reference_queue: fq.FusionQueue, shape: tuple[int, int]
+    sycl_queue: fq.FusionQueue, reference: fq.FusionQueue, shape: tuple[int, int]
 ) -> None:
     results = []
-    for queue, strategy in ((sycl_queue, "megakernel"), (reference_queue, "unfused")):
+    for queue, strategy in ((sycl_queue, "megakernel"), (reference, "unfused")):
         a = fq.Buffer(np.arange(shape[0] * shape[1], dtype=np.int32).reshape(shape))
         b = fq.Buffer(np.zeros(shape, np.int32))
         with fq.fusion(queue, strategy=strategy, barriers="none"):

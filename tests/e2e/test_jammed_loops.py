@@ -14,11 +14,6 @@ LENGTHS = (1, 31, 64, 65, 128, 143, 300, 1031)
 ROWS = 5
 
 
-@pytest.fixture
-def reference_queue() -> fq.FusionQueue:
-    return fq.FusionQueue("reference")
-
-
 @fq.kernel
 def turned(item: fq.Item, a: Array, b: Array) -> None:
     """Makes the next stage wait."""
@@ -126,14 +121,14 @@ def run(queue: fq.FusionQueue, kernel: Any, n: int, dtype: Any, strategy: Any) -
 )
 def test_each_work_item_does_what_it_does_alone(
     sycl_queue: fq.FusionQueue,
-    reference_queue: fq.FusionQueue,
+    reference: fq.FusionQueue,
     kernel: Any,
     dtype: Any,
     jams: bool,
 ) -> None:
     for n in LENGTHS:
         found, source = run(sycl_queue, kernel, n, dtype, "megakernel")
-        expected, _ = run(reference_queue, kernel, n, dtype, "unfused")
+        expected, _ = run(reference, kernel, n, dtype, "unfused")
         for one, other in zip(found, expected, strict=True):
             np.testing.assert_array_equal(one.view(np.uint8), other.view(np.uint8))
     stage = next(s for s in source.split("static void fq_stage_")[1:] if f"// {kernel.name}" in s)

@@ -14,11 +14,6 @@ from tests.e2e.kernels import flipped
 LENGTHS = (1, 7, 15, 16, 17, 31, 32, 33, 47, 200)
 
 
-@pytest.fixture
-def reference_queue() -> fq.FusionQueue:
-    return fq.FusionQueue("reference")
-
-
 @fq.kernel
 def inside(item: fq.Item, a: Array, b: Array, hits: Array) -> None:
     i = item.get_id(0) + 1
@@ -64,11 +59,11 @@ def run(queue: fq.FusionQueue, kernel: Any, n: int, strategy: Any) -> tuple[list
 
 @pytest.mark.parametrize("kernel", (inside, in_place, counted, where_odd, by_rows))
 def test_each_work_item_is_done_once_or_as_if(
-    sycl_queue: fq.FusionQueue, reference_queue: fq.FusionQueue, kernel: Any
+    sycl_queue: fq.FusionQueue, reference: fq.FusionQueue, kernel: Any
 ) -> None:
     for n in LENGTHS:
         found, source = run(sycl_queue, kernel, n, "megakernel")
-        expected, _ = run(reference_queue, kernel, n, "unfused")
+        expected, _ = run(reference, kernel, n, "unfused")
         for one, other in zip(found, expected, strict=True):
             np.testing.assert_array_equal(one, other)
     stage = next(s for s in source.split("static void fq_stage_")[1:] if f"// {kernel.name}" in s)
@@ -82,10 +77,10 @@ def cube(item: fq.Item, a: Array, b: Array) -> None:
     b[i, j, k] = a[i - 1, j, k] - a[i + 1, j, k] + a[i, j + 1, k] + a[i, j, k - 1] * a[i, j, k + 1]
 
 
-def test_the_inside_of_a_box(sycl_queue: fq.FusionQueue, reference_queue: fq.FusionQueue) -> None:
+def test_the_inside_of_a_box(sycl_queue: fq.FusionQueue, reference: fq.FusionQueue) -> None:
     for shape in ((3, 3, 3), (4, 3, 50), (5, 6, 18), (7, 4, 35)):
         results = []
-        for queue, strategy in ((sycl_queue, "megakernel"), (reference_queue, "unfused")):
+        for queue, strategy in ((sycl_queue, "megakernel"), (reference, "unfused")):
             a = fq.Buffer(np.arange(np.prod(shape), dtype=np.int32).reshape(shape) % 13)
             b = fq.Buffer(np.ones(shape, np.int32))
             with fq.fusion(queue, strategy=strategy, barriers="none"):

@@ -27,6 +27,13 @@ IN_TURN = settings.get_current_profile_name() != "nightly"
 """Whether a test of many kernels compiles each for one architecture, the next kernel for the next
 one: the three differ in a few lines of text.  In the profile ``nightly`` each is for all."""
 
+
+def architectures_of(number: int) -> Sequence[str]:
+    """Those that the kernel of this number, of many, is compiled for."""
+    turn = number % len(ARCHITECTURES)
+    return ARCHITECTURES[turn : turn + 1] if IN_TURN else ARCHITECTURES
+
+
 H100 = DeviceInfo(
     name="NVIDIA H100 80GB HBM3", vendor="NVIDIA", driver="CUDA 13.0", filter_string="cuda:0",
     kind="gpu", compute_units=132, max_work_group_size=1024, local_memory_bytes=219648,
@@ -60,8 +67,8 @@ class NoLaunch:
 
 
 class CompilingBackend(ReferenceBackend):
-    """Compiles for each of ``architectures``, or each kernel for the next of them, and keeps what
-    the compiler says of resources."""
+    """Compiles for each of ``architectures``, or ``in_turn``, and keeps what the compiler says of
+    resources."""
 
     def __init__(self, architectures: Sequence[str] = ARCHITECTURES, in_turn: bool = False) -> None:
         super().__init__()
@@ -73,10 +80,8 @@ class CompilingBackend(ReferenceBackend):
         self.kernels: list[Kernel] = []
 
     def build(self, kernel: Kernel, fp: FloatMode) -> Any:
-        architectures = self.architectures
-        if self.in_turn:
-            turn = len(self.kernels) % len(architectures)
-            architectures = architectures[turn : turn + 1]
+        number = len(self.kernels)
+        architectures = architectures_of(number) if self.in_turn else self.architectures
         source = generated(kernel, fp, self.target)
         self.kernels.append(kernel)
         for architecture in architectures:
@@ -111,9 +116,8 @@ def compiling_queue(
 
 def compile_program(program: Program, **options: Any) -> None:
     """Compile a random list for one architecture, or in the profile ``nightly`` for all."""
-    turn = (len(program.submissions) + len(program.buffers)) % len(ARCHITECTURES)
-    chosen = ARCHITECTURES[turn : turn + 1] if IN_TURN else ARCHITECTURES
-    with compiling_queue(chosen) as (queue, backend):
+    number = len(program.submissions) + len(program.buffers)
+    with compiling_queue(architectures_of(number)) as (queue, backend):
         kernels = {id(s.kernel): s.kernel.made() for s in program.submissions}
         with fq.fusion(queue, **options):
             buffers = [

@@ -10,7 +10,7 @@ import fusionq as fq
 from fusionq.base.options import Strategy
 from fusionq.benchmarks.corpus.program import CorpusProgram
 from fusionq.benchmarks.corpus.programs import PROGRAMS
-from tests.unit.cuda.compile_only import ARCHITECTURES, IN_TURN, compiling_queue
+from tests.unit.cuda.compile_only import ARCHITECTURES, compiling_queue
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("nvrtc")]
 STRATEGIES: tuple[Strategy, ...] = ("unfused", "fused")
@@ -22,7 +22,7 @@ MOST_STACK = 64
 def test_every_form(program: CorpusProgram) -> None:
     size = program.sizes["tiny"]
     arrays = program.arrays(size, np.random.default_rng(0))
-    with compiling_queue(in_turn=IN_TURN) as (queue, backend):
+    with compiling_queue(in_turn=True) as (queue, backend):
         for form in program.forms:
             for strategy in STRATEGIES:
                 buffers = [fq.Buffer(array) for array in arrays.values()]

@@ -26,8 +26,8 @@ from tests.unit.codegen.test_read_ahead import decode
 from tests.unit.cuda.compile_only import (
     ARCHITECTURES,
     H100,
-    IN_TURN,
     TARGET,
+    architectures_of,
     compile_program,
     compiling_queue,
 )
@@ -58,8 +58,7 @@ def test_reading_ahead_compiles() -> None:
 def test_lists_compile(name: str) -> None:
     kernel = persistent(*CASES[name](24)).stage.kernel
     source = generated(kernel, "strict", TARGET)
-    turn = list(CASES).index(name) % len(ARCHITECTURES)
-    for architecture in ARCHITECTURES[turn : turn + 1] if IN_TURN else ARCHITECTURES:
+    for architecture in architectures_of(list(CASES).index(name)):
         cubin = cubin_of(kernel, source, "strict", architecture)
         assert cubin.code.startswith(b"\x7fELF")
         assert cubin.resources.registers <= 128  # two blocks of a worker's threads
