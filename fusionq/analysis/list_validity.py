@@ -29,6 +29,7 @@ class ListValidity:
         of those of which they say the same."""
         self._between: dict[tuple[int, int, int], None] = {}
         self._small: dict[tuple[int, ...], None] = {}
+        self._items: dict[tuple[tuple[int, ...], int, int], None] = {}
 
     def add(self, validity: Validity, members: Sequence[int], other_sizes: bool = False) -> None:
         """``validity`` is about ``members``, by their numbers among them.  ``other_sizes``: it may
@@ -64,6 +65,11 @@ class ListValidity:
         at most."""
         self._small[extents] = None
 
+    def demand_items(self, extents: tuple[int, ...], low: int, beyond: int) -> None:
+        """The product of the sizes that are ``extents`` today has to be ``low`` or more and below
+        ``beyond``."""
+        self._items[extents, low, beyond] = None
+
     def result(self, constants: tuple[tuple[Source, int], ...] = ()) -> Validity:
         """The validity of all answers, for kernels that have the scalars ``constants`` built in."""
         sizes, sources = _sizes(self._submissions)
@@ -92,6 +98,11 @@ class ListValidity:
                 factors = tuple(f"size{dim}" for dim in range(len(small)))
                 text = f"{' * '.join(factors)} <= {SMALL}"
                 uses.setdefault((text, factors), {})[small] = None
+        for extents, low, beyond in self._items:
+            about = tuple(map(sizes.size, extents))
+            factors = tuple(f"size{dim}" for dim in range(len(about)))
+            text = f"{low} <= {' * '.join(factors)} < {beyond}"
+            uses.setdefault((text, factors), {})[about] = None
         for validity, members in answers:
             own = {
                 name: symbol_of[_absolute(places[0], members)]

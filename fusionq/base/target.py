@@ -54,6 +54,9 @@ class DeviceInfo:
     """Whether a kernel is code of threads of this process that can let others run on their
     processor, by a call of the C library's ``sched_yield``."""
 
+    streams_stores: bool = False
+    """Whether its compiler makes stores around the caches of non-temporal ones."""
+
     @property
     def supports_fusion(self) -> bool:
         """Whether lists of kernels can be fused there, as ``ext_codeplay_supports_fusion`` says of

@@ -20,6 +20,7 @@ from fusionq.codegen.names import Names
 from fusionq.codegen.narrow_indices import narrowed
 from fusionq.codegen.scoping import Body
 from fusionq.codegen.statements import StatementPrinter
+from fusionq.codegen.streaming_text import StreamingText
 from fusionq.ir.nodes import (
     ArrayDecl,
     ArrayParam,
@@ -98,17 +99,20 @@ def statement_lines(
         dialect, expressions, names, helpers, memory, kernel,
         None if group_loop is None else group_loop.lanes,
     )  # fmt: skip
+    streaming = StreamingText(kernel, dialect, expressions, memory)
     printer = StatementPrinter(
         expressions,
         names,
         helpers,
         intervals,
         groups,
+        streaming,
         dict(kernel.variables),
         None if group_loop is None else group_loop.work_items,
     )
     lines = [printer.body(body, frozenset(), indent=0) for body in bodies]
     texts = [expressions.value(value) for value in values]
+    streams = streaming.condition()
     slots = memory.slots()
     types = expressions.types | {
         slot_type(kernel, slot) for slot in slots if not isinstance(slot, Pointer)
@@ -122,6 +126,7 @@ def statement_lines(
             *aliased,
             *_shared_types(kernel, dialect.scalars, pool),
             *_unaligned_types(kernel, dialect.scalars),
+            *streaming.typedefs(),
         )
     )
     pointers = _pointers(kernel, slots, names, dialect.scalars, bool(aliased))
@@ -131,6 +136,7 @@ def statement_lines(
         {slot: type for slot, (type, _) in pointers.items()},
         [
             *([] if zero is None else [zero]),
+            *streams,
             *(
                 f"{declaration} = ({type}){memory.identifier(slot)};"
                 for slot, (type, declaration) in pointers.items()

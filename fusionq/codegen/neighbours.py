@@ -143,11 +143,11 @@ def accessed_by_rows(kernel: Kernel, body: Body, last: int) -> list[ArrayParam]:
             array, indices = params[access.array], access.indices
             distance = _distance(indices[-1], own) if indices else None
             if distance is None:
-                if isinstance(access, Store) or not _is_same_for_row(indices, own):
+                if isinstance(access, Store) or not is_same_for_row(indices, own):
                     return []
                 continue
             is_elsewhere = distance != 0 and access.array in stored
-            if is_elsewhere or not _is_same_for_row(indices[:-1], own):
+            if is_elsewhere or not is_same_for_row(indices[:-1], own):
                 return []
             if array.alignment is not None or not (array.contiguous or array.unit_stride):
                 return []
@@ -167,7 +167,8 @@ def _distance(index: Expr, own: Expr) -> int | None:
     return 0 if index == own else None
 
 
-def _is_same_for_row(indices: tuple[Expr, ...], own: Expr) -> bool:
+def is_same_for_row(indices: tuple[Expr, ...], own: Expr) -> bool:
+    """Whether ``indices`` are the same whatever the id ``own`` is."""
     return not any(
         isinstance(e, (Var, Load)) or e == own for i in indices for e in subexpressions(i)
     )

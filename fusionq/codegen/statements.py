@@ -19,6 +19,7 @@ from fusionq.codegen.scoping import (
     declarations,
     is_declaring_assignment,
 )
+from fusionq.codegen.streaming_text import StreamingText
 from fusionq.ir.interval_arithmetic import arithmetic, of_type, within
 from fusionq.ir.nodes import (
     Assign,
@@ -58,6 +59,7 @@ class StatementPrinter:
         helpers: Helpers,
         intervals: Intervals,
         groups: GroupStatementPrinter,
+        streaming: StreamingText,
         variables: Mapping[str, ScalarType],
         work_item_loop: Callable[[WorkItemLoop, Sequence[str]], list[str]] | None = None,
     ) -> None:
@@ -68,6 +70,7 @@ class StatementPrinter:
         self._helpers = helpers
         self._intervals = intervals
         self._groups = groups
+        self._streaming = streaming
         self._variables = variables
 
     def body(self, body: Body, declared: frozenset[str], indent: int) -> list[str]:
@@ -106,8 +109,7 @@ class StatementPrinter:
                 self._intervals.assigned(stmt)
                 return [line]
             case Store():
-                target = self._expressions.subscript(stmt.array, stmt.indices)
-                return [f"{target} = {self._expressions.to_store(stmt.value)};"]
+                return self._streaming.store(stmt)
             case If():
                 return self._if(stmt, declared)
             case For():

@@ -134,12 +134,14 @@ class Assign:
 
 @dataclass(frozen=True, slots=True)
 class Store:
-    """``array[indices] = value``; the value has the array's dtype."""
+    """``array[indices] = value``; the value has the array's dtype.  ``nontemporal``: nobody comes
+    back to the element while it would be in a cache, so that one need not be used."""
 
     array: str
     indices: tuple[Expr, ...]
     value: Expr
     span: Span = field(default=NO_SPAN, compare=False)
+    nontemporal: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -186,7 +186,9 @@ class PythonPrinter(ABC):
             case Assign():
                 return [self.assignment(stmt)]
             case Store():
-                return [f"{self.element(stmt.array, stmt.indices)} = {self.stored(stmt.value)}"]
+                note = "  # non-temporal" if stmt.nontemporal else ""
+                target = self.element(stmt.array, stmt.indices)
+                return [f"{target} = {self.stored(stmt.value)}{note}"]
             case If():
                 return self._if(stmt, "if")
             case For():

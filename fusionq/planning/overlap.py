@@ -276,7 +276,7 @@ class _Way:
         unfit = tiles.unfit(layout.stages, layout.moved)
         if unfit is not None:
             return unfit
-        kernels = StageKernels(asked, options, ways.target.device, values, made.absent)
+        kernels = StageKernels(asked, options, ways.target, values, made.absent)
         plans: list[StagePlan] = []
         for stage, moved in zip(layout.stages, layout.moved, strict=True):
             if tiles.of_stage(stage):

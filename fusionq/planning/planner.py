@@ -148,7 +148,7 @@ def _plan_steps(
     launched, stages = layout, layout.stages
     strategy = _strategy(stages, options)
     fallback = _fallback(strategy, stages, options)
-    kernels = StageKernels(questions, options, target.device, fixed)
+    kernels = StageKernels(questions, options, target, fixed)
     plans: tuple[StagePlan, ...] | None = None
     choice: str | None = None
     recomputed: tuple[Recomputation, ...] = ()

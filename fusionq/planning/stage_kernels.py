@@ -7,12 +7,12 @@ from dataclasses import replace
 from functools import partial
 from types import MappingProxyType
 
-from fusionq.analysis.item_space import largest
+from fusionq.analysis.item_space import global_range, largest
 from fusionq.analysis.list_analysis import ListAnalysis
 from fusionq.analysis.questions import Questions
 from fusionq.analysis.submission import ArrayArgument
 from fusionq.base.options import FusionOptions
-from fusionq.base.target import DeviceInfo
+from fusionq.base.target import Target
 from fusionq.codegen.early_loads import arrays_loaded_early, has_rows_of_groups
 from fusionq.ir.nodes import SMALL, ArrayParam, Barrier, KernelParam, ScalarParam
 from fusionq.ir.walk import stored_arrays
@@ -24,10 +24,11 @@ from fusionq.planning.plan import StagePlan
 from fusionq.planning.promotion import Moved
 from fusionq.planning.small_sizes import demand_small_sizes
 from fusionq.planning.stages import Stage, barriers_of
+from fusionq.planning.streamed_launches import StreamedLaunches
 
 
 class StageKernels:
-    """Makes them for a list by ``options``, for ``device``, with the values ``fixed`` for some
+    """Makes them for a list by ``options``, for ``target``, with the values ``fixed`` for some
     scalar arguments (submission and position); ``absent``: submissions whose work others do, each
     with the first of those."""
 
@@ -35,15 +36,17 @@ class StageKernels:
         self,
         questions: Questions,
         options: FusionOptions,
-        device: DeviceInfo,
+        target: Target,
         fixed: Mapping[tuple[int, int], int],
         absent: Mapping[int, int] = MappingProxyType({}),
     ) -> None:
+        device = target.device
         self._small = device.narrow_indices and demand_small_sizes(
             questions.submissions, questions.validity
         )
         self._questions = questions
         self._device = device
+        self._streamed = StreamedLaunches(target, questions.validity)
         self._absent = absent
         self._written: set[int] | None = None
         """The groups of memory that the list writes."""
@@ -130,11 +133,14 @@ class StageKernels:
     def plan(self, stage: Stage, fused: FusedKernel) -> StagePlan:
         """The launch of a stage, whose kernel is ``fused``."""
         absent = self.absent_of(stage.members)
+        geometry = largest(self._questions.submissions, stage.members)
         return StagePlan(
             submissions=(*stage.members, *absent),
-            kernel=fused.kernel,
+            kernel=self._streamed.kernel(
+                fused.kernel, global_range(self._questions.submissions[geometry])
+            ),
             sources=tuple(fused.sources[p.name] for p in fused.kernel.params),
-            geometry=largest(self._questions.submissions, stage.members),
+            geometry=geometry,
             mode=stage.space.mode,
             local_range=stage.space.local_range,
             boundary=stage.boundary,

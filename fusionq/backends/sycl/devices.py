@@ -97,6 +97,7 @@ def device_info(device: Any) -> DeviceInfo:
         private_memory_bytes=device.global_mem_size if device.is_cpu else None,
         sub_group_sizes=tuple(size for size in device.sub_group_sizes if not size & size - 1),
         gives_way=_gives_way(device),
+        streams_stores=bool(device.is_cpu and device.sycl_platform.name == "Intel(R) OpenCL"),
     )
 
 

@@ -2,7 +2,7 @@
 
 All of them have C's statements, operators and precedences, its preprocessor and its comments,
 ``void``, ``bool`` and an ``int`` of 32 bits.  That much the printer writes by itself.  Every other
-word comes from a ``Dialect``, which is a value made of six small vocabularies:
+word comes from a ``Dialect``, which is a value made of seven small vocabularies:
 
 ============  =====================================================================
 ``unit``      the translation unit: its head, qualifiers of functions, reserved
@@ -14,6 +14,7 @@ word comes from a ``Dialect``, which is a value made of six small vocabularies:
               has no persistent kernels
 ``vectors``   functions whose work-items do several neighbours; None where the
               compiler makes vectors by itself
+``streaming`` non-temporal stores; None where the language has none of use
 ============  =====================================================================
 
 ``codegen/opencl`` is one such value.
@@ -25,12 +26,14 @@ from fusionq.base.frozen import dataclass
 from fusionq.codegen.dialect.groups import Define, Groups
 from fusionq.codegen.dialect.items import WorkItems
 from fusionq.codegen.dialect.scalars import Scalars
+from fusionq.codegen.dialect.streaming import Streaming
 from fusionq.codegen.dialect.unit import TranslationUnit
 from fusionq.codegen.dialect.vectors import Vectors
 from fusionq.codegen.dialect.workers import Workers
 
 __all__ = [
-    "Define", "Dialect", "Groups", "Scalars", "TranslationUnit", "Vectors", "WorkItems", "Workers",
+    "Define", "Dialect", "Groups", "Scalars", "Streaming", "TranslationUnit", "Vectors",
+    "WorkItems", "Workers",
 ]  # fmt: skip
 
 
@@ -44,3 +47,4 @@ class Dialect:
     groups: Groups
     workers: Workers | None = None
     vectors: Vectors | None = None
+    streaming: Streaming | None = None

@@ -4,11 +4,13 @@ from fusionq.codegen.dialect import Dialect
 from fusionq.codegen.opencl.groups import OpenCLGroups
 from fusionq.codegen.opencl.items import OpenCLWorkItems
 from fusionq.codegen.opencl.scalars import OpenCLScalars
+from fusionq.codegen.opencl.streaming import OpenCLStreaming
 from fusionq.codegen.opencl.unit import OpenCLUnit
 from fusionq.codegen.opencl.workers import OpenCLWorkers
 
 __all__ = ["OPENCL_C"]
 
 OPENCL_C = Dialect(
-    OpenCLUnit(), OpenCLScalars(), OpenCLWorkItems(), OpenCLGroups(), OpenCLWorkers()
-)
+    OpenCLUnit(), OpenCLScalars(), OpenCLWorkItems(), OpenCLGroups(), OpenCLWorkers(),
+    streaming=OpenCLStreaming(),
+)  # fmt: skip

@@ -128,6 +128,24 @@ def strided_2d():
     )
 
 
+def nontemporal():
+    """Stores around the caches: rows of a float16 image with strides, and a plane of uint8."""
+    inside = Logical("and", less(ITEM, Extent("out", 0)), less(J, Extent("out", 1)))
+    image = ArrayParam("image", FLOAT16, 2, contiguous=False, restrict=True, unit_stride=True)
+    pixel = load("a", ITEM, J, type=FLOAT16)
+    body = (
+        Store("image", (ITEM, J), add(pixel, pixel), nontemporal=True),
+        Store("out", (ITEM, J), Cast(UINT8, pixel), nontemporal=True),
+    )
+    return Kernel(
+        "nontemporal",
+        2,
+        (*arrays(["a"], FLOAT16, 2), image, *arrays(["out"], UINT8, 2)),
+        (("i", INT64), ("j", INT64)),
+        (*IDS, If(inside, body)),
+    )
+
+
 def loops():
     """Every kind of loop; bounds that change inside; a value carried between iterations."""
     k, last, x = Var(INT64, "k"), Var(INT64, "last"), Var(INT32, "x")
@@ -271,5 +289,5 @@ def bfloat16_conversions(rows):
 
 
 GOLDEN_KERNELS = (
-    fused_example, strided_2d, loops, branches, private_array, awkward_names,
+    fused_example, strided_2d, nontemporal, loops, branches, private_array, awkward_names,
 )  # fmt: skip

@@ -248,6 +248,17 @@ class MarkerWorkers:
         return f"STORE_RELEASE({word}, {value})"
 
 
+class MarkerStreaming:
+    lanes = 4
+
+    def vector_type(self, type: ScalarType) -> tuple[str, str]:
+        name = f"V_{type.name.upper()}"
+        return name, f"VECTOR({name});"
+
+    def store(self, pointer: str, value: str, type: ScalarType) -> list[str]:
+        return [f"STORE_VECTOR({pointer}, {value});"]
+
+
 class BlockWorkers(MarkerWorkers):
     """Blocks of many threads."""
 
@@ -262,4 +273,7 @@ class BlockWorkers(MarkerWorkers):
 
 def marker_dialect(workers: Any) -> Dialect:
     """The dialect with these workers."""
-    return Dialect(MarkerUnit(), MarkerScalars(), MarkerItems(), MarkerGroups(), workers)  # type: ignore[arg-type]  # broader arguments
+    return Dialect(
+        MarkerUnit(), MarkerScalars(), MarkerItems(), MarkerGroups(), workers,  # type: ignore[arg-type]  # broader arguments
+        streaming=MarkerStreaming(),
+    )  # fmt: skip

@@ -55,6 +55,7 @@ from fusionq.ir.types import (
     UINT64,
     ScalarType,
 )
+from fusionq.ir.walk import rewrite_body
 from tests.unit.codegen.built_kernels import GOLDEN_KERNELS
 from tests.unit.codegen.marker_dialect import BlockWorkers, MarkerWorkers, marker_dialect
 from tests.unit.megakernel.cases import sum_then_scale
@@ -235,6 +236,22 @@ def functions(text: str) -> dict[str, str]:
     """The bodies of the functions of a file, by name."""
     found = re.findall(r"^\S[^\n{}]*?\b(fq_\w+)\([^{}]*\) \{\n(.*?)^\}$", text, re.M | re.S)
     return dict(found)
+
+
+def test_nontemporal_stores_are_beside_ordinary_ones() -> None:
+    kernel = KERNELS["nontemporal"]()
+    text = generate(kernel, "strict", TWO_CORES, MARKERS).text
+    assert text.count("STORE_VECTOR(") == text.count("VECTOR(V_") == 2
+    (condition,) = (line for line in text.splitlines() if "bool fq_streams" in line)
+    for place in ("image_address % 8", "image_stride0 % 4", "out_address % 4", "out_shape1 % 4"):
+        assert f"{place} == 0" in condition
+    without = generate(kernel, "strict", TWO_CORES, replace(MARKERS, streaming=None)).text
+    ordinary = replace(kernel, body=rewrite_body(kernel.body, stmt=_ordinary))
+    assert without == generate(ordinary, "strict", TWO_CORES, MARKERS).text
+
+
+def _ordinary(stmt: Stmt) -> tuple[Stmt, ...]:
+    return (replace(stmt, nontemporal=False) if isinstance(stmt, Store) else stmt,)
 
 
 def test_the_first_lane_polls_alone() -> None:

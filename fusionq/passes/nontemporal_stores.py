@@ -1,0 +1,95 @@
+"""Non-temporal stores of what a launch writes and does not come back to.
+
+    out[i] = a[i] * b[i]    →    out[i] = a[i] * b[i]  # non-temporal
+
+A store of a whole cache line that goes around the caches saves loading the line first.  That is
+worth it where a launch touches more memory than stays in them (``planning.streamed_launches``).
+Compilers make such stores of vectors without masks: each work-item of the range stores to its own
+element, once.  Arrays that the kernel loads from, or that share memory with others, are left alone:
+their lines are in the caches.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+
+from fusionq.base.frozen import dataclass
+from fusionq.codegen.neighbours import is_same_for_row
+from fusionq.ir.nodes import ArrayParam, Atomic, Block, ItemQuery, Kernel, Load, Stmt, Store
+from fusionq.ir.range_guard import range_guard
+from fusionq.ir.walk import expressions, has_barrier, rewrite_body, statements, subexpressions
+
+
+@dataclass(frozen=True)
+class Streamed:
+    """``kernel`` with non-temporal stores, and the bytes of memory that each of its work-items
+    touches."""
+
+    kernel: Kernel
+    bytes_per_item: int
+
+
+def with_nontemporal_stores(kernel: Kernel) -> Streamed | None:
+    """``kernel``, over a range, with those of its stores non-temporal of which a compiler makes
+    whole vectors; None where there are none."""
+    body = kernel.body
+    if kernel.ndim == 0 or kernel.arrays or kernel.sub_group_size or has_barrier(body):
+        return None
+    guard = range_guard([s for s in body if not isinstance(s, Block) or s.body])
+    if guard is not None and kernel.ndim - 1 not in guard.limits:
+        return None
+    every = body if guard is None else guard.guard.then
+    streamed = _streamed(kernel, every)
+    if not streamed:
+        return None
+
+    def marked(stmt: Stmt) -> tuple[Stmt, ...]:
+        if isinstance(stmt, Store) and stmt.array in streamed:
+            return (replace(stmt, nontemporal=True),)
+        return (stmt,)
+
+    made = replace(kernel, body=rewrite_body(body, stmt=marked))
+    return Streamed(made, _bytes_per_item(kernel))
+
+
+def _streamed(kernel: Kernel, body: tuple[Stmt, ...]) -> set[str]:
+    """The arrays to which each work-item of ``body`` stores its own element, once, and that nothing
+    loads."""
+    own = ItemQuery("global_id", kernel.ndim - 1)
+    loaded = {e.array for e in expressions(kernel.body) if isinstance(e, Load)}
+    stored = Counter(s.array for s in statements(kernel.body) if isinstance(s, (Store, Atomic)))
+    params = {p.name: p for p in kernel.params if isinstance(p, ArrayParam)}
+    found = set()
+    for stmt in _straight(body):
+        if not isinstance(stmt, Store) or stmt.array in loaded or stored[stmt.array] > 1:
+            continue
+        array, indices = params[stmt.array], stmt.indices
+        if array.alignment is not None or not (array.contiguous or array.unit_stride):
+            continue
+        is_own = bool(indices) and indices[-1] == own
+        if array.restrict and is_own and is_same_for_row(indices[:-1], own):
+            found.add(stmt.array)
+    return found
+
+
+def _straight(body: tuple[Stmt, ...]) -> list[Stmt]:
+    """The statements that every work-item runs once."""
+    found: list[Stmt] = []
+    for stmt in body:
+        found += _straight(stmt.body) if isinstance(stmt, Block) else [stmt]
+    return found
+
+
+def _bytes_per_item(kernel: Kernel) -> int:
+    """Of elements that a work-item has for itself: at an index that grows with its id."""
+    own = ItemQuery("global_id", kernel.ndim - 1)
+    accesses: list[Load | Store] = [e for e in expressions(kernel.body) if isinstance(e, Load)]
+    accesses += [s for s in statements(kernel.body) if isinstance(s, Store)]
+    touched = {
+        access.array
+        for access in accesses
+        if any(e == own for index in access.indices[-1:] for e in subexpressions(index))
+    }
+    params = (p for p in kernel.params if isinstance(p, ArrayParam) and p.name in touched)
+    return sum(p.dtype.nbytes for p in params)

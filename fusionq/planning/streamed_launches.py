@@ -1,0 +1,39 @@
+"""Launches that touch more memory than stays in the caches, whose results go around them."""
+
+from __future__ import annotations
+
+from fusionq.analysis.list_validity import ListValidity
+from fusionq.base.target import Target
+from fusionq.ir.nodes import Kernel
+from fusionq.language.ranges import Range
+from fusionq.passes.nontemporal_stores import Streamed, with_nontemporal_stores
+
+_ANY = 1 << 62
+"""More work-items than there are."""
+
+
+class StreamedLaunches:
+    """Finds those of a list on ``target``; for which sizes they are, ``validity`` remembers."""
+
+    def __init__(self, target: Target, validity: ListValidity) -> None:
+        self._target = target
+        self._validity = validity
+        self._made: dict[int, tuple[Kernel, Streamed | None]] = {}
+        """Kernels, by identity, with what they become."""
+
+    def kernel(self, kernel: Kernel, items: Range) -> Kernel:
+        """``kernel`` as a launch over ``items`` runs it: with non-temporal stores where nothing of
+        what it touches is in a cache when somebody comes to touch it again, be it the next launch.
+        Where it may be, or may not be, depends on sizes: the plan serves those on one side."""
+        if not self._target.device.streams_stores:
+            return kernel
+        known = self._made.get(id(kernel))
+        if known is None:
+            known = self._made[id(kernel)] = kernel, with_nontemporal_stores(kernel)
+        streamed = known[1]
+        if streamed is None:
+            return kernel
+        fewest = self._target.kept_bytes // streamed.bytes_per_item + 1
+        is_beyond = items.size >= fewest
+        self._validity.demand_items(tuple(items), *((fewest, _ANY) if is_beyond else (0, fewest)))
+        return streamed.kernel if is_beyond else kernel

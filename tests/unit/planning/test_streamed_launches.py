@@ -1,0 +1,83 @@
+"""Launches that leave the caches store around them, and their plans serve no others."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import fusionq as fq
+from fusionq.base.options import FusionOptions
+from fusionq.ir.printer import print_kernel
+from fusionq.planning.planner import holds_for, make_plan
+from tests.unit.lists import submissions
+from tests.unit.planning.plans import TARGET, copy, mul, shifted, vector
+
+STREAMING = replace(TARGET, device=replace(TARGET.device, streams_stores=True), cache_bytes=24_000)
+"""12,000 bytes stay in its caches: 1,000 elements of three arrays of float32."""
+
+
+@fq.kernel
+def doubled(item: fq.Item, a, out):
+    i, j = item.get_id(0), item.get_id(1)
+    out[i, j] = a[i, j] * 2
+
+
+def products(n, target=STREAMING, **options):
+    listed = submissions((mul, n, vector(n), vector(n), vector(n)))
+    return make_plan(listed, FusionOptions(**options), target), listed
+
+
+def streamed(plan):
+    """Of each launch, whether it stores around the caches."""
+    return ["# non-temporal" in print_kernel(stage.kernel) for stage in plan.stages]
+
+
+@pytest.mark.parametrize("n", [1, 1_000, 1_001, 50_000])
+def test_the_bytes_of_a_launch_decide(n):
+    assert streamed(products(n)[0]) == [n > 1_000]
+
+
+def test_a_plan_serves_sizes_on_its_side():
+    lists = {n: products(n) for n in (1, 999, 1_000, 1_001, 60_000)}
+    for n, (plan, _) in lists.items():
+        for other, (_, listed) in lists.items():
+            if n > 1 and other > 1:  # extents of 1 are another structure
+                assert holds_for(plan, listed) == ((n > 1_000) == (other > 1_000))
+
+
+def test_sizes_of_all_dimensions_count():
+    def listed(*shape):
+        a, out = np.zeros(shape, np.float32), np.zeros(shape, np.float32)
+        return submissions((doubled, shape, a, out))
+
+    inside, beyond = listed(30, 50), listed(30, 51)
+    plans = [make_plan(x, FusionOptions(), STREAMING) for x in (inside, beyond)]
+    assert [streamed(plan) for plan in plans] == [[False], [True]]
+    assert not holds_for(plans[0], beyond)
+    assert not holds_for(plans[1], inside)
+    assert holds_for(plans[0], listed(10, 51))
+
+
+def test_each_launch_of_a_list_by_itself():
+    n = 1_200
+    a, b, c, d = (vector(n) for _ in range(4))
+    calls = (copy, n, a, b), (shifted, n - 1, b, c), (mul, n, a, c, d)
+    plan = make_plan(submissions(*calls), FusionOptions(strategy="unfused"), STREAMING)
+    assert streamed(plan) == [False, False, True]
+
+
+def test_equal_launches_have_one_kernel():
+    n = 2_000
+    a, b, c, d = (vector(n) for _ in range(4))
+    calls = (copy, n, a, b), (shifted, n - 1, b, c), (copy, n, c, d)
+    plan = make_plan(submissions(*calls), FusionOptions(strategy="unfused"), STREAMING)
+    assert plan.stages[0].kernel is plan.stages[2].kernel
+
+
+def test_devices_that_make_nothing_of_it():
+    quiet = replace(STREAMING, device=TARGET.device)
+    plan, _ = products(60_000, quiet)
+    assert streamed(plan) == [False]
+    assert holds_for(plan, products(10, quiet)[1])
