@@ -190,7 +190,7 @@ def size_order(size: int, bits: int = 3) -> tuple[int, int]:
     return low, low << bits
 
 
-def largest_extent(submissions: Sequence[Submission]) -> int:
+def largest_extent(submissions: Sequence[Sized]) -> int:
     """The largest extent of the submissions' ranges; what is profitable depends on its order."""
     return max(max(global_range(s)) for s in submissions)
 

@@ -15,11 +15,10 @@ memory may not even be there.  ``fp="fast"`` allows other bits, so nothing is tr
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from time import perf_counter
 from typing import TYPE_CHECKING
 
-from fusionq.analysis.submission import Submission
 from fusionq.analysis.validity import largest_extent
 from fusionq.backends.base import Backend, DeviceEvent, PreparedLaunch
 from fusionq.base.config import debug_level
@@ -73,23 +72,26 @@ while the list is recorded (``eager_launches``), which tells no time of the list
 def adaptive_list(
     backend: Backend,
     pending: SubmissionList,
-    submissions: tuple[Submission, ...],
+    plans_key: Hashable,
     options: FusionOptions,
     timings: dict[str, float],
 ) -> AdaptiveList | None:
-    """What chooses among the candidates of a list by ``auto`` of several submissions; None where
-    the cost model alone does."""
+    """What chooses among the candidates of a list by ``auto`` of several submissions, which has
+    that ``plans_key``; None where the cost model alone does."""
+    operands = pending.operands()
     if (
         options.require
         or options.fp != "strict"
         or debug_level() >= 2  # nothing is read from the disk then
-        or unavailable(backend) is not None
-        or largest_extent(submissions) == 0
+        or largest_extent(operands) == 0
     ):
         return None
-    key = record_key(backend, submissions, options)
+    key = record_key(plans_key, operands)
     record = RECORDS.find(key)
     if record is None:
+        if unavailable(backend) is not None:
+            return None
+        submissions = pending.submissions()
         if measured_plan(backend, submissions, options, {}) is not None:
             return None
         first = FirstPlan(backend, pending, submissions, options, timings)
@@ -147,14 +149,9 @@ class AdaptiveList:
         contender = None if trials.chosen is None else trials.contenders[trials.chosen]
         return min(contender.seconds, default=0.0) if contender else 0.0
 
-    def next_run(
-        self,
-        pending: SubmissionList,
-        timings: dict[str, float],
-        submissions: tuple[Submission, ...] | None = None,
-    ) -> PreparedRun:
+    def next_run(self, pending: SubmissionList, timings: dict[str, float]) -> PreparedRun:
         """The run of the list that is next; PlanningStopped where no candidate can run yet, and
-        what preparing one raises.  ``submissions``: those of the list, where they are known."""
+        what preparing one raises."""
         record, trials = self._record, self._record.trials
         self._count()
         sample = self._sample
@@ -163,11 +160,11 @@ class AdaptiveList:
         record.poll()
         if record.is_left_to_model:
             raise PlanningStopped(LEFT_TO_MODEL)
-        compared = self._is_compared(pending, submissions)
+        compared = self._is_compared(pending)
         while True:
             name = self._next(compared, pending)
             try:
-                run = self._run(name, pending, timings, submissions)
+                run = self._run(name, pending, timings)
             except PlanningStopped as stopped:
                 if stopped.chooser is None or not self._is_sampled("unfused"):
                     self._end_sample()  # else the launches tell what they take
@@ -193,15 +190,13 @@ class AdaptiveList:
         is_asked = self._sample is not None or self._listens or self._record.trials.leads
         return 0 if is_asked else None
 
-    def _is_compared(
-        self, pending: SubmissionList, submissions: tuple[Submission, ...] | None
-    ) -> bool:
+    def _is_compared(self, pending: SubmissionList) -> bool:
         """Whether the times of the list may be compared with others of the record."""
         record, entries = self._record, (*pending.entries,)
         if self._compared == (entries, record.sizes):
             record.others = 0
             return True
-        is_compared = record.is_compared(submissions or pending.submissions())
+        is_compared = record.is_compared(pending.operands())
         self._compared = (entries, record.sizes) if is_compared else ((), None)
         return is_compared
 
@@ -383,11 +378,7 @@ class AdaptiveList:
                 record.make(name, plan)
 
     def _run(
-        self,
-        name: Candidate,
-        pending: SubmissionList,
-        timings: dict[str, float],
-        submissions: tuple[Submission, ...] | None,
+        self, name: Candidate, pending: SubmissionList, timings: dict[str, float]
     ) -> PreparedRun | None:
         """A run of candidate ``name`` with the list's values; None where it cannot run, which its
         record then knows."""
@@ -397,7 +388,7 @@ class AdaptiveList:
             run is not None
             and entries == (*pending.entries,)
             and run.is_in_place()
-            and (not values or run.rebind(values, pending.submissions))
+            and (not values or run.rebind(values, pending.operands))
         ):
             if run.as_one is not None:
                 run.will_be_repeated()
@@ -405,12 +396,12 @@ class AdaptiveList:
         ahead = self._bound_ahead(name, pending, timings)
         if ahead is not None:
             return ahead
-        trials, listed = self._record.trials, submissions or pending.submissions()
-        found = self._built(name, listed, timings)
+        trials = self._record.trials
+        found = self._built(name, pending, timings)
         if found is None:
             return None
         built, outcome = found
-        run = PreparedRun(built, lambda: listed, outcome, timings)
+        run = PreparedRun(built, pending.submitted(), outcome, timings)
         begun = perf_counter()
         try:
             with timed(timings, "prepare"):
@@ -436,7 +427,7 @@ class AdaptiveList:
             or arguments.backend is not self._backend
             or arguments.entries != (*pending.entries,)
             or not run.is_in_place()
-            or not run.rebind(pending.values, pending.submissions)
+            or not run.rebind(pending.values, pending.operands)
         ):
             return None
         run.timings = timings
@@ -444,11 +435,12 @@ class AdaptiveList:
         return run
 
     def _built(
-        self, name: Candidate, submissions: tuple[Submission, ...], timings: dict[str, float]
+        self, name: Candidate, pending: SubmissionList, timings: dict[str, float]
     ) -> tuple[BuiltPlan, CacheOutcome] | None:
         record, trials = self._record, self._record.trials
+        operands = pending.operands()
         for built in record.plans.get(name, ()):
-            if built.plan.validity.holds(submissions):
+            if built.plan.validity.holds(operands):
                 return built, "memory"
         contender = trials.contenders[name]
         if contender.state == "left out":
@@ -456,7 +448,7 @@ class AdaptiveList:
         if name in (trials.first, trials.chosen) and name not in record.requests:
             record.requests[name] = 0
             options = self._options._replace(strategy=name)
-            found = finished_plan(self._backend, submissions, options, timings)
+            found = finished_plan(self._backend, pending.submissions(), options, timings)
             if found is not None:
                 own = record.add_plan(name, found[0])
                 return None if own is None else (own, self._made or found[1])

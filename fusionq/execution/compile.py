@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from fusionq.analysis.aliasing import places_by_memory
-from fusionq.analysis.submission import Operands, Submission
+from fusionq.analysis.submission import Operands, Sized, Submission
 from fusionq.analysis.validity import for_this_order
 from fusionq.backends.base import Backend, Program
 from fusionq.base.call_site import warn_aborted
@@ -44,10 +44,10 @@ def built_plan(
     planning takes longer than the list may wait for it; a list to be tuned waits for all of it.
     """
     key = plans_key(backend, submissions, options)
+    built = known_plan(key, submissions)
+    if built is not None:
+        return built, "memory"
     known = PLANS.plans(key)
-    for built in known:
-        if built.plan.validity.holds(submissions):
-            return built, "memory"
     with room_for_recursion("a kernel of the list"):
         built, outcome = _built_plan(
             backend, submissions, options, timings, [b.plan for b in known], may_fall_back
@@ -56,18 +56,8 @@ def built_plan(
     return built, outcome
 
 
-def known_plan(
-    backend: Backend,
-    submissions: Sequence[Operands],
-    memories: tuple[int, ...],
-    options: FusionOptions,
-) -> BuiltPlan | None:
-    """What ``built_plan`` finds in memory for ``submissions`` whose arrays lie in ``memories``,
-    which do not overlap; also None where addresses have to be compared."""
-    aliasing = places_by_memory(submissions, memories)
-    if aliasing is None:
-        return None
-    key = backend.program_domain, structure_of(submissions, aliasing, options)
+def known_plan(key: Hashable, submissions: Sequence[Sized]) -> BuiltPlan | None:
+    """The plan that is in memory for ``submissions``, whose ``plans_key`` is ``key``."""
     for built in PLANS.plans(key):
         if built.plan.validity.holds(submissions):
             return built
@@ -255,6 +245,20 @@ def plans_key(
 ) -> Hashable:
     """Under what the process keeps the plans of lists like ``submissions``."""
     return backend.program_domain, structure_key(submissions, options)
+
+
+def plans_key_by_memory(
+    backend: Backend,
+    submissions: Sequence[Operands],
+    memories: tuple[int, ...],
+    options: FusionOptions,
+) -> Hashable | None:
+    """``plans_key`` of a list whose arrays lie in ``memories``, which do not overlap, before its
+    submissions are made; None where addresses have to be compared."""
+    aliasing = places_by_memory(submissions, memories)
+    if aliasing is None:
+        return None
+    return backend.program_domain, structure_of(submissions, aliasing, options)
 
 
 def _new_plan(

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from fusionq.analysis.item_space import global_range
-from fusionq.analysis.submission import Submission
+from fusionq.analysis.submission import Sized, Submission
 from fusionq.analysis.validity import largest_extent
 from fusionq.backends.base import Backend, DeviceEvent, Stopwatch
 from fusionq.base.options import FusionOptions
@@ -115,7 +115,7 @@ class ListRecord:
     or what the cost model chooses cannot be built in the background."""
     _kept: object = None
 
-    def is_compared(self, submissions: Sequence[Submission]) -> bool:
+    def is_compared(self, submissions: Sequence[Sized]) -> bool:
         """Whether the times of ``submissions`` may be compared with others."""
         sizes = sizes_of(submissions)
         if sizes == self.sizes:
@@ -267,7 +267,7 @@ class ListRecord:
         return self.trials.chosen, self.trials.reopened, self.is_worth_learning
 
 
-def sizes_of(submissions: Sequence[Submission]) -> tuple[Hashable, ...]:
+def sizes_of(submissions: Sequence[Sized]) -> tuple[Hashable, ...]:
     """The ranges."""
     return tuple([global_range(submission) for submission in submissions])
 
@@ -321,11 +321,10 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=RECORDS.forget_making)
 
 
-def record_key(
-    backend: Backend, submissions: tuple[Submission, ...], options: FusionOptions
-) -> Hashable:
-    """Under what the process keeps the record of lists like ``submissions``."""
-    return plans_key(backend, submissions, options), largest_extent(submissions).bit_length()
+def record_key(of_plans: Hashable, submissions: Sequence[Sized]) -> Hashable:
+    """Under what the process keeps the record of lists like ``submissions``, whose ``plans_key`` is
+    ``of_plans``."""
+    return of_plans, largest_extent(submissions).bit_length()
 
 
 def kept_record_key(
@@ -378,7 +377,8 @@ def was_measured(
     """The strategies of such lists were measured on copies: no queue uses again what was prepared
     by other plans."""
     with LOCK:
-        record = RECORDS.find(record_key(backend, submissions, options))
+        key = plans_key(backend, submissions, options)
+        record = RECORDS.find(record_key(key, submissions))
         if record is not None:
             record.is_left_to_model = True
             for name in record.plans:

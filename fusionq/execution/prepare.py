@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Hashable
 from typing import TYPE_CHECKING
 
 from fusionq.backends.base import Backend
@@ -13,7 +14,12 @@ from fusionq.base.recursion import room_for_recursion
 from fusionq.base.target import FloatMode
 from fusionq.cache.plan_cache import BuiltPlan
 from fusionq.execution.binding import bind
-from fusionq.execution.compile import built_plan, known_plan
+from fusionq.execution.compile import (
+    built_plan,
+    known_plan,
+    plans_key,
+    plans_key_by_memory,
+)
 from fusionq.execution.reporting import report_of
 from fusionq.planning.plan import Plan
 from fusionq.submission.pending import SubmissionList
@@ -40,11 +46,14 @@ def prepare(
     is_checked = bool(options.check or always_checked())
     is_adaptive = options.strategy == "auto" and not options.tune and len(pending.entries) > 1
     is_adaptive = is_adaptive and _learns(backend, options)
-    if memories is not None and not (is_checked or is_adaptive or options.tune):
-        built = known_plan(backend, pending.operands(), memories, options)
+    key = None
+    if memories is not None and not (is_checked or options.tune):
+        operands = pending.operands()
+        key = plans_key_by_memory(backend, operands, memories, options)
+        built = None if key is None or is_adaptive else known_plan(key, operands)
         if built is not None:
             return _bound(backend, pending, built, "memory", dict(pending.admission), options.fp)
-    return _planned(backend, pending, options, is_checked, is_adaptive)
+    return _planned(backend, pending, options, is_checked, is_adaptive, key)
 
 
 def _learns(backend: Backend, options: FusionOptions) -> bool:
@@ -62,20 +71,24 @@ def _planned(
     options: FusionOptions,
     is_checked: bool,
     is_adaptive: bool,
+    key: Hashable | None,
 ) -> PreparedRun:
-    """As ``prepare``, where no plan is known."""
+    """As ``prepare``, where no plan is known; ``key``: the list's ``plans_key``, where it is
+    known."""
     if is_checked:
         from fusionq.execution.checked import CheckedRun
 
         return CheckedRun(backend, pending, options)
-    submissions = pending.submissions()
     timings = dict(pending.admission)
     if is_adaptive:
         from fusionq.execution.adaptive import adaptive_list
 
-        adaptive = adaptive_list(backend, pending, submissions, options, timings)
+        if key is None:
+            key = plans_key(backend, pending.submissions(), options)
+        adaptive = adaptive_list(backend, pending, key, options, timings)
         if adaptive is not None:
-            return _shown(adaptive.next_run(pending, timings, submissions))
+            return _shown(adaptive.next_run(pending, timings))
+    submissions = pending.submissions()
     if options.tune:
         from fusionq.execution.autotune import tuned_plan
 
