@@ -10,6 +10,7 @@ import numpy as np
 
 from fusionq.backends.arguments import bound_by_name, check_fits, misfit, values_of
 from fusionq.backends.base import ArrayBinding, Binding
+from fusionq.base.identity_cache import cached_by_identity
 from fusionq.codegen.device_source import ExtentArgument, Pointer, Scalar, Slot, Stride
 from fusionq.ir.interval_arithmetic import Interval
 from fusionq.ir.nodes import Kernel, ScalarParam
@@ -24,6 +25,12 @@ _C_TYPES: dict[str, Any] = {
 """bfloat16, float16 and int8 (which dpctl does not take) travel as their bits."""
 
 
+@cached_by_identity
+def _pointers(slots: Sequence[Slot]) -> dict[str, int]:
+    """Which of the arguments of ``slots`` are arrays' addresses, by parameter."""
+    return {slot.param: k for k, slot in enumerate(slots) if type(slot) is Pointer}
+
+
 class NativeArguments:
     """One ctypes object for each of ``slots``, made of ``bindings``, which are in the order of
     ``kernel.params``; ArgumentError where they do not fit."""
@@ -34,14 +41,10 @@ class NativeArguments:
         by_name = bound_by_name(kernel, bindings)
         self._scalars: dict[str, tuple[ScalarParam, Any, Interval | None]] = {}
         """The parameter, the argument, and what values it may have if it is an integer."""
-        self._pointers: dict[str, int] = {}
+        self._pointers = _pointers(slots)
         """Which of ``values`` is an array's address."""
-        self.values: list[Any] = []
+        self.values = [self._argument(slot, kernel, by_name[slot.param]) for slot in slots]
         """They stay where they are in memory when a scalar changes."""
-        for slot in slots:
-            if type(slot) is Pointer:
-                self._pointers[slot.param] = len(self.values)
-            self.values.append(self._argument(slot, kernel, by_name[slot.param]))
 
     def elsewhere(self, addresses: Mapping[str, int]) -> NativeArguments:
         """The same with the arrays of some parameters at other ``addresses``."""
@@ -60,12 +63,12 @@ class NativeArguments:
         return other
 
     def _argument(self, slot: Slot, kernel: Kernel, binding: Binding) -> Any:
-        if isinstance(binding, ArrayBinding):
-            if isinstance(slot, Pointer):
+        if type(binding) is ArrayBinding:
+            if type(slot) is Pointer:
                 return ctypes.c_uint64(binding.address)
-            if isinstance(slot, ExtentArgument):
+            if type(slot) is ExtentArgument:
                 return ctypes.c_int64(binding.shape[slot.dim])
-            if isinstance(slot, Stride):
+            if type(slot) is Stride:
                 return ctypes.c_int64(binding.strides[slot.dim])
         param = kernel.param(slot.param)
         if not isinstance(slot, Scalar) or not isinstance(binding, (bool, int, float, np.generic)):

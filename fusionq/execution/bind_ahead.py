@@ -9,17 +9,14 @@ No array's memory is allocated or moves for it: what is not where it was is left
 from __future__ import annotations
 
 import weakref
-from itertools import accumulate
 
-from fusionq.analysis.submission import ArrayArgument
 from fusionq.backends.base import Backend
 from fusionq.base.errors import FusionqError
 from fusionq.base.target import FloatMode
 from fusionq.cache.plan_cache import BuiltPlan
-from fusionq.execution.binding import bind
+from fusionq.execution.binding import bind, parameters_of
 from fusionq.memory.fusing_queues import LOCK
 from fusionq.memory.storage import Storage
-from fusionq.planning.plan import ArgumentSource
 from fusionq.submission.pending import SubmissionList
 from fusionq.submission.run import CallArguments, PreparedRun
 
@@ -50,11 +47,12 @@ class ArgumentsAhead:
             return None
         try:
             memory = [None if known is None else known[0]() for known in self._memory]
-            if not all([self._is_in_place(k, memory[k]) for k in self._used_by(built)]):
-                return None
             call = CallArguments.of(memory, (), self._values)
+            pending = SubmissionList.of([*self.entries], call)
+            if not all([self._is_in_place(k, memory[k]) for k in self._used_by(built, pending)]):
+                return None
             run = PreparedRun(built, self._submitted, "memory", {})
-            bind(self.backend, run, SubmissionList.of([*self.entries], call), fp)
+            bind(self.backend, run, pending, fp)
             return run
         except FusionqError:  # who wants them meets it again
             return None
@@ -68,17 +66,6 @@ class ArgumentsAhead:
             return True
         return held is not None and held.address is not None and held.address == known[1]
 
-    def _used_by(self, built: BuiltPlan) -> set[int]:
+    def _used_by(self, built: BuiltPlan, pending: SubmissionList) -> set[int]:
         """The positions of the array arguments that the launches are bound to."""
-        operands = [entry.deferred.operands for entry in self.entries]
-        first = list(accumulate([len(o.places) for o in operands], initial=0))
-        return {
-            first[source.submission] + operands[source.submission].form.positions[source.argument]
-            for stage in built.plan.stages
-            for source in stage.sources
-            if isinstance(source, ArgumentSource)
-            and isinstance(
-                self.entries[source.submission].deferred.like.arguments[source.argument],
-                ArrayArgument,
-            )
-        }
+        return {k for stage in parameters_of(built.plan, pending) for k in stage.arrays.values()}

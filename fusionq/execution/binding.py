@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import accumulate
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from fusionq.analysis.submission import ArrayArgument, ScalarArgument
+from fusionq.analysis.submission import ArrayArgument, ScalarArgument, ScalarValue
 from fusionq.backends.base import ArrayBinding, Backend, Binding, PreparedLaunch
 from fusionq.base.errors import DeviceError
+from fusionq.base.identity_cache import cached_by_identity
 from fusionq.base.recursion import room_for_recursion
 from fusionq.base.target import FloatMode
 from fusionq.execution.split_launch import SplitLaunch, is_split, split_launch
@@ -18,6 +19,7 @@ from fusionq.planning.plan import (
     ArgumentSource,
     ExtentSource,
     ParamSource,
+    Plan,
     QueueSource,
     RangeSource,
     StagePlan,
@@ -41,13 +43,16 @@ def bind(
     run.bound_values = list(pending.values)
     run.setters = [[] for _ in pending.values]
     plan = run.built.plan
+    parameters = parameters_of(plan, pending)
     launches: list[PreparedLaunch | None] = []
-    for k, (stage, program) in enumerate(zip(plan.stages, run.built.programs, strict=True)):
+    stages = zip(plan.stages, run.built.programs, parameters, strict=True)
+    for k, (stage, program, of_stage) in enumerate(stages):
         launch: PreparedLaunch
         scheduling: frozenset[str] = frozenset()
+        bindings: list[Binding] = []
         if stage.inner:
-            extra = partial(run.extra_tiles, k)
-            launch = _persistent(backend, program, stage, arguments.binding, extra)
+            bindings = [0 if p is None else p.value(arguments) for p in of_stage.parameters]
+            launch = _persistent(backend, program, stage, bindings, partial(run.extra_tiles, k))
             scheduling = launch.scheduling
             run.checks.append(launch.check)
         else:
@@ -55,7 +60,8 @@ def bind(
             if shape is None:
                 launches.append(None)
                 continue
-            bindings = [*map(arguments.binding, stage.sources), *run.extra_bindings(k, shape)]
+            bindings = [p.value(arguments) for p in of_stage.parameters if p is not None]
+            bindings += run.extra_bindings(k, shape)
             if is_split(backend, shape):
                 span = pending.entries[stage.geometry].deferred.like.span
                 launch = split_launch(
@@ -64,11 +70,11 @@ def bind(
             else:
                 launch = backend.prepare(program, bindings, shape)
         launches.append(launch)
-        for name, position in arguments.parameters(stage, ScalarArgument).items():
+        for name, position in of_stage.scalars.items():
             run.setters[position].append((launch, name))
             if name in scheduling:
                 run.scheduling.add(position)
-    split = any(isinstance(launch, SplitLaunch) for launch in launches)
+    split = any([isinstance(launch, SplitLaunch) for launch in launches])
     run.has_launches(backend, launches)
     if split:
         run.as_one = None
@@ -76,7 +82,92 @@ def bind(
     run.is_in(pending.memory)
     if type(run) is PreparedRun and not run.checks and not split:
         # Others have arguments of their own.
-        run.pointers = [arguments.parameters(stage, ArrayArgument) for stage in plan.stages]
+        run.pointers = [of_stage.arrays for of_stage in parameters]
+
+
+class StageParameters(NamedTuple):
+    """What the parameters of a launch are bound to, in lists of one structure."""
+
+    parameters: tuple[_Parameter | None, ...]
+    """One for each; None for those of a persistent kernel's queue."""
+    arrays: dict[str, int]
+    """Those that are arrays: which of the list's array arguments they are."""
+    scalars: dict[str, int]
+    """The same of scalars."""
+
+
+@cached_by_identity
+def parameters_of(plan: Plan, pending: SubmissionList) -> tuple[StageParameters, ...]:
+    """Of each stage of a plan, which serves lists like ``pending``."""
+    entries = [entry.deferred for entry in pending.entries]
+    forms = [entry.operands.form for entry in entries]
+    arrays = list(accumulate([len(form.dtypes) for form in forms], initial=0))
+    scalars = list(accumulate([entry.scalars for entry in pending.entries], initial=0))
+
+    def parameter(source: ParamSource) -> _Parameter | None:
+        if isinstance(source, QueueSource):
+            return None
+        if isinstance(source, RangeSource):
+            return _Extent(source.submission, None, source.dim)
+        if isinstance(source, ExtentSource):
+            return _Extent(source.submission, source.argument, source.dim)
+        s, form = source.submission, forms[source.submission]
+        position = form.positions[source.argument]
+        if isinstance(entries[s].like.arguments[source.argument], ScalarArgument):
+            return _Scalar(scalars[s] + position)
+        return _Array(arrays[s] + position, form.units[position], source)
+
+    found = []
+    for stage in plan.stages:
+        named = list(zip(stage.kernel.params, map(parameter, stage.sources), strict=False))
+        found.append(
+            StageParameters(
+                tuple(map(parameter, stage.sources)),
+                {param.name: p.place for param, p in named if isinstance(p, _Array)},
+                {param.name: p.place for param, p in named if isinstance(p, _Scalar)},
+            )
+        )
+    return tuple(found)
+
+
+class _Array(NamedTuple):
+    """An array argument of the list; ``unit``: the bytes in which kernels count its strides."""
+
+    place: int
+    unit: int
+    source: ArgumentSource
+
+    def value(self, arguments: _ListArguments) -> ArrayBinding:
+        """The parameter's value; DeviceError where memory cannot be had or reached."""
+        place, unit, source = self
+        shape, strides, *_ = arguments.places[place]
+        address = arguments.address_of(place, source)
+        return ArrayBinding(address, shape, tuple([stride // unit for stride in strides]))
+
+
+class _Scalar(NamedTuple):
+    """A scalar argument of the list."""
+
+    place: int
+
+    def value(self, arguments: _ListArguments) -> ScalarValue:
+        """The parameter's value."""
+        return arguments.values[self.place]
+
+
+class _Extent(NamedTuple):
+    """An extent of a submission's range (``argument`` None) or of an array argument."""
+
+    submission: int
+    argument: int | None
+    dim: int
+
+    def value(self, arguments: _ListArguments) -> int:
+        """The parameter's value."""
+        return arguments.operands[self.submission].number(self.argument, self.dim)
+
+
+_Parameter = _Array | _Scalar | _Extent
 
 
 class _ListArguments:
@@ -84,65 +175,29 @@ class _ListArguments:
 
     def __init__(self, backend: Backend, run: PreparedRun, pending: SubmissionList) -> None:
         self._backend, self._run, self._memory = backend, run, pending.memory
-        self._likes = [entry.deferred.like for entry in pending.entries]
+        self._entries = pending.entries
         self.operands = pending.operands()
-        self._arrays = list(accumulate([len(o.places) for o in self.operands], initial=0))
-        """How many array arguments come before each submission."""
-        self._scalars = list(accumulate([len(o.values) for o in self.operands], initial=0))
+        self.places = [place for operands in self.operands for place in operands.places]
+        self.values = pending.values
         self.used: dict[int, int] = {}
         """The storages that parameters are bound to, by token, each with the position of an
         argument that is in it."""
 
-    def binding(self, source: ParamSource) -> Binding:
-        """The value of a parameter; DeviceError where memory cannot be had or reached."""
-        if isinstance(source, ArgumentSource):
-            operands = self.operands[source.submission]
-            position = operands.form.positions[source.argument]
-            like = self._likes[source.submission].arguments[source.argument]
-            if isinstance(like, ScalarArgument):
-                return operands.values[position]
-            return self._array(source, position)
-        if isinstance(source, RangeSource):
-            return self.operands[source.submission].number(None, source.dim)
-        assert isinstance(source, ExtentSource)
-        return self.operands[source.submission].number(source.argument, source.dim)
-
-    def _array(self, source: ArgumentSource, position: int) -> ArrayBinding:
-        operands = self.operands[source.submission]
-        place, unit = operands.places[position], operands.form.units[position]
-        in_list = self._arrays[source.submission] + position
-        held = self._memory[in_list]
+    def address_of(self, place: int, source: ArgumentSource) -> int:
+        """Where an array argument's memory is."""
+        held = self._memory[place]
         if isinstance(held, Storage):
-            self.used.setdefault(held.token, in_list)
+            self.used.setdefault(held.token, place)
         try:
-            address = self._run.address_of(self._backend, place, held)
+            return self._run.address_of(self._backend, self.places[place], held)
         except DeviceError as error:
-            like = self._likes[source.submission]
+            like = self._entries[source.submission].deferred.like
             argument = like.arguments[source.argument]
             assert isinstance(argument, ArrayArgument)
             raise DeviceError(
                 f"{like.span}: argument {argument.parameter_text!r} ({argument.text}) of kernel "
                 f"{like.name!r}: {error}"
             ) from error
-        shape, strides, *_ = place
-        return ArrayBinding(address, shape, tuple([stride // unit for stride in strides]))
-
-    def parameters(
-        self, stage: StagePlan, kind: type[ArrayArgument] | type[ScalarArgument]
-    ) -> dict[str, int]:
-        """Each parameter of the stage's kernel that is an argument of that kind: its place among
-        the list's."""
-        before = self._arrays if kind is ArrayArgument else self._scalars
-        found: dict[str, int] = {}
-        if before[-1] == 0:
-            return found
-        for param, source in zip(stage.kernel.params, stage.sources, strict=False):
-            if isinstance(source, ArgumentSource):
-                like = self._likes[source.submission].arguments[source.argument]
-                if isinstance(like, kind):
-                    position = self.operands[source.submission].form.positions[source.argument]
-                    found[param.name] = before[source.submission] + position
-        return found
 
 
 @room_for_recursion("a kernel of the list")
@@ -150,12 +205,11 @@ def _persistent(
     backend: Backend,
     program: Program,
     stage: StagePlan,
-    binding: Callable[[ParamSource], Binding],
+    bindings: Sequence[Binding],
     extra: Callable[[Schedule], Sequence[Binding]],
 ) -> PersistentLaunch:
     from fusionq.megakernel.launch import PersistentLaunch
 
-    bindings = [0 if isinstance(s, QueueSource) else binding(s) for s in stage.sources]
     return PersistentLaunch(
         backend, program, stage.kernel, stage.sources, bindings, extra=extra
     )

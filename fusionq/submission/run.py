@@ -13,12 +13,14 @@ import numpy as np
 from fusionq.analysis.submission import ArrayPlace, ScalarValue, Sized, Submission
 from fusionq.backends.base import Backend, Binding, DeviceEvent, PreparedLaunch
 from fusionq.base.changes import CHANGES
+from fusionq.base.identity_cache import cached_by_identity
 from fusionq.base.target import LaunchShape
 from fusionq.cache.plan_cache import BuiltPlan
 from fusionq.memory.storage import Storage
 
 if TYPE_CHECKING:
     from fusionq.megakernel.schedule import Schedule
+    from fusionq.planning.plan import Plan
     from fusionq.report.model import CacheOutcome
 
 
@@ -57,6 +59,21 @@ def selection(positions: Sequence[int], length: int) -> Callable[[Sequence[Any]]
     if len(positions) > 1:
         return itemgetter(*positions)
     return lambda sequence: [sequence[k] for k in positions]
+
+
+@cached_by_identity
+def _stages_of(plan: Plan) -> tuple[tuple[int, ...], bool]:
+    """The stage of each submission, and whether each of several is a stage by itself."""
+    stage_of = {s: k for k, stage in enumerate(plan.stages) for s in stage.submissions}
+    stages = tuple([stage_of[s] for s in range(len(stage_of))])
+    return stages, (
+        not plan.validity.depends_on_scalars
+        and len(stages) > 1
+        and plan.strategy in ("unfused", "sequence")
+        and stages == tuple(range(len(plan.stages)))
+        and not any([stage.inner for stage in plan.stages])
+        and all([promotion.scope == "global" for promotion in plan.promotions])
+    )
 
 
 class RunChooser(Protocol):
@@ -149,9 +166,8 @@ class PreparedRun:
         or there is nothing to make."""
         self.one: PreparedLaunch | None = None
         """What it made."""
-        stage_of = {s: k for k, stage in enumerate(built.plan.stages) for s in stage.submissions}
-        self.stage_of = tuple([stage_of[s] for s in range(len(stage_of))])
-        self.is_unfused = self._is_unfused()
+        self.stage_of, is_unfused = _stages_of(built.plan)
+        self.is_unfused = self.can_be_one and is_unfused
         """Whether each of several submissions runs by itself, as outside fusion mode."""
         self.used: Callable[[Sequence[object]], Sequence[Storage]] = selection((), 0)
         """The storages that the launches use, once each, of the list's array arguments."""
@@ -181,18 +197,6 @@ class PreparedRun:
         """Whether that has to be asked which run is next."""
         self.profiled = False
         """Whether its kernels record times."""
-
-    def _is_unfused(self) -> bool:
-        plan = self.built.plan
-        return (
-            self.can_be_one
-            and not plan.validity.depends_on_scalars
-            and len(self.stage_of) > 1
-            and plan.strategy in ("unfused", "sequence")
-            and self.stage_of == tuple(range(len(plan.stages)))
-            and not any([stage.inner for stage in plan.stages])
-            and all([promotion.scope == "global" for promotion in plan.promotions])
-        )
 
     @property
     def submissions(self) -> tuple[Submission, ...]:
