@@ -10,15 +10,20 @@ from fusionq.ir.interval_arithmetic import Interval, of_type
 from fusionq.ir.nodes import ArrayParam, Kernel, KernelParam, ScalarParam
 
 
-def bound_by_name(kernel: Kernel, bindings: Sequence[Binding]) -> dict[str, Binding]:
-    """Each parameter's argument; ArgumentError where there are more or fewer."""
+def check_count(kernel: Kernel, bindings: Sequence[Binding]) -> None:
+    """ArgumentError where there are more or fewer arguments than parameters."""
     params = kernel.params
     if len(params) != len(bindings):
         raise ArgumentError(
             f"kernel {kernel.name!r} has {len(params)} parameters, and {len(bindings)} arguments "
             f"were bound: {', '.join(p.name for p in params)}"
         )
-    return {param.name: binding for param, binding in zip(params, bindings, strict=True)}
+
+
+def bound_by_name(kernel: Kernel, bindings: Sequence[Binding]) -> dict[str, Binding]:
+    """Each parameter's argument; ArgumentError where there are more or fewer."""
+    check_count(kernel, bindings)
+    return {param.name: binding for param, binding in zip(kernel.params, bindings, strict=True)}
 
 
 def misfit(kernel: Kernel, param: KernelParam, binding: Binding) -> ArgumentError:

@@ -154,6 +154,13 @@ class PreparedLaunch(Protocol):
         """Enqueue; returns at once.  The caller keeps the memory alive until the event."""
 
 
+class MovableLaunch(PreparedLaunch, Protocol):
+    """A ``PreparedLaunch`` whose arrays need not stay where they were."""
+
+    def move(self, addresses: Mapping[str, int]) -> None:
+        """Have its arrays, by parameter, at other ``addresses`` in the launches that follow."""
+
+
 @runtime_checkable
 class RepeatableLaunch(Protocol):
     """A ``PreparedLaunch`` of a device that can repeat launches as they are."""
@@ -278,11 +285,9 @@ class Backend(Protocol):
         """How many workers of a persistent kernel, built here, run at once: as many as the target
         has, or fewer, which only the built program tells."""
 
-    def elsewhere(
-        self, launch: PreparedLaunch, addresses: Mapping[str, int]
-    ) -> PreparedLaunch | None:
-        """``launch``, prepared here, with its arrays, by parameter, at other ``addresses``; None
-        where they have to be bound anew."""
+    def movable(self, launch: PreparedLaunch) -> MovableLaunch | None:
+        """A copy of ``launch``, prepared here, which takes arrays at other addresses; None where
+        they have to be bound anew."""
 
     def repeated(self, launches: Sequence[PreparedLaunch]) -> PreparedLaunch | None:
         """``launches``, prepared here, as one that runs them in order and takes over scalars that

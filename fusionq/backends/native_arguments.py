@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from fusionq.backends.arguments import bound_by_name, check_fits, misfit, values_of
+from fusionq.backends.arguments import check_count, check_fits, misfit, values_of
 from fusionq.backends.base import ArrayBinding, Binding
 from fusionq.base.identity_cache import cached_by_identity
 from fusionq.codegen.device_source import ExtentArgument, Pointer, Scalar, Slot, Stride
@@ -25,10 +25,31 @@ _C_TYPES: dict[str, Any] = {
 """bfloat16, float16 and int8 (which dpctl does not take) travel as their bits."""
 
 
+class _Part(NamedTuple):
+    """An argument of a kernel: what a slot of it takes of a parameter's binding."""
+
+    slot: Slot
+    position: int
+    """Which of the kernel's parameters."""
+    scalar: ScalarParam | None
+    """The parameter, where it is a scalar."""
+    bounds: Interval | None
+    """What values it may have, if it is an integer."""
+
+
 @cached_by_identity
-def _pointers(slots: Sequence[Slot]) -> dict[str, int]:
-    """Which of the arguments of ``slots`` are arrays' addresses, by parameter."""
-    return {slot.param: k for k, slot in enumerate(slots) if type(slot) is Pointer}
+def _parts(slots: Sequence[Slot], kernel: Kernel) -> tuple[list[_Part], dict[str, int]]:
+    """The arguments of ``kernel``, whose ``slots`` they are, and which of them are addresses of
+    arrays, by parameter."""
+    params = {param.name: (k, param) for k, param in enumerate(kernel.params)}
+    parts = []
+    for slot in slots:
+        position, param = params[slot.param]
+        if type(slot) is Scalar and isinstance(param, ScalarParam):
+            parts.append(_Part(slot, position, param, values_of(param)))
+        else:
+            parts.append(_Part(slot, position, None, None))
+    return parts, {slot.param: k for k, slot in enumerate(slots) if type(slot) is Pointer}
 
 
 class NativeArguments:
@@ -38,23 +59,39 @@ class NativeArguments:
     __slots__ = ("_pointers", "_scalars", "values")
 
     def __init__(self, kernel: Kernel, slots: Sequence[Slot], bindings: Sequence[Binding]) -> None:
-        by_name = bound_by_name(kernel, bindings)
+        check_count(kernel, bindings)
         self._scalars: dict[str, tuple[ScalarParam, Any, Interval | None]] = {}
         """The parameter, the argument, and what values it may have if it is an integer."""
-        self._pointers = _pointers(slots)
+        parts, self._pointers = _parts(slots, kernel)
         """Which of ``values`` is an array's address."""
-        self.values = [self._argument(slot, kernel, by_name[slot.param]) for slot in slots]
+        self.values: list[Any] = []
         """They stay where they are in memory when a scalar changes."""
+        for slot, position, scalar, bounds in parts:
+            binding = bindings[position]
+            if type(binding) is ArrayBinding:
+                if type(slot) is Pointer:
+                    self.values.append(ctypes.c_uint64(binding.address))
+                    continue
+                if type(slot) is ExtentArgument:
+                    self.values.append(ctypes.c_int64(binding.shape[slot.dim]))
+                    continue
+                if type(slot) is Stride:
+                    self.values.append(ctypes.c_int64(binding.strides[slot.dim]))
+                    continue
+            if scalar is None or not isinstance(binding, (bool, int, float, np.generic)):
+                raise misfit(kernel, kernel.params[position], binding)
+            argument = _C_TYPES[scalar.type.name]()
+            self.values.append(argument)
+            self._scalars[scalar.name] = scalar, argument, bounds
+            self.set_scalar(scalar.name, binding)
 
-    def elsewhere(self, addresses: Mapping[str, int]) -> NativeArguments:
-        """The same with the arrays of some parameters at other ``addresses``."""
+    def copy(self) -> NativeArguments:
+        """The same, which takes other addresses and scalars by itself."""
         other = object.__new__(NativeArguments)
         other.values = values = self.values.copy()
-        other._pointers = pointers = self._pointers
-        for name, address in addresses.items():
-            position = pointers.get(name)
-            if position is not None:  # else the kernel does not use it
-                values[position] = ctypes.c_uint64(address)
+        other._pointers = self._pointers
+        for position in self._pointers.values():
+            values[position] = ctypes.c_uint64(values[position].value)
         other._scalars = scalars = {}
         for name, (param, argument, interval) in self._scalars.items():
             copy = type(argument)(argument.value)
@@ -62,22 +99,12 @@ class NativeArguments:
             scalars[name] = param, copy, interval
         return other
 
-    def _argument(self, slot: Slot, kernel: Kernel, binding: Binding) -> Any:
-        if type(binding) is ArrayBinding:
-            if type(slot) is Pointer:
-                return ctypes.c_uint64(binding.address)
-            if type(slot) is ExtentArgument:
-                return ctypes.c_int64(binding.shape[slot.dim])
-            if type(slot) is Stride:
-                return ctypes.c_int64(binding.strides[slot.dim])
-        param = kernel.param(slot.param)
-        if not isinstance(slot, Scalar) or not isinstance(binding, (bool, int, float, np.generic)):
-            raise misfit(kernel, param, binding)
-        assert isinstance(param, ScalarParam)
-        argument = _C_TYPES[param.type.name]()
-        self._scalars[slot.param] = (param, argument, values_of(param))
-        self.set_scalar(slot.param, binding)
-        return argument
+    def move(self, addresses: Mapping[str, int]) -> None:
+        """Have the arrays of some parameters at other ``addresses``."""
+        for name, address in addresses.items():
+            position = self._pointers.get(name)
+            if position is not None:  # else the kernel does not use it
+                self.values[position].value = address
 
     def set_scalar(self, name: str, value: bool | int | float | np.generic) -> bool:
         """Give scalar parameter ``name`` another value; whether its bits are others than before.

@@ -18,7 +18,7 @@ def cached_by_identity(
     result can be found, and do not change it."""
     known: dict[int, tuple[_Of, _Result]] = {}
 
-    def cached(of: _Of, *others: _Others.args, **named: _Others.kwargs) -> _Result:
+    def cached(of: _Of, /, *others: _Others.args, **named: _Others.kwargs) -> _Result:
         found = known.get(id(of))
         if found is None:
             if len(known) >= capacity:

@@ -18,8 +18,9 @@ def launch_shape(
     A work-group takes as much as it can of the fastest dimension, then of the next: rows of
     contiguous memory.
     """
-    limit = min(target.largest_plain_group, target.device.max_work_group_size)
-    groups = target.groups_per_compute_unit * target.device.compute_units
+    device = target.device
+    limit = min(target.largest_plain_group, device.max_work_group_size)
+    groups = target.groups_per_compute_unit * device.compute_units
     share = -(-prod(extents) // groups)
     budget = min(max(share, target.preferred_work_group), limit)
     vector = min(target.vector_width, limit)
@@ -27,12 +28,10 @@ def launch_shape(
     local = [max(min(_round_up(_even_part(fastest, budget), vector), limit // vector * vector), 1)]
     for extent in reversed(slower):
         local.insert(0, _even_part(extent, max(budget // prod(local), 1)))
-    if ends and len(extents) == 1 and target.device.kind == "cpu":
+    if ends and len(extents) == 1 and device.kind == "cpu":
         local = [_ending(fastest, local[0], ends, vector, target.preferred_work_group)]
-    return LaunchShape(
-        tuple(_round_up(extent, size) for extent, size in zip(extents, local, strict=True)),
-        tuple(local),
-    )
+    rounded = [_round_up(extent, size) for extent, size in zip(extents, local, strict=True)]
+    return LaunchShape(tuple(rounded), tuple(local))
 
 
 def _ending(extent: int, size: int, ends: Collection[int], vector: int, least: int) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import lru_cache, partial
 from itertools import accumulate
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -142,7 +142,12 @@ class _Array(NamedTuple):
         place, unit, source = self
         shape, strides, *_ = arguments.places[place]
         address = arguments.address_of(place, source)
-        return ArrayBinding(address, shape, tuple([stride // unit for stride in strides]))
+        return ArrayBinding(address, shape, _in_units(strides, unit))
+
+
+@lru_cache(1024)
+def _in_units(strides: tuple[int, ...], unit: int) -> tuple[int, ...]:
+    return tuple([stride // unit for stride in strides])
 
 
 class _Scalar(NamedTuple):

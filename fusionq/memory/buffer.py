@@ -16,6 +16,7 @@ from fusionq.base.dtypes import as_dtype, is_bfloat16
 from fusionq.base.errors import ArgumentError, DeviceError, PromotionConflict
 from fusionq.base.options import check_flags, check_names
 from fusionq.ir.record_types import Member
+from fusionq.memory.array_form import form_and_extents
 from fusionq.memory.buffer_sources import (
     check_same_dtype,
     checked_extents,
@@ -61,6 +62,8 @@ class Buffer:
     __slots__ = (
         "__weakref__",
         "_dtype",
+        "_extents",
+        "_form",
         "_internal",
         "_offset",
         "_ownership",
@@ -151,10 +154,15 @@ class Buffer:
         self._strides = strides
         self._offset = offset
         self._dtype = dtype
+        storage = self._storage
         kind: Hashable = dtype.char
         if dtype.names is not None:
             self.__class__, kind = RecordBuffer, dtype
-        self._token = self._storage.view_token(
+        else:
+            start = offset if storage.owned else self._start
+            flags = self._promotion, self._internal, storage.owned, storage.writable
+            self._form, self._extents = form_and_extents(shape, strides, dtype, start, flags)
+        self._token = storage.view_token(
             (shape, strides, offset, kind, self._promotion, self._internal)
         )
 

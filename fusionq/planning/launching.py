@@ -20,8 +20,8 @@ def launch_shape_of(
         return None
     space = (extents.size,) if stage.mode == "linear" else tuple(extents)
     if stage.local_range is None:
-        ranges = (global_range(submissions[s]) for s in stage.present) if len(space) == 1 else ()
-        ends = {range_.size for range_ in ranges} - {0, *space}
+        present = stage.present if len(space) == 1 else ()
+        ends = {global_range(submissions[s]).size for s in present} - {0, *space}
         return launch_shape(space, target, ends)
     done = stage.local_range if stage.tiling is None else stage.tiling.tile
     whole = tuple(

@@ -29,22 +29,22 @@ def structure_of(
     submissions: Sequence[Sized], aliasing: tuple[Place, ...], options: FusionOptions
 ) -> Structure:
     """``structure_key``, where the places of all array arguments are known."""
-    numbers: dict[int, int] = {}  # each size gets a number where it first appears
-    number = numbers.setdefault
-    parts: list[Hashable] = []
+    forms: list[SubmissionForm] = []
+    sizes: list[int] = []
     for submission in submissions:
         form = submission.form
         if form is None:
             assert isinstance(submission, Submission)
             form = form_of(submission)
-        parts.append(form)
-        for n in global_range(submission):
-            parts.append(number(n, len(numbers)))
+        forms.append(form)
+        sizes += global_range(submission)
         for shape in submission.shapes():
-            for n in shape:
-                parts.append(number(n, len(numbers)))
+            sizes += shape
+    numbers: dict[int, int] = {}  # each size gets a number where it first appears
+    number = numbers.setdefault
+    parts = *forms, *[number(size, len(numbers)) for size in sizes]
     order = tuple([numbers[size] for size in sorted(numbers)])
-    return tuple(parts), aliasing, order, numbers.get(0), options.of_plan
+    return parts, aliasing, order, numbers.get(0), options.of_plan
 
 
 def structure_text(

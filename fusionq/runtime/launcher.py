@@ -180,7 +180,9 @@ class Launcher:
 
         run = entry.plain
         if run is None or not run.rebind(call.values, lambda: alone().operands()):
-            run = entry.plain = self._new_run(alone(), UNFUSED)
+            run = self._new_run(alone(), UNFUSED, entry.is_kept)
+            if entry.is_kept:
+                entry.plain = run
         return run
 
     def run_again(self, ended: SubmissionList, call: CallArguments) -> None:
@@ -290,13 +292,16 @@ class Launcher:
         self.cache.unfused.pop(key, None)
         return run
 
-    def _new_run(self, pending: SubmissionList, options: FusionOptions) -> PreparedRun:
-        """Launches of the list: those of another one in other memory, or prepared from the plan."""
-        self._bring(pending.memory)
+    def _new_run(
+        self, pending: SubmissionList, options: FusionOptions, is_kept: bool = True
+    ) -> PreparedRun:
+        """Launches of the list: those of another one in other memory, or prepared from the plan.
+        Unless they are kept, they are launched now."""
         if options.tune or options.check:
+            self._bring(pending.memory)
             return self._planned_run(pending, options)
         return self.cache.by_sizes.run_for(
-            self.backend, pending, options, partial(self._planned_run, pending, options)
+            self.backend, pending, options, partial(self._planned_run, pending, options), is_kept
         )
 
     def _planned_run(

@@ -185,10 +185,13 @@ class FusionQueue(NotCopied):
         try:  # as `with LOCK`
             acquire()
             held = True
+            known_by = tuple(key)
             try:
-                entry = self._known[tuple(key)]
-            except (KeyError, TypeError):  # new; or something unhashable, for the checks
-                entry = state.admit(tuple(key), kernel, range, args)
+                entry = self._known.get(known_by)
+            except TypeError:  # something unhashable, for the checks
+                entry = None
+            if entry is None:
+                entry = state.admit(known_by, kernel, range, args)
             if values:
                 check_values(entry, values)
             if depends_on is not NO_EVENTS:

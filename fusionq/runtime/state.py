@@ -209,8 +209,7 @@ class QueueState:
                 f"{user_span()}: submit on a closed queue; make a new FusionQueue"
             )
         cache = self.launcher.cache
-        called = kernel, self.error_model
-        like = cache.templates.like(called, range, args)
+        like = cache.templates.like(key, range, args)
         if like is not None:
             cache.add_repeated(key, like)
             return like
@@ -219,7 +218,7 @@ class QueueState:
             from fusionq.submission.admission import admit
 
         entry = admit(self.launcher.backend, kernel, range, args, timings, self.error_model)
-        cache.templates.add(called, args, entry)
+        cache.templates.add(key, args, entry)
         cache.add_known(key, entry)
         return entry
 

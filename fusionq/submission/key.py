@@ -50,6 +50,8 @@ def sort_argument(
 ) -> object:
     """The token of an argument that is neither a plain Buffer nor a plain number, which joins
     the others of its ``call``, whose arrays and scalars so far are ``memory`` and ``values``."""
+    if type(arg) is np.ndarray:
+        return _foreign_token(arg, call, memory)
     if isinstance(arg, AccessorArgument):
         if isinstance(arg.buffer, Buffer):
             return _buffer_token(arg.buffer, memory), arg.promote

@@ -11,7 +11,13 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from fusionq.analysis.submission import ArrayPlace, ScalarValue, Sized, Submission
-from fusionq.backends.base import Backend, Binding, DeviceEvent, PreparedLaunch
+from fusionq.backends.base import (
+    Backend,
+    Binding,
+    DeviceEvent,
+    MovableLaunch,
+    PreparedLaunch,
+)
 from fusionq.base.changes import CHANGES
 from fusionq.base.identity_cache import cached_by_identity
 from fusionq.base.target import LaunchShape
@@ -122,6 +128,7 @@ class PreparedRun:
         "is_unfused",
         "last_use",
         "launches",
+        "movable",
         "moves",
         "one",
         "plan_depends_on_scalars",
@@ -180,6 +187,8 @@ class PreparedRun:
         self.pointers: list[dict[str, int]] = []
         """For each launch, the parameters that are arrays, and which of the list's array arguments
         they are; empty where the launches serve no other memory."""
+        self.movable: list[MovableLaunch | None] = []
+        """The launches of a run that ``elsewhere`` gave."""
         self.scheduling: set[int] = set()
         """The scalar arguments that a persistent kernel's schedule was made for."""
         self.storages: list[weakref.ref[Storage]] = []
@@ -217,21 +226,13 @@ class PreparedRun:
         """
         if not self.pointers:
             return None
+        launches: list[MovableLaunch | None] = []
+        for launch in self.launches:
+            copy = None if launch is None else backend.movable(launch)
+            if copy is None and launch is not None:
+                return None
+            launches.append(copy)
         other = object.__new__(PreparedRun)
-        launches: list[PreparedLaunch | None] = []
-        for launch, pointers in zip(self.launches, self.pointers, strict=True):
-            if launch is not None:
-                addresses = {}
-                for name, position in pointers.items():
-                    held, (_, _, _, offset, address) = memory[position], places[position]
-                    if isinstance(held, Storage):
-                        address = held.make_reachable(backend) + offset
-                    assert address is not None
-                    addresses[name] = address
-                launch = backend.elsewhere(launch, addresses)
-                if launch is None:
-                    return None
-            launches.append(launch)
         other.built, other.stage_of, other.used = self.built, self.stage_of, self.used
         other.is_unfused = self.is_unfused
         other.submissions_of, other.cache, other.timings = submissions, "memory", timings
@@ -248,9 +249,26 @@ class PreparedRun:
                 [(new, name) for old, name in of_one if (new := same[id(old)]) is not None]
                 for of_one in self.setters
             ]
-        other.has_launches(backend, launches)
+        other.has_launches(backend, list(launches))
+        other.movable = launches
+        other.move(backend, memory, places)
         other.is_in(memory)
         return other
+
+    def move(
+        self, backend: Backend, memory: Sequence[object], places: Sequence[ArrayPlace]
+    ) -> None:
+        """Have the launches of a run that ``elsewhere`` gave serve another such list."""
+        for launch, pointers in zip(self.movable, self.pointers, strict=True):
+            if launch is not None:
+                addresses = {}
+                for name, position in pointers.items():
+                    held, (_, _, _, offset, address) = memory[position], places[position]
+                    if isinstance(held, Storage):
+                        address = held.make_reachable(backend) + offset
+                    assert address is not None
+                    addresses[name] = address
+                launch.move(addresses)
 
     def has_launches(self, backend: Backend, launches: list[PreparedLaunch | None]) -> None:
         """``launches`` are prepared: those of this run."""

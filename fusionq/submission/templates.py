@@ -7,17 +7,17 @@ Programs that make their temporaries anew at each call submit nothing else.
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
+from typing import Any, cast
 
 import numpy as np
 
-from fusionq.analysis.aliasing import layout
 from fusionq.analysis.submission import ArrayPlace, Operands, ScalarValue
 from fusionq.base.call_site import user_line
 from fusionq.language.local_memory import LocalAccessor
 from fusionq.language.ranges import NdRange, Range
 from fusionq.memory.accessor import AccessorArgument
+from fusionq.memory.array_form import form_and_extents
 from fusionq.memory.buffer import Buffer
-from fusionq.memory.foreign_array import alignment, component_size, components
 from fusionq.submission.key import SCALAR_CLASSES, range_or_none
 from fusionq.submission.known import KnownSubmission
 
@@ -33,23 +33,25 @@ class Templates:
         self._sized: dict[Hashable, KnownSubmission] = {}
         """By form and sizes; none is empty."""
 
-    def add(self, called: object, args: Sequence[object], entry: KnownSubmission) -> None:
-        """Remember a submission that has been checked, of a kernel and the error model."""
+    def add(
+        self, key: tuple[object, ...], args: Sequence[object], entry: KnownSubmission
+    ) -> None:
+        """Remember a submission that has been checked; ``key`` is what ``submit`` knows it by."""
         if entry.apart:  # other arrays may overlap elsewhere
             return
         submission = entry.submission
         span = submission.span
         line = span.file, span.line, span.text
         places: list[ArrayPlace] = []
-        key = _key(line, called, submission.range, args, places, [])
-        if key is not None:
-            like = key[0], _order(submission.range, places)
+        found = _key(line, key, submission.range, args, places, [])
+        if found is not None:
+            like = found[0], _order(submission.range, places)
             _add(self._entries, like, entry, self._capacity)
             if submission.range.size and all(0 not in shape for shape, *_ in places):
-                _add(self._sized, key, entry, self._capacity)
+                _add(self._sized, found, entry, self._capacity)
 
     def like(
-        self, called: object, range: object, args: Sequence[object]
+        self, key: tuple[object, ...], range: object, args: Sequence[object]
     ) -> KnownSubmission | None:
         """The submission, checked, where what is known of one like it serves it too; else None."""
         space = range_or_none(range)
@@ -58,13 +60,13 @@ class Templates:
         places: list[ArrayPlace] = []
         values: list[ScalarValue] = []
         try:
-            key = _key(user_line(), called, space, args, places, values)
-            if key is None:
+            found = _key(user_line(), key, space, args, places, values)
+            if found is None:
                 return None
-            sized = self._sized.get(key)
+            sized = self._sized.get(found)
             if sized is not None and (entry := sized.elsewhere(places, values)) is not None:
                 return entry
-            template = self._entries.get((key[0], _order(space, places)))
+            template = self._entries.get((found[0], _order(space, places)))
         except TypeError:  # no kernel, and without a hash
             return None
         if template is None or space.size == 0 or any([0 in place[0] for place in places]):
@@ -74,7 +76,7 @@ class Templates:
             return sized.elsewhere(places, values) if sized.passes(operands) else None
         entry = template.resized(operands)
         if entry is not None:
-            _add(self._sized, key, entry, self._capacity)
+            _add(self._sized, found, entry, self._capacity)
         return entry
 
 
@@ -102,7 +104,7 @@ def _order(space: Range | NdRange, places: Sequence[ArrayPlace]) -> Hashable:
 
 def _key(
     line: tuple[str, int, str],
-    called: object,
+    key: tuple[object, ...],
     space: Range | NdRange,
     args: Sequence[object],
     places: list[ArrayPlace],
@@ -110,31 +112,30 @@ def _key(
 ) -> tuple[Hashable, Hashable] | None:
     """What submissions have in common, their form and their sizes; None where an argument has to be
     looked at by the checks.  Adds the array arguments to ``places``, the others to ``values``."""
-    parts: list[Hashable] = [called, line, space.ndim]
+    kernel, _, error_model, *tokens = key
+    parts: list[Hashable] = [kernel, error_model, line, space.ndim]
     sizes: list[Hashable] = [space]
     if type(space) is NdRange:
         parts.append(space.local_range)
-    for arg in args:
+    for arg, token in zip(args, tokens, strict=True):
         kind = type(arg)
         if kind is AccessorArgument:
             parts.append(arg.promote)  # type: ignore[attr-defined]  # it is one
             arg = arg.buffer  # type: ignore[attr-defined]
+            (token, _) = cast("tuple[object, object]", token)
             kind = type(arg)
         if kind is Buffer:
             assert isinstance(arg, Buffer)
-            shape, strides, storage, offset = arg._shape, arg._strides, arg._storage, arg._offset
-            token, address, dtype = storage.token, storage.address, arg._dtype
+            storage, offset, extents, form = arg._storage, arg._offset, arg._extents, arg._form
+            number, address = storage.token, storage.address
             if address is not None:
                 address += offset
-            parts += (arg._promotion, arg._internal, storage.owned, storage.writable)
         elif kind is np.ndarray:
-            assert isinstance(arg, np.ndarray)
-            shape, strides, offset, dtype = arg.shape, arg.strides, 0, arg.dtype
-            address, read_only = arg.__array_interface__["data"]
+            _, (start, read_only), shape, strides, dtype = cast(Any, token)  # ``foreign_token``
             if not shape:
                 return None
-            token = -address
-            parts.append(read_only)
+            form, extents = form_and_extents(shape, strides, dtype, start, read_only)
+            number, offset, address = -start, 0, start
         elif kind in SCALAR_CLASSES:
             parts.append(kind)  # type: ignore[arg-type]  # classes have hashes
             values.append(arg)  # type: ignore[arg-type]  # one of SCALAR_CLASSES
@@ -144,11 +145,9 @@ def _key(
             continue
         else:
             return None
-        if alignment(dtype, offset if address is None else address, strides) is not None:
+        if form is None:
             return None
-        if dtype.kind == "c":
-            shape, strides = components(shape, strides, dtype)
-        parts += (kind, dtype, len(shape), layout(shape, strides, component_size(dtype)))
-        sizes += (shape, strides)
-        places.append((shape, strides, token, offset, address))
+        parts.append(form)
+        sizes.append(extents)
+        places.append((*extents, number, offset, address))
     return tuple(parts), tuple(sizes)

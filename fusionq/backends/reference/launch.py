@@ -79,16 +79,19 @@ class ReferenceLaunch:
             for name, value in self._bindings.items()
         }
 
-    def elsewhere(self, addresses: Mapping[str, int]) -> ReferenceLaunch:
-        """The launch with its arrays, by parameter, at other ``addresses``."""
+    def copy(self) -> ReferenceLaunch:
+        """The same launch, which takes other arguments by itself."""
         other = copy(self)
         other._bindings, other._arguments = self._bindings.copy(), self._arguments.copy()
+        return other
+
+    def move(self, addresses: Mapping[str, int]) -> None:
+        """Have its arrays, by parameter, at other ``addresses`` in the launches that follow."""
         for name, address in addresses.items():
             binding = self._bindings[name]
             assert isinstance(binding, ArrayBinding)
-            other._bindings[name] = moved = replace(binding, address=address)
-            other._arguments[name] = self._argument(self._kernel.param(name), moved)
-        return other
+            self._bindings[name] = moved = replace(binding, address=address)
+            self._arguments[name] = self._argument(self._kernel.param(name), moved)
 
     def set_scalar(self, name: str, value: bool | int | float | np.generic) -> None:
         """Give scalar parameter ``name`` another value for the launches that follow."""

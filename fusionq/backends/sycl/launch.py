@@ -137,15 +137,19 @@ class SyclLaunch:
         self._prepared = NativeArguments(program.kernel, program.slots, bindings)
         self._arguments = self._prepared.values
 
-    def elsewhere(self, addresses: Mapping[str, int]) -> SyclLaunch:
-        """The launch with its arrays, by parameter, at other ``addresses``."""
+    def copy(self) -> SyclLaunch:
+        """The same launch, which takes other arguments by itself."""
         other = object.__new__(SyclLaunch)
         other._submit, other._order, other._kernel = self._submit, self._order, self._kernel
         other._name, other._what, other._operations = self._name, self._what, self._operations
         other._global, other._local = self._global, self._local
-        other._prepared = self._prepared.elsewhere(addresses)
+        other._prepared = self._prepared.copy()
         other._arguments = other._prepared.values
         return other
+
+    def move(self, addresses: Mapping[str, int]) -> None:
+        """Have its arrays, by parameter, at other ``addresses`` in the launches that follow."""
+        self._prepared.move(addresses)
 
     def set_scalar(self, name: str, value: bool | int | float | np.generic) -> None:
         """Give scalar parameter ``name`` another value for the launches that follow.
