@@ -21,6 +21,8 @@ from fusionq.benchmarks.variants import submit_chain
 NAME = "host_cost"
 DESCRIPTION = "host time in the steady state, the four-kernel example at 1,000 elements"
 SIZE = 1_000
+NEW_ARGUMENTS = 20
+"""Rounds for one with new arguments, in which each kind of them is called 40 times."""
 BATCH = 10
 """Calls in a row in one sample; then the queue drains."""
 
@@ -57,7 +59,7 @@ def run_host_cost(queue: fq.FusionQueue, rounds: int) -> SpecialResult:
         (
             *_measurements("submit", submit),
             *_measurements("complete", complete),
-            *new_arguments(queue, max(rounds // 4, 1)),
+            *new_arguments(queue, max(rounds // NEW_ARGUMENTS, 1)),
         ),
     )
 

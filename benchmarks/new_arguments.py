@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -21,9 +22,6 @@ ROUNDS_OF_EACH = 40
 """Calls of each kind in one round; the first are left out."""
 STEPS = 16
 """Of a stencil."""
-REST_SECONDS = 0.3
-"""After a contender's calls: OpenMP's threads spin for 0.2 s behind a loop, on a processor that the
-next kinds need."""
 Arguments = tuple[list[Any], list[Any], Any, int]
 """Inputs, temporaries, the output, and work-items."""
 
@@ -40,7 +38,9 @@ def new_arguments(queue: fq.FusionQueue, rounds: int) -> list[Measurement]:
     """Median seconds until the calls have returned, over ``rounds`` rounds in which the kinds of
     arguments take turns.  Making the arguments and waiting for the result are left out, but in the
     rows of a persistent kernel that say ``complete``."""
-    source = np.random.default_rng(3).random((4, 2 * SIZE), dtype=np.float32)
+    calls = (rounds + 1) * ROUNDS_OF_EACH
+    source = np.random.default_rng(3).random((4, SIZE + calls), dtype=np.float32)
+    store = [fq.Buffer(row) for row in source]
     keep: list[Any] = []
     """The last arguments, so that the next ones lie elsewhere."""
 
@@ -48,14 +48,18 @@ def new_arguments(queue: fq.FusionQueue, rounds: int) -> list[Measurement]:
         return _buffers(source, SIZE)
 
     def sizes(number: int) -> Arguments:
-        return _buffers(source, SIZE + number % SIZE)
+        return _buffers(source, SIZE + number)
 
     def arrays(number: int) -> Arguments:
         return [row[:SIZE].copy() for row in source], _empty(3), _empty(1)[0], SIZE
 
     def views(number: int) -> Arguments:
-        start = number % SIZE
-        return [row[start : start + SIZE] for row in source], _empty(3), _empty(1)[0], SIZE
+        parts = [row[number : number + SIZE] for row in source]
+        return parts, _empty(3), _empty(1)[0], SIZE
+
+    def parts(number: int) -> Arguments:
+        inputs = [whole[number : number + SIZE] for whole in store]
+        return inputs, *_buffers(source, SIZE)[1:]
 
     def block(arguments: Arguments) -> None:
         a, t, out, n = arguments
@@ -80,16 +84,20 @@ def new_arguments(queue: fq.FusionQueue, rounds: int) -> list[Measurement]:
     kinds: dict[str, tuple[Callable[[int], Any], Callable[[Any], Any], str]] = {
         "fusion_of_four_new_buffers": (buffers, block, "whole with block, four submits"),
         "fusion_of_four_new_arrays": (arrays, block, "NumPy arrays"),
-        "fusion_of_four_new_sizes": (sizes, block, "Buffers"),
+        "fusion_of_four_new_sizes": (sizes, block, "Buffers of sizes that were never seen"),
         "fusion_of_four_new_views": (views, block, "views of NumPy arrays at other offsets"),
+        "fusion_of_four_new_parts": (parts, block, "views of Buffers at other offsets"),
         "submit_new_buffers": (buffers, plain, "one kernel, outside fusion mode"),
+        "submit_new_arrays": (arrays, plain, "NumPy arrays"),
+        "submit_new_views": (views, plain, "views of NumPy arrays at other offsets"),
+        "submit_new_sizes": (sizes, plain, "Buffers of sizes that were never seen"),
         "persistent_kernel_new_sizes": (sizes, persistent, f"{STEPS} steps of a stencil"),
     }
     if is_gpu(queue):  # kernels there do not reach the host's arrays
         kinds = {name: kind for name, kind in kinds.items() if kind[0] not in (arrays, views)}
     missing: list[Measurement] = []
-    contending: set[str] = set()
-    for contender, note, bring_up in contenders(queue):
+    rests: dict[str, float] = {}
+    for contender, note, spins, bring_up in contenders(queue):
         name = f"{contender}_new_arrays"
         try:
             made, call = bring_up()
@@ -101,16 +109,15 @@ def new_arguments(queue: fq.FusionQueue, rounds: int) -> list[Measurement]:
             return made(arrays(number)[0])
 
         kinds[name] = new, call, f"the same result; {note}"
-        contending.add(name)
+        rests[name] = spins
     samples: dict[str, list[float]] = {name: [] for name in kinds}
     complete: list[float] = []
     replayed: list[float] = []
-    number = 0
+    numbers = {name: count() for name in kinds}
     for round_ in range(rounds + 1):
         for name, (make, call, _) in kinds.items():
             for _ in range(ROUNDS_OF_EACH):
-                number += 1
-                arguments = make(number)
+                arguments = make(next(numbers[name]))
                 keep.append(arguments)
                 del keep[:-16]
                 start = time.perf_counter()
@@ -126,8 +133,7 @@ def new_arguments(queue: fq.FusionQueue, rounds: int) -> list[Measurement]:
                     if round_:
                         complete.append(again - start)
                         replayed.append(time.perf_counter() - again)
-            if name in contending:
-                time.sleep(REST_SECONDS)
+            time.sleep(rests.get(name, 0.0))
     found = [
         Measurement(f"{name}_seconds", float(np.median(samples[name])), note)
         for name, (_, _, note) in kinds.items()

@@ -21,17 +21,20 @@ Make = Callable[[Arrays], Any]
 """Gives inputs, which may be kept by anybody, as the contender takes them."""
 Call = Callable[[Any], Any]
 """Gives the result, or what has to be kept until it is there."""
-Contender = tuple[str, str, Callable[[], tuple[Make, Call]]]
-"""The name and a note; what brings it up raises Unavailable."""
+SPIN_SECONDS = 0.3
+"""OpenMP's threads spin for 0.2 s behind a loop."""
+Contender = tuple[str, str, float, Callable[[], tuple[Make, Call]]]
+"""The name and a note; for how many seconds after a call its threads keep processors busy; what
+brings it up raises Unavailable."""
 
 
 def contenders(queue: fq.FusionQueue) -> Iterator[Contender]:
     """All of them; dpctl's is on the same SYCL queue."""
-    yield "numpy", "NumPy's operators", lambda: (_as_they_are, _numpy)
-    yield "numexpr", "one expression", lambda: (_as_they_are, _numexpr())
+    yield "numpy", "NumPy's operators", 0.0, lambda: (_as_they_are, _numpy)
+    yield "numexpr", "one expression", 0.0, lambda: (_as_they_are, _numexpr())
     spins = "one loop, parallel; its threads spin between calls"
-    yield "numba", spins, lambda: (_as_they_are, _numba())
-    yield "dpctl", "four launches of built kernels, USM", lambda: _dpctl(queue)
+    yield "numba", spins, SPIN_SECONDS, lambda: (_as_they_are, _numba())
+    yield "dpctl", "four launches of built kernels, USM", 0.0, lambda: _dpctl(queue)
 
 
 def _as_they_are(inputs: Arrays) -> Arrays:
