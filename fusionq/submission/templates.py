@@ -33,9 +33,7 @@ class Templates:
         self._sized: dict[Hashable, KnownSubmission] = {}
         """By form and sizes; none is empty."""
 
-    def add(
-        self, key: tuple[object, ...], args: Sequence[object], entry: KnownSubmission
-    ) -> None:
+    def add(self, key: tuple[object, ...], args: Sequence[object], entry: KnownSubmission) -> None:
         """Remember a submission that has been checked; ``key`` is what ``submit`` knows it by."""
         if entry.apart:  # other arrays may overlap elsewhere
             return
