@@ -14,7 +14,6 @@ import pytest
 import fusionq as fq
 from fusionq.base.errors import MegakernelStalled
 from fusionq.codegen import queue_layout as q
-from fusionq.execution.device_costs import measured_target
 from fusionq.megakernel.launch import PersistentLaunch
 from tests.unit.megakernel.cases import blur, reverse
 
@@ -32,9 +31,7 @@ def queue(queue: fq.FusionQueue) -> fq.FusionQueue:
 def made(
     queue: fq.FusionQueue, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[list[PersistentLaunch]]:
-    """The persistent launches that a test makes.  Those that measure the device, for the first plan
-    of a process without a disk cache, come before."""
-    measured_target(queue._state.launcher.backend)
+    """The persistent launches that a test makes."""
     found: list[PersistentLaunch] = []
     initialise = PersistentLaunch.__init__
 

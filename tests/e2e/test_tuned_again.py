@@ -14,6 +14,7 @@ import pytest
 
 import fusionq as fq
 from fusionq.analysis.validity import size_order
+from tests.device_programs import COSTS_ARE_ASSUMED
 from tests.e2e.tuned_lists import (
     Blurs,
     Measured,
@@ -108,7 +109,7 @@ print(json.dumps([report.strategy, report.cache, report.choice, tuner]))
 
 def test_remembered_for_other_processes(target: str | None, tmp_path: Path) -> None:
     script = tmp_path / "script.py"
-    script.write_text(SCRIPT, encoding="utf-8")
+    script.write_text(COSTS_ARE_ASSUMED + SCRIPT, encoding="utf-8")
 
     def run(tune: str) -> list[Any]:
         command = [sys.executable, str(script), target or "sycl", tune]
