@@ -26,7 +26,7 @@ from fusionq.ir.nodes import (
     MemoryScopeName,
     Space,
 )
-from fusionq.ir.types import FLOAT32, INT32, UINT32, UINT64, ScalarType
+from fusionq.ir.types import FLOAT16, FLOAT32, INT32, UINT32, UINT64, ScalarType
 from fusionq.language.combine import identity
 
 _OPERATORS: dict[GroupOp, str] = {"add": "+", "mul": "*", "and": "&", "or": "|", "xor": "^"}
@@ -293,7 +293,9 @@ def combination(op: GroupOp, type: ScalarType) -> str:
 def _combined(op: GroupOp, type: ScalarType) -> str:
     """What becomes of ``a`` and ``b``; sums and products of integers wrap."""
     if op in ("min", "max"):
-        return f"b {'<' if op == 'min' else '>'} a ? b : a"
+        order = f"b {'<' if op == 'min' else '>'} a"
+        # Between structures NVRTC 13.0 chooses for ever, in reductions of several at once.
+        return f"fq_half_of({order} ? b.bits : a.bits)" if type == FLOAT16 else f"{order} ? b : a"
     if type.is_float or op not in ("add", "mul"):
         return f"a {_OPERATORS[op]} b"
     ring = TYPE_NAMES[(UINT64 if type.bits == 64 else UINT32).name]
