@@ -30,16 +30,26 @@ class NodeLaunch(Protocol):
     def runs_at_once(self) -> bool:
         """Whether all its blocks have to run at once."""
 
+    @property
+    def blocks(self) -> int:
+        """How many it has."""
+
 
 class DriverGraph:
     """Launches in order, on one stream; their arguments are read now.
 
     A chain, whatever may overlap: on an H100 the driver takes less time for one, and the device for
     small kernels too.  A kernel that waits itself for the one before it may begin while that one's
-    last blocks run; one that loads ahead of its wait as soon as all blocks of that one have begun.
-    The first of them begins when all that was launched before the graph has ended.
+    last blocks run; one that loads ahead of its wait, or is small beside it, as soon as all blocks
+    of that one have begun.  The first of them begins when all that was launched before the graph
+    has ended.
     """
 
+    SMALL = 4
+    """Of the multiprocessors, a launch of one block for so many is small: its blocks take no places
+    that others need while they wait.  H100: a decode step with four of these in each of 16 layers
+    1.264 in place of 1.281 ms, norms of 64 Ki elements 0.95 of the time; chains of launches that
+    are alike are left alone, some of which would take 1.25."""
     MOST = 1024
     """On one GPU; each takes some 115 KB of its memory."""
 
@@ -61,6 +71,8 @@ class DriverGraph:
         self._graph = checked("a graph", driver.cuGraphCreate(0))
         self._nodes: list[Any] = []
         first = [] if around is None else [self._recording(around[0], [])]
+        few = device.info.compute_units // self.SMALL
+        blocks_before = 0
         for launch in launches:
             after = [] if self._nodes else first
             parameters = launch.node_parameters()
@@ -71,10 +83,12 @@ class DriverGraph:
             for before in self._nodes[-1:]:
                 edge = driver.CUgraphEdgeData()
                 if launch.waits_itself:
-                    edge = _early(driver, launch.loads_early)
+                    is_small = launch.blocks <= few and launch.blocks < blocks_before
+                    edge = _early(driver, launch.loads_early or is_small)
                 added = driver.cuGraphAddDependencies(self._graph, [before], [node], [edge], 1)
                 checked("an edge of a graph", added)
             self._nodes.append(node)
+            blocks_before = launch.blocks
         if around is not None:
             self._recording(around[1], self._nodes[-1:])
         self._executable = checked("a graph", driver.cuGraphInstantiate(self._graph, 0))

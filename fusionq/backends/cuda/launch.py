@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable, Sequence
 from functools import partial
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -96,6 +97,11 @@ class CudaLaunch:
         if self._changed is not None:
             self._changed.append(self)
         self._enqueue_graph, self._turns = None, 0
+
+    @property
+    def blocks(self) -> int:
+        """How many it launches."""
+        return prod(self._grid.blocks)
 
     def tell(self, changed: list[CudaLaunch]) -> None:
         """Append this to ``changed`` whenever a scalar is set."""

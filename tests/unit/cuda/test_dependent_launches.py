@@ -126,23 +126,30 @@ def test_edges_of_a_graph(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(graph, "load_driver", lambda: driver)
     enqueued: list[tuple[object, ...]] = []
     monkeypatch.setattr(graph, "_driver_launch", lambda: lambda *given: enqueued.append(given) or 0)
-    device: Any = SimpleNamespace(graphs=0, make_current=lambda: None)
+    device: Any = SimpleNamespace(
+        graphs=0, make_current=lambda: None, info=SimpleNamespace(compute_units=132)
+    )
     launches: list[Any] = [
         SimpleNamespace(
-            waits_itself=waits, loads_early=early, runs_at_once=not waits,
+            waits_itself=waits, loads_early=early, runs_at_once=not waits, blocks=blocks,
             node_parameters=lambda n=n: n,
         )
-        for n, (waits, early) in enumerate(
-            [(True, True), (True, False), (False, False), (True, False), (True, True)]
-        )
+        for n, (waits, early, blocks) in enumerate([
+            (True, True, 500), (True, False, 500), (False, False, 20), (True, False, 34),
+            (True, True, 500), (True, False, 33), (True, False, 33), (True, False, 34),
+            (False, False, 3),
+        ])
     ]  # fmt: skip
     made = graph.DriverGraph(device, 9, launches)
-    assert driver.nodes == [0, 1, 2, 3, 4] and device.graphs == 1
+    assert driver.nodes == list(range(9)) and device.graphs == 1
+    begun = 2  # once all blocks of the one before have begun
     assert driver.edges == [
         ("node 0", "node 1", EARLY, 1), ("node 1", "node 2", 0, 0), ("node 2", "node 3", EARLY, 1),
-        ("node 3", "node 4", EARLY, 2),  # once all blocks of node 3 have begun
+        ("node 3", "node 4", EARLY, begun),
+        ("node 4", "node 5", EARLY, begun),  # a quarter of the multiprocessors, and fewer
+        ("node 5", "node 6", EARLY, 1), ("node 6", "node 7", EARLY, 1), ("node 7", "node 8", 0, 0),
     ]  # fmt: skip
-    assert driver.cooperative == {"node 2": 1}
+    assert driver.cooperative == {"node 2": 1, "node 8": 1}
     assert made.enqueue() == 0 and len(enqueued[0]) == 2
     del made
     assert device.graphs == 0
