@@ -197,6 +197,14 @@ ASSUMED: dict[str, Assumption] = {
     "loads_ahead": Assumption(
         16, 16, "a decode step on an H100: none 1.93 ms, 16 1.81, 48 1.88, 80 1.90; only there"
     ),
+    "turns_together": Assumption(
+        32, 32, "a decode step on an H100 of 119 keys: 1.274 ms, without 1.296; of 128 keys 1.282, "
+        "with 16 1.283; only there"
+    ),
+    "masked_together": Assumption(
+        16, 16, "the same of 119 keys: with 8 1.278 ms; of 128 keys with 32 1.286"
+    ),
+    "values_together": Assumption(80, 80, "of 128 registers of a thread; only on GPUs"),
     "early_values": Assumption(
         64, 64, "of 128 registers of a thread. Chains of row products on an H100: with 64 0.85 of "
         "the time without, with 32 0.98; only there"

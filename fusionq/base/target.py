@@ -205,6 +205,12 @@ class CodeLimits:
     """The same, at least."""
     loads_ahead: int
     """Values that a work-item of a block loads before it uses them, where it has 128 registers."""
+    turns_together: int
+    """Turns of a loop of a work-group whose loads a launch makes at once, at most."""
+    masked_together: int
+    """The same of the turns that are left, under masks."""
+    values_together: int
+    """Values that a work-item then loads before it uses them, at most."""
     early_values: int
     """Values that a work-item loads before the launch before has ended, at most."""
     early_step: int

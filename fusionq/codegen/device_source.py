@@ -58,6 +58,9 @@ class DeviceSource:
     """Where ``<entry_point>_wide`` does the same for a range with so many times fewer work-items in
     the last dimension: how many each does then, and of how many elements the arrays and their rows
     have to begin at multiples.  0 where there is none."""
+    keeps_loads: bool = False
+    """Whether a work-item keeps many values that it has loaded ahead, for which it needs
+    registers."""
 
     @property
     def wide_entry_point(self) -> str:

@@ -21,7 +21,8 @@ Source: NVIDIA, CUDA C++ Programming Guide 13, Programmatic Dependent Launch and
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, replace
 
 from fusionq.base.target import CODE_LIMITS
@@ -32,7 +33,6 @@ from fusionq.ir.nodes import (
     ArrayParam,
     Assign,
     Binary,
-    Block,
     Compare,
     Const,
     Expr,
@@ -47,25 +47,29 @@ from fusionq.ir.nodes import (
 )
 from fusionq.ir.types import INT64
 from fusionq.ir.walk import (
+    assigned_variable,
     rewrite,
     rewrite_body,
     statement_expressions,
+    statements,
     stored_arrays,
     subexpressions,
 )
 
-_FIRST = "early_first"
+_FIRST = "early_first_"
 _KEPT = "early_"
 
 
 @dataclass(frozen=True)
 class EarlyLoads:
     """``kernel``, without nested blocks, has more variables and private arrays; its body is
-    ``early``, which may run before the launch before has ended, and ``body`` behind it."""
+    ``early``, which may run before the launch before has ended, and ``body`` behind it.  Of the
+    arrays ``once`` each work-group loads rows of its own, so that no cache need keep them."""
 
     kernel: Kernel
     early: Body
     body: Body
+    once: frozenset[str]
 
 
 def arrays_loaded_early(kernel: Kernel) -> frozenset[str]:
@@ -73,13 +77,10 @@ def arrays_loaded_early(kernel: Kernel) -> frozenset[str]:
     every = tuple(
         replace(p, unwritten=True) if isinstance(p, ArrayParam) else p for p in kernel.params
     )
+    made = replace(kernel, params=every)
     body = flatten_blocks(kernel.body)
-    place = _first_loop(body)
-    if place is None:
-        return frozenset()
-    loop = body[place]
-    assert isinstance(loop, For)
-    return frozenset(load.array for load in _loads(replace(kernel, params=every), loop))
+    loads = (load for _, loop, known in _row_loops(body) for load in _loads(made, loop, known))
+    return frozenset(load.array for load in loads)
 
 
 def has_rows_of_groups(kernel: Kernel) -> bool:
@@ -94,41 +95,72 @@ def has_rows_of_groups(kernel: Kernel) -> bool:
 
 def with_early_loads(kernel: Kernel, body: Body) -> EarlyLoads | None:
     """``kernel``, whose body without nested blocks is ``body``, with early loads; None where there
-    are none."""
+    are none.  The first loops come first where registers are not enough for all."""
     names = [*(p.name for p in kernel.params), *(n for n, _ in kernel.variables)]
-    place = _first_loop(body)
-    if place is None or any(name.startswith(_KEPT) for name in names):
+    if any(name.startswith(_KEPT) for name in names):
         return None
-    loop = body[place]
-    assert isinstance(loop, For) and isinstance(loop.step, Const)
-    loads = _loads(kernel, loop)
-    turns = CODE_LIMITS.iterations_ahead
-    while turns * len(loads) > CODE_LIMITS.early_values:
-        turns //= 2
-    if not loads or turns < CODE_LIMITS.fewest_ahead:
+    early: list[Stmt] = []
+    rest: list[Body] = [(stmt,) for stmt in body]
+    room = CODE_LIMITS.early_values
+    of_groups: set[str] = set()
+    shared: set[str] = set()
+    for place, loop, known in _row_loops(body):
+        loads = _loads(kernel, loop, known)
+        for load in loads:
+            (of_groups if _asks_for_group(body[:place], load) else shared).add(load.array)
+        turns = CODE_LIMITS.iterations_ahead
+        while turns * len(loads) > room:
+            turns //= 2
+        if not loads or turns < CODE_LIMITS.fewest_ahead:
+            continue
+        room -= turns * len(loads)
+        kernel, get, rest[place] = _split(kernel, loop, loads, turns, place)
+        needed = _needed(body[:place], (*loads, loop.stop))
+        early += [*(stmt for stmt in needed if stmt not in early), get]
+    if not early:
         return None
-    return _split(kernel, body, place, loads, turns)
+    behind = tuple(stmt for part in rest for stmt in part)
+    before = tuple(early)
+    once = frozenset(of_groups - shared)
+    return EarlyLoads(replace(kernel, body=(*before, *behind)), before, behind, once)
 
 
-def _first_loop(body: Body) -> int | None:
-    """The place of a loop of a work-group over rows, with nothing but assignments that load
-    nothing before it."""
+def _row_loops(body: Body) -> Iterator[tuple[int, For, frozenset[str]]]:
+    """The loops of a work-group over rows whose bounds are known before any memory is, with their
+    places and the variables that are known so."""
+    count = Counter(assigned_variable(stmt) for stmt in statements(body))
+    known: set[str] = set()
     for place, stmt in enumerate(body):
         match stmt:
-            case Block():
-                continue
-            case Assign() if not any(isinstance(e, Load) for e in subexpressions(stmt.value)):
-                continue
+            case Assign(name, value) if count[name] == 1 and _is_known(value, known):
+                known.add(name)
             case For(start=ItemQuery("local_id"), step=Const(_, step)):
                 plain = all(isinstance(s, Assign | Store) for s in stmt.body)
-                return place if plain and int(step) >= CODE_LIMITS.early_step else None
-        return None
-    return None
+                if plain and int(step) >= CODE_LIMITS.early_step and _is_known(stmt.stop, known):
+                    yield place, stmt, frozenset(known)
 
 
-def _loads(kernel: Kernel, loop: For) -> list[Load]:
-    """The loads of each iteration that may be early; of bfloat16 without what makes them float32,
-    which would wait for them."""
+def _asks_for_group(before: Body, load: Load) -> bool:
+    """Whether ``load``, behind ``before``, needs to know which work-group it is for."""
+    needed = (e for s in _needed(before, (load,)) for e in statement_expressions(s))
+    return any(
+        isinstance(e, ItemQuery) and e.query in ("group_id", "global_id")
+        for value in (load, *needed)
+        for e in subexpressions(value)
+    )
+
+
+def _is_known(value: Expr, known: Collection[str]) -> bool:
+    """Whether ``value`` needs no memory and, of variables, those ``known`` only."""
+    return not any(
+        isinstance(e, Load) or (isinstance(e, Var) and e.name not in known)
+        for e in subexpressions(value)
+    )
+
+
+def _loads(kernel: Kernel, loop: For, known: Collection[str]) -> list[Load]:
+    """The loads of each iteration that may be early, by the variables ``known``; of bfloat16
+    without what makes them float32, which would wait for them."""
     stored = stored_arrays(kernel.body)
     arrays = {
         p.name
@@ -136,18 +168,29 @@ def _loads(kernel: Kernel, loop: For) -> list[Load]:
         if isinstance(p, ArrayParam) and p.unwritten and p.restrict and p.name not in stored
     }
     units = (e for unit in loads_in_each_turn(kernel, loop) for e in subexpressions(unit))
-    return [e for e in units if isinstance(e, Load) and e.array in arrays]
+    within = {loop.var, *known}
+    return [
+        e
+        for e in units
+        if isinstance(e, Load)
+        and e.array in arrays
+        and all(_is_known(i, within) for i in e.indices)
+    ]
 
 
-def _split(kernel: Kernel, body: Body, place: int, loads: list[Load], turns: int) -> EarlyLoads:
-    loop = body[place]
-    assert isinstance(loop, For) and isinstance(loop.step, Const)
+def _split(
+    kernel: Kernel, loop: For, loads: list[Load], turns: int, place: int
+) -> tuple[Kernel, Stmt, Body]:
+    """``kernel`` with what ``loop``, which stands at ``place``, keeps; the statement that loads it,
+    and the loop behind that."""
+    assert isinstance(loop.step, Const)
     step = int(loop.step.value)
     kept = [
-        ArrayDecl(f"{_KEPT}{k}", load.type, (turns,), "private") for k, load in enumerate(loads)
+        ArrayDecl(f"{_KEPT}{place}_{k}", load.type, (turns,), "private")
+        for k, load in enumerate(loads)
     ]
-    before, behind = (Var(INT64, f"{TURN}{_KEPT}{k}") for k in range(2))
-    first = Var(INT64, _FIRST)
+    before, behind = (Var(INT64, f"{TURN}{_KEPT}{place}_{k}") for k in range(2))
+    first = Var(INT64, f"{_FIRST}{place}")
     zero, one = Const(INT64, 0), Const(INT64, 1)
 
     def later(turn: Expr) -> Expr:
@@ -170,24 +213,17 @@ def _split(kernel: Kernel, body: Body, place: int, loads: list[Load], turns: int
     )
     use = rewrite_body(rewrite_body(loop.body, of_kept), at(behind))
     every = Const(INT64, turns)
-    early = (
-        *_needed(body[:place], (*loads, loop.stop)),
-        If(whole, (For(before.name, zero, every, one, get),), ()),
-    )
-    rest = (
-        *body[:place],
-        Assign(first.name, loop.start),
-        If(whole, (For(behind.name, zero, every, one, use), Assign(first.name, later(every))), ()),
-        replace(loop, start=first),
-        *body[place + 1 :],
-    )
     made = replace(
         kernel,
         arrays=(*kernel.arrays, *kept),
         variables=(*kernel.variables, (first.name, INT64)),
-        body=(*early, *rest),
     )
-    return EarlyLoads(made, early, rest)
+    rest = (
+        Assign(first.name, loop.start),
+        If(whole, (For(behind.name, zero, every, one, use), Assign(first.name, later(every))), ()),
+        replace(loop, start=first),
+    )
+    return made, If(whole, (For(before.name, zero, every, one, get),), ()), rest
 
 
 def _needed(body: Body, values: tuple[Expr, ...]) -> Body:

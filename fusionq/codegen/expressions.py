@@ -174,9 +174,10 @@ class ExpressionPrinter:
         """Whether an array lies in global memory."""
         return isinstance(self._memory.array(array), ArrayParam)
 
-    def streaming_loop(self) -> list[str]:
-        """The lines before a short innermost loop that loads from global memory."""
-        return self._dialect.unit.streaming_loop()
+    def streaming_loop(self, turns: int | None) -> list[str]:
+        """The lines before a short innermost loop that loads from global memory; of so many
+        ``turns`` if that is unrolled whole."""
+        return self._dialect.unit.streaming_loop(turns)
 
     # ------------------------------------------------------------------ dispatch
     def _text(self, expr: Expr) -> Text:

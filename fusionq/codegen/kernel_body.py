@@ -15,6 +15,7 @@ from fusionq.codegen.group_statements import GroupLanes, GroupStatementPrinter
 from fusionq.codegen.helpers import Helpers
 from fusionq.codegen.index_text import given_variables
 from fusionq.codegen.intervals import Intervals
+from fusionq.codegen.loads_ahead import keeps_loads
 from fusionq.codegen.local_places import local_places
 from fusionq.codegen.names import Names
 from fusionq.codegen.narrow_indices import narrowed
@@ -29,6 +30,7 @@ from fusionq.ir.nodes import (
     Expr,
     Kernel,
     Load,
+    Select,
     Store,
     WorkItemLoop,
 )
@@ -198,7 +200,12 @@ def _pointers(
         *(p for p in kernel.params if isinstance(p, ArrayParam)),
         *kernel.arrays,
     ]
-    mixed = {a.dtype.nbytes for a in arrays if a.name in stored & loaded}
+    selects = any(isinstance(e, Select) for e in expressions(kernel.body))
+    mixed = {
+        a.dtype.nbytes
+        for a in arrays
+        if a.name in stored & loaded and (selects or not keeps_loads(a))
+    }
     found: dict[Slot, tuple[str, str]] = {}
     for slot in slots:
         if not isinstance(slot, Pointer):

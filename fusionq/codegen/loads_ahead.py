@@ -190,6 +190,18 @@ def loads_in_each_turn(kernel: Kernel, loop: For) -> list[Expr]:
     return found
 
 
+def keeps_loads(array: ArrayParam | ArrayDecl) -> bool:
+    """Whether ``array`` holds what a loop has loaded together, in registers."""
+    return isinstance(array, ArrayDecl) and array.name.startswith("together_")
+
+
+def turns_at_once(loop: For) -> int | None:
+    """How many iterations ``loop`` is that are done at once; None where it is another loop."""
+    if not loop.var.startswith(TURN) or not isinstance(loop.stop, Const):
+        return None
+    return int(loop.stop.value)
+
+
 def is_rest(loop: For) -> bool:
     """Whether ``loop`` does the iterations behind the last whole turn."""
     return isinstance(loop.start, Var) and loop.start.name.startswith(_FULL)

@@ -10,7 +10,7 @@ from fusionq.codegen.expressions import ExpressionPrinter
 from fusionq.codegen.group_statements import GroupStatementPrinter
 from fusionq.codegen.helpers import Helpers
 from fusionq.codegen.intervals import Intervals
-from fusionq.codegen.loads_ahead import TURN, is_rest
+from fusionq.codegen.loads_ahead import is_rest, turns_at_once
 from fusionq.codegen.names import Names
 from fusionq.codegen.neighbouring_reductions import side_by_side
 from fusionq.codegen.scoping import (
@@ -179,7 +179,9 @@ class StatementPrinter:
         return self._expressions.loop_in_order() if any(map(_sets_float, statements(body))) else []
 
     def _before_for(self, loop: For) -> list[str]:
-        streaming = self._expressions.streaming_loop() if self._streams(loop) else []
+        turns = turns_at_once(loop)
+        streams = turns is not None or self._streams(loop)
+        streaming = self._expressions.streaming_loop(turns) if streams else []
         return [*self._in_order(loop.body), *streaming]
 
     def _streams(self, loop: For) -> bool:
@@ -187,8 +189,6 @@ class StatementPrinter:
         constants, which compilers unroll whole where that is worth it, nor one of few iterations:
         in steps of a work-group's size that is no constant, or what loads ahead have left."""
         constants = [isinstance(e, Const) for e in (loop.start, loop.stop, loop.step)]
-        if loop.var.startswith(TURN):
-            return True
         if all(constants) or isinstance(loop.step, ItemQuery | Var) or is_rest(loop):
             return False
         inside = list(expressions(loop.body))

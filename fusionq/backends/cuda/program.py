@@ -26,9 +26,8 @@ _REGISTERS = 65536
 _LARGEST_BLOCK = 1024
 """Threads of a block, at most, on every GPU so far (CUDA C++ Programming Guide 13, Compute
 Capabilities)."""
-_LARGEST_EARLY = 512
-"""The same of a kernel that keeps what it loads before the launch before has ended, unless it is
-compiled again."""
+_LARGEST_KEEPING = 512
+"""The same of a kernel that keeps what it has loaded ahead, unless it is compiled again."""
 _SPILLED_BY_ALL, _SPILLED_BY_HALF = 64, 512
 """Bytes that each thread of a persistent kernel may store for want of registers so that all workers
 run at once, or half of them.  H100: of a stencil of three points 64 took nothing, of one of five
@@ -169,11 +168,11 @@ def cubin_of(
     leaves room for, but if it spills.
     """
     from fusionq.codegen.cuda import CUDA_CPP
-    from fusionq.codegen.cuda.unit import LOADS_EARLY, STREAMING_LOOP
+    from fusionq.codegen.cuda.unit import STREAMING_LOOP
 
     options = CUDA_CPP.unit.build_options(fp)
-    streams = STREAMING_LOOP in source.text
-    largest = _LARGEST_EARLY if LOADS_EARLY in source.text else _LARGEST_BLOCK
+    streams = source.keeps_loads or STREAMING_LOOP in source.text
+    largest = _LARGEST_KEEPING if source.keeps_loads else _LARGEST_BLOCK
     most = _REGISTERS // (block or largest) // 8 * 8
     limit = (f"--maxrregcount={most}",) if block or streams else ()
     try:

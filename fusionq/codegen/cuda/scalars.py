@@ -7,6 +7,7 @@ Mathematical Functions, which has the functions' errors in units in the last pla
 from __future__ import annotations
 
 from collections.abc import Sequence
+from string import Template
 
 import numpy as np
 
@@ -55,24 +56,30 @@ _ON_BITS_OF_HALF = frozenset({"nextafter", "copysign", "signbit", "fabs"})
 
 
 _READ_ONLY = """\
-// An array that nobody writes while the kernel runs: its loads wait for no store or barrier.
-template <class T> struct fq_read_only {
+// $WHAT
+template <class T> struct $NAME {
     const T* at;
     template <class I> __device__ __forceinline__ T operator[](I index) const {
-        return __ldg(at + index);
+        return $LOAD(at + index);
     }
     __device__ __forceinline__ operator const T*() const { return at; }
 };
 """
 _READ_ONLY_HALF = """\
-// The same of float16.
-struct fq_read_only_half {
+// $WHAT
+struct $NAME {
     const fq_half* at;
     template <class I> __device__ __forceinline__ fq_half operator[](I index) const {
-        return fq_half_of(__ldg((const unsigned short*)(at + index)));
+        return fq_half_of($LOAD((const unsigned short*)(at + index)));
     }
 };
 """
+_NOBODY_WRITES = (
+    "An array that nobody writes while the kernel runs: its loads wait for no store or barrier."
+)
+_LOADED_ONCE = (
+    "An array of which elements are loaded once: the level 2 cache gives up their lines first."
+)
 
 
 class CudaScalars(OwnOperators):
@@ -92,10 +99,17 @@ class CudaScalars(OwnOperators):
     maximum = "max"
     array_parameters = True
 
-    def read_only(self, element: str) -> tuple[str, str] | None:
+    def read_only(self, element: str, once: bool = False) -> tuple[str, str] | None:
+        name, load, what = (
+            ("fq_read_once", "__ldcs", _LOADED_ONCE)
+            if once
+            else ("fq_read_only", "__ldg", _NOBODY_WRITES)
+        )
         if element == "fq_half":
-            return "fq_read_only_half", _READ_ONLY_HALF
-        return f"fq_read_only<{element}>", _READ_ONLY
+            name = f"{name}_half"
+            return name, Template(_READ_ONLY_HALF).substitute(NAME=name, LOAD=load, WHAT=what)
+        text = Template(_READ_ONLY).substitute(NAME=name, LOAD=load, WHAT=what)
+        return f"{name}<{element}>", text
 
     def address(self, pointer: str, value: str) -> str:
         return f"({pointer})__cvta_global_to_generic({value})"

@@ -92,5 +92,7 @@ class CudaUnit:
     def loop_in_order(self) -> list[str]:
         return []  # the compiler keeps the order of floating operations
 
-    def streaming_loop(self) -> list[str]:
-        return [STREAMING_LOOP]
+    loads_together = True
+
+    def streaming_loop(self, turns: int | None = None) -> list[str]:
+        return [STREAMING_LOOP if turns is None else f"#pragma unroll {turns}"]

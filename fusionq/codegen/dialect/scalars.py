@@ -60,10 +60,10 @@ class Scalars(Protocol):
     """Whether a kernel over a range takes its arrays as pointers; else as addresses, uint64, which
     it casts.  CUDA's compilers know of a pointer parameter that it is to global memory."""
 
-    def read_only(self, element: str) -> tuple[str, str] | None:
+    def read_only(self, element: str, once: bool = False) -> tuple[str, str] | None:
         """A type whose values are made of a pointer to ``element`` and have its elements, of memory
         that nobody writes while the kernel runs, and the lines that define it; None where it has no
-        use."""
+        use.  ``once``: each element is loaded once, so that caches should keep others."""
 
     def address(self, pointer: str, value: str) -> str:
         """A pointer of the type ``pointer`` to the global memory at ``value``, a uint64."""
@@ -165,7 +165,7 @@ class OwnOperators:
     ) -> str | None:
         return None
 
-    def read_only(self, element: str) -> tuple[str, str] | None:
+    def read_only(self, element: str, once: bool = False) -> tuple[str, str] | None:
         return None
 
     def address(self, pointer: str, value: str) -> str:

@@ -61,6 +61,10 @@ class TranslationUnit(Protocol):
     def loop_in_order(self) -> list[str]:
         """The lines before a loop whose floating sums have to keep the order of its iterations."""
 
-    def streaming_loop(self) -> list[str]:
+    loads_together: bool
+    """Whether loops of work-groups load for several turns at once: see ``loads_together``."""
+
+    def streaming_loop(self, turns: int | None = None) -> list[str]:
         """The lines before a short innermost loop that loads from global memory: how often to
-        unroll it, so that the loads of several iterations are in flight at once."""
+        unroll it, so that the loads of several iterations are in flight at once.  ``turns``: of a
+        loop that is unrolled whole, as many as it has."""

@@ -69,7 +69,7 @@ class OpenCLScalars:
     maximum = "max"
     array_parameters = False
 
-    def read_only(self, element: str) -> tuple[str, str] | None:
+    def read_only(self, element: str, once: bool = False) -> tuple[str, str] | None:
         return None
 
     def address(self, pointer: str, value: str) -> str:

@@ -64,5 +64,7 @@ class OpenCLUnit:
         # work-items that do not fill a vector, and adds up in another order there.
         return ["#pragma clang loop vectorize(disable)"]
 
-    def streaming_loop(self) -> list[str]:
+    loads_together = False
+
+    def streaming_loop(self, turns: int | None = None) -> list[str]:
         return []  # a CPU loads ahead by itself

@@ -163,7 +163,9 @@ class _Unit:
     def loop_in_order(self) -> list[str]:
         return []
 
-    def streaming_loop(self) -> list[str]:
+    loads_together = False
+
+    def streaming_loop(self, turns: int | None = None) -> list[str]:
         return []
 
 

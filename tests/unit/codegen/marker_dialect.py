@@ -50,7 +50,9 @@ class MarkerUnit:
     def loop_in_order(self) -> list[str]:
         return ["#LOOP_IN_ORDER"]
 
-    def streaming_loop(self) -> list[str]:
+    loads_together = False
+
+    def streaming_loop(self, turns: int | None = None) -> list[str]:
         return ["#STREAMING_LOOP"]
 
 

@@ -265,6 +265,32 @@ def test_loops_in_steps_of_a_quotient_are_unrolled() -> None:
     assert f"{STREAMING_LOOP}\n" in generated(backend.kernels[0], "strict", TARGET).text
 
 
+@fq.kernel
+def scores(item: fq.NdItem, query, keys, out):
+    """A work-item a column of ``keys``."""
+    lane = item.get_local_id(1)
+    total = np.float32(0)
+    for d in range(keys.shape[0]):
+        total += query[item.get_global_id(0), d] * keys[d, lane]
+    out[item.get_global_id(0), lane] = total
+
+
+def test_loops_of_work_groups_load_for_many_turns_together() -> None:
+    """As many loads without anything between that needs one of them as a thread has registers for,
+    in the whole parts and in what is left."""
+    with compiling_queue() as (queue, backend):
+        arrays = [fq.Buffer(shape, np.float32) for shape in ((8, 100), (100, 128), (8, 128))]
+        queue.submit(scores, fq.NdRange((8, 128), (1, 128)), *arrays)
+    for resources in backend.resources.values():
+        assert 64 < resources.registers <= 128
+        assert resources.spill_stores == resources.stack_bytes == 0
+    parts = re.split(
+        "\n\\$L", intermediate_text(generated(backend.kernels[0], "strict", TARGET).text)
+    )
+    before_the_sums = [part.partition("add.f32")[0].count("ld.global") for part in parts]
+    assert sorted(before_the_sums)[-2:] == [32, 64]
+
+
 MULTIPLY_ADD = """
 extern "C" __global__ void k(const float* a, float* b) {
     b[threadIdx.x] = a[0] * a[1] + b[threadIdx.x];

@@ -88,6 +88,8 @@ def test_only_they_are_loaded_before_the_wait(dtype: Any) -> None:
     before, wait, after = intermediate_text(source.text).partition("griddepcontrol.wait;")
     assert wait and len(re.findall(r"ld\.global", before)) == 32
     assert "st.global" not in before and "st.global" in after
+    assert re.search(r"const fq_read_once(_half|<.*>) a,", source.text)
+    assert len(re.findall(r"ld\.global\.cs", before)) == 32
     resources = cubin_of(first, source, "strict", "sm_90").resources
     assert resources.stack_bytes == resources.spill_stores == 0
     assert LOADS_EARLY not in generated(others[-1], "strict", TARGET).text

@@ -1,0 +1,218 @@
+"""Loads of several turns of a loop together, ahead of what is done with them, in loops of any
+length and step; for work-items that stand side by side in work-groups:
+
+    for k in range(lane, n, step):       count = (n - lane + step - 1) // step
+        own += a[k] * x[k]           →   for t in range(0, count & -32, 32):
+                                             32 loads of a and x; 32 sums
+                                         for t in range(count & -32, count, 8):
+                                             8 loads of a and x, those past the end of the first
+                                             one's elements; 8 sums, but those past the end
+
+So a loop waits for memory once for many turns, not once for each that is left over, as a GPU's
+compiler has it.  The parts are few, since short kernels wait for their code, too.  Turns are done
+in their order, so sums have the same bits.  Legal for loads of arrays that share no memory with one
+that the loop stores to.  A loop stays as it is where its bounds and step leave 31 bits or it runs
+backwards.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+from fusionq.base.target import CODE_LIMITS
+from fusionq.codegen.intervals import Intervals
+from fusionq.codegen.loads_ahead import TURN, loads_in_each_turn
+from fusionq.codegen.scoping import Body
+from fusionq.ir.conjunctions import TRUE, conjunction
+from fusionq.ir.interval_arithmetic import of_type, within
+from fusionq.ir.nodes import (
+    ArrayDecl,
+    ArrayParam,
+    Assign,
+    Binary,
+    Cast,
+    Compare,
+    Const,
+    Expr,
+    For,
+    If,
+    ItemQuery,
+    Kernel,
+    Load,
+    Select,
+    Stmt,
+    Store,
+    Var,
+)
+from fusionq.ir.types import INT32, INT64, UINT32
+from fusionq.ir.walk import (
+    assigned_variable,
+    expressions,
+    has_barrier,
+    rewrite,
+    rewrite_body,
+    statements,
+    stored_arrays,
+    subexpressions,
+)
+
+_COUNT = "together_count_"
+_BEGUN = "together_turn_"
+_KEPT = "together_"
+_LARGEST = of_type(INT32)[1]
+
+
+def with_loads_together(kernel: Kernel, body: Body) -> Kernel | None:
+    """``kernel``, whose body without nested blocks is ``body``, with loads together; None where
+    there are none, or no work-groups: other launches have so many work-items that some always
+    compute."""
+    names = [*(p.name for p in kernel.params), *(n for n, _ in kernel.variables)]
+    if not _has_groups(kernel) or any(name.startswith(_KEPT) for name in names):
+        return None
+    rewriting = _Together(kernel)
+    body = rewrite_body(body, stmt=rewriting.stmt)
+    if rewriting.kernel is kernel:
+        return None
+    return replace(rewriting.kernel, body=body)
+
+
+def _has_groups(kernel: Kernel) -> bool:
+    return has_barrier(kernel.body) or any(
+        isinstance(e, ItemQuery) and e.query in ("local_id", "group_id")
+        for e in expressions(kernel.body)
+    )
+
+
+@dataclass
+class _Together:
+    kernel: Kernel
+    _added: int = field(default=0, init=False)
+
+    def stmt(self, stmt: Stmt) -> tuple[Stmt, ...]:
+        if not isinstance(stmt, For) or not _is_plain(stmt):
+            return (stmt,)
+        loads = self._loads(stmt)
+        turns = CODE_LIMITS.turns_together
+        while turns * len(loads) > CODE_LIMITS.values_together:
+            turns //= 2
+        if not loads or turns < CODE_LIMITS.fewest_ahead:
+            return (stmt,)
+        return self._split(stmt, loads, turns)
+
+    def _loads(self, loop: For) -> list[Expr]:
+        """The loads of each turn that may be done before all that the loop does."""
+        params = {p.name: p for p in self.kernel.params if isinstance(p, ArrayParam)}
+        stores = [params[name] for name in stored_arrays(loop.body) if name in params]
+
+        def stays(array: ArrayParam) -> bool:
+            return array not in stores and (array.restrict or all(p.restrict for p in stores))
+
+        return [
+            unit
+            for unit in loads_in_each_turn(self.kernel, loop)
+            if all(stays(params[e.array]) for e in subexpressions(unit) if isinstance(e, Load))
+        ]
+
+    def _split(self, loop: For, loads: list[Expr], turns: int) -> tuple[Stmt, ...]:
+        number = self._added = self._added + 1
+        count, begun = Var(INT32, f"{_COUNT}{number}"), Var(INT64, f"{_BEGUN}{number}")
+        before, behind = (Var(INT64, f"{TURN}{_KEPT}{number}_{k}") for k in range(2))
+        kept = [
+            ArrayDecl(f"{_KEPT}{number}_{k}", load.type, (turns,), "private")
+            for k, load in enumerate(loads)
+        ]
+        self.kernel = replace(
+            self.kernel,
+            arrays=(*self.kernel.arrays, *kept),
+            variables=(*self.kernel.variables, (count.name, INT32)),
+        )
+        start, stop, step = (Cast(INT32, e) for e in (loop.start, loop.stop, loop.step))
+
+        def in_turn(turn: Expr) -> Callable[[Expr], Expr]:
+            """With the loop's variable as it is in that turn."""
+            value = Cast(INT64, _of32("add", start, _of32("mul", Cast(INT32, turn), step)))
+            return lambda e: value if e == Var(INT64, loop.var) else e
+
+        def of_kept(e: Expr) -> Expr:
+            return Load(e.type, kept[loads.index(e)].name, (behind,)) if e in loads else e
+
+        def part(begin: Expr, end: Expr, size: int, masked: bool) -> For:
+            """The turns from ``begin`` on, so many at once; ``masked``: not those from ``end``
+            on."""
+
+            def turn(of: Var) -> Expr:
+                return Binary(INT64, "add", begun, of)
+
+            there = Compare("lt", turn(before), end)
+            place = Select(INT64, there, turn(before), begun) if masked else turn(before)
+            get = tuple(
+                Store(array.name, (before,), rewrite(load, in_turn(place)))
+                for array, load in zip(kept, loads, strict=True)
+            )
+            use = rewrite_body(rewrite_body(loop.body, of_kept), in_turn(turn(behind)))
+            if masked:
+                use = (If(Compare("lt", turn(behind), end), use),)
+            zero, one, most = (Const(INT64, n) for n in (0, 1, size))
+            inside = tuple(
+                For(of.name, zero, most, one, body) for of, body in ((before, get), (behind, use))
+            )
+            return For(begun.name, begin, end, most, inside)
+
+        whole = Cast(INT64, _of32("and", count, Const(INT32, -turns)))
+        every = Cast(INT64, count)
+        distance = Cast(UINT32, _of32("sub", _of32("sub", stop, start), Const(INT32, 1)))
+        steps = Cast(INT32, Binary(UINT32, "floordiv", distance, Cast(UINT32, step)))
+        fast = (
+            Assign(count.name, _of32("add", steps, Const(INT32, 1))),
+            part(Const(INT64, 0), whole, turns, masked=False),
+            part(whole, every, CODE_LIMITS.masked_together, masked=True),
+        )
+        some = Compare("lt", loop.start, loop.stop)
+        small = conjunction(_small(self.kernel, loop))
+        if small == TRUE:
+            return (If(some, fast),)
+        return (If(conjunction((some, small)), fast, (loop,)),)
+
+
+def _is_plain(loop: For) -> bool:
+    """Whether a loop is short, of assignments and stores, with bounds and a step that need nothing
+    that the loop changes; nor one of constants, which compilers unroll whole."""
+    bounds = loop.start, loop.stop, loop.step
+    if all(isinstance(e, Const) for e in bounds) or _is_constant_below_one(loop.step):
+        return False
+    inside = list(expressions(loop.body))
+    assigned = {assigned_variable(s) for s in statements(loop.body)}
+    return (
+        all(isinstance(s, Assign | Store) for s in loop.body)
+        and len(inside) <= CODE_LIMITS.streamed_expressions
+        and not any(
+            isinstance(e, Load) or (isinstance(e, Var) and e.name in assigned)
+            for bound in bounds
+            for e in subexpressions(bound)
+        )
+    )
+
+
+def _is_constant_below_one(e: Expr) -> bool:
+    return isinstance(e, Const) and e.value < 1
+
+
+def _small(kernel: Kernel, loop: For) -> list[Expr]:
+    """The conditions under which the first and the last turn and the step are within 31 bits and
+    the step is positive, but for those that are known to hold."""
+    intervals = Intervals(kernel)
+    zero, one, most = (Const(INT64, n) for n in (0, 1, _LARGEST))
+    found: list[Expr] = []
+    for e, least in ((loop.start, zero), (loop.stop, None), (loop.step, one)):
+        interval = intervals.of(e)
+        if least is not None and not within(interval, (int(least.value), interval[1])):
+            found.append(Compare("ge", e, least))
+        if e != loop.start and not within(interval, (interval[0], _LARGEST)):
+            found.append(Compare("le", e, most))
+    return found
+
+
+def _of32(op: Literal["add", "sub", "mul", "and"], lhs: Expr, rhs: Expr) -> Binary:
+    return Binary(INT32, op, lhs, rhs)
