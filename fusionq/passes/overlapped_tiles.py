@@ -56,6 +56,7 @@ from fusionq.passes.read_ahead import arrays_of, rows_ahead
 from fusionq.passes.relocate import relocate
 from fusionq.passes.share_local import share_local_arrays
 from fusionq.passes.shared_params import SharedParams
+from fusionq.passes.sliding_window import Window, ring_of, rows_of_step
 from fusionq.passes.sources import ParamSource
 from fusionq.passes.unused_params import drop_unused_params
 
@@ -70,7 +71,9 @@ class TilePart:
 
     ``tiles``: the parameters whose elements are in local memory, each with a number that is the
     same in all parts, and the box around a group's elements.  ``symbols``: sources of the values of
-    the symbols in the boxes.  ``waits``: for the parts before.
+    the symbols in the boxes.  ``waits``: for the parts before.  ``advance``: where a tile is one of
+    several in a sliding window, by how much ``items`` begins later in the first dimension than for
+    the tile before.
     """
 
     kernel: FusedKernel
@@ -79,6 +82,7 @@ class TilePart:
     tiles: Mapping[str, tuple[int, Footprint]]
     symbols: Mapping[str, ParamSource]
     waits: bool
+    advance: int | None = None
 
 
 def overlapped_tiles(
@@ -90,16 +94,21 @@ def overlapped_tiles(
     type_of: Callable[[ParamSource], ScalarType],
     in_vectors: bool = True,
     line_bytes: int | None = None,
+    steps: int = 1,
 ) -> FusedKernel:
     """One kernel that does ``parts`` tile by tile in work-groups of ``local_range``.  Sources with
     equal ``identity`` have one value; ``is_alone``: whether no other view that the parts use shares
     memory with the array; ``type_of``: of a scalar; ``in_vectors``: whether the work-items of a
-    group are lanes of a vector; ``line_bytes``: of cache lines, where rows are read ahead."""
+    group are lanes of a vector; ``line_bytes``: of cache lines, where rows are read ahead.  More
+    ``steps`` than one: the tiles of a sliding window, which a work-group does one after the other
+    (``passes.sliding_window``)."""
     names = FreshNames()
     params = SharedParams(identity, names)
     merged = _Merged(name, local_range, is_alone, type_of, in_vectors, line_bytes, names, params)
     if all(part.kernel.kernel.small_sizes for part in parts):
         merged.know_tile(parts[-1])
+    if steps > 1:
+        merged.slide(parts[-1], steps)
     for part in parts:
         merged.add(part)
     return merged.kernel(parts)
@@ -121,6 +130,9 @@ class _Merged:
     body: list[Stmt] = field(default_factory=list)
     tile: list[Expr] = field(default_factory=list)
     """A group's number in each dimension, where that is not its id."""
+    window: Window | None = None
+    before: list[Stmt] = field(default_factory=list)
+    """What a group does before the tiles of its window."""
 
     def know_tile(self, last: TilePart) -> None:
         """Let the numbers of tiles be seen to be as small as those of the items, which are those of
@@ -130,19 +142,36 @@ class _Merged:
             most = Binary(INT64, "floordiv", tiles, Const(INT64, side))
             self.tile.append(self._assigned(f"tile_{d}", _call("minimum", _group(d), most)))
 
+    def slide(self, last: TilePart, steps: int) -> None:
+        """Let a group do ``steps`` tiles of the ``last`` part, one after the other in the first
+        dimension."""
+        first = self._assigned("first_tile", Binary(INT64, "mul", _group(0), Const(INT64, steps)))
+        side = Const(INT64, last.items.extents[0])
+        beyond = Binary(INT64, "sub", self._size(last.extents[0]), _ONE)
+        tiles = Binary(INT64, "add", Binary(INT64, "floordiv", beyond, side), _ONE)
+        end = _call("minimum", Binary(INT64, "add", first, Const(INT64, steps)), tiles)
+        self.window = Window(
+            Var(INT64, self.names.fresh("tile")), first, self._assigned("end_tile", end)
+        )
+        self.tile[:] = [self.window.tile, *(self._tile(d) for d in range(1, len(self.local_range)))]
+        self.before, self.body = self.body, []
+
     def _tile(self, dim: int) -> Expr:
         return self.tile[dim] if self.tile else _group(dim)
 
     def kernel(self, parts: Sequence[TilePart]) -> FusedKernel:
         """The kernel with all ``parts``, which were added."""
+        body = self.body if self.window is None else [*self.before, self.window.loop(self.body)]
         kernel = Kernel(
             self.name,
             len(self.local_range),
             tuple(self.params.params),
             tuple(self.variables),
-            tuple(self.body),
+            tuple(body),
             tuple(self.arrays),
             span=parts[0].kernel.kernel.span,
+            # A loop around barriers is otherwise done for one work-item after the other.
+            sub_group_size=None if self.window is None else self.local_range[-1],
             small_sizes=all(part.kernel.kernel.small_sizes for part in parts),
         )
         made = FusedKernel(share_local_arrays(kernel), self.params.sources, {})
@@ -157,7 +186,8 @@ class _Merged:
         fused = part.kernel
         nodes = nodes_of(fused.kernel.body)
         for param, (_, box) in part.tiles.items():
-            fused = relocate(fused, param, box, "local", _group, part.symbols.__getitem__)
+            ring = None if self.window is None else ring_of(box.extents[0])
+            fused = relocate(fused, param, box, "local", _group, part.symbols.__getitem__, ring)
         kernel = fused.kernel
         renamed: dict[str, str] = {}
         scalars: dict[str, Expr] = {}
@@ -236,7 +266,8 @@ class _Merged:
         item."""
         line, lanes = self.line_bytes, 1 if inner is not None else self.local_range[-1]
         without = set() if inner is None else arrays_of(inner)
-        found = None if line is None else rows_ahead(kernel, body, part.items.extents, without)
+        box = part.items.extents if part.advance is None else rows_of_step(part.items, part.advance)
+        found = None if line is None else rows_ahead(kernel, body, box, without)
         if found is None or line is None:
             return None
         names, scalars, (*ids, _) = own
@@ -263,7 +294,10 @@ class _Merged:
             zip(extents, part.items.extents, part.items.base, strict=True)
         ):
             start = affine_expression(base, self._tile, lambda s: self._size(part.symbols[s]))
-            first.append(self._assigned(f"first_{d}", _call("maximum", start, Const(INT64, 0))))
+            done = start
+            if d == 0 and self.window is not None and part.advance is not None:
+                done = self.window.first_new(start, length, part.advance)
+            first.append(self._assigned(f"first_{d}", _call("maximum", done, Const(INT64, 0))))
             end = Binary(INT64, "add", start, Const(INT64, length - 1))
             bound = Binary(INT64, "sub", extent, _ONE)
             last.append(self._assigned(f"last_{d}", _call("minimum", end, bound)))

@@ -41,9 +41,11 @@ def relocate(
     space: Space,
     owner: Callable[[int], Expr],
     symbol_source: SymbolSource,
+    ring: int | None = None,
 ) -> FusedKernel:
     """``fused`` with parameter ``array`` as an array in ``space``; ``owner`` gives the owner's
-    id in each dimension."""
+    id in each dimension.  ``ring``: a power of two, of elements that there are of the first
+    dimension, where an index is taken modulo that, not from the owner's first one."""
     kernel, sizes = fused.kernel, SizeParams(fused.kernel)
     param = kernel.param(array)
     assert isinstance(param, ArrayParam)
@@ -53,11 +55,14 @@ def relocate(
     ] or [Const(INT64, 0)] * len(footprint.extents)
 
     def offsets(indices: tuple[Expr, ...]) -> tuple[Expr, ...]:
-        if footprint.is_scalar:
+        if footprint.is_scalar and ring is None:
             return tuple(Const(INT64, 0) for _ in indices)
-        return tuple(
+        found = [
             Binary(INT64, "sub", index, first) for index, first in zip(indices, base, strict=True)
-        )
+        ]
+        if ring is not None:
+            found[0] = Binary(INT64, "and", indices[0], Const(INT64, ring - 1))
+        return tuple(found)
 
     def expr(e: Expr) -> Expr:
         if isinstance(e, Load) and e.array == array:
@@ -69,7 +74,8 @@ def relocate(
             return (replace(s, indices=offsets(s.indices)),)
         return (s,)
 
-    declared = ArrayDecl(array, param.dtype, footprint.extents, space)
+    extents = footprint.extents if ring is None else (ring, *footprint.extents[1:])
+    declared = ArrayDecl(array, param.dtype, extents, space)
     body = rewrite_body(kernel.body, expr, stmt)
     moved = replace(kernel, body=body, arrays=(*kernel.arrays, declared))
     return without_param(fused, moved, array, sizes)

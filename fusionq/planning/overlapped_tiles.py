@@ -29,6 +29,7 @@ from fusionq.ir.walk import rewrite_body
 from fusionq.passes.fuse import FusedKernel
 from fusionq.passes.labels import label, number_in
 from fusionq.passes.overlapped_tiles import TilePart, overlapped_tiles
+from fusionq.passes.sliding_window import advance_of
 from fusionq.passes.sources import ArgumentSource, ParamSource, RangeSource
 from fusionq.passes.symbol_sources import of_members, sources_of_symbols
 from fusionq.planning.cost import tile_seconds, waiting_seconds
@@ -38,7 +39,7 @@ from fusionq.planning.promotion import Moved
 from fusionq.planning.recomputing import impure
 from fusionq.planning.stage_kernels import StageKernels, of_small_sizes
 from fusionq.planning.stages import Stage, space_of
-from fusionq.planning.tile_shape import Growth, TileCosts, best_tile
+from fusionq.planning.tile_shape import Growth, TileCosts, TileShape, best_tile
 
 Producers = Mapping[int, tuple[int, ...]]
 """Submissions whose work is done by tiles, with the arguments that are their temporaries."""
@@ -55,6 +56,12 @@ class _Boxes:
     items: Mapping[int, Footprint]
     elements: Mapping[tuple[int, int], Footprint]
     symbols: Mapping[str, ParamSource]
+
+    @property
+    def slide(self) -> bool:
+        """Whether those of tiles side by side in the first dimension differ in that only."""
+        boxes = (*self.items.values(), *self.elements.values())
+        return all(advance_of(box) is not None for box in boxes)
 
 
 class TiledStages:
@@ -218,26 +225,31 @@ class TiledStages:
             tiled_part(questions, each, own, extents, target, speedup)
             for each, own in zip(fused, members, strict=True)
         ]
-        found = self._tile(stage, producers, parts, extents)
+        found = self._tile(stage, producers, parts, extents, _in_vectors(target))
         if isinstance(found, str):
             return found
-        tile, group = found
-        boxes = self._boxes(stage, producers, tile)
-        if isinstance(boxes, str):
-            return boxes
-        kernel = self._kernel(stage, producers, fused, boxes, tile, group)
+        boxes = self._boxes(stage, producers, found.at_once)
+        if found.window is not None and not (isinstance(boxes, _Boxes) and boxes.slide):
+            found = self._tile(stage, producers, parts, extents, False)
+            if isinstance(found, str):
+                return found
+            boxes = self._boxes(stage, producers, found.at_once)
+        whole = self._boxes(stage, producers, found.tile)
+        if isinstance(boxes, str) or isinstance(whole, str):
+            return boxes if isinstance(boxes, str) else str(whole)
+        kernel = self._kernel(stage, producers, fused, boxes, found)
         if kernel.kernel.small_sizes:
             kernel = of_small_sizes(kernel)
         taken = sum(a.nbytes for a in kernel.kernel.arrays if a.space == "local")
         if taken > target.device.local_memory_bytes:
             return _too_large(target)
-        items = [*(boxes.items[p].extents for p in producers), tile]
+        items = [*(whole.items[p].extents for p in producers), found.tile]
         sources = {name: of_members(source, number) for name, source in kernel.sources.items()}
         done = tuple(
             replace(p, items=n, submissions=tuple(number[s] for s in p.submissions))
             for p, n in zip(parts, items, strict=True)
         )
-        return FusedKernel(kernel.kernel, sources, {}), done, group
+        return FusedKernel(kernel.kernel, sources, {}), done, found.group
 
     def _tile(
         self,
@@ -245,9 +257,10 @@ class TiledStages:
         producers: Sequence[int],
         parts: Sequence[TiledPart],
         extents: tuple[int, ...],
-    ) -> tuple[tuple[int, ...], tuple[int, ...]] | str:
-        """The extents of the tiles of a stage's work-items, and the work-groups that do them; or
-        why there are none."""
+        may_slide: bool,
+    ) -> TileShape | str:
+        """The tiles of a stage's work-items, and the work-groups that do them; or why there are
+        none.  ``may_slide``: in sliding windows, too."""
         target = self._target
         groups = _work_groups(len(extents), target)
         found = []
@@ -276,6 +289,7 @@ class TiledStages:
             [waiting_seconds(part.work, part.operations, target) for part in parts]
             if target.costs.chain_seconds
             else (),
+            may_slide and len(extents) > 1 and small.slide and large.slide,
         )
         return best_tile(extents, costs, groups, target) or _too_large(target)
 
@@ -307,8 +321,7 @@ class TiledStages:
         producers: Sequence[int],
         fused: Sequence[FusedKernel],
         boxes: _Boxes,
-        tile: tuple[int, ...],
-        group: tuple[int, ...],
+        shape: TileShape,
     ) -> FusedKernel:
         """The kernel of the launch; ``fused``: of each producer, and of the consumers together."""
         questions = self._questions
@@ -334,7 +347,7 @@ class TiledStages:
             needed = {p for s in own for p in self._needs[s]}
             waits = not needed.isdisjoint(since)
             since = set(own) if waits else since | set(own)
-            items = boxes.items.get(own[0]) or tile_box(tile)
+            items = boxes.items.get(own[0]) or tile_box(shape.at_once)
             headed = _headed(kernel, [position[s] for s in own], own, questions)
             parts.append(
                 TilePart(
@@ -344,6 +357,7 @@ class TiledStages:
                     local,
                     boxes.symbols,
                     waits,
+                    None if shape.window is None else advance_of(items),
                 )
             )
 
@@ -365,12 +379,13 @@ class TiledStages:
         return overlapped_tiles(
             parts,
             name,
-            group,
+            shape.group,
             Identity(questions),
             is_alone,
             type_of,
             _in_vectors(self._target),
             self._target.cache_line_bytes,
+            1 if shape.window is None else shape.tile[0] // shape.window,
         )
 
     def _headings(self, members: Sequence[int]) -> tuple[int, ...]:

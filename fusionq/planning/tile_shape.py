@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import product
+from itertools import chain, product
 from math import ceil, prod
 
 from fusionq.base.frozen import dataclass
 from fusionq.base.target import Target
 from fusionq.passes.overlapped_tiles import lanes_of
+from fusionq.passes.sliding_window import ring_of
 
 Box = tuple[int, ...]
+
+WINDOWS = (1, 2, 4)
+"""Planes that a sliding window goes on by, where its local memory is a ring of planes."""
+
+WINDOW_MARGIN = 1.15
+"""How much less a window has to take by the model, which knows neither what barriers cost compilers
+nor that rows are read ahead over fewer others: three 5-point means of planes, predicted 1.05 times
+as fast, took 1.07 times as long, 7-point means of boxes, predicted 1.28 times as fast, 0.7 times."""
 
 
 @dataclass(frozen=True)
@@ -37,36 +46,69 @@ class TileCosts:
     """What work-groups do for a tile: the boxes of work-items with the seconds that each takes
     (None: the tile itself), and the boxes of elements in local memory with the bytes of each.
     ``waits``: of each box of work-items, the seconds of one alone, where work-items are threads
-    that wait."""
+    that wait.  ``slides``: the boxes of tiles side by side in the first dimension differ in that
+    only, so that a work-group may keep a window of them."""
 
     items: Sequence[tuple[Growth | None, float]]
     elements: Sequence[tuple[Growth, int]]
     waits: Sequence[float] = ()
+    slides: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class TileShape:
+    """What a work-group of ``group`` does: a ``tile``, all at once, or as a sliding ``window`` of
+    so many planes at a time."""
+
+    tile: Box
+    group: Box
+    window: int | None = None
+
+    @property
+    def at_once(self) -> Box:
+        """The part of the tile whose elements are in local memory together."""
+        return self.tile if self.window is None else (self.window, *self.tile[1:])
 
 
 def best_tile(
     extents: Box, costs: TileCosts, groups: Sequence[Box], target: Target
-) -> tuple[Box, Box] | None:
-    """The extents of the tile, and the work-groups, of ``groups``, with which a range of
-    ``extents`` takes least; None if no tile's elements fit into local memory."""
+) -> TileShape | None:
+    """The shape with which a range of ``extents`` takes least, in work-groups of one of ``groups``;
+    None if no tile's elements fit into local memory."""
     cached = target.worker_cache_bytes // target.worker_cache_share
     most = min(target.device.local_memory_bytes, cached)
-    best: tuple[float, Box, Box] | None = None
+    best: tuple[float, TileShape] | None = None
     for group in groups:
-        for tile in _candidates(extents, costs, group, target):
-            if sum(prod(box.at(tile)) * nbytes for box, nbytes in costs.elements) > most:
+        whole = (TileShape(tile, group) for tile in _candidates(extents, costs, group, target))
+        for shape in chain(whole, _windows(extents, costs, group, target)):
+            if _local_bytes(shape, costs) > most:
                 continue
-            tiles = prod(ceil(n / t) for n, t in zip(extents, tile, strict=True))
-            seconds = _seconds(tiles, tile, costs, group, target)
+            seconds = _seconds(extents, shape, costs, target)
+            if shape.window is not None:
+                seconds *= WINDOW_MARGIN
             if best is None or seconds < best[0]:
-                best = seconds, tile, group
-    return None if best is None else best[1:]
+                best = seconds, shape
+    return None if best is None else best[1]
 
 
-def _seconds(tiles: int, tile: Box, costs: TileCosts, group: Box, target: Target) -> float:
-    """What work-groups of ``group`` take for so many ``tiles``."""
+def _local_bytes(shape: TileShape, costs: TileCosts) -> int:
+    """Of the elements that are in local memory together."""
+    found = 0
+    for growth, nbytes in costs.elements:
+        planes, *sides = growth.at(shape.at_once)
+        found += (planes if shape.window is None else ring_of(planes)) * prod(sides) * nbytes
+    return found
+
+
+def _seconds(extents: Box, shape: TileShape, costs: TileCosts, target: Target) -> float:
+    """What work-groups take for a range of ``extents``."""
+    tile, group = shape.tile, shape.group
+    tiles = prod(ceil(n / t) for n, t in zip(extents, tile, strict=True))
     busy = waiting = 0.0
     once = target.costs.instruction_seconds
+    if shape.window is not None:  # barriers, as long as a row's bounds
+        steps = ceil(tile[0] / shape.window)
+        busy += target.weights.tile_row * once * steps * (len(costs.items) + 1)
     for k, (growth, seconds) in enumerate(costs.items):
         box = tile if growth is None else growth.at(tile)
         sides = zip(box, lanes_of(len(box), group), strict=True)
@@ -81,6 +123,20 @@ def _seconds(tiles: int, tile: Box, costs: TileCosts, group: Box, target: Target
         return ceil(tiles / resident) * (busy + once)
     beside = ceil(tiles / target.throughput_parts)
     return ceil(tiles / resident) * (waiting + once) + beside * busy
+
+
+def _windows(
+    extents: Box, costs: TileCosts, group: Box, target: Target
+) -> Iterator[TileShape]:
+    """Sliding windows worth a try: of tiles that are long in the first dimension."""
+    if not costs.slides:
+        return
+    planes = _powers(min(extents[0], target.tile_rows))
+    for window in WINDOWS:
+        long = [n for n in planes if n >= 8 * window]
+        for first, *sides in _in_whole_groups((window, *extents[1:]), group[-1], target):
+            if first == window:
+                yield from (TileShape((n, *sides), group, window) for n in long)
 
 
 def _candidates(extents: Box, costs: TileCosts, group: Box, target: Target) -> Iterator[Box]:

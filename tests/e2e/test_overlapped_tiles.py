@@ -477,9 +477,8 @@ def test_a_tile_for_any_range(extents):
     costs = TileCosts([(box, 1e-9), (None, 1e-9)], [(box, 8)])
     found = best_tile(extents, costs, [(*(1 for _ in extents[1:]), lanes)], DEVICE)
     assert found is not None
-    tile, _ = found
-    assert tile[-1] % lanes == 0
-    assert 8 * np.prod(box.at(tile)) <= DEVICE.device.local_memory_bytes
+    assert found.tile[-1] % lanes == 0
+    assert 8 * np.prod(box.at(found.tile)) <= DEVICE.device.local_memory_bytes
 
 
 def test_rows_are_long_where_each_takes_time():
@@ -488,7 +487,7 @@ def test_rows_are_long_where_each_takes_time():
     costs = TileCosts([(box, 5e-10), (None, 5e-10)], [(box, 4)])
     found = best_tile((256, 256, 256), costs, [(1, 1, 16)], TWO_CORES)
     assert found is not None
-    (rows, others, row), _ = found
+    rows, others, row = found.tile
     assert row == 256
     assert rows * others >= 64
 

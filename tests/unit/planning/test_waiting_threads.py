@@ -137,6 +137,6 @@ def test_work_groups_come_out_even_with_their_halos() -> None:
     costs = TileCosts([(grown, 1e-10), (None, 1e-10)], [(grown, 8)], [3e-7, 3e-7])
     found = best_tile((256, 256), costs, groups, GPU)
     assert found is not None
-    tile, group = found
-    for n, side in zip(grown.at(tile), group, strict=True):
+    assert found.window is None
+    for n, side in zip(grown.at(found.tile), found.group, strict=True):
         assert n % side == 0
