@@ -58,6 +58,10 @@ from fusionq.ir.walk import (
 MOST_NODES = 400
 """Expressions of the largest kernel whose code is worth having twice."""
 
+SHORTEST = 128
+"""Work-items at the beginning of a row that are no interior: where a constant bounds by fewer what
+is decided, as in ``id % 8`` and ``id < 4``, the others are most of a row."""
+
 _FAR = 1 << 62
 """Beyond all ids; up to it, what is added to an id does not wrap."""
 
@@ -306,6 +310,8 @@ class _Decider:
             end = Binary(INT64, "sub", end, distance)
         if sign < 0:
             op = MIRRORED[op]
+        if op in ("lt", "le") and isinstance(end, Const) and end.value < SHORTEST:
+            return False
         match op:
             case "lt":
                 self.highs.append(_plus(end, -1))
@@ -379,6 +385,8 @@ def _likely(cond: Expr, bigger: bool) -> bool | None:
             return False
         case Compare(op="ne"):
             return True
+        case Compare(op=op, rhs=Const(type, value)) if type == INT64 and value < SHORTEST:
+            return op in ("gt", "ge")
         case Compare():
             return bigger
         case Unary(op="not"):
