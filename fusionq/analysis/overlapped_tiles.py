@@ -124,6 +124,21 @@ def tile_box(tile: tuple[int, ...]) -> Footprint:
     return Footprint(tile, tuple(base))
 
 
+def advance_of(box: Footprint) -> int | None:
+    """By how much the boxes of two groups side by side in the first dimension differ there, and in
+    no other; None where that is not known, or not the same for all groups."""
+    found = None
+    for dim, base in enumerate(box.base):
+        if base.dim(isl.dim_type.div) or not base.get_denominator_val().is_one():
+            return None
+        moved = base.get_coefficient_val(isl.dim_type.in_, 0)
+        if dim == 0 and moved.is_pos():
+            found = int(moved.to_python())
+        elif not moved.is_zero():
+            return None
+    return found
+
+
 def _within(box: Footprint) -> isl.Map:
     """Work-groups to what lies in their box."""
     whole: isl.Map | None = None

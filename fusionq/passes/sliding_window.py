@@ -14,10 +14,10 @@ tiles may be wide in the other dimensions: less of them is halo.
 
 Why that is right: the boxes of a tile, of a producer's work-items and of its elements, are proved
 to hold all that the tile needs and all that these work-items touch.  Of two tiles side by side
-they are the same boxes, some planes farther on (``advance_of``).  So the work-items of a tile's
-box which are not new were done for a tile before; what they wrote lies in the element boxes of all
-tiles since, of which none has two elements in one place of the ring, that being no shorter than
-the box; and each element is written by one work-item.
+they are the same boxes, some planes farther on (``advance_of`` in ``analysis.overlapped_tiles``).
+So the work-items of a tile's box which are not new were done for a tile before; what they wrote
+lies in the element boxes of all tiles since, of which none has two elements in one place of the
+ring, that being no shorter than the box; and each element is written by one work-item.
 
 Halide's ``store_at`` outside of ``compute_at`` with storage folding is the same: Ragan-Kelley et
 al., "Halide: a language and compiler for optimizing parallelism, locality, and recomputation in
@@ -27,8 +27,6 @@ image processing pipelines", 2013.
 from __future__ import annotations
 
 from collections.abc import Sequence
-
-import islpy as isl
 
 from fusionq.analysis.footprint import Footprint
 from fusionq.base.frozen import dataclass
@@ -54,21 +52,6 @@ class Window:
         from ``first`` on."""
         new = Binary(INT64, "add", first, Const(INT64, max(length - advance, 0)))
         return Select(INT64, Compare("eq", self.tile, self.first), first, new)
-
-
-def advance_of(box: Footprint) -> int | None:
-    """By how many planes the boxes of two tiles side by side in the first dimension differ, and in
-    nothing else; None where that is not known, or not the same for all tiles."""
-    found = None
-    for dim, base in enumerate(box.base):
-        if base.dim(isl.dim_type.div) or not base.get_denominator_val().is_one():
-            return None
-        moved = base.get_coefficient_val(isl.dim_type.in_, 0)
-        if dim == 0 and moved.is_pos():
-            found = int(moved.to_python())
-        elif not moved.is_zero():
-            return None
-    return found
 
 
 def ring_of(planes: int) -> int:

@@ -16,7 +16,7 @@ from fusionq.analysis.footprint import Footprint
 from fusionq.analysis.item_space import global_range, largest, local_range
 from fusionq.analysis.list_analysis import ListAnalysis
 from fusionq.analysis.list_dependences import accessed
-from fusionq.analysis.overlapped_tiles import Boxes, overlapped_boxes, tile_box
+from fusionq.analysis.overlapped_tiles import Boxes, advance_of, overlapped_boxes, tile_box
 from fusionq.analysis.proof import in_steps
 from fusionq.analysis.questions import Questions
 from fusionq.analysis.submission import ArrayArgument, ScalarArgument
@@ -29,7 +29,6 @@ from fusionq.ir.walk import rewrite_body
 from fusionq.passes.fuse import FusedKernel
 from fusionq.passes.labels import label, number_in
 from fusionq.passes.overlapped_tiles import TilePart, overlapped_tiles
-from fusionq.passes.sliding_window import advance_of
 from fusionq.passes.sources import ArgumentSource, ParamSource, RangeSource
 from fusionq.passes.symbol_sources import of_members, sources_of_symbols
 from fusionq.planning.cost import tile_seconds, waiting_seconds

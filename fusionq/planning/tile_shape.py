@@ -19,7 +19,7 @@ WINDOWS = (1, 2, 4)
 WINDOW_MARGIN = 1.15
 """How much less a window has to take by the model, which knows neither what barriers cost compilers
 nor that rows are read ahead over fewer others: three 5-point means of planes, predicted 1.05 times
-as fast, took 1.07 times as long, 7-point means of boxes, predicted 1.28 times as fast, 0.7 times."""
+as fast, took 1.07 times as long; 7-point means of boxes, predicted 1.28 times as fast, 0.7."""
 
 
 @dataclass(frozen=True)
@@ -125,9 +125,7 @@ def _seconds(extents: Box, shape: TileShape, costs: TileCosts, target: Target) -
     return ceil(tiles / resident) * (waiting + once) + beside * busy
 
 
-def _windows(
-    extents: Box, costs: TileCosts, group: Box, target: Target
-) -> Iterator[TileShape]:
+def _windows(extents: Box, costs: TileCosts, group: Box, target: Target) -> Iterator[TileShape]:
     """Sliding windows worth a try: of tiles that are long in the first dimension."""
     if not costs.slides:
         return

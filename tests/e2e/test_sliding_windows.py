@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 import fusionq as fq
-from fusionq.ir.nodes import Barrier, For
 from fusionq.passes.sliding_window import ring_of
 from fusionq.planning import overlapped_tiles
 from fusionq.planning.tile_shape import Growth, TileCosts, TileShape, best_tile
@@ -32,6 +31,7 @@ from tests.e2e.test_overlapped_tiles import (
     temporary,
     tiles,
 )
+from tests.property.windows import slides
 from tests.unit.targets import TWO_CORES
 
 __all__ = ["queue", "reference_queue"]
@@ -121,13 +121,8 @@ def window(request, monkeypatch):
 
 
 def windows(report):
-    """The loops over the tiles of windows."""
-    return [
-        s
-        for stage in report.plan.stages
-        for s in stage.kernel.body
-        if isinstance(s, For) and any(isinstance(inner, Barrier) for inner in s.body)
-    ]
+    """The launches whose work-groups do windows."""
+    return [stage for stage in report.plan.stages if slides(stage)]
 
 
 @pytest.mark.parametrize("shape", [(37, 83), (3, 200), (70, 5), (2, 40), (64, 64)])

@@ -23,6 +23,7 @@ from tests.property.reductions import ReductionSpec
 from tests.property.running import assert_identical
 from tests.property.stage_programs import stage_programs
 from tests.property.tilings import random_tilings
+from tests.property.windows import random_windows, slides
 
 EXACT = Features(statements=3, transcendental=False)
 """Kernels whose last bits all devices agree on."""
@@ -39,8 +40,8 @@ GENERATORS: dict[str, st.SearchStrategy[Program]] = {
 
 @dataclass(frozen=True)
 class ListCase:
-    """A list, how it is to be fused, the seed of a persistent kernel's tiles, and whether it is
-    recorded first."""
+    """A list, how it is to be fused, the seed of a persistent kernel's tiles or of sliding windows,
+    and whether it is recorded first."""
 
     program: Program
     strategy: Strategy
@@ -110,7 +111,8 @@ def check_list(case: ListCase, target: str | None) -> fq.Report:
     Python functions, bit for bit, and those of promoted buffers their first ones."""
     expected = case.program.run_python()
     assert_identical(unfused(case.program, target), expected)
-    with random_tilings(case.tiles) if case.strategy == "megakernel" else nullcontext():
+    chosen = {"megakernel": random_tilings, "overlap": random_windows}.get(case.strategy)
+    with nullcontext() if chosen is None else chosen(case.tiles):
         return check_fused(
             case.program, target, expected, case.promote, case.barriers, case.strategy, case.graph
         )
@@ -132,6 +134,7 @@ def ways(case: ListCase, report: fq.Report) -> list[str]:
         "halos": bool(anew),
         "chains of halos": any(anew.keys() & set(r.consumers) for r in anew.values()),
         "halos of several types": bool(anew) and len({b.dtype for b in case.program.buffers}) > 1,
+        "halos in sliding windows": any(map(slides, report.plan.stages)),
         "halos of guarded kernels": bool(anew) and any(_is_guarded(s) for s in submissions),
         "work-groups in a persistent kernel": of_groups,
         "groups meet in uniform control flow": of_groups and any(map(_meets_inside, submissions)),
