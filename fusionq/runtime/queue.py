@@ -143,6 +143,7 @@ class FusionQueue(NotCopied):
         range: RangeLike,
         *args: object,
         depends_on: Event | Iterable[object] = NO_EVENTS,
+        **unknown: NoReturn,
     ) -> Event:
         """Run ``kernel`` over ``range`` with ``args``, or in fusion mode put it on the list.
 
@@ -156,6 +157,11 @@ class FusionQueue(NotCopied):
         Raises ArgumentError, KernelLanguageError, DeviceError, PromotionConflict, and
         FusionStateError on a closed queue; queue and list stay as they were.
         """
+        if unknown:
+            raise ArgumentError(
+                f"{user_span()}: submit takes no {next(iter(unknown))}=…; only depends_on is given "
+                "by name: write the kernel's arguments behind the range, in its parameters' order"
+            )
         space: object = range
         if type(space) is not int and type(space) is not Range and type(space) is not NdRange:
             space = range_or_none(range)

@@ -130,6 +130,12 @@ def test_the_number_of_arguments(queue):
     assert "not 4" in refused(queue, add, 8, *(floats() for _ in range(4)))
 
 
+def test_arguments_have_no_names(queue):
+    with pytest.raises(fq.ArgumentError, match=r"submit takes no out=….*behind the range"):
+        queue.submit(add, 8, floats(), floats(), out=empty())
+    assert not queue.is_in_fusion_mode()
+
+
 @fq.kernel
 def with_a_default(item: fq.Item, a, by=1):
     a[item.get_id(0)] += by
