@@ -105,18 +105,21 @@ class Validity:
 
     def holds(self, submissions: Sequence[Sized]) -> bool:
         """Whether the plan serves ``submissions`` (of the same structure)."""
-        if any(source.value(submissions) != value for source, value in self.constants):
-            return False
+        for source, value in self.constants:
+            if source.value(submissions) != value:
+                return False
         values: dict[str, int] = {}
         for name, sources in self.sources:
             value = values[name] = sources[0].value(submissions)
-            if any([s.value(submissions) != value for s in sources[1:]]):
+            if len(sources) > 1 and any([s.value(submissions) != value for s in sources[1:]]):
                 return False
-        return (
-            all([values[name] == value for name, value in self.pinned])
-            and all([abs(values[name]) <= limit for name, limit in self.limits])
-            and all(condition.holds(values) for condition in self.conditions)
-        )
+        for name, value in self.pinned:
+            if values[name] != value:
+                return False
+        for name, limit in self.limits:
+            if abs(values[name]) > limit:
+                return False
+        return all(condition.holds(values) for condition in self.conditions)
 
 
 def validity_of(

@@ -25,6 +25,7 @@ from fusionq.base.config import debug_level
 from fusionq.base.errors import DeviceError
 from fusionq.base.options import FusionOptions
 from fusionq.base.phases import timed
+from fusionq.base.recursion import room_for_recursion
 from fusionq.cache.plan_cache import BuiltPlan
 from fusionq.execution.background_support import unavailable
 from fusionq.execution.binding import bind
@@ -89,26 +90,38 @@ def adaptive_list(
     key = record_key(plans_key, operands)
     record = RECORDS.find(key)
     if record is None:
-        if unavailable(backend) is not None:
-            return None
-        submissions = pending.submissions()
-        if measured_plan(backend, submissions, options, {}) is not None:
-            return None
-        first = FirstPlan(backend, pending, submissions, options, timings)
-        device = backend.target.device
-        order = CANDIDATES if device.chooses_persistent else PERSISTENT_LAST
-        record = new_record(backend, submissions, options, first.candidate, order)
-        if record is None:
-            return None
-        if not (device.persistent_kernels or record.is_known):
-            record.trials.leave_out("megakernel", "the device runs no persistent kernels")
-        if first.was_weighed and record.trials.first == "unfused":
-            record.keep()  # so that the next process need not plan to find that out
-        RECORDS.add(key, record)
-        return AdaptiveList(backend, options, record, first.outcome)
+        return _new_list(backend, pending, key, options, timings)
     if record.is_left_to_model or record.trials.is_over:
         return None
     return AdaptiveList(backend, options, record)
+
+
+@room_for_recursion("a kernel of the list")
+def _new_list(
+    backend: Backend,
+    pending: SubmissionList,
+    key: Hashable,
+    options: FusionOptions,
+    timings: dict[str, float],
+) -> AdaptiveList | None:
+    """As ``adaptive_list``, where there is no record by the ``key`` yet."""
+    if unavailable(backend) is not None:
+        return None
+    submissions = pending.submissions()
+    if measured_plan(backend, submissions, options, {}) is not None:
+        return None
+    first = FirstPlan(backend, pending, submissions, options, timings)
+    device = backend.target.device
+    order = CANDIDATES if device.chooses_persistent else PERSISTENT_LAST
+    record = new_record(backend, submissions, options, first.candidate, order)
+    if record is None:
+        return None
+    if not (device.persistent_kernels or record.is_known):
+        record.trials.leave_out("megakernel", "the device runs no persistent kernels")
+    if first.was_weighed and record.trials.first == "unfused":
+        record.keep()  # so that the next process need not plan to find that out
+    RECORDS.add(key, record)
+    return AdaptiveList(backend, options, record, first.outcome)
 
 
 class AdaptiveList:

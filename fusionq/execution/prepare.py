@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Hashable
 from typing import TYPE_CHECKING
 
 from fusionq.backends.base import Backend
@@ -53,7 +52,16 @@ def prepare(
         built = None if key is None or is_adaptive else known_plan(key, operands)
         if built is not None:
             return _bound(backend, pending, built, "memory", dict(pending.admission), options.fp)
-    return _planned(backend, pending, options, is_checked, is_adaptive, key)
+    timings = dict(pending.admission)
+    if is_adaptive and not is_checked:
+        from fusionq.execution.adaptive import adaptive_list
+
+        if key is None:
+            key = plans_key(backend, pending.submissions(), options)
+        adaptive = adaptive_list(backend, pending, key, options, timings)
+        if adaptive is not None:
+            return _shown(adaptive.next_run(pending, timings))
+    return _planned(backend, pending, options, is_checked, timings)
 
 
 def _learns(backend: Backend, options: FusionOptions) -> bool:
@@ -70,24 +78,13 @@ def _planned(
     pending: SubmissionList,
     options: FusionOptions,
     is_checked: bool,
-    is_adaptive: bool,
-    key: Hashable | None,
+    timings: dict[str, float],
 ) -> PreparedRun:
-    """As ``prepare``, where no plan is known; ``key``: the list's ``plans_key``, where it is
-    known."""
+    """As ``prepare``, where no plan is known."""
     if is_checked:
         from fusionq.execution.checked import CheckedRun
 
         return CheckedRun(backend, pending, options)
-    timings = dict(pending.admission)
-    if is_adaptive:
-        from fusionq.execution.adaptive import adaptive_list
-
-        if key is None:
-            key = plans_key(backend, pending.submissions(), options)
-        adaptive = adaptive_list(backend, pending, key, options, timings)
-        if adaptive is not None:
-            return _shown(adaptive.next_run(pending, timings))
     submissions = pending.submissions()
     if options.tune:
         from fusionq.execution.autotune import tuned_plan

@@ -20,6 +20,7 @@ class _Used(Protocol):
 
 
 _Entry = TypeVar("_Entry", bound=_Used)
+_Key = TypeVar("_Key", bound=Hashable)
 
 
 class QueueCache:
@@ -37,7 +38,7 @@ class QueueCache:
     def __init__(self, capacity: int = 4096) -> None:
         self.capacity = capacity
         self.known: dict[Hashable, KnownSubmission] = {}
-        self.runs: dict[Hashable, PreparedRun] = {}
+        self.runs: dict[tuple[Any, ...], PreparedRun] = {}
         self.unfused: dict[tuple[Any, ...], RunChooser] = {}
         self.stale: deque[int] = deque()
         self.templates = Templates()
@@ -59,11 +60,12 @@ class QueueCache:
     def add_known(self, key: Hashable, entry: KnownSubmission) -> None:
         """Remember a checked submission."""
         self.drop_stale()
-        _make_room(self.known, self.capacity)
+        for old in _make_room(self.known, self.capacity):
+            old.is_kept = False
         self.known[key] = entry
         entry.is_kept = True
 
-    def add_run(self, key: Hashable, run: PreparedRun) -> None:
+    def add_run(self, key: tuple[Any, ...], run: PreparedRun) -> None:
         """Remember prepared launches."""
         _make_room(self.runs, self.capacity)
         self.runs[key] = run
@@ -80,16 +82,12 @@ class QueueCache:
         while self.stale:
             stale.add(self.stale.popleft())
         if stale:
-            for key, run in tuple(self.runs.items()):
-                if not run.tokens.isdisjoint(stale):
-                    del self.runs[key]
             for key, entry in tuple(self.known.items()):
                 if any(storage in stale for _, _, storage, _, _ in entry.deferred.operands.places):
                     del self.known[key]
                     entry.is_kept, entry.begins = False, None
-            for key in tuple(self.unfused):
-                if not all([entry.is_kept for entry in key[1:]]):
-                    del self.unfused[key]
+            _forget_lists(self.runs)
+            _forget_lists(self.unfused)
 
     def drop_moved(self) -> None:
         """Forget the launches whose memory has moved since they were prepared."""
@@ -128,11 +126,19 @@ def _forget_moved() -> None:
         cache.drop_moved()
 
 
-def _make_room(table: dict[Hashable, _Entry], capacity: int) -> None:
-    if len(table) >= capacity:
-        by_age = sorted(tuple(table.items()), key=lambda item: item[1].last_use)
-        for key, _ in by_age[: max(capacity // 4, 1)]:
+def _forget_lists(table: dict[tuple[Any, ...], Any]) -> None:
+    """Forget what belongs to lists that will not be found again."""
+    for key in tuple(table):
+        if not all([entry.is_kept for entry in key[1:]]):
             del table[key]
+
+
+def _make_room(table: dict[_Key, _Entry], capacity: int) -> list[_Entry]:
+    """What had to go."""
+    if len(table) < capacity:
+        return []
+    by_age = sorted(tuple(table.items()), key=lambda item: item[1].last_use)
+    return [table.pop(key) for key, _ in by_age[: max(capacity // 4, 1)]]
 
 
 PLANS.superseded.append(_forget_runs)

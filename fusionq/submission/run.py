@@ -142,7 +142,6 @@ class PreparedRun:
         "storages",
         "submissions_of",
         "timings",
-        "tokens",
         "used",
     )
 
@@ -197,8 +196,6 @@ class PreparedRun:
         """Where those were when the launches were prepared."""
         self.moves = 0
         """``Storage.moves`` when they were last seen there."""
-        self.tokens: frozenset[int] = frozenset()
-        """The storages that the list names."""
         self.plan_depends_on_scalars = built.plan.validity.depends_on_scalars
         self.adaptive: RunChooser | None = None
         """What chose it, if it was not the cost model or the user."""
@@ -289,7 +286,6 @@ class PreparedRun:
         storages = self.used(memory)
         self.storages = [weakref.ref(s) for s in storages]
         self.addresses = tuple([s.address for s in storages])
-        self.tokens = frozenset([m.token for m in memory if isinstance(m, Storage)])
         self.moves = Storage.moves
 
     def address_of(self, backend: Backend, place: ArrayPlace, held: object) -> int:

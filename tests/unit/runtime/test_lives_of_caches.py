@@ -111,10 +111,32 @@ class Used:
 
 def test_the_least_recently_used_go_first():
     cache = QueueCache(capacity=4)
-    for k in range(4):
-        cache.add_known(k, Used(10 - k))
+    used = [Used(10 - k) for k in range(4)]
+    for k, one in enumerate(used):
+        cache.add_known(k, one)
     cache.add_known("new", Used(20))
     assert set(cache.known) == {0, 1, 2, "new"}
+    assert [one.is_kept for one in used] == [True, True, True, False]
+
+
+def test_what_a_full_table_forgot_is_not_run_by_what_was_known_of_its_buffers(queue):
+    """A list's launches do without a buffer until it is allocated, whose submissions the queue may
+    have forgotten by then."""
+    queue._state.launcher.cache.capacity = 8
+    a, tmp, out = floats(), empty(promote_private=True), empty()
+    f = chain(queue, a, tmp, out)
+    f = chain(queue, a, tmp, out)
+    assert not tmp.is_allocated
+    others = [(floats(), empty()) for _ in range(12)]
+    for other in others:
+        queue.submit(copy, 8, *other)
+    tmp.write(np.zeros(8, np.float32))
+    f.replay().wait()
+    chain(queue, a, tmp, out)
+    assert np.array_equal(out.numpy(), a.numpy() * 2)
+    cache = queue._state.launcher.cache
+    cache.drop_stale()
+    assert all(entry.is_kept for key in cache.runs for entry in key[1:])
 
 
 def test_a_kernel_that_cannot_be_built_fused_runs_unfused(queue, monkeypatch):
