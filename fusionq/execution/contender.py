@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from statistics import median_high
 from typing import Literal, TypeAlias
 
 from fusionq.base.options import Strategy
@@ -10,9 +11,20 @@ from fusionq.base.options import Strategy
 Candidate: TypeAlias = Strategy
 """A strategy by which a candidate's plan is made."""
 
+INF = float("inf")
+
 State: TypeAlias = Literal["awaited", "ready", "slower", "left out"]
 
 Win: TypeAlias = Literal["none", "unproven", "repeated"]
+
+HELD_UP = 2.0
+"""A persistent kernel's run that takes so many times its shortest was held up: its workers waited
+for one that something else kept from running."""
+
+ERRATIC, REMEMBERED = (2, 3), 12
+"""It is erratic if so many of its latest samples were, at least, and more than one in so many; so
+many are remembered.  Beside two busy processes on two cores 0.7 of the runs were, of 0.4 to 170 ms
+where launches took 0.7: by the shortest it was the fastest."""
 
 
 @dataclass(slots=True)
@@ -48,6 +60,8 @@ class Contender:
     seconds: list[float] = field(default_factory=list)
     """A run took, of the samples when it was last compared; among others, where samples have
     several runs."""
+    latest: list[float] = field(default_factory=list)
+    """The same of a persistent kernel's latest samples but its first, whether they count or not."""
     is_rough: bool = False
     """Whether that is what one takes by itself, where samples have several runs."""
     alone: list[float] = field(default_factory=list)
@@ -67,11 +81,27 @@ class Contender:
 
     @property
     def shortest(self) -> float:
-        """Seconds of a run of the shortest sample; infinite where there is none."""
-        return min(self.seconds, default=float("inf"))
+        """Seconds of a run of the shortest sample; infinite where there is none.  Of an erratic one
+        the median of all."""
+        return median_high(self.latest) if self.is_erratic else min(self.seconds, default=INF)
 
-    def begin_anew(self) -> None:
-        """Forget all that was measured: the trials begin anew."""
+    @property
+    def is_erratic(self) -> bool:
+        """Whether it is held up so often that its shortest run is not what one takes."""
+        fewest, part = ERRATIC
+        held_up = sum(took > HELD_UP * min(self.latest) for took in self.latest)
+        return held_up >= fewest and part * held_up > len(self.latest)
+
+    def ran(self, seconds: float) -> None:
+        """Remember what a run took, if it is a persistent kernel's and not its first."""
+        if self.is_persistent and self.timed > 1:
+            self.latest = [*self.latest[1 - REMEMBERED :], seconds]
+
+    def begin_anew(self, is_best: bool = False) -> None:
+        """Forget all that was measured: the trials begin anew.  Whether the best is erratic, its
+        latest runs have told."""
+        if not is_best:
+            self.latest = []
         if self.state == "slower":
             self.state, self.reason = "ready", ""
         if self.seconds:

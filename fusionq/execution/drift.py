@@ -17,13 +17,22 @@ class Drift:
         self._drifting = 0
         """Runs in a row that took another time."""
 
-    def is_another(self, known: float, seconds: float, reopened: int, alone: float = 0.0) -> bool:
+    def is_another(
+        self,
+        known: float,
+        seconds: float,
+        reopened: int,
+        alone: float = 0.0,
+        is_erratic: bool = False,
+    ) -> bool:
         """Whether a run that took ``seconds`` is the last of so many that took another time than
         what is ``known``, and than one by itself took where that was seen (``alone``);
-        ``reopened``: how often that has happened."""
+        ``reopened``: how often that has happened.  Of a candidate that ``is_erratic`` they need not
+        be in a row."""
         most = DRIFT * max(known + ALONE / DRIFT, alone)
         if known == float("inf") or known / DRIFT <= seconds <= most:
-            self._drifting = 0
+            if not is_erratic:
+                self._drifting = 0
             return False
         self._drifting += 1
         return self._drifting >= DRIFTED << min(reopened, 16)

@@ -69,6 +69,9 @@ is tried all the same: others stay busy, and its runs there are what is to be kn
 nothing is compared until the list's runs have taken so many seconds more, and twice as many the
 next time: where others are busy for a while only, what runs take later counts."""
 
+BUSY_RUNS = 6
+"""Samples but its first that such a persistent kernel has at least, if its shortest might win."""
+
 AS_FAST = 1.15
 """Each submission by itself was about as fast as the best if it took no more than so many times as
 long, less ``unplanned``."""
@@ -212,6 +215,8 @@ class Trials:
         is_compared = name != self.best and compared < float("inf")
         self.costs.sampled((among - compared) * runs if is_compared else 0.0)
         contender.timed += 1
+        if runs == self._batch:
+            contender.ran(seconds)
         is_first = name != self.best and is_cold(contender, seconds, runs, self._batch, compared)
         if not (is_first or is_disturbed(contender, seconds, runs)):
             if runs == 1:
@@ -319,7 +324,15 @@ class Trials:
         challenger = self._challenger
         if challenger is None or self.costs.taken < self._rests_until:
             return True
-        return self.costs.is_spent and not self.contenders[challenger].seconds
+        own = self.contenders[challenger]
+        return self.costs.is_spent and (not own.seconds or self._is_unsure(own))
+
+    def _is_unsure(self, own: Contender) -> bool:
+        """Whether the challenger's shortest run may not be what one takes, and there are too few to
+        know: of a persistent kernel that was held up, or is tried while others are busy."""
+        may_win = min(own.seconds, default=float("inf")) < self.contenders[self.best].shortest
+        is_held_up = own.is_erratic or own.busy >= MOST_BUSY
+        return may_win and is_held_up and len(own.latest) < BUSY_RUNS
 
     @property
     def compares(self) -> bool:
@@ -419,6 +432,8 @@ class Trials:
                 self.leave_out(name, "trials may not cost more")
                 return True
         is_faster = verdict(own, best, self._batch, self._long > 0)
+        if is_faster is not None and self._is_unsure(own):
+            return False
         if is_faster is None:
             if self._becomes_long(own, best):
                 return False
@@ -468,12 +483,15 @@ class Trials:
         if self.chosen is None:
             return
         contender = self.contenders[self.chosen]
+        if not self._in_batches:
+            contender.ran(seconds)
         is_rough = contender.is_rough or (contender.timed == 1 and self.chosen != self.first)
         if is_rough and seconds < contender.shortest:  # its first run decided, which takes longer
             contender.seconds, contender.is_rough = [seconds], False
             contender.timed += 1
         alone = min(contender.alone, default=0.0) if self._in_batches else 0.0
-        if self._drift.is_another(contender.shortest, seconds, self.reopened, alone):
+        known = min(contender.seconds, default=float("inf"))
+        if self._drift.is_another(known, seconds, self.reopened, alone, contender.is_erratic):
             self.reopen()
 
     def reopen(self) -> None:
@@ -486,8 +504,8 @@ class Trials:
         self._drift, self._rests_until = Drift(), 0.0
         self.chosen = self._challenger = self._tried = None
         self.costs.forget()
-        for contender in self.contenders.values():
-            contender.begin_anew()
+        for name, contender in self.contenders.items():
+            contender.begin_anew(name == self.best)
         self._decide()
 
     # --------------------------------------------------------------------------- records

@@ -974,3 +974,65 @@ def test_whatever_happens_something_runs_and_a_choice_is_made(data: st.DataObjec
         made.costs.taken += repeated_comparisons.REST
     chosen = made.chosen
     assert chosen is not None and made.contenders[chosen].state == "ready"
+
+
+@pytest.mark.parametrize("first", range(10))
+def test_a_persistent_kernel_whose_workers_are_held_up_beside_others_does_not_win(
+    first: int,
+) -> None:
+    """By its shortest run it would: every third one takes half of what the best does."""
+    made = begun("megakernel")
+    megakernel = made.contenders["megakernel"]
+    megakernel.is_persistent, made.costs.taken = True, 1e3
+    took, turns = (8e-3, 2e-2, 3.5e-4, 1.2e-2, 5e-3, 6e-3, 4e-4, 9e-3, 4e-3, 3.6e-4), first
+    while made.chosen is None:
+        name, is_timed = made.next(lambda: True)
+        if not is_timed:
+            made.costs.taken += 1
+            continue
+        made.add(name, 7e-4 if name == "sequence" else took[turns % len(took)])
+        turns += name != "sequence"
+        assert turns - first < 30
+    assert made.chosen == "sequence"
+    assert megakernel.timed <= trials.BUSY_RUNS + 4, "once more at the end included"
+
+
+def test_a_persistent_kernel_that_is_not_held_up_wins_beside_others() -> None:
+    made = begun("megakernel")
+    made.contenders["megakernel"].is_persistent, made.costs.taken = True, 1e3
+    held_up = [9e-3, 9e-3]
+    while made.chosen is None:
+        name, is_timed = made.next(lambda: True)
+        if not is_timed:
+            made.costs.taken += 1
+        elif name == "sequence":
+            made.add(name, 7e-4)
+        else:
+            made.add(name, held_up.pop() if held_up else 3.5e-4)
+    assert made.chosen == "megakernel"
+
+
+def test_a_persistent_kernel_that_is_held_up_later_loses_its_place() -> None:
+    """Other processes came: most of its runs take far longer, though not one after the other."""
+    made = begun("megakernel", "fused")
+    made.contenders["megakernel"].is_persistent, made.costs.taken = True, 1e3
+    quiet = {"sequence": 7e-4, "megakernel": 3e-4, "fused": 6e-4}
+    run(made, quiet)
+    assert made.chosen == "megakernel"
+    for _ in range(50):
+        made.sample(3.1e-4)
+    assert made.chosen == "megakernel", "nothing has changed"
+    held_up, turns = (8e-3, 3e-4, 1e-2, 2e-2, 3.2e-4), 0
+    while made.chosen is not None:
+        made.sample(held_up[turns % 5])
+        turns += 1
+        assert turns < 20
+    while made.chosen is None:
+        name, is_timed = made.next()
+        if not is_timed:
+            made.costs.taken += 1
+            continue
+        made.add(name, held_up[turns % 5] if name == "megakernel" else quiet[name])
+        turns += name == "megakernel"
+        assert turns < 40
+    assert made.chosen == "fused"
