@@ -23,7 +23,8 @@ NAME = "profiling_overhead"
 DESCRIPTION = "time of profiled launches over that of the same launches without records"
 SAMPLE_SECONDS = 0.02
 MOST_RUNS = 32
-"""Launches in a sample; their records are dropped between the samples."""
+"""Launches in a sample, at most, and as many as there is room for records of: these are dropped
+between the samples."""
 
 
 @dataclass(frozen=True)
@@ -117,7 +118,8 @@ def _measure(
             recorded.discard()  # type: ignore[union-attr]  # a ProfiledRun
 
         sampler = by_events(queue) if is_gpu(queue) else back_to_back
-        samples = _interleaved((off, on, off), sampler, between, rounds)
+        room = recorded.depth  # type: ignore[union-attr]  # a ProfiledRun
+        samples = _interleaved((off, on, off), sampler, between, rounds, min(MOST_RUNS, room))
         queue._state.launcher.profiler = profiler
     workload.spoil()
     plain.replay().wait()
@@ -136,13 +138,15 @@ def _interleaved(
     sampler: Callable[[Start], Sampler],
     between: Callable[[], None],
     rounds: int,
+    most: int,
 ) -> np.ndarray[tuple[int, int, int], np.dtype[np.float64]]:
-    """(round, start, wall and CPU seconds a run), in a new random order each round."""
+    """(round, start, wall and CPU seconds a run), in a new random order each round; a sample has
+    ``most`` runs at most."""
     samplers = [sampler(start) for start in starts]
     began = time.perf_counter()
     starts[0]().wait()
     once = time.perf_counter() - began
-    runs = max(1, min(MOST_RUNS, round(SAMPLE_SECONDS / max(once, 1e-6))))
+    runs = max(1, min(most, round(SAMPLE_SECONDS / max(once, 1e-6))))
     samples = np.zeros((rounds, len(starts), 2))
     order = list(range(len(starts)))
     shuffle = random.Random(0).shuffle
@@ -152,6 +156,7 @@ def _interleaved(
             between()
             time.sleep(SETTLE_SECONDS)
             starts[which]().wait()
+            between()
             cpu = time.process_time()
             wall = samplers[which](runs)
             samples[round_, which] = wall, time.process_time() - cpu

@@ -243,6 +243,12 @@ class ProfiledRun(PreparedRun):
             records.reset(turn)
         return ArrayBinding(memory.address, (size * depth,), (1,)), 0
 
+    @property
+    def depth(self) -> int:
+        """Launches whose records there is room for, until they are read or discarded; the one
+        behind them waits for that."""
+        return self._depth
+
     # -------------------------------------------------------------------------- launching
     def launch(
         self, depends: Sequence[DeviceEvent]

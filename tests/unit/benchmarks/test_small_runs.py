@@ -6,6 +6,7 @@ import json
 import runpy
 import sys
 import time
+from typing import Any
 
 import pytest
 
@@ -14,7 +15,11 @@ from fusionq.benchmarks import planning, planning_lists, profiling_accuracy
 from fusionq.benchmarks.planning import PARTS, run_planning
 from fusionq.benchmarks.planning_lists import FAMILIES
 from fusionq.benchmarks.profiling_accuracy import Row
-from fusionq.benchmarks.profiling_overhead import Overhead, run_profiling_overhead
+from fusionq.benchmarks.profiling_overhead import (
+    Overhead,
+    _interleaved,
+    run_profiling_overhead,
+)
 from tests.property.running import needs_device
 
 
@@ -82,6 +87,29 @@ def test_what_profiling_costs():
     ]  # fmt: skip
     assert all(m.value > 0 for m in result.measurements)
     assert queue._state.launcher.profiler is None
+
+
+def test_no_sample_of_what_profiling_costs_reads_records() -> None:
+    """That takes the host far longer than a launch takes the device."""
+    seen: list[tuple[str, int]] = []
+
+    class Done:
+        def wait(self) -> None:
+            seen.append(("wait", 1))
+
+    def start() -> Any:
+        return Done()
+
+    def sampler(_: Any) -> Any:
+        return lambda runs: seen.append(("sample", runs)) or 1.0
+
+    def between() -> None:
+        seen.append(("dropped", 0))
+
+    samples = _interleaved((start, start, start), sampler, between, 2, 3)
+    assert samples.shape == (2, 3, 2)
+    _, *rest = seen  # the first is how long a run takes
+    assert rest == [("dropped", 0), ("wait", 1), ("dropped", 0), ("sample", 3)] * 6
 
 
 # ---------------------------------------------------------------------- the profiler's times
