@@ -6,7 +6,12 @@ A store of a whole cache line that goes around the caches saves loading the line
 worth it where a launch touches more memory than stays in them (``planning.streamed_launches``).
 Compilers make such stores of vectors without masks: each work-item of the range stores to its own
 element, once.  Arrays that the kernel loads from, or that share memory with others, are left alone:
-their lines are in the caches.
+their lines are in the caches.  But a work-item that loads behind the store what it has stored, as
+those of fused kernels do, keeps it in a variable:
+
+    t[i] = a[i] * b[i]               t_stored = a[i] * b[i]
+    out[i] = t[i] + 1           →    t[i] = t_stored  # non-temporal
+                                     out[i] = t_stored + 1  # non-temporal
 """
 
 from __future__ import annotations
@@ -16,9 +21,29 @@ from dataclasses import replace
 
 from fusionq.base.frozen import dataclass
 from fusionq.codegen.neighbours import is_same_for_row
-from fusionq.ir.nodes import ArrayParam, Atomic, Block, ItemQuery, Kernel, Load, Stmt, Store
+from fusionq.ir.nodes import (
+    ArrayParam,
+    Assign,
+    Atomic,
+    Block,
+    Expr,
+    ItemQuery,
+    Kernel,
+    Load,
+    Stmt,
+    Store,
+    Var,
+)
 from fusionq.ir.range_guard import range_guard
-from fusionq.ir.walk import expressions, has_barrier, rewrite_body, statements, subexpressions
+from fusionq.ir.walk import (
+    expressions,
+    has_barrier,
+    rewrite_body,
+    statement_expressions,
+    statements,
+    subexpressions,
+)
+from fusionq.passes.names import FreshNames
 
 
 @dataclass(frozen=True)
@@ -44,33 +69,71 @@ def with_nontemporal_stores(kernel: Kernel) -> Streamed | None:
     if not streamed:
         return None
 
-    def marked(stmt: Stmt) -> tuple[Stmt, ...]:
-        if isinstance(stmt, Store) and stmt.array in streamed:
-            return (replace(stmt, nontemporal=True),)
-        return (stmt,)
+    names = FreshNames([*(p.name for p in kernel.params), *(name for name, _ in kernel.variables)])
+    kept = {
+        array: Var(store.value.type, names.fresh(f"{array}_stored"))
+        for array, store in streamed.items()
+        if array in _loaded(body)
+    }
 
-    made = replace(kernel, body=rewrite_body(body, stmt=marked))
+    def marked(stmt: Stmt) -> tuple[Stmt, ...]:
+        if not isinstance(stmt, Store) or stmt.array not in streamed:
+            return (stmt,)
+        variable = kept.get(stmt.array)
+        if variable is None:
+            return (replace(stmt, nontemporal=True),)
+        return (
+            Assign(variable.name, stmt.value, stmt.span),
+            replace(stmt, value=variable, nontemporal=True),
+        )
+
+    def stored(expr: Expr) -> Expr:
+        return kept.get(expr.array, expr) if isinstance(expr, Load) else expr
+
+    made = replace(
+        kernel,
+        body=rewrite_body(body, stored, marked),
+        variables=(*kernel.variables, *((v.name, v.type) for v in kept.values())),
+    )
     return Streamed(made, _bytes_per_item(kernel))
 
 
-def _streamed(kernel: Kernel, body: tuple[Stmt, ...]) -> set[str]:
-    """The arrays to which each work-item of ``body`` stores its own element, once, and that nothing
-    loads."""
+def _loaded(body: tuple[Stmt, ...]) -> set[str]:
+    return {e.array for e in expressions(body) if isinstance(e, Load)}
+
+
+def _streamed(kernel: Kernel, body: tuple[Stmt, ...]) -> dict[str, Store]:
+    """The arrays to which each work-item of ``body`` stores its own element, once, and of which
+    nothing is loaded but that element behind it; with the stores."""
     own = ItemQuery("global_id", kernel.ndim - 1)
-    loaded = {e.array for e in expressions(kernel.body) if isinstance(e, Load)}
     stored = Counter(s.array for s in statements(kernel.body) if isinstance(s, (Store, Atomic)))
     params = {p.name: p for p in kernel.params if isinstance(p, ArrayParam)}
-    found = set()
+    found: dict[str, Store] = {}
     for stmt in _straight(body):
-        if not isinstance(stmt, Store) or stmt.array in loaded or stored[stmt.array] > 1:
+        if not isinstance(stmt, Store) or stored[stmt.array] > 1:
             continue
         array, indices = params[stmt.array], stmt.indices
         if array.alignment is not None or not (array.contiguous or array.unit_stride):
             continue
         is_own = bool(indices) and indices[-1] == own
-        if array.restrict and is_own and is_same_for_row(indices[:-1], own):
-            found.add(stmt.array)
+        is_one = array.restrict and is_own and is_same_for_row(indices[:-1], own)
+        if is_one and _is_loaded_behind(kernel.body, stmt):
+            found[stmt.array] = stmt
     return found
+
+
+def _is_loaded_behind(body: tuple[Stmt, ...], store: Store) -> bool:
+    """Whether all loads from the array of ``store`` are of its element, in statements behind it."""
+    is_behind = False
+    for stmt in statements(body):
+        for expr in statement_expressions(stmt):
+            for e in subexpressions(expr):
+                if not isinstance(e, Load) or e.array != store.array:
+                    continue
+                if not is_behind or e.indices != store.indices:
+                    return False
+        is_behind = is_behind or stmt is store
+    return True
 
 
 def _straight(body: tuple[Stmt, ...]) -> list[Stmt]:

@@ -165,6 +165,19 @@ def test_a_list_reads_what_it_has_stored(streaming: fq.FusionQueue) -> None:
     assert np.array_equal(one.numpy()[:n], product * product)
 
 
+@pytest.mark.parametrize("dtype", ["float16", "float32", "int8", "uint64"])
+def test_a_fused_list_loads_what_it_has_stored(streaming: fq.FusionQueue, dtype: str) -> None:
+    for n in (5, 300, 8_197):
+        a, b = values(n, dtype), values(n, dtype, 1)
+        held, other, one, two = fq.Buffer(a), fq.Buffer(b), *(fq.Buffer(n, dtype) for _ in range(2))
+        with fq.fusion(streaming, strategy="fused") as f:
+            streaming.submit(weighted, n, held, other, one)
+            streaming.submit(weighted, n, one, other, two)
+        assert streams(f) == 2
+        assert np.array_equal(one.numpy(), a * b)
+        assert np.array_equal(two.numpy(), a * b * b)
+
+
 def test_in_place(streaming: fq.FusionQueue) -> None:
     n = 1_003
     a, b = values(n), values(n, seed=1)

@@ -159,11 +159,35 @@ def test_rows_wherever_they_lie():
             assert with_nontemporal_stores(fused(call)) is not None
 
 
-def test_a_list_keeps_what_it_reads_again():
-    a, b, c, d = (vector() for _ in range(4))
-    made = with_nontemporal_stores(fused((mul, N, a, b, c), (mul, N, c, b, d)))
-    marked = [line for line in lines(made.kernel) if "# non-temporal" in line]
-    assert len(marked) == 1 and marked[0].startswith("out_1[")
+def test_what_a_work_item_loads_again_stays_in_a_variable():
+    a, b, c, d, e = (vector() for _ in range(5))
+    kernel = fused((mul, N, a, b, c), (mul, N, c, b, d), (mul, N, d, c, e))
+    made = with_nontemporal_stores(kernel)
+    verify(made.kernel)
+    assert made.bytes_per_item == 20
+    own = "[item.get_id(0)]"
+    assert [line for line in lines(made.kernel) if "=" in line and "range" not in line] == [
+        f"out_stored = a{own} * b{own}",
+        f"out{own} = out_stored  # non-temporal",
+        f"out_1_stored = out_stored * b{own}",
+        f"out_1{own} = out_1_stored  # non-temporal",
+        f"out_2{own} = out_1_stored * out_stored  # non-temporal",
+    ]
+
+
+@fq.kernel
+def read_before(item: fq.Item, a, out):
+    i = item.get_id(0)
+    old = out[i]
+    out[i] = a[i]
+    a[i] = old
+
+
+@fq.kernel
+def from_next(item: fq.Item, a, out):
+    i = item.get_id(0)
+    out[i] = a[i]
+    a[i] = out[(i + 1) % 320]
 
 
 def _shared():
@@ -181,6 +205,8 @@ def _shared():
         (twice, N, vector(), vector()),
         (counted, N, vector(dtype=np.int32), vector(dtype=np.int32)),
         (read_elsewhere, N, vector(), vector()),
+        (read_before, N, vector(), vector()),
+        (from_next, N, vector(), vector()),
         (transposed, (16, 16), plane()[:16], plane()[:16]),
         (in_groups, fq.NdRange(N, 16), vector(), vector()),
         (mul, N, vector(), vector(), vector(2 * N)[::2]),
