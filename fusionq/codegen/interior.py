@@ -247,8 +247,8 @@ class _Decider:
                         return one
                 return replace(expr, args=(a, b))
             case Binary(_, "mod", lhs, rhs) if self._offset(lhs) is not None:
-                if self._bounded(Compare("lt", lhs, rhs)):
-                    self._bounded(Compare("ge", lhs, Const(INT64, 0)))
+                inside = Compare("ge", lhs, Const(INT64, 0)), Compare("lt", lhs, rhs)
+                if self._all_bounded(inside):
                     return lhs
         return map_operands(expr, self._expr)
 
@@ -283,6 +283,14 @@ class _Decider:
             if self._bounded(asked):
                 return Const(BOOL, wanted)
         return cond
+
+    def _all_bounded(self, conds: Sequence[Compare]) -> bool:
+        """Bound the interior so that all of ``conds`` hold; by none of them unless by all."""
+        lows, highs = len(self.lows), len(self.highs)
+        if all(map(self._bounded, conds)):
+            return True
+        del self.lows[lows:], self.highs[highs:]
+        return False
 
     def _bounded(self, cond: Compare) -> bool:
         """Bound the interior so that ``cond`` holds, if it is one on the last id."""

@@ -43,7 +43,7 @@ def clamped_twice(item: fq.Item, a: Array, b: Array, s: np.int64) -> None:
     total = a[min(max(i - 2, 0), last)] + 2 * a[max(min(3 + i, last), 0)]
     for k in range(-3, 4, 2):
         total += (k + 5) * a[min(max(i + k, 0), last)]
-    b[i] = total + a[max(min(last, 40 - i), 0)]
+    b[i] = total + a[max(min(last, 140 - i), 0)]
 
 
 @fq.kernel
@@ -69,7 +69,7 @@ def in_nested_loops(item: fq.Item, a: Array, b: Array, s: np.int64) -> None:
 def periodic(item: fq.Item, a: Array, b: Array, s: np.int64) -> None:
     i = item.get_id(0)
     n = a.shape[0]
-    b[i] = a[(i - 1) % n] + 2 * a[(i + 1) % n] + a[(5 - i) % n]
+    b[i] = a[(i - 1) % n] + 2 * a[(i + 1) % n] + a[(199 - i) % n]
 
 
 @fq.kernel
@@ -128,9 +128,19 @@ def early(item: fq.Item, a: Array, b: Array, s: np.int64) -> None:
     b[i] = a[i - 2] + a[i + 5]
 
 
+@fq.kernel
+def first_few(item: fq.Item, a: Array, b: Array, s: np.int64) -> None:
+    i = item.get_id(0)
+    n = a.shape[0]
+    total = a[(5 - i) % n] + 2 * a[max(min(n - 1, 3 - i), 0)]
+    if i < 4:
+        total += a[(i + 4) % n]
+    b[i] = total + a[(i + 1) % n] * (i % 8)
+
+
 KERNELS = (
     edges_first, clamped, clamped_twice, periodic, chosen, by_scalar, named, in_a_loop,
-    in_nested_loops, early,
+    in_nested_loops, early, first_few,
 )  # fmt: skip
 
 

@@ -29,6 +29,13 @@ def around(item: fq.Item, a, b):
 
 
 @fq.kernel
+def backwards(item: fq.Item, a, b):
+    i = item.get_id(0)
+    j = item.get_id(1)
+    b[i, j] = a[i, (5 - j) % a.shape[1]]
+
+
+@fq.kernel
 def clamped_low(item: fq.Item, a, b):
     i = item.get_id(0)
     j = item.get_id(1)
@@ -82,6 +89,11 @@ def test_rows_that_wrap_around_have_an_interior() -> None:
     assert found is not None
     assert found.highs
     assert not any(isinstance(e, Binary) and e.op == "mod" for e in expressions(found.body))
+
+
+def test_remainders_below_zero_stay_behind_the_first_few() -> None:
+    """``5 - j`` is its own remainder up to the sixth item only."""
+    assert interior(backwards) is None
 
 
 def test_a_clamp_that_holds_for_most_decides_none_that_does_not() -> None:
