@@ -27,6 +27,12 @@ parameters are kept: where a range's extent is another symbol than the array's, 
 both bounds an item by the tile in the other dimensions, too, as ``2 * size - first_1 - 3``."""
 
 
+MOST_EXISTENTIALS = 8
+"""Existentially quantified variables of a set for which bounds are looked for.  isl eliminates them
+one by one (Fourier-Motzkin), which squares the number of constraints each time: up to seven of them
+take milliseconds, ten took seconds to hours, without an operation that isl counts."""
+
+
 def tile_bounds(
     relation: Relation, context: isl.Set, symbol: Callable[[str], Expr]
 ) -> Bounds | None:
@@ -79,6 +85,8 @@ def _interval(
     items: isl.Set, symbol: Callable[[str], Expr]
 ) -> tuple[Expr | None, Expr | None, bool]:
     """Bounds of a one-dimensional set, and whether they depend on the tile."""
+    if any(s.dim(isl.dim_type.div) > MOST_EXISTENTIALS for s in items.get_basic_sets()):
+        return None, None, False
     lower: list[_Candidate] = []
     upper: list[_Candidate] = []
     hull = items.remove_divs().coalesce().simple_hull()
