@@ -22,7 +22,7 @@ def sums_of_quotients(count: int) -> Relation:
     names = [f"e{d}" for d in range(count)]
     near = " and ".join(
         f"i - n <= {prime}{name} <= i + {d}n"
-        for d, (name, prime) in enumerate(zip(names, PRIMES))
+        for d, (name, prime) in enumerate(zip(names, PRIMES, strict=False))
     )
     text = f"exists ({', '.join(names)} : {near} and j = {' + '.join(names)})"
     return Relation(isl.Map(f"[n] -> {{ [i] -> [j] : {text} }}"), exact=True)
