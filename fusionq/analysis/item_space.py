@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 from typing import Literal
 
 from fusionq.analysis.submission import Sized, Submission
@@ -41,6 +42,13 @@ class ItemSpace:
     mode: Mode
     ndim: int
     local_range: tuple[int, ...] | None
+
+    def extents_of(self, range_: Sequence[int]) -> tuple[int, ...]:
+        """The extents of what a submission over ``range_`` takes of the space."""
+        if self.mode == "linear":
+            return (prod(range_),)
+        more = (1,) * (self.ndim - len(range_))
+        return (*range_, *more) if self.mode == "first" else (*more, *range_)
 
 
 def common_space(submissions: Sequence[Submission]) -> ItemSpace | str:

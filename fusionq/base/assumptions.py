@@ -130,7 +130,7 @@ ASSUMED: dict[str, Assumption] = {
         "measured",
     ),
     "instruction_seconds": Assumption(
-        2e-6, 1.25e-6, "as launch_seconds; tickets on an H100", "measured"
+        4e-7, 1.25e-6, "0.05 to 0.4 µs on a small CPU; tickets on an H100", "measured"
     ),
     "stage_seconds": Assumption(
         2e-6, 2e-6, "as launch_seconds; a counter of an H100's grid", "measured"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from itertools import chain
 from types import MappingProxyType
@@ -15,6 +15,7 @@ from fusionq.base.steps import Steps
 from fusionq.base.target import Target
 from fusionq.planning.build_bound import BuildBound, Builds
 from fusionq.planning.plan import UNFUSED_ASKED, PromotionDecision, StagePlan
+from fusionq.planning.profitability import wanted_by
 from fusionq.planning.promotion import Promotions, promotions
 from fusionq.planning.stage_kernels import StageKernels
 from fusionq.planning.stages import SplitOptions, Stage, apart, group_scopes, split
@@ -28,18 +29,17 @@ def layout_of(
     options: FusionOptions,
     target: Target,
     barrierless: str | None,
-    absent: Collection[int] = (),
-    decided: Mapping[int, PromotionDecision] = NOTHING_DECIDED,
+    measured: Callable[[], Target],
 ) -> Steps[tuple[tuple[PairScope, ...], Promotions]]:
-    """The list cut into stages, without the submissions ``absent``, with what is promoted in each;
-    the dependences with the scopes that this gives them.  ``decided``: see ``promoted``."""
+    """The list cut into stages, with what is promoted in each; the dependences with the scopes that
+    this gives them.  ``measured`` gives ``target`` with measured costs."""
     if options.strategy == "unfused":
         stages = apart(questions, UNFUSED_ASKED)
     else:
-        always = options.strategy == "fused" or options.require
-        split_options = SplitOptions(barrierless, always, target, absent)
+        wanted = wanted_by(options)
+        split_options = SplitOptions(barrierless, wanted, target, measured)
         stages = yield from split(questions, dependences, split_options)
-    return (yield from promoted(questions, dependences, stages, options, target, decided))
+    return (yield from promoted(questions, dependences, stages, options, target))
 
 
 def promoted(

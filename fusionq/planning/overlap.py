@@ -30,6 +30,7 @@ from fusionq.planning.overlap_choice import (
 from fusionq.planning.overlapped_list import overlapped_list, unchanged_list
 from fusionq.planning.overlapped_tiles import TiledStages
 from fusionq.planning.plan import PromotionDecision, Recomputation, StagePlan
+from fusionq.planning.profitability import wanted_by
 from fusionq.planning.promotion import PROMOTE_NONE, Promotions, flagged
 from fusionq.planning.recomputing import RecomputedTemporaries, Temporary, temporaries
 from fusionq.planning.renamed_list import NotDivided, RenamedList, renamed_list
@@ -270,7 +271,9 @@ class _Way:
         tiles = TiledStages(asked, producers, ways.target)
         decided |= tiles.kept()
         absent = {*made.absent, *producers}
-        split_options = SplitOptions(ways.barrierless, options.require, ways.target, absent)
+        split_options = SplitOptions(
+            ways.barrierless, wanted_by(options), ways.target, lambda: ways.target, absent
+        )
         stages = yield from split(asked, tiles.dependences(raw), split_options)
         scopes, layout = yield from promoted(asked, raw, stages, options, ways.target, decided)
         unfit = tiles.unfit(layout.stages, layout.moved)

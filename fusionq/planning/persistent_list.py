@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 
 from fusionq.analysis.dependence import PairScope
@@ -29,6 +29,7 @@ def persistent_list(
     target: Target,
     kernels: StageKernels,
     bound: BuildBound | None,
+    measured: Callable[[], Target],
 ) -> Steps[tuple[tuple[PairScope, ...], Promotions, tuple[StagePlan, ...]] | str]:
     """The list with persistent kernels where stages follow each other that can be part of one;
     or why there is none.  No work-group barriers between submissions: tiles wait instead."""
@@ -37,7 +38,9 @@ def persistent_list(
     empty = [s for s, x in enumerate(questions.submissions) if global_range(x).size == 0]
     if empty:
         return f"the range of submission {empty[0]} is empty"
-    found, layout = yield from layout_of(questions, dependences, options, target, _TILES_WAIT)
+    found, layout = yield from layout_of(
+        questions, dependences, options, target, _TILES_WAIT, measured
+    )
     fits = yield from fitting(questions, layout, options, target, kernels)
     reasons = fits.reasons
     why: str | None = None

@@ -140,7 +140,9 @@ def _plan_steps(
     yield "analysis"
     raw = yield from direct_dependences(questions, dependences)
     barrierless = _NOT_ALLOWED if options.barriers == "none" else None
-    found, layout = yield from layout_of(questions, raw, options, target, barrierless)
+    found, layout = yield from layout_of(
+        questions, raw, options, target, barrierless, measured or (lambda: target)
+    )
     if debug_level() >= 3:
         from fusionq.analysis.show import analysis_text
 
@@ -160,7 +162,9 @@ def _plan_steps(
         from fusionq.planning.list_work import list_work
         from fusionq.planning.persistent_list import persistent_list
 
-        made = yield from persistent_list(questions, raw, options, target, kernels, bound)
+        made = yield from persistent_list(
+            questions, raw, options, target, kernels, bound, measured or (lambda: target)
+        )
         if isinstance(made, str):
             fallback = made if asked else fallback
         else:

@@ -2,59 +2,98 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import prod
+from typing import Literal, TypeAlias
 
 from fusionq.analysis.item_space import ItemSpace, global_range, local_range
 from fusionq.analysis.list_validity import ListValidity
 from fusionq.analysis.submission import ArrayArgument, Submission
 from fusionq.analysis.validity import size_order
 from fusionq.analysis.work_groups import largest_extents
+from fusionq.base.options import FusionOptions
 from fusionq.base.target import Target
+from fusionq.planning.cost import MARGIN
+from fusionq.planning.joined_launches import slower_joined
 from fusionq.planning.members import Members
+
+Wanted: TypeAlias = Literal["profitable", "asked", "required"]
+"""Which submissions join that may: where it is likely to be profitable; as that was asked for,
+unless the model has one launch take ``MARGIN`` times as long as two; whatever it takes."""
+
+
+def wanted_by(options: FusionOptions) -> Wanted:
+    """Which submissions join by ``options``."""
+    if options.require:
+        return "required"
+    return "asked" if options.strategy == "fused" else "profitable"
 
 
 def unprofitable(
-    members: Members, space: ItemSpace, before: ItemSpace, target: Target, validity: ListValidity
+    members: Members,
+    space: ItemSpace,
+    before: ItemSpace,
+    target: Target,
+    measured: Callable[[], Target],
+    wanted: Wanted,
+    validity: ListValidity,
 ) -> str | None:
     """Why one kernel over ``space`` would be slower than launches, of which one runs all but the
-    last of ``members`` over the space ``before``; None if there is no reason to think so.  Where
-    sizes decide, the plan serves those near today's only, which ``validity`` remembers."""
+    last of ``members`` over the space ``before``, by more than is ``wanted``; None if there is no
+    reason to think so.  ``measured`` gives ``target`` with measured costs.  Where sizes decide, the
+    plan serves those near today's only, which ``validity`` remembers."""
+    if wanted == "required":
+        return None
     submissions = members.different
     ranges = [global_range(submission) for submission in submissions]
-    if target.costs.chain_seconds:
-        from fusionq.planning.waiting_threads import slower_joined
-
-        alike = space.mode == "ids" and (len(set(ranges)) == 1 or space.ndim == 1)
+    alike = space.mode == "ids" and (len(set(ranges)) == 1 or space.ndim == 1)
+    threads = bool(target.costs.chain_seconds)
+    reason = None
+    if threads:
         if alike and space.local_range == before.local_range:
             return None
-        reason = slower_joined(members, space, before, target)
-        for extent in sorted(set().union(*map(_extents, submissions))):
-            validity.demand_between(extent, *size_order(extent, bits=2))
-        return None if reason is None else f"{reason}; {_ASK}"
-    if space.mode == "linear":
-        shapes = ", ".join(dict.fromkeys(str(tuple(range_)) for range_ in ranges))
-        reason = f"ranges {shapes} differ in shape: one kernel would find the ids by division"
-    elif any(local_range(s) is not None for s in submissions):
+    elif space.mode != "linear" and any(local_range(s) is not None for s in submissions):
         return None
-    elif space.local_range is None:
-        if space.mode == "ids" and (len(set(ranges)) == 1 or space.ndim == 1):
-            return None  # whole groups of one dimension find out that they have nothing to do
-        reason = _idle(members, prod(largest_extents(submissions, space)), target)
-    else:
-        reason = _slow_groups(members, space, space.local_range, target)
-        if reason is not None:
-            sizes = " × ".join(map(str, space.local_range))
-            reason = f"work-groups of {sizes} would keep the dependences inside, but {reason}"
-        elif len(set(ranges)) == 1 and prod(space.local_range[:-1]) == 1:
-            return None
+    elif alike and space.local_range is None:
+        return None  # whole groups of one dimension find out that they have nothing to do
+    elif wanted == "profitable":
+        reason = _slow_shape(members, space, target)
+    if reason is None:
+        times = 1.0 if wanted == "profitable" else MARGIN
+        reason = slower_joined(members, space, before, target, measured, times)
+    if reason is None and not threads and alike and prod((space.local_range or ())[:-1]) == 1:
+        return None
     for extent in sorted(set().union(*map(_extents, submissions))):
         validity.demand_between(extent, *size_order(extent, bits=2))
-    if reason is None or members.work <= target.launch_operations:
+    if reason is None or (not threads and members.work <= target.launch_operations):
         return None
-    return f"{reason}, which costs more than a launch; {_ASK}"
+    remedy = _ASK if wanted == "profitable" else _REQUIRE
+    return f"{reason}; {remedy}"
 
 
 _ASK = "strategy='fused' joins them all the same"
+_REQUIRE = "require=True joins them all the same"
+
+
+def _slow_shape(members: Members, space: ItemSpace, target: Target) -> str | None:
+    """What makes one kernel over ``space`` slower than launches, whatever its submissions do."""
+    submissions = members.different
+    if space.mode == "linear":
+        shapes = ", ".join(dict.fromkeys(str(tuple(global_range(s))) for s in submissions))
+        return (
+            f"ranges {shapes} differ in shape: one kernel would find the ids by division, {_MORE}"
+        )
+    if space.local_range is None:
+        reason = _idle(members, prod(largest_extents(submissions, space)), target)
+        return None if reason is None else f"{reason}, {_MORE}"
+    reason = _slow_groups(members, space, space.local_range, target)
+    if reason is None:
+        return None
+    sizes = " × ".join(map(str, space.local_range))
+    return f"work-groups of {sizes} would keep the dependences inside, but {reason}, {_MORE}"
+
+
+_MORE = "which costs more than a launch"
 
 
 def _slow_groups(

@@ -3,7 +3,7 @@ boundary, perhaps with a work-group barrier or in work-groups of a chosen size."
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from functools import partial
 
@@ -26,7 +26,7 @@ from fusionq.base.target import Target, private_items
 from fusionq.passes.guard import unguardable
 from fusionq.planning.crossing import key_of, proved_sizes
 from fusionq.planning.members import Members
-from fusionq.planning.profitability import unprofitable
+from fusionq.planning.profitability import Wanted, unprofitable
 
 JOIN_WINDOW = 4
 """Stages before the current one that a submission may join."""
@@ -56,13 +56,14 @@ class Stage:
 @dataclass(frozen=True, slots=True)
 class SplitOptions:
     """``barrierless`` says why there are to be no work-group barriers between submissions, so that
-    no dependence may cross work-items; None if there may.  Unless ``always``, submissions join
-    only where that is likely to be profitable.  Those ``absent`` are part of no stage, as others
-    do what they would."""
+    no dependence may cross work-items; None if there may.  ``wanted``: which submissions join that
+    may.  ``measured`` gives ``target`` with measured costs.  Those ``absent`` are part of no stage,
+    as others do what they would."""
 
     barrierless: str | None
-    always: bool
+    wanted: Wanted
     target: Target
+    measured: Callable[[], Target]
     absent: Collection[int] = ()
 
 
@@ -146,7 +147,7 @@ class _GrowingStage:
     def join(self, s: int, between: Sequence[PairScope]) -> str | None:
         """Let submission ``s`` join, whose dependences on members are ``between``; or say why it
         cannot."""
-        if len(self._members.numbers) >= MOST_JOINED and not self._options.always:
+        if len(self._members.numbers) >= MOST_JOINED and self._options.wanted == "profitable":
             return f"a launch joins {MOST_JOINED:,} submissions at most"
         for d in between:
             if d.scope == "UNKNOWN":
@@ -174,12 +175,11 @@ class _GrowingStage:
     ) -> ItemSpace | str:
         """The index space with the last member, or why there is none."""
         members, target = self._members, self._options.target
-        validity, always = self._questions.validity, self._options.always
         space = common_space(members.different)
         if isinstance(space, str):
             return space
-        if (space.mode == "linear" or not waiting) and not always:
-            slow = unprofitable(members, space, self._space, target, validity)
+        if space.mode == "linear" or not waiting:
+            slow = self._unprofitable(space)
             if slow is not None:
                 return slow
         other = self._meeting_apart({**self._meeting, **meeting}, space)
@@ -250,15 +250,19 @@ class _GrowingStage:
         slow = None
         for local in proved_sizes(questions, crossing, space, extents, target):
             grouped = replace(space, local_range=local)
-            why = (
-                None
-                if self._options.always
-                else unprofitable(self._members, grouped, self._space, target, questions.validity)
-            )
+            why = self._unprofitable(grouped)
             if why is None:
                 return grouped
             slow = slow or why
         return slow
+
+    def _unprofitable(self, space: ItemSpace) -> str | None:
+        """Why members that may join over ``space`` do not."""
+        options, validity = self._options, self._questions.validity
+        return unprofitable(
+            self._members, space, self._space, options.target, options.measured, options.wanted,
+            validity,
+        )  # fmt: skip
 
     def _because(self, d: PairScope, why: str) -> str:
         consumer, producer = (self._questions.numbers[s] for s in (d.consumer, d.producer))

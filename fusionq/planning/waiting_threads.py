@@ -1,5 +1,5 @@
-"""Whether joined submissions take longer than launches on devices whose work-items are threads that
-wait (GPUs): by what each of them takes in the work-groups of either.
+"""How long joined submissions take on devices whose work-items are threads that wait (GPUs), by
+what each of them takes in the work-groups of a launch.
 
 A work-item takes as long as its operations one after the other.  Work-groups take longer where
 their compute units have more to access than that: work-groups that are chosen for a dependence may
@@ -9,7 +9,7 @@ together.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Sequence
 from math import prod
 
 from fusionq.analysis.item_space import ItemSpace, global_range, local_range
@@ -20,43 +20,12 @@ from fusionq.codegen.launch_shape import launch_shape
 from fusionq.ir.nodes import For, Kernel, Load, Store, While
 from fusionq.ir.walk import expressions, statements
 from fusionq.planning.cost import NOTHING, grouped_seconds
-from fusionq.planning.members import Kind, Members
+from fusionq.planning.members import Kind
 
 
-def slower_joined(
-    members: Members, space: ItemSpace, before: ItemSpace, target: Target
-) -> str | None:
-    """Why one launch of ``members`` over ``space`` takes longer than one of all but the last over
-    the space ``before`` and one of the last; None if it does not."""
-    *others, last = members.kinds
-    alone = last.submission
-    apart = target.costs.launch_seconds + _seconds(last, _alone(alone), [alone], target)
-    joined = 0.0
-    earlier = [*others, *([replace(last, count=last.count - 1)] if last.count > 1 else ())]
-    submissions = [kind.submission for kind in earlier]
-    for kind in earlier:
-        joined += kind.count * _seconds(kind, space, members.different, target)
-        apart += kind.count * _seconds(kind, before, submissions, target)
-    joined += _seconds(last, space, members.different, target)
-    if joined <= apart:
-        return None
-    return (
-        f"one launch of them {_text(space)} is predicted to take {joined * 1e6:,.1f} µs, and "
-        f"{apart * 1e6:,.1f} µs without the last of them and with a launch of that"
-    )
-
-
-def _alone(submission: Submission) -> ItemSpace:
-    return ItemSpace("ids", len(global_range(submission)), local_range(submission))
-
-
-def _text(space: ItemSpace) -> str:
-    if space.local_range is not None:
-        return f"in work-groups of {' × '.join(map(str, space.local_range))}"
-    return "by linear ids" if space.mode == "linear" else "over the largest range"
-
-
-def _seconds(kind: Kind, space: ItemSpace, members: list[Submission], target: Target) -> float:
+def waiting_launch_seconds(
+    kind: Kind, space: ItemSpace, members: Sequence[Submission], target: Target
+) -> float:
     """What a submission of a ``kind`` takes in a launch of ``members`` over ``space``."""
     submission, costs = kind.submission, target.costs
     extents = largest_extents(members, space)
@@ -66,7 +35,7 @@ def _seconds(kind: Kind, space: ItemSpace, members: list[Submission], target: Ta
             return 0.0
         local = launch_shape(extents, target).local_range
     range_ = global_range(submission)
-    own = _in_space(tuple(range_), space)
+    own = space.extents_of(range_)
     groups = prod(-(-n // size) for n, size in zip(own, local, strict=True))
     row = max(min(local[-1], own[-1]), 1)
     seconds = grouped_seconds(kind.work, kind.operations, range_.size, groups, row, target)
@@ -77,14 +46,6 @@ def _seconds(kind: Kind, space: ItemSpace, members: list[Submission], target: Ta
     if space.local_range is not None and local_range(submission) is None:
         seconds *= costs.ordered_slowdown if _stores_in_loops(submission.ir) else 1.0
     return seconds
-
-
-def _in_space(range_: tuple[int, ...], space: ItemSpace) -> tuple[int, ...]:
-    """The extents of what a range takes of ``space``."""
-    if space.mode == "linear":
-        return (prod(range_),)
-    more = (1,) * (space.ndim - len(range_))
-    return (*range_, *more) if space.mode == "first" else (*more, *range_)
 
 
 def _stores_in_loops(kernel: Kernel) -> bool:

@@ -50,7 +50,8 @@ def fusion(
 ) -> Fusion:
     """A context manager: the queue is in fusion mode inside the block, and completes after it.
 
-    ``strategy``: ``auto``, ``fused``, ``megakernel``, ``overlap`` (who reads temporaries at
+    ``strategy``: ``auto``, ``fused`` (as few launches as are legal, but for those that take a
+    quarter longer by the model), ``megakernel``, ``overlap`` (who reads temporaries at
     bounded distances computes them anew, as in overlapped tiling), ``sequence`` or ``unfused``;
     what the analysis cannot prove safe is refused whatever is asked for.
     ``barriers``: ``auto`` (where a dependence needs one), ``all``, ``none``.

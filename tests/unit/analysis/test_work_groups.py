@@ -75,7 +75,7 @@ def vector(n=4800):
 def chosen(*calls):
     """The work-group size of the stage that holds the whole list; None if there is none."""
     questions = Questions(submissions(*calls))
-    options = SplitOptions(barrierless=None, always=True, target=TWO_CORES)
+    options = SplitOptions(None, "required", TWO_CORES, lambda: TWO_CORES)
     dependences = completed(direct_dependences(questions))
     stages = completed(split(questions, dependences, options))
     return stages[0].space.local_range if len(stages) == 1 else None

@@ -66,9 +66,9 @@ def vectors(count, n=64):
     return [np.zeros(n, np.float32) for _ in range(count)]
 
 
-def stages_of(*calls, barrierless=None, always=False, target=TWO_CORES):
+def stages_of(*calls, barrierless=None, wanted="profitable", target=TWO_CORES):
     questions = Questions(submissions(*calls))
-    options = SplitOptions(barrierless, always, target)
+    options = SplitOptions(barrierless, wanted, target, lambda: target)
     return completed(split(questions, completed(direct_dependences(questions)), options))
 
 
@@ -131,14 +131,14 @@ def test_what_meets_by_ids_does_not_meet_by_linear_ids():
     plane = [np.zeros((4, 6), np.float32) for _ in range(4)]
     a, b = vectors(2, 100)
     dependent = [(on_plane, (4, 6), *plane[:2]), (on_plane, (3, 5), *plane[1:3])]
-    found = stages_of(*dependent, (copy, 100, a, b), always=True)
+    found = stages_of(*dependent, (copy, 100, a, b), wanted="required")
     assert members_of(found) == [(0, 1), (2,)]
     assert found[1].boundary.startswith("RAW dependence of submission 1 on submission 0 has scope ")
     assert found[1].boundary.endswith(
         ": beside the others their work-items would meet in another way"
     )
     independent = [(on_plane, (4, 6), *plane[:2]), (on_plane, (3, 5), *plane[2:])]
-    (found,) = stages_of(*independent, (copy, 100, a, b), always=True)
+    (found,) = stages_of(*independent, (copy, 100, a, b), wanted="required")
     assert found.space.mode == "linear"
 
 
@@ -193,7 +193,7 @@ def test_why_work_groups_do_not_do():
     plane, other = (np.zeros((20, 40), np.float32) for _ in range(2))
     square, copied = (np.zeros((64, 64), np.float32) for _ in range(2))
     calls = [(turn, (20, 40), plane, other), (on_plane, (20, 40), other, plane)]
-    found = stages_of(*calls, (on_plane, (64, 64), square, copied), always=True)
+    found = stages_of(*calls, (on_plane, (64, 64), square, copied), wanted="required")
     assert members_of(found) == [(0, 1), (2,)]
     assert found[0].space.local_range is not None
     assert found[0].space.local_range >= (20, 40)
@@ -202,13 +202,13 @@ def test_why_work_groups_do_not_do():
     )
 
 
-@pytest.mark.parametrize("always", [False, True])
-def test_work_items_that_only_wait_cost_more_than_a_launch(always):
+@pytest.mark.parametrize("wanted", ["profitable", "required"])
+def test_work_items_that_only_wait_cost_more_than_a_launch(wanted):
     """Also where no other waits for them: the first of each row does what is to be done for it."""
     a, b = vectors(2)
     plane, other = (np.zeros((64, 4096), np.float32) for _ in range(2))
-    found = stages_of((copy, 64, a, b), (on_plane, (64, 4096), plane, other), always=always)
-    assert members_of(found) == ([(0, 1)] if always else [(0,), (1,)])
+    found = stages_of((copy, 64, a, b), (on_plane, (64, 4096), plane, other), wanted=wanted)
+    assert members_of(found) == ([(0, 1)] if wanted == "required" else [(0,), (1,)])
 
 
 def test_local_memory_is_enough_for_all_that_join(monkeypatch):
@@ -243,14 +243,14 @@ def test_no_work_groups_where_nothing_may_wait():
     assert found[1].boundary.endswith(": barriers='none' was given")
 
 
-@pytest.mark.parametrize("always", [False, True])
-def test_work_groups_that_cost_more_than_a_launch(always):
+@pytest.mark.parametrize("wanted", ["profitable", "required"])
+def test_work_groups_that_cost_more_than_a_launch(wanted):
     """One group of all work-items would do, on one of two compute units."""
     n = TWO_CORES.largest_barrier_group
     a, b, c = vectors(3, n)
-    found = stages_of((long_reverse, n, a, b), (long_reverse, n, b, c), always=always)
-    assert len(found) == (1 if always else 2)
-    if always:
+    found = stages_of((long_reverse, n, a, b), (long_reverse, n, b, c), wanted=wanted)
+    assert len(found) == (1 if wanted == "required" else 2)
+    if wanted == "required":
         assert found[0].space.local_range == (n,)
     else:
         assert found[1].boundary == (

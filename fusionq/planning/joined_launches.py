@@ -1,0 +1,75 @@
+"""Whether one launch of submissions takes longer than two, by what each of them takes in either."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from fusionq.analysis.item_space import ItemSpace, global_range, local_range
+from fusionq.analysis.submission import Submission
+from fusionq.analysis.work_groups import largest_extents
+from fusionq.base.target import Target
+from fusionq.planning.members import Kind, Members
+from fusionq.planning.occupied_lanes import (
+    computing_seconds,
+    lost_lanes,
+    starting_seconds,
+)
+from fusionq.planning.waiting_threads import waiting_launch_seconds
+
+
+def slower_joined(
+    members: Members,
+    space: ItemSpace,
+    before: ItemSpace,
+    target: Target,
+    measured: Callable[[], Target],
+    times: float,
+) -> str | None:
+    """Why one launch of ``members`` over ``space`` takes more than ``times`` as long as one of all
+    but the last over the space ``before`` and one of the last; None if it does not.  ``measured``
+    gives ``target`` with measured costs, of which there is no need where lanes are vectors of
+    which no more are done than before."""
+    *others, last = members.kinds
+    alone = ItemSpace("ids", len(global_range(last.submission)), local_range(last.submission))
+    earlier = [*others, *([replace(last, count=last.count - 1)] if last.count > 1 else ())]
+    threads = bool(target.costs.chain_seconds)
+    why = None
+    if not threads:
+        parts = [*((kind, before) for kind in earlier), (last, alone)]
+        lost = (lost_lanes(kind.submission, space, own, target) for kind, own in parts)
+        why = next(filter(None, lost), None)
+        if why is None:
+            return None
+        target = measured()
+    joined = _launch_seconds([*earlier, replace(last, count=1)], space, members.different, target)
+    apart = _launch_seconds(earlier, before, [k.submission for k in earlier], target)
+    apart += _launch_seconds([replace(last, count=1)], alone, [last.submission], target)
+    if not threads and members.memory_bytes > target.kept_bytes:
+        streamed = members.memory_bytes / target.costs.memory_bandwidth
+        joined, apart = max(joined, streamed), max(apart, streamed)
+    apart += target.costs.launch_seconds
+    if joined <= times * apart:
+        return None
+    where = _text(space) if why is None else f"{_text(space)}, where {why},"
+    return (
+        f"one launch of them {where} is predicted to take {joined * 1e6:,.1f} µs, and "
+        f"{apart * 1e6:,.1f} µs without the last of them and with a launch of that"
+    )
+
+
+def _launch_seconds(
+    kinds: Sequence[Kind], space: ItemSpace, members: Sequence[Submission], target: Target
+) -> float:
+    """What a launch of submissions of ``kinds`` over ``space`` takes but for the launch itself;
+    ``members`` has one of each kind."""
+    if target.costs.chain_seconds:
+        return sum(k.count * waiting_launch_seconds(k, space, members, target) for k in kinds)
+    started = starting_seconds(largest_extents(members, space), space, target)
+    return started + sum(k.count * computing_seconds(k, space, target) for k in kinds)
+
+
+def _text(space: ItemSpace) -> str:
+    if space.local_range is not None:
+        return f"in work-groups of {' × '.join(map(str, space.local_range))}"
+    return "by linear ids" if space.mode == "linear" else "over the largest range"

@@ -1,0 +1,73 @@
+"""How long joined submissions take where a vector's lanes are neighbouring work-items (CPUs).
+
+A vector takes as long for one of its lanes as for all.  Joined submissions may have fewer
+work-items beside each other than in launches of their own:
+
+    for j in range(n): total[i] += a[i, j]    over (rows,)           16 rows to a vector
+                                              over (rows, columns)   one row to a vector, as (i, 0)
+
+And work-groups that are chosen for a dependence may be fewer than there are compute units, or so
+small that to start them takes as long as what they do.
+"""
+
+from __future__ import annotations
+
+from math import prod
+
+from fusionq.analysis.item_space import ItemSpace, global_range
+from fusionq.analysis.submission import Submission
+from fusionq.base.target import Target
+from fusionq.planning.members import Kind
+
+
+def computing_seconds(kind: Kind, space: ItemSpace, target: Target) -> float:
+    """What a submission of a ``kind`` computes in a launch over ``space``, in seconds."""
+    units, costs = target.device.compute_units, target.costs
+    each = kind.operations / (target.machine_balance * costs.memory_bandwidth / units)
+    each += kind.work.functions * costs.function_seconds
+    return _lanes_in_turn(kind.submission, space, target) * each
+
+
+def starting_seconds(extents: tuple[int, ...], space: ItemSpace, target: Target) -> float:
+    """What it takes to start work-groups over ``extents`` that are more than in other launches."""
+    if space.local_range is None:
+        return 0.0
+    groups = _groups(extents, space.local_range) - -(-prod(extents) // target.preferred_work_group)
+    return max(groups, 0) * target.costs.instruction_seconds / target.resident_workers
+
+
+def lost_lanes(
+    submission: Submission, space: ItemSpace, before: ItemSpace, target: Target
+) -> str | None:
+    """Why a compute unit does more lanes for a submission over ``space`` than over ``before``; None
+    if it does not."""
+    if _lanes_in_turn(submission, space, target) <= _lanes_in_turn(submission, before, target):
+        return None
+    own, name = space.extents_of(global_range(submission)), submission.ir.name
+    if space.local_range is not None:
+        groups, units = _groups(own, space.local_range), target.device.compute_units
+        if groups < units:
+            return f"{name} has {groups} of them for {units} compute units"
+    side = own[-1] if space.local_range is None else min(own[-1], space.local_range[-1])
+    lanes = min(side, target.vector_width)
+    return f"vectors would have work-items of {name} in {lanes} of {target.vector_width} lanes"
+
+
+def _lanes_in_turn(submission: Submission, space: ItemSpace, target: Target) -> float:
+    """The lanes that a compute unit does one after the other, those of all vectors in which one of
+    the submission's work-items is."""
+    own = space.extents_of(global_range(submission))
+    if 0 in own:
+        return 0.0
+    parts, side = target.device.compute_units, own[-1]
+    if space.local_range is not None:
+        parts = min(parts, _groups(own, space.local_range))
+        side = min(side, space.local_range[-1])
+    width = target.vector_width
+    whole, rest = divmod(own[-1], side)
+    vectors = (whole * -(-side // width) + -(-rest // width)) * prod(own[:-1])
+    return vectors * width / min(parts, vectors)
+
+
+def _groups(extents: tuple[int, ...], local: tuple[int, ...]) -> int:
+    return prod(-(-n // size) for n, size in zip(extents, local, strict=True))
