@@ -7,7 +7,7 @@ import gc
 import os
 import subprocess
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis.internal.conjecture import providers
+
+from tests.in_turn import left_out
 
 if TYPE_CHECKING:
     from tests.device_programs import DevicePrograms
@@ -97,8 +99,10 @@ COMPILED_QUICKLY = (
     "e2e/test_range_rows.py",
     "e2e/test_semantics_rows.py",
     "e2e/test_semantics_rows_aborts.py",
+    "e2e/test_sliding_windows.py",
     "e2e/test_tuned_again.py",
     "e2e/test_tuning.py",
+    "e2e/test_whole_rows.py",
     "e2e/test_work_group_stages.py",
     "unit/benchmarks/test_bench.py",
     "unit/benchmarks/test_corpus_programs.py",
@@ -106,6 +110,7 @@ COMPILED_QUICKLY = (
     "unit/benchmarks/test_strategy_cases.py",
     "unit/cache",
     "unit/execution",
+    "unit/profiling",
     "unit/report",
     "unit/runtime",
 )
@@ -168,7 +173,12 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     return LoadFileScheduling(config, log)
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_collection_modifyitems(
+    config: pytest.Config, items: list[pytest.Item]
+) -> Generator[None]:
+    """Mark tests by where they stand; and of those marked ``in_turn`` that -k and -m leave, leave
+    out what other ones test, except in the profile ``nightly``."""
     for item in items:
         place = item.path.relative_to(TESTS)
         if place.parts[0] in MARKERS:
@@ -180,6 +190,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         twice = any(one in TWICE for one in given) and not _is_in(place, ON_DEVICE)
         if twice or _is_in(place, SLOW):
             item.add_marker("slow")
+    yield
+    if settings.get_current_profile_name() != "nightly":
+        out = left_out(items)
+        config.hook.pytest_deselected(items=[item for item in items if item in out])
+        items[:] = [item for item in items if item not in out]
 
 
 def pytest_collection_finish() -> None:

@@ -139,6 +139,7 @@ def check(target: str | None, own: bool, kernel: Any, n: int, *bins: Any, **more
         assert ("reduction_copy" in source) == own
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("dtype", [np.int32, np.uint64])
 @pytest.mark.parametrize(("n", "size"), [(6000, 5), (900, 600), (30, 4)])

@@ -135,6 +135,7 @@ def then(kernel, items, *scalars):
     return submit
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize(
     ("kernel", "items", "scalars"),
     [
@@ -165,6 +166,7 @@ def test_an_empty_inside(reference_queue):
     assert report.plan.recomputed == ()
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("n", [3, 4, 5, 6, 17, 300])
 def test_time_steps_over_buffers_that_take_turns(reference_queue, n):
     report = compared(reference_queue, in_turn(inside, n - 2, 5), n)
@@ -315,6 +317,7 @@ def inner_box(item: fq.Item, a, b):
     b[i, j, k] = a[i - 1, j, k] + a[i, j + 1, k] - a[i, j, k - 1] + a[i, j, k + 1]
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize(
     ("kernel", "items"),
     [

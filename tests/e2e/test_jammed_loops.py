@@ -107,6 +107,7 @@ def run(queue: fq.FusionQueue, kernel: Any, n: int, dtype: Any, strategy: Any) -
     return [v.numpy().copy() for v in (a, out)], fused.report.device_source
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize(
     ("kernel", "dtype", "jams"),
     [

@@ -81,6 +81,7 @@ def chain(*kernels, items=None):
 SHAPES = [(7, 9), (9, 7), (8, 8), (1, 12), (12, 1), (33, 40)]
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize(
     "shape", [SHAPES[0], *(pytest.param(s, marks=pytest.mark.slow) for s in SHAPES[1:])]
 )

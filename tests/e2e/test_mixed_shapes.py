@@ -128,6 +128,7 @@ STRATEGIES: dict[str, tuple[Strategy, ...]] = {
 }
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("lists", (rows, columns, both, across, independent))
 def test_shapes_in_one_list(
     target: str | None, queue: fq.FusionQueue, lists: Callable[[fq.FusionQueue, Arrays], None]

@@ -237,6 +237,7 @@ def image(shape, dtypes=(np.int64,) * 3):
     return submit
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("shape", [(37, 83), (3, 200), (70, 5), (64, 64)])
 def test_chains_of_stencils(queue, shape):
     report = compared(queue, image(shape))
@@ -258,6 +259,7 @@ def test_temporaries_of_several_types(queue):
     compared(queue, image((21, 45), (np.float64, np.int16, np.float32)))
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("first", [line, backwards, from_the_end, early])
 @pytest.mark.parametrize("second", [line, halved, every_other, backwards])
 def test_pairs_of_kernels(reference_queue, first, second):
@@ -311,6 +313,7 @@ def test_conditions_at_edges_are_decided_inside(reference_queue):
     assert loads.count(False) == 11 - 4  # three in `rows`, thrice, and one in `combined`, twice
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("columns_", [16, 17, 31, 33, 50, 83])
 def test_what_reads_what_it_writes_is_done_once(queue, columns_):
     """Steps of whole vectors meet at the end of a row only where nothing is added up."""

@@ -55,6 +55,7 @@ def test_a_sort_is_one_launch(queue):
     np.testing.assert_array_equal(np.diff(runs[1::2]) <= 0, True)
 
 
+@pytest.mark.in_turn
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 def test_other_scalars_have_plans_of_their_own(queue, seed):
@@ -84,6 +85,7 @@ def test_a_replay_with_other_scalars(queue):
         np.testing.assert_array_equal(after, x.numpy())
 
 
+@pytest.mark.in_turn
 def test_plans_of_a_disk_cache(queue, nothing_is_planned):
     """Are for the scalars that they were made for, whoever finds them."""
     asked = steps(5)

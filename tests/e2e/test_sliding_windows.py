@@ -125,6 +125,7 @@ def windows(report):
     return [stage for stage in report.plan.stages if slides(stage)]
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("shape", [(37, 83), (3, 200), (70, 5), (2, 40), (64, 64)])
 def test_chains_of_stencils(queue, shape, window):
     planes, tile = window
@@ -138,10 +139,12 @@ def test_chains_of_stencils(queue, shape, window):
     assert local == {"t": ring_of(planes + 5), "u": ring_of(planes + 1)}
 
 
+@pytest.mark.in_turn
 def test_temporaries_of_several_types(queue):
     assert tiles(compared(queue, image((29, 45), (np.float64, np.int16, np.float32))))
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("shape", [(12, 9, 21), (5, 3, 70)])
 def test_three_dimensions(reference_queue, shape):
     def submit(queue):
@@ -169,6 +172,7 @@ def insides_of_boxes(n):
     return submit
 
 
+@pytest.mark.in_turn
 def test_insides_of_boxes_that_take_turns(queue):
     assert len(windows(compared(queue, insides_of_boxes(18)))) == 1
 

@@ -82,6 +82,7 @@ def compared(queue, kernel, steps, shape, **flags):
     return report
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("kernel", [with_edges, inside, where_odd])
 @pytest.mark.parametrize(
     ("steps", "launches"), [(4, 2), pytest.param(8, 4, marks=pytest.mark.slow)]

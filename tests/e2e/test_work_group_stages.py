@@ -287,6 +287,7 @@ def queue(
         yield made
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("name", LISTS)
 def test_one_launch_with_the_bits_of_the_unfused_run(
     request: pytest.FixtureRequest, queue: fq.FusionQueue, name: str

@@ -99,6 +99,7 @@ FOREIGN = [
 ]  # fmt: skip
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("contents", FOREIGN, ids=lambda c: repr(c[:12]))
 def test_whole_files_with_foreign_contents(
     contents: bytes, target_queue: fq.FusionQueue, directory: Path

@@ -57,6 +57,7 @@ def target_queue(target: str | None) -> Iterator[fq.FusionQueue]:
         yield made
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("what", PROGRAMS)
 def test_the_same_from_everywhere(what: str, target_queue: fq.FusionQueue) -> None:
     program = PROGRAMS[what]
@@ -71,6 +72,7 @@ def test_the_same_from_everywhere(what: str, target_queue: fq.FusionQueue) -> No
     assert bool(at_once.report.notes) == (what == "a note")
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("what", PROGRAMS)
 def test_places_are_where_the_kernels_stand_now(what: str, target_queue: fq.FusionQueue) -> None:
     program = PROGRAMS[what]

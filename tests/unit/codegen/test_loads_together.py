@@ -103,6 +103,7 @@ def rewritten(ir: Kernel) -> Kernel:
     return made
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("kernel", KERNELS, ids=lambda k: k.__name__)
 @pytest.mark.parametrize(
     ("n", "step"), [(1, 1), (33, 40), (280, 3), (1023, 33), (1024, 31), (1100, 3)]

@@ -149,6 +149,7 @@ def test_launches(folder: Path, type: ScalarType, op: GroupOp) -> None:
         check(program, type, op, many, size, size)
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("size", [32, 128])
 @pytest.mark.parametrize(
     ("type", "op"),

@@ -110,6 +110,7 @@ BODIES = [
 ]  # fmt: skip
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("lines", BODIES, ids=lambda lines: lines[0])
 @pytest.mark.parametrize("third", ["bfloat16", "float32"])
 def test_kernels_are_what_ml_dtypes_computes(lines, third):

@@ -50,6 +50,7 @@ REDUCTIONS = {
 }
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("dtype", ["int64", "uint32"])
 @pytest.mark.parametrize("strategy", REDUCTIONS)
 def test_element_wise_producers_fuse_with_reductions(queue, strategy, dtype):

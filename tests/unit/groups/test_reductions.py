@@ -60,6 +60,7 @@ def submit(queue, strategy, x, total, size):
     queue.submit(kernel, space, *arguments)
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize(("strategy", "size"), CASES)
 def test_sums(queue, strategy, size):
     """Each type in one kernel.  Integer sums are exact, floating ones within the bound of
@@ -95,6 +96,7 @@ def test_large_sums(sycl_queue):
         assert total.numpy()[0] == x.sum()
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize(("strategy", "size"), [c for c in CASES if c[0] is not of_a_part])
 @pytest.mark.parametrize("end", ["complete_fusion", "cancel_fusion"])
 def test_fused_and_cancelled(queue, strategy, size, end):

@@ -86,6 +86,7 @@ def same(a, b):
         np.testing.assert_array_equal(np.signbit(a)[numbers], np.signbit(b)[numbers])
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("target", ["reference", None])
 @pytest.mark.parametrize("dtype", ["float32", "int64", "int8", "uint16", "float16", "float64"])
 def test_all_of_them_as_in_python(target, dtype):

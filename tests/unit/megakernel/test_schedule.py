@@ -64,6 +64,7 @@ def test_cases_become_persistent_kernels(case: str) -> None:
     assert len(plan(case, 7).body.stages) >= 3
 
 
+@pytest.mark.in_turn
 @every
 @sizes
 def test_whatever_a_tile_depends_on_is_done_before_it(case: str, size: int) -> None:

@@ -33,6 +33,7 @@ def tiling(plan: PersistentPlan, size: int, assignment: Any = "tickets") -> Tili
     return Tiling(tuple((size, *(2,) * (len(e) - 1)) for e in extents), len(extents), assignment)
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("size", [1, 3, 7])
 @pytest.mark.parametrize("case", CASES)
 def test_tiles_waits_and_counters(case: str, size: int) -> None:

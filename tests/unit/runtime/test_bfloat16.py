@@ -100,6 +100,7 @@ def test_other_types_beside_it(queue):
     assert (total.numpy() != total.numpy().astype(bfloat16).astype(np.float32)).any()
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("strategy", ["auto", "fused", "megakernel"])
 def test_a_fused_list_is_the_unfused_one(queue, strategy):
     a, b = fq.Buffer(numbers()), fq.Buffer(numbers(seed=9))

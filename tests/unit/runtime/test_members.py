@@ -72,6 +72,7 @@ def views(array):
     ]
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("adopted", [False, True])
 @pytest.mark.parametrize("strategy", ["auto", "megakernel", "sequence"])
 def test_views_that_overlap(queue, strategy, adopted):

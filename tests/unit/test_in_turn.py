@@ -1,0 +1,46 @@
+"""Which combinations of parameters tests marked ``in_turn`` keep."""
+
+from __future__ import annotations
+
+from itertools import product
+
+from tests.in_turn import covering
+
+
+def every_combination(**counts: int) -> list[dict[str, object]]:
+    return [
+        dict(zip(counts, indices, strict=True))
+        for indices in product(*(range(count) for count in counts.values()))
+    ]
+
+
+def test_each_value_is_kept_and_few_combinations_are() -> None:
+    for counts in ({"a": 4}, {"a": 3, "b": 5}, {"a": 2, "b": 3, "c": 6}, {"a": 1, "b": 1}):
+        combinations = every_combination(**counts)
+        kept = [combinations[k] for k in covering(combinations)]
+        assert len(kept) == max(counts.values())
+        for name, count in counts.items():
+            assert {each[name] for each in kept} == set(range(count))
+
+
+def test_values_that_stand_in_some_combinations_only() -> None:
+    combinations: list[dict[str, object]] = [
+        {"a": 0, "b": 0},
+        {"a": 0, "b": 1},
+        {"a": 1, "b": 1},
+        {"a": 1, "b": 2},
+    ]
+    kept = [combinations[k] for k in covering(combinations)]
+    assert {each["a"] for each in kept} == {0, 1}
+    assert {each["b"] for each in kept} == {0, 1, 2}
+
+
+def test_values_are_taken_about_equally_often() -> None:
+    combinations = every_combination(backend=3, case=12)
+    kept = [combinations[k]["backend"] for k in covering(combinations)]
+    assert [kept.count(backend) for backend in range(3)] == [4, 4, 4]
+
+
+def test_none_of_none() -> None:
+    assert covering([]) == []
+    assert covering([{}]) == []
