@@ -110,7 +110,6 @@ COMPILED_QUICKLY = (
     "unit/benchmarks/test_strategy_cases.py",
     "unit/cache",
     "unit/execution",
-    "unit/profiling",
     "unit/report",
     "unit/runtime",
 )
@@ -122,6 +121,16 @@ COMPILED_AS_USERS_ARE = (
     "unit/runtime/test_reductions.py",
 )
 """Tests of results of operations, in these directories."""
+
+COLLECTING = (
+    "conformance/test_memory.py",
+    "cuda",
+    "unit/execution",
+    "unit/pictures",
+    "unit/runtime",
+    "unit/sycl",
+)
+"""Tests that collect garbage."""
 
 COLLECTED = (20_000, 20, 50)
 """When garbage is collected: rarely, since Hypothesis is told of each time."""
@@ -221,11 +230,12 @@ def _is_in(place: Path, places: tuple[str, ...]) -> bool:
 
 
 @pytest.fixture(scope="module", autouse=True)
-def _frozen() -> None:
-    """Many tests collect garbage to see what dies.  What the suite itself is made of, and what
+def _frozen(request: pytest.FixtureRequest) -> None:
+    """Some tests collect garbage to see what dies.  What the suite itself is made of, and what
     modules have left, does not, and would cost each of them a walk through it."""
-    gc.collect()
-    gc.freeze()
+    if _is_in(request.path.relative_to(TESTS), COLLECTING):
+        gc.collect()
+        gc.freeze()
 
 
 @pytest.fixture(scope="module", autouse=True)
