@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Sequence
+from functools import reduce
 
 import islpy as isl
 
@@ -56,17 +57,18 @@ def relation_between(
         return _everything(analysis, first, second)
 
 
-def is_implied(context: isl.Set, needed: isl.Map, near: isl.Map, far: isl.Map) -> bool:
-    """Whether work-items that wait for those they have a ``near`` relation to, which waited for
-    those of their ``far`` relation, need not wait for those of the ``needed`` one; ``context`` is
-    what holds for the sizes."""
+def is_implied(context: isl.Set, needed: isl.Map, ways: Sequence[tuple[isl.Map, isl.Map]]) -> bool:
+    """Whether work-items that wait for those they have the first relation to of each of ``ways``,
+    which waited for those of its second, need not wait for those of the ``needed`` one; ``context``
+    is what holds for the sizes."""
 
     def implied() -> bool:
         here = needed.intersect_params(context)
-        return bool(here.is_subset(near.apply_range(far)))
+        reached = [near.apply_range(far) for near, far in ways]
+        return bool(here.is_subset(reduce(isl.Map.union, reached)))
 
     try:
-        return answered(implied)
+        return answered(implied, len(ways))
     except TooManyOperations:
         return False
 

@@ -15,6 +15,10 @@ from fusionq.analysis.symbols import Symbols
 
 T = TypeVar("T")
 
+MOST_TOGETHER = 4
+"""Stages through which, together, a dependence may follow from others: by each one for a part of
+the elements, as by the kernels of an array's inside and its borders."""
+
 Answer = Callable[[ListAnalysis, tuple[StageItems, ...]], T]
 """Answers a question about some stages, whose members are the submissions of the analysis."""
 
@@ -36,7 +40,7 @@ class StageRelations:
         self.questions = questions
         self.stages = tuple(stages)
         self._between: dict[tuple[int, int], Relation | None] = {}
-        self._covered: dict[tuple[int, int, int], bool] = {}
+        self._covered: dict[tuple[int, ...], bool] = {}
         stage_of = {s: k for k, stage in enumerate(stages) for s in stage.members}
         self._producers = [
             sorted(
@@ -64,26 +68,38 @@ class StageRelations:
             self._between[stages] = self.ask(stages, "relation", _between)
         return self._between[stages]
 
-    def covered(self, producer: int, through: int, consumer: int) -> bool:
-        """Whether a consumer's work-item that waits for those of ``through`` that it is related
-        to, which waited for those of ``producer``, need not wait for ``producer`` itself."""
-        stages = producer, through, consumer
+    def covered(self, producer: int, through: Sequence[int], consumer: int) -> bool:
+        """Whether a consumer's work-item that waits for those of the stages ``through``, the latest
+        first, that it is related to, which waited for those of ``producer``, need not wait for
+        ``producer`` itself: by one of these stages, or by some of the latest together."""
+        if self.between(producer, consumer) is None:
+            return True
+        between = [k for k in through if producer < k and self.between(producer, k) is not None]
+        ways: list[tuple[int, ...]] = [(k,) for k in between]
+        if len(between) > 1:
+            ways.append(tuple(between[:MOST_TOGETHER]))
+        return any(self._covered_by(producer, way, consumer) for way in ways)
+
+    def _covered_by(self, producer: int, through: tuple[int, ...], consumer: int) -> bool:
+        stages = producer, *through, consumer
         if stages not in self._covered:
-            self._covered[stages] = self._is_covered(*stages)
+            self._covered[stages] = self._is_covered(stages)
         return self._covered[stages]
 
-    def _is_covered(self, producer: int, through: int, consumer: int) -> bool:
-        needed, near, far = (
-            self.between(*pair)
-            for pair in ((producer, consumer), (through, consumer), (producer, through))
-        )
-        if needed is None or near is None or far is None:
-            return needed is None
-        relations = {(0, 2): needed, (1, 2): near, (0, 1): far}
+    def _is_covered(self, stages: tuple[int, ...]) -> bool:
+        """Whether the first of ``stages`` is covered for the last by those between."""
+        last = len(stages) - 1
+        pairs = [(0, last), *((0, k) for k in range(1, last)), *((k, last) for k in range(1, last))]
+        relations: dict[tuple[int, int], Relation] = {}
+        for first, second in pairs:
+            relation = self.between(stages[first], stages[second])
+            if relation is None:
+                return False
+            relations[first, second] = relation
         return self.ask(
-            (producer, through, consumer),
+            stages,
             ("covered", *map(id, relations.values())),
-            lambda analysis, of_three: _covered(analysis, of_three, relations),
+            lambda analysis, of_all: _covered(analysis, of_all, relations),
         )
 
     def waits(self, consumer: int) -> list[int]:
@@ -91,7 +107,7 @@ class StageRelations:
         depends and for which waiting for others does not do."""
         direct: list[int] = []
         for producer in self.producers(consumer):
-            if not any(self.covered(producer, through, consumer) for through in direct):
+            if not self.covered(producer, direct, consumer):
                 direct.append(producer)
         return direct
 
@@ -132,13 +148,15 @@ def _covered(
     stages: tuple[StageItems, ...],
     relations: Mapping[tuple[int, int], Relation],
 ) -> bool:
-    """Whether the first of three stages is covered for the third by the second; ``relations`` has
+    """Whether the first of some stages is covered for the last by those between; ``relations`` has
     those of pairs, by the stages' numbers."""
-    needed, near, far = (
-        _in_symbols(analysis, [stages[k] for k in pair], relation.items)
+    items = {
+        pair: _in_symbols(analysis, [stages[k] for k in pair], relation.items)
         for pair, relation in relations.items()
-    )
-    return is_implied(analysis.symbols.context, needed, near, far)
+    }
+    last = len(stages) - 1
+    ways = [(items[k, last], items[0, k]) for k in range(1, last)]
+    return is_implied(analysis.symbols.context, items[0, last], ways)
 
 
 def _in_symbols(analysis: ListAnalysis, stages: Sequence[StageItems], items: isl.Map) -> isl.Map:

@@ -1,15 +1,19 @@
-"""The box of an earlier stage's work-items that a tile waits for, as expressions.
+"""The boxes of an earlier stage's work-items that a tile waits for, as expressions.
 
 A tile holds the work-items from ``first`` to ``last``.  With both as parameters of the integer
 set of what its work-items depend on, the set's constraints are the bounds: no table, and one form
-for every size of range and tile.
+for every size of range and tile.  Of a periodic array the first rows depend on the last ones: such
+a set has parts that are far apart, and a box for each, since one around both would be all of the
+array.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import reduce
+from functools import partial, reduce
+from itertools import chain
 from operator import itemgetter
+from typing import TypeVar
 
 import islpy as isl
 
@@ -17,6 +21,8 @@ from fusionq.analysis.proof import TooManyOperations, answered
 from fusionq.analysis.stage_relations import Relation
 from fusionq.ir.nodes import Binary, Call, Const, Expr, ItemQuery
 from fusionq.ir.types import INT64
+
+T = TypeVar("T")
 
 Bounds = tuple[tuple[Expr, Expr], ...]
 """First and last work-item, inclusive, in each dimension."""
@@ -33,37 +39,104 @@ one by one (Fourier-Motzkin), which squares the number of constraints each time:
 take milliseconds, ten took seconds to hours, without an operation that isl counts."""
 
 
-def tile_bounds(
+APART = 64
+"""Rows: what a tile depends on is split where parts of it are farther from each other than the tile
+is long and so many more.  Neighbours are nearer."""
+
+MOST_PARTS = 8
+"""Basic sets of such a dependence up to which it is looked at."""
+
+
+def tile_boxes(
     relation: Relation, context: isl.Set, symbol: Callable[[str], Expr]
-) -> Bounds | None:
+) -> tuple[Bounds, ...] | None:
     """The smallest box that isl finds around the work-items that a tile depends on, in terms of
-    the tile's first and last work-item and of ``symbol``; None if a tile may depend on any, or that
-    takes too many operations.
+    the tile's first and last work-item and of ``symbol``, or one around each of their parts that
+    are far apart in the first dimension; None if a tile may depend on any, or that takes too many
+    operations.
 
     ``context`` holds what is known of the parameters.
     """
     if not relation.exact:
         return None
+    parts = _unless_too_hard(lambda: _parts(needed_items(relation, context), context))
+    if parts is not None and len(parts) > 1:
+        boxes = [_unless_too_hard(partial(_box, part, symbol, of_all=True)) for part in parts]
+        found = [box[0] for box in boxes if box is not None]
+        if len(found) == len(parts):
+            return tuple(dict.fromkeys(found))
+    whole = _unless_too_hard(lambda: _box(needed_items(relation, context), symbol))
+    return (whole[0],) if whole is not None and whole[1] else None
 
-    def bounds() -> Bounds | None:
-        needed = needed_items(relation, context)
-        ndim = needed.dim(isl.dim_type.set)
-        found: list[tuple[Expr, Expr]] = []
-        varies = False
-        for d in range(ndim):
-            others = needed.project_out(isl.dim_type.set, d + 1, ndim - d - 1)
-            one = others.project_out(isl.dim_type.set, 0, d)
-            first, last, depends = _interval(one, symbol)
-            if first is None or last is None:
-                return None
-            found.append((first, last))
-            varies = varies or depends
-        return tuple(found) if varies else None
 
+def _unless_too_hard(question: Callable[[], T]) -> T | None:
     try:
-        return answered(bounds, questions=4)
+        return answered(question, questions=4)
     except TooManyOperations:
         return None
+
+
+def _box(
+    items: isl.Set, symbol: Callable[[str], Expr], of_all: bool = False
+) -> tuple[Bounds, bool] | None:
+    """Bounds of a set in each dimension, with those for all tiles together if ``of_all``, and
+    whether they depend on the tile; None if it has none in some."""
+    ndim = items.dim(isl.dim_type.set)
+    found: list[tuple[Expr, Expr]] = []
+    varies = False
+    for d in range(ndim):
+        first, last, depends = _interval(_projected(items, d), symbol, of_all)
+        if first is None or last is None:
+            return None
+        found.append((first, last))
+        varies = varies or depends
+    return tuple(found), varies
+
+
+def _projected(items: isl.Set, dim: int) -> isl.Set:
+    others = items.project_out(isl.dim_type.set, dim + 1, items.dim(isl.dim_type.set) - dim - 1)
+    return others.project_out(isl.dim_type.set, 0, dim)
+
+
+def _parts(items: isl.Set, context: isl.Set) -> list[isl.Set]:
+    """``items``, in parts that are far from each other in the first dimension, but not in
+    themselves; as they are where there are no such."""
+    rows = _projected(items, 0)
+    if any(s.dim(isl.dim_type.div) > MOST_EXISTENTIALS for s in rows.get_basic_sets()):
+        return [items]
+    rows = rows.remove_divs().coalesce()
+    pieces = rows.get_basic_sets()
+    if not 1 < len(pieces) <= MOST_PARTS or not _are_apart(rows, rows, context):
+        return [items]
+    # A box is there for all tiles, also those that depend on nothing in it.
+    where = [p.drop_constraints_not_involving_dims(isl.dim_type.set, 0, 1) for p in pieces]
+    parts: list[isl.Set] = []
+    for piece in map(isl.Set.from_basic_set, where):
+        apart = [_are_apart(part, piece, context) for part in parts]
+        near = [part for part, far in zip(parts, apart, strict=True) if not far]
+        parts = [part for part, far in zip(parts, apart, strict=True) if far]
+        parts.append(reduce(isl.Set.union, near, piece))
+    if len(parts) == 1 or any(_are_apart(part, part, context) for part in parts):
+        return [items]
+    others = items.dim(isl.dim_type.set) - 1
+    return [items.intersect(part.add_dims(isl.dim_type.set, others)) for part in parts]
+
+
+def _are_apart(some: isl.Set, others: isl.Set, context: isl.Set) -> bool:
+    """Whether for some sizes and some tile a row of ``some`` is far from one of ``others``."""
+    length = f"last_0 - first_0 + {APART}"
+    far = isl.Map(f"[first_0, last_0] -> {{ [a] -> [b] : a - b > {length} or b - a > {length} }}")
+    both = isl.Map.from_domain_and_range(some, others).intersect_params(context)
+    return not both.intersect(far).is_empty()
+
+
+def _of_all_tiles(items: isl.Set) -> isl.Set:
+    """What ``items`` are for all tiles together."""
+    for position in reversed(range(items.dim(isl.dim_type.param))):
+        name = items.get_dim_name(isl.dim_type.param, position) or ""
+        if name.startswith(("first_", "last_")):
+            items = items.project_out(isl.dim_type.param, position, 1)
+    return items
 
 
 def needed_items(relation: Relation, context: isl.Set) -> isl.Set:
@@ -82,15 +155,15 @@ def tile(ndim: int) -> isl.Set:
 
 
 def _interval(
-    items: isl.Set, symbol: Callable[[str], Expr]
+    items: isl.Set, symbol: Callable[[str], Expr], of_all: bool
 ) -> tuple[Expr | None, Expr | None, bool]:
     """Bounds of a one-dimensional set, and whether they depend on the tile."""
     if any(s.dim(isl.dim_type.div) > MOST_EXISTENTIALS for s in items.get_basic_sets()):
         return None, None, False
     lower: list[_Candidate] = []
     upper: list[_Candidate] = []
-    hull = items.remove_divs().coalesce().simple_hull()
-    for constraint in hull.get_constraints():
+    hulls = [items, _of_all_tiles(items)] if of_all else [items]
+    for constraint in chain(*map(_constraints, hulls)):
         aff = constraint.get_aff()
         factor = int(aff.get_coefficient_val(isl.dim_type.in_, 0).to_python())
         if factor == 0:
@@ -103,6 +176,10 @@ def _interval(
             side.append((len(parameters), not of_tile, bound))
     varies = any(not of_sizes for _, of_sizes, _ in (*lower, *upper))
     return _combined("maximum", lower), _combined("minimum", upper), varies
+
+
+def _constraints(items: isl.Set) -> list[isl.Constraint]:
+    return items.remove_divs().coalesce().simple_hull().get_constraints()
 
 
 _Candidate = tuple[int, bool, Expr]

@@ -9,8 +9,8 @@ for all of them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping
-from functools import partial
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from functools import partial, reduce
 from typing import Literal
 
 import islpy as isl
@@ -95,16 +95,13 @@ class _Checker:
         for producer in self.relations.producers(consumer):
             if producer in waited:
                 continue
-            if not any(
-                self.relations.covered(producer, through, consumer)
-                for through in waited
-                if through > producer
-            ):
+            if not self.relations.covered(producer, waited, consumer):
                 return f"stage {consumer} depends on stage {producer} and does not wait for it"
         return None
 
     def _enough(self, producer: int, consumer: int) -> bool:
-        """Whether some wait of ``consumer`` for ``producer`` holds all that it depends on."""
+        """Whether the waits of ``consumer`` for ``producer`` hold all that it depends on, some one
+        of them or all together."""
         stage = self.body.stages[consumer]
         waits = [
             wait
@@ -117,18 +114,22 @@ class _Checker:
         if relation is None:
             return True
         names = self._names((producer, consumer))
-        found = [
-            self.relations.ask(
+        ways: list[tuple[TileWait, ...]] = [(wait,) for wait in waits]
+        if len(ways) > 1:
+            ways.insert(0, tuple(waits))
+        hard = False
+        for way in ways:
+            found = self.relations.ask(
                 (producer, consumer),
-                ("enough", id(relation), wait, tuple(names.items())),
-                partial(_holds, relation=relation, wait=wait, names=names),
+                ("enough", id(relation), way, tuple(names.items())),
+                partial(_hold, relation=relation, waits=way, names=names),
             )
-            for wait in waits
-        ]
-        if "hard" in found and "yes" not in found:
+            if found == "yes":
+                return True
+            hard = hard or found == "hard"
+        if hard:
             self.undecided.add((producer, consumer))
-            return True
-        return "yes" in found
+        return hard
 
     def _names(self, stages: tuple[int, int]) -> dict[str, str]:
         """The symbols of two stages' submissions that the later one's parameters have the value
@@ -150,32 +151,40 @@ class _Checker:
         }
 
 
-def _holds(
+def _hold(
     analysis: ListAnalysis,
     stages: tuple[StageItems, ...],
     relation: Relation,
-    wait: TileWait,
+    waits: tuple[TileWait, ...],
     names: Mapping[str, str],
 ) -> Literal["yes", "no", "hard"]:
-    """Whether a wait of the second of two stages holds all that it depends on of the first, to
-    which it has the ``relation``."""
-    assert wait.bounds is not None
-    bounds = wait.bounds
+    """Whether ``waits`` of the second of two stages hold together all that it depends on of the
+    first, to which it has the ``relation``."""
+    boxes = [wait.bounds for wait in waits if wait.bounds is not None]
+
+    sides = [[_boxed((pair,), names) for pair in bounds] for bounds in boxes]
 
     def inside() -> bool:
         needed = _needed(relation, tile_context(analysis, stages[1]))
-        # A box holds a set if it does so in each dimension.
-        return all(
-            bool(_projected(needed, d).is_subset(_interval(pair, names)))
-            for d, pair in enumerate(bounds)
-        )
+        if len(boxes) == 1:
+            return _holds(sides[0], needed)
+        pieces = map(isl.Set.from_basic_set, needed.get_basic_sets())
+        if all(any(_holds(box, piece) for box in sides) for piece in pieces):
+            return True
+        union = reduce(isl.Set.union, [_boxed(bounds, names) for bounds in boxes])
+        return bool(needed.is_subset(union))
 
     try:
-        return "yes" if answered(inside, 4 * len(bounds)) else "no"
+        return "yes" if answered(inside, 4 * sum(map(len, boxes))) else "no"
     except PlanTooHard:
         raise
     except TooManyOperations:
         return "hard"
+
+
+def _holds(box: Sequence[isl.Set], items: isl.Set) -> bool:
+    """Whether a box holds ``items``: whether it does so in each dimension."""
+    return all(bool(_projected(items, d).is_subset(side)) for d, side in enumerate(box))
 
 
 def _needed(relation: Relation, context: isl.Set) -> isl.Set:
@@ -193,12 +202,16 @@ def _projected(items: isl.Set, dim: int) -> isl.Set:
     return rest.project_out(isl.dim_type.set, 0, dim).coalesce()
 
 
-def _interval(pair: tuple[Expr, Expr], names: Mapping[str, str]) -> isl.Set:
-    """The work-items between two bounds in one dimension, as a set whose parameters are symbols
+def _boxed(bounds: Sequence[tuple[Expr, Expr]], names: Mapping[str, str]) -> isl.Set:
+    """The work-items between two bounds in each dimension, as a set whose parameters are symbols
     and the tile's first and last work-items."""
-    parameters = sorted({name for expr in pair for name in _parameters(expr, names)})
-    low, high = (_text(expr, names) for expr in pair)
-    return isl.Set(f"[{', '.join(parameters)}] -> {{ [o] : {low} <= o and o <= {high} }}")
+    parameters = sorted({n for pair in bounds for e in pair for n in _parameters(e, names)})
+    inside = " and ".join(
+        f"{_text(low, names)} <= o{d} and o{d} <= {_text(high, names)}"
+        for d, (low, high) in enumerate(bounds)
+    )
+    items = ", ".join(f"o{d}" for d in range(len(bounds)))
+    return isl.Set(f"[{', '.join(parameters)}] -> {{ [{items}] : {inside} }}")
 
 
 def _parameters(expr: Expr, names: Mapping[str, str]) -> list[str]:

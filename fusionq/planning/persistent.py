@@ -21,7 +21,7 @@ from fusionq.ir.nodes import GroupCall, Kernel, Param
 from fusionq.ir.types import INT64
 from fusionq.ir.verifier import verify
 from fusionq.ir.walk import combines_floats, has_barrier, statements
-from fusionq.megakernel.bounds import tile_bounds
+from fusionq.megakernel.bounds import tile_boxes
 from fusionq.megakernel.proof import Undecided, check_plan
 from fusionq.passes.fuse import FusedKernel
 from fusionq.passes.group_functions import lower_group_functions
@@ -228,11 +228,13 @@ def _waiting_for_all(
     part: StageParts, consumer: int, undecided: Container[tuple[int, int]]
 ) -> StageParts:
     """A stage, with waits for all of a producer where the pair is ``undecided``."""
-    waits = tuple(
-        replace(wait, bounds=None, symbols={}) if (wait.producer, consumer) in undecided else wait
-        for wait in part.waits
-    )
-    return part if waits == part.waits else replace(part, waits=waits)
+    waits: list[StageWait] = []
+    for wait in part.waits:
+        if (wait.producer, consumer) not in undecided:
+            waits.append(wait)
+        elif all(wait.producer != other.producer for other in waits):
+            waits.append(replace(wait, bounds=None, symbols={}))
+    return replace(part, waits=tuple(waits))
 
 
 def _joined(names: Sequence[str]) -> str:
@@ -240,25 +242,28 @@ def _joined(names: Sequence[str]) -> str:
 
 
 def _waits(relations: StageRelations, consumer: int) -> list[StageWait]:
-    return [_wait(relations, producer, consumer) for producer in relations.waits(consumer)]
+    waits = [_waits_for(relations, producer, consumer) for producer in relations.waits(consumer)]
+    return [wait for of_producer in waits for wait in of_producer]
 
 
-def _wait(relations: StageRelations, producer: int, consumer: int) -> StageWait:
+def _waits_for(relations: StageRelations, producer: int, consumer: int) -> list[StageWait]:
+    """A stage's waits for another: one for each box of what it depends on."""
     stages = producer, consumer
     relation = relations.between(producer, consumer)
     assert relation is not None
-    bounds, symbols = relations.ask(
+    boxes, symbols = relations.ask(
         stages,
         ("wait", id(relation)),
         lambda analysis, of_two: (
-            tile_bounds(
+            tile_boxes(
                 relation, tile_context(analysis, of_two[1]), lambda name: Param(INT64, name)
             ),
             sources_of_symbols(analysis),
         ),
     )
     members = relations.members(stages)
-    return StageWait(producer, bounds, {n: of_members(s, members) for n, s in symbols.items()})
+    values = {n: of_members(s, members) for n, s in symbols.items()}
+    return [StageWait(producer, bounds, values) for bounds in boxes or (None,)]
 
 
 def _parts(

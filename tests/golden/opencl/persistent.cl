@@ -194,6 +194,15 @@ FQ_OUTLINED int fq_wait_all(
             fq_low_0 = fq_maximum_i64((long)((ulong)value_0 + -1 * (long)fq_last_0 + -1L), 0); fq_high_0 = fq_minimum_i64((long)((ulong)value_0 + -1 * (long)fq_first_0 + -1L), (long)((ulong)value_0 + -1L));
             break;
         }
+        case 1: {
+            const long value_0 = fq_awaited[2];
+            fq_low_0 = fq_maximum_i64((long)fq_first_0 + -1, 1); fq_high_0 = fq_minimum_i64((long)fq_last_0 + 1, (long)((ulong)value_0 + -1L));
+            break;
+        }
+        case 2: {
+            fq_low_0 = 0; fq_high_0 = 0;
+            break;
+        }
         default: fq_boxed = false;
         }
         state |= fq_wait_tiles(

@@ -157,9 +157,9 @@ def test_linear_ids_hold_for_todays_rows():
 def test_what_takes_too_long_to_decide_is_not_implied(monkeypatch):
     symbols = analyse(submissions((copy, N, *vectors(2)))).symbols
     same_item = isl.Map("[n0] -> { [i] -> [i] : 0 <= i < n0 }")
-    assert is_implied(symbols.context, same_item, same_item, same_item)
+    assert is_implied(symbols.context, same_item, [(same_item, same_item)])
     monkeypatch.setattr(proof, "OPERATIONS", 1)
-    assert not is_implied(symbols.context, same_item, same_item, same_item)
+    assert not is_implied(symbols.context, same_item, [(same_item, same_item)])
 
 
 # ---------------------------------------------------------------------------- several stages
@@ -175,9 +175,9 @@ def test_a_stage_waits_for_several_that_have_nothing_to_do_with_each_other():
     a, b, c, out = vectors(4)
     found = relations((copy, N, a, b), (copy, N, a, c), (joined, N, b, c, out))
     assert [found.waits(k) for k in range(3)] == [[], [], [1, 0]]
-    assert not found.covered(0, 1, 2)
+    assert not found.covered(0, [1], 2)
     # Nothing is waited for where nothing is needed.
-    assert found.covered(0, 2, 1)
+    assert found.covered(0, [2], 1)
 
 
 def test_who_waited_for_the_same_work_items_has_waited_for_all():
@@ -189,6 +189,34 @@ def test_who_waited_for_the_same_work_items_has_waited_for_all():
     assert found.waits(2) == [1]
     found = relations((copy, N, a, b), (beside, 5, few, b, a, c), (joined, N, b, c, out))
     assert found.waits(2) == [1, 0]
+
+
+def test_several_together_may_have_waited_for_all():
+    """A step's inside and its ends are two stages; what the next but one overwrites was read by
+    one, and each part of it by another of those between."""
+
+    @fq.kernel
+    def inside(item: fq.Item, a, b):
+        i = item.get_id(0)
+        if 0 < i < a.shape[0] - 1:
+            b[i] = a[i] + 1
+
+    @fq.kernel
+    def ends(item: fq.Item, a, b):
+        n = a.shape[0]
+        b[0] = a[0]
+        b[n - 1] = a[n - 1]
+
+    a, b, c = vectors(3)
+    calls = [(copy, N, a, b), (inside, N, b, c), (ends, 1, b, c), (copy, N, a, b)]
+    found = relations(*calls)
+    assert found.producers(3) == [2, 1, 0]
+    assert not any(found.covered(0, [k], 3) for k in (1, 2))
+    assert found.covered(0, [2, 1], 3)
+    assert found.waits(3) == [2, 1]
+    # Without one of them a part is left.
+    some = [calls[0], calls[1], calls[3]]
+    assert relations(*some).waits(2) == [1, 0]
 
 
 def test_stages_outside_are_not_waited_for():

@@ -126,6 +126,38 @@ def eliminate(item: fq.Item, t, m, a):  # type: ignore[no-untyped-def]  # kernel
         a[i, j] -= m[i, t] * a[t, j]
 
 
+@fq.kernel
+def ring(item: fq.Item, a, b):  # type: ignore[no-untyped-def]  # kernel language
+    i = item.get_id(0)
+    n = a.shape[0]
+    up = i - 1 if i > 0 else n - 1
+    down = i + 1 if i < n - 1 else 0
+    b[i] = a[up] + 2 * a[i] + 3 * a[down]
+
+
+@fq.kernel
+def inner(item: fq.Item, a, b):  # type: ignore[no-untyped-def]  # kernel language
+    i = item.get_id(0) + 1
+    j = item.get_id(1) + 1
+    b[i, j] = a[i - 1, j] + 2 * a[i + 1, j] + 3 * a[i, j - 1] + 5 * a[i, j + 1]
+
+
+@fq.kernel
+def border_rows(item: fq.Item, a):  # type: ignore[no-untyped-def]  # kernel language
+    j = item.get_id(0)
+    n = a.shape[0]
+    a[0, j] = a[n - 2, j]
+    a[n - 1, j] = a[1, j]
+
+
+@fq.kernel
+def border_columns(item: fq.Item, a):  # type: ignore[no-untyped-def]  # kernel language
+    i = item.get_id(0)
+    m = a.shape[1]
+    a[i, 0] = a[i, m - 2]
+    a[i, m - 1] = a[i, 1]
+
+
 def _array(*shape: int) -> np.ndarray[Any, np.dtype[np.int64]]:
     return np.arange(int(np.prod(shape)), dtype=np.int64).reshape(shape).copy()
 
@@ -204,10 +236,24 @@ def eliminations(n: int, steps: int = 4) -> Calls:
     return calls
 
 
+def periodic(n: int) -> Calls:
+    return _pairs(ring, (n,), 4)
+
+
+def bordered(n: int, steps: int = 3, m: int = 5) -> Calls:
+    """Steps over an array whose borders have kernels of their own, of one dimension."""
+    a, b = _array(n + 2, m), _array(n + 2, m)
+    calls: Calls = []
+    for _ in range(steps):
+        calls += [(border_columns, n + 2, a), (border_rows, m, a), (inner, (n, m - 2), a, b)]
+        a, b = b, a
+    return calls
+
+
 CASES: dict[str, Callable[[int], Calls]] = {
     f.__name__: f
     for f in (
         stencil, stencil_2d, stencil_3d, inside_3d, reversed_copy, shifted, strided, transposes,
-        sum_then_scale, rows, views, eliminations,
+        sum_then_scale, rows, views, eliminations, periodic, bordered,
     )
 }  # fmt: skip

@@ -5,10 +5,12 @@ from __future__ import annotations
 import islpy as isl
 import pytest
 
+from fusionq.analysis.proof import TooManyOperations
 from fusionq.analysis.stage_relations import Relation
 from fusionq.ir.nodes import Expr, Var
 from fusionq.ir.types import INT64
-from fusionq.megakernel.bounds import MOST_EXISTENTIALS, needed_items, tile_bounds
+from fusionq.megakernel import bounds
+from fusionq.megakernel.bounds import MOST_EXISTENTIALS, needed_items, tile_boxes
 
 PRIMES = (3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41)
 
@@ -36,9 +38,9 @@ def existentials(relation: Relation) -> int:
 def test_bounds_of_sets_with_some_existentials() -> None:
     relation = sums_of_quotients(3)
     assert 1 < existentials(relation) <= MOST_EXISTENTIALS
-    bounds = tile_bounds(relation, isl.Set("[n] -> { : n > 0 }"), symbol)
-    assert bounds is not None
-    assert len(bounds) == 1
+    found = tile_boxes(relation, isl.Set("[n] -> { : n > 0 }"), symbol)
+    assert found is not None
+    assert len(found) == 1
 
 
 @pytest.mark.parametrize("count", [10, 12])
@@ -46,4 +48,42 @@ def test_sets_with_many_are_not_bounded(count: int) -> None:
     """Eliminating them takes isl seconds to hours, uncounted; random lists met such sets."""
     relation = sums_of_quotients(count)
     assert existentials(relation) > MOST_EXISTENTIALS
-    assert tile_bounds(relation, isl.Set("[n] -> { : n > 0 }"), symbol) is None
+    assert tile_boxes(relation, isl.Set("[n] -> { : n > 0 }"), symbol) is None
+
+
+SIZES = isl.Set("[n, first_0, last_0] -> { : n > 0 and 0 <= first_0 <= last_0 < n }")
+
+
+def rows(text: str) -> Relation:
+    inside = "0 <= i < n and 0 <= j < n"
+    return Relation(isl.Map(f"[n] -> {{ [i] -> [j] : {inside} and ({text}) }}"), exact=True)
+
+
+NEAR = "i - 1 <= j <= i + 1"
+
+
+@pytest.mark.parametrize(
+    ("text", "boxes"),
+    [
+        (NEAR, 1),
+        (f"{NEAR} or (i = 0 and j = n - 1) or (i = n - 1 and j = 0)", 3),
+        ("i - 60 <= j <= i - 58 or i <= j <= i + 2", 1),
+        ("j = i - 100 or j = i + 100", 2),
+        ("j = 0 or j = 1 or j = n - 1 or j = n - 2", 2),
+        (f"{NEAR} or (i = 0 and j >= 10)", 1),
+        ("(i = 0 and j >= 10) or j = 0", 0),
+    ],
+    ids=["near", "ring", "60 rows", "far", "ends", "all of it", "constant"],
+)  # fmt: skip
+def test_what_is_far_apart_has_boxes_of_its_own(text: str, boxes: int) -> None:
+    found = tile_boxes(rows(text), SIZES, symbol)
+    assert len(found or ()) == boxes
+
+
+def test_too_hard_parts_are_one_box(monkeypatch: pytest.MonkeyPatch) -> None:
+    def hard(items: isl.Set, context: isl.Set) -> list[isl.Set]:
+        raise TooManyOperations
+
+    monkeypatch.setattr(bounds, "_parts", hard)
+    found = tile_boxes(rows("j = i - 100 or j = i + 100"), SIZES, symbol)
+    assert found is not None and len(found) == 1

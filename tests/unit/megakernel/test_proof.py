@@ -25,6 +25,7 @@ from tests.unit.lists import submissions
 from tests.unit.megakernel.cases import (
     Calls,
     blur,
+    periodic,
     reverse,
     reversed_copy,
     shift,
@@ -129,8 +130,10 @@ def halves(n: int) -> Calls:
     return [(spread, n, a, b), (reverse, n, b, c), (spread, n, c, d), (reverse, n, d, a)]
 
 
-BOXED = [stencil(40), stencil_2d(9), reversed_copy(40), transposes(9), halves(40)]
-NAMES = ["stencil", "stencil_2d", "reversed", "transposes", "halves"]
+BOXED = [
+    stencil(40), stencil_2d(9), reversed_copy(40), transposes(9), halves(40), periodic(40),
+]  # fmt: skip
+NAMES = ["stencil", "stencil_2d", "reversed", "transposes", "halves", "periodic"]
 
 
 @pytest.mark.parametrize("calls", BOXED, ids=NAMES)
@@ -159,6 +162,57 @@ def test_a_missing_wait_is_refused(calls: Calls) -> None:
     assert plan.strategy != "megakernel"
     assert plan.fallback is not None
     assert "does not wait for it" in plan.fallback
+
+
+@pytest.mark.parametrize("left_out", range(3))
+def test_each_of_the_boxes_around_what_is_far_apart_is_needed(left_out: int) -> None:
+    """Of a ring: the neighbours, the first element, and the last."""
+    plan = plan_of(periodic(40))
+    body = plan.stages[0].kernel.body[0]
+    assert isinstance(body, Persistent)
+    assert body.stages[1].producers == (0, 0, 0)
+
+    def without(body: Persistent) -> Persistent:
+        def fewer(code: StageCode) -> StageCode:
+            return replace(code, waits=_without(code.waits, left_out))
+
+        changed_body = in_stage(1, fewer)(body)
+        stages = list(changed_body.stages)
+        stages[1] = replace(stages[1], producers=_without(stages[1].producers, left_out))
+        return replace(changed_body, stages=tuple(stages))
+
+    with changed(without):
+        plan = plan_of(periodic(40))
+    assert plan.strategy != "megakernel"
+    assert plan.fallback == "stage 1 may not wait for all that it depends on of stage 0"
+
+
+def _without(values: tuple[Any, ...], position: int) -> tuple[Any, ...]:
+    return values[:position] + values[position + 1 :]
+
+
+def test_boxes_together_are_no_more_than_each_holds() -> None:
+    """Two that leave out an element between them."""
+
+    def apart(body: Persistent) -> Persistent:
+        def of_stage(code: StageCode) -> StageCode:
+            (wait,) = code.waits
+            assert wait.bounds is not None
+            ((low, high),) = wait.bounds
+            first = ItemQuery("tile_first", 0)
+            before = Binary(INT64, "add", first, Const(INT64, -1))
+            after = Binary(INT64, "add", first, Const(INT64, 1))
+            both = (TileWait(((low, before),)), TileWait(((after, high),)))
+            return replace(code, waits=both)
+
+        changed_body = in_stage(1, of_stage)(body)
+        stages = list(changed_body.stages)
+        stages[1] = replace(stages[1], producers=(0, 0))
+        return replace(changed_body, stages=tuple(stages))
+
+    with changed(apart):
+        plan = plan_of(stencil(40))
+    assert plan.fallback == "stage 1 may not wait for all that it depends on of stage 0"
 
 
 def test_a_wait_for_another_stage_is_refused() -> None:
