@@ -51,13 +51,13 @@ def _block(
 ) -> list[Integers]:
     latest: list[Integers] = []
     for stage in stages[start:stop]:
-        latest.append(_evenly(stage.count[0], rows) // together)
+        latest.append(_last_evenly(stage.count[0], rows) // together)
     needed = [False] * (stop - start)
     bound = [np.full(stage.count[0], np.iinfo(np.int64).max) for stage in stages[start:stop]]
     for s in reversed(range(start, stop)):
         k = s - start
         if needed[k]:
-            latest[k] = _filled(bound[k])
+            latest[k] = _filled(bound[k], latest[k])
         for box in waits[s]:
             if box.producer < start:
                 continue
@@ -73,15 +73,22 @@ def _evenly(count: int, rows: int) -> Integers:
     return np.arange(count, dtype=np.int64) * rows // count
 
 
-def _filled(wave: Integers) -> Integers:
-    """``wave`` with a value for rows that nobody waits for: that of a neighbour."""
+def _last_evenly(count: int, rows: int) -> Integers:
+    """The last of the waves that each of ``count`` rows of tiles stands for."""
+    return (np.arange(1, count + 1, dtype=np.int64) * rows - 1) // count
+
+
+def _filled(wave: Integers, evenly: Integers) -> Integers:
+    """``wave``, not after what would be ``evenly``, and with a value for rows that nobody waits
+    for: as much before that as a neighbour."""
     free = wave == np.iinfo(np.int64).max
-    if not free.any() or free.all():
-        return np.where(free, np.int64(-1), wave)
+    if free.all():
+        return evenly
+    before = np.where(free, 0, np.minimum(wave - evenly, 0))
     position = np.where(free, 0, np.arange(len(wave)))
     nearest = np.maximum.accumulate(position)
-    filled = wave[nearest]
-    return np.where(filled == np.iinfo(np.int64).max, wave[~free][0], filled)
+    filled = np.where(free[nearest], before[~free][0], before[nearest])
+    return evenly + filled
 
 
 def _row_intervals(

@@ -14,6 +14,7 @@ from fusionq.codegen import queue_layout as q
 from fusionq.codegen.stage_tables import code_bodies, operands_of, wait_forms
 from fusionq.ir.nodes import ArrayParam, Persistent
 from fusionq.ir.walk import takes_work_groups
+from fusionq.megakernel.assignment import assigned_lists
 from fusionq.megakernel.evaluate import Integers
 from fusionq.megakernel.order import instructions, waves
 from fusionq.megakernel.tiles import TileBox, TiledStage, boxes, extents_of, tiled
@@ -150,11 +151,17 @@ def pipelined(
     body: Persistent, extents: Sequence[tuple[int, ...]], params: Sequence[Mapping[str, int]]
 ) -> frozenset[int] | None:
     """Whether a small part of a stage waits for a small part of those before it only, None if not:
-    the stages of no more work-items than such a part of the largest for all of which others wait.
-    A row that a whole plane waits for is one, if it waits for a few rows of planes itself."""
+    the stages of no more work-items than such a part of the largest for all of which others wait,
+    and those that do the same.  A row that a whole plane waits for is one, if it waits for a few
+    rows of planes itself, such as the first and the last."""
     wide = _wide(body, extents, params, frozenset())
     if wide:
         part = max(map(prod, extents)) // _PARTS
+        bodies = code_bodies(body)
+        alike = {(bodies[body.stages[k].code], extents[k]) for k in wide}
+        wide = frozenset(
+            k for k, use in enumerate(body.stages) if (bodies[use.code], extents[k]) in alike
+        )
         if any(prod(extents[k]) > part for k in wide) or _wide(body, extents, params, wide):
             return None
     return wide
@@ -217,8 +224,15 @@ def _order_of(
     counts = tuple([stage.count for stage in stages])
     known = _orders(body)
     key = None
+    work: list[int] = []
+    if tiling.assignment == "stages":
+        of_codes = _item_bytes(body)
+        work = [
+            prod(stage.extents) * of_codes[use.code]
+            for stage, use in zip(stages, body.stages, strict=True)
+        ]
     if sum([prod(count) for count in counts]) <= LARGEST_KEPT:
-        how = tiling.block, tiling.rows, tiling.assignment
+        how = tiling.block, tiling.rows, tiling.assignment, tuple(work)
         key = counts, _contents(waits), how, workers, control_line
         found = known.get(key)
         if found is not None:
@@ -226,7 +240,7 @@ def _order_of(
     counters, lines = _counters(stages, waits)
     wave = waves(stages, waits, tiling.block, tiling.rows)
     stage, tile = instructions(stages, wave, tiling.block)
-    starts, assigned = _assignment(stage, tiling, workers)
+    starts, assigned = assigned_lists(stage, tiling, workers, work)
     words = _words(body, stages, counters, stage, tile, starts, assigned, workers)
     words[q.GIVEN] = lines
     lines += workers * q.table_lines(operands_of(body).count, control_line)
@@ -301,20 +315,6 @@ def _stride(wanted: Sequence[TileBox], dim: int, count: int) -> int:
         for edge in (box.low[dim][some], ends[ends < count]):
             stride = gcd(stride, int(np.gcd.reduce(edge, initial=0)))
     return stride if 0 < stride < count else count
-
-
-def _assignment(stage: Integers, tiling: Tiling, workers: int) -> tuple[Integers, Integers]:
-    """Each worker's instructions, in order, one list after the other."""
-    if tiling.assignment == "tickets" or workers == 1:
-        return np.empty(0, np.int64), np.empty(0, np.int64)
-    if tiling.assignment == "stages":
-        block = min(tiling.block, int(stage.max()) + 1)
-        worker = (stage % block) * workers // block
-    else:
-        worker = np.arange(len(stage)) % workers
-    assigned = np.argsort(worker, kind="stable")
-    starts = np.concatenate([[0], np.cumsum(np.bincount(worker, minlength=workers))])
-    return starts.astype(np.int64), assigned.astype(np.int64)
 
 
 def _words(

@@ -47,16 +47,20 @@ def choose_tiling(
     workers, line = target.resident_workers, target.worker_size
     if pipelined and memory > target.held_bytes:
         cut = [e for k, e in enumerate(extents) if k not in whole]
-        slabs = _slabs(cut, target)
+        slabs = _slabs(cut, _pipelined_items(items, memory, target), target)
         left = iter(slabs)
         tiles = tuple(e if k in whole else next(left) for k, e in enumerate(extents))
+        large = _large(cut, slabs)
+        mostly = 2 * len(large) >= len(cut)
+        cut, slabs = [e for e, _ in large], tuple(t for _, t in large)
         size = max(prod(t) * n for t, n in zip(tiles, item_bytes, strict=True))
-        cache = target.worker_cache_bytes // target.worker_cache_share
+        cache = target.worker_cache_bytes // KEPT_SHARE
         block = workers * max(cache // size, 1)
         block = max(block, min(target.shortest_block, target.kept_bytes // (3 * size)), 1)
-        block = -(-len(extents) // -(-len(extents) // block))
+        blocks = -(-len(large) // block)
+        block = -(-len(extents) // blocks)
         rows = _rows(cut, slabs)
-        alike = max(map(prod, slabs)) < 2 * min(map(prod, slabs))
+        alike = mostly and max(map(prod, slabs)) < 2 * min(map(prod, slabs))
         if alike and workers <= block <= min(rows) // 8:
             return Tiling(tiles, block, "stages")
         together = target.kept_bytes // (block * size) if block < workers else 1
@@ -122,15 +126,59 @@ def in_groups(tiling: Tiling, groups: Sequence[tuple[int, ...] | None]) -> Tilin
     return replace(tiling, tiles=tiles)
 
 
-def _slabs(extents: Sequence[tuple[int, ...]], target: Target) -> tuple[tuple[int, ...], ...]:
-    """Tiles of a pipeline's stages.  Each stage is cut into about as many along the first
-    dimension, so that a tile of one waits for about one of another."""
-    tiles = tuple(_slab(e, target) for e in extents)
-    rows = _rows(extents, tiles)
-    if max(rows) < 2 * min(rows) or max(prod(e[1:]) for e in extents) > target.largest_tile:
+def _pipelined_items(items: int, memory: int, target: Target) -> int:
+    """Work-items of a pipeline's tile, of stages of up to ``items`` over ``memory`` bytes: a few
+    tiles for each of some stages have to stay in a worker's cache."""
+    cache = target.worker_cache_bytes // target.worker_cache_share
+    few = cache // TILES_KEPT * items // memory
+    return min(target.pipelined_tile, max(few, target.smallest_tile))
+
+
+KEPT_SHARE = 2
+"""One part in so many of a worker's cache is for a tile of each of its stages in a block: stages of
+time steps share their arrays, so that less is needed."""
+
+TILES_KEPT = 4
+"""Tiles with all of their arrays that fit at least into a worker's part of its cache."""
+
+
+def _slabs(
+    extents: Sequence[tuple[int, ...]], items: int, target: Target
+) -> tuple[tuple[int, ...], ...]:
+    """Tiles of a pipeline's stages, of about so many ``items``.  Each stage is cut into about as
+    many along the first dimension, so that a tile of one waits for about one of another; small ones
+    into fewer, since that is work, too."""
+    tiles = tuple(_slab(e, items, target) for e in extents)
+    if max(prod(e[1:]) for e in extents) > target.largest_tile:
         return tiles
+    large = _large(extents, tiles)
+    rows = _rows(*zip(*large, strict=True))
+    if max(rows) < 2 * min(rows) and 2 * len(large) >= len(extents):
+        if len(large) == len(extents):
+            return tiles
+        parts, alike = max(rows), set(large)
+        return tuple(
+            t if (e, t) in alike else (max((SMALL_ROWS * e[0] + parts // 2) // parts, 1), *e[1:])
+            for e, t in zip(extents, tiles, strict=True)
+        )
     parts = -(-max(prod(e) for e in extents) // target.unequal_tile)
     return tuple((-(-e[0] // parts), *e[1:]) for e in extents)
+
+
+SMALL = 64
+"""Stages with so many times fewer work-items than the largest are small, as those over borders."""
+
+
+SMALL_ROWS = 2
+"""Rows of the large stages' tiles for each of a small stage's."""
+
+
+def _large(
+    extents: Sequence[tuple[int, ...]], tiles: Sequence[tuple[int, ...]]
+) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
+    """The ``extents`` that are not small, each with its tile."""
+    most = max(map(prod, extents))
+    return [(e, t) for e, t in zip(extents, tiles, strict=True) if SMALL * prod(e) >= most]
 
 
 def _rows(extents: Sequence[tuple[int, ...]], tiles: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
@@ -138,10 +186,10 @@ def _rows(extents: Sequence[tuple[int, ...]], tiles: Sequence[tuple[int, ...]]) 
     return tuple(-(-e[0] // t[0]) for e, t in zip(extents, tiles, strict=True))
 
 
-def _slab(extents: tuple[int, ...], target: Target) -> tuple[int, ...]:
+def _slab(extents: tuple[int, ...], items: int, target: Target) -> tuple[int, ...]:
     """A tile of a pipeline's work-items or, if that is not too many, as much of the first
     dimension and all of the others: it waits for its neighbours in one dimension only."""
-    items, slice_ = target.pipelined_tile, prod(extents[1:])
+    slice_ = prod(extents[1:])
     if slice_ > target.largest_tile or len(extents) == 1:
         return _shape(extents, items, target.worker_size)
     return (min(max(items // max(slice_, 1), 1), max(extents[0], 1)), *extents[1:])

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import itertools
+from collections import OrderedDict
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -11,7 +13,11 @@ import pytest
 
 import fusionq as fq
 from fusionq.base.options import Strategy
+from fusionq.base.target import Target
+from fusionq.cache.plan_cache import PLANS
 from fusionq.kernels.library import Array
+from fusionq.megakernel import schedule, tiling
+from fusionq.megakernel.order import waves
 
 Floats = npt.NDArray[np.float32]
 Submit = Callable[[fq.FusionQueue, list[fq.Buffer]], None]
@@ -94,6 +100,38 @@ def group_sum(item: fq.NdItem, a: Array, out: Array) -> None:
     out[i] = fq.reduce_over_group(item.get_group(), a[i], "add")
 
 
+@fq.kernel
+def ring(item: fq.Item, a: Array, b: Array) -> None:
+    i = item.get_id(0)
+    n = a.shape[0]
+    up = i - 1 if i > 0 else n - 1
+    down = i + 1 if i < n - 1 else 0
+    b[i] = 0.5 * a[up] + a[i] - 0.25 * a[down]
+
+
+@fq.kernel
+def inner(item: fq.Item, a: Array, b: Array) -> None:
+    i = item.get_id(0) + 1
+    j = item.get_id(1) + 1
+    b[i, j] = a[i - 1, j] + 0.5 * a[i + 1, j] - a[i, j - 1] + 0.25 * a[i, j + 1]
+
+
+@fq.kernel
+def border_rows(item: fq.Item, a: Array) -> None:
+    j = item.get_id(0)
+    n = a.shape[0]
+    a[0, j] = a[n - 2, j]
+    a[n - 1, j] = a[1, j]
+
+
+@fq.kernel
+def border_columns(item: fq.Item, a: Array) -> None:
+    i = item.get_id(0)
+    m = a.shape[1]
+    a[i, 0] = a[i, m - 2]
+    a[i, m - 1] = a[i, 1]
+
+
 def steps(kernel: object, count: int, shape: tuple[int, ...], *scalars: float) -> Submit:
     def submit(queue: fq.FusionQueue, buffers: list[fq.Buffer]) -> None:
         a, b = buffers
@@ -102,6 +140,17 @@ def steps(kernel: object, count: int, shape: tuple[int, ...], *scalars: float) -
             a, b = b, a
 
     return submit
+
+
+def bordered(queue: fq.FusionQueue, buffers: list[fq.Buffer]) -> None:
+    a, b = buffers
+    n, m = a.shape
+    for _ in range(5):
+        queue.submit(border_columns, n, a)
+        queue.submit(border_rows, m, a)
+        queue.submit(inner, (n - 2, m - 2), a, b)
+        a, b = b, a
+    queue.submit(border_rows, m, a)
 
 
 def normalise(queue: fq.FusionQueue, buffers: list[fq.Buffer]) -> None:
@@ -150,7 +199,12 @@ CASES: dict[str, tuple[Submit, list[npt.NDArray[np.generic]]]] = {
         [numbers(1500), zeros(1500), np.random.default_rng(0).permutation(1500), zeros(1500)],
     ),
     "overlapping views": (overlapping, [numbers(5000)]),
+    "ring": (steps(ring, 6, (9000,)), [numbers(9000), zeros(9000)]),
+    "borders": (bordered, [numbers(70, 63), zeros(70, 63)]),
 }
+
+
+PIPELINES = {"1-D stencil", "2-D stencil", "ring", "borders"}
 
 
 def outcome(
@@ -171,6 +225,31 @@ def test_equals_the_unfused_run(queue: fq.FusionQueue, name: str) -> None:
     assert report.strategy == "megakernel", report.fallback
     assert len(report.stages) == 1
     assert "waits for" in str(report)
+    for a, b in zip(found, expected, strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_so_does_what_leaves_the_caches(
+    queue: fq.FusionQueue, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Lists that are pipelines go through memory once for several stages, in a skewed order."""
+    monkeypatch.setenv("FUSIONQ_CACHE", "0")
+    monkeypatch.setattr(PLANS, "_plans", OrderedDict())
+    monkeypatch.setattr(Target, "held_bytes", 0)
+    monkeypatch.setattr(tiling, "SMALL", 4)
+    monkeypatch.setattr(tiling, "_pipelined_items", lambda *_: 100)
+    blocks: list[int] = []
+
+    def seen(*given: Any) -> Any:
+        blocks.append(given[2])
+        return waves(*given)
+
+    monkeypatch.setattr(schedule, "waves", seen)
+    expected, _ = outcome(queue, name, "unfused")
+    found, report = outcome(queue, name, "megakernel")
+    assert report.strategy == "megakernel", report.fallback
+    assert max(blocks) > 1 or name not in PIPELINES
     for a, b in zip(found, expected, strict=True):
         np.testing.assert_array_equal(a, b)
 

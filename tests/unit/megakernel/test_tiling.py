@@ -10,9 +10,11 @@ import numpy as np
 import pytest
 
 import fusionq as fq
+from fusionq.megakernel.assignment import shares_of
 from fusionq.megakernel.schedule import pipelined
 from fusionq.megakernel.tiles import extents_of
 from fusionq.megakernel.tiling import Tiling, choose_tiling
+from tests.unit.megakernel.cases import border_rows, bordered
 from tests.unit.megakernel.plans import persistent
 from tests.unit.targets import TWO_CORES
 
@@ -87,11 +89,22 @@ def last_row(item: fq.Item, h, e):  # type: ignore[no-untyped-def]  # kernel lan
     e[0, j] = h[h.shape[0] - 2, j]
 
 
-@pytest.mark.parametrize(("first", "whole"), [(source, {0, 4, 8}), (last_row, None)])
+@fq.kernel
+def all_rows(item: fq.Item, h, e):  # type: ignore[no-untyped-def]  # kernel language
+    j = item.get_id(0)
+    e[0, j] = 0.0
+    for i in range(h.shape[0] - 1):
+        e[0, j] += h[i, j]
+
+
+@pytest.mark.parametrize(
+    ("first", "whole"), [(source, {0, 4, 8}), (last_row, {0, 4, 8}), (all_rows, None)]
+)
 def test_a_row_that_a_plane_waits_for_is_one_tile(first: Any, whole: set[int] | None) -> None:
     """fdtd_2d: the source is a row of which every row of the field depends on all, since ranges
     of one and two dimensions meet as columns; it was cut in rows of the plane, and done last.  One
-    that waits for the plane's other end makes it no pipeline."""
+    may wait for the plane's other end, as that of a periodic field does; one that waits for all of
+    it makes it no pipeline."""
     n, m = 200, 220
     a, e, g, h = np.zeros((1, 1)), np.zeros((n, m)), np.zeros((n, m)), np.zeros((n, m))
     calls: list[tuple[Any, ...]] = []
@@ -111,6 +124,51 @@ def test_stages_that_are_one_tile_leave_the_others_alike() -> None:
     )
     assert tiling.tiles[:3] == ((3000,), (1, 3000), (1, 2999))
     assert tiling.assignment == "stages"
+
+
+def test_small_stages_are_cut_into_the_rows_of_the_large_ones() -> None:
+    """The borders of a plane have kernels of their own; cut into tiles of as many work-items, a
+    border was one tile, and planes were cut into few, none of which stayed in a cache."""
+    extents: Extents = ((1282,), (1282,), (1280, 1280), (1281, 1280)) * 4
+    target = replace(TWO_CORES, resident_workers=2)
+    tiling = choose_tiling(
+        extents, [48] * 16, target.kept_bytes + 1, True, target, frozenset(range(1, 16, 4))
+    )
+    assert tiling.tiles[1:4] == ((1282,), (3, 1280), (3, 1280))
+    assert tiling.tiles[0] == (2 * 3,)
+    assert tiling.assignment == "stages"
+
+
+def test_tiles_with_much_memory_have_fewer_work_items() -> None:
+    """Nine fields of a lattice: 4,096 work-items have 640 KB."""
+    target = replace(TWO_CORES, resident_workers=2)
+    tiles = [
+        choose_tiling(((1024, 1024),) * 6, [24] * 6, nbytes << 20, True, target).tiles[0]
+        for nbytes in (target.kept_bytes // 2**20 + 1, 168)
+    ]
+    assert tiles == [(3, 1024), (1, 1024)]
+
+
+def test_a_list_that_ends_with_a_border_is_a_sweep_all_the_same() -> None:
+    """Nobody waits for most rows of the step before the last stage; they were done with its first
+    row, all at once, and those of all steps before with them."""
+    calls = bordered(100, steps=3)
+    made = persistent(*calls, (border_rows, 5, calls[-1][3]), target=TWO_CORES)
+    extents = extents_of(made.body, made.params())
+    tiles = tuple((1, *e[1:]) if e[0] > 5 else e for e in extents)
+    schedule = made.schedule(Tiling(tiles, len(extents), "tickets"))
+    steps = [k for k, e in enumerate(extents) if len(e) > 1]
+    first, last = (np.flatnonzero(schedule.stage == k) for k in (steps[0], steps[-1]))
+    # Half of the last step's rows are done before the first step has done all of its.
+    assert np.sum(last < first.max()) >= 60
+
+
+def test_workers_have_stages_of_as_much_work() -> None:
+    assert shares_of([1, 1, 1, 1], 2).tolist() == [0, 0, 1, 1]
+    assert shares_of([1, 40, 40, 40, 1, 40], 2).tolist() == [0, 0, 0, 1, 1, 1]
+    assert shares_of([9, 1, 1], 2).tolist() == [0, 1, 1]
+    assert shares_of([1] * 6, 3).tolist() == [0, 0, 1, 1, 2, 2]
+    assert shares_of([7], 2).tolist() in ([0], [1])
 
 
 def test_few_rows_are_taken_by_ticket() -> None:
