@@ -73,7 +73,7 @@ ASSUMED: dict[str, Assumption] = {
     ),
     "cache_bytes": Assumption(
         32 << 20, 50 << 20, "L3 of an EPYC; L2 of an H100",
-        "asked: Linux on a CPU, global memory cache on a GPU",
+        "asked: Linux on a CPU, at most 32 MiB a core; global memory cache on a GPU",
     ),
     "private_bytes": Assumption(512, 512, "128 registers of 32 bits; more spills"),
     # Joining in place of a launch

@@ -15,6 +15,7 @@ import pytest
 import fusionq as fq
 from fusionq.backends.base import Backend, Binding, PreparedLaunch, Program
 from fusionq.backends.registry import backend_for
+from fusionq.backends.sycl import caches
 from fusionq.backends.sycl.caches import cache_sizes, last_level_bytes
 from fusionq.base import version
 from fusionq.base.assumptions import ASSUMED
@@ -120,8 +121,17 @@ def test_what_linux_writes_otherwise_is_not_taken(tmp_path: Path, level: str, si
 
 
 def test_a_gpu_says_the_cache_of_all() -> None:
-    assert cache_sizes(False, 50 << 20) == {"cache_bytes": 50 << 20}
-    assert cache_sizes(True, 1 << 20)["worker_cache_bytes"] == 1 << 20
+    assert cache_sizes(False, 50 << 20, 80) == {"cache_bytes": 50 << 20}
+    assert cache_sizes(True, 1 << 20, 2)["worker_cache_bytes"] == 1 << 20
+
+
+@pytest.mark.parametrize(("cores", "counted"), [(2, 64 << 20), (64, 480 << 20)])
+def test_cores_count_on_their_part_of_a_host_s_cache(
+    cores: int, counted: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A virtual machine is shown all of it: nothing was out of cache, and no list a pipeline."""
+    monkeypatch.setattr(caches, "last_level_bytes", lambda: 480 << 20)
+    assert cache_sizes(True, 1 << 20, cores)["cache_bytes"] == counted
 
 
 # -------------------------------------------------------------------------------- costs

@@ -130,7 +130,7 @@ def device_target(device: Any) -> Target:
         worker_size=lanes,
         vector_width=max(device.native_vector_width_float, lanes),
         cache_line_bytes=device.global_mem_cache_line_size,
-        **cache_sizes(device.is_cpu, device.global_mem_cache_size),
+        **cache_sizes(device.is_cpu, device.global_mem_cache_size, device.max_compute_units),
     )
 
 
