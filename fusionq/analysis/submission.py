@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import field
 from math import prod
 from typing import Literal, Protocol, TypeAlias
@@ -184,7 +184,7 @@ class Sized(Protocol):
     def range(self) -> Range | NdRange:
         """The index space."""
 
-    def shapes(self) -> Iterator[tuple[int, ...]]:
+    def shapes(self) -> Iterable[tuple[int, ...]]:
         """The extents of each array argument."""
 
     def number(self, argument: int | None, dim: int | None) -> int:
@@ -207,9 +207,9 @@ class Operands:
     ) -> None:
         self.form, self.range, self.places, self.values = form, range, places, values
 
-    def shapes(self) -> Iterator[tuple[int, ...]]:
+    def shapes(self) -> Iterable[tuple[int, ...]]:
         """See ``Sized``."""
-        return (place[0] for place in self.places)
+        return [place[0] for place in self.places]
 
     def number(self, argument: int | None, dim: int | None) -> int:
         """See ``Sized``."""
@@ -253,7 +253,7 @@ class Submission:
             self.text, self.with_regions, self.notes, self.form,
         )  # fmt: skip
 
-    def shapes(self) -> Iterator[tuple[int, ...]]:
+    def shapes(self) -> Iterable[tuple[int, ...]]:
         """See ``Sized``."""
         return (a.shape for a in self.arguments if isinstance(a, ArrayArgument))
 

@@ -36,9 +36,9 @@ class Condition:
 
     def holds(self, values: Mapping[str, int]) -> bool:
         """Whether it is true of all uses, whose symbols have these ``values``."""
-        holds, names = _compiled(self.text), self.names
+        holds = _compiled(self.text, self.names)
         for use in self.uses:
-            if not holds(dict(zip(names, [values[symbol] for symbol in use], strict=True))):
+            if not holds(*[values[symbol] for symbol in use]):
                 return False
         return True
 
@@ -119,7 +119,7 @@ class Validity:
         for name, limit in self.limits:
             if abs(values[name]) > limit:
                 return False
-        return all(condition.holds(values) for condition in self.conditions)
+        return all([condition.holds(values) for condition in self.conditions])
 
 
 def validity_of(
@@ -195,7 +195,7 @@ def size_order(size: int, bits: int = 3) -> tuple[int, int]:
 
 def largest_extent(submissions: Sequence[Sized]) -> int:
     """The largest extent of the submissions' ranges; what is profitable depends on its order."""
-    return max(max(global_range(s)) for s in submissions)
+    return max([max(global_range(s)) for s in submissions])
 
 
 def for_this_order(validity: Validity, submissions: Sequence[Submission]) -> Validity:
@@ -225,10 +225,11 @@ _NO_GLOBALS: dict[str, Any] = {"__builtins__": {}}
 
 
 @lru_cache(maxsize=1024)
-def _compiled(text: str) -> Callable[[Mapping[str, int]], bool]:
-    code = compile(text, "<validity>", "eval")
+def _compiled(text: str, names: tuple[str, ...]) -> Callable[..., bool]:
+    code = compile(function_text(text, names), "<validity>", "eval")
+    return cast(Callable[..., bool], eval(code, _NO_GLOBALS))
 
-    def holds(values: Mapping[str, int]) -> bool:
-        return cast(bool, eval(code, _NO_GLOBALS, values))
 
-    return holds
+def function_text(text: str, names: Sequence[str]) -> str:
+    """The condition ``text`` as a function of its ``names``."""
+    return f"lambda {', '.join(names)}: {text}"

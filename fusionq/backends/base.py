@@ -157,8 +157,9 @@ class PreparedLaunch(Protocol):
 class MovableLaunch(PreparedLaunch, Protocol):
     """A ``PreparedLaunch`` whose arrays need not stay where they were."""
 
-    def move(self, addresses: Mapping[str, int]) -> None:
-        """Have its arrays, by parameter, at other ``addresses`` in the launches that follow."""
+    def move(self, addresses: Sequence[int | None]) -> None:
+        """Have its arrays at other ``addresses``, each at that of its place, in the launches that
+        follow."""
 
 
 @runtime_checkable
@@ -285,9 +286,10 @@ class Backend(Protocol):
         """How many workers of a persistent kernel, built here, run at once: as many as the target
         has, or fewer, which only the built program tells."""
 
-    def movable(self, launch: PreparedLaunch) -> MovableLaunch | None:
-        """A copy of ``launch``, prepared here, which takes arrays at other addresses; None where
-        they have to be bound anew."""
+    def movable(self, launch: PreparedLaunch, places: Mapping[str, int]) -> MovableLaunch | None:
+        """A copy of ``launch``, prepared here, which takes arrays at other addresses; ``places``:
+        theirs, by parameter, among those that it will be given.  None where they have to be bound
+        anew."""
 
     def repeated(self, launches: Sequence[PreparedLaunch]) -> PreparedLaunch | None:
         """``launches``, prepared here, as one that runs them in order and takes over scalars that

@@ -99,12 +99,11 @@ class NativeArguments:
             scalars[name] = param, copy, interval
         return other
 
-    def move(self, addresses: Mapping[str, int]) -> None:
-        """Have the arrays of some parameters at other ``addresses``."""
-        for name, address in addresses.items():
-            position = self._pointers.get(name)
-            if position is not None:  # else the kernel does not use it
-                self.values[position].value = address
+    def pointers(self, places: Mapping[str, int]) -> list[tuple[Any, int]]:
+        """The arguments that are arrays' addresses, each with the place of its array, by
+        parameter; without those of ``places`` that the kernel does not use."""
+        own = self._pointers
+        return [(self.values[own[name]], place) for name, place in places.items() if name in own]
 
     def set_scalar(self, name: str, value: bool | int | float | np.generic) -> bool:
         """Give scalar parameter ``name`` another value; whether its bits are others than before.

@@ -28,9 +28,10 @@ def _is_internal(module: str) -> bool:
     return package == "fusionq" and rest.partition(".")[0] not in ("kernels", "benchmarks")
 
 
-def user_frame() -> FrameType | None:
-    """The innermost frame outside this package (its kernel library counts as outside)."""
-    frame: FrameType | None = sys._getframe(1)
+def user_frame(above: int = 0) -> FrameType | None:
+    """The innermost frame outside this package (its kernel library counts as outside); the caller,
+    and as many frames ``above`` it, are known to be of this package."""
+    frame: FrameType | None = sys._getframe(1 + above)
     while frame is not None and _is_internal(frame.f_globals.get("__name__", "")):
         frame = frame.f_back
     return frame
@@ -60,13 +61,29 @@ def argument_error(message: str) -> ArgumentError:
     return ArgumentError(f"{user_span()}: {message}")
 
 
-def user_line() -> tuple[str, int, str]:
-    """What ``user_span`` consists of."""
-    frame = user_frame()
+def user_line(above: int = 0) -> tuple[str, int, str]:
+    """What ``user_span`` consists of; one and the same object for one place of the program.
+    ``above`` as of ``user_frame``."""
+    frame = user_frame(1 + above)
     if frame is None:
         return "<unknown>", 0, ""
-    file, number = frame.f_code.co_filename, frame.f_lineno or 0
-    return file, number, linecache.getline(file, number, frame.f_globals).strip()
+    code = frame.f_code
+    place = id(code), frame.f_lasti
+    known = _lines.get(place)
+    if known is None:
+        file, number = code.co_filename, frame.f_lineno or 0
+        line = file, number, linecache.getline(file, number, frame.f_globals).strip()
+        if len(_lines) >= MOST_LINES:
+            _lines.clear()
+        known = _lines[place] = code, line
+    return known[1]
+
+
+MOST_LINES = 4096
+"""Calls of the user's whose lines are known."""
+
+_lines: dict[tuple[int, int], tuple[CodeType, tuple[str, int, str]]] = {}
+"""By the function, which is kept so that no other has its id, and the instruction."""
 
 
 def warn_aborted(message: str, otherwise: Span | None = None) -> None:

@@ -44,6 +44,8 @@ class FusionOptions(NamedTuple):
     @property
     def of_plan(self) -> FusionOptions:
         """Those that a plan depends on: one that was measured serves all who do not ask too."""
+        if self.adapt is None and not (self.tune or self.check):
+            return self
         return self._replace(tune=False, check=False, adapt=None)
 
 

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from time import perf_counter
 
 
-@contextmanager
-def timed(timings: dict[str, float], phase: str) -> Iterator[None]:
-    """Add the seconds that the block takes to ``phase`` of ``timings``; also where it raises."""
-    started = perf_counter()
-    try:
-        yield
-    finally:
-        add_seconds(timings, phase, perf_counter() - started)
+class timed:
+    """Add the seconds that the block takes to ``phase`` of ``timings``; also where it raises.
+
+    A class, since a generator as a context manager takes twice as long."""
+
+    __slots__ = ("_phase", "_started", "_timings")
+
+    def __init__(self, timings: dict[str, float], phase: str) -> None:
+        self._timings, self._phase = timings, phase
+
+    def __enter__(self) -> None:
+        self._started = perf_counter()
+
+    def __exit__(self, *error: object) -> None:
+        add_seconds(self._timings, self._phase, perf_counter() - self._started)
 
 
 def add_seconds(timings: dict[str, float], phase: str, seconds: float) -> None:

@@ -3,30 +3,39 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection
+import re
+from collections.abc import Sequence
+from keyword import iskeyword
+
+from fusionq.analysis.validity import function_text
 
 MAX_LENGTH = 100_000
 
 _COMPARISONS = (ast.Lt, ast.LtE, ast.Gt, ast.GtE, ast.Eq, ast.NotEq)
 
 
-def is_condition(text: str, symbols: Collection[str]) -> bool:
-    """Whether ``text`` is an expression of ``symbols``, integers, True and False, ``and or not``,
-    comparisons, ``+ - *``, and ``//`` and ``%`` by positive integers: nothing that does more than
-    count, or fails, when it is evaluated."""
-    if len(text) > MAX_LENGTH:
+_NAME = re.compile(r"[a-z]\w*", re.ASCII)
+
+
+def is_condition(text: str, symbols: Sequence[str]) -> bool:
+    """Whether ``text`` is an expression of ``symbols``, names that differ, integers, True and
+    False, ``and or not``, comparisons, ``+ - *``, and ``//`` and ``%`` by positive integers:
+    nothing that does more than count, or fails, when it is evaluated."""
+    if len(text) > MAX_LENGTH or len(set(symbols)) < len(symbols):
+        return False
+    if not all(_NAME.fullmatch(name) and not iskeyword(name) for name in symbols):
         return False
     try:
         tree = ast.parse(text, mode="eval")
         if not _is_allowed(tree.body, symbols):
             return False
-        compile(tree, "<condition>", "eval")
+        compile(function_text(text, symbols), "<condition>", "eval")
         return True
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return False
 
 
-def _is_allowed(node: ast.expr, symbols: Collection[str]) -> bool:
+def _is_allowed(node: ast.expr, symbols: Sequence[str]) -> bool:
     match node:
         case ast.Constant(value):
             return type(value) in (bool, int)

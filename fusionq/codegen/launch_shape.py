@@ -25,11 +25,14 @@ def launch_shape(
     budget = min(max(share, target.preferred_work_group), limit)
     vector = min(target.vector_width, limit)
     *slower, fastest = extents
-    local = [max(min(_round_up(_even_part(fastest, budget), vector), limit // vector * vector), 1)]
+    part = max(min(_round_up(_even_part(fastest, budget), vector), limit // vector * vector), 1)
+    if not slower:
+        if ends and device.kind == "cpu":
+            part = _ending(fastest, part, ends, vector, target.preferred_work_group)
+        return LaunchShape((_round_up(fastest, part),), (part,))
+    local = [part]
     for extent in reversed(slower):
         local.insert(0, _even_part(extent, max(budget // prod(local), 1)))
-    if ends and len(extents) == 1 and device.kind == "cpu":
-        local = [_ending(fastest, local[0], ends, vector, target.preferred_work_group)]
     rounded = [_round_up(extent, size) for extent, size in zip(extents, local, strict=True)]
     return LaunchShape(tuple(rounded), tuple(local))
 

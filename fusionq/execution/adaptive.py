@@ -79,15 +79,15 @@ def adaptive_list(
 ) -> AdaptiveList | None:
     """What chooses among the candidates of a list by ``auto`` of several submissions, which has
     that ``plans_key``; None where the cost model alone does."""
-    operands = pending.operands()
+    largest = largest_extent(pending.operands())
     if (
         options.require
         or options.fp != "strict"
         or debug_level() >= 2  # nothing is read from the disk then
-        or largest_extent(operands) == 0
+        or largest == 0
     ):
         return None
-    key = record_key(plans_key, operands)
+    key = record_key(plans_key, largest)
     record = RECORDS.find(key)
     if record is None:
         return _new_list(backend, pending, key, options, timings)

@@ -321,10 +321,10 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=RECORDS.forget_making)
 
 
-def record_key(of_plans: Hashable, submissions: Sequence[Sized]) -> Hashable:
-    """Under what the process keeps the record of lists like ``submissions``, whose ``plans_key`` is
-    ``of_plans``."""
-    return of_plans, largest_extent(submissions).bit_length()
+def record_key(of_plans: Hashable, largest: int) -> Hashable:
+    """Under what the process keeps the record of lists whose ``plans_key`` is ``of_plans``, and the
+    largest extent ``largest``."""
+    return of_plans, largest.bit_length()
 
 
 def kept_record_key(
@@ -378,7 +378,7 @@ def was_measured(
     by other plans."""
     with LOCK:
         key = plans_key(backend, submissions, options)
-        record = RECORDS.find(record_key(key, submissions))
+        record = RECORDS.find(record_key(key, largest_extent(submissions)))
         if record is not None:
             record.is_left_to_model = True
             for name in record.plans:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
+from functools import lru_cache
 from itertools import count
 from typing import Any
 
@@ -31,6 +32,17 @@ def form_and_extents(
     """A number for arrays of one dtype, number of dimensions, layout and ``flags``, and the extents
     of this one, whose first element is at ``start``.  None in place of the number where elements do
     not lie at multiples of their size."""
+    return _form_and_extents(shape, strides, dtype, start % (dtype.itemsize or 1), flags)
+
+
+@lru_cache(CAPACITY)
+def _form_and_extents(
+    shape: tuple[int, ...],
+    strides: tuple[int, ...],
+    dtype: np.dtype[Any],
+    start: int,
+    flags: Hashable,
+) -> tuple[int | None, Extents]:
     extents = components(shape, strides, dtype)
     if alignment(dtype, start, strides) is not None:
         return None, extents

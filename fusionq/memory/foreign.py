@@ -12,6 +12,7 @@ import numpy as np
 
 from fusionq.base.errors import ArgumentError, DeviceError
 from fusionq.ir.record_types import Member, members
+from fusionq.memory.array_data import array_data
 from fusionq.memory.foreign_array import (
     ForeignArray,
     byte_bounds,
@@ -26,8 +27,7 @@ def foreign_token(value: object) -> Hashable | None:
     """What identifies an array of the host or of SYCL to the caches: equal tokens, same memory and
     layout.  None if ``value`` is no such array."""
     if isinstance(value, np.ndarray):
-        data = value.__array_interface__["data"]
-        return type(value), data, value.shape, value.strides, value.dtype
+        return type(value), array_data(value), value.shape, value.strides, value.dtype
     interface = usm_interface(value)
     if interface is None:
         return None
@@ -44,7 +44,7 @@ def foreign_token(value: object) -> Hashable | None:
 def array_members(value: object) -> tuple[Member, ...]:
     """The members of the records in an array that has a token; none of any other array."""
     if isinstance(value, np.ndarray):
-        return members(value.dtype)
+        return () if value.dtype.names is None else members(value.dtype)
     interface = usm_interface(value)
     if interface is None or interface.get("typestr", "")[1:2] != "V":
         return ()
@@ -84,7 +84,7 @@ def describe(value: object) -> ForeignArray | None:
 
 def _describe_numpy(array: np.ndarray[Any, Any]) -> ForeignArray:
     check_not_masked(array)
-    address, read_only = array.__array_interface__["data"]
+    address, read_only = array_data(array)
     return checked_array(
         ForeignArray(address, array.shape, array.strides, array.dtype, not read_only, array, None)
     )

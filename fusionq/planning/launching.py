@@ -20,8 +20,10 @@ def launch_shape_of(
         return None
     space = (extents.size,) if stage.mode == "linear" else tuple(extents)
     if stage.local_range is None:
-        present = stage.present if len(space) == 1 else ()
-        ends = {global_range(submissions[s]).size for s in present} - {0, *space}
+        ends: set[int] = set()
+        if len(space) == 1:
+            ends.update([global_range(submissions[s]).size for s in stage.present])
+            ends -= {0, space[0]}
         return launch_shape(space, target, ends)
     done = stage.local_range if stage.tiling is None else stage.tiling.tile
     whole = tuple(

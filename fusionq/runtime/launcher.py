@@ -175,12 +175,9 @@ class Launcher:
         return self._launch(run, run.used(call.memory), call.foreign, call.depends)[0]
 
     def _plain_run(self, entry: KnownSubmission, call: CallArguments) -> PreparedRun:
-        def alone() -> SubmissionList:
-            return SubmissionList.of([entry], call)
-
-        run = entry.plain
-        if run is None or not run.rebind(call.values, lambda: alone().operands()):
-            run = self._new_run(alone(), UNFUSED, entry.is_kept)
+        run, alone = entry.plain, SubmissionList.of([entry], call)
+        if run is None or not run.rebind(call.values, alone.operands):
+            run = self._new_run(alone, UNFUSED, entry.is_kept)
             if entry.is_kept:
                 entry.plain = run
         return run

@@ -81,7 +81,7 @@ class SubmissionList:
     """
 
     __slots__ = (
-        "_admission", "_scalars", "asked", "cache", "depends", "ended", "entries", "error",
+        "_admission", "_operands", "_scalars", "asked", "cache", "depends", "ended", "entries", "error",
         "errors", "events", "fallback", "foreign", "is_kept", "launched", "left_out", "memory",
         "next_launch", "numbers", "options", "owner", "run", "stage_of", "timings", "values",
         "waits_for",
@@ -126,6 +126,7 @@ class SubmissionList:
         self.next_launch = -1
         """The submission with which the next ones are launched, -1 where they wait for the end."""
         self._admission: dict[str, float] | None = None
+        self._operands: list[Operands] = []
         self._scalars: ListScalars | None = None
 
     @property
@@ -264,7 +265,13 @@ class SubmissionList:
         return self.errors.get(index) if self.errors and index >= 0 else self.error
 
     def operands(self) -> list[Operands]:
-        """Those of the submissions, when they were submitted, with the present scalar values."""
+        """Those of the submissions, when they were submitted, with the present scalar values; of a
+        list that grows no longer."""
+        if not self._operands:
+            self._operands = self._present_operands()
+        return self._operands
+
+    def _present_operands(self) -> list[Operands]:
         values = self.values
         if not values:
             return [entry.deferred.operands for entry in self.entries]

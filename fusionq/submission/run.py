@@ -214,18 +214,20 @@ class PreparedRun:
         backend: Backend,
         memory: Sequence[object],
         places: Sequence[ArrayPlace],
+        addresses: list[int | None],
         submissions: Callable[[], tuple[Submission, ...]],
         timings: dict[str, float],
     ) -> PreparedRun | None:
         """The same launches for a list of the same form, sizes and aliasing, whose array arguments
-        are at ``places`` and kept by ``memory``; the scalars are still those of this run.  None
-        where launches have to be prepared anew; DeviceError where memory cannot be had or reached.
+        are at ``places`` and kept by ``memory``; ``addresses`` as of ``move``.  The scalars are
+        still those of this run.  None where launches have to be prepared anew; DeviceError where
+        memory cannot be had or reached.
         """
         if not self.pointers:
             return None
         launches: list[MovableLaunch | None] = []
-        for launch in self.launches:
-            copy = None if launch is None else backend.movable(launch)
+        for launch, pointers in zip(self.launches, self.pointers, strict=True):
+            copy = None if launch is None else backend.movable(launch, pointers)
             if copy is None and launch is not None:
                 return None
             launches.append(copy)
@@ -248,23 +250,26 @@ class PreparedRun:
             ]
         other.has_launches(backend, list(launches))
         other.movable = launches
-        other.move(backend, memory, places)
+        other.move(backend, memory, places, addresses)
         other.is_in(memory)
         return other
 
     def move(
-        self, backend: Backend, memory: Sequence[object], places: Sequence[ArrayPlace]
+        self,
+        backend: Backend,
+        memory: Sequence[object],
+        places: Sequence[ArrayPlace],
+        addresses: list[int | None],
     ) -> None:
-        """Have the launches of a run that ``elsewhere`` gave serve another such list."""
+        """Have the launches of a run that ``elsewhere`` gave serve another such list, whose array
+        arguments are at ``addresses``; where these are not known, they are added."""
         for launch, pointers in zip(self.movable, self.pointers, strict=True):
             if launch is not None:
-                addresses = {}
-                for name, position in pointers.items():
-                    held, (_, _, _, offset, address) = memory[position], places[position]
-                    if isinstance(held, Storage):
-                        address = held.make_reachable(backend) + offset
-                    assert address is not None
-                    addresses[name] = address
+                for place in pointers.values():
+                    if addresses[place] is None:
+                        held = memory[place]
+                        assert isinstance(held, Storage)
+                        addresses[place] = held.make_reachable(backend) + places[place][3]
                 launch.move(addresses)
 
     def has_launches(self, backend: Backend, launches: list[PreparedLaunch | None]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
+from functools import lru_cache
 
 import numpy as np
 
@@ -42,17 +43,18 @@ class RunsBySizes:
         DeviceError where ``backend`` cannot reach memory.  Unless it ``is_kept``, the run is the
         list's until the next is asked for."""
         places = [place for entry in pending.entries for place in entry.deferred.operands.places]
-        shared = sharing(backend, places, pending.memory)
-        if shared is None:
+        found_sharing = sharing(backend, places, pending.memory)
+        if found_sharing is None:
             return prepare(None)
+        shared, addresses = found_sharing
         key = options, shared, *[entry.sized or entry for entry in pending.entries]
         run = self._runs.get(key)
         if run is not None:
             try:
                 if is_kept:
-                    found = _elsewhere(run, backend, pending, places)
+                    found = _elsewhere(run, backend, pending, places, addresses)
                 else:
-                    run.move(backend, pending.memory, places)
+                    run.move(backend, pending.memory, places, addresses)
                     found = run
             except DeviceError:  # of which ``prepare`` says more
                 found = None
@@ -61,7 +63,7 @@ class RunsBySizes:
                 return found
         run = prepare(shared[0])
         if run.pointers and not run.is_trial and self._comes_again(key):
-            own = _elsewhere(run, backend, pending, places)
+            own = _elsewhere(run, backend, pending, places, addresses)
             if own is not None:
                 self._runs[key] = own
         return run
@@ -86,43 +88,50 @@ class RunsBySizes:
 
 
 def _elsewhere(
-    run: PreparedRun, backend: Backend, pending: SubmissionList, places: Sequence[ArrayPlace]
+    run: PreparedRun,
+    backend: Backend,
+    pending: SubmissionList,
+    places: Sequence[ArrayPlace],
+    addresses: list[int | None],
 ) -> PreparedRun | None:
     """Launches of their own for ``pending``, whose arrays are at ``places``."""
     admission = dict(pending.admission)
-    return run.elsewhere(backend, pending.memory, places, pending.submitted(), admission)
+    submitted = pending.submitted()
+    return run.elsewhere(backend, pending.memory, places, addresses, submitted, admission)
+
+
+_byte_bounds = lru_cache(1024)(byte_bounds)
 
 
 def sharing(
     backend: Backend, places: Sequence[ArrayPlace], memory: Sequence[object]
-) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
+) -> tuple[tuple[tuple[int, ...], tuple[int, ...]], list[int | None]] | None:
     """For each of the array arguments at ``places``, which ``memory`` keeps, the number of its
     memory, and how far behind the first one in that memory it begins: of lists of equal forms and
     sizes, those with equal answers have equal ``analysis.aliasing.places`` and use the same of
-    their storages.  None where extents have to be compared: where memory of others overlaps what is
-    not the same.  Memory of Buffers that has been allocated moves to where ``backend`` reaches it.
+    their storages.  Beside these the addresses for kernels on ``backend``, as far as known.  None
+    where extents have to be compared: where memory of others overlaps what is not the same.  Memory
+    of Buffers that has been allocated moves to where ``backend`` reaches it.
     """
     numbers: dict[Hashable, int] = {}
-    extents: dict[Hashable, tuple[int, int]] = {}
+    extents: dict[Hashable, tuple[int, int]] = {}  # of memory of others
     memories: list[int] = []
     first: list[int] = []
     behind: list[int] = []
-    compare = False
+    addresses: list[int | None] = []
     for (shape, strides, token, offset, address), held in zip(places, memory, strict=True):
         key: Hashable = token
         if type(held) is Storage:
-            low = held.address
-            if low is not None:
-                if held.owned:
-                    low = held.make_reachable(backend)
+            low, address = held.address, None
+            if not held.owned:  # whose address ``make_reachable`` checks
+                assert low is not None
                 extents[key] = low, low + held.nbytes
-            compare = compare or not held.owned
+            elif low is not None:
+                address = held.make_reachable(backend) + offset
         elif type(held) is np.ndarray and address is not None:
-            whole = held.flags.c_contiguous
-            below, above = (0, held.nbytes) if whole else byte_bounds(shape, strides, held.itemsize)
+            below, above = _byte_bounds(shape, strides, held.itemsize)
             key = address, below, above
             extents[key] = address + below, address + above
-            compare = True
         else:
             return None
         number = numbers.setdefault(key, len(first))
@@ -130,10 +139,14 @@ def sharing(
             first.append(offset)
         memories.append(number)
         behind.append(offset - first[number])
-    if compare:
+        addresses.append(address)
+    if extents:
+        for held in memory:
+            if type(held) is Storage and held.owned and held.address is not None:
+                extents[held.token] = held.address, held.address + held.nbytes
         beyond = 0
         for low, high in sorted(extents.values()):
             if low < beyond:
                 return None
             beyond = high
-    return tuple(memories), tuple(behind)
+    return (tuple(memories), tuple(behind)), addresses

@@ -7,7 +7,7 @@ Programs that make their temporaries anew at each call submit nothing else.
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
@@ -51,14 +51,15 @@ class Templates:
     def like(
         self, key: tuple[object, ...], range: object, args: Sequence[object]
     ) -> KnownSubmission | None:
-        """The submission, checked, where what is known of one like it serves it too; else None."""
+        """The submission, checked, where what is known of one like it serves it too; else None.
+        For ``submit``, two calls farther up."""
         space = range_or_none(range)
         if space is None or not self._entries:
             return None
         places: list[ArrayPlace] = []
         values: list[ScalarValue] = []
         try:
-            found = _key(user_line(), key, space, args, places, values)
+            found = _key(user_line(above=2), key, space, args, places, values)
             if found is None:
                 return None
             sized = self._sized.get(found)
@@ -104,39 +105,38 @@ def _key(
     line: tuple[str, int, str],
     key: tuple[object, ...],
     space: Range | NdRange,
-    args: Sequence[object],
+    args: Sequence[Any],
     places: list[ArrayPlace],
     values: list[ScalarValue],
 ) -> tuple[Hashable, Hashable] | None:
     """What submissions have in common, their form and their sizes; None where an argument has to be
     looked at by the checks.  Adds the array arguments to ``places``, the others to ``values``."""
-    kernel, _, error_model, *tokens = key
+    kernel, _, error_model = key[:3]
     parts: list[Hashable] = [kernel, error_model, line, space.ndim]
     sizes: list[Hashable] = [space]
     if type(space) is NdRange:
         parts.append(space.local_range)
-    for arg, token in zip(args, tokens, strict=True):
-        kind = type(arg)
+    for token, arg in enumerate(args, 3):  # the token's place in ``key``
+        kind, is_flagged = type(arg), False
         if kind is AccessorArgument:
-            parts.append(arg.promote)  # type: ignore[attr-defined]  # it is one
-            arg = arg.buffer  # type: ignore[attr-defined]
-            (token, _) = cast("tuple[object, object]", token)
+            parts.append(arg.promote)
+            arg, is_flagged = arg.buffer, True
             kind = type(arg)
         if kind is Buffer:
-            assert isinstance(arg, Buffer)
             storage, offset, extents, form = arg._storage, arg._offset, arg._extents, arg._form
             number, address = storage.token, storage.address
             if address is not None:
                 address += offset
         elif kind is np.ndarray:
-            _, (start, read_only), shape, strides, dtype = cast(Any, token)  # ``foreign_token``
+            found: Any = key[token]  # ``foreign_token``
+            _, (start, read_only), shape, strides, dtype = found[0] if is_flagged else found
             if not shape:
                 return None
             form, extents = form_and_extents(shape, strides, dtype, start, read_only)
             number, offset, address = -start, 0, start
         elif kind in SCALAR_CLASSES:
-            parts.append(kind)  # type: ignore[arg-type]  # classes have hashes
-            values.append(arg)  # type: ignore[arg-type]  # one of SCALAR_CLASSES
+            parts.append(kind)
+            values.append(arg)
             continue
         elif kind is LocalAccessor:
             parts.append(arg)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any
 
 from fusionq.backends.base import Abilities, Binding, KeptProgram, PreparedLaunch, Program
@@ -114,7 +114,7 @@ class CudaBackend:
         assert isinstance(program, CudaProgram), "a program built by a CudaBackend"
         return min(program.resident_blocks(self.target.worker_size), self.target.resident_workers)
 
-    def movable(self, launch: PreparedLaunch) -> None:
+    def movable(self, launch: PreparedLaunch, places: Mapping[str, int]) -> None:
         """None: a launch of the driver is as cheap to bind anew."""
 
     def repeated(self, launches: Sequence[PreparedLaunch]) -> RepeatedLaunches | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -132,9 +132,9 @@ class ReferenceBackend:
         """As many as the target has."""
         return self.target.resident_workers
 
-    def movable(self, launch: PreparedLaunch) -> ReferenceLaunch | None:
+    def movable(self, launch: PreparedLaunch, places: Mapping[str, int]) -> ReferenceLaunch | None:
         """A copy of ``launch``; None for a persistent kernel."""
-        return launch.copy() if isinstance(launch, ReferenceLaunch) else None
+        return launch.copy(places) if isinstance(launch, ReferenceLaunch) else None
 
     def repeated(self, launches: Sequence[PreparedLaunch]) -> None:
         """None: nothing is cheaper than the launches."""

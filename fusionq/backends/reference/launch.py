@@ -74,22 +74,26 @@ class ReferenceLaunch:
         self._ranges = _int64(whole), _int64(part)
         self._counts = _int64(counts)
         self._bindings = bound_by_name(self._kernel, arguments)
+        self._places: Mapping[str, int] = {}
+        """Of a copy's arrays."""
         self._arguments: dict[str, CheckedArray | Scalar] = {
             name: self._argument(self._kernel.param(name), value)
             for name, value in self._bindings.items()
         }
 
-    def copy(self) -> ReferenceLaunch:
-        """The same launch, which takes other arguments by itself."""
+    def copy(self, places: Mapping[str, int]) -> ReferenceLaunch:
+        """The same launch, which takes other arguments by itself; ``places``: of its arrays, by
+        parameter, among the addresses that it moves to."""
         other = copy(self)
         other._bindings, other._arguments = self._bindings.copy(), self._arguments.copy()
+        other._places = places
         return other
 
-    def move(self, addresses: Mapping[str, int]) -> None:
-        """Have its arrays, by parameter, at other ``addresses`` in the launches that follow."""
-        for name, address in addresses.items():
-            binding = self._bindings[name]
-            assert isinstance(binding, ArrayBinding)
+    def move(self, addresses: Sequence[int | None]) -> None:
+        """Have the arrays of a copy at other ``addresses`` in the launches that follow."""
+        for name, place in self._places.items():
+            binding, address = self._bindings[name], addresses[place]
+            assert isinstance(binding, ArrayBinding) and address is not None
             self._bindings[name] = moved = replace(binding, address=address)
             self._arguments[name] = self._argument(self._kernel.param(name), moved)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any
 
 from fusionq.backends.base import Abilities, Binding, KeptProgram, PreparedLaunch, Program
@@ -101,9 +101,9 @@ class SyclBackend:
         """As many as the target has."""
         return self.target.resident_workers
 
-    def movable(self, launch: PreparedLaunch) -> SyclLaunch | None:
+    def movable(self, launch: PreparedLaunch, places: Mapping[str, int]) -> SyclLaunch | None:
         """A copy of ``launch``, prepared here."""
-        return launch.copy() if isinstance(launch, SyclLaunch) else None
+        return launch.copy(places) if isinstance(launch, SyclLaunch) else None
 
     def repeated(self, launches: Sequence[PreparedLaunch]) -> None:
         """None: nothing is cheaper than the launches."""

@@ -109,8 +109,8 @@ class SyclLaunch:
     """A program bound to arguments and a launch shape."""
 
     __slots__ = (
-        "_arguments", "_global", "_kernel", "_local", "_name", "_operations", "_order", "_prepared",
-        "_submit", "_what",
+        "_arguments", "_global", "_kernel", "_local", "_name", "_operations", "_order", "_pointers",
+        "_prepared", "_submit", "_what",
     )  # fmt: skip
 
     def __init__(
@@ -136,20 +136,25 @@ class SyclLaunch:
         self._local = list(shape.local_range)
         self._prepared = NativeArguments(program.kernel, program.slots, bindings)
         self._arguments = self._prepared.values
+        self._pointers: list[tuple[Any, int]] = []
+        """The arrays' addresses among the arguments of a copy, with the arrays' places."""
 
-    def copy(self) -> SyclLaunch:
-        """The same launch, which takes other arguments by itself."""
+    def copy(self, places: Mapping[str, int]) -> SyclLaunch:
+        """The same launch, which takes other arguments by itself; ``places``: of its arrays, by
+        parameter, among the addresses that it moves to."""
         other = object.__new__(SyclLaunch)
         other._submit, other._order, other._kernel = self._submit, self._order, self._kernel
         other._name, other._what, other._operations = self._name, self._what, self._operations
         other._global, other._local = self._global, self._local
         other._prepared = self._prepared.copy()
         other._arguments = other._prepared.values
+        other._pointers = other._prepared.pointers(places)
         return other
 
-    def move(self, addresses: Mapping[str, int]) -> None:
-        """Have its arrays, by parameter, at other ``addresses`` in the launches that follow."""
-        self._prepared.move(addresses)
+    def move(self, addresses: Sequence[int | None]) -> None:
+        """Have the arrays of a copy at other ``addresses`` in the launches that follow."""
+        for argument, place in self._pointers:
+            argument.value = addresses[place]
 
     def set_scalar(self, name: str, value: bool | int | float | np.generic) -> None:
         """Give scalar parameter ``name`` another value for the launches that follow.

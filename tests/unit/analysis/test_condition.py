@@ -66,7 +66,7 @@ def test_they_hold_where_the_set_does(parts, points):
     for point in points:
         here = " and ".join(f"{name} = {n}" for name, n in zip(NAMES, point, strict=True))
         inside = not values.intersect(isl.Set(f"[n, m, k] -> {{ : {here} }}")).is_empty()
-        assert bool(_compiled(text)(dict(zip(NAMES, point, strict=True)))) == inside
+        assert bool(_compiled(text, NAMES)(*point)) == inside
 
 
 LIMITS = """

@@ -7,7 +7,7 @@ import pytest
 from fusionq.analysis.validity import _compiled
 from fusionq.cache.condition import MAX_LENGTH, is_condition
 
-SYMBOLS = {"n", "m"}
+SYMBOLS = ("n", "m")
 
 
 @pytest.mark.parametrize(
@@ -24,7 +24,7 @@ SYMBOLS = {"n", "m"}
 )
 def test_what_the_analysis_writes(text: str) -> None:
     assert is_condition(text, SYMBOLS)
-    assert isinstance(_compiled(text)({"n": 7, "m": 9}), bool)
+    assert isinstance(_compiled(text, SYMBOLS)(7, 9), bool)
 
 
 @pytest.mark.parametrize(
@@ -83,3 +83,22 @@ def test_what_the_analysis_writes(text: str) -> None:
 )
 def test_all_else_is_refused(text: str) -> None:
     assert not is_condition(text, SYMBOLS)
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        ("n", "n"),
+        ("n", "is"),
+        ("n", ""),
+        ("n", "__debug__"),
+        ("n", "m=open('/etc/passwd')"),
+        ("n", "*m"),
+        ("n: print(1) or n", "m"),
+        ("n", "m\n"),
+    ],
+)
+def test_what_are_no_names_are_refused(names: tuple[str, ...]) -> None:
+    """Conditions are functions of their names."""
+    assert is_condition("n > 3", ("n", "m"))
+    assert not is_condition("n > 3", names)
