@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
+from itertools import islice
 from typing import Any, Protocol
 
 from fusionq.backends.base import Backend, DeviceEvent
@@ -24,6 +25,7 @@ from fusionq.base.phases import timed
 from fusionq.execution.planning_time import PlanningStopped
 from fusionq.memory.storage import Storage
 from fusionq.runtime.event import usable_dependences
+from fusionq.runtime.prepared_launches import launch_prepared
 from fusionq.runtime.queue_cache import QueueCache
 from fusionq.submission.known import KnownSubmission, use_numbers
 from fusionq.submission.pending import SubmissionList
@@ -202,8 +204,10 @@ class Launcher:
         self._launch(run, run.used(call.memory), call.foreign, call.depends)
 
     def _one_by_one(self, ended: SubmissionList, call: CallArguments) -> None:
-        depends = call.depends
-        for entry, own in SubmissionList.of(ended.entries, call).calls():
+        again, depends = SubmissionList.of(ended.entries, call), call.depends
+        again.depends = depends
+        launched = launch_prepared(self, again)
+        for entry, own in islice(again.calls(), len(launched), None):
             own.depends = depends  # of the first; the others run after it
             self.run_single(entry, own)
             depends = ()
@@ -349,13 +353,19 @@ class Launcher:
             self.failed(error)
             raise
         if last is not None:
-            self.last_event = last
-            for storage in storages:
-                storage.last_event = last
-            if foreign:
-                self.forget_finished()
-                self._in_flight.append((last, foreign))
+            self.has_launched(last, storages, foreign)
         return events
+
+    def has_launched(
+        self, last: DeviceEvent, storages: Sequence[Storage], foreign: Sequence[object]
+    ) -> None:
+        """What was launched last, on this backend, uses these storages and foreign arrays."""
+        self.last_event = last
+        for storage in storages:
+            storage.last_event = last
+        if foreign:
+            self.forget_finished()
+            self._in_flight.append((last, foreign))
 
     def failed(self, error: BaseException) -> None:
         """What was launched before ``error`` has run; a DeviceError is raised with the user's

@@ -117,6 +117,8 @@ class _Step:
 
 def _steps(place: int, pending: SubmissionList) -> Iterator[_Step]:
     """Those of the submissions that have not been launched yet."""
+    if len(pending.launched) == len(pending.entries):
+        return
     steps = zip(pending.numbers, pending.calls(), strict=True)
     for number, (entry, call) in islice(steps, len(pending.launched), None):
         yield _Step(number, place, entry, call)

@@ -40,6 +40,7 @@ from fusionq.runtime.event import (
     raise_failure,
 )
 from fusionq.runtime.launcher import Launcher, NotPrepared
+from fusionq.runtime.prepared_launches import launch_prepared
 from fusionq.submission.known import KnownSubmission
 from fusionq.submission.pending import ListOwner, SubmissionList
 from fusionq.submission.run import CallArguments
@@ -296,14 +297,19 @@ class QueueState:
         if isinstance(error, DeviceError):
             self._run_unfused(pending, f"the list could not be prepared: {error}")
             return None
-        run = partial(self._run_unfused, pending, str(error))
         if isinstance(error, PlanningStopped):
             self.launcher.build_together(pending)
-            self.launcher.run_unfused(run, error)
+            self.launcher.run_unfused(partial(self._run_each, pending, str(error)), error)
             pending.options = options  # by which it is planned on when it runs again
             return None
-        run()
+        self._run_unfused(pending, str(error))
         return error
+
+    def _run_each(self, pending: SubmissionList, reason: str) -> None:
+        """Run ``pending`` unfused, which ``auto`` may do many times."""
+        if not QUEUES and not pending.launched:
+            pending.launched = launch_prepared(self.launcher, pending)
+        self._run_unfused(pending, reason)
 
     def _runs_with_others(self, pending: SubmissionList) -> bool:
         """Let run what other queues' lists hold that must come before ``pending``.  Whether

@@ -81,8 +81,8 @@ class SubmissionList:
     """
 
     __slots__ = (
-        "_admission", "_operands", "_scalars", "asked", "cache", "depends", "ended", "entries", "error",
-        "errors", "events", "fallback", "foreign", "is_kept", "launched", "left_out", "memory",
+        "_admission", "_operands", "_scalars", "asked", "cache", "depends", "ended", "entries",
+        "error", "errors", "events", "fallback", "foreign", "is_kept", "launched", "left_out", "memory",
         "next_launch", "numbers", "options", "owner", "run", "stage_of", "timings", "values",
         "waits_for",
     )  # fmt: skip

@@ -1,0 +1,51 @@
+"""Submissions of a list that run each by itself, launched one right behind the other.
+
+Until a list has a plan, ``auto`` launches its submissions as outside fusion mode.  Where all of
+them have been launched before, and nobody else has to be asked or waited for between them, that is
+no more than the launches.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fusionq.backends.base import DeviceEvent
+from fusionq.memory.storage import Storage
+from fusionq.submission.pending import SubmissionList
+
+if TYPE_CHECKING:
+    from fusionq.runtime.launcher import Launcher
+
+
+def launch_prepared(launcher: Launcher, pending: SubmissionList) -> list[DeviceEvent | None]:
+    """Launch the submissions of ``pending``, from the first on, as far as their launches are
+    prepared; their events.  The others are for the caller, with whatever an error says: the
+    submission where it happened is among them."""
+    events: list[DeviceEvent | None] = []
+    storages = [held for held in pending.memory if isinstance(held, Storage)]
+    if (
+        launcher.profiler is not None
+        or launcher.after
+        or pending.depends
+        or not all([held.last_backend is launcher.backend for held in storages])
+    ):
+        return events
+    last, moves = None, Storage.moves
+    operands = iter(pending.operands() if pending.values else ())
+    try:
+        for entry in pending.entries:
+            run = entry.plain
+            if run is None or run.single is None or run.moves != moves or not run.can_be_one:
+                break
+            if pending.values:
+                own = [next(operands)]
+                if not run.rebind(own[0].values, lambda own=own: own):
+                    break
+            last = run.single.launch()
+            events.append(last)
+    except Exception:  # it is launched again with the rest, and the error is the list's
+        pass
+    finally:
+        if last is not None:
+            launcher.has_launched(last, storages, pending.foreign)
+    return events
