@@ -37,10 +37,7 @@ class Condition:
     def holds(self, values: Mapping[str, int]) -> bool:
         """Whether it is true of all uses, whose symbols have these ``values``."""
         holds = _compiled(self.text, self.names)
-        for use in self.uses:
-            if not holds(*[values[symbol] for symbol in use]):
-                return False
-        return True
+        return all([holds(*[values[symbol] for symbol in use]) for use in self.uses])
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,14 +7,20 @@ no more than the launches.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
+from fusionq.analysis.submission import Operands
 from fusionq.backends.base import DeviceEvent
 from fusionq.memory.storage import Storage
 from fusionq.submission.pending import SubmissionList
 
 if TYPE_CHECKING:
     from fusionq.runtime.launcher import Launcher
+
+
+def _alone(operands: Operands) -> list[Operands]:
+    return [operands]
 
 
 def launch_prepared(launcher: Launcher, pending: SubmissionList) -> list[DeviceEvent | None]:
@@ -38,8 +44,8 @@ def launch_prepared(launcher: Launcher, pending: SubmissionList) -> list[DeviceE
             if run is None or run.single is None or run.moves != moves or not run.can_be_one:
                 break
             if pending.values:
-                own = [next(operands)]
-                if not run.rebind(own[0].values, lambda own=own: own):
+                own = next(operands)
+                if not run.rebind(own.values, partial(_alone, own)):
                     break
             last = run.single.launch()
             events.append(last)

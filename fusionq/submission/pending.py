@@ -82,9 +82,9 @@ class SubmissionList:
 
     __slots__ = (
         "_admission", "_operands", "_scalars", "asked", "cache", "depends", "ended", "entries",
-        "error", "errors", "events", "fallback", "foreign", "is_kept", "launched", "left_out", "memory",
-        "next_launch", "numbers", "options", "owner", "run", "stage_of", "timings", "values",
-        "waits_for",
+        "error", "errors", "events", "fallback", "foreign", "is_kept", "launched", "left_out",
+        "memory", "next_launch", "numbers", "options", "owner", "run", "stage_of", "timings",
+        "values", "waits_for",
     )  # fmt: skip
 
     def __init__(self, owner: ListOwner | None) -> None:

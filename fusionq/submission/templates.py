@@ -135,7 +135,7 @@ def _key(
             form, extents = form_and_extents(shape, strides, dtype, start, read_only)
             number, offset, address = -start, 0, start
         elif kind in SCALAR_CLASSES:
-            parts.append(kind)
+            parts.append(kind)  # type: ignore[arg-type]  # classes have hashes
             values.append(arg)
             continue
         elif kind is LocalAccessor:
