@@ -7,23 +7,42 @@ no more than the launches.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from fusionq.analysis.submission import Operands
-from fusionq.backends.base import DeviceEvent
+from fusionq.backends.base import Backend, DeviceEvent
 from fusionq.memory.storage import Storage
 from fusionq.submission.pending import SubmissionList
 
-if TYPE_CHECKING:
-    from fusionq.runtime.launcher import Launcher
+
+class QueueLauncher(Protocol):
+    """What is asked and told of a queue's launches."""
+
+    @property
+    def backend(self) -> Backend:
+        """Of the launches."""
+
+    @property
+    def after(self) -> Sequence[DeviceEvent]:
+        """What the next launch waits for."""
+
+    @property
+    def profiler(self) -> object:
+        """Where runs come from while a profile is taken, else None."""
+
+    def has_launched(
+        self, last: DeviceEvent, storages: Sequence[Storage], foreign: Sequence[object]
+    ) -> None:
+        """What was launched last uses these storages and foreign arrays."""
 
 
 def _alone(operands: Operands) -> list[Operands]:
     return [operands]
 
 
-def launch_prepared(launcher: Launcher, pending: SubmissionList) -> list[DeviceEvent | None]:
+def launch_prepared(launcher: QueueLauncher, pending: SubmissionList) -> list[DeviceEvent | None]:
     """Launch the submissions of ``pending``, from the first on, as far as their launches are
     prepared; their events.  The others are for the caller, with whatever an error says: the
     submission where it happened is among them."""
