@@ -26,6 +26,9 @@ from fusionq.memory.region import MemoryRegion
 _tokens = count(1)
 
 
+MOST_VIEWS = 4096
+"""Of one memory, whose numbers are kept."""
+
 move_listeners: list[Callable[[], None]] = []
 """Called when memory has moved, for those who keep addresses."""
 
@@ -135,9 +138,12 @@ class Storage:
         return MemoryRegion(self.token, low, low + self.nbytes if low else 0)
 
     def view_token(self, view: Hashable) -> int:
-        """A number for one way of looking at this memory, unique in the process."""
+        """A number for one way of looking at this memory, unique in the process; a new one where
+        there have been many others since."""
         token = self.view_tokens.get(view)
         if token is None:
+            if len(self.view_tokens) >= MOST_VIEWS:
+                self.view_tokens.clear()
             token = self.view_tokens.setdefault(view, next(_tokens))
         return token
 

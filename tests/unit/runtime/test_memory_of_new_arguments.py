@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import fusionq as fq
+from fusionq.memory.storage import MOST_VIEWS
 
 CALLS = 2_500
 """More than any table of a queue keeps."""
@@ -66,3 +67,22 @@ def test_objects_do_not_add_up(sycl_queue, arguments, call):
                 counts.append(len(gc.get_objects()))
         least.append(min(counts[len(counts) // 8 :]))
     assert least[1] - least[0] < CALLS, "objects are kept of each call"
+
+
+def test_views_at_ever_other_places_do_not_add_up(queue):
+    """Nor is one taken for another whose number was forgotten."""
+    whole = fq.Buffer(np.arange(3 * MOST_VIEWS, dtype=np.float32))
+    out = fq.Buffer(3 * MOST_VIEWS, np.float32)
+    first, last = whole[:1], out[-1:]
+    for _ in range(2):  # the second time it is known
+        queue.submit(product, 1, first, first, last)
+    for k in range(2 * MOST_VIEWS + 10):
+        view = whole[k : k + 1]
+        if k % 1000 == 999:
+            queue.submit(product, 1, view, view, last)
+            assert last.numpy() == np.float32(k) * np.float32(k)
+    assert len(whole._storage.view_tokens) <= MOST_VIEWS
+    again = whole[:1]
+    assert again._token == whole[:1]._token
+    queue.submit(product, 1, again, again, last)
+    assert last.numpy() == 0
