@@ -346,6 +346,9 @@ class Target:
 
     start_spin_limit: int
     """Polls after which a worker no longer waits for the others to start, and takes tickets."""
+    start_polls_each: int
+    """As many more for each of a launch's instructions: without lists of their own workers have
+    each other's data in their caches, and a long launch can wait for longer."""
     polls_between_checks: int
     """Polls of a counter after which a waiting worker checks whether another has stalled."""
     idle_checks: int

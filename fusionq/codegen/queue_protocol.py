@@ -26,7 +26,9 @@ def protocol(c: QueueWords, target: Target) -> str:
     """The functions that every persistent kernel for ``target`` has."""
     w, i64, u32, tables, words = c.workers, c.int64, c.uint32, c.tables, c.control
     relaxed, release = w.order("relaxed"), w.order("release")
-    starts, checks = target.start_spin_limit, target.polls_between_checks
+    starts, checks = f"{target.start_spin_limit}", target.polls_between_checks
+    if target.start_polls_each:
+        starts += f" + {target.start_polls_each} * schedule[{q.INSTRUCTIONS}]"
     one = c.scalars.literal(Const(UINT32, 1)).text
     exchange = w.compare_exchange("mode", "seen", "wanted").replace("\n", "\n" + " " * 12)
     give_way = w.give_way(target)
@@ -108,7 +110,8 @@ FQ_INLINE void fq_skip_tickets({tables} schedule, {words} control) {{
     const {u32} here = fq_add(fq_word(control, {q.ARRIVED}, 0), 1, {relaxed}) + 1;
     {u32} seen = fq_read(mode);
     if (here != epoch * ({u32})schedule[{q.WORKERS}]) {{
-        for (int polls = 0; polls < {starts} && (seen & ~{one}) != now; polls++)
+        const {i64} most = {starts};
+        for ({i64} polls = 0; polls < most && (seen & ~{one}) != now; polls++)
             {c.poll_again("seen = fq_read(mode);")}
     }}
     const {u32} wanted = here == epoch * ({u32})schedule[{q.WORKERS}] ? now | 1 : now;

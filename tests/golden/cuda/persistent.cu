@@ -88,7 +88,8 @@ static __device__ unsigned fq_started(const long long* schedule, unsigned* contr
     const unsigned here = fq_add(fq_word(control, 1, 0), 1, __NV_ATOMIC_RELAXED) + 1;
     unsigned seen = fq_read(mode);
     if (here != epoch * (unsigned)schedule[1]) {
-        for (int polls = 0; polls < 20000 && (seen & ~1u) != now; polls++)
+        const long long most = 20000;
+        for (long long polls = 0; polls < most && (seen & ~1u) != now; polls++)
             { __nanosleep(20); seen = fq_read(mode); }
     }
     const unsigned wanted = here == epoch * (unsigned)schedule[1] ? now | 1 : now;

@@ -70,7 +70,8 @@ FQ_OUTLINED uint fq_started(__global const long* schedule, __global atomic_uint*
     const uint here = fq_add(fq_word(control, 1, 0), 1, memory_order_relaxed) + 1;
     uint seen = fq_read(mode);
     if (here != epoch * (uint)schedule[1]) {
-        for (int polls = 0; polls < 1000 && (seen & ~1u) != now; polls++)
+        const long most = 1000 + 4 * schedule[0];
+        for (long polls = 0; polls < most && (seen & ~1u) != now; polls++)
             seen = fq_read(mode);
     }
     const uint wanted = here == epoch * (uint)schedule[1] ? now | 1 : now;
