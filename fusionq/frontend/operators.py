@@ -170,6 +170,8 @@ class Operators(FunctionState):
             self.fail(node, f"~ of {type_name(a.type)}", "It needs an integer.")
         if isinstance(a, Constant):
             return self.fold(_FOLD[op], [a.value], node)
+        if op == "invert" and a.type.strong == INT64:  # as an index may be: analysis knows sums
+            return Runtime(a.type, Binary(INT64, "sub", Const(INT64, -1), a.expr))
         return Runtime(a.type, Unary(a.type.strong, op, a.expr))
 
     # --------------------------------------------------------------- comparisons

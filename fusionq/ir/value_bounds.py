@@ -82,6 +82,8 @@ class Bounds:
                 return self.greatest(expr.operand)
             case Unary(op="neg"):
                 return _negative(self.least(expr.operand))
+            case Unary(op="invert"):
+                return _sum(-1, _negative(self.least(expr.operand)))
             case Binary(op="add"):
                 return _sum(self.greatest(expr.lhs), self.greatest(expr.rhs))
             case Binary(op="sub"):
@@ -167,6 +169,8 @@ class Bounds:
             case Call(function="pymax" | "maximum" | "fmax"):
                 bounds = [b for b in map(self.least, expr.args) if b is not None]
                 return max(bounds, default=None)
+            case Call(function="abs"):
+                return 0
         return 0 if expr.type.kind == "u" else None
 
     def _of_binary(self, expr: Binary) -> int | None:

@@ -205,9 +205,9 @@ class _Finder:
             if isinstance(halo, str):
                 completed = True
                 halo = self._halo(producer, s, argument, read, partly=True)
+                if isinstance(halo, str):
+                    return halo
                 extended = extended or not self._reaches(producer, s, argument, read)
-            if isinstance(halo, str):
-                return halo
             reads[s] = halo
         replaced = following is not None and self._questions.ask(
             (producer, following),

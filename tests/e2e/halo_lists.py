@@ -128,6 +128,12 @@ def counted(item: fq.Item, a, t, total):
 
 
 @fq.kernel
+def at_places(item: fq.Item, t, places, c):
+    i = item.get_id(0)
+    c[i] = t[places[i]]
+
+
+@fq.kernel
 def also(item: fq.Item, a, t, c):
     i = item.get_id(0)
     t[i] = a[i] * 2

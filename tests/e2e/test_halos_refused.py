@@ -11,6 +11,7 @@ from tests.e2e.halo_lists import (
     N,
     all_of_them,
     also,
+    at_places,
     chain,
     counted,
     double,
@@ -48,6 +49,15 @@ def test_atomic_operations_run_once(lists):
         queue.submit(neighbours, N, t, b)
 
     assert "has the atomic operation" in lists(submit).fallback
+
+
+def test_a_reader_of_elements_that_memory_says(lists):
+    def submit(queue, a, b, c, t, **_):
+        queue.submit(double, N, a, t)
+        queue.submit(neighbours, N, t, b)
+        queue.submit(at_places, N, t, np.arange(N)[::-1].copy(), c)
+
+    assert "is not affine, so its element is unknown" in lists(submit).fallback
 
 
 def test_a_submission_that_writes_more(lists):

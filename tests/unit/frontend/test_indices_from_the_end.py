@@ -14,6 +14,7 @@ FROM_THE_END = [
     ["out[i, -1] = x[-1] + x[-8]", "x[-2] += 1"],
     ["j = -3", "out[j, j] = x[j + 1]"],
     ["j = -i - 1", "out[j, 0] = x[j]", "out[-1 - i, 1] = x[-2 * i - 2]"],
+    ["out[~i, 0] = x[~i] + x[~(i // 2)]", "out[i, ~i] = x[-1 - abs(i - 2)]", "x[n + 1 + ~i] += 1"],
     ["for k in range(n):", "    out[i, -1 - k] = x[-1 - k] + x[-(k + 2)]"],
     ["for k in range(-1, -n - 1, -1):", "    out[i, k] = x[k]"],
     ["for k in range(-3, 0):", "    out[i, k] = x[max(k, -2)] + x[min(k, -x.shape[0])]"],
