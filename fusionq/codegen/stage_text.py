@@ -18,6 +18,7 @@ from fusionq.codegen.jammed_loops import JammedLoops, jammed_loops
 from fusionq.codegen.kernel_body import GroupLoop, StatementLines, statement_lines
 from fusionq.codegen.loads_ahead import LoadsAhead
 from fusionq.codegen.local_places import groups_at_once, local_places
+from fusionq.codegen.opposite_steps import has_opposite_steps
 from fusionq.codegen.private_reductions import (
     LANE,
     private_reductions,
@@ -94,7 +95,7 @@ class StageText:
         lines, loop = self._item_lines(reducing, beside)
         before, after, plain = lines.bodies[-3:]
         *small, elements = lines.values[-len(beside.values) :]
-        rows = TileLoop(self.words, lanes, kernel.ndim)
+        rows = TileLoop(self.words, lanes, kernel.ndim, hidden=self._hidden(code))
         worth = [*small, f"{rows.items} >= {CODE_LIMITS.items_per_copy} * ({elements})"]
         lane = f"const {self.words.int64} {lines.names.of(LANE.name)} = fq_lane;"
         before = [f"    {line}" for line in (lane, *lines.kept, *before)]
@@ -149,7 +150,7 @@ class StageText:
             bodies += vectors.bodies
             kernel = replace(kernel, arrays=(*kernel.arrays, *vectors.kept))
         lines = self._statements(code, kernel, bodies, values, beside, order)
-        loop = TileLoop(self.words, lanes, kernel.ndim, order)
+        loop = TileLoop(self.words, lanes, kernel.ndim, order, self._hidden(code))
         texts = [[*lines.arrays, *body] for body in lines.bodies[: len(bodies)]]
         together = None if several is None else Together(several.items, texts[plain - 1])
         part = None
@@ -227,14 +228,16 @@ class StageText:
             inside = texts[-1] if several is None else texts[-2]
             part = InnerPart(edges[0], edges[1], edges[2], inside, again)
         together = None if several is None else Together(several.items, texts[-1])
-        loop = TileLoop(self.words, lanes, kernel.ndim, order)
+        loop = TileLoop(self.words, lanes, kernel.ndim, order, self._hidden(code))
         return lines, loop.lines(texts[0], part, together, cut)
 
     def _group_lines(self, code: StageCode) -> tuple[StatementLines, list[str]]:
         """A work-group function's statements, and its loop over the groups of a tile."""
         kernel = code.kernel
         assert code.local_range is not None
-        loop = TileGroupLoop(self.words, self.target.worker_size, code.local_range)
+        loop = TileGroupLoop(
+            self.words, self.target.worker_size, code.local_range, self._hidden(code)
+        )
         items = GroupItems(self.dialect.items, code.local_range, kernel.ndim)
         dialect = replace(self.dialect, items=items)
         body, _ = parted(code)
@@ -288,6 +291,12 @@ class StageText:
             [*values, *beside.values],
             kept=beside.arrays,
         )
+
+    def _hidden(self, code: StageCode) -> str | None:
+        """What hides by how much ids rise, where that is needed."""
+        scalars = self.dialect.scalars
+        needed = scalars.unknown_zero is not None and has_opposite_steps(code.kernel.body)
+        return scalars.zero if needed else None
 
     def _in_tile(self, code: StageCode, order: tuple[int, ...]) -> Dialect:
         """The dialect, in which work-items are those of a tile."""

@@ -47,12 +47,15 @@ class ThreadGroupLoop:
 class TileGroupLoop:
     """Loops over the work-groups of a tile, and of a worker's lanes over the work-items of a
     group: neighbouring lanes have neighbouring work-items of the last dimension.  ``lanes``: how
-    many there are, a power of two."""
+    many there are, a power of two.  ``hidden``: see ``TileLoop``."""
 
-    def __init__(self, words: QueueWords, lanes: int, local_range: tuple[int, ...]) -> None:
+    def __init__(
+        self, words: QueueWords, lanes: int, local_range: tuple[int, ...], hidden: str | None = None
+    ) -> None:
         self._words = words
         self._int64 = words.int64
         self._lanes = lanes
+        self._turn = f"{lanes} + {hidden}" if hidden else str(lanes)
         self._local_range = local_range
 
     def lines(self, body: Sequence[str]) -> list[str]:
@@ -70,7 +73,7 @@ class TileGroupLoop:
         if items % lanes:
             inside = [f"if (fq_start + fq_lane < {items}) {{", *indented(inside), "}"]
         if items > lanes:
-            head = f"for ({i64} fq_start = 0; fq_start < {items}; fq_start += {lanes}) {{"
+            head = f"for ({i64} fq_start = 0; fq_start < {items}; fq_start += {self._turn}) {{"
             lines = [head, *indented(inside), "}"]
         else:
             lines = ["{", *indented([f"const {i64} fq_start = 0;", *inside]), "}"]

@@ -53,9 +53,17 @@ class TileLoop:
     """Loops of a worker's lanes over tiles: neighbouring lanes have neighbouring work-items of the
     last dimension of ``order``, which is that of the range if no other is given.  ``lanes``: how
     many there are, a power of two.  Many threads do several rows at once where those are short: a
-    lane has its ``fq_column`` of ``fq_width``, and its row."""
+    lane has its ``fq_column`` of ``fq_width``, and its row.  ``hidden``: what is added to each step
+    from one vector to the next, a 0 that the compiler does not know, or nothing."""
 
-    def __init__(self, words: QueueWords, lanes: int, ndim: int, order: Sequence[int] = ()) -> None:
+    def __init__(
+        self,
+        words: QueueWords,
+        lanes: int,
+        ndim: int,
+        order: Sequence[int] = (),
+        hidden: str | None = None,
+    ) -> None:
         order = tuple(order) or tuple(range(ndim))
         self._words = words
         self._int64 = words.int64
@@ -63,7 +71,9 @@ class TileLoop:
         *self._outer, self._last = order
         self._by_threads = words.workers.first_lane_takes
         self._by_rows = words.workers.first_lane_takes and ndim > 1
-        self._width = "fq_width" if self._by_rows else str(lanes)
+        self._hidden = f" + {hidden}" if hidden else ""
+        self._turn = f"{lanes}{self._hidden}"
+        self._width = "fq_width" if self._by_rows else self._turn
         self._column = "fq_column" if self._by_rows else "fq_lane"
         self.items = " * ".join(f"(fq_last_{d} - fq_first_{d} + 1)" for d in range(ndim))
         """How many work-items the tile has."""
@@ -192,7 +202,7 @@ class TileLoop:
         return [
             TOGETHER,
             *self._words.workers.rolled_loop,
-            f"for (; fq_start + {step} <= {stop}; fq_start += {step}) {{",
+            f"for (; fq_start + {step} <= {stop}; fq_start += {step}{self._hidden}) {{",
             f"    {self._item()}",
             *indented(together.body),
             "}",
@@ -249,7 +259,7 @@ class TileLoop:
         if together is None:
             return [
                 "if (fq_part == 0)",
-                f"    for (fq_start = fq_inner; fq_start < fq_outer; fq_start += {self._lanes}) {{",
+                f"    for (fq_start = fq_inner; fq_start < fq_outer; fq_start += {self._turn}) {{",
                 f"        {self._item()}",
                 *indented(inner.body, 2),
                 "    }",
@@ -259,7 +269,7 @@ class TileLoop:
             "    fq_start = fq_inner;",
             *indented(self._together(together, "fq_outer")),
             *indented(self._words.workers.rolled_loop),
-            f"    for (; fq_start < fq_outer; fq_start += {self._lanes}) {{",
+            f"    for (; fq_start < fq_outer; fq_start += {self._turn}) {{",
             f"        {self._item()}",
             *indented(inner.body, 2),
             "    }",
@@ -284,7 +294,7 @@ class TileLoop:
             f"        if (fq_turn == 2 && ((fq_outer - fq_whole) & {lanes - 1}) == 0) break;",
             f"        const {i64} fq_end = {stop};",
             *indented(several, 2),
-            f"        for ({start}; fq_start < fq_end; fq_start += {lanes}) {{",
+            f"        for ({start}; fq_start < fq_end; fq_start += {self._turn}) {{",
             f"            {self._item()}",
             *indented(inner.body, 3),
             "        }",
