@@ -256,6 +256,11 @@ def assigned_variable(stmt: Stmt) -> str | None:
             return None
 
 
+def loaded_arrays(body: Iterable[Stmt]) -> set[str]:
+    """The arrays that statements load from."""
+    return {e.array for e in expressions(body) if isinstance(e, Load)}
+
+
 def stored_arrays(body: Iterable[Stmt]) -> set[str]:
     """The arrays that statements store to, or do atomic operations on."""
     return {s.array for s in statements(body) if isinstance(s, Store | Atomic)}

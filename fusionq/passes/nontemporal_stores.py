@@ -12,11 +12,15 @@ those of fused kernels do, keeps it in a variable:
     t[i] = a[i] * b[i]               t_stored = a[i] * b[i]
     out[i] = t[i] + 1           →    t[i] = t_stored  # non-temporal
                                      out[i] = t_stored + 1  # non-temporal
+
+In overlapped tiles (``passes.overlapped_tiles``) the inner part of a row has no conditions, and
+begins where vectors do.
 """
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Collection
 from dataclasses import replace
 
 from fusionq.base.frozen import dataclass
@@ -25,7 +29,9 @@ from fusionq.ir.nodes import (
     ArrayParam,
     Assign,
     Atomic,
+    Binary,
     Block,
+    Const,
     Expr,
     ItemQuery,
     Kernel,
@@ -35,15 +41,19 @@ from fusionq.ir.nodes import (
     Var,
 )
 from fusionq.ir.range_guard import range_guard
+from fusionq.ir.types import INT64
 from fusionq.ir.walk import (
     expressions,
     has_barrier,
+    loaded_arrays,
     rewrite_body,
     statement_expressions,
     statements,
     subexpressions,
 )
+from fusionq.passes.index_sums import index_sum
 from fusionq.passes.names import FreshNames
+from fusionq.passes.propagate_indices import propagate_indices
 
 
 @dataclass(frozen=True)
@@ -73,7 +83,7 @@ def with_nontemporal_stores(kernel: Kernel) -> Streamed | None:
     kept = {
         array: Var(store.value.type, names.fresh(f"{array}_stored"))
         for array, store in streamed.items()
-        if array in _loaded(body)
+        if array in loaded_arrays(body)
     }
 
     def marked(stmt: Stmt) -> tuple[Stmt, ...]:
@@ -98,8 +108,50 @@ def with_nontemporal_stores(kernel: Kernel) -> Streamed | None:
     return Streamed(made, _bytes_per_item(kernel))
 
 
-def _loaded(body: tuple[Stmt, ...]) -> set[str]:
-    return {e.array for e in expressions(body) if isinstance(e, Load)}
+@dataclass(frozen=True)
+class StreamedRow:
+    """The work-items of a row, whose stores to ``arrays`` are non-temporal: at elements that are by
+    ``shift`` farther in the row than they."""
+
+    body: tuple[Stmt, ...]
+    arrays: frozenset[str]
+    shift: int
+
+
+def streamed_row(
+    kernel: Kernel, body: tuple[Stmt, ...], free: Collection[str]
+) -> StreamedRow | None:
+    """``body``, which work-items of ``kernel`` run that are neighbours in a row, with non-temporal
+    stores to those of the arrays ``free`` of which each stores one element; None where there are
+    none.  All of them have one shift."""
+    own = ItemQuery("global_id", kernel.ndim - 1)
+    stored = Counter(s.array for s in statements(body) if isinstance(s, (Store, Atomic)))
+    params = {p.name: p for p in kernel.params if isinstance(p, ArrayParam)}
+    found: dict[str, int] = {}
+    for stmt in _straight(propagate_indices(replace(kernel, body=body)).body):
+        if not isinstance(stmt, Store) or stmt.array not in free or stored[stmt.array] > 1:
+            continue
+        if not _has_rows(params[stmt.array]) or not stmt.indices:
+            continue
+        farther = index_sum(Binary(INT64, "sub", stmt.indices[-1], own))
+        if isinstance(farther, Const) and is_same_for_row(stmt.indices[:-1], own):
+            found[stmt.array] = int(farther.value)
+    if not found:
+        return None
+    shift = next(iter(found.values()))
+    arrays = frozenset(array for array, each in found.items() if each == shift)
+
+    def marked(stmt: Stmt) -> tuple[Stmt, ...]:
+        if not isinstance(stmt, Store) or stmt.array not in arrays:
+            return (stmt,)
+        return (replace(stmt, nontemporal=True),)
+
+    return StreamedRow(rewrite_body(body, stmt=marked), arrays, shift)
+
+
+def _has_rows(array: ArrayParam) -> bool:
+    """Whether neighbours in a row of an array's elements are beside each other in memory."""
+    return array.alignment is None and (array.contiguous or array.unit_stride)
 
 
 def _streamed(kernel: Kernel, body: tuple[Stmt, ...]) -> dict[str, Store]:
@@ -113,7 +165,7 @@ def _streamed(kernel: Kernel, body: tuple[Stmt, ...]) -> dict[str, Store]:
         if not isinstance(stmt, Store) or stored[stmt.array] > 1:
             continue
         array, indices = params[stmt.array], stmt.indices
-        if array.alignment is not None or not (array.contiguous or array.unit_stride):
+        if not _has_rows(array):
             continue
         is_own = bool(indices) and indices[-1] == own
         is_one = array.restrict and is_own and is_same_for_row(indices[:-1], own)

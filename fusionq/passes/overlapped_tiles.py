@@ -14,7 +14,7 @@ done under masks.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import field, replace
 from math import prod
 
@@ -43,15 +43,23 @@ from fusionq.ir.nodes import (
     ScalarParam,
     Select,
     Stmt,
+    Unary,
     Var,
 )
 from fusionq.ir.repeatable import is_repeatable
 from fusionq.ir.types import INT64, ScalarType
 from fusionq.ir.verifier import verify
-from fusionq.ir.walk import renamed_statement, rewrite, rewrite_body, statements
+from fusionq.ir.walk import (
+    loaded_arrays,
+    renamed_statement,
+    rewrite,
+    rewrite_body,
+    statements,
+)
 from fusionq.passes.affine_expression import affine_expression
 from fusionq.passes.fuse import FusedKernel
 from fusionq.passes.names import FreshNames
+from fusionq.passes.nontemporal_stores import streamed_row
 from fusionq.passes.read_ahead import arrays_of, rows_ahead
 from fusionq.passes.relocate import relocate
 from fusionq.passes.share_local import share_local_arrays
@@ -95,13 +103,14 @@ def overlapped_tiles(
     in_vectors: bool = True,
     line_bytes: int | None = None,
     steps: int = 1,
+    streams: bool = False,
 ) -> FusedKernel:
     """One kernel that does ``parts`` tile by tile in work-groups of ``local_range``.  Sources with
     equal ``identity`` have one value; ``is_alone``: whether no other view that the parts use shares
     memory with the array; ``type_of``: of a scalar; ``in_vectors``: whether the work-items of a
     group are lanes of a vector; ``line_bytes``: of cache lines, where rows are read ahead.  More
     ``steps`` than one: the tiles of a sliding window, which a work-group does one after the other
-    (``passes.sliding_window``)."""
+    (``passes.sliding_window``).  ``streams``: rows are stored around the caches."""
     names = FreshNames()
     params = SharedParams(identity, names)
     merged = _Merged(name, local_range, is_alone, type_of, in_vectors, line_bytes, names, params)
@@ -110,7 +119,7 @@ def overlapped_tiles(
     if steps > 1:
         merged.slide(parts[-1], steps)
     for part in parts:
-        merged.add(part)
+        merged.add(part, streams and part is parts[-1])
     return merged.kernel(parts)
 
 
@@ -133,6 +142,8 @@ class _Merged:
     window: Window | None = None
     before: list[Stmt] = field(default_factory=list)
     """What a group does before the tiles of its window."""
+    loaded: set[str] = field(default_factory=set)
+    """The arrays that the inner parts of rows load from."""
 
     def know_tile(self, last: TilePart) -> None:
         """Let the numbers of tiles be seen to be as small as those of the items, which are those of
@@ -179,8 +190,8 @@ class _Merged:
         verify(made.kernel)
         return made
 
-    def add(self, part: TilePart) -> None:
-        """The statements of the next part."""
+    def add(self, part: TilePart, streams: bool) -> None:
+        """The statements of the next part, which ``streams`` what it stores."""
         if part.waits:
             self.body.append(Barrier(global_memory=False))
         fused = part.kernel
@@ -217,13 +228,22 @@ class _Merged:
         def value(e: Expr) -> Expr:
             return rewrite(e, lambda each: _renamed_expr(each, renamed, scalars, ids, self._tile))
 
-        ahead, edge = None, None
+        ahead, edge, streamed, shift = None, None, None, None
+        without: Collection[str] = ()
         own_names = renamed, scalars, ids
+        inner = body if interior is None else interior.body
+        self.loaded.update(renamed.get(name, name) for name in loaded_arrays(inner))
         if interior is not None or nodes <= MOST_NODES:
-            inner = body if interior is None else interior.body
-            ahead = self._read_ahead(kernel, inner, part, extents, own_names)
+            if streams and kernel.ndim == len(self.local_range) and self.in_vectors:
+                free = self._alone() - self.loaded
+                free = {own for own, name in renamed.items() if name in free}
+                streamed = streamed_row(kernel, inner, free)
+            if streamed is not None:
+                inner, without, shift = streamed.body, streamed.arrays, streamed.shift
+            ahead = self._read_ahead(kernel, inner, part, extents, own_names, without)
         if interior is not None:
-            edge = self._read_ahead(kernel, body, part, extents, own_names, interior.body)
+            without = arrays_of(interior.body)
+            edge = self._read_ahead(kernel, body, part, extents, own_names, without, True)
         first, last = self._bounds(part, extents)
         if not self.in_vectors or (interior is None and nodes > MOST_NODES):
             row = self._row(ids[-1], first[-1], last[-1], put(body), kernel.ndim)
@@ -236,9 +256,10 @@ class _Merged:
                 _folded("minimum", [last[-1], *map(value, interior.highs)]),
                 [value(w) for w in interior.where],
                 put(body),
-                put(interior.body),
+                put(inner),
                 self._is_repeatable(put(body)),
                 ahead,
+                shift,
             )
             if edge is not None:
                 row = (*edge(first[-1]), *edge(last[-1]), *row)
@@ -259,13 +280,12 @@ class _Merged:
         part: TilePart,
         extents: Sequence[Expr],
         own: tuple[Mapping[str, str], Mapping[str, Expr], Sequence[Expr]],
-        inner: Sequence[Stmt] | None = None,
+        without: Collection[str],
+        is_edge: bool = False,
     ) -> Callable[[Expr], tuple[Stmt, ...]] | None:
-        """What of memory is read ahead in ``body``, for the first item of a step in a row; where
-        that is done at the edges of an ``inner`` part, arrays that this does not touch, for an
-        item."""
-        line, lanes = self.line_bytes, 1 if inner is not None else self.local_range[-1]
-        without = set() if inner is None else arrays_of(inner)
+        """What of memory is read ahead in ``body``, ``without`` some arrays, for the first item of
+        a step in a row; where that is done at the edges of an inner part, for an item."""
+        line, lanes = self.line_bytes, 1 if is_edge else self.local_range[-1]
         box = part.items.extents if part.advance is None else rows_of_step(part.items, part.advance)
         found = None if line is None else rows_ahead(kernel, body, box, without)
         if found is None or line is None:
@@ -347,12 +367,14 @@ class _Merged:
         inner: Sequence[Stmt],
         repeatable: bool,
         ahead: Callable[[Expr], tuple[Stmt, ...]] | None,
+        shift: int | None,
     ) -> tuple[Stmt, ...]:
         """A row from the first to the last item with ``inner`` from ``low`` to ``high``, in whole
         steps of the group, where all of ``where`` hold, and ``body`` before and behind.  Where that
         is ``repeatable``, the last step ends with ``high`` and does some items a second time, and a
         few items before or behind are done by all of the group, one by one, so that nothing is done
-        under masks, which takes as long as several steps."""
+        under masks, which takes as long as several steps.  Where elements so much farther than an
+        item, by a ``shift``, are to begin where vectors do, ``inner`` is whole steps of those."""
         first, last = row
         size, ndim = self.local_range[-1], len(self.local_range)
         behind = Binary(INT64, "add", last, _ONE)
@@ -362,12 +384,17 @@ class _Merged:
         low_, high_ = Var(INT64, from_), Var(INT64, to)
         count = Binary(INT64, "add", Binary(INT64, "sub", high_, low_), _ONE)
         whole = Binary(INT64, "and", count, Const(INT64, -size))
-        done = count if repeatable else whole
+        done = count if repeatable and shift is None else whole
         find: Stmt = If(
             Compare("ge", count, Const(INT64, size)),
             (Assign(start, low_), Assign(end, Binary(INT64, "add", low_, done))),
         )
         found: tuple[Stmt, ...] = (Assign(from_, low), Assign(to, high), find)
+        if shift is not None:
+            element = Binary(INT64, "add", low_, Const(INT64, shift))
+            short = Binary(INT64, "and", Unary(INT64, "neg", element), Const(INT64, size - 1))
+            aligned = Assign(from_, Binary(INT64, "add", low_, short))
+            found = (Assign(from_, low), aligned, Assign(to, high), find)
         if where:
             condition = where[0]
             for each in where[1:]:
@@ -398,9 +425,13 @@ class _Merged:
 
     def _is_repeatable(self, body: Sequence[Stmt]) -> bool:
         """Whether ``body``, of a part, may be done twice for a work-item."""
-        alone = {a.name for a in self.arrays if a.space == "local"}
+        local = {a.name for a in self.arrays if a.space == "local"}
+        return is_repeatable(body, local | self._alone())
+
+    def _alone(self) -> set[str]:
+        """The arrays in memory that share none with another view."""
         params = (p for p in self.params.params if isinstance(p, ArrayParam))
-        return is_repeatable(body, alone | {p.name for p in params if p.restrict})
+        return {p.name for p in params if p.restrict}
 
     def _assigned(self, wanted: str, value: Expr) -> Var:
         """A variable with ``value`` from here on."""

@@ -179,15 +179,17 @@ class TiledStages:
         fused = [*(kernels.fused(each, ()) for each in alone), kernels.fused(stage, moved)]
         yield "passes"
         members = (*producers, *stage.members)
+        items = global_range(submissions[largest(submissions, stage.members)])
+        streams = kernels.leaves_caches(self._bytes_per_item(members, len(items)), items)
         made = yield from in_steps(
             partial(
                 self._questions.ask,
                 members,
                 (
                     "tiles of", len(producers), tuple(id(each.kernel) for each in fused),
-                    self._headings(members),
+                    self._headings(members), streams,
                 ),
-                lambda _: self._tiled(stage, producers, fused),
+                lambda _: self._tiled(stage, producers, fused, streams),
             )
         )
         if isinstance(made, str):
@@ -209,8 +211,23 @@ class TiledStages:
             ),
         )
 
+    def _bytes_per_item(self, members: Sequence[int], ndim: int) -> int:
+        """Of elements in memory that a work-item of ``members`` has for itself, in ``ndim``
+        dimensions."""
+        arrays = {
+            (group, view): self._array(s, k).dtype.nbytes
+            for s in members
+            for k, group, view, _ in self._questions.memory(s)
+            if group not in self._writer and len(self._array(s, k).shape) >= ndim
+        }
+        return sum(arrays.values())
+
     def _tiled(
-        self, stage: Stage, producers: Sequence[int], fused: Sequence[FusedKernel]
+        self,
+        stage: Stage,
+        producers: Sequence[int],
+        fused: Sequence[FusedKernel],
+        streams: bool,
     ) -> tuple[FusedKernel, tuple[TiledPart, ...], tuple[int, ...]] | str:
         """The kernel of the launch, its parts, with the numbers of submissions among its members,
         and its work-groups."""
@@ -236,7 +253,7 @@ class TiledStages:
         whole = self._boxes(stage, producers, found.tile)
         if isinstance(boxes, str) or isinstance(whole, str):
             return boxes if isinstance(boxes, str) else str(whole)
-        kernel = self._kernel(stage, producers, fused, boxes, found)
+        kernel = self._kernel(stage, producers, fused, boxes, found, streams)
         if kernel.kernel.small_sizes:
             kernel = of_small_sizes(kernel)
         taken = sum(a.nbytes for a in kernel.kernel.arrays if a.space == "local")
@@ -321,8 +338,10 @@ class TiledStages:
         fused: Sequence[FusedKernel],
         boxes: _Boxes,
         shape: TileShape,
+        streams: bool,
     ) -> FusedKernel:
-        """The kernel of the launch; ``fused``: of each producer, and of the consumers together."""
+        """The kernel of the launch; ``fused``: of each producer, and of the consumers together;
+        ``streams``: it stores around the caches."""
         questions = self._questions
         place = questions.place
         elements = {place[at].group: box for at, box in boxes.elements.items()}
@@ -385,6 +404,7 @@ class TiledStages:
             _in_vectors(self._target),
             self._target.cache_line_bytes,
             1 if shape.window is None else shape.tile[0] // shape.window,
+            streams,
         )
 
     def _headings(self, members: Sequence[int]) -> tuple[int, ...]:

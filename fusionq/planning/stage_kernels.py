@@ -16,6 +16,7 @@ from fusionq.base.target import Target
 from fusionq.codegen.early_loads import arrays_loaded_early, has_rows_of_groups
 from fusionq.ir.nodes import SMALL, ArrayParam, Barrier, KernelParam, ScalarParam
 from fusionq.ir.walk import stored_arrays
+from fusionq.language.ranges import Range
 from fusionq.passes.fuse import FusedKernel
 from fusionq.passes.pipeline import fused_kernel
 from fusionq.passes.sources import ArgumentSource, ExtentSource, ParamSource, RangeSource
@@ -125,6 +126,10 @@ class StageKernels:
             if isinstance(argument, ArrayArgument)
             and questions.place[s, k].group not in self._written
         )
+
+    def leaves_caches(self, bytes_per_item: int, items: Range) -> bool:
+        """As ``StreamedLaunches.leaves_caches``."""
+        return self._streamed.leaves_caches(bytes_per_item, items)
 
     def absent_of(self, members: Sequence[int]) -> tuple[int, ...]:
         """The submissions whose work ``members`` are the first to do."""

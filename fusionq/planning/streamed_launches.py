@@ -33,7 +33,14 @@ class StreamedLaunches:
         streamed = known[1]
         if streamed is None:
             return kernel
-        fewest = self._target.kept_bytes // streamed.bytes_per_item + 1
+        return streamed.kernel if self.leaves_caches(streamed.bytes_per_item, items) else kernel
+
+    def leaves_caches(self, bytes_per_item: int, items: Range) -> bool:
+        """Whether a launch over ``items``, of which each touches so many bytes for itself, stores
+        around the caches what nobody comes to touch again."""
+        if not self._target.device.streams_stores or not bytes_per_item:
+            return False
+        fewest = self._target.kept_bytes // bytes_per_item + 1
         is_beyond = items.size >= fewest
         self._validity.demand_items(tuple(items), *((fewest, _ANY) if is_beyond else (0, fewest)))
-        return streamed.kernel if is_beyond else kernel
+        return is_beyond

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -9,8 +11,9 @@ import fusionq as fq
 from fusionq.analysis.item_space import common_space
 from fusionq.analysis.list_analysis import analyse
 from fusionq.ir.printer import print_kernel
+from fusionq.ir.range_guard import range_guard
 from fusionq.ir.verifier import verify
-from fusionq.passes.nontemporal_stores import with_nontemporal_stores
+from fusionq.passes.nontemporal_stores import streamed_row, with_nontemporal_stores
 from fusionq.passes.pipeline import fused_kernel
 from tests.unit.lists import submissions
 from tests.unit.targets import REFERENCE
@@ -222,3 +225,54 @@ def test_what_is_left_alone(call):
 def test_launches_of_several_ranges_store_under_masks():
     listed = (mul, N, vector(), vector(), vector()), (mul, N - 1, vector(), vector(), vector())
     assert with_nontemporal_stores(fused(*listed)) is None
+
+
+# ------------------------------------------------------------------------------- rows of tiles
+@fq.kernel
+def row_of_both(item: fq.Item, a, out, more):
+    i, j = item.get_id(0) + 1, item.get_id(1) + 3
+    out[i, j] = a[i, j]
+    more[i, j - 1] = a[i, j]
+
+
+@fq.kernel
+def strange(item: fq.Item, a, turned, twice, maybe, one):
+    i, j = item.get_id(0), item.get_id(1)
+    turned[j, i] = a[i, j]
+    twice[i, j] = a[i, j]
+    twice[i, j + 1] = a[i, j]
+    if a[i, j] > 0:
+        maybe[i, j] = 1
+    one[i, 0] = 1
+
+
+def unguarded(*call):
+    kernel = fused(call)
+    guard = range_guard(kernel.body)
+    return kernel if guard is None else replace(kernel, body=guard.guard.then)
+
+
+def row_of(*call, free):
+    kernel = unguarded(*call)
+    return streamed_row(kernel, kernel.body, free)
+
+
+def test_rows_of_one_shift_are_streamed():
+    planes = [plane() for _ in range(3)]
+    found = row_of(row_of_both, (16, 8), *planes, free={"out", "more", "a"})
+    assert (found.arrays, found.shift) == ({"out"}, 3)
+    kernel = unguarded(row_of_both, (16, 8), *planes)
+    made = [line for line in lines(replace(kernel, body=found.body)) if "non-temporal" in line]
+    assert made == ["out[i, j] = a[i, j]  # non-temporal"]
+    found = row_of(row_of_both, (16, 8), *planes, free={"more"})
+    assert (found.arrays, found.shift) == ({"more"}, 2)
+    assert row_of(row_of_both, (16, 8), *planes, free={"a"}) is None
+
+
+def test_what_no_row_of_vectors_stores_is_left():
+    planes = [np.zeros((20, 20), np.float32) for _ in range(5)]
+    names = {"turned", "twice", "maybe", "one"}
+    assert row_of(strange, (16, 16), *planes, free=names) is None
+    assert row_of(of_rows, (20, 16), plane(), vector(16), plane(), free={"out"}) is not None
+    columns = np.zeros((20, 40), np.float32)[:, ::2]
+    assert row_of(of_rows, (20, 16), plane(), vector(16), columns, free={"out"}) is None

@@ -10,9 +10,10 @@ import pytest
 import fusionq as fq
 from fusionq.base.options import FusionOptions
 from fusionq.ir.printer import print_kernel
+from fusionq.planning import overlap
 from fusionq.planning.planner import holds_for, make_plan
 from tests.unit.lists import submissions
-from tests.unit.planning.plans import TARGET, copy, mul, shifted, vector
+from tests.unit.planning.plans import TARGET, copy, mul, private, shifted, vector
 
 STREAMING = replace(TARGET, device=replace(TARGET.device, streams_stores=True), cache_bytes=24_000)
 """12,000 bytes stay in its caches: 1,000 elements of three arrays of float32."""
@@ -58,6 +59,30 @@ def test_sizes_of_all_dimensions_count():
     assert not holds_for(plans[0], beyond)
     assert not holds_for(plans[1], inside)
     assert holds_for(plans[0], listed(10, 51))
+
+
+@fq.kernel
+def halves(item: fq.Item, t, out):
+    i = item.get_id(0)
+    out[i] = t[max(i - 1, 0)] / 2 + t[i]
+
+
+def test_overlapped_tiles_count_what_stays_in_memory(monkeypatch):
+    """Of three arrays one is computed anew: 1,500 elements of two stay in the caches."""
+
+    def listed(n):
+        t = private(vector(n))
+        return submissions((copy, n, vector(n), t), (halves, n, t, vector(n)))
+
+    monkeypatch.setattr(overlap, "WAYS", ("tiled",))
+    plans = {}
+    for n in (1_500, 1_501, 4_000):
+        plans[n] = made = make_plan(listed(n), FusionOptions(strategy="overlap"), STREAMING)
+        assert [stage.tiling is not None for stage in made.stages] == [True]
+        assert streamed(made) == [n > 1_500]
+    assert holds_for(plans[1_501], listed(4_000))
+    assert not holds_for(plans[1_501], listed(1_400))
+    assert not holds_for(plans[1_500], listed(4_000))
 
 
 def test_each_launch_of_a_list_by_itself():
