@@ -32,12 +32,10 @@ from fusionq.ir.nodes import (
     Compare,
     Const,
     Expr,
-    Extent,
     For,
     If,
     ItemQuery,
     Kernel,
-    Load,
     Logical,
     Param,
     ScalarParam,
@@ -51,9 +49,7 @@ from fusionq.ir.types import INT64, ScalarType
 from fusionq.ir.verifier import verify
 from fusionq.ir.walk import (
     loaded_arrays,
-    renamed_statement,
     rewrite,
-    rewrite_body,
     statements,
 )
 from fusionq.passes.affine_expression import affine_expression
@@ -62,6 +58,7 @@ from fusionq.passes.names import FreshNames
 from fusionq.passes.nontemporal_stores import streamed_row
 from fusionq.passes.read_ahead import arrays_of, rows_ahead
 from fusionq.passes.relocate import relocate
+from fusionq.passes.renamed_part import renamed_body, renamed_expr
 from fusionq.passes.share_local import share_local_arrays
 from fusionq.passes.shared_params import SharedParams
 from fusionq.passes.sliding_window import Window, ring_of, rows_of_step
@@ -223,10 +220,10 @@ class _Merged:
         self.variables.append((ids[-1].name, INT64))
 
         def put(body: Sequence[Stmt]) -> tuple[Stmt, ...]:
-            return _renamed(body, renamed, scalars, ids, self._tile)
+            return renamed_body(body, renamed, scalars, ids, self._tile)
 
         def value(e: Expr) -> Expr:
-            return rewrite(e, lambda each: _renamed_expr(each, renamed, scalars, ids, self._tile))
+            return rewrite(e, lambda each: renamed_expr(each, renamed, scalars, ids, self._tile))
 
         ahead, edge, streamed, shift = None, None, None, None
         without: Collection[str] = ()
@@ -300,7 +297,7 @@ class _Merged:
             for row, nbytes in found.rows:
                 for n in range(0, lanes, max(line // nbytes, 1)):
                     item = Binary(INT64, "add", first, Const(INT64, n)) if n else first
-                    made += _renamed((row,), names, scalars, [*ids, item], self._tile)
+                    made += renamed_body((row,), names, scalars, [*ids, item], self._tile)
             return tuple(made)
 
         return ahead
@@ -494,41 +491,3 @@ def _folded(function: str, values: Sequence[Expr]) -> Expr:
     for value in values[1:]:
         whole = _call(function, whole, value)
     return whole
-
-
-def _renamed_expr(
-    e: Expr,
-    names: Mapping[str, str],
-    scalars: Mapping[str, Expr],
-    ids: Sequence[Expr],
-    tile: Callable[[int], Expr],
-) -> Expr:
-    match e:
-        case Var():
-            return replace(e, name=names[e.name])
-        case Param():
-            return scalars[e.name]
-        case Extent() | Load():
-            return replace(e, array=names[e.array])
-        case ItemQuery("global_id", dim):
-            return ids[dim]
-        case ItemQuery("group_id", dim):
-            return tile(dim)
-        case _:
-            return e
-
-
-def _renamed(
-    body: Sequence[Stmt],
-    names: Mapping[str, str],
-    scalars: Mapping[str, Expr],
-    ids: Sequence[Expr],
-    tile: Callable[[int], Expr],
-) -> tuple[Stmt, ...]:
-    """``body`` with ``names`` for its own, ``ids`` for those of its work-item and the numbers of
-    its ``tile``."""
-    return rewrite_body(
-        body,
-        lambda e: _renamed_expr(e, names, scalars, ids, tile),
-        lambda s: (renamed_statement(s, names, names),),
-    )
