@@ -13,8 +13,7 @@ those of fused kernels do, keeps it in a variable:
     out[i] = t[i] + 1           →    t[i] = t_stored  # non-temporal
                                      out[i] = t_stored + 1  # non-temporal
 
-In overlapped tiles (``passes.overlapped_tiles``) the inner part of a row has no conditions, and
-begins where vectors do.
+In overlapped tiles (``passes.overlapped_tiles``) so do rows in which no condition leaves out some.
 """
 
 from __future__ import annotations

@@ -41,7 +41,6 @@ from fusionq.ir.nodes import (
     ScalarParam,
     Select,
     Stmt,
-    Unary,
     Var,
 )
 from fusionq.ir.repeatable import is_repeatable
@@ -225,18 +224,18 @@ class _Merged:
         def value(e: Expr) -> Expr:
             return rewrite(e, lambda each: renamed_expr(each, renamed, scalars, ids, self._tile))
 
-        ahead, edge, streamed, shift = None, None, None, None
+        ahead, edge, streamed, whole = None, None, None, False
         without: Collection[str] = ()
         own_names = renamed, scalars, ids
         inner = body if interior is None else interior.body
         self.loaded.update(renamed.get(name, name) for name in loaded_arrays(inner))
         if interior is not None or nodes <= MOST_NODES:
-            if streams and kernel.ndim == len(self.local_range) and self.in_vectors:
+            if streams and self._begins_where_vectors_do(part, interior):
                 free = self._alone() - self.loaded
                 free = {own for own, name in renamed.items() if name in free}
                 streamed = streamed_row(kernel, inner, free)
-            if streamed is not None:
-                inner, without, shift = streamed.body, streamed.arrays, streamed.shift
+            if streamed is not None and streamed.shift % self.local_range[-1] == 0:
+                inner, without, whole = streamed.body, streamed.arrays, True
             ahead = self._read_ahead(kernel, inner, part, extents, own_names, without)
         if interior is not None:
             without = arrays_of(interior.body)
@@ -254,9 +253,8 @@ class _Merged:
                 [value(w) for w in interior.where],
                 put(body),
                 put(inner),
-                self._is_repeatable(put(body)),
+                self._is_repeatable(put(body)) and not whole,
                 ahead,
-                shift,
             )
             if edge is not None:
                 row = (*edge(first[-1]), *edge(last[-1]), *row)
@@ -364,14 +362,12 @@ class _Merged:
         inner: Sequence[Stmt],
         repeatable: bool,
         ahead: Callable[[Expr], tuple[Stmt, ...]] | None,
-        shift: int | None,
     ) -> tuple[Stmt, ...]:
         """A row from the first to the last item with ``inner`` from ``low`` to ``high``, in whole
         steps of the group, where all of ``where`` hold, and ``body`` before and behind.  Where that
         is ``repeatable``, the last step ends with ``high`` and does some items a second time, and a
         few items before or behind are done by all of the group, one by one, so that nothing is done
-        under masks, which takes as long as several steps.  Where elements so much farther than an
-        item, by a ``shift``, are to begin where vectors do, ``inner`` is whole steps of those."""
+        under masks, which takes as long as several steps."""
         first, last = row
         size, ndim = self.local_range[-1], len(self.local_range)
         behind = Binary(INT64, "add", last, _ONE)
@@ -381,17 +377,12 @@ class _Merged:
         low_, high_ = Var(INT64, from_), Var(INT64, to)
         count = Binary(INT64, "add", Binary(INT64, "sub", high_, low_), _ONE)
         whole = Binary(INT64, "and", count, Const(INT64, -size))
-        done = count if repeatable and shift is None else whole
+        done = count if repeatable else whole
         find: Stmt = If(
             Compare("ge", count, Const(INT64, size)),
             (Assign(start, low_), Assign(end, Binary(INT64, "add", low_, done))),
         )
         found: tuple[Stmt, ...] = (Assign(from_, low), Assign(to, high), find)
-        if shift is not None:
-            element = Binary(INT64, "add", low_, Const(INT64, shift))
-            short = Binary(INT64, "and", Unary(INT64, "neg", element), Const(INT64, size - 1))
-            aligned = Assign(from_, Binary(INT64, "add", low_, short))
-            found = (Assign(from_, low), aligned, Assign(to, high), find)
         if where:
             condition = where[0]
             for each in where[1:]:
@@ -419,6 +410,16 @@ class _Merged:
             *found,
             For(part.name, Const(INT64, 0), Const(INT64, 2), _ONE, edges),
         )
+
+    def _begins_where_vectors_do(self, part: TilePart, interior: Interior | None) -> bool:
+        """Whether the inner part of a part's rows, as of its tiles, begins at a whole step of the
+        group from the first item.  What does not would be done under masks at both ends, which in
+        short rows takes longer than stores around the caches save."""
+        step, dims = self.local_range[-1], len(self.local_range)
+        if not self.in_vectors or part.kernel.kernel.ndim != dims:
+            return False
+        bounded = interior is not None and (interior.lows or interior.highs)
+        return not bounded and part.items.extents[-1] % step == 0
 
     def _is_repeatable(self, body: Sequence[Stmt]) -> bool:
         """Whether ``body``, of a part, may be done twice for a work-item."""
