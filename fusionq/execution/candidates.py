@@ -85,9 +85,9 @@ def choice_text(trials: Trials, name: Candidate, is_learning: bool) -> str:
     """On what grounds candidate ``name`` ran, and what is known of the others; ``is_learning``:
     others are made in the background and tried by now."""
     if trials.chosen == name:
-        why = f"auto runs {_AS[name]}, by the times of real runs"
-        if not trials.contenders[name].seconds:
-            why = f"auto runs {_AS[name]}"
+        why = f"auto runs {_AS[name]}"
+        if any(contender.seconds for contender in trials.contenders.values()):
+            why += ", by the times of real runs"
     elif trials.chosen is not None:
         why = f"auto ran {_AS[name]} in a trial, and runs {_AS[trials.chosen]} from now on"
     elif not trials.waits:

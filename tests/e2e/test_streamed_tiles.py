@@ -99,6 +99,7 @@ def buffers(*arrays: np.ndarray) -> list[fq.Buffer]:
     return [fq.Buffer(array) for array in arrays]
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("shape", SHAPES)
 def test_rows_that_end_anywhere(queue: fq.FusionQueue, shape: tuple[int, int]) -> None:
     a, out = buffers(values(shape), np.full(shape, 7, np.float32))
@@ -106,6 +107,7 @@ def test_rows_that_end_anywhere(queue: fq.FusionQueue, shape: tuple[int, int]) -
     assert streamed(queue, [(across, shape, a, t), (down, shape, t, out)], [out]) == ["out"]
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("dtype", ["int8", "int16", "uint32", "int64", "float64"])
 def test_each_size_of_elements(queue: fq.FusionQueue, dtype: str) -> None:
     shape = (37, 544)
@@ -121,6 +123,7 @@ def test_temporaries_that_stay(queue: fq.FusionQueue) -> None:
     assert len(streamed(queue, calls, [t, out])) == 2
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("shape", [(40, 64), (9, 833)])
 def test_rows_of_which_some_are_left_out(queue: fq.FusionQueue, shape: tuple[int, int]) -> None:
     """Vectors that are aligned would leave both ends of a row to masks."""
@@ -132,6 +135,7 @@ def test_rows_of_which_some_are_left_out(queue: fq.FusionQueue, shape: tuple[int
     assert streamed(queue, calls, [out]) == []
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("offset", [(0, 1), (3, 16), (1, 0)])
 def test_arrays_that_begin_anywhere(queue: fq.FusionQueue, offset: tuple[int, int]) -> None:
     shape = (37, 544)
