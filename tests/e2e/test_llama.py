@@ -70,6 +70,7 @@ def test_frequencies_are_stretched() -> None:
     assert np.all(np.diff(stretched) < 0)
 
 
+@pytest.mark.slow
 def test_one_plan_serves_all_positions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also those of the prompt; on the reference backend, by the persistent kernel."""
     save_tiny(tmp_path, SMALLEST)

@@ -172,11 +172,13 @@ def insides_of_boxes(n):
     return submit
 
 
+@pytest.mark.slow
 @pytest.mark.in_turn
 def test_insides_of_boxes_that_take_turns(queue):
     assert len(windows(compared(queue, insides_of_boxes(18)))) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("window", [(3, 9)], indirect=True)
 @pytest.mark.parametrize("n", [2, 3])
 def test_insides_of_boxes_of_fewer_planes_than_a_window(reference_queue, n):
@@ -295,6 +297,7 @@ def test_planes_for_images_do_not_slide(reference_queue):
     assert not windows(report)
 
 
+@pytest.mark.slow
 def test_a_plan_serves_other_sizes(reference_queue):
     for shape in [(37, 83), (70, 40), (8, 33), (9, 300)]:
         compared(reference_queue, image(shape))

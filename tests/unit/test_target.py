@@ -307,6 +307,7 @@ def test_the_interpreter_s_costs_are_assumed(measurements: list[Target]) -> None
     assert measurements == []
 
 
+@pytest.mark.slow
 def test_a_device_is_measured() -> None:
     try:
         backend = backend_for(None)

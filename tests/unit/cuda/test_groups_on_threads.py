@@ -135,6 +135,7 @@ def check(program: Path, type: ScalarType, op: GroupOp, many: int, block: int, g
     assert found[0].tobytes() == found[1].tobytes() == expected.tobytes()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("type", "op"),
     [(FLOAT32, "add"), *slow((FLOAT64, "mul"), (INT8, "add"), (INT64, "max"))],
@@ -149,6 +150,7 @@ def test_launches(folder: Path, type: ScalarType, op: GroupOp) -> None:
         check(program, type, op, many, size, size)
 
 
+@pytest.mark.slow
 @pytest.mark.in_turn
 @pytest.mark.parametrize("size", [32, 128])
 @pytest.mark.parametrize(

@@ -161,6 +161,7 @@ def backwards(item, a, out):
     out[i] = a[a.shape[0] - 1 - i]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", ["reference", None])
 @pytest.mark.parametrize("size", [8, 16])
 def test_a_persistent_kernel_has_those_that_are_as_large_as_a_workers(target, size):

@@ -45,6 +45,7 @@ def inlined(monkeypatch: pytest.MonkeyPatch, number: int) -> int:
     return len(calls)
 
 
+@pytest.mark.slow
 def test_more_steps_inline_no_more(monkeypatch):
     assert inlined(monkeypatch, 11) == inlined(monkeypatch, 22) > 0
 

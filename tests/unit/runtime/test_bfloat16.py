@@ -243,6 +243,7 @@ def group_sums(item, a, out, scanned, before):
     fq.joint_exclusive_scan(group, a, before[group.get_group_id(0)], "add", init=1)
 
 
+@pytest.mark.slow
 def test_sums_over_groups_are_those_of_float32_rounded_once(queue):
     """Joint functions over more elements than they have lanes, 256."""
     items, n, space = 96, 288, fq.NdRange(96, 48)
