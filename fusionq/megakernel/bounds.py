@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial, reduce
-from itertools import chain
 from operator import itemgetter
 from typing import TypeVar
 
@@ -37,7 +36,6 @@ MOST_EXISTENTIALS = 8
 """Existentially quantified variables of a set for which bounds are looked for.  isl eliminates them
 one by one (Fourier-Motzkin), which squares the number of constraints each time: up to seven of them
 take milliseconds, ten took seconds to hours, without an operation that isl counts."""
-
 
 APART = 64
 """Rows: what a tile depends on is split where parts of it are farther from each other than the tile
@@ -101,10 +99,9 @@ def _projected(items: isl.Set, dim: int) -> isl.Set:
 def _parts(items: isl.Set, context: isl.Set) -> list[isl.Set]:
     """``items``, in parts that are far from each other in the first dimension, but not in
     themselves; as they are where there are no such."""
-    rows = _projected(items, 0)
-    if any(s.dim(isl.dim_type.div) > MOST_EXISTENTIALS for s in rows.get_basic_sets()):
+    rows = _without_existentials(_projected(items, 0))
+    if rows is None:
         return [items]
-    rows = rows.remove_divs().coalesce()
     pieces = rows.get_basic_sets()
     if not 1 < len(pieces) <= MOST_PARTS or not _are_apart(rows, rows, context):
         return [items]
@@ -158,12 +155,15 @@ def _interval(
     items: isl.Set, symbol: Callable[[str], Expr], of_all: bool
 ) -> tuple[Expr | None, Expr | None, bool]:
     """Bounds of a one-dimensional set, and whether they depend on the tile."""
-    if any(s.dim(isl.dim_type.div) > MOST_EXISTENTIALS for s in items.get_basic_sets()):
-        return None, None, False
     lower: list[_Candidate] = []
     upper: list[_Candidate] = []
-    hulls = [items, _of_all_tiles(items)] if of_all else [items]
-    for constraint in chain(*map(_constraints, hulls)):
+    constraints: list[isl.Constraint] = []
+    for each in (items, _of_all_tiles(items)) if of_all else (items,):
+        plain = _without_existentials(each)
+        if plain is None:
+            return None, None, False
+        constraints += plain.simple_hull().get_constraints()
+    for constraint in constraints:
         aff = constraint.get_aff()
         factor = int(aff.get_coefficient_val(isl.dim_type.in_, 0).to_python())
         if factor == 0:
@@ -178,8 +178,11 @@ def _interval(
     return _combined("maximum", lower), _combined("minimum", upper), varies
 
 
-def _constraints(items: isl.Set) -> list[isl.Constraint]:
-    return items.remove_divs().coalesce().simple_hull().get_constraints()
+def _without_existentials(items: isl.Set) -> isl.Set | None:
+    """A set around ``items`` that needs no existentials; None where they have too many."""
+    if any(s.dim(isl.dim_type.div) > MOST_EXISTENTIALS for s in items.get_basic_sets()):
+        return None
+    return items.remove_divs().coalesce()
 
 
 _Candidate = tuple[int, bool, Expr]
