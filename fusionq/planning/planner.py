@@ -140,9 +140,8 @@ def _plan_steps(
     yield "analysis"
     raw = yield from direct_dependences(questions, dependences)
     barrierless = _NOT_ALLOWED if options.barriers == "none" else None
-    found, layout = yield from layout_of(
-        questions, raw, options, target, barrierless, measured or (lambda: target)
-    )
+    with_costs = measured or (lambda: target)
+    found, layout = yield from layout_of(questions, raw, options, target, barrierless, with_costs)
     if debug_level() >= 3:
         from fusionq.analysis.show import analysis_text
 
@@ -163,7 +162,7 @@ def _plan_steps(
         from fusionq.planning.persistent_list import persistent_list
 
         made = yield from persistent_list(
-            questions, raw, options, target, kernels, bound, measured or (lambda: target)
+            questions, raw, options, target, kernels, bound, with_costs
         )
         if isinstance(made, str):
             fallback = made if asked else fallback
