@@ -216,6 +216,11 @@ def _in_space(analysis: ListAnalysis, items: isl.Map, mode: Mode, pair: tuple[in
     return items.apply_domain(from_producer).apply_range(from_consumer)
 
 
+def group_count(extents: Sequence[int], local_range: Sequence[int]) -> int:
+    """The work-groups that cover ``extents``."""
+    return prod(-(-n // size) for n, size in zip(extents, local_range, strict=True))
+
+
 def largest_extents(submissions: Sequence[Submission], space: ItemSpace) -> tuple[int, ...]:
     """The extents of the index space that holds all of ``submissions``."""
     whole = global_range(submissions[largest(submissions, range(len(submissions)))])

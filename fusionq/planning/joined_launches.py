@@ -31,6 +31,7 @@ def slower_joined(
     gives ``target`` with measured costs, of which there is no need where lanes are vectors of
     which no more are done than before."""
     *others, last = members.kinds
+    one = replace(last, count=1)
     alone = ItemSpace("ids", len(global_range(last.submission)), local_range(last.submission))
     earlier = [*others, *([replace(last, count=last.count - 1)] if last.count > 1 else ())]
     threads = bool(target.costs.chain_seconds)
@@ -42,9 +43,9 @@ def slower_joined(
         if why is None:
             return None
         target = measured()
-    joined = _launch_seconds([*earlier, replace(last, count=1)], space, members.different, target)
+    joined = _launch_seconds([*earlier, one], space, members.different, target)
     apart = _launch_seconds(earlier, before, [k.submission for k in earlier], target)
-    apart += _launch_seconds([replace(last, count=1)], alone, [last.submission], target)
+    apart += _launch_seconds([one], alone, [last.submission], target)
     if not threads and members.memory_bytes > target.kept_bytes:
         streamed = members.memory_bytes / target.costs.memory_bandwidth
         joined, apart = max(joined, streamed), max(apart, streamed)

@@ -16,6 +16,7 @@ from math import prod
 
 from fusionq.analysis.item_space import ItemSpace, global_range
 from fusionq.analysis.submission import Submission
+from fusionq.analysis.work_groups import group_count
 from fusionq.base.target import Target
 from fusionq.planning.members import Kind
 
@@ -32,7 +33,8 @@ def starting_seconds(extents: tuple[int, ...], space: ItemSpace, target: Target)
     """What it takes to start work-groups over ``extents`` that are more than in other launches."""
     if space.local_range is None:
         return 0.0
-    groups = _groups(extents, space.local_range) - -(-prod(extents) // target.preferred_work_group)
+    usual = -(-prod(extents) // target.preferred_work_group)
+    groups = group_count(extents, space.local_range) - usual
     return max(groups, 0) * target.costs.instruction_seconds / target.resident_workers
 
 
@@ -45,7 +47,7 @@ def lost_lanes(
         return None
     own, name = space.extents_of(global_range(submission)), submission.ir.name
     if space.local_range is not None:
-        groups, units = _groups(own, space.local_range), target.device.compute_units
+        groups, units = group_count(own, space.local_range), target.device.compute_units
         if groups < units:
             return f"{name} has {groups} of them for {units} compute units"
     side = own[-1] if space.local_range is None else min(own[-1], space.local_range[-1])
@@ -61,13 +63,9 @@ def _lanes_in_turn(submission: Submission, space: ItemSpace, target: Target) -> 
         return 0.0
     parts, side = target.device.compute_units, own[-1]
     if space.local_range is not None:
-        parts = min(parts, _groups(own, space.local_range))
+        parts = min(parts, group_count(own, space.local_range))
         side = min(side, space.local_range[-1])
     width = target.vector_width
     whole, rest = divmod(own[-1], side)
     vectors = (whole * -(-side // width) + -(-rest // width)) * prod(own[:-1])
     return vectors * width / min(parts, vectors)
-
-
-def _groups(extents: tuple[int, ...], local: tuple[int, ...]) -> int:
-    return prod(-(-n // size) for n, size in zip(extents, local, strict=True))

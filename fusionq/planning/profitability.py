@@ -10,7 +10,7 @@ from fusionq.analysis.item_space import ItemSpace, global_range, local_range
 from fusionq.analysis.list_validity import ListValidity
 from fusionq.analysis.submission import ArrayArgument, Submission
 from fusionq.analysis.validity import size_order
-from fusionq.analysis.work_groups import largest_extents
+from fusionq.analysis.work_groups import group_count, largest_extents
 from fusionq.base.options import FusionOptions
 from fusionq.base.target import Target
 from fusionq.planning.cost import MARGIN
@@ -104,7 +104,7 @@ def _slow_groups(
     items = prod(extents)
     if local[-1] < min(target.vector_width // 2, extents[-1]):
         return "are too narrow to be vectorised"
-    groups = prod(-(-n // size) for n, size in zip(extents, local, strict=True))
+    groups = group_count(extents, local)
     units = target.device.compute_units
     if groups < min(units, items):
         return f"there are {groups} of them for {units} compute units"

@@ -10,11 +10,10 @@ together.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import prod
 
 from fusionq.analysis.item_space import ItemSpace, global_range, local_range
 from fusionq.analysis.submission import Submission
-from fusionq.analysis.work_groups import largest_extents
+from fusionq.analysis.work_groups import group_count, largest_extents
 from fusionq.base.target import Target
 from fusionq.codegen.launch_shape import launch_shape
 from fusionq.ir.nodes import For, Kernel, Load, Store, While
@@ -36,7 +35,7 @@ def waiting_launch_seconds(
         local = launch_shape(extents, target).local_range
     range_ = global_range(submission)
     own = space.extents_of(range_)
-    groups = prod(-(-n // size) for n, size in zip(own, local, strict=True))
+    groups = group_count(own, local)
     row = max(min(local[-1], own[-1]), 1)
     seconds = grouped_seconds(kind.work, kind.operations, range_.size, groups, row, target)
     if space.mode == "linear" and len(range_) > 1:
