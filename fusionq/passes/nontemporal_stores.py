@@ -19,7 +19,7 @@ In overlapped tiles (``passes.overlapped_tiles``) so do rows in which no conditi
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from dataclasses import replace
 
 from fusionq.base.frozen import dataclass
@@ -124,13 +124,10 @@ def streamed_row(
     stores to those of the arrays ``free`` of which each stores one element; None where there are
     none.  All of them have one shift."""
     own = ItemQuery("global_id", kernel.ndim - 1)
-    stored = Counter(s.array for s in statements(body) if isinstance(s, (Store, Atomic)))
-    params = {p.name: p for p in kernel.params if isinstance(p, ArrayParam)}
     found: dict[str, int] = {}
-    for stmt in _straight(propagate_indices(replace(kernel, body=body)).body):
-        if not isinstance(stmt, Store) or stmt.array not in free or stored[stmt.array] > 1:
-            continue
-        if not _has_rows(params[stmt.array]) or not stmt.indices:
+    plain = propagate_indices(replace(kernel, body=body))
+    for stmt, _ in _single_stores(plain, plain.body):
+        if stmt.array not in free:
             continue
         farther = index_sum(Binary(INT64, "sub", stmt.indices[-1], own))
         if isinstance(farther, Const) and is_same_for_row(stmt.indices[:-1], own):
@@ -148,26 +145,29 @@ def streamed_row(
     return StreamedRow(rewrite_body(body, stmt=marked), arrays, shift)
 
 
-def _has_rows(array: ArrayParam) -> bool:
-    """Whether neighbours in a row of an array's elements are beside each other in memory."""
-    return array.alignment is None and (array.contiguous or array.unit_stride)
+def _single_stores(kernel: Kernel, body: tuple[Stmt, ...]) -> Iterator[tuple[Store, ArrayParam]]:
+    """The stores that each work-item of ``body`` does, to arrays to which no other statement of the
+    ``kernel`` stores and whose neighbours in a row are beside each other in memory; with these."""
+    stored = Counter(s.array for s in statements(kernel.body) if isinstance(s, (Store, Atomic)))
+    params = {p.name: p for p in kernel.params if isinstance(p, ArrayParam)}
+    for stmt in _straight(body):
+        if not isinstance(stmt, Store) or stored[stmt.array] > 1 or not stmt.indices:
+            continue
+        array = params.get(stmt.array)
+        if array is None or array.alignment is not None:
+            continue
+        if array.contiguous or array.unit_stride:
+            yield stmt, array
 
 
 def _streamed(kernel: Kernel, body: tuple[Stmt, ...]) -> dict[str, Store]:
     """The arrays to which each work-item of ``body`` stores its own element, once, and of which
     nothing is loaded but that element behind it; with the stores."""
     own = ItemQuery("global_id", kernel.ndim - 1)
-    stored = Counter(s.array for s in statements(kernel.body) if isinstance(s, (Store, Atomic)))
-    params = {p.name: p for p in kernel.params if isinstance(p, ArrayParam)}
     found: dict[str, Store] = {}
-    for stmt in _straight(body):
-        if not isinstance(stmt, Store) or stored[stmt.array] > 1:
-            continue
-        array, indices = params[stmt.array], stmt.indices
-        if not _has_rows(array):
-            continue
-        is_own = bool(indices) and indices[-1] == own
-        is_one = array.restrict and is_own and is_same_for_row(indices[:-1], own)
+    for stmt, array in _single_stores(kernel, body):
+        is_own = stmt.indices[-1] == own
+        is_one = array.restrict and is_own and is_same_for_row(stmt.indices[:-1], own)
         if is_one and _is_loaded_behind(kernel.body, stmt):
             found[stmt.array] = stmt
     return found
