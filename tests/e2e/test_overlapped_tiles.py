@@ -177,23 +177,26 @@ def gathered(item: fq.Item, t, places, b):
     b[i] = t[max(i - 1, 0)] + t[places[i]]
 
 
+def tiled_everywhere(monkeypatch):
+    """Have temporaries computed by tiles wherever that is possible."""
+    monkeypatch.setenv("FUSIONQ_CACHE", "0")
+    monkeypatch.setattr(PLANS, "_plans", OrderedDict())
+    monkeypatch.setattr(overlap, "WAYS", ("tiled",))
+
+
 @pytest.fixture(params=["reference", None])
 def queue(request, monkeypatch):
     """A queue whose temporaries are computed by tiles wherever that is possible."""
     if request.param is None:
         request.getfixturevalue("sycl_queue")
-    monkeypatch.setenv("FUSIONQ_CACHE", "0")
-    monkeypatch.setattr(PLANS, "_plans", OrderedDict())
-    monkeypatch.setattr(overlap, "WAYS", ("tiled",))
+    tiled_everywhere(monkeypatch)
     with fq.FusionQueue(request.param) as queue:
         yield queue
 
 
 @pytest.fixture
 def reference_queue(monkeypatch):
-    monkeypatch.setenv("FUSIONQ_CACHE", "0")
-    monkeypatch.setattr(PLANS, "_plans", OrderedDict())
-    monkeypatch.setattr(overlap, "WAYS", ("tiled",))
+    tiled_everywhere(monkeypatch)
     with fq.FusionQueue("reference") as queue:
         yield queue
 

@@ -5,7 +5,6 @@ The devices are said to have caches of a few bytes, so that every launch leaves 
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
@@ -13,9 +12,8 @@ import numpy as np
 import pytest
 
 import fusionq as fq
-from fusionq.cache.plan_cache import PLANS
 from fusionq.ir.printer import print_kernel
-from fusionq.planning import overlap
+from tests.e2e.test_overlapped_tiles import tiled_everywhere
 
 SHAPES = [(40, 64), (70, 832), (9, 833), (33, 517), (5, 16), (3, 7)]
 
@@ -59,9 +57,7 @@ def queue(
     """A queue on a device with next to no caches, whose temporaries are computed by tiles."""
     if request.param is None:
         request.getfixturevalue("sycl_queue")
-    monkeypatch.setenv("FUSIONQ_CACHE", "0")
-    monkeypatch.setattr(PLANS, "_plans", OrderedDict())
-    monkeypatch.setattr(overlap, "WAYS", ("tiled",))
+    tiled_everywhere(monkeypatch)
     with fq.FusionQueue(request.param) as made:
         backend = made._state.launcher.backend
         device = replace(backend.target.device, streams_stores=True)
