@@ -127,7 +127,7 @@ class WaitText:
         kernel = Kernel("wait", self._dims, tuple(ScalarParam(v, INT64) for v in values), (), ())
         names = Names(self._dialect.unit.is_reserved)
         memory = Memory(kernel, names)
-        dialect = replace(self._dialect, items=TileItems(self._dialect.items, None, self._dims))
+        dialect = replace(self._dialect, items=TileItems(self._dialect.items, self._dims))
         printer = ExpressionPrinter(dialect, names, memory, self._helpers, Intervals(kernel))
         ends = [(printer.value(a), printer.value(b)) for a, b in form]
         self._types |= printer.types

@@ -89,7 +89,7 @@ class ReadAheadText:
         for param in kernel.params:
             names.of(param.name)
         memory = Memory(kernel, names)
-        items = TileItems(self._dialect.items, code.local_range, kernel.ndim)
+        items = TileItems(self._dialect.items, kernel.ndim)
         dialect = replace(self._dialect, items=items)
         printer = ExpressionPrinter(dialect, names, memory, self._helpers, Intervals(kernel))
         lines = []

@@ -86,7 +86,7 @@ class StageText:
         if found is None:
             return self._item_lines(code, _ALONE)
         beside = _Beside(
-            (found.before, found.after, _one_by_one(code, whole)),
+            (found.before, found.after, skipped_outside(whole)),
             (*found.small, found.elements),
             found.arrays,
             (*found.before, *found.stores),
@@ -134,7 +134,7 @@ class StageText:
             return self._segment_lines(code, body, segments, beside, order)
         if not self.words.workers.first_lane_takes:
             inner = whole_rows(body, inner)
-        bodies = [_one_by_one(code, body)]
+        bodies = [skipped_outside(body)]
         values: tuple[Expr, ...] = ()
         if inner is not None:
             bodies.append(inner.body)
@@ -182,7 +182,7 @@ class StageText:
         """How a lane does neighbours inside of a tile's rows, where it may and the language has
         vectors."""
         vectors = self.dialect.vectors
-        if vectors is None or code.local_range is not None:
+        if vectors is None:
             return None
         return row_vectors(code.kernel, inner, vectors.nbytes, self.target)
 
@@ -197,7 +197,7 @@ class StageText:
         """A stage code's statements, and its loop over a tile whose rows are cut into segments."""
         inner = whole_rows(segments.body, segments.interior)
         bodies = [segments.body, *([whole] if segments.divisors else [])]
-        bodies = [_one_by_one(code, body) for body in bodies]
+        bodies = [skipped_outside(body) for body in bodies]
         several = None
         kernel, lanes = code.kernel, self.target.worker_size
         if inner is not None:
@@ -301,10 +301,5 @@ class StageText:
     def _in_tile(self, code: StageCode, order: tuple[int, ...]) -> Dialect:
         """The dialect, in which work-items are those of a tile."""
         lanes = self.target.worker_size
-        items = TileItems(self.dialect.items, code.local_range, code.kernel.ndim, lanes, order)
+        items = TileItems(self.dialect.items, code.kernel.ndim, lanes, order)
         return replace(self.dialect, items=items)
-
-
-def _one_by_one(code: StageCode, body: Body) -> Body:
-    """``body`` as it is done by lanes of which some may be outside of a row."""
-    return body if code.local_range else skipped_outside(body)

@@ -14,7 +14,6 @@ class TileItems:
     def __init__(
         self,
         items: WorkItems,
-        local_range: tuple[int, ...] | None,
         ndim: int,
         lanes: int = 1,
         order: Sequence[int] = (),
@@ -22,8 +21,6 @@ class TileItems:
         self._items = items
         self._order = tuple(order) or tuple(range(ndim))
         self._lanes = lanes
-        self._local = local_range
-        self.local_range = local_range or ()
         self._ndim = ndim
 
     def query(self, query: Query, dim: int, ndim: int) -> str:
@@ -33,13 +30,11 @@ class TileItems:
                 return f"fq_id_{self._order[dim]}"
             case "tile_first" | "tile_last":
                 return f"fq_{query.removeprefix('tile_')}_{self._order[dim]}"
-            case "local_id" if self._local is None:  # among those that the lanes do together
+            case "local_id":  # among those that the lanes do together
                 return "fq_lane" if dim == self._ndim - 1 else "0"
-            case "local_range" if self._local is None:
+            case "local_range":
                 return str(self._lanes) if dim == self._ndim - 1 else "1"
-        assert self._local is not None, "work-group queries need an explicit NdRange"
-        size = self._local[dim]
-        return f"(fq_id_{dim} {'%' if query == 'local_id' else '/'} {size})"
+        raise AssertionError(f"{query} of work-items that are done one by one")
 
     def device_function(self, function: str, *arguments: str) -> str:
         """See ``WorkItems``; the first sub-group is the worker at the tile's first work-items."""
@@ -58,11 +53,17 @@ class TileItems:
 class GroupItems(TileItems):
     """The work-items of a tile's work-groups, in a work-group function."""
 
+    def __init__(self, items: WorkItems, local_range: tuple[int, ...], ndim: int) -> None:
+        super().__init__(items, ndim)
+        self.local_range = local_range
+
     def query(self, query: Query, dim: int, ndim: int) -> str:
         """See ``WorkItems``."""
         match query:
             case "group_id" | "local_id":
                 return f"fq_{query.removesuffix('_id')}_{dim}"
+            case "local_range":
+                return str(self.local_range[dim])
             case "local_linear_id":
                 return "fq_item"
         return super().query(query, dim, ndim)

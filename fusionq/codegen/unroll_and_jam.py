@@ -33,6 +33,8 @@ from fusionq.ir.nodes import (
 from fusionq.ir.types import INT64
 from fusionq.ir.walk import expressions, rewrite_body, subexpressions
 
+_QUERIES = ("global_id", "global_range")
+
 
 @dataclass(frozen=True)
 class Jammed:
@@ -49,7 +51,8 @@ class Jammed:
 
 def jammed(kernel: Kernel, body: Body, most: int, lanes: int) -> Jammed | None:
     """``body`` for up to ``most`` work-items, a power of two, at once; None where a work-item may
-    load what it has stored, or does more than load, compute and store."""
+    load what it has stored, does more than load, compute and store, or asks for more than its
+    global ids: of other queries it is not known whether they differ from work-item to work-item."""
     stored: list[Store] = []
     computed: list[Stmt] = []
     shared = {p.name for p in kernel.params}
@@ -72,6 +75,8 @@ def jammed(kernel: Kernel, body: Body, most: int, lanes: int) -> Jammed | None:
             continue
         kept = f"kept_{len(stored) - 1}"
         computed.append(Store(kept, turns[:1], stmt.value, stmt.span))
+    if any(isinstance(e, ItemQuery) and e.query not in _QUERIES for e in expressions(body)):
+        return None
     count = sum(isinstance(e, Load) for e in expressions(body))
     items = most
     while items > 1 and items * count > CODE_LIMITS.loads_at_once:

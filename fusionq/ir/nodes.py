@@ -315,9 +315,10 @@ class StageCode:
 
     Only a work-group function has barriers and local memory.  ``extents``, the stage's range, and
     the bounds of ``waits`` are expressions over its parameters.  ``local_range`` is the work-group
-    size that its local and group ids mean.  ``reduced``: those of its array reductions
-    (``ir.array_reductions``) whose arrays share memory with no other of the kernel's.  ``lanes``:
-    where neighbouring work-items of another dimension than the last may run as a vector.
+    size that the local and group ids mean of a work-group function, or of a kernel whose work-items
+    are threads of a worker; any other asks for global ids alone.  ``reduced``: those of its array
+    reductions (``ir.array_reductions``) whose arrays share memory with no other of the kernel's.
+    ``lanes``: where neighbouring work-items of another dimension than the last may run as a vector.
     ``apart``: its array parameters that share memory with no other of its.
     """
 

@@ -7,7 +7,8 @@
                                           for item in tile.items(range=(range_0)): …
                                           publish(stage, tile)
 
-Stages that differ in their arguments only share their code.
+Stages that differ in their arguments only share their code.  Work-items that need no work-group
+ask for their global ids alone (``passes.ids_of_groups``).
 """
 
 from __future__ import annotations
@@ -35,8 +36,15 @@ from fusionq.ir.nodes import (
 )
 from fusionq.ir.types import INT64, UINT32
 from fusionq.ir.verifier import verify
-from fusionq.ir.walk import rewrite, rewrite_body, stored_arrays, subexpressions
+from fusionq.ir.walk import (
+    rewrite,
+    rewrite_body,
+    stored_arrays,
+    subexpressions,
+    takes_work_groups,
+)
 from fusionq.passes.fuse import FusedKernel
+from fusionq.passes.ids_of_groups import in_global_ids
 from fusionq.passes.labels import number_in
 from fusionq.passes.names import FreshNames
 from fusionq.passes.shared_params import SharedParams
@@ -163,10 +171,12 @@ class _Persister:
                 replace(p, restrict=False) if isinstance(p, ArrayParam) else p
                 for p in kernel.params
             )
-            body = rewrite_body(kernel.body, stmt=_plain)
+            body, local = rewrite_body(kernel.body, stmt=_plain), stage.local_range
+            if local is not None and not takes_work_groups(kernel):
+                body, local = in_global_ids(body, local), None
             own = replace(kernel, params=(*params, *added), body=body)
             reduced, apart = _reduced(kernel), _apart(kernel)
-            code = StageCode(own, extents, waits, stage.local_range, reduced, stage.lanes, apart)
+            code = StageCode(own, extents, waits, local, reduced, stage.lanes, apart)
             self.made[key] = self.codes.setdefault(code, len(self.codes)), own.params
         number, own_params = self.made[key]
         return PersistentStage(

@@ -11,9 +11,11 @@ from hypothesis import assume, given
 
 import fusionq as fq
 from fusionq.backends.cuda.program import CudaProgram
+from fusionq.benchmarks.corpus.programs import PROGRAMS
 from fusionq.megakernel.launch import JoinedLaunches
 from tests import long_lists
 from tests.e2e.test_work_group_stages import LISTS, buffers
+from tests.property.group_id_programs import group_id_programs
 from tests.property.list_runs import runs_on_gpus
 from tests.property.programs import Program
 from tests.property.running import examples
@@ -47,6 +49,25 @@ def _quiet() -> Iterator[None]:
 def test_random_lists(program: Program, seed: int) -> None:
     assume(runs_on_gpus(program))
     check(program, "cuda", seed)
+
+
+@examples(60)
+@given(group_id_programs(wide=True), SEEDS)
+def test_elements_named_by_work_groups(program: Program, seed: int) -> None:
+    check(program, "cuda", seed)
+
+
+@pytest.mark.parametrize("form", [f.name for f in PROGRAMS["prefix_sum"].forms])
+def test_prefix_sums_of_many_groups(queue: fq.FusionQueue, form: str) -> None:
+    """Tiles of several work-groups, as planning has them for large arrays."""
+    program, size = PROGRAMS["prefix_sum"], (1 << 20,)
+    arrays = program.arrays(size, np.random.default_rng(0))
+    buffers = {name: fq.Buffer(array) for name, array in arrays.items()}
+    submit = next(f.submit for f in program.forms if f.name == form)
+    with fq.fusion(queue, strategy="megakernel") as f:
+        submit(queue, size, *buffers.values())
+    assert f.report.strategy == "megakernel"
+    np.testing.assert_array_equal(buffers["out"].numpy(), np.cumsum(arrays["x"]))
 
 
 @pytest.mark.parametrize("name", sorted(LISTS.keys() - {"functions of sub-groups"}))

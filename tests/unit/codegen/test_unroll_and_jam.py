@@ -11,7 +11,9 @@ import fusionq as fq
 from fusionq.codegen.interior import parted
 from fusionq.codegen.kernel_source import generate
 from fusionq.codegen.unroll_and_jam import jammed
-from fusionq.ir.nodes import For, Kernel
+from fusionq.ir.nodes import Binary, Const, Expr, For, ItemQuery, Kernel, Var
+from fusionq.ir.types import INT64
+from fusionq.ir.walk import expressions, rewrite_body
 from tests.unit.codegen.host_dialect import HOST
 from tests.unit.codegen.test_host_workers import TARGET
 from tests.unit.megakernel.cases import blur, reverse, stencil_2d
@@ -49,6 +51,12 @@ def sums(item: fq.Item, a, b, c):  # type: ignore[no-untyped-def]  # kernel lang
     for k in range(3):
         total += a[(i + k) % a.shape[0]]
     b[i] = total
+
+
+@fq.kernel
+def by_groups(item: fq.NdItem, a, b, c):  # type: ignore[no-untyped-def]  # kernel language
+    i = item.get_global_id(0)
+    b[i] = a[item.get_group().get_group_id(0)] + c[item.get_local_id(0)]
 
 
 def array(*shape: int) -> Any:
@@ -93,3 +101,28 @@ def test_the_hosts_lanes_do_several_at_once() -> None:
     """What these kernels compute is compared where they run (``test_host_workers``)."""
     text = generate(persistent(*stencil_2d(N)).stage.kernel, "strict", TARGET, HOST).text
     assert "kept_0[2]" in text
+
+
+def test_other_ids_move_with_the_work_item() -> None:
+    """Those of work-groups are said in global ids before; without that they are not known."""
+    arrays = [array(N) for _ in range(3)]
+    calls = [(by_groups, fq.NdRange(N, 4), *arrays), (reverse, N, arrays[1], array(N))]
+    code = persistent(*calls).body.codes[0]
+    assert code.local_range is None
+    found = jammed(code.kernel, parted(code)[0], 4, 256)
+    assert found is not None
+    ids = [e for e in expressions(found.body) if isinstance(e, ItemQuery)]
+    assert ids and all(e.query == "global_id" for e in ids)
+    first = found.body[0]
+    assert isinstance(first, For)
+    own = ItemQuery("global_id", 0)
+    moved = Binary(INT64, "add", own, Binary(INT64, "mul", Var(INT64, "turn_0"), Const(INT64, 256)))
+    inside = list(expressions(first.body))
+    for op in ("floordiv", "mod"):
+        assert Binary(INT64, op, moved, Const(INT64, 4)) in inside  # type: ignore[arg-type]
+
+    def group(e: Expr) -> Expr:
+        quotient = Binary(INT64, "floordiv", own, Const(INT64, 4))
+        return ItemQuery("group_id", 0) if e == quotient else e
+
+    assert jammed(code.kernel, rewrite_body(parted(code)[0], group), 4, 256) is None
