@@ -22,6 +22,7 @@ from fusionq.backends.cuda.streams import Stream
 from fusionq.backends.native_arguments import NativeArguments
 from fusionq.base.errors import DeviceError
 from fusionq.base.target import LaunchShape
+from fusionq.ir.loops_alone import loops_alone
 
 REPEATED = 20
 """Launches with the same arguments after which a launch becomes a graph: making one takes as long
@@ -37,7 +38,7 @@ class CudaLaunch:
 
     __slots__ = (
         "_addresses", "_arguments", "_base", "_changed", "_config", "_driver", "_enqueue_graph",
-        "_function", "_graph", "_grid", "_launch_kernel", "_parameters", "_shared_bytes", "_stream",
+        "_function", "_graph", "_grid", "_kernel", "_launch_kernel", "_parameters", "_shared_bytes", "_stream",
         "_turns", "loads_early", "name", "runs_at_once", "waits_itself",
     )  # fmt: skip
 
@@ -51,6 +52,7 @@ class CudaLaunch:
     ) -> None:
         self._stream = stream
         self._base = base
+        self._kernel = program.kernel
         self.name = program.kernel.name
         self._changed: list[CudaLaunch] | None = None
         self._turns = 0
@@ -102,6 +104,11 @@ class CudaLaunch:
     def blocks(self) -> int:
         """How many it launches."""
         return prod(self._grid.blocks)
+
+    @property
+    def loops_alone(self) -> bool:
+        """See ``NodeLaunch``."""
+        return loops_alone(self._kernel)
 
     def tell(self, changed: list[CudaLaunch]) -> None:
         """Append this to ``changed`` whenever a scalar is set."""

@@ -17,6 +17,7 @@ from fusionq.backends.cuda.program import CudaProgram, generated
 from fusionq.codegen.cuda import CUDA_CPP
 from fusionq.codegen.cuda.unit import IN_TURN
 from fusionq.codegen.device_source import DeviceSource
+from fusionq.ir.loops_alone import loops_alone
 from tests.unit.codegen.built_kernels import GOLDEN_KERNELS
 from tests.unit.cuda.compile_only import TARGET, compiling_queue
 from tests.unit.cuda.test_compiles import intermediate_text
@@ -132,24 +133,54 @@ def test_edges_of_a_graph(monkeypatch: pytest.MonkeyPatch) -> None:
     launches: list[Any] = [
         SimpleNamespace(
             waits_itself=waits, loads_early=early, runs_at_once=not waits, blocks=blocks,
-            node_parameters=lambda n=n: n,
+            loops_alone=alone, node_parameters=lambda n=n: n,
         )
-        for n, (waits, early, blocks) in enumerate([
-            (True, True, 500), (True, False, 500), (False, False, 20), (True, False, 34),
-            (True, True, 500), (True, False, 33), (True, False, 33), (True, False, 34),
-            (False, False, 3),
+        for n, (waits, early, blocks, alone) in enumerate([
+            (True, True, 500, False), (True, False, 500, False), (False, False, 20, False),
+            (True, False, 34, False), (True, True, 500, False), (True, False, 33, False),
+            (True, False, 33, False), (True, False, 34, False), (False, False, 3, False),
+            (True, False, 2, True), (True, False, 1, True),
         ])
     ]  # fmt: skip
     made = graph.DriverGraph(device, 9, launches)
-    assert driver.nodes == list(range(9)) and device.graphs == 1
+    assert driver.nodes == list(range(11)) and device.graphs == 1
     begun = 2  # once all blocks of the one before have begun
     assert driver.edges == [
         ("node 0", "node 1", EARLY, 1), ("node 1", "node 2", 0, 0), ("node 2", "node 3", EARLY, 1),
         ("node 3", "node 4", EARLY, begun),
         ("node 4", "node 5", EARLY, begun),  # a quarter of the multiprocessors, and fewer
         ("node 5", "node 6", EARLY, 1), ("node 6", "node 7", EARLY, 1), ("node 7", "node 8", 0, 0),
+        ("node 8", "node 9", EARLY, 1),  # two blocks whose threads go through rows
+        ("node 9", "node 10", EARLY, begun),  # one block lies where it lies
     ]  # fmt: skip
     assert driver.cooperative == {"node 2": 1, "node 8": 1}
     assert made.enqueue() == 0 and len(enqueued[0]) == 2
     del made
     assert device.graphs == 0
+
+
+@fq.kernel
+def by_rows(item: fq.Item, a, b):
+    i = item.get_id(0)
+    for k in range(a.shape[1]):
+        b[i] += a[i, k]
+
+
+@fq.kernel
+def by_groups(item: fq.NdItem, a, b):
+    i, k = item.get_group().get_group_id(0), item.get_local_id(0)
+    total = a[0, 0]
+    for j in range(k, a.shape[1], item.get_local_range(0)):
+        total += a[i, j]
+    for j in range(3):
+        total += a[i, j]
+    b[item.get_global_id(0)] = total
+
+
+def test_who_goes_through_memory_alone() -> None:
+    """Not the work-items of a work-group that share a row, nor who does a fixed number of turns."""
+    with compiling_queue([]) as (queue, backend):
+        a, b = fq.Buffer((64, 64), np.float32), fq.Buffer(64, np.float32)
+        queue.submit(by_rows, 64, a, b)
+        queue.submit(by_groups, fq.NdRange(64, 32), a, b)
+    assert [loops_alone(kernel) for kernel in backend.kernels] == [True, False]

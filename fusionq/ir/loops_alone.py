@@ -1,0 +1,23 @@
+"""Whether a work-item goes through memory by itself: loops whose turns no others share."""
+
+from __future__ import annotations
+
+from fusionq.ir.nodes import Const, For, Kernel, While
+from fusionq.ir.walk import statements
+
+
+def loops_alone(kernel: Kernel) -> bool:
+    """Whether ``kernel`` has a loop that may have any number of turns and goes on by one, as over
+    a row of a matrix.  Where the work-items of a work-group share the turns, it goes on by as many
+    as they are."""
+    for stmt in statements(kernel.body):
+        match stmt:
+            case While():
+                return True
+            case For(start=Const(), stop=Const()):
+                continue
+            case For(step=Const(value=step)) if abs(int(step)) > 1:
+                continue
+            case For():
+                return True
+    return False
