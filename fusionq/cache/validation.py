@@ -51,6 +51,11 @@ def check_plan(plan: Plan, submissions: Sequence[Submission]) -> None:
 
 def _check_sources(stage: StagePlan, submissions: Sequence[Submission]) -> None:
     _at(submissions, stage.geometry)
+    for part in stage.beside:
+        _at(submissions, part.geometry)
+    beside = [s for part in stage.beside for s in part.submissions]
+    if beside and beside != list(stage.submissions):
+        raise MalformedData("the stages side by side are not those of the launch's submissions")
     for extent in stage.extents:
         _source_type(extent, submissions)
     for param, source in zip(stage.kernel.params, stage.sources, strict=True):

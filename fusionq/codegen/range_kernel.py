@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from itertools import chain
 
 from fusionq.base.target import FloatMode
 from fusionq.codegen.device_source import DeviceSource
 from fusionq.codegen.dialect import Dialect
 from fusionq.codegen.early_loads import with_early_loads
+from fusionq.codegen.group_parts import ItemsOfParts, branches, first_group
 from fusionq.codegen.helpers import Helpers
 from fusionq.codegen.id_variables import with_id_variables
 from fusionq.codegen.kernel_body import StatementLines, parameter_text, statement_lines
@@ -16,31 +18,29 @@ from fusionq.codegen.loads_together import with_loads_together
 from fusionq.codegen.names import Names
 from fusionq.codegen.neighbours import with_neighbours
 from fusionq.codegen.row_vectors import alignment
-from fusionq.codegen.scoping import flatten_blocks
-from fusionq.ir.nodes import ArrayParam, Kernel
+from fusionq.codegen.scoping import Body, flatten_blocks
+from fusionq.ir.nodes import ArrayParam, Expr, For, Kernel, Load, Var
+from fusionq.ir.side_by_side import SideBySide, side_by_side
+from fusionq.ir.types import INT64
+from fusionq.ir.walk import loaded_arrays, renamed_statement, rewrite_body, statements
 
 
 def generate_range_kernel(kernel: Kernel, fp: FloatMode, dialect: Dialect) -> DeviceSource:
     """The source of ``kernel``, which is not persistent."""
+    parts = side_by_side(kernel.body)
+    if parts is not None:
+        return _side_by_side(kernel, parts, fp, dialect)
     helpers = Helpers(dialect)
-    body = dialect.unit.prepared(flatten_blocks(kernel.body))
-    if dialect.unit.asks_for_ids_once:
-        kernel = with_id_variables(kernel, body)
-        body = kernel.body
-    early = with_early_loads(kernel, body) if dialect.unit.loads_early else None
-    keeps, bodies, once = early is not None, [body], frozenset[str]()
-    if early is not None:
-        kernel, bodies, once = early.kernel, [early.body, early.early], early.once
-    elif dialect.unit.loads_together:
-        together = with_loads_together(kernel, body)
-        if together is not None:
-            keeps, kernel, bodies = True, together, [together.body]
-    lines = statement_lines(kernel, bodies, dialect, helpers)
+    code = _code(kernel, kernel.body, dialect)
+    lines = statement_lines(code.kernel, code.bodies, dialect, helpers)
     entry_point = Names(dialect.unit.is_reserved).fresh(kernel.name)
-    source = DeviceSource("", entry_point, lines.slots, lines.types, keeps_loads=keeps)
-    functions = _function(kernel, entry_point, lines, dialect, helpers, once=once)
+    source = DeviceSource("", entry_point, lines.slots, lines.types, keeps_loads=code.keeps_loads)
+    inside = _in_turn(lines.bodies[0], lines.bodies[1:], dialect, helpers)
+    functions = _function(code.kernel, entry_point, lines, inside, dialect, helpers, code.once)
     vectors = dialect.vectors
-    wide = None if vectors is None or keeps else with_neighbours(kernel, body, vectors.nbytes)
+    wide = None
+    if vectors is not None and not code.keeps_loads:
+        wide = with_neighbours(code.kernel, code.bodies[0], vectors.nbytes)
     if wide is not None and vectors is not None:
         of_vectors = replace(dialect, scalars=vectors.scalars)
         again = statement_lines(wide.kernel, [wide.kernel.body], of_vectors, helpers)
@@ -48,7 +48,131 @@ def generate_range_kernel(kernel: Kernel, fp: FloatMode, dialect: Dialect) -> De
             source = replace(source, neighbours=wide.items, types=lines.types | again.types)
             assumed = vectors.assumed(*alignment(kernel, wide.items, wide.arrays, again))
             name = source.wide_entry_point
-            functions += ["", *_function(kernel, name, again, of_vectors, helpers, assumed)]
+            inside = _in_turn(again.bodies[0], [], of_vectors, helpers)
+            functions += [
+                "",
+                *_function(code.kernel, name, again, inside, of_vectors, helpers, assumed=assumed),
+            ]
+    return _unit(source, lines, functions, fp, dialect, helpers)
+
+
+@dataclass(frozen=True)
+class _Code:
+    """What a ``kernel`` does as the device does it: ``bodies``, its body and perhaps what comes
+    before the launch before has ended; ``once``: arrays of which it loads elements once."""
+
+    kernel: Kernel
+    bodies: list[Body]
+    keeps_loads: bool
+    once: frozenset[str]
+
+
+def _code(kernel: Kernel, body: Body, dialect: Dialect) -> _Code:
+    body = dialect.unit.prepared(flatten_blocks(body))
+    if dialect.unit.asks_for_ids_once:
+        kernel = with_id_variables(kernel, body)
+        body = kernel.body
+    early = with_early_loads(kernel, body) if dialect.unit.loads_early else None
+    if early is not None:
+        return _Code(early.kernel, [early.body, early.early], True, early.once)
+    if dialect.unit.loads_together:
+        together = with_loads_together(kernel, body)
+        if together is not None:
+            return _Code(together, [together.body], True, frozenset())
+    return _Code(kernel, [body], False, frozenset())
+
+
+def _side_by_side(
+    kernel: Kernel, parts: SideBySide, fp: FloatMode, dialect: Dialect
+) -> DeviceSource:
+    """The source of a ``kernel`` that is several, of which each work-group runs one."""
+    helpers = Helpers(dialect)
+    codes = [
+        _renamed(_code(replace(kernel, body=body), body, dialect), kernel, f"_of_{number}")
+        for number, body in enumerate(parts.bodies)
+    ]
+    bodies = [body for code in codes for body in code.bodies]
+    whole = replace(
+        kernel,
+        variables=tuple(dict.fromkeys(v for code in codes for v in code.kernel.variables)),
+        arrays=tuple(dict.fromkeys(a for code in codes for a in code.kernel.arrays)),
+        body=(*parts.before, *(stmt for body in bodies for stmt in body)),
+    )
+    own = replace(dialect, items=ItemsOfParts(dialect.items))
+    lines = statement_lines(whole, [parts.before, *bodies], own, helpers)
+    before, *texts = lines.bodies
+    inside = []
+    for code in codes:
+        count = len(code.bodies)
+        inside.append(_in_turn(texts[0], texts[1:count], dialect, helpers))
+        texts = texts[count:]
+    names = [lines.names.of(variable.name) for variable in parts.first]
+    group = dialect.items.query("group_id", 0, kernel.ndim)
+    first = first_group(names, group, dialect.scalars.storage_name(INT64))
+    loaded = [loaded_arrays(chain.from_iterable(code.bodies)) for code in codes]
+    again = (arrays - code.once for code, arrays in zip(codes, loaded, strict=True))
+    once = frozenset().union(*(code.once for code in codes)).difference(*again)
+    entry_point = Names(dialect.unit.is_reserved).fresh(kernel.name)
+    keeps = any(code.keeps_loads for code in codes)
+    source = DeviceSource("", entry_point, lines.slots, lines.types, keeps_loads=keeps)
+    chosen = [*before, first, *branches(names, group, inside)]
+    functions = _function(whole, entry_point, lines, chosen, dialect, helpers, once)
+    return _unit(source, lines, functions, fp, dialect, helpers)
+
+
+def _renamed(code: _Code, kernel: Kernel, suffix: str) -> _Code:
+    """``code`` in which what ``kernel`` has not ends in ``suffix``."""
+    variables, arrays = dict(kernel.variables), {a.name for a in kernel.arrays}
+    loops = {s.var for s in statements(kernel.body) if isinstance(s, For)}
+    found = chain.from_iterable(code.bodies)
+    names = {s.var: s.var for s in statements(found) if isinstance(s, For)}
+    names |= {name: name for name, _ in code.kernel.variables}
+    of_arrays = {a.name: a.name for a in code.kernel.arrays}
+    of_arrays |= {p.name: p.name for p in kernel.params}
+    names |= {n: n + suffix for n in names if n not in variables and n not in loops}
+    own = {a.name: a.name + suffix for a in code.kernel.arrays if a.name not in arrays}
+    of_arrays |= own
+
+    def expr(e: Expr) -> Expr:
+        match e:
+            case Var():
+                return replace(e, name=names[e.name])
+            case Load():
+                return replace(e, array=of_arrays[e.array])
+        return e
+
+    renamed = replace(
+        code.kernel,
+        variables=tuple((names[name], type) for name, type in code.kernel.variables),
+        arrays=tuple(replace(a, name=of_arrays[a.name]) for a in code.kernel.arrays),
+    )
+    bodies = [
+        rewrite_body(body, expr, lambda s: (renamed_statement(s, names, of_arrays),))
+        for body in code.bodies
+    ]
+    return replace(code, kernel=renamed, bodies=bodies)
+
+
+def _in_turn(
+    body: Sequence[str], early: Sequence[Sequence[str]], dialect: Dialect, helpers: Helpers
+) -> list[str]:
+    """``body``, behind the wait for the launch before; ahead of that what is ``early``."""
+    first = dialect.unit.first_lines(helpers.add)
+    if not early:
+        return [*first, *body]
+    ahead = (f"    {line}" for line in early[0])
+    return [dialect.unit.loads_early, "{", *ahead, "}", *first, *body]
+
+
+def _unit(
+    source: DeviceSource,
+    lines: StatementLines,
+    functions: Sequence[str],
+    fp: FloatMode,
+    dialect: Dialect,
+    helpers: Helpers,
+) -> DeviceSource:
+    """``source`` with its text."""
     text = [
         *dialect.unit.prologue(source.types, fp, lines.functions),
         "",
@@ -63,12 +187,14 @@ def _function(
     kernel: Kernel,
     name: str,
     lines: StatementLines,
+    body: Sequence[str],
     dialect: Dialect,
     helpers: Helpers,
-    assumed: Sequence[str] = (),
     once: Collection[str] = (),
+    assumed: Sequence[str] = (),
 ) -> list[str]:
-    """A kernel's definition; ``once``: the arrays of which it loads elements once."""
+    """A kernel's definition, with the lines ``body``; ``once``: the arrays of which it loads
+    elements once."""
     arrays = dict(lines.array_parameters) if dialect.scalars.array_parameters else {}
     for slot in arrays:
         param = kernel.param(slot.param)
@@ -84,13 +210,8 @@ def _function(
     size = kernel.sub_group_size
     sub_groups = "" if size is None else dialect.unit.sub_groups_of(size)
     head = f"{sub_groups}{dialect.unit.kernel_qualifier} {name}("
-    first = dialect.unit.first_lines(helpers.add)
     declared = [*([] if arrays else lines.pointers), *assumed, *lines.arrays]
-    body, *early = lines.bodies
-    if early:
-        before = [dialect.unit.loads_early, "{", *(f"    {line}" for line in early[0]), "}"]
-        first = [*before, *first]
-    inside = [*declared, *([""] if declared else []), *first, *body]
+    inside = [*declared, *([""] if declared else []), *body]
     return [
         *([head, ",\n".join(parameters), ") {"] if parameters else [f"{head}) {{"]),
         *(f"    {line}" if line else line for line in inside),

@@ -101,7 +101,13 @@ def shorter(
     submissions: Sequence[Submission], stages: Sequence[Stage], reason: str
 ) -> tuple[Stage, ...]:
     """``stages``, one of which has several of the ``submissions``, cut so that none has more than
-    half of the longest one's; with the ``reason`` where one is cut."""
+    half of the longest one's; with the ``reason`` where one is cut.  Where some run side by side,
+    they do so no longer, first."""
+    if any(stage.beside for stage in stages):
+        return tuple(
+            replace(stage, beside=False, boundary=reason) if stage.beside else stage
+            for stage in stages
+        )
     most = max(len(stage.members) for stage in stages) // 2
     found: list[Stage] = []
     for stage in stages:

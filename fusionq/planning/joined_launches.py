@@ -43,9 +43,9 @@ def slower_joined(
         if why is None:
             return None
         target = measured()
-    joined = _launch_seconds([*earlier, one], space, members.different, target)
-    apart = _launch_seconds(earlier, before, [k.submission for k in earlier], target)
-    apart += _launch_seconds([one], alone, [last.submission], target)
+    joined = launch_seconds([*earlier, one], space, members.different, target)
+    apart = launch_seconds(earlier, before, [k.submission for k in earlier], target)
+    apart += launch_seconds([one], alone, [last.submission], target)
     if not threads and members.memory_bytes > target.kept_bytes:
         streamed = members.memory_bytes / target.costs.memory_bandwidth
         joined, apart = max(joined, streamed), max(apart, streamed)
@@ -59,7 +59,7 @@ def slower_joined(
     )
 
 
-def _launch_seconds(
+def launch_seconds(
     kinds: Sequence[Kind], space: ItemSpace, members: Sequence[Submission], target: Target
 ) -> float:
     """What a launch of submissions of ``kinds`` over ``space`` takes but for the launch itself;

@@ -17,6 +17,7 @@ from fusionq.planning.build_bound import BuildBound, Builds
 from fusionq.planning.plan import UNFUSED_ASKED, PromotionDecision, StagePlan
 from fusionq.planning.profitability import wanted_by
 from fusionq.planning.promotion import Promotions, promotions
+from fusionq.planning.side_by_side import in_parts, launches_of_stages, put_side_by_side
 from fusionq.planning.stage_kernels import StageKernels
 from fusionq.planning.stages import SplitOptions, Stage, apart, group_scopes, split
 
@@ -30,16 +31,25 @@ def layout_of(
     target: Target,
     barrierless: str | None,
     measured: Callable[[], Target],
+    beside: bool = False,
 ) -> Steps[tuple[tuple[PairScope, ...], Promotions]]:
     """The list cut into stages, with what is promoted in each; the dependences with the scopes that
-    this gives them.  ``measured`` gives ``target`` with measured costs."""
+    this gives them.  ``measured`` gives ``target`` with measured costs.  ``beside``: whether stages
+    may run side by side."""
     if options.strategy == "unfused":
         stages = apart(questions, UNFUSED_ASKED)
     else:
         wanted = wanted_by(options)
         split_options = SplitOptions(barrierless, wanted, target, measured)
         stages = yield from split(questions, dependences, split_options)
-    return (yield from promoted(questions, dependences, stages, options, target))
+    beside &= options.strategy != "unfused"
+    if beside:
+        stages = in_parts(questions, dependences, stages, options, target)
+    found, layout = yield from promoted(questions, dependences, stages, options, target)
+    if beside and len(layout.stages) > 1:
+        wanted = wanted_by(options)
+        layout = put_side_by_side(questions, dependences, layout, target, measured, wanted)
+    return found, layout
 
 
 def promoted(
@@ -61,14 +71,19 @@ def promoted(
 def launches_of(
     kernels: StageKernels, layout: Promotions, bound: BuildBound | None
 ) -> Steps[tuple[StagePlan, ...] | str]:
-    """A launch for each stage; where some join submissions, and their kernels would take longer to
-    build than the ``bound``, why there are none, as soon as that is known."""
-    joined = any(len(stage.members) > 1 for stage in layout.stages)
+    """The launches, of a stage each or of several side by side; where some join submissions, and
+    their kernels would take longer to build than the ``bound``, why there are none, as soon as that
+    is known."""
+    joined = any(len(stage.members) > 1 or stage.beside for stage in layout.stages)
     builds = Builds(bound) if bound is not None and joined else None
     plans = []
-    for stage, moved in zip(layout.stages, layout.moved, strict=True):
-        fused = yield from in_steps(partial(kernels.fused, stage, moved))
-        plans.append(kernels.plan(stage, fused))
+    for numbers in launches_of_stages(layout.stages):
+        made = []
+        for number in numbers:
+            stage = layout.stages[number]
+            fused = yield from in_steps(partial(kernels.fused, stage, layout.moved[number]))
+            made.append((stage, fused))
+        plans.append(kernels.plan(*made[0]) if len(made) == 1 else kernels.side_by_side(made))
         slow = None if builds is None else builds.exceeded_with(plans[-1].kernel)
         if slow is not None:
             return slow

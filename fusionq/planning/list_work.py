@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from math import prod
 
@@ -15,6 +15,7 @@ from fusionq.codegen.interior import parted, parted_items
 from fusionq.codegen.private_reductions import private_reductions, with_reductions
 from fusionq.codegen.row_segments import row_segments
 from fusionq.ir.nodes import ArrayParam, Const, Kernel, Param, Persistent, StageCode
+from fusionq.ir.side_by_side import side_by_side
 from fusionq.ir.types import INT64
 from fusionq.ir.walk import is_work_group_function
 from fusionq.megakernel.evaluate import evaluate
@@ -152,18 +153,32 @@ def launches_work(
             found.append(tiled)
             continue
         shapes = {(name, d): n for name, (_, a) in arrays.items() for d, n in enumerate(a.shape)}
-        range_ = tuple(plan.range_of(questions.submissions))
-        items = prod(range_)
-        known = range_ if plan.kernel.ndim == len(range_) else (items,)
-        sizes = Sizes(integers, shapes, known, plan.local_range or ())
-        each = item_work(plan.kernel, sizes, target)
-        chain = 0.0
-        if target.costs.chain_seconds:
-            chain = chain_of(each, operations(plan.kernel, sizes), target)
+        whole, chain = NOTHING, 0.0
+        for kernel, range_ in _parts(questions.submissions, plan):
+            known = range_ if kernel.ndim == len(range_) else (prod(range_),)
+            sizes = Sizes(integers, shapes, known, plan.local_range or ())
+            each = item_work(kernel, sizes, target)
+            whole += each * prod(range_)
+            if target.costs.chain_seconds:
+                chain = max(chain, chain_of(each, operations(kernel, sizes), target))
+        items = plan.range_of(questions.submissions).size
         groups = _work_groups(items, plan.local_range)
         touched = sum(own.values())
-        found.append(StageWork(number, items, touched, each * items, None, 0, groups, chain))
+        found.append(StageWork(number, items, touched, whole, None, 0, groups, chain))
     return tuple(found), sum(memory.values())
+
+
+def _parts(
+    submissions: Sequence[Submission], plan: StagePlan
+) -> Iterator[tuple[Kernel, tuple[int, ...]]]:
+    """The kernels that run side by side in a launch, mostly one, and their ranges."""
+    parts = side_by_side(plan.kernel.body) if plan.beside else None
+    if parts is None:
+        yield plan.kernel, tuple(plan.range_of(submissions))
+        return
+    for part, body in zip(plan.beside, parts.bodies, strict=True):
+        range_ = tuple(global_range(submissions[part.geometry]))
+        yield replace(plan.kernel, body=body), range_
 
 
 def launch_operations(submissions: Sequence[Submission], plan: StagePlan) -> float:

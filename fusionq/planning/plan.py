@@ -37,6 +37,7 @@ __all__ = [
     "QueueSource",
     "RangeSource",
     "Recomputation",
+    "SidePlan",
     "StagePlan",
     "StrategyTime",
     "TiledPart",
@@ -121,6 +122,15 @@ class OverlappedTiling:
 
 
 @dataclass(frozen=True, slots=True)
+class SidePlan:
+    """Of a launch the work-groups that do ``submissions``: as many as the range of submission
+    ``geometry`` takes."""
+
+    submissions: tuple[int, ...]
+    geometry: int
+
+
+@dataclass(frozen=True, slots=True)
 class StagePlan:
     """Submissions that run as one launch.
 
@@ -146,6 +156,8 @@ class StagePlan:
     """The last of ``submissions``, which the others compute anew wherever they read them."""
     tiling: OverlappedTiling | None = None
     """Of a launch by overlapped tiles; a work-group of ``local_range`` then does a tile."""
+    beside: tuple[SidePlan, ...] = ()
+    """Of stages that run side by side: each of them, in order."""
     extents: tuple[ExtentSource, ...] = ()
     """Where the linear ids of ``geometry`` are done as rows: the sources of the range's extents."""
 
@@ -160,7 +172,11 @@ class StagePlan:
             return Range(
                 *(submissions[e.submission].number(e.argument, e.dim) for e in self.extents)
             )
-        return global_range(submissions[self.geometry])
+        whole = global_range(submissions[self.geometry])
+        if self.beside:
+            ranges = [global_range(submissions[part.geometry]) for part in self.beside]
+            return Range(sum(r[0] for r in ranges), *whole[1:])
+        return whole
 
     @property
     def numbered_kernel(self) -> Kernel:

@@ -34,6 +34,7 @@ from fusionq.planning.plan import (
     Recomputation,
     StagePlan,
 )
+from fusionq.planning.side_by_side import launch_count, launches_of_stages
 from fusionq.planning.specialise import (
     MOST_VALUES,
     constants,
@@ -141,12 +142,15 @@ def _plan_steps(
     raw = yield from direct_dependences(questions, dependences)
     barrierless = _NOT_ALLOWED if options.barriers == "none" else None
     with_costs = measured or (lambda: target)
-    found, layout = yield from layout_of(questions, raw, options, target, barrierless, with_costs)
+    found, layout = yield from layout_of(
+        questions, raw, options, target, barrierless, with_costs, beside=True
+    )
     if debug_level() >= 3:
         from fusionq.analysis.show import analysis_text
 
         print(f"--- analysis\n{analysis_text(analyse(submissions), found)}", file=sys.stderr)
     launched, stages = layout, layout.stages
+    count = launch_count(stages)
     strategy = _strategy(stages, options)
     fallback = _fallback(strategy, stages, options)
     kernels = StageKernels(questions, options, target, fixed)
@@ -155,9 +159,9 @@ def _plan_steps(
     recomputed: tuple[Recomputation, ...] = ()
     estimates: list[Estimate] = []
     asked = options.strategy == "megakernel"
-    tried = options.strategy == "auto" and measured is not None and len(stages) >= FEWEST_STAGES
+    tried = options.strategy == "auto" and measured is not None and count >= FEWEST_STAGES
     tried = tried and target.device.chooses_persistent
-    if len(stages) > 1 and (asked or tried):
+    if count > 1 and (asked or tried):
         from fusionq.planning.list_work import list_work
         from fusionq.planning.persistent_list import persistent_list
 
@@ -169,7 +173,10 @@ def _plan_steps(
         else:
             profitable = True
             if measured is not None:
-                launches = [stage.members for stage in stages]
+                launches = [
+                    [s for n in numbers for s in stages[n].members]
+                    for numbers in launches_of_stages(stages)
+                ]
                 estimates = [
                     estimate(list_work(questions, plan, launches, target), measured())
                     for plan in made[2]
@@ -189,7 +196,7 @@ def _plan_steps(
                 strategy, fallback = "megakernel", _unjoined(plans)
     asked = options.strategy == "overlap"
     tried = options.strategy == "auto" and measured is not None
-    if asked and len(stages) == 1 and {d.scope for d in launched.decisions} == {"private"}:
+    if asked and count == 1 and {d.scope for d in launched.decisions} == {"private"}:
         fallback = "nothing has to be computed anew: one kernel does, with no temporary in memory"
     elif asked or (
         tried
@@ -224,13 +231,13 @@ def _plan_steps(
         if isinstance(overlap, str):
             fallback = overlap if asked else fallback
         else:
-            count = len(overlap.plans)
-            less = count < len(stages) or not all(r.stored for r in overlap.recomputed)
-            alone = len(stages) == 1 and not options.require
-            profitable = asked and (alone or (less and count <= len(stages)))
-            if asked and not profitable and len(stages) > 1:
-                fallback = f"{count} launches with halos computed anew, and {len(stages)} without"
-                if count == len(stages):
+            overlapped = len(overlap.plans)
+            less = overlapped < count or not all(r.stored for r in overlap.recomputed)
+            alone = count == 1 and not options.require
+            profitable = asked and (alone or (less and overlapped <= count))
+            if asked and not profitable and count > 1:
+                fallback = f"{overlapped} launches with halos computed anew, and {count} without"
+                if overlapped == count:
                     fallback += ", and as much in memory"
             if profitable:
                 longer = takes_longer(questions, base, overlap.plans, costs)
@@ -277,7 +284,7 @@ def _plan_steps(
 
 def _exchange(stages: Sequence[Stage]) -> bool:
     """Whether work-items read what others have written: in other launches, or after barriers."""
-    return len(stages) > 1 or any(stage.crossing for stage in stages)
+    return launch_count(stages) > 1 or any(stage.crossing for stage in stages)
 
 
 def _crosses_work_groups(dependences: Sequence[Sequence[PairScope]]) -> bool:
@@ -303,16 +310,17 @@ def _unjoined(plans: Sequence[StagePlan]) -> str | None:
 def _strategy(stages: Sequence[Stage], options: FusionOptions) -> Became:
     if options.strategy == "unfused":
         return "unfused"
-    if len(stages) == 1:
+    if launch_count(stages) == 1:
         return "sequence" if options.strategy == "sequence" else "fused"
-    return "sequence" if any(len(stage.members) > 1 for stage in stages) else "unfused"
+    joined = any(len(stage.members) > 1 or stage.beside for stage in stages)
+    return "sequence" if joined else "unfused"
 
 
 def _fallback(strategy: str, stages: Sequence[Stage], options: FusionOptions) -> str | None:
     """Why the list did not become what was asked for."""
     if options.strategy == "unfused" or (options.strategy == "sequence" and strategy == "sequence"):
         return None
-    boundaries = [stage.boundary for stage in stages if stage.boundary is not None]
+    boundaries = [s.boundary for s in stages if s.boundary is not None and not s.beside]
     if options.strategy == "megakernel" and not boundaries:
         return "a megakernel is not needed: no dependence crosses work-groups, so one kernel does"
     return boundaries[0] if boundaries else None

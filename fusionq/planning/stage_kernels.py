@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from types import MappingProxyType
@@ -14,14 +14,16 @@ from fusionq.analysis.submission import ArrayArgument
 from fusionq.base.options import FusionOptions
 from fusionq.base.target import Target
 from fusionq.codegen.early_loads import arrays_loaded_early, has_rows_of_groups
-from fusionq.ir.nodes import SMALL, ArrayParam, Barrier, KernelParam, ScalarParam
+from fusionq.ir.nodes import SMALL, ArrayParam, Barrier, Kernel, KernelParam, ScalarParam
+from fusionq.ir.verifier import verify
 from fusionq.ir.walk import stored_arrays
 from fusionq.language.ranges import Range
 from fusionq.passes.fuse import FusedKernel
 from fusionq.passes.pipeline import fused_kernel
+from fusionq.passes.side_by_side import SidePart, put_kernels_side_by_side
 from fusionq.passes.sources import ArgumentSource, ExtentSource, ParamSource, RangeSource
 from fusionq.passes.symbol_sources import of_members
-from fusionq.planning.plan import StagePlan
+from fusionq.planning.plan import SidePlan, StagePlan
 from fusionq.planning.promotion import Moved
 from fusionq.planning.small_sizes import demand_small_sizes
 from fusionq.planning.stages import Stage, barriers_of
@@ -52,6 +54,8 @@ class StageKernels:
         self._written: set[int] | None = None
         """The groups of memory that the list writes."""
         self._every_barrier = options.barriers == "all"
+        self._beside: dict[Kernel, Kernel] = {}
+        """The kernels of stages side by side, so that launches that are alike have one."""
         self._fixed: dict[int, dict[int, int]] = {}
         for (s, k), value in fixed.items():
             self._fixed.setdefault(s, {})[k] = value
@@ -151,6 +155,39 @@ class StageKernels:
             boundary=stage.boundary,
             absent=absent,
         )
+
+
+    def side_by_side(self, stages: Sequence[tuple[Stage, FusedKernel]]) -> StagePlan:
+        """The launch of stages, each with its kernel, that run side by side."""
+        questions, parts, beside = self._questions, [], []
+        for stage, fused in stages:
+            geometry = largest(questions.submissions, stage.members)
+            extent = global_range(questions.submissions[geometry])[0]
+            names = tuple(questions.submissions[s].ir.name for s in stage.members)
+            parts.append(SidePart(fused, names, geometry, extent))
+            beside.append(SidePlan(stage.members, geometry))
+        first = stages[0][0]
+        local = first.space.local_range
+        fused = put_kernels_side_by_side(parts, local, self._view)
+        fused = of_small_sizes(fused) if self._small else fused
+        verify(fused.kernel)
+        kernel = self._beside.setdefault(fused.kernel, fused.kernel)
+        return StagePlan(
+            submissions=tuple(s for stage, _ in stages for s in stage.members),
+            kernel=kernel,
+            sources=tuple(fused.sources[p.name] for p in kernel.params),
+            geometry=max(parts, key=lambda part: part.extent).geometry,
+            local_range=local,
+            boundary=first.boundary,
+            beside=tuple(beside),
+        )
+
+    def _view(self, source: ParamSource) -> Hashable:
+        """What is equal of arguments that are one and the same view."""
+        if not isinstance(source, ArgumentSource):
+            return source
+        lies = self._questions.place[source.submission, source.argument]
+        return lies.group, lies.view
 
 
 def _source(symbols: Mapping[str, ParamSource], users: Sequence[int], symbol: str) -> ParamSource:

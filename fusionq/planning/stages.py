@@ -45,12 +45,14 @@ WAITS = ("GROUP", "GLOBAL")
 @dataclass(frozen=True, slots=True)
 class Stage:
     """Neighbouring submissions in one index space; ``boundary`` says why they do not join the
-    stage before.  ``crossing`` are the dependences between work-items of one group."""
+    stage before.  ``crossing`` are the dependences between work-items of one group.  ``beside``:
+    whether it runs in one launch with the stage before, side by side."""
 
     members: tuple[int, ...]
     space: ItemSpace
     boundary: str | None
     crossing: tuple[PairScope, ...] = field(default=())
+    beside: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from itertools import zip_longest
 from math import prod
@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from fusionq.analysis.submission import ArrayArgument, Submission
 from fusionq.base.recursion import room_for_recursion
 from fusionq.base.span import Span
-from fusionq.ir.nodes import Barrier, Block, Persistent
+from fusionq.ir.nodes import Barrier, Block, Persistent, Stmt
 from fusionq.ir.printer import print_expr, print_kernel
+from fusionq.ir.side_by_side import side_by_side
 from fusionq.ir.tile_footprint import ReadAhead, read_ahead
 from fusionq.ir.walk import statements
 from fusionq.language.ranges import NdRange
@@ -94,7 +95,8 @@ class ReportedStage:
     ``work_group`` is the size in each dimension where the launch depends on it; ``barriers``
     counts the work-group barriers in the kernel, the kernels' own and ``inserted``.
     ``work_group_chosen``: by fusionq, where no submission fixed it.  ``tiled``: of a persistent
-    kernel, the stages inside it.
+    kernel, the stages inside it.  ``side_by_side``: the submissions of each part, where parts of
+    the launch's work-groups do them.
     """
 
     submissions: tuple[int, ...]
@@ -105,6 +107,7 @@ class ReportedStage:
     inserted: tuple[InsertedBarrier, ...] = ()
     work_group_chosen: bool = False
     tiled: tuple[ReportedTiledStage, ...] = ()
+    side_by_side: tuple[tuple[int, ...], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -168,6 +171,7 @@ class ReportModel:
                 self._inserted(stage, by_consumer),
                 stage.local_range is not None and not self._fixes_groups(stage),
                 _tiled(stage, schedule),
+                tuple(part.submissions for part in stage.beside),
             )
             for stage, schedule in zip_longest(self.plan.stages, self.schedules)
         )
@@ -277,6 +281,7 @@ class ReportModel:
                     "barriers": stage.barriers,
                     "inserted_barriers": [asdict(barrier) for barrier in stage.inserted],
                     "tiled_stages": [asdict(tiled) for tiled in stage.tiled],
+                    "side_by_side": [list(part) for part in stage.side_by_side],
                 }
                 for stage in self.stages
             ],
@@ -369,15 +374,19 @@ _WORDS = {
 
 def barriers_between(stage: StagePlan) -> tuple[int, ...]:
     """The submissions of a launch before which a barrier stands, by their index."""
-    found = []
+    parts = side_by_side(stage.kernel.body)
+    bodies = (stage.kernel.body,) if parts is None else parts.bodies
+    return tuple(s for body in bodies for s in _barriers_between(stage, body))
+
+
+def _barriers_between(stage: StagePlan, body: Sequence[Stmt]) -> Iterator[int]:
     waiting = False
-    for stmt in stage.kernel.body:
+    for stmt in body:
         if isinstance(stmt, Barrier):
             waiting = True
         elif waiting:
             block = next((b for b in statements((stmt,)) if isinstance(b, Block)), None)
             number = None if block is None else number_in(block.label)
             if number is not None:
-                found.append(stage.submissions[number])
+                yield stage.submissions[number]
                 waiting = False
-    return tuple(found)

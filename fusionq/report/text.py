@@ -150,6 +150,9 @@ def _launch(
     if stage.boundary:
         boundary = numbering.within(without_reasons(stage.boundary, reasons))
         found.append([("  apart because: ", "yellow"), (boundary, "")])
+    if stage.side_by_side:
+        parts = (" ".join(f"[{numbering.of(s)}]" for s in part) for part in stage.side_by_side)
+        found.append([("  side by side: ", "green"), (" | ".join(parts), "")])
     return [*found, *(_tiled_lines(stage) if stage.tiled else _members(report, stage, numbering))]
 
 
