@@ -23,7 +23,7 @@ def subtract(item: fq.Item, x, y, out):
     out[i] = x[i] - y[i]
 
 
-queue, n = open_queue(8_000_000, small=2_000)
+queue, n = open_queue(8_000_000, small=500)
 rng = np.random.default_rng(0)
 a, b, c, d = (fq.Buffer(rng.random(n, dtype=np.float32)) for _ in range(4))
 out = fq.Buffer(n, np.float32)

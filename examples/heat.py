@@ -34,7 +34,7 @@ def step_in_numpy(old, new, rate):
     new[1:-1, 1:-1] = centre + rate * (around - 4 * centre)
 
 
-queue, side = open_queue(1_024, small=12)
+queue, side = open_queue(1_024, small=8)
 rate = np.float32(0.1)
 start = np.random.default_rng(0).random((side, side), dtype=np.float32)
 grids = [fq.Buffer(start), fq.Buffer((side, side), np.float32)]

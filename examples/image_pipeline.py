@@ -53,7 +53,7 @@ def clip(item: fq.Item, image, out):
     out[y, x] = min(max(image[y, x], np.float32(0)), np.float32(1))
 
 
-queue, height = open_queue(1_080, small=12)
+queue, height = open_queue(1_080, small=8)
 shape = height, height * 16 // 9
 colours = fq.Buffer(np.random.default_rng(0).random((3, *shape), dtype=np.float32))
 result = fq.Buffer(shape, np.float32)

@@ -23,7 +23,7 @@ def square(item: fq.Item, x, out):
     out[i] = x[i] * x[i]
 
 
-queue, n = open_queue(1_000_000, small=1_000)
+queue, n = open_queue(1_000_000, small=200)
 x, out = np.arange(n, dtype=np.float32), np.empty(n, np.float32)
 incremented = fq.Buffer(n, np.float32, promote_private=True)
 

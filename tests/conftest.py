@@ -6,9 +6,13 @@ import difflib
 import gc
 import os
 import subprocess
+import sys
 from collections import Counter
 from collections.abc import Callable, Generator, Iterator
+from contextlib import suppress
 from functools import cache
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +20,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis.internal.conjecture import providers
 
-from tests.in_turn import left_out
+from tests.in_turn import left_out, on_other_backends
 
 if TYPE_CHECKING:
     from tests.device_programs import DevicePrograms
@@ -182,14 +186,35 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     return LoadFileScheduling(config, log)
 
 
+def pytest_collection(session: pytest.Session) -> None:
+    """Each worker imports a share of the test modules first: pytest rewrites their assertions,
+    which takes longer than all else of collecting them, and keeps what the others find then."""
+    worker: dict[str, Any] | None = getattr(session.config, "workerinput", None)
+    if worker is None or sys.dont_write_bytecode:
+        return
+    of_all, number = worker["workercount"], int(worker["workerid"].removeprefix("gw"))
+    for module in _test_modules(session)[number::of_all]:
+        with suppress(Exception, pytest.skip.Exception):  # collecting it will tell
+            import_module(module)
+
+
+def _test_modules(session: pytest.Session) -> list[str]:
+    """Of the directories that are collected, by their names as packages."""
+    folders = [Path(argument.split("::")[0]).resolve() for argument in session.config.args]
+    paths = {path for folder in folders for path in folder.rglob("test_*.py")}
+    inside = sorted(path for path in paths if path.is_relative_to(TESTS))
+    return [".".join(p.relative_to(TESTS.parent).with_suffix("").parts) for p in inside]
+
+
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_collection_modifyitems(
     config: pytest.Config, items: list[pytest.Item]
 ) -> Generator[None]:
     """Mark tests by where they stand; and of those marked ``in_turn`` that -k and -m leave, leave
-    out what other ones test, except in the profile ``nightly``."""
+    out what other ones test, except in the profile ``nightly``.  Tests of what happens on the host
+    have their other parameters' combinations on the reference backend and the device in turn."""
     for item in items:
-        place = item.path.relative_to(TESTS)
+        place = _place(item.path)
         if place.parts[0] in MARKERS:
             item.add_marker(MARKERS[place.parts[0]])
         parameters = getattr(getattr(item, "callspec", None), "params", {})
@@ -202,12 +227,23 @@ def pytest_collection_modifyitems(
     yield
     if settings.get_current_profile_name() != "nightly":
         out = left_out(items)
+        if find_spec("dpctl") is not None:
+            of_the_host = [item for item in items if _is_of_the_host(_place(item.path))]
+            out |= on_other_backends(of_the_host, ("target", "queue"))
         config.hook.pytest_deselected(items=[item for item in items if item in out])
         items[:] = [item for item in items if item not in out]
 
 
 def pytest_collection_finish() -> None:
     gc.enable()
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish() -> None:
+    """Garbage is collected once: pytest then does so five times more, for what comes to life while
+    it dies, which takes seconds where a whole suite has left what it has."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
@@ -225,6 +261,16 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 
 @cache
+def _place(path: Path) -> Path:
+    return path.relative_to(TESTS)
+
+
+def _is_of_the_host(place: Path) -> bool:
+    """Whether its device programs are compiled without optimisation."""
+    return _is_in(place, COMPILED_QUICKLY) and not _is_in(place, COMPILED_AS_USERS_ARE)
+
+
+@cache
 def _is_in(place: Path, places: tuple[str, ...]) -> bool:
     return any(place.is_relative_to(one) for one in places)
 
@@ -233,7 +279,7 @@ def _is_in(place: Path, places: tuple[str, ...]) -> bool:
 def _frozen(request: pytest.FixtureRequest) -> None:
     """Some tests collect garbage to see what dies.  What the suite itself is made of, and what
     modules have left, does not, and would cost each of them a walk through it."""
-    if _is_in(request.path.relative_to(TESTS), COLLECTING):
+    if _is_in(_place(request.path), COLLECTING):
         gc.collect()
         gc.freeze()
 
@@ -285,9 +331,7 @@ def _optimised_programs(
     if _kept_device_programs is None:
         yield
         return
-    place = request.path.relative_to(TESTS)
-    quickly = _is_in(place, COMPILED_QUICKLY) and not _is_in(place, COMPILED_AS_USERS_ARE)
-    _kept_device_programs.optimised = not quickly
+    _kept_device_programs.optimised = not _is_of_the_host(_place(request.path))
     yield
     _kept_device_programs.optimised = True
 

@@ -1,9 +1,9 @@
-"""Tests marked ``in_turn``: values of several parameters in turn, in place of all combinations."""
+"""Values of several parameters in turn, in place of all combinations."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import pytest
 
@@ -30,6 +30,19 @@ def covering(combinations: Sequence[Values]) -> list[int]:
     return sorted(chosen)
 
 
+def one_backend_each(combinations: Sequence[Values], backends: Collection[str]) -> list[int]:
+    """Positions of ``combinations`` that hold all combinations of the other parameters' values,
+    each for one value of the parameters ``backends``, which say where a test runs: the first for
+    the first value, the second for the second, and so on.  All of them if there is one other."""
+    others: dict[frozenset[tuple[str, object]], list[int]] = {}
+    for position, values in enumerate(combinations):
+        key = frozenset((name, value) for name, value in values.items() if name not in backends)
+        others.setdefault(key, []).append(position)
+    if len(others) == 1:
+        return list(range(len(combinations)))
+    return sorted(each[number % len(each)] for number, each in enumerate(others.values()))
+
+
 def left_out(items: Iterable[pytest.Item]) -> set[pytest.Item]:
     """The marked ones of ``items`` whose values other ones hold."""
     functions: dict[str, list[pytest.Item]] = {}
@@ -43,12 +56,31 @@ def left_out(items: Iterable[pytest.Item]) -> set[pytest.Item]:
     return out
 
 
+def on_other_backends(items: Iterable[pytest.Item], backends: Collection[str]) -> set[pytest.Item]:
+    """The ones of ``items``, of those that are not marked, that ``one_backend_each`` leaves out."""
+    functions: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        is_marked = item.get_closest_marker("in_turn") is not None
+        if not is_marked and not _params(item).keys().isdisjoint(backends):
+            functions.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    out: set[pytest.Item] = set()
+    for each in functions.values():
+        given = [{name: id(value) for name, value in _params(item).items()} for item in each]
+        out |= set(each) - {each[k] for k in one_backend_each(given, backends)}
+    return out
+
+
 def _values(item: pytest.Item) -> dict[str, object]:
     """What a test is given, by identity; what one ``parametrize`` gives together is one value."""
-    given = {name: id(value) for name, value in item.callspec.params.items()}  # type: ignore[attr-defined]
+    given = {name: id(value) for name, value in _params(item).items()}
     values: dict[str, object] = {}
     for mark in item.iter_markers("parametrize"):
         names = mark.args[0]
         names = names.replace(",", " ").split() if isinstance(names, str) else names
         values[" ".join(names)] = tuple(given.pop(name) for name in names)
     return values | given
+
+
+def _params(item: pytest.Item) -> Mapping[str, object]:
+    params: Mapping[str, object] = getattr(getattr(item, "callspec", None), "params", {})
+    return params

@@ -9,6 +9,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 MODEL = Path(__file__).parent / "queue.pml"
 HAZARD_WAITS = ((1, 0), (2, 0), (3, 1), (4, 2), (4, 3), (5, 4), (5, 5))
@@ -16,15 +17,24 @@ HAZARD_COUNTERS = 6
 """Of hazards.pml: which instruction waits on which counter."""
 WRONG_CELL = "assertion violated (cell[at]==version)"
 DEADLOCK = "invalid end state"
+WHOLE = settings.get_current_profile_name() == "nightly"
+"""Whether every search is of three workers and two launches.  Else those of the largest state
+spaces are of fewer: three workers stall over two launches by the plan of a reduction, and the plan
+of hazards runs once with three and twice with two."""
 LONG_SEARCHES = (
     "STENCIL BOUNDED",
     "STENCIL FIRST_EPOCH=255",
-    "HAZARDS DROPPED_WAIT",
+    "HAZARDS",
     "REDUCTION BOUNDED",
     "REDUCTION RENEWED",
     "REDUCTION POLLING WORKERS=3 LAUNCHES=1",
 )
 """Worth the compiler's optimisation, which takes half a second: half a million states or more."""
+
+
+def unless_whole(define: str) -> str:
+    """The macro of a smaller search."""
+    return "" if WHOLE else f" {define}"
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -85,10 +95,10 @@ def searched(directory: Path, *options: str, **environment: str) -> str:
 @pytest.mark.parametrize(
     "variant",
     [
-        "STENCIL BOUNDED",
+        "STENCIL BOUNDED" + unless_whole("WORKERS=2"),
         "STENCIL FIRST_EPOCH=255",
         "REDUCTION BOUNDED",
-        "REDUCTION RENEWED",
+        "REDUCTION RENEWED" + unless_whole("WORKERS=2"),
         "REDUCTION FIRST_EPOCH=255",
         "REDUCTION COUNTED FIRST_EPOCH=255",
     ],
@@ -149,9 +159,9 @@ def test_a_broken_protocol_is_caught(mutation: str, error: str, tmp_path: Path) 
 
 @pytest.fixture(scope="module")
 def without_a_wait(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where the verifier is of a protocol without the wait that the environment names."""
+    """Where the verifier is of a launch without the wait that the environment names."""
     directory = tmp_path_factory.mktemp("hazards")
-    build_verifier(directory, "HAZARDS", "DROPPED_WAIT")
+    build_verifier(directory, "HAZARDS", "DROPPED_WAIT", "LAUNCHES=1")
     return directory
 
 
@@ -161,6 +171,5 @@ def test_a_missing_wait_is_caught(instruction: int, counter: int, without_a_wait
     assert searched(without_a_wait, DROPPED_WAIT=dropped) == WRONG_CELL
 
 
-def test_with_all_waits_nothing_is_caught(without_a_wait: Path) -> None:
-    no_wait = 0 * HAZARD_COUNTERS + 1
-    assert searched(without_a_wait, DROPPED_WAIT=str(no_wait)) == ""
+def test_with_all_waits_nothing_is_caught(tmp_path: Path) -> None:
+    assert verdict(tmp_path, "HAZARDS", *unless_whole("LAUNCHES=1").split()) == ""

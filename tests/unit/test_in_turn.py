@@ -1,10 +1,10 @@
-"""Which combinations of parameters tests marked ``in_turn`` keep."""
+"""Which combinations of parameters tests keep."""
 
 from __future__ import annotations
 
 from itertools import product
 
-from tests.in_turn import covering
+from tests.in_turn import covering, one_backend_each
 
 
 def every_combination(**counts: int) -> list[dict[str, object]]:
@@ -44,3 +44,22 @@ def test_values_are_taken_about_equally_often() -> None:
 def test_none_of_none() -> None:
     assert covering([]) == []
     assert covering([{}]) == []
+
+
+def test_every_combination_of_the_others_is_kept_and_backends_are_in_turn() -> None:
+    combinations = every_combination(backend=2, case=3, size=2)
+    kept = [combinations[k] for k in one_backend_each(combinations, ["backend"])]
+    assert {(each["case"], each["size"]) for each in kept} == set(product(range(3), range(2)))
+    assert len(kept) == 6
+    assert [each["backend"] for each in kept].count(0) == 3
+
+
+def test_a_case_that_has_one_backend_keeps_it() -> None:
+    combinations = [*every_combination(backend=2, case=2), {"backend": 1, "case": 2}]
+    assert 4 in one_backend_each(combinations, ["backend"])
+
+
+def test_one_case_is_kept_on_every_backend() -> None:
+    assert one_backend_each(every_combination(backend=3, case=1), ["backend"]) == [0, 1, 2]
+    assert one_backend_each(every_combination(backend=3), ["backend"]) == [0, 1, 2]
+    assert one_backend_each([], ["backend"]) == []
