@@ -32,7 +32,10 @@ _FENCE = re.compile(
     r"(?P<skip><!-- not run: [^\n]+ -->\n)?^```(?P<language>\w+)\n(?P<text>.*?)^```$",
     re.MULTILINE | re.DOTALL,
 )
-_COMMAND = IN_A_CHILD + "\nrunpy.run_module('fusionq', run_name='__main__', alter_sys=True)\n"
+_COMMAND = f"""{IN_A_CHILD}
+DevicePrograms.optimised = False
+runpy.run_module('fusionq', run_name='__main__', alter_sys=True)
+"""
 _SMALLER = {"100_000_000": "100_000", "200, 20_000": "20, 2_000"}
 
 

@@ -229,6 +229,7 @@ def test_equals_the_unfused_run(queue: fq.FusionQueue, name: str) -> None:
         np.testing.assert_array_equal(a, b)
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("name", CASES)
 def test_so_does_what_leaves_the_caches(
     queue: fq.FusionQueue, name: str, monkeypatch: pytest.MonkeyPatch
