@@ -9,6 +9,7 @@ from math import prod
 import islpy as isl
 import numpy as np
 
+from fusionq.analysis.bits import WIDTH, and_constant, floor_of_power
 from fusionq.analysis.symbols import Symbols
 from fusionq.base.frozen import dataclass
 from fusionq.ir.nodes import (
@@ -194,6 +195,8 @@ class AffineReader:
             return truth(a.true.intersect(b.true))
         if op == "or":
             return truth(a.true.union(b.true))
+        if op == "xor":
+            return truth(a.true.subtract(b.true).union(b.true.subtract(a.true)))
         return None
 
     def _extremum(
@@ -227,7 +230,38 @@ class AffineReader:
             if op == "floordiv":
                 return affine(quotient, a.bound)
             return affine(a.value.sub(quotient.scale_val(isl_val(divisor))), abs(divisor))
+        if op in ("shl", "shr"):
+            return self._shifted(op, a, b)
+        if op in ("and", "or", "xor"):
+            return self._bits(op, a, b)
         return None
+
+    def _shifted(self, op: str, a: Affine, b: Affine) -> Value:
+        """``a << b`` or ``a >> b`` by a constant that is less than the width."""
+        places = _literal(b)
+        if places is None or not 0 <= places < WIDTH - 1:
+            return None
+        if op == "shr":
+            return affine(floor_of_power(a.value, places), a.bound)
+        return affine(a.value.scale_val(isl_val(1 << places)), a.bound << places)
+
+    def _bits(self, op: str, a: Affine, b: Affine) -> Value:
+        """``a & b``, ``a | b`` or ``a ^ b``, one of which is a constant.
+
+        Scalars are no constants here: kernels of transforms and sorts have other ones in each
+        submission, and would be analysed anew for each.
+        """
+        if _literal(b) is None:
+            a, b = b, a
+        constant = _literal(b)
+        if constant is None:
+            return None
+        common = and_constant(a.value, constant)
+        if op == "and":
+            return affine(common, constant if constant >= 0 else a.bound + ~constant)
+        total = a.value.add_constant_val(isl_val(constant))
+        found = common if op == "or" else common.scale_val(isl_val(2))
+        return affine(total.sub(found), a.bound + abs(constant))
 
     def _varies(self, a: Affine) -> bool:
         """Whether ``a`` depends on a scalar that varies."""
@@ -253,6 +287,12 @@ class AffineReader:
                 and name not in self.symbols.free
             )
         return int(value.to_python())
+
+
+def _literal(a: Affine) -> int | None:
+    """The value of ``a`` if it is a constant."""
+    value = a.value.max_val() if a.value.is_cst() else None
+    return int(value.to_python()) if value is not None and value.is_int() else None
 
 
 COMPARISONS: dict[str, Callable[[isl.PwAff, isl.PwAff], isl.Set]] = {

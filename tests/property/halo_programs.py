@@ -26,6 +26,7 @@ from fusionq.ir.types import (
     ScalarType,
 )
 from fusionq.language.ranges import NdRange, Range
+from tests.property import index_forms
 from tests.property.kernel_expressions import Draw, typed
 from tests.property.kernel_parameters import (
     Axis,
@@ -49,7 +50,7 @@ NEIGHBOURS = (
 """Which element a work-item reads, of its index, the array's extent, a scalar and a loop's
 variable."""
 
-NEAR = NEIGHBOURS[:-3]
+NEAR = (*NEIGHBOURS[:-3], *index_forms.NEAR)
 """Those at a bounded distance."""
 
 OTHERS = tuple(element for element in NEAR if element != "{i}")
@@ -212,6 +213,9 @@ class HaloDraw:
                 parameters.append(read)
                 arguments.append(view)
                 lines += self._reads(read)
+        if self._chance(15):
+            own = self._of(index_forms.VALUES).format(i=IDS[-1], n=f"out.shape[{self._ndim - 1}]")
+            lines.append(f"value += {typed(self._dtype)}({own})")
         lines += self._stores(written, whole)
         names = ", ".join(p.name for p in parameters)
         ids = [f"    {IDS[d]} = item.get_{self._id(range_)}({d})" for d in range(self._ndim)]

@@ -1,7 +1,7 @@
 """Random lists of submissions that depend on each other across work-groups: neighbours, reversed
-and strided elements, transposes, whole-array sums, elements at places that scalars and other
-elements name, blocks with loops that carry values on, atomic operations, over overlapping views of
-a few buffers.
+and strided elements, transposes, whole-array sums, elements at places that bits, narrow integers,
+scalars and other elements name, blocks with loops that carry values on, atomic operations, over
+overlapping views of a few buffers.
 
 Inside one submission no work-item touches an element that another one writes.
 """
@@ -18,7 +18,8 @@ from hypothesis import strategies as st
 from fusionq.ir.types import FLOAT32, INT32, INT64, WEAK_INT, ScalarType
 from fusionq.language.ranges import Range
 from tests.property.group_accesses import SharedArray
-from tests.property.kernel_expressions import Draw
+from tests.property.index_forms import FORMS, READS, VALUES, FormAxis
+from tests.property.kernel_expressions import Draw, typed
 from tests.property.kernel_parameters import (
     Axis,
     GatherArray,
@@ -39,14 +40,11 @@ EXTENTS = (
 )
 """Extents of ranges in one, two and three dimensions."""
 
-READS = (
-    "{i}", "{i} - 1", "{i} + 1", "{n} - 1 - {i}", "2 * {i}", "{i} // 2", "{i} + 3", "0",
-    "{i} + shift", "{i} - shift", "shift", "shift * {i}", "{i} % 4", "min({i}, shift)",
-)  # fmt: skip
-"""Which element of an array a work-item reads, of its id, the array's extent and a scalar."""
-
 WRITES = ((1, 0, False), (1, 0, False), (1, 0, False), (1, 0, True), (2, 1, False), (1, 2, True))
 """Scale and offset of the element that a work-item writes, and whether from the end."""
+
+BOUNDS = ("{i}", "{i}, -1, -2", "{i} % 3, 9, 2", "{i} // 2, {i}")
+"""Of loops, by an id."""
 
 SHIFTS = (1, 0, 2, 3, -1, 7, 1 << 62)
 
@@ -121,6 +119,9 @@ class StageDraw:
                 arguments.append(view)
                 lines += self._reads(read, ndim, others)
                 others.append(read)
+        if self._chance(20):
+            own = self._of(VALUES).format(i=IDS[0], n="out.shape[0]")
+            lines.append(f"value += {typed(self._dtype)}({own})")
         store = f"out[{_indices(written)}] = value"
         lines.append(f"if value > 9: {store}" if self._chance(10) else store)
         if self._chance(15):
@@ -145,7 +146,7 @@ class StageDraw:
             )
             text += [f"    if not ({guard}):", "        return"]
             text += [f"    {line}" for line in lines]
-        source_text = "\n".join(["import fusionq as fq", "", "", *text, ""])
+        source_text = "\n".join(["import fusionq as fq", "import numpy as np", "", "", *text, ""])
         kernel = RandomKernel(source_text, ndim, tuple(parameters))
         return SubmissionSpec(kernel, Range(*shape), tuple(arguments))
 
@@ -156,6 +157,8 @@ class StageDraw:
         axes = [Axis(d, *self._of(WRITES)) for d in range(ndim)]
         if self._chance(10):
             axes[-1] = ShiftedAxis(ndim - 1)
+        elif self._chance(15):
+            axes[-1] = FormAxis(ndim - 1, form=self._of(FORMS))
         if self._chance(20):
             axes = list(self._draw(st.permutations(axes)))
         return tuple(axes)
@@ -196,6 +199,11 @@ class StageDraw:
         dims = list(self._draw(st.permutations(range(ndim))))[: read.ndim]
         if self._chance(60):
             dims = sorted(dims)
+        if self._chance(8):  # a part that the id says
+            inside = f"0 <= t < {name}.shape[0]"
+            bounds = self._of(BOUNDS).format(i=IDS[0])
+            element = f"{name}[{', '.join(['t', *'0' * (read.ndim - 1)])}]"
+            return [f"for t in range({bounds}):", f"    if {inside}: value += {element}"]
         lines = []
         for _ in range(self._of((1, 2, 3))):
             indices, checks = [], []
