@@ -16,6 +16,7 @@ KINDS = {
     "check": "kernels that submissions have been checked for",
     "plan": "fusion plans",
     "program": "kernels built for a device",
+    "binary": "device code that several of these kernels share",
     "costs": "what launches and memory cost on a device",
     "learned": "times of lists by their strategies, learned from runs",
     "request": "lists that a worker process is to build",

@@ -45,7 +45,8 @@ from fusionq.frontend.function_handlers import (
     unit_conversion,
 )
 from fusionq.frontend.operators import Operators
-from fusionq.frontend.values import Value
+from fusionq.frontend.refused import COMBINE
+from fusionq.frontend.values import ArrayValue, Value
 from fusionq.ir.functions import FLOAT_FUNCTIONS, PREDICATES
 from fusionq.ir.nodes import BinaryOp, CompareOp, UnaryOp
 from fusionq.language.math_functions import clz, cospi, fma, popcount, rsqrt, sinpi
@@ -77,10 +78,19 @@ def call_scalar_function(
         lowering.fail(
             node,
             f"{name} takes {count} argument(s) in a kernel, not {len(arguments)}",
-            "Leave optional arguments out.",
+            _number_of_arguments(arguments, least),
         )
     scalars = [lowering.scalar(a, n) for a, n in zip(arguments, node.args, strict=True)]
     return handler(lowering, scalars, node)
+
+
+def _number_of_arguments(arguments: Sequence[Value], least: int) -> str:
+    """What to write instead of too few or too many."""
+    if len(arguments) > least:
+        return "Leave optional arguments out."
+    if any(isinstance(argument, ArrayValue) for argument in arguments):
+        return COMBINE
+    return "Give that many numbers."
 
 
 def _fill_own() -> None:

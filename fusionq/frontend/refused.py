@@ -57,7 +57,7 @@ REFUSED_BUILTINS: dict[str, str] = {
     "all": "Test in a for loop.",
 }
 
-_COMBINE = (
+COMBINE = (
     "Combine the elements in a for loop; a group does it together by fq.joint_reduce, all "
     "work-items by fq.Reduction."
 )
@@ -74,7 +74,7 @@ COMBINING: dict[str, str] = dict.fromkeys(
         "inner", "matmul", "max", "mean", "min", "norm", "prod", "std", "sum", "trace", "var",
         "vdot",
     ),
-    _COMBINE,
+    COMBINE,
 )  # fmt: skip
 """What NumPy computes of all elements of an array."""
 

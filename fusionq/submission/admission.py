@@ -241,6 +241,13 @@ def _kernel_function(kernel: object) -> KernelFunction:
 
 
 def _index_space(function: KernelFunction, range: Any) -> Range | NdRange:
+    shape = getattr(range, "shape", None)
+    if isinstance(shape, tuple) and shape:  # an array's
+        size = shape if len(shape) > 1 else shape[0]
+        raise ArgumentError(
+            f"submit takes a range second, not {type(range).__name__} of shape {shape}; the "
+            f"order is submit(kernel, range, *args), such as submit({function.name}, {size}, …)"
+        )
     space = range if isinstance(range, NdRange) else as_range(range)
     annotation = function.item_annotation
     if annotation == "nd_item" and isinstance(space, Range):

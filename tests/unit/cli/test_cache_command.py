@@ -71,6 +71,11 @@ def test_info_shows_every_kind(directory: Path) -> None:
     assert row(out, "costs")[1] == "0"
 
 
+def test_info_explains_code_that_kernels_share(directory: Path) -> None:
+    DiskStore(directory, 1 << 20).put("0" * 64, "binary", b"x")
+    assert row(run("info")[1], "binary")[-1] == "share"
+
+
 def test_info_where_it_is_switched_off_or_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FUSIONQ_CACHE", "off")
     monkeypatch.setenv("FUSIONQ_CACHE_SIZE", "1.5M")

@@ -48,6 +48,14 @@ def test_what_is_no_kernel(queue):
 
 
 # ------------------------------------------------------------------------------ the range
+@pytest.mark.parametrize("dtype", ["float32", "int64"])
+def test_a_forgotten_range(queue, dtype):
+    data = np.zeros(8, dtype)
+    assert "not Buffer of shape (8,)" in refused(queue, copy, fq.Buffer(data), empty())
+    message = refused(queue, copy, data, empty())
+    assert "submit(kernel, range, *args), such as submit(copy, 8, …)" in message
+
+
 @pytest.mark.parametrize("range", [8, (8,), [8], fq.Range(8), np.int64(8), np.uint8(8)])
 def test_ranges(queue, range):
     out = empty()
